@@ -14,7 +14,7 @@ const packages = {
 const coreFolders = {
   stop: [],
   tool: ['stop'],
-  approval: ['tool'],
+  approval: ['stop', 'tool'],
   view: ['tool'],
   run: ['stop', 'tool'],
   conversation: ['stop', 'tool', 'run'],

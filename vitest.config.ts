@@ -10,6 +10,24 @@ const expect = { poll: { timeout: 30_000 } };
 
 // Tests start hundreds of processes from the same sources: compiled once, they start in a third of the time.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '.cache/compiled');
+// Tests say themselves what is a terminal, and only terminals get colours.
+delete process.env['FORCE_COLOR'];
+
+/** Tests with real processes, servers and browsers. */
+const real = {
+  setupFiles,
+  globalSetup: 'test/servers/pool.ts',
+  testTimeout: 300_000,
+  expect,
+  hookTimeout: 60_000,
+  pool: 'forks' as const,
+  // A third of their time they wait for servers and timers, so two cores can work for three of them.
+  maxWorkers: 3,
+  execArgv: ['--expose-gc'],
+};
+
+/** One replaces a module, which would stay replaced for later files of its process; the others measure their process. */
+const alone = ['test/tasks/redis-ioredis5.int.test.ts', 'test/leaks.int.test.ts', 'packages/acp/src/leaks.int.test.ts'];
 
 export default defineConfig({
   test: {
@@ -37,12 +55,13 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/*.int.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.int.test.ts', '**/*.nightly.test.ts', '**/node_modules/**'],
           // A busy machine is no reason to fail; a hang still is.
           testTimeout: 30_000,
           expect,
-          // These share nothing, so every core may take some.
+          // These share nothing, so every core may take some, and the files of a core one process: most of their time was loading.
           maxWorkers: '100%',
+          isolate: false,
           setupFiles,
         },
       },
@@ -51,15 +70,17 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['packages/*/src/**/*.int.test.ts', 'test/**/*.int.test.ts'],
-          setupFiles,
-          testTimeout: 300_000,
-          expect,
-          hookTimeout: 60_000,
-          pool: 'forks',
-          // Most of their time they wait for servers and timers.
-          maxWorkers: 2,
-          execArgv: ['--expose-gc'],
+          exclude: [...alone, '**/node_modules/**'],
+          ...real,
+          // The files of a worker share a process: a third of its time was loading.
+          isolate: false,
         },
+      },
+      { ...shared, test: { name: 'integration-alone', include: alone, ...real } },
+      {
+        ...shared,
+        // npm run long -- nightly: too long for every change, or they install something.
+        test: { name: 'nightly', include: ['test/**/*.nightly.test.ts'], ...real },
       },
     ],
   },

@@ -15,6 +15,7 @@ mkdirSync(workspace);
 const options = { kind: 'workspace', workspace } as const;
 const containment = createContainment({ sandbox: options });
 const sandbox = createSandbox(options)!;
+await sandbox.open(folder);
 const env = { PATH: '/usr/bin:/bin' };
 
 async function ours(): Promise<void> {

@@ -1,5 +1,5 @@
-// What telemetry without an SDK adds to a trivial task, beside what a worker and Redis spend on one: npm run bench -- telemetry
-import { createTelemetry } from '@whoa/server/telemetry';
+// What telemetry with metrics for Prometheus adds to the cost of a trivial task on a worker and Redis: npm run bench -- telemetry
+import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { createMemoryStore, createRunner, type RunnerOptions } from '@whoa/tasks';
 import { percentile, report } from './measure/measure.ts';
 import { Team } from './queues/team.ts';
@@ -9,7 +9,7 @@ const COUNT = 2_000;
 const ROUNDS = 11;
 const CONCURRENCY = 50;
 
-const telemetry = createTelemetry();
+const telemetry = createTelemetry({ prometheus: await createPrometheusMetrics() });
 const plain: number[] = [];
 const measured: number[] = [];
 for (let round = -3; round < ROUNDS; round++) {

@@ -29,6 +29,7 @@ const checks: readonly Check[] = [
   },
   { name: 'manifests', command: ['node', 'scripts/manifests.ts'] },
   { name: 'names', command: ['node', 'scripts/retired-names.ts'] },
+  { name: 'names in pages', command: ['node', 'scripts/doc-names.ts'] },
   { name: 'api', command: ['node', 'scripts/api-report.ts'] },
   { name: 'dead code', command: ['knip', '--no-progress'] },
 ];

@@ -46,9 +46,9 @@ export function pack(folder: string): Packed {
   return { tarballs, entries };
 }
 
-/** The sources are not packed, so a debugger can only show them if the maps hold them. */
+/** The sources are not packed, so a map is of use only if it holds them. */
 function checkSourceMaps(folder: string): void {
-  for (const file of globSync('dist/**/*.js.map', { cwd: folder })) {
+  for (const file of globSync('dist/**/*.map', { cwd: folder })) {
     const { sourcesContent } = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { sourcesContent?: string[] };
     if (!sourcesContent?.[0])
       throw new Error(`${join(folder, file)} does not hold its source; remove dist and build again`);

@@ -58,8 +58,8 @@ test.each(PAGES)('%s names files that are there', (page) => {
 
 test.each(PAGES)('%s names tests that are there', (page) => {
   for (const [, path = ''] of proseOf(page).matchAll(/`((?:test|packages)\/[\w/-]+)`/g)) {
-    const isThere = [path, `${path}.ts`, `${path}.test.ts`, `${path}.int.test.ts`].some((file) =>
-      existsSync(join(ROOT, file)),
+    const isThere = [path, `${path}.ts`, `${path}.test.ts`, `${path}.int.test.ts`, `${path}.nightly.test.ts`].some(
+      (file) => existsSync(join(ROOT, file)),
     );
     expect(isThere, `${path} in ${page}`).toBe(true);
   }

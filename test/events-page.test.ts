@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunEvent } from '@whoa/core';
-import type { RuntimeEvent } from '@whoa/core/internal';
+import { type RuntimeEvent, settings } from '@whoa/core/internal';
 import type { RunnerEvent } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import type { ConversationEvent } from '../packages/core/src/conversation/conversation.ts';
@@ -66,4 +66,5 @@ test.each([
     .filter((line) => line.startsWith('| `'))
     .flatMap((line) => [...line.split('|')[1]!.matchAll(/`([a-z-]+)`/g)].map(([, type]) => type!));
   expect(listed.toSorted()).toEqual(Object.keys(types).toSorted());
+  for (const type of listed) settings.hooks({ [type]: () => {} }, 'hooks');
 });

@@ -19,11 +19,3 @@ test.for(['README.md', 'docs/guides/your-own-loop.md'])(
     expect(unwrapped(stdout)).toBe(unwrapped(`Plain streamText ${plain} A stoppable turn ${guarded}`));
   },
 );
-
-test.for(['langgraph', 'mastra'])('the recipe for %s runs where the framework installs', async (name, { skip }) => {
-  const { stdout } = await run('scripts/recipe.ts', name);
-  if (stdout.startsWith('skipped')) skip(stdout.trim());
-  expect(stdout).toContain('send_report: unknown');
-  expect(stdout).toContain('The provider accepted the next turn.');
-  expect(stdout).toContain('The model was told: Outcome unknown');
-});

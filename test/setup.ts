@@ -12,17 +12,22 @@ const note = (complaint: unknown): void => {
 // On Node 22 `node:sqlite` announces itself; that is no fault of ours.
 const isExpected = (warning: Error): boolean => warning.message.startsWith('SQLite is an experimental feature');
 
+const noteWarning = (warning: Error): void => void (isExpected(warning) || note(warning));
+
 beforeAll(() => {
   process.on('unhandledRejection', note);
-  process.on('warning', (warning) => !isExpected(warning) && note(warning));
+  process.on('warning', noteWarning);
 });
 
 afterAll(async () => {
   // Give a rejection that nobody handles the turn it needs to be noticed.
   await new Promise((resolve) => setImmediate(resolve));
   process.off('unhandledRejection', note);
+  process.off('warning', noteWarning);
   await noteProcesses();
-  if (complaints.length > 0) throw new AggregateError(complaints, `unhandled or warned of: ${complaints.join('; ')}`);
+  // Files may share a process, and then this module.
+  const found = complaints.splice(0);
+  if (found.length > 0) throw new AggregateError(found, `unhandled or warned of: ${found.join('; ')}`);
 });
 
 /** Where the kernel tells: no child and no folder of a host is left. */

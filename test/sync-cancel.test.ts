@@ -149,8 +149,8 @@ function setUp(trigger: Trigger) {
       approve,
       tools: [...tools, createAgentTool(helper, { description: 'Helps.' })],
       hooks: {
-        any: (event) => {
-          recorder.hooks.any!(event);
+        any: (event, about) => {
+          recorder.hooks.any!(event, about);
           for (const hook of hooks) hook();
         },
       },

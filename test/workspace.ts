@@ -1,7 +1,7 @@
 // A folder of its own for a test, and one call of a tool in it.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { type CallResult, type CancellationToken, createRuntime, isCancelledError, type Tool } from '@whoa/core';
 
 export interface Workspace extends Disposable {
@@ -24,11 +24,22 @@ export function createWorkspace(files: Readonly<Record<string, string>> = {}): W
       return join(path, name);
     },
     read: (name) => readFileSync(join(path, name), 'utf8'),
-    list: () => readdirSync(path, { recursive: true, encoding: 'utf8' }).sort(),
+    list: () =>
+      listBelow(path)
+        .map((entry) => relative(path, entry))
+        .sort(),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 10 }),
   };
   for (const [name, content] of Object.entries(files)) workspace.write(name, content);
   return workspace;
+}
+
+/** Node's own recursion sometimes follows links, which may form a loop. */
+function listBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? [path, ...listBelow(path)] : [path];
+  });
 }
 
 /** Runs one call to its result, cancelled or not. */

@@ -2,6 +2,7 @@
 // due. A forced collection before each run would throw compiled code away and measure that.
 import { CancellationToken, createRuntime, defineTool } from '@whoa/core';
 import type { InputSchema } from '@whoa/core/embed';
+import { cpuMs } from '../measure/cpu.ts';
 
 const CALLS = 10_000;
 const CONCURRENCY = 16;
@@ -36,8 +37,8 @@ function bare(work: () => Promise<string>): () => Promise<unknown> {
 const [side, name = ''] = process.argv.slice(2);
 const run = (side === 'ours' ? ours : bare)(WORK[name]!);
 async function measure(): Promise<void> {
-  const start = performance.now();
+  const start = cpuMs();
   await run();
-  process.send!(((performance.now() - start) * 1000) / CALLS);
+  process.send!(((cpuMs() - start) * 1000) / CALLS);
 }
 process.on('message', () => void measure());

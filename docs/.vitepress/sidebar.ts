@@ -31,13 +31,13 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       page('Compact a history', '/guides/agents/compact'),
       page('Run calls side by side', '/guides/agents/concurrency'),
       page('Use an agent as a tool', '/guides/agents/sub-agents'),
+      page("Pass your app's data", '/guides/agents/context'),
       page('Hooks and events', '/guides/agents/hooks'),
     ]),
     page('Conversations', '/guides/conversations'),
     group('Web chat', [
       page('Overview', '/guides/web-chat/'),
       page('Background work', '/guides/web-chat/background'),
-      page('WebSocket', '/guides/web-chat/websocket'),
       page('AG-UI', '/guides/web-chat/ag-ui'),
     ]),
     group('Workers and tasks', [

@@ -5,6 +5,8 @@ const slack = Number(process.env['WHOA_PEERS_SLACK'] ?? 1);
 export const SOON_MS: number = 1_000 * slack;
 /** A tool that ignores its signal may take this long away from the user. */
 export const DEAF_MS: number = 2_500 * slack;
+/** How long a tool may take to start: some are processes. */
+export const START_MS = 10_000;
 /** How long a scenario waits for what should have happened. */
 export const WAIT_MS = 4_000;
 /** How long a scenario looks whether something happens that must not. */

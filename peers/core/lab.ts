@@ -1,26 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { SOON_MS, WAIT_MS } from './bounds.ts';
-import { now, until, within } from './clock.ts';
+import type { Answer, LoopbackProvider } from '@whoa/ai-sdk/testing';
+import { until, within } from '../../packages/check/src/clock.ts';
+import { type Harness, startHarness } from '../../packages/check/src/stage/harness.ts';
+import type { Witness } from '../../packages/check/src/witness/witness.ts';
+import { SOON_MS, START_MS, WAIT_MS } from './bounds.ts';
 import type { Ending, OpenOptions, Peer, PeerAgent, PeerRun, PeerTool, StartOptions, Wire } from './peer.ts';
-import { Witness } from './witness.ts';
+import { PeerTools } from './tools.ts';
 
 export interface FixtureOptions {
   /** What the model says, request by request; afterwards it says OK. */
-  readonly answers: readonly Answer[];
-  readonly tools?: (witness: Witness) => readonly PeerTool[];
+  readonly answers: readonly Answer[] | ((witness: Witness) => readonly Answer[]);
+  readonly tools?: (tools: PeerTools, witness: Witness) => readonly PeerTool[];
   readonly wire?: Wire;
-  readonly open?: (witness: Witness) => Partial<OpenOptions>;
-  readonly start?: StartOptions;
+  readonly open?: Partial<OpenOptions>;
 }
 
 /** Where one scenario is played with one library. Everything in it ends with it. */
 export class Lab implements AsyncDisposable {
   readonly peer: Peer;
   readonly module: string;
-  readonly folder: string = mkdtempSync(join(tmpdir(), 'whoa-peers-'));
   readonly #fixtures: Fixture[] = [];
 
   /** `module` is the file of the adapter, for processes that must load it again. */
@@ -30,14 +27,15 @@ export class Lab implements AsyncDisposable {
   }
 
   /** Opens an agent on a provider that follows a script. */
-  async open({ answers, tools = () => [], wire, open }: FixtureOptions): Promise<Fixture> {
-    const witness = new Witness(join(this.folder, `witness-${this.#fixtures.length}`));
-    let said = 0;
-    const script = (): Answer => answers[said++] ?? { parts: [{ text: 'OK' }] };
-    const provider = await startLoopbackProvider({ script });
-    const { url } = provider;
-    const options = { url, wire: wire ?? this.peer.wires[0]!, tools: tools(witness), ...open?.(witness) };
-    const fixture = new Fixture(provider, witness, await this.peer.open(options));
+  async open({ answers, tools = () => [], wire = this.peer.wires[0]!, open }: FixtureOptions): Promise<Fixture> {
+    const harness = await startHarness((witness) => {
+      const list = typeof answers === 'function' ? answers(witness) : answers;
+      let said = 0;
+      return () => list[said++] ?? { parts: [{ text: 'OK' }] };
+    });
+    const { provider, witness } = harness;
+    const own = tools(new PeerTools(witness.port), witness);
+    const fixture = new Fixture(harness, await this.peer.open({ url: provider.url, wire, tools: own, ...open }));
     this.#fixtures.push(fixture);
     return fixture;
   }
@@ -45,16 +43,12 @@ export class Lab implements AsyncDisposable {
   /** Opens an agent and starts a run. */
   async begin(options: FixtureOptions): Promise<Fixture> {
     const fixture = await this.open(options);
-    fixture.start('Begin', options.start);
+    fixture.start('Begin');
     return fixture;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { agent, provider } of this.#fixtures) {
-      await within(Promise.resolve(agent.close?.()), SOON_MS);
-      await provider.close();
-    }
-    rmSync(this.folder, { recursive: true, force: true });
+    for (const fixture of this.#fixtures) await fixture[Symbol.asyncDispose]();
   }
 }
 
@@ -65,17 +59,19 @@ export interface Settled {
 }
 
 /** One agent, its provider and its witness. */
-export class Fixture {
+export class Fixture implements AsyncDisposable {
   readonly provider: LoopbackProvider;
   readonly witness: Witness;
   readonly agent: PeerAgent;
   run!: PeerRun;
+  readonly #harness: Harness;
   #endedAt: number | undefined;
   cancelledAt = 0;
 
-  constructor(provider: LoopbackProvider, witness: Witness, agent: PeerAgent) {
-    this.provider = provider;
-    this.witness = witness;
+  constructor(harness: Harness, agent: PeerAgent) {
+    this.provider = harness.provider;
+    this.witness = harness.witness;
+    this.#harness = harness;
     this.agent = agent;
   }
 
@@ -84,7 +80,7 @@ export class Fixture {
     const run = this.agent.start(input, options);
     this.run = run;
     const note = (): void => {
-      if (this.run === run) this.#endedAt = now();
+      if (this.run === run) this.#endedAt = performance.now();
     };
     run.ended.then(note, note);
     return run;
@@ -96,25 +92,31 @@ export class Fixture {
 
   /** Waits until a reader of the run has seen this text. */
   async sees(text: string): Promise<void> {
-    if (await until(() => this.run.text().includes(text), WAIT_MS)) return;
+    if (await until(WAIT_MS, () => this.run.text().includes(text))) return;
     throw new NotReached(`the reader never saw "${text}", only "${this.run.text()}"`);
   }
 
-  /** Waits until a tool has started. */
-  async starts(tool: string): Promise<void> {
-    if (await until(() => this.witness.has(tool, 'start'), WAIT_MS)) return;
+  /** Waits until a tool has started; with `tree`, all processes of a command. */
+  async starts(tool: string, mode: 'plain' | 'tree' = 'plain'): Promise<void> {
+    if (await within(START_MS, this.witness.waitForStart(tool, mode))) return;
     throw new NotReached(`the tool ${tool} never started`);
   }
 
+  /** Waits until a tool has done its work. Returns whether it has. */
+  finishes(tool: string): Promise<boolean> {
+    return until(WAIT_MS, () => this.witness.hasFinished(tool));
+  }
+
   cancel(reason = 'the user asked'): void {
-    this.cancelledAt ||= now();
+    this.cancelledAt ||= performance.now();
     this.run.cancel(reason);
   }
 
   /** Waits for the end of the run, or returns undefined. */
   async settle(ms: number = WAIT_MS): Promise<Settled | undefined> {
-    const ending = await within(this.run.ended, ms);
-    return ending && { ending, afterMs: Math.round((this.#endedAt ?? now()) - this.cancelledAt) };
+    const { ended } = this.run;
+    if (!(await within(ms, ended))) return undefined;
+    return { ending: await ended, afterMs: Math.round((this.#endedAt ?? performance.now()) - this.cancelledAt) };
   }
 
   /** Cancels and waits for the end; the end must come. */
@@ -128,15 +130,18 @@ export class Fixture {
   /** Runs the next turn with the history that the library gives, and returns what the provider saw first. */
   async next(session: unknown): Promise<{ request: LoopbackProvider['requests'][number] | undefined; ending: Ending }> {
     const before = this.provider.requests.length;
-    const starts = (): number => this.witness.marks(undefined, 'start').length;
-    const startsBefore = starts();
-    const ending = await within(this.start('Go on', { session }).ended, WAIT_MS);
-    if (ending === undefined) {
-      throw new Error(
-        `the next turn ${starts() > startsBefore ? 'started the stopped call again, and ' : ''}did not end`,
-      );
+    const starts = this.witness.countStarts();
+    const { ended } = this.start('Go on', { session });
+    if (!(await within(WAIT_MS, ended))) {
+      const again = this.witness.countStarts() > starts ? 'started the stopped call again, and ' : '';
+      throw new Error(`the next turn ${again}did not end`);
     }
-    return { request: this.provider.requests[before], ending };
+    return { request: this.provider.requests[before], ending: await ended };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await within(SOON_MS, Promise.resolve(this.agent.close?.()));
+    await this.#harness[Symbol.asyncDispose]();
   }
 }
 

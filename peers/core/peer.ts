@@ -8,7 +8,7 @@ export interface PeerTool {
   readonly description: string;
   /** Whether a person must say yes before each call. */
   readonly needsApproval?: boolean;
-  execute(call: { readonly signal: AbortSignal | undefined }): string | Promise<string>;
+  execute(call: { readonly signal: AbortSignal | undefined }): Promise<string>;
 }
 
 export interface OpenOptions {

@@ -36,7 +36,7 @@ function intro({ date, node, remark }: Results): string {
 What happens when you press Stop, in ${libraryKeys.length} libraries and ${scenarios.length} scenarios. Written by \`npm run peers -- --write\` on ${date}, with Node ${node}.
 
 Every library was installed from npm, Whoa was run from this repository. Each is used as its own documentation says, and talks to the same local provider, which is as strict about
-histories as the vendors. A scenario judges only what can be seen from outside: the requests that arrive, the connections that close, what a tool wrote to a file, and what
+histories as the vendors. A scenario judges only what can be seen from outside: the requests that arrive, the connections that close, what the tools did, and what
 the public interface returns. Each was played three times in a process of its own.${remark === undefined ? '' : ` ${remark}`}
 
 **yes**: as expected. **partly**: with a flaw. **no**: not as expected. **sometimes**: it differed between repetitions. **–**: there is no such feature. **not run**: there is one, which needs a server of its own. What was observed is

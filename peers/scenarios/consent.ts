@@ -1,5 +1,5 @@
+import { until, within } from '../../packages/check/src/clock.ts';
 import { QUIET_MS, SOON_MS, WAIT_MS } from '../core/bounds.ts';
-import { until, within } from '../core/clock.ts';
 import { type Fixture, type Lab, NotReached } from '../core/lab.ts';
 import { no, notOffered, type Scenario, yes } from '../core/scenario.ts';
 import { calls } from './answers.ts';
@@ -15,8 +15,8 @@ async function ask(lab: Lab, isDeaf: boolean): Promise<Asked> {
   const answer = Promise.withResolvers<boolean>();
   const fixture = await lab.begin({
     answers: [calls('pay')],
-    tools: (witness) => [{ ...witness.quick('pay'), needsApproval: true }],
-    open: () => ({
+    tools: (make) => [{ ...make.quick('pay'), needsApproval: true }],
+    open: {
       approve: (signal) => {
         question.resolve();
         if (isDeaf) return answer.promise;
@@ -25,13 +25,9 @@ async function ask(lab: Lab, isDeaf: boolean): Promise<Asked> {
           answer.promise.then(resolve, resolve);
         });
       },
-    }),
+    },
   });
-  const isAsked = await within(
-    question.promise.then(() => true),
-    WAIT_MS,
-  );
-  if (isAsked === undefined) throw new NotReached('the person was never asked');
+  if (!(await within(WAIT_MS, question.promise))) throw new NotReached('the person was never asked');
   return { fixture, answer: answer.resolve };
 }
 
@@ -47,7 +43,7 @@ export const consent: readonly Scenario[] = [
       const asked = await ask(lab, false);
       asked.fixture.cancel();
       const settled = await asked.fixture.settle(SOON_MS);
-      const hasRun = asked.fixture.witness.has('pay', 'start');
+      const hasRun = asked.fixture.witness.hasStarted('pay');
       asked.answer(false);
       if (hasRun) return no('the call ran');
       return settled ? yes('the run was over, and nothing ran') : no('the run waited for the answer');
@@ -65,7 +61,7 @@ export const consent: readonly Scenario[] = [
       asked.fixture.cancel();
       await asked.fixture.settle(SOON_MS);
       asked.answer(true);
-      const hasRun = await until(() => asked.fixture.witness.has('pay', 'start'), QUIET_MS);
+      const hasRun = await until(QUIET_MS, () => asked.fixture.witness.hasStarted('pay'));
       return hasRun ? no('the call ran after the stop') : yes('nothing ran');
     },
   },

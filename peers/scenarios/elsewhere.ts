@@ -2,12 +2,12 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { until, within } from '../core/clock.ts';
+import type { Answer } from '@whoa/ai-sdk/testing';
+import { until, within } from '../../packages/check/src/clock.ts';
+import { type Harness, startHarness } from '../../packages/check/src/stage/harness.ts';
 import { type Lab, NotReached } from '../core/lab.ts';
 import type { RoleOptions } from '../core/role.ts';
 import { missing, no, partly, type Scenario, type Verdict, yes } from '../core/scenario.ts';
-import { Witness } from '../core/witness.ts';
 import { calls, halfText } from './answers.ts';
 
 /** Processes have to start, and a store may be asked only once a second. */
@@ -21,26 +21,20 @@ const run = promisify(execFile);
 
 /** Several processes that share a folder and a provider. */
 class Fleet implements AsyncDisposable {
-  readonly provider: LoopbackProvider;
-  readonly witness: Witness;
-  readonly #lab: Lab;
+  readonly harness: Harness;
+  readonly #module: string;
   readonly #workers: ChildProcess[] = [];
 
-  constructor(lab: Lab, provider: LoopbackProvider) {
-    this.#lab = lab;
-    this.provider = provider;
-    this.witness = new Witness(this.#witnessFile);
-  }
-
-  get #witnessFile(): string {
-    return join(this.#lab.folder, 'witness');
+  constructor({ module }: Lab, harness: Harness) {
+    this.#module = module;
+    this.harness = harness;
   }
 
   #arguments(role: string, options: Partial<RoleOptions>): string[] {
     const file = join(import.meta.dirname, '../core/role.ts');
-    const { module, folder } = this.#lab;
-    const given = { folder, url: this.provider.url, witness: this.#witnessFile, ...options };
-    return ['--conditions=@whoa/source', '--no-warnings', file, module, role, JSON.stringify(given)];
+    const { folder, provider, witness } = this.harness;
+    const given: RoleOptions = { folder, url: provider.url, port: witness.port, ...options };
+    return ['--conditions=@whoa/source', '--no-warnings', file, this.#module, role, JSON.stringify(given)];
   }
 
   /** Plays one role in a process of its own, and returns what it prints. */
@@ -75,30 +69,28 @@ class Fleet implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const worker of this.#workers) await this.end(worker, 'SIGKILL');
-    await this.provider.close();
+    await this.harness[Symbol.asyncDispose]();
   }
 }
 
 async function withFleet(lab: Lab, answer: Answer, play: (fleet: Fleet) => Promise<Verdict>): Promise<Verdict> {
   if (lab.peer.elsewhere === undefined)
     return missing(lab.peer, 'elsewhere', 'a run is known only in the process that started it');
-  const fleet = new Fleet(lab, await startLoopbackProvider({ script: () => answer }));
-  try {
-    return await play(fleet);
-  } finally {
-    await fleet[Symbol.asyncDispose]();
-  }
+  await using fleet = new Fleet(lab, await startHarness(() => () => answer));
+  return await play(fleet);
 }
 
 async function stopFromElsewhere(fleet: Fleet): Promise<{ id: string; by: string | undefined }> {
   const id = await fleet.play('enqueue');
   fleet.work();
-  const request = await within(fleet.provider.waitForRequest(0), WAIT_MS);
-  if (request === undefined) throw new NotReached('the run never began');
+  const started = fleet.harness.provider.waitForRequest(0);
+  if (!(await within(WAIT_MS, started))) throw new NotReached('the run never began');
+  const request = await started;
   await request.waitForStall();
-  if ((await within(request.waitForClose(), STEADY_MS)) !== undefined) throw new NotReached('the run ended by itself');
+  if (await within(STEADY_MS, request.waitForClose())) throw new NotReached('the run ended by itself');
   await fleet.play('cancel', id);
-  return { id, by: await within(request.waitForClose(), STOPPED_MS) };
+  await within(STOPPED_MS, request.waitForClose());
+  return { id, by: request.closedBy };
 }
 
 export const elsewhere: readonly Scenario[] = [
@@ -136,8 +128,8 @@ export const elsewhere: readonly Scenario[] = [
         await fleet.play('cancel', id);
         fleet.work();
         const seen = await fleet.reads('cancelled', id);
-        await until(() => fleet.provider.requests.length > 0, STOPPED_MS);
-        if (fleet.provider.requests.length > 0) return no('the run began anyway');
+        if (await until(STOPPED_MS, () => fleet.harness.provider.requests.length > 0))
+          return no('the run began anyway');
         return seen === 'cancelled' ? yes('it never began') : partly(`it never began, but its status is "${seen}"`);
       }),
   },
@@ -150,14 +142,14 @@ export const elsewhere: readonly Scenario[] = [
       withFleet(lab, calls('polite'), async (fleet) => {
         const id = await fleet.play('enqueue');
         const worker = fleet.work();
-        if (!(await until(() => fleet.witness.has('polite', 'start'), WAIT_MS)))
+        const { witness } = fleet.harness;
+        if (!(await within(WAIT_MS, witness.waitForStart('polite', 'plain'))))
           throw new NotReached('the run never began');
         await fleet.end(worker, 'SIGKILL');
         await fleet.play('cancel', id);
         fleet.work();
         const seen = await fleet.reads('cancelled', id);
-        const starts = fleet.witness.marks('polite', 'start').length;
-        if (starts > 1) return no('the call was started again');
+        if (witness.countStarts('polite') > 1) return no('the call was started again');
         return seen === 'cancelled' ? yes('it is cancelled, and nothing was started again') : no(`it reads "${seen}"`);
       }),
   },

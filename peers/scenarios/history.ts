@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer } from '@whoa/ai-sdk/testing';
+import { within } from '../../packages/check/src/clock.ts';
 import { QUIET_MS } from '../core/bounds.ts';
-import { within } from '../core/clock.ts';
 import type { Fixture, Lab } from '../core/lab.ts';
 import type { Wire } from '../core/peer.ts';
 import { callsIn } from '../core/request.ts';
@@ -29,7 +29,7 @@ const CUTS: Readonly<Record<'text' | 'arguments' | 'tool' | 'parallel', Cut>> = 
   parallel: {
     answer: calls('quick', 'polite'),
     reached: async (fixture) => {
-      await fixture.starts('quick');
+      await fixture.finishes('quick');
       await fixture.starts('polite');
     },
   },
@@ -37,7 +37,7 @@ const CUTS: Readonly<Record<'text' | 'arguments' | 'tool' | 'parallel', Cut>> = 
 
 async function stopAt(lab: Lab, cut: keyof typeof CUTS, wire: Wire) {
   const { answer, reached } = CUTS[cut];
-  const fixture = await lab.begin({ answers: [answer], wire, tools: (witness) => [witness.quick(), witness.polite()] });
+  const fixture = await lab.begin({ answers: [answer], wire, tools: (make) => [make.quick(), make.polite()] });
   await reached(fixture);
   const { ending } = await fixture.stop();
   return fixture.next(ending.session);
@@ -77,13 +77,14 @@ export const history: readonly Scenario[] = [
     async play(lab) {
       const fixture = await lab.begin({
         answers: [calls('quick', 'polite')],
-        tools: (witness) => [witness.quick(), witness.polite()],
+        tools: (make) => [make.quick(), make.polite()],
       });
       await fixture.starts('polite');
+      await fixture.finishes('quick');
       await wait(TAKEN_MS);
       const { ending } = await fixture.stop();
-      await within(fixture.start('Go on', { session: ending.session }).ended, QUIET_MS);
-      const again = ['quick', 'polite'].filter((tool) => fixture.witness.marks(tool, 'start').length > 1);
+      await within(QUIET_MS, fixture.start('Go on', { session: ending.session }).ended);
+      const again = ['quick', 'polite'].filter((tool) => fixture.witness.countStarts(tool) > 1);
       return again.length === 0 ? yes('nothing was repeated') : no(`repeated without being asked: ${again.join(', ')}`);
     },
   },

@@ -46,10 +46,10 @@ export const keep: readonly Scenario[] = [
     async play(lab) {
       const fixture = await lab.begin({
         answers: [calls('quick', 'polite')],
-        tools: (witness) => [witness.quick(), witness.polite()],
+        tools: (make) => [make.quick(), make.polite()],
       });
       await fixture.starts('polite');
-      await fixture.starts('quick');
+      await fixture.finishes('quick');
       // The library needs a moment to take the result.
       await wait(100);
       const { ending } = await fixture.stop();
@@ -70,7 +70,7 @@ export const keep: readonly Scenario[] = [
     async play(lab) {
       const fixture = await lab.begin({
         answers: [{ ...calls('polite'), usage: USAGE }],
-        tools: (witness) => [witness.polite()],
+        tools: (make) => [make.polite()],
       });
       await fixture.starts('polite');
       const { ending } = await fixture.stop();

@@ -1,17 +1,20 @@
 import { getEventListeners, setMaxListeners } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { until, within } from '../../packages/check/src/clock.ts';
 import { QUIET_MS, SOON_MS, WAIT_MS } from '../core/bounds.ts';
-import { until, within } from '../core/clock.ts';
 import { type Fixture, type Lab, NotReached } from '../core/lab.ts';
 import { no, notOffered, type Scenario, yes } from '../core/scenario.ts';
+import { createChildTool } from '../core/tools.ts';
 import { calls, halfText } from './answers.ts';
 
 const RUNS = 100;
 /** A few listeners may belong to runs that are just ending. */
 const FEW = 5;
+/** When a tool that ignores its signal takes effect, or rejects. */
+const LATE_MS = 3_500;
+const REJECTS_MS = 600;
 
 export const left: readonly Scenario[] = [
   {
@@ -24,8 +27,8 @@ export const left: readonly Scenario[] = [
       await fixture.sees('upon');
       fixture.cancel();
       const request = fixture.provider.requests[0]!;
-      const by = await within(request.waitForClose(), SOON_MS);
-      return by === 'client' ? yes('the connection was closed') : no('the connection stayed open');
+      await within(SOON_MS, request.waitForClose());
+      return request.closedBy === 'client' ? yes('the connection was closed') : no('the connection stayed open');
     },
   },
   {
@@ -36,12 +39,12 @@ export const left: readonly Scenario[] = [
     async play(lab) {
       const fixture: Fixture = await lab.begin({
         answers: [calls('first', 'second')],
-        tools: (witness) => [witness.quick('first', () => fixture.cancel()), witness.quick('second')],
+        tools: (make) => [make.quick('first', () => fixture.cancel()), make.quick('second')],
       });
       await fixture.starts('first');
       await fixture.settle();
-      await until(() => fixture.witness.has('second', 'start'), 300);
-      return fixture.witness.has('second', 'start')
+      await until(300, () => fixture.witness.hasStarted('second'));
+      return fixture.witness.hasStarted('second')
         ? no('the second call started after the cancel')
         : yes('it did not start');
     },
@@ -52,16 +55,12 @@ export const left: readonly Scenario[] = [
     expects: 'When a tool returns after the stop, the model is not asked again.',
     rule: 'A tool ignores its signal and returns after the cancel. No further request arrives in the second after that.',
     async play(lab) {
-      const gate = Promise.withResolvers<void>();
-      const fixture = await lab.begin({
-        answers: [calls('deaf')],
-        tools: (witness) => [witness.gated('deaf', gate.promise)],
-      });
+      const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       fixture.cancel();
-      gate.resolve();
-      await until(() => fixture.witness.has('deaf', 'effect'), WAIT_MS);
-      await until(() => fixture.provider.requests.length > 1, QUIET_MS);
+      fixture.witness.finish('deaf');
+      await fixture.finishes('deaf');
+      await until(QUIET_MS, () => fixture.provider.requests.length > 1);
       const more = fixture.provider.requests.length - 1;
       return more === 0 ? yes('no further request') : no(`${more} further request(s)`);
     },
@@ -72,11 +71,11 @@ export const left: readonly Scenario[] = [
     expects: 'A running tool is told to stop.',
     rule: 'The tool was given an AbortSignal, and it fires within 1 s of the cancel.',
     async play(lab) {
-      const fixture = await lab.begin({ answers: [calls('polite')], tools: (witness) => [witness.polite()] });
+      const fixture = await lab.begin({ answers: [calls('polite')], tools: (make) => [make.polite()] });
       await fixture.starts('polite');
       fixture.cancel();
-      const isTold = await until(() => fixture.witness.has('polite', 'signal'), SOON_MS);
-      return isTold ? yes('its signal fired') : no('it was not told');
+      const left = await fixture.witness.waitForEnd('polite', SOON_MS);
+      return left.length === 0 ? yes('its signal fired') : no('it was not told');
     },
   },
   {
@@ -85,13 +84,13 @@ export const left: readonly Scenario[] = [
     expects: 'If a tool still takes effect after the run is over, the application is told.',
     rule: 'A tool ignores its signal and takes effect later. The library reports its end, or the run was not over before it.',
     async play(lab) {
-      const fixture = await lab.begin({ answers: [calls('deaf')], tools: (witness) => [witness.deaf('deaf', 3_500)] });
+      const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       fixture.cancel();
-      await until(() => fixture.witness.has('deaf', 'effect') || fixture.isEnded, WAIT_MS);
-      const isOverBefore = !fixture.witness.has('deaf', 'effect');
-      await until(() => fixture.witness.has('deaf', 'effect'), WAIT_MS);
-      const isReported = await until(() => fixture.run.late?.includes('deaf') === true, 300);
+      const isOverBefore = await until(LATE_MS, () => fixture.isEnded);
+      fixture.witness.finish('deaf');
+      await fixture.finishes('deaf');
+      const isReported = await until(300, () => fixture.run.late?.includes('deaf') === true);
       if (isReported) return yes('its late end was reported');
       return isOverBefore
         ? no('the run was over, and its late effect was never reported')
@@ -104,14 +103,14 @@ export const left: readonly Scenario[] = [
     expects: 'A process that a tool started with its signal ends.',
     rule: 'The process of spawn(…, { signal }) is gone within 1 s of the cancel.',
     async play(lab) {
-      const fixture = await lab.begin({ answers: [calls('child')], tools: (witness) => [witness.child()] });
-      await until(() => fixture.witness.has('child', 'pid'), WAIT_MS);
-      const pid = fixture.witness.marks('child', 'pid')[0]?.pid ?? 0;
+      const fixture = await lab.begin({
+        answers: [calls('child')],
+        tools: (_make, witness) => [createChildTool('child', witness)],
+      });
+      await fixture.starts('child');
       fixture.cancel();
-      const isGone = await until(() => !isAlive(pid), SOON_MS);
-      if (isGone) return yes('the process is gone');
-      process.kill(pid, 'SIGKILL');
-      return no('the process was still there');
+      const left = await fixture.witness.waitForEnd('child', SOON_MS);
+      return left.length === 0 ? yes('the process is gone') : no('the process was still there');
     },
   },
   {
@@ -122,16 +121,17 @@ export const left: readonly Scenario[] = [
     async play(lab) {
       const { shell } = lab.peer;
       if (shell === undefined) return notOffered('it has no shell tool of its own');
-      const file = `${lab.folder}/pid`;
-      const command = `setsid sh -c 'echo $$ > ${file}.new; mv ${file}.new ${file}; exec sleep 60' & sleep 60`;
-      const answer = { parts: [{ call: shell, id: 'call_1', input: { command } }] };
-      const fixture = await lab.begin({ answers: [answer], open: () => ({ shell: true }) });
-      const pid = await readPid(file);
+      const fixture = await lab.begin({
+        answers: (witness) => [
+          { parts: [{ call: shell, id: 'call_1', input: { command: witness.command('tree', 'tree') } }] },
+        ],
+        open: { shell: true },
+      });
+      await fixture.starts('tree', 'tree');
       fixture.cancel();
-      const isGone = await until(() => !isAlive(pid), 3_000);
-      if (isGone) return yes('all of its processes are gone');
-      process.kill(pid, 'SIGKILL');
-      return no('the process in its own session survived');
+      const left = await fixture.witness.waitForEnd('tree', 3_000);
+      if (left.length === 0) return yes('all of its processes are gone');
+      return no(left.includes('detached') ? 'the process in its own session survived' : 'a process survived');
     },
   },
   {
@@ -147,14 +147,15 @@ export const left: readonly Scenario[] = [
           { call: lab.peer.helper ?? 'helper', id: 'call_1', input: { note: 'x', task: 'x', input: 'x', prompt: 'x' } },
         ],
       };
-      const fixture = await lab.begin({ answers: [answer, halfText], open: () => ({ helper: [] }) });
-      const request = await within(fixture.provider.waitForRequest(1), WAIT_MS);
-      if (request === undefined) throw new NotReached('the sub-agent never began');
+      const fixture = await lab.begin({ answers: [answer, halfText], open: { helper: [] } });
+      const started = fixture.provider.waitForRequest(1);
+      if (!(await within(WAIT_MS, started))) throw new NotReached('the sub-agent never began');
+      const request = await started;
       await request.waitForStall();
       fixture.cancel();
-      const by = await within(request.waitForClose(), SOON_MS);
-      await until(() => fixture.provider.requests.length > 2, 500);
-      if (by !== 'client') return no('the sub-agent kept its connection');
+      await within(SOON_MS, request.waitForClose());
+      await until(500, () => fixture.provider.requests.length > 2);
+      if (request.closedBy !== 'client') return no('the sub-agent kept its connection');
       const isMore = fixture.provider.requests.length > 2;
       return isMore ? no('another request followed') : yes('it stopped with its parent');
     },
@@ -169,7 +170,7 @@ export const left: readonly Scenario[] = [
       const fixture = await lab.open({ answers: [] });
       const { signal } = new AbortController();
       setMaxListeners(0, signal);
-      for (let run = 0; run < RUNS; run++) await within(fixture.start('Begin', { signal }).ended, WAIT_MS);
+      for (let run = 0; run < RUNS; run++) await within(WAIT_MS, fixture.start('Begin', { signal }).ended);
       // What hangs on a garbage-collected request is taken off with it, by Node itself.
       for (let round = 0; round < 3; round++) await collectGarbage();
       const count = getEventListeners(signal, 'abort').length;
@@ -186,7 +187,7 @@ export const left: readonly Scenario[] = [
       const listener = (error: unknown): unknown => unhandled.push(String(error));
       process.on('unhandledRejection', listener);
       await stopThreeTimes(lab);
-      await until(() => unhandled.length > 0, 300);
+      await until(300, () => unhandled.length > 0);
       process.off('unhandledRejection', listener);
       return unhandled.length === 0 ? yes('none') : no(`unhandled: ${unhandled[0]?.slice(0, 100)}`);
     },
@@ -200,27 +201,15 @@ async function stopThreeTimes(lab: Lab): Promise<void> {
   for (const name of ['polite', 'rude']) {
     const fixture = await lab.begin({
       answers: [calls(name)],
-      tools: (witness) => [witness.polite(), witness.deaf('rude', 600, 'throw')],
+      tools: (make) => [make.polite(), make.rude()],
     });
     await fixture.starts(name);
     fixture.cancel();
+    await fixture.settle(name === 'rude' ? REJECTS_MS : WAIT_MS);
+    if (!fixture.witness.finish('rude')) continue;
+    await fixture.finishes('rude');
     await fixture.settle();
-    if (name === 'rude') await until(() => fixture.witness.has('rude', 'effect'), WAIT_MS);
   }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function readPid(file: string): Promise<number> {
-  if (!(await until(() => existsSync(file), WAIT_MS * 2))) throw new NotReached('the command never started');
-  return Number(readFileSync(file, 'utf8'));
 }
 
 async function collectGarbage(): Promise<void> {

@@ -1,10 +1,10 @@
 // Not about a stop in the narrow sense. These are here because some library is better at them than ours.
 
-import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { within } from '../../packages/check/src/clock.ts';
+import { startHarness } from '../../packages/check/src/stage/harness.ts';
 import { WAIT_MS } from '../core/bounds.ts';
-import { within } from '../core/clock.ts';
 import { missing, no, partly, type Scenario, yes } from '../core/scenario.ts';
-import { Witness } from '../core/witness.ts';
+import { PeerTools } from '../core/tools.ts';
 import { calls } from './answers.ts';
 
 const AT_ONCE_MS = 500;
@@ -16,7 +16,7 @@ export const other: readonly Scenario[] = [
     expects: 'Even when a tool ignores its signal, an ordinary stop is over at once.',
     rule: `The run is over within ${AT_ONCE_MS} ms of the cancel that the documentation shows for a stop button.`,
     async play(lab) {
-      const fixture = await lab.begin({ answers: [calls('deaf')], tools: (witness) => [witness.deaf()] });
+      const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       fixture.cancel();
       const settled = await fixture.settle();
@@ -32,20 +32,19 @@ export const other: readonly Scenario[] = [
     rule: 'The first part ends with the question. A later call continues it with a yes, and the tool runs exactly once.',
     async play(lab) {
       if (lab.peer.pause === undefined) return missing(lab.peer, 'pause', 'the question is asked while the run waits');
-      const provider = await startLoopbackProvider({
-        script: ({ index }) => (index === 0 ? calls('pay') : { parts: [{ text: 'Paid.' }] }),
-      });
-      const witness = new Witness(`${lab.folder}/pause`);
-      const tools = [{ ...witness.quick('pay'), needsApproval: true }];
-      try {
-        const run = await lab.peer.pause({ url: provider.url, wire: lab.peer.wires[0]!, tools });
-        if (!run.paused || witness.has('pay', 'start')) return no('it did not pause');
-        const text = await within(run.resume(), WAIT_MS);
-        const count = witness.marks('pay', 'effect').length;
-        return count === 1 ? yes('it continued, and the tool ran once') : no(`the tool ran ${count} times: ${text}`);
-      } finally {
-        await provider.close();
-      }
+      const paid = { parts: [{ text: 'Paid.' }] };
+      await using harness = await startHarness(
+        () =>
+          ({ index }) =>
+            index === 0 ? calls('pay') : paid,
+      );
+      const { provider, witness } = harness;
+      const tools = [{ ...new PeerTools(witness.port).quick('pay'), needsApproval: true }];
+      const run = await lab.peer.pause({ url: provider.url, wire: lab.peer.wires[0]!, tools });
+      if (!run.paused || witness.hasStarted('pay')) return no('it did not pause');
+      await within(WAIT_MS, run.resume());
+      const count = witness.countStarts('pay');
+      return count === 1 ? yes('it continued, and the tool ran once') : no(`the tool ran ${count} times`);
     },
   },
   {
@@ -56,17 +55,14 @@ export const other: readonly Scenario[] = [
     async play(lab) {
       if (lab.peer.travel === undefined)
         return missing(lab.peer, 'time-travel', 'the application would cut the list of messages itself');
-      const provider = await startLoopbackProvider({
-        script: ({ index }) => ({ parts: [{ text: index === 0 ? 'The left way.' : 'The right way.' }] }),
-      });
-      try {
-        const text = await lab.peer.travel({ url: provider.url, wire: lab.peer.wires[0]!, tools: [] });
-        const said = JSON.stringify(provider.requests.at(-1)?.body ?? '');
-        const isBack = provider.requests.length === 2 && !said.includes('left way') && text.includes('right');
-        return isBack ? yes('it continued from the earlier point') : no(`it said "${text}"`);
-      } finally {
-        await provider.close();
-      }
+      await using harness = await startHarness(() => ({ index }) => ({
+        parts: [{ text: index === 0 ? 'The left way.' : 'The right way.' }],
+      }));
+      const { url, requests } = harness.provider;
+      const text = await lab.peer.travel({ url, wire: lab.peer.wires[0]!, tools: [] });
+      const said = JSON.stringify(requests.at(-1)?.body ?? '');
+      const isBack = requests.length === 2 && !said.includes('left way') && text.includes('right');
+      return isBack ? yes('it continued from the earlier point') : no(`it said "${text}"`);
     },
   },
   {
@@ -78,22 +74,14 @@ export const other: readonly Scenario[] = [
       if (lab.peer.typed === undefined) return missing(lab.peer, 'typed-output', 'a run returns text');
       const json = JSON.stringify({ city: 'Oslo' });
       // Some ask for the object as text, some as the arguments of a call.
-      const provider = await startLoopbackProvider({
-        script: ({ body }) => {
-          const name = /"name":"(extract[^"]*|[^"]*output[^"]*|response[^"]*)"/i.exec(
-            JSON.stringify(body['tools'] ?? ''),
-          )?.[1];
-          return {
-            parts: [name === undefined ? { text: json } : { call: name, id: 'call_1', input: { city: 'Oslo' } }],
-          };
-        },
+      await using harness = await startHarness(() => ({ body }) => {
+        const tools = JSON.stringify(body['tools'] ?? '');
+        const name = /"name":"(extract[^"]*|[^"]*output[^"]*|response[^"]*)"/i.exec(tools)?.[1];
+        return { parts: [name === undefined ? { text: json } : { call: name, id: 'call_1', input: { city: 'Oslo' } }] };
       });
-      try {
-        const object = await lab.peer.typed({ url: provider.url, wire: lab.peer.wires[0]!, tools: [] });
-        return JSON.stringify(object) === json ? yes('it returned the object') : no(JSON.stringify(object));
-      } finally {
-        await provider.close();
-      }
+      const { url } = harness.provider;
+      const object = await lab.peer.typed({ url, wire: lab.peer.wires[0]!, tools: [] });
+      return JSON.stringify(object) === json ? yes('it returned the object') : no(JSON.stringify(object));
     },
   },
   {

@@ -1,5 +1,5 @@
+import { until, within } from '../../packages/check/src/clock.ts';
 import { SOON_MS, WAIT_MS } from '../core/bounds.ts';
-import { until, within } from '../core/clock.ts';
 import { callsIn } from '../core/request.ts';
 import { missing, no, partly, type Scenario, yes } from '../core/scenario.ts';
 import { calls, halfText } from './answers.ts';
@@ -19,12 +19,14 @@ export const target: readonly Scenario[] = [
       const second = fixture.start('Begin');
       await fixture.sees('I go');
       first.cancel('the user asked');
-      const stopped = await within(first.ended, SOON_MS);
+      const isStopped = await within(SOON_MS, first.ended);
       gate.resolve();
-      const ending = await within(second.ended, WAIT_MS);
-      if (stopped === undefined) return no('the cancelled run did not end');
-      const isWhole = ending?.isCancelled === false && second.text().includes('on.');
-      return isWhole ? yes('the other run finished') : no(`the other run: ${ending?.says ?? 'did not end'}`);
+      const isOver = await within(WAIT_MS, second.ended);
+      if (!isStopped) return no('the cancelled run did not end');
+      if (!isOver) return no('the other run: did not end');
+      const { isCancelled, says } = await second.ended;
+      const isWhole = !isCancelled && second.text().includes('on.');
+      return isWhole ? yes('the other run finished') : no(`the other run: ${says}`);
     },
   },
   {
@@ -33,19 +35,18 @@ export const target: readonly Scenario[] = [
     expects: 'One call can be stopped, and the run goes on with the others.',
     rule: 'Of two running calls one is cancelled. The model is asked again with the results of both.',
     async play(lab) {
-      const gate = Promise.withResolvers<void>();
       const fixture = await lab.begin({
         answers: [calls('deaf', 'polite')],
-        tools: (witness) => [witness.gated('deaf', gate.promise), witness.polite()],
+        tools: (make) => [make.deaf(), make.polite()],
       });
       if (fixture.run.cancelCall === undefined) return missing(lab.peer, 'one-call', 'only a whole run can be stopped');
       await fixture.starts('polite');
       await fixture.starts('deaf');
       fixture.run.cancelCall('polite');
-      gate.resolve();
-      const ending = await within(fixture.run.ended, WAIT_MS);
+      fixture.witness.finish('deaf');
+      const isOver = await within(WAIT_MS, fixture.run.ended);
       const request = fixture.provider.requests[1];
-      if (ending === undefined || request === undefined) return no('the run did not go on');
+      if (!isOver || request === undefined) return no('the run did not go on');
       const results = callsIn(request).map(({ tool, result }) => `${tool}: ${result?.slice(0, 60)}`);
       return results.length === 2 ? yes(results.join('; ')) : no(results.join('; '));
     },
@@ -56,21 +57,17 @@ export const target: readonly Scenario[] = [
     expects: 'A run can be asked to stop after the call that is running.',
     rule: 'The call finishes, the model is not asked again, the run is over, and the next turn has the result.',
     async play(lab) {
-      const gate = Promise.withResolvers<void>();
-      const fixture = await lab.begin({
-        answers: [calls('deaf')],
-        tools: (witness) => [witness.gated('deaf', gate.promise)],
-      });
+      const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       if (fixture.run.stopSoftly === undefined) return missing(lab.peer, 'soft-stop', 'a stop is always immediate');
       await fixture.starts('deaf');
       fixture.run.stopSoftly();
-      gate.resolve();
-      const ending = await within(fixture.run.ended, WAIT_MS);
-      if (!fixture.witness.has('deaf', 'effect')) return no('the call did not finish');
-      if (ending === undefined) return no('the run did not end');
-      await until(() => fixture.provider.requests.length > 1, 300);
+      fixture.witness.finish('deaf');
+      const settled = await fixture.settle();
+      if (!(await fixture.finishes('deaf'))) return no('the call did not finish');
+      if (settled === undefined) return no('the run did not end');
+      await until(300, () => fixture.provider.requests.length > 1);
       if (fixture.provider.requests.length > 1) return no('the model was asked again');
-      const { request, ending: next } = await fixture.next(ending.session);
+      const { request, ending: next } = await fixture.next(settled.ending.session);
       if (request === undefined) return partly(`it stopped, but the next turn sent nothing: ${next.says}`);
       const isKept = callsIn(request).some(({ result }) => result?.includes('deaf is done'));
       return isKept

@@ -1,5 +1,5 @@
+import { until, within } from '../../packages/check/src/clock.ts';
 import { DEAF_MS, SOON_MS, WAIT_MS } from '../core/bounds.ts';
-import { now, until, within } from '../core/clock.ts';
 import { type Fixture, type Lab, NotReached } from '../core/lab.ts';
 import { no, notOffered, partly, type Scenario, type Verdict, yes } from '../core/scenario.ts';
 import { calls, halfArguments, halfText, silence } from './answers.ts';
@@ -24,7 +24,7 @@ async function judgeStop(fixture: Fixture, limitMs: number = SOON_MS): Promise<V
 
 async function whileModel(lab: Lab, what: 'thinks' | 'speaks' | 'calls'): Promise<Verdict> {
   const answers = { thinks: silence, speaks: halfText, calls: halfArguments('quick') };
-  const fixture = await lab.begin({ answers: [answers[what]], tools: (witness) => [witness.quick()] });
+  const fixture = await lab.begin({ answers: [answers[what]], tools: (make) => [make.quick()] });
   if (what === 'speaks') await fixture.sees('upon');
   else await (await fixture.provider.waitForRequest(0)).waitForStall();
   return judgeStop(fixture);
@@ -37,10 +37,10 @@ async function sampleLatency(lab: Lab): Promise<number[]> {
   for (let turn = 0; turn < SAMPLES; turn++) {
     const run = fixture.start('Begin');
     await fixture.sees('upon');
-    const from = now();
+    const from = performance.now();
     run.cancel('the user asked');
-    if ((await within(run.ended, WAIT_MS)) === undefined) return [];
-    samples.push(now() - from);
+    if (!(await within(WAIT_MS, run.ended))) return [];
+    samples.push(performance.now() - from);
   }
   return samples.sort((one, other) => one - other);
 }
@@ -73,7 +73,7 @@ export const time: readonly Scenario[] = [
     expects: 'A cancel while a tool runs that listens to its signal ends the run.',
     rule: SOON,
     async play(lab) {
-      const fixture = await lab.begin({ answers: [calls('polite')], tools: (witness) => [witness.polite()] });
+      const fixture = await lab.begin({ answers: [calls('polite')], tools: (make) => [make.polite()] });
       await fixture.starts('polite');
       return judgeStop(fixture);
     },
@@ -84,7 +84,7 @@ export const time: readonly Scenario[] = [
     expects: 'A tool that ignores its signal and never returns cannot hold the run.',
     rule: `The run is over within ${DEAF_MS / 1000} s.`,
     async play(lab) {
-      const fixture = await lab.begin({ answers: [calls('deaf')], tools: (witness) => [witness.deaf()] });
+      const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       return judgeStop(fixture, DEAF_MS);
     },
@@ -97,7 +97,7 @@ export const time: readonly Scenario[] = [
     async play(lab) {
       if (!lab.peer.takesSignal) return notOffered('a run takes no signal of the caller');
       const fixture = await lab.open({ answers: [halfText] });
-      fixture.cancelledAt = now();
+      fixture.cancelledAt = performance.now();
       fixture.start('Begin', { signal: AbortSignal.abort() });
       return judgeNothingSent(fixture);
     },
@@ -151,10 +151,10 @@ export const time: readonly Scenario[] = [
       const busy = { status: 503, message: 'Overloaded', headers: { 'retry-after': '5' } };
       const fixture = await lab.begin({ answers: [busy, busy, busy, busy] });
       await (await fixture.provider.waitForRequest(0)).waitForClose();
-      if (await until(() => fixture.isEnded, 300)) return notOffered('a refused request was not sent again');
+      if (await until(300, () => fixture.isEnded)) return notOffered('a refused request was not sent again');
       const sent = fixture.provider.requests.length;
       const verdict = await judgeStop(fixture);
-      await until(() => fixture.provider.requests.length > sent, 5_500);
+      await until(5_500, () => fixture.provider.requests.length > sent);
       return fixture.provider.requests.length > sent ? no('it asked again after the cancel') : verdict;
     },
   },
@@ -174,7 +174,7 @@ export const time: readonly Scenario[] = [
 
 async function judgeNothingSent(fixture: Fixture): Promise<Verdict> {
   const settled = await fixture.settle();
-  await until(() => fixture.provider.openAnswers > 0, 300);
+  await until(300, () => fixture.provider.openAnswers > 0);
   if (settled === undefined) return no(`the run was not over ${WAIT_MS / 1000} s later`);
   if (fixture.provider.openAnswers > 0) return no('the model was asked, and the request stayed open');
   const { says, isCancelled } = settled.ending;

@@ -39,7 +39,6 @@ const ENTRY_POINTS: ReadonlySet<string> = new Set([
   '@whoa/server createChatHandler',
   '@whoa/server createAgUiHandler',
   '@whoa/server createTaskApi',
-  '@whoa/server serveWebSockets',
   '@whoa/server/client useStoppableChat',
   '@whoa/server/task-client createTaskClient',
   'whoa defineConfig',

@@ -61,7 +61,7 @@ export function testTools(tag: string): ReturnType<typeof defineTool>[] {
       effects: 'read',
       execute: () => ({
         content: 'edited',
-        details: { path: 'src/a.txt', diff: '--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n', changedLines: [2] },
+        details: { path: 'src/a.txt', diff: '--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n' },
       }),
     }),
   ];

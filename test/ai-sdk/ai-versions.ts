@@ -25,6 +25,12 @@ export interface TurnInput {
   readonly slow: Execute;
   readonly fast: Execute;
   readonly mustFinish?: { readonly slow: { readonly timeoutMs: number } };
+  /** Whether `slow` needs an approval, which 5 does not have. */
+  readonly needsApproval?: boolean;
+  /** Whether the model may search the web with the vendor's own tool. */
+  readonly canSearch?: boolean;
+  /** Told of every error of the loop. */
+  readonly onError?: (error: unknown) => void;
   /** Told of every part that the reader sees. */
   readonly onPart?: (type: string) => void;
   readonly token: CancellationToken;
@@ -38,9 +44,17 @@ interface TurnEnd {
   readonly seen: readonly string[];
 }
 
+interface BotEnd {
+  readonly settled: SettledTurn;
+  /** The loop's own messages of it, which there are only if it was not stopped. */
+  readonly own: readonly unknown[] | undefined;
+}
+
 interface AiVersion {
   readonly major: 5 | 6 | 7;
   stream(input: TurnInput): Promise<TurnEnd>;
+  /** The same for a bot that keeps model messages: `history` is a list of those. */
+  streamBot(input: TurnInput): Promise<BotEnd>;
   generate(input: TurnInput): Promise<SettledTurn>;
 }
 
@@ -66,16 +80,37 @@ const seven: AiVersion = {
   async stream(input) {
     const originalMessages = input.history as v7.UIMessage[];
     const turn = await turnOf7(input);
-    const result = v7.streamText({ model: model7(input), ...turn, maxRetries: 0, onError: () => {} });
+    const result = v7.streamText({
+      model: model7(input),
+      ...turn,
+      toolApproval: approval7(input),
+      maxRetries: 0,
+      onError: ({ error }) => input.onError?.(error),
+    });
     let history: v7.UIMessage[] = [];
     const onEnd = ({ messages }: { messages: v7.UIMessage[] }) => void (history = messages);
     const stream = v7.toUIMessageStream({ stream: result.stream, originalMessages, onEnd });
     const seen = await typesIn(stream, input);
     return { settled: await turn.settled, history, seen };
   },
+  async streamBot(input) {
+    const turn = botOf7(input);
+    const result = v7.streamText({
+      model: model7(input),
+      ...turn,
+      toolApproval: approval7(input),
+      maxRetries: 0,
+      onError: ({ error }) => input.onError?.(error),
+    });
+    for await (const { type } of result.stream) input.onPart?.(type);
+    const own = Promise.resolve(result.responseMessages).catch(() => undefined);
+    return { settled: await turn.settled, own: await own };
+  },
   async generate(input) {
     const turn = await turnOf7(input);
-    await v7.generateText({ model: model7(input), ...turn, maxRetries: 0 }).catch(() => {});
+    await v7
+      .generateText({ model: model7(input), ...turn, toolApproval: approval7(input), maxRetries: 0 })
+      .catch(() => {});
     return turn.settled;
   },
 };
@@ -84,12 +119,28 @@ function model7(input: TurnInput) {
   return modelOf(input, { openAi: createOpenAI, anthropic: createAnthropic });
 }
 
-async function turnOf7({ history, slow, fast, ...rest }: TurnInput) {
+async function turnOf7(input: TurnInput) {
+  const history = await v7.convertToModelMessages(input.history as v7.UIMessage[]);
+  return botOf7({ ...input, history });
+}
+
+function approval7({ needsApproval }: TurnInput) {
+  return needsApproval ? { slow: 'user-approval' as const } : {};
+}
+
+function botOf7({ history, slow, fast, needsApproval: _, canSearch, ...rest }: TurnInput) {
   const tools = {
     slow: v7.tool({ inputSchema, execute: slow }),
     fast: v7.tool({ inputSchema, execute: fast }),
+    ...(canSearch ? search7(rest.format) : {}),
   };
-  return createStoppableTurn({ ...rest, history: await v7.convertToModelMessages(history as v7.UIMessage[]), tools });
+  return createStoppableTurn({ ...rest, history: history as v7.ModelMessage[], tools });
+}
+
+function search7(format: WireFormat): v7.ToolSet {
+  const settings = { apiKey: 'none' };
+  if (format === 'anthropic') return { web_search: createAnthropic(settings).tools.webSearch_20250305({}) };
+  return { web_search: createOpenAI(settings).tools.webSearch({}) };
 }
 
 const six: AiVersion = {
@@ -97,11 +148,28 @@ const six: AiVersion = {
   async stream(input) {
     const originalMessages = input.history as v6.UIMessage[];
     const turn = await turnOf6(input);
-    const result = v6.streamText({ model: model6(input), ...turn, maxRetries: 0, onError: () => {} });
+    const result = v6.streamText({
+      model: model6(input),
+      ...turn,
+      maxRetries: 0,
+      onError: ({ error }) => input.onError?.(error),
+    });
     let history: v6.UIMessage[] = [];
     const onFinish = ({ messages }: { messages: v6.UIMessage[] }) => void (history = messages);
     const seen = await typesIn(result.toUIMessageStream({ originalMessages, onFinish }), input);
     return { settled: await turn.settled, history, seen };
+  },
+  async streamBot(input) {
+    const turn = botOf6(input);
+    const result = v6.streamText({
+      model: model6(input),
+      ...turn,
+      maxRetries: 0,
+      onError: ({ error }) => input.onError?.(error),
+    });
+    for await (const { type } of result.fullStream) input.onPart?.(type);
+    const own = Promise.resolve(result.response.then(({ messages }) => messages)).catch(() => undefined);
+    return { settled: await turn.settled, own: await own };
   },
   async generate(input) {
     const turn = await turnOf6(input);
@@ -114,12 +182,25 @@ function model6(input: TurnInput) {
   return modelOf(input, { openAi: createOpenAiV3, anthropic: createAnthropicV3 });
 }
 
-async function turnOf6({ history, slow, fast, ...rest }: TurnInput) {
+async function turnOf6(input: TurnInput) {
+  const history = await v6.convertToModelMessages(input.history as v6.UIMessage[]);
+  return botOf6({ ...input, history });
+}
+
+function botOf6({ history, slow, fast, needsApproval, canSearch, ...rest }: TurnInput) {
   const tools = {
-    slow: v6.tool({ inputSchema, execute: slow }),
+    slow: v6.tool({ inputSchema, execute: slow, ...(needsApproval && { needsApproval }) }),
     fast: v6.tool({ inputSchema, execute: fast }),
+    ...(canSearch ? search6(rest.format) : {}),
   };
-  return createStoppableTurn({ ...rest, history: await v6.convertToModelMessages(history as v6.UIMessage[]), tools });
+  return createStoppableTurn({ ...rest, history: history as v6.ModelMessage[], tools });
+}
+
+function search6(format: WireFormat): v6.ToolSet {
+  const settings = { apiKey: 'none' };
+  // Under `exactOptionalPropertyTypes` its type does not fit its own package's.
+  if (format === 'anthropic') return { web_search: createAnthropicV3(settings).tools.webSearch_20250305({}) as never };
+  return { web_search: createOpenAiV3(settings).tools.webSearch({}) };
 }
 
 const five: AiVersion = {
@@ -127,11 +208,28 @@ const five: AiVersion = {
   async stream(input) {
     const originalMessages = input.history as v5.UIMessage[];
     const turn = turnOf5(input);
-    const result = v5.streamText({ model: model5(input), ...turn, maxRetries: 0, onError: () => {} });
+    const result = v5.streamText({
+      model: model5(input),
+      ...turn,
+      maxRetries: 0,
+      onError: ({ error }) => input.onError?.(error),
+    });
     let history: v5.UIMessage[] = [];
     const onFinish = ({ messages }: { messages: v5.UIMessage[] }) => void (history = messages);
     const seen = await typesIn(result.toUIMessageStream({ originalMessages, onFinish }), input);
     return { settled: await turn.settled, history, seen };
+  },
+  async streamBot(input) {
+    const turn = botOf5(input);
+    const result = v5.streamText({
+      model: model5(input),
+      ...turn,
+      maxRetries: 0,
+      onError: ({ error }) => input.onError?.(error),
+    });
+    for await (const { type } of result.fullStream) input.onPart?.(type);
+    const own = Promise.resolve(result.response.then(({ messages }) => messages)).catch(() => undefined);
+    return { settled: await turn.settled, own: await own };
   },
   async generate(input) {
     const turn = turnOf5(input);
@@ -144,12 +242,25 @@ function model5(input: TurnInput) {
   return modelOf(input, { openAi: createOpenAiV2, anthropic: createAnthropicV2 });
 }
 
-function turnOf5({ history, slow, fast, ...rest }: TurnInput) {
+function turnOf5(input: TurnInput) {
+  const history = v5.convertToModelMessages(input.history as v5.UIMessage[]);
+  return botOf5({ ...input, history });
+}
+
+function botOf5({ history, slow, fast, needsApproval: _, canSearch, ...rest }: TurnInput) {
   const tools = {
     slow: v5.tool({ inputSchema, execute: slow }),
     fast: v5.tool({ inputSchema, execute: fast }),
+    ...(canSearch ? search5(rest.format) : {}),
   };
-  return createStoppableTurn({ ...rest, history: v5.convertToModelMessages(history as v5.UIMessage[]), tools });
+  return createStoppableTurn({ ...rest, history: history as v5.ModelMessage[], tools });
+}
+
+function search5(format: WireFormat): v5.ToolSet {
+  const settings = { apiKey: 'none' };
+  // Under `exactOptionalPropertyTypes` its type does not fit its own package's.
+  if (format === 'anthropic') return { web_search: createAnthropicV2(settings).tools.webSearch_20250305({}) as never };
+  return { web_search: createOpenAiV2(settings).tools.webSearch({}) as never };
 }
 
 async function typesIn(

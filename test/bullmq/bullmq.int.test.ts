@@ -3,13 +3,14 @@ import { type BullmqEngine, createBullmqEngine, type TicketWorkerOptions } from 
 import { createMemoryStore, createRunner, createTaskStore, type TaskStore, type Work } from '@whoa/tasks';
 import { type Job, Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RedisServer, startRedis } from '../servers/redis.ts';
+import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
+import { startRedis } from '../servers/redis.ts';
 import { type Child, startChild } from '../tasks/child.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
 
-let redis: RedisServer;
-beforeAll(async () => void (redis = await startRedis({ appendfsync: 'none' })));
+let redis: BorrowedServer;
+beforeAll(async () => void (redis = await borrowRedis()));
 afterAll(() => redis[Symbol.asyncDispose]());
 
 let queues = 0;

@@ -135,17 +135,17 @@ async function atTerminal(tools: readonly Tool[], calls: readonly GeneratedCall[
   const output = {
     columns: 90,
     rows: 40,
-    write(text: string) {
+    write(written: string) {
+      const text = written.replace('\r\x1b[K', '');
       printed.push(text);
       const isLast = text.startsWith('  [y]es') && text.endsWith('say why not: ');
       if (!isLast && !(text.startsWith('  page ') && text.endsWith('denies it: '))) return;
-      printed.push('\n');
       input.write(isLast ? (isYes ? 'y\n' : 'n\n') : '\n');
     },
     on: () => undefined,
   };
   const screen = new Screen({ stdout: output, stderr: output });
-  const ask = createTerminalAsk({ screen, input, output: new PassThrough() });
+  const ask = createTerminalAsk({ screen, input });
   const seen = new Map<string, string>();
   const approve = createApprovals({
     until: 'until the round ends',

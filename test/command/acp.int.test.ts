@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { createSqliteSessions } from '@whoa/tasks/internal';
 import { expect, onTestFinished, test } from 'vitest';
 import type { KeptSession } from '../../packages/tasks/src/stores/sqlite-sessions.ts';
+import { SERVER } from '../tools/mcp-server.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
 
 interface Message {
@@ -69,9 +70,9 @@ test("a prompt in an editor is a task that 'whoa cancel' stops", async () => {
   const session = await editor.start();
   const answer = editor.send('session/prompt', ask(session, 'Is all well?'));
   await editor.waitFor(({ params }) => params?.update?.status === 'in_progress');
-  const task = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { id: string; status: string };
+  const task = JSON.parse((await own.main(['tasks', '--json'])).stdout) as { id: string; status: string };
   expect(task).toMatchObject({ status: 'running', inputs: ['Is all well?'] });
-  const { status, stdout } = own.whoa(['cancel', task.id, '--mode', 'now', '--reason', 'lunch']);
+  const { status, stdout } = await own.main(['cancel', task.id, '--mode', 'now', '--reason', 'lunch']);
   expect(stdout).toMatch(/user: lunch.*nothing was left behind[\s\S]*bash interrupted/);
   expect(status).toBe(0);
   expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
@@ -89,7 +90,7 @@ test('a cancel in the editor ends the task, with the same reason in the store', 
   );
   expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
   expect(await editor.end()).toBe(0);
-  const task = JSON.parse(own.whoa(['tasks', '--json']).stdout) as object;
+  const task = JSON.parse((await own.main(['tasks', '--json'])).stdout) as object;
   expect(task).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user' }, stop: { clean: true } } });
 });
 
@@ -101,7 +102,7 @@ test('a prompt that succeeds is a task that succeeded, and signals end the comma
   expect(result).toMatchObject({ stopReason: 'end_turn' });
   editor.child.kill('SIGTERM');
   expect(await once(editor.child, 'close')).toEqual([0, null]);
-  expect(JSON.parse(own.whoa(['tasks', '--json']).stdout)).toMatchObject({
+  expect(JSON.parse((await own.main(['tasks', '--json'])).stdout)).toMatchObject({
     status: 'success',
     outcome: { answer: 'Fine.' },
   });
@@ -137,6 +138,43 @@ test('a session of a command that was killed mid-answer is loaded with the parti
 test('a missing key is told in the editor, with the variable to set', async () => {
   const editor = edit(home([]), ['acp']);
   await expect(editor.start()).rejects.toThrow(/ANTHROPIC_API_KEY or OPENAI_API_KEY/);
+  await editor.end();
+});
+
+test("a session opens without those of the editor's servers that fail, and the user is told", async () => {
+  const own = home([[{ call: 'twin_echo', input: { say: 'hi' } }], ['Done.']]);
+  const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
+  await editor.send('initialize', { protocolVersion: 1, clientCapabilities: {} });
+  const twin = { name: 'twin', command: process.execPath, args: [SERVER, 'stdio', own.folder.at('log')], env: [] };
+  const gone = { name: 'gone', command: '/no/such/server', args: [], env: [] };
+  const ended = { name: 'ended', command: '/bin/false', args: [], env: [] };
+  const params = { cwd: own.folder.path, mcpServers: [gone, twin, twin, ended] };
+  const { result } = await editor.send('session/new', params);
+  const answer = await editor.send('session/prompt', ask(result!['sessionId'] as string, 'Echo'));
+  expect(answer.result).toMatchObject({ stopReason: 'end_turn' });
+  const shown = JSON.stringify(editor.seen);
+  expect(shown).toContain("The MCP server 'gone' was left out");
+  expect(shown).toContain("The MCP server 'twin' was left out: another server has a tool named 'twin_echo'");
+  expect(shown).toContain("The MCP server 'ended' was left out");
+  expect(editor.seen).toContainEqual(
+    expect.objectContaining({
+      params: expect.objectContaining({
+        update: expect.objectContaining({ status: 'completed' }) as unknown,
+      }) as unknown,
+    }),
+  );
+  await editor.end();
+});
+
+test('how full the context is is shown, and a session in a folder that does not exist is refused', async () => {
+  const own = home([['Fine.']]);
+  const editor = edit(own, ['acp', '--model', 'scripted:script.json']);
+  const session = await editor.start();
+  await editor.send('session/prompt', ask(session, 'How?'));
+  const used = editor.seen.find(({ params }) => params?.update?.sessionUpdate === 'usage_update');
+  expect(used?.params?.update).toMatchObject({ size: 128_000, used: expect.any(Number) as number });
+  const { error } = await editor.send('session/new', { cwd: '/no/such/folder', mcpServers: [] });
+  expect(error?.message).toContain("there is no folder '/no/such/folder'");
   await editor.end();
 });
 

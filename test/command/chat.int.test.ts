@@ -72,6 +72,7 @@ test('what is typed while it works is shown apart, and steers the run', async ()
   const tasks = tasksOf(own);
   expect(tasks.filter(({ status }) => status === 'success')).toMatchObject([{ inputs: ['Go.'] }]);
   expect(new Set(tasks.map(({ conversation }) => conversation)).size).toBe(1);
+  expect((await own.main(['tasks'])).stdout).toMatch(/ steered .* be brief\n/);
 });
 
 test.each(['Escape', 'C-c'])('%s stops the run and not the chat', async (key) => {
@@ -167,10 +168,121 @@ test('a paste is one message, and hostile characters in it are shown and not obe
   const terminal = own.openTerminal();
   await start(terminal);
   terminal.paste('one\ntwo \u202e three');
-  await terminal.waitFor(/› one ⏎ two <U\+202E> three$/);
+  await terminal.waitFor(/› one⏎two <U\+202E> three$/);
   terminal.press('Enter');
   await terminal.waitFor(/› one\n {2}two <U\+202E> three\n[\s\S]*Fine\.\n✔ .*\n›$/);
   expect(tasksOf(own)).toMatchObject([{ inputs: ['one\ntwo \u202e three'] }]);
+});
+
+test('the line is edited with the usual keys, below the output, and Alt-Enter adds a line', async () => {
+  const own = home([['One.\n', { waitMs: 1_000 }, 'Two.\n', { waitMs: 1_000 }, 'Three.\n'], ['Fine.']]);
+  const terminal = own.openTerminal({ columns: 80, rows: 40 });
+  await start(terminal);
+  terminal.type('Go.\n');
+  await terminal.waitFor(/\nOne\.$/);
+  terminal.type('wo lines, 日本');
+  terminal.press('Home');
+  terminal.type('t');
+  terminal.press('End', 'BSpace', 'M-Enter');
+  terminal.type('x'.repeat(50));
+  terminal.press('C-a', 'M-f');
+  await terminal.waitFor(/Three\.\n✔ .*\n› two lines, 日⏎x*$/);
+  terminal.press('C-w');
+  terminal.type('Two ');
+  terminal.press('Enter');
+  await terminal.waitFor(/Fine\.\n✔ .*\n›$/);
+  expect(tasksOf(own)).toMatchObject([{ inputs: [`Two lines, 日\n${'x'.repeat(50)}`] }, { inputs: ['Go.'] }]);
+  terminal.press('Up', 'C-u');
+  terminal.type('Bye.');
+  await terminal.waitFor(/\n› Bye\.$/);
+});
+
+test('Esc at a question stops the run, and is not an answer', async () => {
+  const own = home([[{ call: 'bash', input: { command: 'touch made' } }], ['Once more.']]);
+  const terminal = own.openTerminal();
+  await start(terminal, '');
+  terminal.type('Go.\n');
+  await terminal.waitFor(/touch made[\s\S]*why not:$/);
+  terminal.type('hm');
+  terminal.press('Escape');
+  const seen = await terminal.waitFor(/Stopped after .* \(user, by \S+, via Ctrl-C\)[\s\S]*\n›$/);
+  expect(seen).toMatch(/why not: hm\n/);
+  expect(seen).not.toContain('denied');
+  terminal.type('Again.\n');
+  await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
+  expect(tasksOf(own).map(({ status }) => status)).toEqual(['success', 'cancelled']);
+  expect(own.folder.list()).not.toContain('made');
+});
+
+/** A call that measures the paste: from its first character until the stop reaches the call. */
+const MEASURED = `
+import { writeFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { createAgent, defineConfig, defineTool } from 'whoa';
+const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+const measure = (signal) => new Promise((resolve) => {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  process.stdin.once('data', () => {
+    const [cpu, since] = [process.cpuUsage(), performance.now()];
+    delay.enable();
+    signal.addEventListener('abort', () => {
+      const { user, system } = process.cpuUsage(cpu);
+      const measured = { cpuMs: (user + system) / 1_000, blockedMs: delay.max / 1e6, tookMs: performance.now() - since };
+      writeFileSync('measured.json', JSON.stringify(measured));
+      resolve('stopped');
+    });
+  });
+});
+const work = defineTool({
+  name: 'work', description: 'Works.', inputSchema: any, inputJsonSchema: {}, effects: 'read',
+  execute: (_, { signal }) => measure(signal),
+});
+export default defineConfig({
+  ladder: 'now',
+  agents: { mine: async ({ model }) => createAgent({ name: 'mine', model: await model(), tools: [work] }) },
+});
+`;
+
+test('a paste of 100 KB while the agent works delays neither Esc nor anything else, and is sent whole', async () => {
+  const own = home([[{ call: 'work' }], ['Fine.']]);
+  own.folder.write('config/whoa/whoa.config.mjs', MEASURED);
+  const terminal = own.openTerminal();
+  await start(terminal);
+  terminal.type('Go.\n');
+  await terminal.waitFor(/▸ work/);
+  const text = Array.from({ length: 2_000 }, (_, line) => `line ${line} ${'x'.repeat(40)}`).join('\n');
+  terminal.paste(text);
+  terminal.press('Escape');
+  await terminal.waitFor(/Stopped after[\s\S]*\n› \[paste 1: 2,000 lines\]$/);
+  const { cpuMs, tookMs } = JSON.parse(own.folder.read('measured.json')) as Record<'cpuMs' | 'tookMs', number>;
+  // Other programs share the machine, so time on the clock says less.
+  expect(cpuMs).toBeLessThan(200);
+  expect(tookMs).toBeLessThan(5_000);
+  terminal.press('Enter');
+  await terminal.waitFor(/› \[paste 1: 2,000 lines\]\n[\s\S]*Fine\.\n✔ .*\n›$/);
+  const [sent, stopped] = tasksOf(own);
+  expect(sent).toMatchObject({ status: 'success', inputs: [text] });
+  expect(stopped).toMatchObject({ status: 'cancelled' });
+});
+
+test('a chat is compacted before the context window is full', async () => {
+  const replies = ['All of it.', 'They talked about ships.', 'Ships.'];
+  const provider = await startLoopbackProvider({ script: replies.map((text) => ({ parts: [{ text: [text] }] })) });
+  onTestFinished(() => provider.close());
+  const own = home([]);
+  own.folder.write('config/whoa/whoa.config.mjs', 'export default { contextTokens: 1_000 };');
+  const terminal = own.openTerminal();
+  await start(terminal, '', `compatible:${provider.url}:tiny:1b`);
+  terminal.paste('About ships. '.repeat(200));
+  terminal.press('Enter');
+  await terminal.waitFor(/All of it\.\n✔ .*\n›$/);
+  terminal.type('What was it about?\n');
+  expect(await terminal.waitFor(/Ships\.\n✔ .*\n›$/)).toContain('… 3 messages were compacted to 3');
+  const [, summary, last] = provider.requests.map((request) => JSON.stringify(request));
+  expect(summary).toContain('User: About ships.');
+  expect(last).toContain('They talked about ships.');
+  expect(last).toContain('What was it about?');
+  expect(last).not.toContain('About ships. About ships.');
 });
 
 test('without a terminal there is no chat', () => {

@@ -14,11 +14,20 @@ function home(files?: Readonly<Record<string, string>>): Home {
   return made;
 }
 
-test('a pass is told with exit code 0, a report and a badge', () => {
+test('a pass is told with exit code 0, a report and a badge', async () => {
   const own = home();
   const [junit, badge] = [own.folder.at('check.xml'), own.folder.at('badge.svg')];
   const files = ['--junit', junit, '--badge', badge];
-  const { status, stdout } = own.whoa(['check', '--only', 'one-end', '--within', '20s', ...files, '--', ...AGENT]);
+  const { status, stdout } = await own.main([
+    'check',
+    '--only',
+    'one-end',
+    '--within',
+    '20s',
+    ...files,
+    '--',
+    ...AGENT,
+  ]);
   expect(status).toBe(0);
   expect(stdout).toContain('✔ one-end: A cancelled turn ends exactly once');
   expect(stdout).toContain('none 1: 1 passed, 0 failed, 0 unclear, 0 do not apply');
@@ -26,18 +35,18 @@ test('a pass is told with exit code 0, a report and a badge', () => {
   expect(readFileSync(badge, 'utf8')).toContain('stops when told: 1 of 1');
 });
 
-test('files in the command are found from where it is given', () => {
+test('files in the command are found from where it is given', async () => {
   const own = home({ 'agent.mjs': `import '${AGENT.at(-1)}';` });
   symlinkSync(process.execPath, own.folder.at('my-node'));
   const command = ['./my-node', '--no-warnings', 'agent.mjs'];
-  const { stdout, stderr } = own.whoa(['check', '--only', 'one-end', '--within', '20s', '--', ...command]);
+  const { stdout, stderr } = await own.main(['check', '--only', 'one-end', '--within', '20s', '--', ...command]);
   expect(stderr).toBe('');
   expect(stdout).toContain('1 passed, 0 failed');
 });
 
-test('a failure is told with what was seen and the rule, and exit code 1', () => {
+test('a failure is told with what was seen and the rule, and exit code 1', async () => {
   const args = ['check', '--json', '--only', 'cancel-streaming', '--within', '20s', '--', ...AGENT, 'end-turn'];
-  const { status, stdout } = home().whoa(args);
+  const { status, stdout } = await home().main(args);
   expect(status).toBe(1);
   const [check, report] = stdout
     .trim()
@@ -52,18 +61,18 @@ test('a failure is told with what was seen and the rule, and exit code 1', () =>
   expect(report).toMatchObject({ type: 'report', agent: 'end-turn 1', protocol: 'acp', counts: { failed: 1 } });
 });
 
-test('what cannot be checked is an error, not a pass', () => {
+test('what cannot be checked is an error, not a pass', async () => {
   const own = home();
-  const gone = own.whoa(['check', '--protocol', 'chat', 'http://127.0.0.1:9/api/chat']);
+  const gone = await own.main(['check', '--protocol', 'chat', 'http://127.0.0.1:9/api/chat']);
   expect([gone.status, gone.stdout]).toEqual([1, '']);
   expect(gone.stderr).toContain("a plain prompt ended as 'error' (fetch failed: ");
-  const missing = own.whoa(['check', '--', 'no-such-agent']);
+  const missing = await own.main(['check', '--', 'no-such-agent']);
   expect(missing.status).toBe(1);
   expect(missing.stderr).toContain('ENOENT');
-  const mute = own.whoa(['check', '--', process.execPath, '-e', `console.log('${'hello'.repeat(1_000)}')`]);
+  const mute = await own.main(['check', '--', process.execPath, '-e', `console.log('${'hello'.repeat(1_000)}')`]);
   expect(mute.status).toBe(1);
   expect(mute.stderr).toContain("the agent ended before it answered 'initialize'");
-  const bare = own.whoa(['check', '--only', 'left', '--', ...BIN, 'echo', '--delay', '0']);
+  const bare = await own.main(['check', '--only', 'left', '--', ...BIN, 'echo', '--delay', '0']);
   expect(bare.status).toBe(1);
   expect(bare.stdout).toContain('0 passed, 0 failed, 0 unclear, 4 do not apply');
 });

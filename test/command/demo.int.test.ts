@@ -2,12 +2,14 @@
 import { execFileSync } from 'node:child_process';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { buildConsole } from '../console/build-console.ts';
 import { until } from '../promises/fixture.ts';
 import { startCommand } from './process.ts';
 import { createHome } from './terminal.ts';
 
 let browser: Browser;
 beforeAll(async () => {
+  buildConsole();
   browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-background-networking'],
@@ -34,6 +36,11 @@ async function startDemo() {
   return { command, url, open, problems };
 }
 
+async function send(page: Page, words: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Message' }).fill(words);
+  await page.getByRole('button', { name: 'Send' }).click();
+}
+
 const shows = (page: Page, words: RegExp): Promise<void> => page.getByText(words).first().waitFor();
 
 /** How many processes of the demo's command run. */
@@ -45,28 +52,28 @@ function running(): number {
 test('Stop stops: the report is shown, no process is left, and the next message works', async () => {
   const { command, url, open, problems } = await startDemo();
   const page = await open(url);
-  await page.click('#send:enabled');
+  const stop = page.getByRole('button', { name: 'Stop', exact: true });
+  await shows(page, /Now send: Ship release 2\.4/);
+  await send(page, 'Ship release 2.4');
   await shows(page, /test 2 passed/);
   expect(running()).toBeGreaterThan(0);
-  await page.click('#stop:enabled');
+  await stop.click();
   await shows(page, /Stopped after .* Nothing was left behind\./);
-  await shows(page, /bash interrupted, \d+ processe?s? ended/);
+  await shows(page, /2 processes ended, none survived/);
   await until(() => running() === 0);
-  expect(await page.textContent('#status')).toBe('cancelled');
-  const shown = await page.innerHTML('#messages');
-  for (const words of ['read_changes', 'test 2 passed', 'Stopped after', 'the text and results so far are kept'])
-    expect(shown).toContain(words);
-  await page.reload();
-  await page.waitForSelector('#send:enabled');
-  expect(await page.innerHTML('#messages')).toBe(shown);
+  await page.locator('summary', { hasText: 'bash' }).click();
+  await shows(page, /Output so far:\s+test 1 passed\s+test 2 passed/);
 
-  await page.click('#send:enabled');
-  await page.waitForSelector('.reply:last-child .running');
+  await send(page, 'Ship the next one');
+  await page.locator('.call', { hasText: 'bash' }).waitFor();
   // What is read again is shown as it was read first, and only a stop stops it.
   await page.reload();
-  await page.locator('.running b', { hasText: 'publish_release' }).waitFor();
-  await page.keyboard.press('Escape');
-  await shows(page, /publish_release finished, waited for: it must not be cut/);
+  await page
+    .locator('.call', { hasText: 'publish_release' })
+    .getByText(/running for/)
+    .waitFor();
+  await stop.click();
+  await shows(page, /Waited for, because it must not be interrupted/);
   // Anything in the page that was refused or not found would have been told here.
   expect(problems).toEqual([]);
   command.kill('SIGTERM');
@@ -76,15 +83,18 @@ test('Stop stops: the report is shown, no process is left, and the next message 
 test('the address works once, and nobody gets in without it', async () => {
   const { url, open } = await startDemo();
   const page = await open(url);
-  await page.waitForSelector('#send:enabled');
+  await page.getByRole('button', { name: 'Send' }).waitFor();
   expect(page.url()).not.toContain('#');
   const { origin } = new URL(url);
-  expect((await fetch(`${origin}/api/chat/c/messages`)).status).toBe(401);
-  const policy = (await fetch(origin)).headers.get('content-security-policy');
+  expect((await fetch(`${origin}/v1/conversations/demo`)).status).toBe(401);
+  const policy = (await fetch(url)).headers.get('content-security-policy');
   expect(policy).toContain("default-src 'self'");
   const other = await browser.newContext();
   onTestFinished(() => other.close());
   const stranger = await other.newPage();
   await stranger.goto(url);
-  await shows(stranger, /This link has been used/);
+  await stranger
+    .getByRole('alert')
+    .getByText(/unknown, expired or used/)
+    .waitFor();
 });

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../packages/whoa/src/command-table.ts';
 import { hostileStrings as TEXTS } from '../hostile-strings.ts';
 import { obeyedIn } from '../hostile-text.ts';
+import { until } from '../promises/fixture.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
 
 const MAX_ARGUMENT_TEXT = 1_000;
@@ -25,7 +26,14 @@ function home(script: unknown, files: Readonly<Record<string, string>> = {}): Ho
   return made;
 }
 
-/** Runs the command on a terminal; returns everything that the terminal got. */
+/** Runs the command in this process, for a terminal; returns everything that the terminal would get. */
+async function here(own: Home, ...args: string[]): Promise<string> {
+  const command = own.start(args, { terminal: { columns: 120, rows: 40 } });
+  await command.ended;
+  return command.raw();
+}
+
+/** Runs the command on a real terminal; returns everything that the terminal got. */
 function onTerminal({ folder, env }: Home, args: readonly string[], program: readonly string[] = BIN): string {
   const quoted = [...program, ...args].map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
   folder.write('command.sh', `stty -echo columns 120; ${quoted}`);
@@ -45,7 +53,7 @@ function expectInert(output: string, ...words: string[]): void {
   for (const word of words) expect(output).toContain(word);
 }
 
-test('names of tools, inputs, results, words and errors of a model: run, watch, tasks', () => {
+test('names of tools, inputs, results, words and errors of a model: run, watch, tasks', async () => {
   const calls = TEXTS.map((text) => ({ call: text, input: { command: text, path: text } }));
   const known = TEXTS.map((text) => ({ call: 'read', input: { path: text } }));
   const own = home([[...TEXTS, ...calls], known, [{ fail: TEXTS.join(' ') }]]);
@@ -55,12 +63,12 @@ test('names of tools, inputs, results, words and errors of a model: run, watch, 
     '<U+001B>',
     '✘',
   );
-  const tasks = onTerminal(own, ['tasks']);
+  const tasks = await here(own, 'tasks');
   expectInert(tasks, 'failed');
   const id = /t0-[\w-]+/.exec(tasks)![0];
-  expectInert(onTerminal(own, ['watch', id]), '<U+001B>', '✘');
-  expectInert(onTerminal(own, ['watch', id, '--json']), String.raw`\u001b`);
-  expectInert(onTerminal(own, ['tasks', '--json']), String.raw`\u001b`);
+  expectInert(await here(own, 'watch', id), '<U+001B>', '✘');
+  expectInert(await here(own, 'watch', id, '--json'), String.raw`\u001b`);
+  expectInert(await here(own, 'tasks', '--json'), String.raw`\u001b`);
 });
 
 test('the reason of a cancel: cancel, and the run it stops', async () => {
@@ -68,41 +76,37 @@ test('the reason of a cancel: cancel, and the run it stops', async () => {
   const terminal = own.openTerminal();
   terminal.type("whoa run --yes --sandbox none --model scripted:script.json 'Go.' 2>&1 | tee seen; echo exit:$?\n");
   await terminal.waitFor(/bash: begun|▸ bash/);
-  const id = /t0-[\w-]+/.exec(own.whoa(['tasks']).stdout)![0];
+  const id = /t0-[\w-]+/.exec((await own.main(['tasks'])).stdout)![0];
   const reason = `why ${ARGUMENT.slice(0, 20_000)}`;
-  expectInert(onTerminal(own, ['cancel', id, '--mode', 'now', '--reason', reason]), 'Stopped after', '<U+001B>');
-  await terminal.waitFor(/exit:/);
+  expectInert(await here(own, 'cancel', id, '--mode', 'now', '--reason', reason), 'Stopped after', '<U+001B>');
+  await terminal.waitFor(/exit:\d/);
   expectInert(own.folder.read('seen'), 'Stopped after', '<U+001B>');
-  expectInert(onTerminal(own, ['watch', id]), 'Stopped after', '<U+001B>');
-  expectInert(onTerminal(own, ['cancel', id]), 'already ended');
+  expectInert(await here(own, 'watch', id), 'Stopped after', '<U+001B>');
+  expectInert(await here(own, 'cancel', id), 'already ended');
 });
 
 test('a question and a steer: approve, watch, and the run that asks', async () => {
   const own = home([[{ call: 'bash', input: { command: TEXTS.join(' ') } }], ['Done.']]);
   const [first, second] = [own.openTerminal(), own.openTerminal()];
-  for (const [terminal, file] of [
-    [first, 'asked'],
-    [second, 'approving'],
-  ] as const)
-    terminal.record(own.folder.at(file));
+  for (const terminal of [first, second]) terminal.record();
   first.type("whoa run --sandbox none --model scripted:script.json 'Go.'; echo exit:$?\n");
   await first.waitFor(/page 1 of/);
-  const id = /t0-[\w-]+/.exec(own.whoa(['tasks']).stdout)![0];
+  const id = /t0-[\w-]+/.exec((await own.main(['tasks'])).stdout)![0];
   second.type(`whoa approve ${id}\n`);
   await second.waitFor(/page 1 of/);
-  expectInert(onTerminal(own, ['approve', id, '--json']), String.raw`\u001b`);
-  expectInert(own.whoa(['approve', id]).stdout, '<U+001B>', 'answer it with');
-  expectInert(onTerminal(own, ['steer', id, '--', ARGUMENT.slice(0, 20_000)]));
+  expectInert(await here(own, 'approve', id, '--json'), String.raw`\u001b`);
+  expectInert((await own.main(['approve', id])).stdout, '<U+001B>', 'answer it with');
+  expectInert(await here(own, 'steer', id, '--', ARGUMENT.slice(0, 20_000)));
   second.type('n\n');
   await second.waitFor(/bash: denied/);
-  await first.waitFor(/exit:/);
-  for (const file of ['asked', 'approving']) expectInert(ownOnly(own.folder.read(file)), '<U+001B>');
-  expectInert(onTerminal(own, ['watch', id, '--output', 'full']), '<U+001B>', 'to answer: whoa approve');
+  await first.waitFor(/exit:\d/);
+  for (const terminal of [first, second]) expectInert(ownOnly(await terminal.recorded()), '<U+001B>');
+  expectInert(await here(own, 'watch', id, '--output', 'full'), '<U+001B>', 'to answer: whoa approve');
 });
 
 /** What a terminal got, without the modes that shells and our line editor set. */
 function ownOnly(output: string): string {
-  return output.replaceAll('\u001b[?2004l\r', '').replaceAll(/\[\?2004[hl]/g, '[0m');
+  return output.replaceAll(/\p{Cc}\[\?2004l\r(?!\p{Cc}\[K)/gu, '').replaceAll(/\[\?2004[hl]/g, '[0m');
 }
 
 test('a chat: what a model says and asks for, what is pasted, and the reason of a stop', async () => {
@@ -111,19 +115,21 @@ test('a chat: what a model says and asks for, what is pasted, and the reason of 
   const terminal = own.openTerminal();
   terminal.type('whoa chat --yes --sandbox none --model scripted:script.json; echo exit:$?\n');
   await terminal.waitFor(/›$/);
-  terminal.record(own.folder.at('seen'));
+  terminal.record();
   // Pasted as a terminal does it: without escapes. Its clipboard is small.
   const some = TEXTS.filter((text, index) => index % 12 === 0 && text.length < 100).join(' ');
   terminal.paste(some.replaceAll('\u001b', '').replaceAll('\0', '').toWellFormed());
   terminal.press('Enter');
   await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
   terminal.type('Again.\n');
-  const [id = ''] = own.whoa(['tasks', '--status', 'running']).stdout.match(/t0-[\w-]+/) ?? [];
-  expect(own.whoa(['cancel', id, '--mode', 'now', '--reason', ARGUMENT.slice(0, 10_000)]).status).toBe(0);
+  const running = async (): Promise<string> => (await own.main(['tasks', '--status', 'running'])).stdout;
+  await until(async () => (await running()) !== '');
+  const [id = ''] = /t0-[\w-]+/.exec(await running()) ?? [];
+  expect((await own.main(['cancel', id, '--mode', 'now', '--reason', ARGUMENT.slice(0, 10_000)])).status).toBe(0);
   await terminal.waitFor(/settled\n›$/);
   terminal.press('C-d');
   await terminal.waitFor(/exit:0/);
-  expectInert(ownOnly(own.folder.read('seen')), 'Stopped after', '<U+001B>', '<U+202E>');
+  expectInert(ownOnly(await terminal.recorded()), 'Stopped after', '<U+001B>', '<U+202E>');
 });
 
 /** Every option and argument of every command, given as nobody should. */

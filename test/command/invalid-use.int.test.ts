@@ -1,8 +1,10 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome, type Home } from './terminal.ts';
 
 function home(files: Record<string, string> = {}): Home {
@@ -11,42 +13,31 @@ function home(files: Record<string, string> = {}): Home {
   return made;
 }
 
-const RUN = ['run', '--model', 'scripted:script.json', 'How?'];
-
-test.each<[string[], RegExp]>([
-  [['tasks', 'all'], /^whoa tasks: unexpected argument 'all'; --help lists the arguments\n$/],
-  [['cancel', 'one', '--all'], /^whoa cancel: expected task ids or --all, not both\n$/],
-  [['cancel', 'one', '--agent', 'a'], /^whoa cancel: --status, --agent and --conversation need --all\n$/],
-  [['cancel', '--all', '--call', 'c'], /^whoa cancel: --call: expected exactly one task\n$/],
-  [['tasks', '--all-tenants', '--tenant', 'a'], /^whoa tasks: --tenant and --all-tenants cannot be combined\n$/],
-  [['tasks', '--server', 'tasks'], /^whoa tasks: --server: expected a URL/],
-  [['tasks', '--server', 'http://127.0.0.1:9'], /^whoa tasks: --server: set WHOA_TOKEN/],
-  [['watch', 'one', 'two'], /^whoa watch: unexpected argument 'two'/],
-  [['doctor', 'who'], /^whoa doctor: unexpected argument 'who'/],
-  [['acp', 'zed'], /^whoa acp: unexpected argument 'zed'/],
-  [['run', '--loud', 'x'], /^whoa run: --loud: unknown option; --help lists the options\n$/],
-  [['run', '-x', 'x'], /^whoa run: -x: unknown option/],
-  [
-    ['tasks', '--limit', '99999999'],
-    /^whoa tasks: --limit: expected a whole number from 1 to 10000, got '99999999'\n$/,
-  ],
-  [['tasks', '--limit', '-1'], /^whoa tasks: --limit: expected a whole number from 1 to 10000, got '-1'\n$/],
-  [['tasks', '--limit'], /^whoa tasks: --limit: expected a value; if it begins with a dash, write --limit=VALUE\n$/],
-  [['run', '--yes=no', 'x'], /^whoa run: --yes: takes no value\n$/],
-  [['run', '--cwd', 'nowhere', 'x'], /^whoa run: --cwd: there is no folder 'nowhere'\n$/],
-  [['run', '--timeout', 'soon', 'x'], /^whoa run: --timeout: expected a duration such as 90s, 5m or 1h, got 'soon'\n$/],
-  [['run', '--timeout', '0', 'x'], /^whoa run: --timeout: expected a duration/],
-  [['run', '--max-turns', '0', 'x'], /^whoa run: --max-turns: expected a whole number from 1 to/],
-  [['acp', '--json'], /^whoa acp: --json: its standard output is for the editor\n$/],
-  [['echo', '--json'], /^whoa echo: --json: its standard output is for the editor\n$/],
-  [['help', 'nothing'], /^whoa: unknown command 'nothing'; use one of run, /],
-  [['run', '--config', '.', 'x'], /^whoa run: --config: .* is not a file\n$/],
-])('%j is refused in one line', (args, words) => {
-  const { status, stderr, stdout } = home().whoa(args);
-  expect(stderr).toMatch(words);
-  expect(stdout).toBe('');
-  expect(status).toBe(2);
+/** A command at a store that this process holds. It waits for 10 s, during which the other tests run. */
+let locked: { readonly own: Home; readonly holder: DatabaseSync; readonly ended: Promise<string> };
+beforeAll(async () => {
+  const own = createHome();
+  await own.main(['tasks']);
+  const holder = new DatabaseSync(own.folder.at('state/whoa/tasks.db'));
+  holder.exec('BEGIN EXCLUSIVE');
+  const [file = '', ...args] = BIN;
+  const child = spawn(file, [...args, 'tasks'], {
+    cwd: own.folder.path,
+    env: own.env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(
+    ([stdout, stderr, [code]]) => `${stdout}${stderr}exit:${String(code)}`,
+  );
+  locked = { own, holder, ended };
 });
+afterAll(async () => {
+  await locked.ended;
+  locked.holder.close();
+  locked.own[Symbol.dispose]();
+});
+
+const RUN = ['run', '--model', 'scripted:script.json', 'How?'];
 
 test.each([
   ['export default {', /broken\.config\.ts cannot be loaded: .+\n$/],
@@ -65,63 +56,36 @@ test.each(['ts', 'mjs'])('a syntax error in a configuration (%s) is told with it
   expect(status).toBe(2);
 });
 
-test.each([[['help', 'run']], [['--help', 'run']], [['run', '--help']], [['run', '-h', '--json']]])(
-  '%j prints the help of the command',
-  (args) => {
-    const { status, stdout } = home().whoa(args);
-    expect(stdout).toMatch(/^whoa run \[options\] "prompt"\n/);
-    expect(status).toBe(0);
-  },
-);
-
-test('a store without an address is a mistake in the configuration', () => {
-  const own = home({ 'config/whoa/whoa.config.ts': "export default { store: { backend: 'redis' } };" });
-  const { status, stderr } = own.whoa(['tasks']);
-  expect(stderr).toMatch(/^whoa tasks: the store of the configuration is not valid: store\.url: expected the address/);
-  expect(status).toBe(2);
-});
-
-test('a file that is no task store is named, with what to do', () => {
+test('a file that is no task store is named, with what to do', async () => {
   const own = home({ 'state/whoa/tasks.db': 'this is a poem, and a long one, '.repeat(100) });
   for (const args of [RUN, ['tasks'], ['cancel', 'x']]) {
-    const { status, stderr } = own.whoa(args);
+    const { status, stderr } = await own.main(args);
     expect(stderr).toMatch(/^whoa \w+: .*tasks\.db is corrupt \(file is not a database\); move it away/m);
     expect(status).toBe(1);
   }
-  expect(own.whoa(['doctor']).stdout).toMatch(/✘ SQLite: .*tasks\.db is corrupt/);
-});
-
-test('a task store that another process holds is named, after a wait', () => {
-  const own = home();
-  own.whoa(['tasks']);
-  const holder = new DatabaseSync(own.folder.at('state/whoa/tasks.db'));
-  onTestFinished(() => holder.close());
-  holder.exec('BEGIN EXCLUSIVE');
-  const { status, stderr } = own.whoa(['tasks']);
-  expect(stderr).toMatch(/^whoa tasks: another process has locked .*tasks\.db; try again/);
-  expect(status).toBe(1);
+  expect((await own.main(['doctor'])).stdout).toMatch(/✘ SQLite: .*tasks\.db is corrupt/);
 });
 
 test.each(['serve', 'console', 'demo'])('%s says what to do when its port is taken', async (command) => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as AddressInfo;
-  const { status, stderr } = home().whoa([command, '--port', `${port}`]);
+  const { status, stderr } = await home().main([command, '--port', `${port}`]);
   await new Promise((resolve) => taken.close(resolve));
   expect(stderr).toContain(`port ${port} is in use; use --port 0 to choose a free port`);
   expect(status).toBe(1);
 });
 
-test('a home that cannot be written to is named, with what to do', () => {
+test('a home that cannot be written to is named, with what to do', async () => {
   const own = home({ file: '' });
   const env = { XDG_STATE_HOME: own.folder.at('file'), HOME: own.folder.at('file') };
-  const { status, stderr } = own.whoa(RUN, { env });
+  const { status, stderr } = await own.main(RUN, { env });
   expect(stderr).toMatch(
     /^whoa run: cannot store tasks in .*: ENOTDIR.*; set XDG_STATE_HOME to a folder that you can write to/m,
   );
   expect(status).toBe(1);
   mkdirSync(own.folder.at('mine'));
-  expect(own.whoa(RUN, { env: { ...env, XDG_STATE_HOME: own.folder.at('mine') } }).stdout).toBe('Fine.\n');
+  expect((await own.main(RUN, { env: { ...env, XDG_STATE_HOME: own.folder.at('mine') } })).stdout).toBe('Fine.\n');
 });
 
 test('whatever the umask, nothing that is kept can be read or changed by others', () => {
@@ -159,7 +123,7 @@ test('an agent that takes long to open shows a sign of life, and Ctrl-C ends the
 });
 
 test('a store that does not answer shows a sign of life', async () => {
-  const config = "export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9' } };";
+  const config = "export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9', timeoutMs: 2_500 } };";
   const terminal = home({ 'config/whoa/whoa.config.ts': config }).openTerminal();
   terminal.type('whoa tasks; echo "exit:$?"');
   terminal.press('Enter');
@@ -179,18 +143,18 @@ test('output that cannot be written ends the run, and says why', () => {
   expect(status).toBe(130);
 });
 
-test('a list of tasks says when there are more', () => {
+test('a list of tasks says when there are more', async () => {
   const own = home();
-  for (let i = 0; i < 2; i++) own.whoa(RUN);
-  const { stdout, stderr } = own.whoa(['tasks', '--limit', '1']);
+  for (let i = 0; i < 2; i++) await own.main(RUN);
+  const { stdout, stderr } = await own.main(['tasks', '--limit', '1']);
   expect(stdout.trim().split('\n')).toHaveLength(2);
   expect(stderr).toBe('… and older tasks; use --limit to show more\n');
-  expect(own.whoa(['tasks', '--limit', '2']).stderr).toBe('');
+  expect((await own.main(['tasks', '--limit', '2'])).stderr).toBe('');
 });
 
 test('a list of tasks fits a narrow terminal', async () => {
   const own = home();
-  own.whoa(RUN);
+  await own.main(RUN);
   const terminal = own.openTerminal({ columns: 40, rows: 20 });
   terminal.type('clear; whoa tasks');
   terminal.press('Enter');
@@ -205,11 +169,15 @@ test("Ctrl-C goes on where 'whoa cancel' has begun", async () => {
   terminal.type(`whoa run --yes --sandbox none --model scripted:script.json 'How?'; echo "exit:$?"`);
   terminal.press('Enter');
   await terminal.waitFor(/bash: begun/);
-  const { id } = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { id: string };
-  expect(own.whoa(['cancel', id, '--no-wait']).stdout).toMatch(
+  const { id } = JSON.parse((await own.main(['tasks', '--json'])).stdout) as { id: string };
+  expect((await own.main(['cancel', id, '--no-wait'])).stdout).toMatch(
     /is being stopped: running calls may finish, for 10 s at most/,
   );
   await terminal.waitFor(/stopping: waiting for bash · Ctrl-C again interrupts it/);
   terminal.press('C-c');
   expect(await terminal.waitFor(/exit:130/)).toMatch(/via whoa cancel[\s\S]*bash interrupted/);
+});
+
+test('a task store that another process holds is named, after a wait', async () => {
+  expect(await locked.ended).toMatch(/^whoa tasks: another process has locked .*tasks\.db; try again.*\nexit:1$/);
 });

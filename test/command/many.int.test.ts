@@ -10,7 +10,7 @@ const TOKEN = 'a-token-for-the-tests-of-the-command';
 async function setUp() {
   const home = createHome();
   onTestFinished(() => home[Symbol.dispose]());
-  home.whoa(['tasks']);
+  await home.main(['tasks']);
   const store = createTaskStore({ backend: 'sqlite', file: home.folder.at('state/whoa/tasks.db') });
   onTestFinished(() => store[Symbol.asyncDispose]());
   const create = async (tenant: string, agent: string, conversation?: string): Promise<string> => {
@@ -39,29 +39,29 @@ test.each(['a store', 'a server'])(
   async (kind) => {
     const { home, acme, local, statuses, server } = await setUp();
     const where = kind === 'a store' ? [] : ['--server', await server()];
-    const whoa = (...args: string[]) => home.whoa([...args, ...where], { env: { WHOA_TOKEN: TOKEN } });
+    const whoa = (...args: string[]) => home.main([...args, ...where], { env: { WHOA_TOKEN: TOKEN } });
     const [first = '', second = '', third = ''] = acme;
-    expect(idsIn(whoa('tasks', '--json').stdout)).toEqual([local]);
-    expect(new Set(idsIn(whoa('tasks', '--json', '--tenant', 'acme').stdout))).toEqual(new Set(acme));
-    expect(whoa('cancel', first).stderr).toContain('there is no task');
+    expect(idsIn((await whoa('tasks', '--json')).stdout)).toEqual([local]);
+    expect(new Set(idsIn((await whoa('tasks', '--json', '--tenant', 'acme')).stdout))).toEqual(new Set(acme));
+    expect((await whoa('cancel', first)).stderr).toContain('there is no task');
 
-    const dry = whoa('cancel', '--all', '--tenant', 'acme', '--agent', 'a', '--dry-run');
+    const dry = await whoa('cancel', '--all', '--tenant', 'acme', '--agent', 'a', '--dry-run');
     expect([dry.status, dry.stdout]).toEqual([0, expect.stringContaining('2 tasks would be stopped; nothing was.')]);
-    expect(whoa('cancel', '--all', '--tenant', 'acme', '--conversation', 'talk', '--dry-run').stdout).toContain(
+    expect((await whoa('cancel', '--all', '--tenant', 'acme', '--conversation', 'talk', '--dry-run')).stdout).toContain(
       '1 task would',
     );
-    expect(whoa('cancel', first, 'nope', '--tenant', 'acme').status).toBe(2);
+    expect((await whoa('cancel', first, 'nope', '--tenant', 'acme')).status).toBe(2);
     expect(await statuses()).toEqual(['init', 'init', 'init']);
 
-    const two = whoa('cancel', first, second.slice(0, 12), first, '--tenant', 'acme', '--reason', 'lunch');
+    const two = await whoa('cancel', first, second.slice(0, 12), first, '--tenant', 'acme', '--reason', 'lunch');
     expect([two.status, two.stdout.match(/is being stopped/g)?.length]).toEqual([0, 2]);
     expect(await statuses()).toEqual(['cancelled', 'cancelled', 'init']);
-    const late = whoa('cancel', first, third, '--tenant', 'acme');
+    const late = await whoa('cancel', first, third, '--tenant', 'acme');
     expect([late.status, late.stdout]).toEqual([1, expect.stringContaining('had already ended: cancelled')]);
     expect(await statuses()).toEqual(['cancelled', 'cancelled', 'cancelled']);
-    expect(whoa('watch', first, '--tenant', 'acme').status).toBe(130);
-    expect(whoa('cancel', '--all', '--json').stdout).toContain(`"id":"${local}","answer":"accepted"`);
-    expect(whoa('cancel', '--all').stdout).toBe('No tasks to stop.\n');
+    expect((await whoa('watch', first, '--tenant', 'acme')).status).toBe(130);
+    expect((await whoa('cancel', '--all', '--json')).stdout).toContain(`"id":"${local}","answer":"accepted"`);
+    expect((await whoa('cancel', '--all')).stdout).toBe('No tasks to stop.\n');
   },
 );
 
@@ -69,12 +69,12 @@ test('a server that does not know the token, or is not there, is told of in one 
   const { home, server } = await setUp();
   const url = await server();
   const ask = (to: string) =>
-    home.whoa(['tasks', '--server', to], { env: { WHOA_TOKEN: 'another-token-of-somebody' } });
-  expect(ask(url)).toMatchObject({
+    home.main(['tasks', '--server', to], { env: { WHOA_TOKEN: 'another-token-of-somebody' } });
+  expect(await ask(url)).toMatchObject({
     status: 2,
     stderr: `whoa tasks: ${url} did not accept the token in WHOA_TOKEN; 'whoa serve' shows one\n`,
   });
-  expect(ask('http://127.0.0.1:9')).toMatchObject({
+  expect(await ask('http://127.0.0.1:9')).toMatchObject({
     status: 1,
     stderr: expect.stringMatching(/^whoa tasks: cannot reach http:\/\/127\.0\.0\.1:9: .+\n$/) as string,
   });
@@ -82,11 +82,11 @@ test('a server that does not know the token, or is not there, is told of in one 
 
 test('doctor counts the tasks of all tenants, and says that there is no model', async () => {
   const { home } = await setUp();
-  const { stdout, status } = home.whoa(['doctor']);
+  const { stdout, status } = await home.main(['doctor']);
   expect(stdout).toMatch(/4 tasks of 2 tenants kept in .*tasks\.db\n/);
   expect(stdout).toMatch(/✘ whoa run: no model: set ANTHROPIC_API_KEY/);
   expect(status).toBe(1);
-  const keyed = home.whoa(['doctor'], { env: { OPENAI_API_KEY: 'sk-none' } });
+  const keyed = await home.main(['doctor'], { env: { OPENAI_API_KEY: 'sk-none' } });
   expect([keyed.status, keyed.stdout]).toEqual([0, expect.stringMatching(/✔ whoa run: uses openai:/)]);
 });
 
@@ -95,35 +95,35 @@ test.each(['a store', 'a server'])(
   async (kind) => {
     const { home, acme, local, statuses, server } = await setUp();
     const where = kind === 'a store' ? [] : ['--server', await server()];
-    const whoa = (...args: string[]) => home.whoa([...args, ...where], { env: { WHOA_TOKEN: TOKEN } });
-    const listed = whoa('tasks', '--all-tenants', '--json', '--limit', '3');
+    const whoa = (...args: string[]) => home.main([...args, ...where], { env: { WHOA_TOKEN: TOKEN } });
+    const listed = await whoa('tasks', '--all-tenants', '--json', '--limit', '3');
     const all = [...acme, local];
     expect(idsIn(listed.stdout)).toHaveLength(3);
-    expect(new Set(idsIn(whoa('tasks', '--all-tenants', '--json').stdout))).toEqual(new Set(all));
-    expect(whoa('tasks', '--all-tenants').stdout).toMatch(/^TENANT +TASK .*\n(acme|local) /);
-    expect(whoa('tasks', '--all-tenants', '--stats').stdout).toMatch(
+    expect(new Set(idsIn((await whoa('tasks', '--all-tenants', '--json')).stdout))).toEqual(new Set(all));
+    expect((await whoa('tasks', '--all-tenants')).stdout).toMatch(/^TENANT +TASK .*\n(acme|local) /);
+    expect((await whoa('tasks', '--all-tenants', '--stats')).stdout).toMatch(
       /^TENANT +INIT +RUNNING .*\nacme +3 +0 .*\nlocal +1 +0 /,
     );
-    expect(whoa('tasks', '--stats').stdout).toMatch(/\nlocal +1 +0 /);
-    expect(whoa('tasks', '--workers').stderr).toContain('No workers.');
-    expect(whoa('tasks', '--all-tenants', '--tenant', 'acme').stderr).toContain('cannot be combined');
-    const one = whoa('cancel', acme[0]!.slice(0, 14), '--all-tenants', '--reason', 'lunch');
+    expect((await whoa('tasks', '--stats')).stdout).toMatch(/\nlocal +1 +0 /);
+    expect((await whoa('tasks', '--workers')).stderr).toContain('No workers.');
+    expect((await whoa('tasks', '--all-tenants', '--tenant', 'acme')).stderr).toContain('cannot be combined');
+    const one = await whoa('cancel', acme[0]!.slice(0, 14), '--all-tenants', '--reason', 'lunch');
     expect([one.status, await statuses()]).toEqual([0, ['cancelled', 'init', 'init']]);
-    expect(whoa('watch', acme[0]!, '--all-tenants').status).toBe(130);
-    expect(whoa('cancel', 't0-nothing', '--all-tenants').stderr).toContain('there is no task');
-    const rest = whoa('cancel', '--all', '--all-tenants');
+    expect((await whoa('watch', acme[0]!, '--all-tenants')).status).toBe(130);
+    expect((await whoa('cancel', 't0-nothing', '--all-tenants')).stderr).toContain('there is no task');
+    const rest = await whoa('cancel', '--all', '--all-tenants');
     expect([rest.status, rest.stdout.match(/is being stopped/g)?.length]).toEqual([0, 3]);
     expect(await statuses()).toEqual(['cancelled', 'cancelled', 'cancelled']);
   },
 );
 
-test('hints can be pasted where the command was started with npx', () => {
+test('hints can be pasted where the command was started with npx', async () => {
   const home = createHome();
   onTestFinished(() => home[Symbol.dispose]());
   const npx = { env: { npm_command: 'exec' } };
-  expect(home.whoa(['cancel', 'nope'], npx).stderr).toContain("'npx whoa tasks' lists them");
-  expect(home.whoa(['tasks'], npx).stderr).toContain("'npx whoa run' creates tasks");
-  expect(home.whoa(['tasks']).stderr).toContain("'whoa run' creates tasks");
+  expect((await home.main(['cancel', 'nope'], npx)).stderr).toContain("'npx whoa tasks' lists them");
+  expect((await home.main(['tasks'], npx)).stderr).toContain("'npx whoa run' creates tasks");
+  expect((await home.main(['tasks'])).stderr).toContain("'whoa run' creates tasks");
 });
 
 test.each(['a store', 'a server'])('in %s: a list shows what tasks were asked, have done and ask for', async (kind) => {
@@ -135,12 +135,13 @@ test.each(['a store', 'a server'])('in %s: a list shows what tasks were asked, h
   await store.append(by, { after: 0, events: ['a'], activity });
   await store.create({ tenant: 'local', agent: 'b', input: { order: 7 } });
   const where = kind === 'a store' ? [] : ['--server', await server()];
-  const list = (...args: string[]) => home.whoa(['tasks', ...where, ...args], { env: { WHOA_TOKEN: TOKEN } }).stdout;
-  expect(list()).toMatch(/^TASK +STATUS +AGENT +AGE +TOOK +TURNS +CALLS +TITLE\n/);
-  expect(list()).toMatch(/asking +a +\S+ \S+ +\S+ \S+ +3 +12 +Go\.$/m);
+  const list = async (...args: string[]) =>
+    (await home.main(['tasks', ...where, ...args], { env: { WHOA_TOKEN: TOKEN } })).stdout;
+  expect(await list()).toMatch(/^TASK +STATUS +AGENT +AGE +TOOK +TURNS +CALLS +TITLE\n/);
+  expect(await list()).toMatch(/asking +a +\S+ \S+ +\S+ \S+ +3 +12 +Go\.$/m);
   // A task without a title shows its input.
-  expect(list()).toMatch(/init +b .* {"order":7}$/m);
-  expect(list('--json')).toContain('"title":"Go."');
+  expect(await list()).toMatch(/init +b .* {"order":7}$/m);
+  expect(await list('--json')).toContain('"title":"Go."');
   await store.append(by, { after: 1, events: [], activity: { ...activity, questions: 0 } });
-  expect(list()).toMatch(/running +a .* 3 +12 +Go\.$/m);
+  expect(await list()).toMatch(/running +a .* 3 +12 +Go\.$/m);
 });

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { type Answered, type Fields, toRequest } from '../server/mcp-host.ts';
 import { BIN, type Home } from './terminal.ts';
 
-export interface HostMessage extends Answered {
+interface HostMessage extends Answered {
   readonly id?: number;
   readonly method?: string;
   readonly params?: Fields;
@@ -23,8 +23,8 @@ export interface McpHost {
   waitFor(isIt: (message: HostMessage) => boolean): Promise<HostMessage>;
   /** Calls the agent, and returns the id of its task. */
   start(name?: string): Promise<string>;
-  /** Asks about a task until it has this status. */
-  waitForTask(taskId: string, status: string): Promise<Fields>;
+  /** Asks about a task until its state has these fields. */
+  waitForTask(taskId: string, fields: Fields): Promise<Fields>;
 }
 
 /** Starts the command. It is killed when the test has ended. */
@@ -88,11 +88,11 @@ export function openHost(
       const { result } = await ask('tools/call', { name, arguments: { prompt: 'Is all well?' } });
       return result!['taskId'] as string;
     },
-    async waitForTask(taskId, status) {
+    async waitForTask(taskId, fields) {
       for (;;) {
         const { result, error } = await ask('tasks/get', { taskId });
         if (error !== undefined) throw new Error(error.message);
-        if (result!['status'] === status) return result!;
+        if (Object.entries(fields).every(([name, value]) => result![name] === value)) return result!;
       }
     },
   };

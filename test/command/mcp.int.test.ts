@@ -36,13 +36,13 @@ function start(tool: Tool, token: CancellationToken) {
   return { result, updated };
 }
 
-const taskOf = (own: Home): unknown => JSON.parse(own.whoa(['tasks', '--json']).stdout);
+const taskOf = async (own: Home): Promise<unknown> => JSON.parse((await own.main(['tasks', '--json'])).stdout);
 
 test.each([true, false])('a host calls an agent, and gets its answer (MCP tasks: %s)', async (negotiate) => {
   const own = home([['Fine.']]);
   await using mcp = await host(own, negotiate);
   expect(await callTool(mcp.tools[0]!, { prompt: 'How?' })).toMatchObject({ state: 'finished', content: 'Fine.' });
-  expect(taskOf(own)).toMatchObject({ status: 'success', inputs: ['How?'] });
+  expect(await taskOf(own)).toMatchObject({ status: 'success', inputs: ['How?'] });
 });
 
 test('a cancel of a call that is a task is confirmed, and nothing runs on', async () => {
@@ -55,7 +55,7 @@ test('a cancel of a call that is a task is confirmed, and nothing runs on', asyn
   const ended = await result;
   expect(ended.state).toBe('interrupted');
   expect(ended.content).toContain('The server confirmed that its task was cancelled.');
-  expect(taskOf(own)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user', via: 'mcp' } } });
+  expect(await taskOf(own)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user', via: 'mcp' } } });
 });
 
 const CALL = {
@@ -86,7 +86,7 @@ test.each([
   expect(JSON.parse(line)).toMatchObject({ id: 1, result: { resultType: 'task', ttlMs: null } });
   leave(child);
   expect(await once(child, 'close')).toEqual([0, null]);
-  expect(taskOf(own)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind } } });
+  expect(await taskOf(own)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind } } });
 });
 
 test('a server has its agents at /mcp, for who has a token', async () => {

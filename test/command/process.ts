@@ -18,23 +18,28 @@ export interface RunningCommand {
   kill(signal: NodeJS.Signals): void;
 }
 
+/** Of a test that runs beside others, its own `onTestFinished` must be used. */
+interface Test {
+  readonly onEnd?: (cleanup: () => Promise<void>) => void;
+}
+
 /** Starts a command with `--json`. It is killed when the test has ended. */
 export function startCommand(
-  { folder, env }: Home,
+  { folder, env, onEnd = onTestFinished }: Home & Test,
   args: readonly string[],
   more: Record<string, string> = {},
 ): RunningCommand {
-  return startProcess([...BIN, ...args, '--json'], { cwd: folder.path, env: { ...env, ...more } });
+  return startProcess([...BIN, ...args, '--json'], { onEnd, cwd: folder.path, env: { ...env, ...more } });
 }
 
 /** Starts a process that prints JSON. It is killed when the test has ended. */
 export function startProcess(
   [file = '', ...args]: readonly string[],
-  options: { readonly cwd: string; readonly env: Record<string, string> },
+  { cwd, env, onEnd = onTestFinished }: Test & { readonly cwd: string; readonly env: Record<string, string> },
 ): RunningCommand {
-  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const closed = once(child, 'close') as RunningCommand['closed'];
-  onTestFinished(async () => {
+  onEnd(async () => {
     child.kill('SIGKILL');
     await closed;
   });

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { InProcess } from './in-process.ts';
 import { BIN, createHome, type Home, type Terminal } from './terminal.ts';
 
 const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun; sleep 300 | tail' } }], ['All is well.']];
@@ -15,6 +16,14 @@ function home(script: unknown, files: Record<string, string> = {}): Home {
 function start(terminal: Terminal, options = '--yes --sandbox none'): void {
   terminal.type(`whoa run --model scripted:script.json ${options} 'Is all well?'; echo "exit:$?"`);
   terminal.press('Enter');
+}
+
+const SIZE = { columns: 110, rows: 40 };
+const ALONE = ['--yes', '--sandbox', 'none'];
+
+/** The same run in this process, whose keys are typed and whose signals are sent by the test. */
+function startHere(own: Home, options = ALONE, terminal = SIZE): InProcess {
+  return own.start(['run', '--model', 'scripted:script.json', ...options, 'Is all well?'], { terminal });
 }
 
 /** What still runs in the folder of a test, but for its terminals. */
@@ -46,6 +55,29 @@ function workingFolder(pid: string): string | undefined {
     return undefined;
   }
 }
+
+/** A run whose process is killed before the first test. The lease on its task takes 15 s to end, during which the others run. */
+let killed: { readonly own: Home; readonly id: string; readonly watch: InProcess };
+beforeAll(async () => {
+  const own = createHome({ 'script.json': JSON.stringify(SLOW) });
+  const [file = '', ...args] = BIN;
+  const options = {
+    cwd: own.folder.path,
+    env: own.env,
+    stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'],
+  };
+  const child = spawn(
+    file,
+    [...args, 'run', '--json', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json', 'hi'],
+    options,
+  );
+  for await (const chunk of child.stdout) if (String(chunk).includes('begun\\n')) break;
+  child.kill('SIGKILL');
+  await new Promise((resolve) => child.once('close', resolve));
+  const { id } = JSON.parse((await own.main(['tasks', '--json'])).stdout) as { id: string };
+  killed = { own, id, watch: own.start(['watch', id]) };
+});
+afterAll(() => killed.own[Symbol.dispose]());
 
 test('Ctrl-C once lets the call finish, prints the report and exits with 130', async () => {
   const own = home([[{ call: 'bash', input: { command: 'echo begun; sleep 1.5; echo whole > done.txt' } }], ['Next.']]);
@@ -139,51 +171,51 @@ test('Ctrl-C three times exits even while a call may not be cut', async () => {
 
 test('a cancel from another terminal stops the run, which prints the report and exits with 130', async () => {
   const own = home(SLOW);
-  const [first, second] = [own.openTerminal(), own.openTerminal()];
-  start(first);
-  const [, id = ''] = /whoa cancel (\S+)/.exec(await first.waitFor(/bash: begun/))!;
-  second.type(`whoa tasks; whoa cancel ${id} --mode now --reason 'wrong branch'; echo "exit:$?"`);
-  second.press('Enter');
-  const seen = await first.waitFor(/exit:130/);
-  expect(seen).toMatch(/Stopped after .* \(user: wrong branch, by \S+, via whoa cancel\); nothing was left behind/);
-  const other = await second.waitFor(/exit:0/);
-  expect(other).toMatch(/TOOK +TURNS +CALLS +TITLE\n.*running +assistant .* s +1 +1 +Is all/);
-  expect(other).toMatch(/is being stopped[\s\S]*Stopped after .* \(user: wrong branch[\s\S]*settled/);
+  const run = startHere(own);
+  const [, id = ''] = /whoa cancel (\S+)/.exec(await run.waitFor(/bash: begun/))!;
+  const listed = await own.main(['tasks']);
+  expect(listed.stdout).toMatch(/TOOK +TURNS +CALLS +TITLE\n.*running +assistant .* s +1 +1 +Is all/);
+  const cancel = await own.main(['cancel', id, '--mode', 'now', '--reason', 'wrong branch']);
+  expect(cancel.stdout).toMatch(/is being stopped[\s\S]*Stopped after .* \(user: wrong branch[\s\S]*settled/);
+  expect(cancel.status).toBe(0);
+  expect((await run.ended).status).toBe(130);
+  expect(run.see()).toMatch(
+    /Stopped after .* \(user: wrong branch, by \S+, via whoa cancel\); nothing was left behind/,
+  );
   expect(alive(own)).toEqual([]);
-  expectEnd(own.whoa(['cancel', id]), {
+  expectEnd(await own.main(['cancel', id]), {
     status: 1,
     stdout: 'already ended: cancelled',
   });
-  expectEnd(own.whoa(['watch', id]), { status: 130, stdout: 'bash interrupted' });
+  expectEnd(await own.main(['watch', id]), { status: 130, stdout: 'bash interrupted' });
 });
 
 test('one call is cancelled from another terminal and the run goes on', async () => {
   const own = home(SLOW);
-  const terminal = own.openTerminal();
-  const watcher = own.openTerminal();
-  start(terminal);
-  const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/bash: begun/))!;
-  watcher.type(`whoa watch ${id}; echo "exit:$?"`);
-  watcher.press('Enter');
+  const run = startHere(own);
+  const [, id = ''] = /whoa cancel (\S+)/.exec(await run.waitFor(/bash: begun/))!;
+  const watcher = own.start(['watch', id], { terminal: SIZE });
   const [, call = ''] = /▸ bash .*\((\S+)\)/.exec(await watcher.waitFor(/▸ bash .*\)/))!;
-  expect(own.whoa(['cancel', id, '--call', 'none'])).toMatchObject({ status: 1 });
-  expect(own.whoa(['cancel', id, '--call', call]).stdout).toContain('is interrupted; the task continues');
-  expect(await terminal.waitFor(/exit:0/)).toContain('All is well.');
-  expect(await watcher.waitFor(/exit:0/)).toMatch(/bash interrupted[\s\S]*All is well\.[\s\S]*success/);
+  expect(await own.main(['cancel', id, '--call', 'none'])).toMatchObject({ status: 1 });
+  expect((await own.main(['cancel', id, '--call', call])).stdout).toContain('is interrupted; the task continues');
+  expect(await run.ended).toMatchObject({ status: 0, stdout: expect.stringContaining('All is well.') as string });
+  expect((await watcher.ended).status).toBe(0);
+  expect(watcher.see()).toMatch(/bash interrupted[\s\S]*All is well\.[\s\S]*success/);
 });
 
 test('a person is asked before a command runs, and what they say against it reaches the model', async () => {
   const call = (command: string) => ({ call: 'bash', input: { command } });
   const own = home([[call('echo one >> log')], [call('echo two >> log')], [call('echo three >> log')], ['Done.']]);
-  const terminal = own.openTerminal();
-  start(terminal, '');
-  await terminal.waitFor(/echo one[\s\S]*why not:$/);
-  terminal.type('y\n');
-  await terminal.waitFor(/echo two[\s\S]*why not:$/);
-  terminal.type('use printf\n');
-  expect(await terminal.waitFor(/echo three[\s\S]*why not:$/)).toContain('denied: use printf');
-  terminal.press('C-c');
-  expect(await terminal.waitFor(/exit:130/)).toMatch(/bash not started[\s\S]*nothing was left behind/);
+  const run = startHere(own, []);
+  await run.waitFor(/echo one[\s\S]*why not:$/);
+  run.type('y\n');
+  await run.waitFor(/echo two[\s\S]*why not:$/);
+  run.type('use printf\n');
+  expect(await run.waitFor(/echo three[\s\S]*why not:$/)).toContain('denied: use printf');
+  run.signal('SIGINT');
+  expect((await run.ended).status).toBe(130);
+  // The report says so first, and then what became of each call.
+  expect(run.see()).toMatch(/nothing was left behind[\s\S]*bash not started/);
   expect(own.folder.read('log')).toBe('one\n');
 });
 
@@ -266,14 +298,14 @@ test('an edit is asked about with a diff, page by page, and a file that changed 
   const call = { call: 'write', input: { path: 'a.txt', content: `${lines('new')}\n` } };
   const own = home([[call], ['Done.']]);
   own.folder.write('a.txt', 'old\n');
-  const terminal = own.openTerminal();
-  start(terminal, '');
-  await terminal.waitFor(/changes .*a\.txt[\s\S]*-old[\s\S]*\+new 0[\s\S]*page 1 of 2[^\n]*$/);
-  terminal.type('y\n');
-  await terminal.waitFor(/\+new 59[\s\S]*always means: every write of [\s\S]*a\.txt[\s\S]*why not:$/);
+  const run = startHere(own, []);
+  await run.waitFor(/changes .*a\.txt[\s\S]*-old[\s\S]*\+new 0[\s\S]*page 1 of 2[^\n]*$/);
+  run.type('y\n');
+  await run.waitFor(/\+new 59[\s\S]*always means: every write of [\s\S]*a\.txt[\s\S]*why not:$/);
   own.folder.write('a.txt', 'older\n');
-  terminal.type('y\n');
-  expect(await terminal.waitFor(/exit:0/)).toMatch(/changed after the change was shown/);
+  run.type('y\n');
+  expect((await run.ended).status).toBe(0);
+  expect(run.see()).toMatch(/changed after the change was shown/);
   expect(own.folder.read('a.txt')).toBe('older\n');
 });
 
@@ -299,51 +331,26 @@ test('closing the terminal stops the run and everything it started', async () =>
   start(terminal);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/bash: begun/))!;
   terminal.close();
-  expectEnd(own.whoa(['watch', id]), {
+  expectEnd(await own.main(['watch', id]), {
     status: 130,
     // Either the signal comes first or the terminal that takes no more words.
     stdout: '(disconnect: ',
   });
-  expect(alive(own)).toEqual([]);
+  await expect.poll(() => alive(own)).toEqual([]);
 });
 
-test('a run whose process was killed is lost until a cancel settles it', async () => {
-  const own = home(SLOW);
-  const [file = '', ...args] = BIN;
-  const options = {
-    cwd: own.folder.path,
-    env: own.env,
-    stdio: ['ignore', 'pipe', 'inherit'] as ['ignore', 'pipe', 'inherit'],
-  };
-  const child = spawn(
-    file,
-    [...args, 'run', '--json', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json', 'hi'],
-    options,
-  );
-  for await (const chunk of child.stdout) if (String(chunk).includes('begun\\n')) break;
-  child.kill('SIGKILL');
-  await new Promise((resolve) => child.once('close', resolve));
-  const { id } = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { id: string };
-  expectEnd(own.whoa(['cancel', id]), {
-    status: 0,
-    stdout: 'bash abandoned, its outcome is unknown',
-  });
-  expect(own.whoa(['tasks']).stdout).toMatch(/cancelled +assistant/);
-  expect(alive(own)).toEqual([]);
-});
-
-test('without a terminal nobody is asked: the call is denied with a text that says so', () => {
+test('without a terminal nobody is asked: the call is denied with a text that says so', async () => {
   const own = home([[{ call: 'bash', input: { command: 'touch made' } }], ['Fine.']]);
-  const { status, stdout, stderr } = own.whoa(['run', '--model', 'scripted:script.json', 'Make it']);
+  const { status, stdout, stderr } = await own.main(['run', '--model', 'scripted:script.json', 'Make it']);
   expect({ status, stdout }).toEqual({ status: 0, stdout: 'Fine.\n' });
   expect(stderr).toContain('standard input is not a terminal');
   expect(stderr).not.toContain('\x1b');
   expect(existsSync(own.folder.at('made'))).toBe(false);
 });
 
-test('a failed run exits with 1 and says why; a prompt may come from a pipe', () => {
+test('a failed run exits with 1 and says why; a prompt may come from a pipe', async () => {
   const own = home([['So ', { fail: 'the model is on fire' }]]);
-  const failed = own.whoa(['run', '--model', 'scripted:script.json'], { input: 'Is it?' });
+  const failed = await own.main(['run', '--model', 'scripted:script.json'], { input: 'Is it?' });
   expectEnd(failed, { status: 1, stdout: 'So \n', stderr: 'the model is on fire' });
 });
 
@@ -357,18 +364,19 @@ test('what calls print and change is shown below them: its end, or all of it, an
   ];
   const own = home(script);
   own.folder.write('a.txt', 'one\ntwo\n');
-  const terminal = own.openTerminal({ columns: 110, rows: 60 });
-  start(terminal);
-  const seen = await terminal.waitFor(/exit:0/);
+  const run = startHere(own, ALONE, { columns: 110, rows: 60 });
+  const { status, stderr } = await run.ended;
+  expect(status).toBe(0);
+  const seen = run.see();
   expect(seen).toMatch(/✘ bash .*: exit code 3\n {2}│ … 22 more lines; --output full shows them\n {2}│ line 23\n/);
   expect(seen).toMatch(/✔ write .*\n {2}│ changed a\.txt \+1 -1\n {2}│ 1 {3}one\n {2}│ 2 - two\n {2}│ 2 \+ 2\n/);
   expect(seen).toMatch(/✔ grep .*\n {2}│ 1 match of one in 1 file\n {2}│ a\.txt:1: one\n/);
   const [, log = ''] = /all of it: (\S+)/.exec(seen)!;
   expect(readFileSync(log, 'utf8')).toMatch(/^1\n2\n[\s\S]*\n100000\n$/);
-  expect(terminal.seeStyled().join('\n')).toMatch(/\[31m\S*2 - two[\s\S]*\[32m\S*2 \+ 2/);
-  const watched = own.whoa(['watch', 't0', '--output', 'full']).stdout;
+  expect(stderr).toMatch(/\[31m\S*2 - two[\s\S]*\[32m\S*2 \+ 2/);
+  const watched = (await own.main(['watch', 't0', '--output', 'full'])).stdout;
   expect(watched).toMatch(/│ line 1\n {2}│ line 2\n[\s\S]*│ 2 \+ 2\n/);
-  expect(own.whoa(['watch', 't0']).stdout).toContain('… 22 more lines');
+  expect((await own.main(['watch', 't0'])).stdout).toContain('… 22 more lines');
 });
 
 /** The result line of a run. */
@@ -376,37 +384,42 @@ function resultOf({ stdout }: End): Record<string, unknown> {
   return JSON.parse(stdout.trim().split('\n').at(-1)!) as Record<string, unknown>;
 }
 
-test('what is piped in joins the prompt, and --cwd is the folder of the agent', () => {
+test('what is piped in joins the prompt, and --cwd is the folder of the agent', async () => {
   const own = home([[{ call: 'ls', input: {} }], ['Fine.']]);
   own.folder.write('site/page.html', '');
-  own.whoa(['run', '--cwd', 'site', '--model', 'scripted:../script.json', 'review this'], { input: '+ a line\n' });
-  const { inputs } = JSON.parse(own.whoa(['tasks', '--json']).stdout) as { inputs: unknown };
+  await own.main(['run', '--cwd', 'site', '--model', 'scripted:../script.json', 'review this'], {
+    input: '+ a line\n',
+  });
+  const { inputs } = JSON.parse((await own.main(['tasks', '--json'])).stdout) as { inputs: unknown };
   expect(inputs).toEqual(['review this\n\n+ a line']);
-  expect(own.whoa(['watch', 't0', '--json']).stdout).toContain('page.html');
+  expect((await own.main(['watch', 't0', '--json'])).stdout).toContain('page.html');
 });
 
-test('--timeout and the budgets stop a run that needs more, and say which', () => {
+test('--timeout and the budgets stop a run that needs more, and say which', async () => {
   const own = home([[{ call: 'ls', input: {} }]], {
     'slow.json': JSON.stringify([[{ waitMs: 300_000 }]]),
   });
-  const run = (...args: string[]) => resultOf(own.whoa(['run', '--json', '--model', 'scripted:script.json', ...args]));
-  expect(run('--max-turns', '2', 'Go.')).toMatchObject({
+  const run = async (...args: string[]) =>
+    resultOf(await own.main(['run', '--json', '--model', 'scripted:script.json', ...args]));
+  expect(await run('--max-turns', '2', 'Go.')).toMatchObject({
     status: 'cancelled',
     reason: { kind: 'budget', message: 'the run reached its maxTurns of 2' },
   });
-  expect(run('--max-calls', '3', 'Go.')).toMatchObject({ reason: { message: 'the run reached its maxCalls of 3' } });
-  expect(run('--max-tokens', '1', 'Go.')).toMatchObject({
+  expect(await run('--max-calls', '3', 'Go.')).toMatchObject({
+    reason: { message: 'the run reached its maxCalls of 3' },
+  });
+  expect(await run('--max-tokens', '1', 'Go.')).toMatchObject({
     reason: { message: 'the run reached its maxModelTokens of 1' },
   });
-  expect(run('--model', 'scripted:slow.json', '--timeout', '300ms', 'Go.')).toMatchObject({
+  expect(await run('--model', 'scripted:slow.json', '--timeout', '300ms', 'Go.')).toMatchObject({
     status: 'cancelled',
     reason: { kind: 'deadline', message: 'the run took longer than 300 ms' },
   });
 });
 
-test('with --json every line is an object, and the last one is the result', () => {
+test('with --json every line is an object, and the last one is the result', async () => {
   const own = home([['Fine.']]);
-  const { stdout, stderr } = own.whoa(['run', '--json', '--model', 'scripted:script.json', 'How?']);
+  const { stdout, stderr } = await own.main(['run', '--json', '--model', 'scripted:script.json', 'How?']);
   const lines = stdout
     .trim()
     .split('\n')
@@ -414,9 +427,9 @@ test('with --json every line is an object, and the last one is the result', () =
   expect(lines.at(-1)).toMatchObject({ type: 'result', status: 'success', answer: 'Fine.' });
   expect(stderr).toBe('');
   for (const command of ['tasks', 'doctor']) {
-    for (const line of own.whoa([command, '--json']).stdout.trim().split('\n')) JSON.parse(line);
+    for (const line of (await own.main([command, '--json'])).stdout.trim().split('\n')) JSON.parse(line);
   }
-  expect(JSON.parse(own.whoa(['run', '--json', 'x']).stdout.trim().split('\n').at(-1)!)).toMatchObject({
+  expect(JSON.parse((await own.main(['run', '--json', 'x'])).stdout.trim().split('\n').at(-1)!)).toMatchObject({
     type: 'error',
     code: 'AUTH_REQUIRED',
   });
@@ -440,12 +453,13 @@ test('a model behind HTTP is asked, and its connection is closed by Ctrl-C', asy
   });
   onTestFinished(() => provider.close());
   const own = home([]);
-  const terminal = own.openTerminal();
-  terminal.type(`whoa run --model compatible:${provider.url}:tiny:1b 'A story'; echo "exit:$?"`);
-  terminal.press('Enter');
-  await terminal.waitFor(/Once upon/);
-  terminal.press('C-c');
-  expect(await terminal.waitFor(/exit:130/)).toMatch(/reply closed after 10 characters/);
+  const run = own.start(['run', '--model', `compatible:${provider.url}:tiny:1b`, 'A story']);
+  await run.waitFor(/Once upon/);
+  run.signal('SIGINT');
+  expect(await run.ended).toMatchObject({
+    status: 130,
+    stderr: expect.stringMatching(/reply closed after 10 characters/) as string,
+  });
   await provider.waitForQuiet();
   expect(provider.requests).toHaveLength(1);
 });
@@ -460,39 +474,41 @@ test('--continue remembers the last run in this folder, or that of a task, and s
   });
   onTestFinished(() => provider.close());
   const own = home([]);
-  const terminal = own.openTerminal();
-  const model = `compatible:${provider.url}:tiny:1b`;
-  terminal.type(`whoa run --model ${model} 'What is your name?'; echo "exit:$?"\n`);
-  await terminal.waitFor(/My name is/);
-  terminal.press('C-c');
-  await terminal.waitFor(/exit:130/);
-  // The provider runs in this process, so don't block it.
-  terminal.type(`clear; whoa run --continue --model ${model} 'Your name?'; echo "exit:$?"\n`);
-  const [, id = ''] = /whoa cancel (\S+)/.exec(await terminal.waitFor(/Ann, I said\.[\s\S]*exit:0/))!;
+  const model = ['--model', `compatible:${provider.url}:tiny:1b`];
+  const first = own.start(['run', ...model, 'What is your name?']);
+  await first.waitFor(/My name is/);
+  first.signal('SIGINT');
+  expect((await first.ended).status).toBe(130);
+  const second = await own.main(['run', '--continue', ...model, 'Your name?']);
+  expect(second).toMatchObject({ status: 0, stdout: 'Ann, I said.\n' });
+  const [, id = ''] = /whoa cancel (\S+)/.exec(second.stderr)!;
   const asked = JSON.stringify(provider.requests[1]);
   for (const words of ['What is your name?', 'My name is ', 'Your name?']) expect(asked).toContain(words);
   own.folder.write('other/file', '');
-  terminal.type(`clear; whoa run --cwd other --continue --model ${model} x; echo "exit:$?"\n`);
-  expect(await terminal.waitFor(/exit:2/)).toContain('--continue: nothing was run in this folder yet');
-  terminal.type(`clear; whoa run --cwd other --continue ${id} --model ${model} 'And now?'; echo "exit:$?"\n`);
-  await terminal.waitFor(/Still Ann\.[\s\S]*exit:0/);
+  expectEnd(await own.main(['run', '--cwd', 'other', '--continue', ...model, 'x']), {
+    status: 2,
+    stderr: '--continue: nothing was run in this folder yet',
+  });
+  expectEnd(await own.main(['run', '--cwd', 'other', '--continue', id, ...model, 'And now?']), {
+    status: 0,
+    stdout: 'Still Ann.',
+  });
   expect(JSON.stringify(provider.requests[2])).toContain('Ann, I said.');
 });
 
 test('a conversation whose run has not ended is not continued', async () => {
   const own = home(SLOW);
-  const terminal = own.openTerminal();
-  start(terminal);
-  await terminal.waitFor(/bash: begun/);
-  const { status, stderr } = own.whoa(['run', '--continue', '--model', 'scripted:script.json', 'And?']);
+  const run = startHere(own);
+  await run.waitFor(/bash: begun/);
+  const { status, stderr } = await own.main(['run', '--continue', '--model', 'scripted:script.json', 'And?']);
   expect(stderr).toMatch(/--continue: t0-\S+ of this conversation has not ended; use 'whoa steer' or 'whoa cancel'/);
   expect(status).toBe(2);
-  terminal.press('C-c');
-  terminal.press('C-c');
-  await terminal.waitFor(/exit:130/);
+  run.signal('SIGINT');
+  run.signal('SIGINT');
+  expect((await run.ended).status).toBe(130);
 });
 
-test('a missing key names its variable; a configuration in the folder is not loaded', () => {
+test('a missing key names its variable; a configuration in the folder is not loaded', async () => {
   const evil = `import { writeFileSync } from 'node:fs'; writeFileSync('loaded', ''); export default {};`;
   const own = home([['Fine.']], {
     'whoa.config.ts': evil,
@@ -502,7 +518,7 @@ test('a missing key names its variable; a configuration in the folder is not loa
     ['anthropic:x', 'ANTHROPIC_API_KEY'],
     ['openai:x', 'OPENAI_API_KEY'],
   ] as const) {
-    expectEnd(own.whoa(['run', '--model', model, 'hi']), {
+    expectEnd(await own.main(['run', '--model', model, 'hi']), {
       status: 2,
       stderr: `set ${variable}`,
     });
@@ -511,4 +527,15 @@ test('a missing key names its variable; a configuration in the folder is not loa
   expect(existsSync(own.folder.at('loaded'))).toBe(false);
   own.whoa(['run', '--config', 'config/own.ts', '--model', 'scripted:script.json', 'hi']);
   expect(existsSync(own.folder.at('loaded'))).toBe(true);
+});
+
+test('a run whose process was killed is lost until a cancel settles it', async () => {
+  const { own, id, watch } = killed;
+  expectEnd(await watch.ended, { status: 1, stdout: "lost: the process that ran it died; 'whoa cancel' settles it" });
+  expectEnd(await own.main(['cancel', id]), {
+    status: 0,
+    stdout: 'bash abandoned, its outcome is unknown',
+  });
+  expect((await own.main(['tasks'])).stdout).toMatch(/cancelled +assistant/);
+  expect(alive(own)).toEqual([]);
 });

@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { startRedis } from '../servers/redis.ts';
+import { borrowRedis } from '../servers/borrow.ts';
 import { createWorkspace } from '../workspace.ts';
+import type { Ended } from './in-process.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
 
 const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun; sleep 300' } }], ['All is well.']];
@@ -52,67 +53,70 @@ function elsewhere(): string {
 }
 
 async function redis(): Promise<string> {
-  const server = await startRedis();
+  const server = await borrowRedis();
   onTestFinished(() => server[Symbol.asyncDispose]());
   return server.url;
 }
 
+/** A store is opened anew by each process that reads the configuration, so a second command needs a second process. */
+const MADE = 'a store that the configuration made';
+
 const STORES: Record<string, () => string | Promise<string>> = {
   'a SQLite file elsewhere': () => `{ backend: 'sqlite', file: ${JSON.stringify(elsewhere())} }`,
-  'a store that the configuration made': () =>
-    `createTaskStore({ backend: 'sqlite', file: ${JSON.stringify(elsewhere())} })`,
+  [MADE]: () => `createTaskStore({ backend: 'sqlite', file: ${JSON.stringify(elsewhere())} })`,
   Redis: async () => `{ backend: 'redis', url: ${JSON.stringify(await redis())} }`,
 };
 
-describe.each(Object.entries(STORES))('with %s', (_, open) => {
+describe.each(Object.entries(STORES))('with %s', (name, open) => {
   test('whoever has the same configuration sees the run and cancels it, by its ladder', async () => {
-    const config = `
-      import { defineConfig } from 'whoa';
-      import { createTaskStore } from '@whoa/tasks';
-      export default defineConfig({ store: ${await open()}, ladder: { drainMs: 200, abortMs: 1_000 } });
+    const imports = name === MADE ? "import { createTaskStore } from '@whoa/tasks';" : '';
+    const config = `${imports}
+      export default { store: ${await open()}, ladder: { drainMs: 200, abortMs: 1_000 } };
     `;
     const [ann, bob] = [home(config), home(config)];
+    const whoa = async (...args: string[]): Promise<Pick<Ended, 'stdout' | 'stderr'> & { status: number | null }> =>
+      name === MADE ? bob.whoa(args) : bob.main(args);
     const run = await startRun(ann);
     const shared = ['--config', 'shared.config.ts'];
-    const task = JSON.parse(bob.whoa(['tasks', '--json', ...shared]).stdout) as { id: string };
+    const task = JSON.parse((await whoa('tasks', '--json', ...shared)).stdout) as { id: string };
     expect(task).toMatchObject({ status: 'running', inputs: ['Is all well?'] });
     // Without it, everybody looks into a file of their own.
-    expect(bob.whoa(['cancel', task.id]).stderr).toContain('there is no task');
+    expect((await whoa('cancel', task.id)).stderr).toContain('there is no task');
     expect(existsSync(ann.folder.at('state/whoa/tasks.db'))).toBe(false);
 
-    const cancel = bob.whoa(['cancel', task.id, '--reason', 'lunch', ...shared]);
+    const cancel = await whoa('cancel', task.id, '--reason', 'lunch', ...shared);
     expect(cancel.stdout).toMatch(
       /user: lunch.*nothing was left behind[\s\S]*drain: [\s\S]*abort: [\s\S]*bash interrupted/,
     );
     expect(cancel.status).toBe(0);
     expect((await run.closed)[0]).toBe(130);
     expect(run.lines.at(-1)).toMatchObject({ type: 'result', status: 'cancelled', reason: { message: 'lunch' } });
-    const watch = bob.whoa(['watch', task.id, ...shared]);
+    const watch = await whoa('watch', task.id, ...shared);
     expect(watch.stdout).toContain('bash interrupted');
     expect(watch.status).toBe(130);
-    expect(bob.whoa(['doctor', ...shared]).stdout).toMatch(
+    expect((await whoa('doctor', ...shared)).stdout).toMatch(
       /1 task of 1 tenant kept in .*(team\/tasks\.db|of your configuration)/,
     );
   });
 });
 
-test('a configuration that is wrong says which field and what to write, with every command', () => {
+test('a configuration that is wrong says which field and what to write, with every command', async () => {
   const own = home("export default { store: { backend: 'mysql' } };");
   for (const args of [['run', 'x'], ['tasks'], ['watch', 't'], ['cancel', 't'], ['acp']]) {
-    const { status, stderr } = own.whoa([...args, '--config', 'shared.config.ts']);
+    const { status, stderr } = await own.main([...args, '--config', 'shared.config.ts']);
     expect(stderr).toMatch(
       /shared\.config\.ts: store: backend: expected one of sqlite, redis, postgres, memory, got 'mysql'\n$/,
     );
     expect(status).toBe(2);
   }
-  const { stdout, status } = own.whoa(['doctor', '--config', 'shared.config.ts']);
+  const { stdout, status } = await own.main(['doctor', '--config', 'shared.config.ts']);
   expect(stdout).toMatch(/✘ whoa\.config\.ts: .*expected one of .*, got 'mysql'/);
   expect(status).toBe(1);
 });
 
-test('a store that cannot be reached is told of in one line', () => {
+test('a store that cannot be reached is told of in one line', async () => {
   const own = home("export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9', timeoutMs: 300 } };");
-  const { status, stderr } = own.whoa(['tasks', '--config', 'shared.config.ts']);
+  const { status, stderr } = await own.main(['tasks', '--config', 'shared.config.ts']);
   expect(stderr).toMatch(/^whoa tasks: .+\n$/);
   expect(status).toBe(1);
 });

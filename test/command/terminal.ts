@@ -1,9 +1,10 @@
 // A real terminal (tmux), and the command as a person or a program starts it.
 import { execFileSync, type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createWorkspace, type Workspace } from '../workspace.ts';
+import { type Ended, type InProcess, type InProcessOptions, startInProcess } from './in-process.ts';
 
 export const BIN: readonly string[] = [
   process.execPath,
@@ -14,12 +15,23 @@ export const BIN: readonly string[] = [
 const LOOK_MS = 40;
 const WAIT_MS = 30_000;
 
+interface CommandOptions {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+interface InProcessCommandOptions extends CommandOptions, Pick<InProcessOptions, 'terminal'> {}
+
 /** A home of its own: folder, state and configuration, and nobody's keys. */
 export interface Home extends Disposable {
   readonly folder: Workspace;
   readonly env: Record<string, string>;
-  /** Runs the command without a terminal. */
-  whoa(args: readonly string[], options?: { input?: string; env?: Record<string, string> }): SpawnSyncReturns<string>;
+  /** Starts the command in this process. It has ended when the test has. */
+  start(args: readonly string[], options?: InProcessCommandOptions): InProcess;
+  /** Runs the command in this process. */
+  main(args: readonly string[], options?: InProcessCommandOptions): Promise<Ended>;
+  /** Runs the command in a process of its own, without a terminal. */
+  whoa(args: readonly string[], options?: CommandOptions): SpawnSyncReturns<string>;
   openTerminal(size?: { columns: number; rows: number }): Terminal;
 }
 
@@ -28,8 +40,10 @@ export interface Terminal {
   press(...keys: string[]): void;
   /** Pastes as a terminal does for programs that want pastes marked. */
   paste(text: string): void;
-  /** Writes every byte that the terminal gets from now on to a file. */
-  record(file: string): void;
+  /** Keeps every byte that the terminal gets from now on. */
+  record(): void;
+  /** Waits for the shell's prompt, and returns every byte until then. */
+  recorded(): Promise<string>;
   /** What is seen, without what is empty. */
   see(): string;
   /** Every line, with the escapes that colour it. */
@@ -52,9 +66,13 @@ export function createHome(files: Readonly<Record<string, string>> = {}): Home {
   };
   mkdirSync(folder.at('config/whoa'), { recursive: true, mode: 0o700 });
   const terminals: Terminal[] = [];
+  const startHere: Home['start'] = (args, { env: more = {}, ...options } = {}) =>
+    startInProcess(args, { cwd: folder.path, env: { ...env, ...more }, ...options });
   return {
     folder,
     env,
+    start: startHere,
+    main: (args, options) => startHere(args, options).ended,
     whoa(args, { input = '', env: more = {} } = {}) {
       const [file = '', ...rest] = BIN;
       return spawnSync(file, [...rest, ...args], {
@@ -81,31 +99,38 @@ function openTerminal(
   { columns, rows }: { columns: number; rows: number },
   { cwd, env }: { cwd: string; env: Record<string, string> },
 ): Terminal {
-  const tmux = (...args: string[]): string =>
-    execFileSync('tmux', ['-L', name, '-f', '/dev/null', ...args], { env, cwd, encoding: 'utf8', stdio: 'pipe' });
+  const options = { env, cwd, encoding: 'utf8', stdio: 'pipe' } as const;
+  const tmuxWith = (input: string, ...args: string[]): string =>
+    execFileSync('tmux', ['-L', name, '-f', '/dev/null', ...args], { ...options, input });
+  const tmux = (...args: string[]): string => tmuxWith('', ...args);
   const command = BIN.map((part) => `'${part}'`).join(' ');
   tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), `PS1='$ ' bash --norc --noprofile`);
   tmux('send-keys', `whoa() { ${command} "$@"; }; clear`, 'Enter');
   const see = (): string => tmux('capture-pane', '-p').trim();
+  const recording = join(cwd, `${name}.recording`);
   let isClosed = false;
   return {
     type: (text) => tmux('send-keys', '-l', text) && undefined,
     press: (...keys) => tmux('send-keys', ...keys) && undefined,
-    record: (file) => tmux('pipe-pane', `cat > '${file}'`) && undefined,
-    paste: (text) => tmux('set-buffer', text) + tmux('paste-buffer', '-p') && undefined,
+    record: () => tmux('pipe-pane', `cat > '${recording}'`) && undefined,
+    recorded: () => lookFor(/\$ $/, () => readFileSync(recording, 'utf8')),
+    paste: (text) => tmuxWith(text, 'load-buffer', '-') + tmux('paste-buffer', '-p') && undefined,
     see,
     seeStyled: () => tmux('capture-pane', '-pe').split('\n').slice(0, rows),
-    async waitFor(pattern) {
-      const until = performance.now() + WAIT_MS;
-      for (let seen = see(); ; seen = see()) {
-        if (pattern.test(seen)) return seen;
-        if (performance.now() > until) throw new Error(`${pattern} was not seen, but:\n${seen}`);
-        await wait(LOOK_MS);
-      }
-    },
+    waitFor: (pattern) => lookFor(pattern, see),
     close() {
       if (!isClosed) tmux('kill-server');
       isClosed = true;
     },
   };
+}
+
+/** Looks until something is seen; returns everything that is. */
+async function lookFor(pattern: RegExp, look: () => string): Promise<string> {
+  const until = performance.now() + WAIT_MS;
+  for (let seen = look(); ; seen = look()) {
+    if (pattern.test(seen)) return seen;
+    if (performance.now() > until) throw new Error(`${pattern} was not seen, but:\n${seen}`);
+    await wait(LOOK_MS);
+  }
 }

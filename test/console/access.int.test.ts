@@ -1,10 +1,11 @@
 // The console can be used by everyone: checked with axe-core in both themes and at the width of a phone.
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ConsoleRig, startConsole } from './console.ts';
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let rig: ConsoleRig;
 let stopped: string;
@@ -31,13 +32,16 @@ interface Violation {
   readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary: string }[];
 }
 
+/** The content security policy refuses scripts that are added to the page; the browser itself may run one. */
+const addAxe = (page: Page): Promise<unknown> => page.evaluate(AXE);
+
+interface Axe {
+  run(options: object): Promise<{ violations: readonly Violation[] }>;
+}
+
 async function findings(page: Page): Promise<readonly string[]> {
-  await page.addScriptTag({ path: AXE }).catch(async () => {
-    // The content security policy refuses scripts that are added to the page; the browser itself may run one.
-    await page.evaluate(await import('node:fs').then(({ readFileSync }) => readFileSync(AXE, 'utf8')));
-  });
   const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<{ violations: readonly Violation[] }> } }).axe.run(),
+    (globalThis as unknown as { axe: Axe }).axe.run({ resultTypes: ['violations'] }),
   );
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
@@ -56,19 +60,29 @@ const pages: readonly [name: string, path: () => string, isThere: (page: Page) =
   ['empty', () => '?q=nothing-has-these-words', (page) => page.getByText('Nothing matches').waitFor()],
 ];
 
-for (const theme of ['light', 'dark'] as const) {
-  for (const width of [1_280, 390]) {
-    test(`no serious finding, ${theme}, ${width} wide`, async () => {
-      for (const [name, path, isThere] of pages) {
-        const page = await rig.open(path(), { theme, width });
+/** Waits until the page is drawn as its theme and width want it. */
+const drawn = (page: Page): Promise<void> =>
+  page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))));
+
+for (const [name, path, isThere] of pages) {
+  test(`no serious finding on the page '${name}', light and dark, wide and narrow`, async () => {
+    const page = await rig.open(path());
+    await isThere(page);
+    await addAxe(page);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [1_280, 390]) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 900 });
+        await drawn(page);
         await isThere(page);
-        expect.soft(await findings(page), name).toEqual([]);
+        const shown = `${colorScheme}, ${width} wide`;
+        expect.soft(await findings(page), shown).toEqual([]);
         const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        expect.soft(overflow, `${name} is wider than its window`).toBeLessThanOrEqual(0);
-        await page.context().close();
+        expect.soft(overflow, `wider than its window: ${shown}`).toBeLessThanOrEqual(0);
       }
-    });
-  }
+    }
+    await page.context().close();
+  });
 }
 
 test('everything can be reached with the keyboard, Stop first of all', async () => {

@@ -1,12 +1,12 @@
 // A real Redis, a server, workers and a browser, for tests and pictures of the console.
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { createToken } from '@whoa/server';
 import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
 import type { Browser, Page } from 'playwright-core';
-import { startRedis } from '../servers/redis.ts';
+import { borrowRedis } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 import { launchBrowser } from '../web/chat-page.ts';
+import { buildConsole } from './build-console.ts';
 
 export interface ConsoleRig extends AsyncDisposable {
   readonly browser: Browser;
@@ -28,19 +28,11 @@ interface OpenOptions {
   readonly height?: number;
 }
 
-/** Builds the page as it is shipped. */
-function buildConsole(): void {
-  const cwd = join(import.meta.dirname, '../..');
-  // Test runners set it to something else, and React would be built for development.
-  const env = { ...process.env, NODE_ENV: 'production' };
-  execFileSync(join(cwd, 'node_modules/.bin/vite'), ['build', 'packages/console', '--logLevel', 'error'], { cwd, env });
-}
-
 /** Starts everything. */
 export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
   buildConsole();
   const stack = new AsyncDisposableStack();
-  const redis = stack.use(await startRedis());
+  const redis = stack.use(await borrowRedis());
   const location = JSON.stringify({ backend: 'redis', url: redis.url });
   const { token, sha256 } = createToken();
   const server = { child: program('console-server', [location, '0', sha256]), port: '' };

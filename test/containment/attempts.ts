@@ -3,7 +3,7 @@ export interface Attempt {
   readonly name: string;
   /**
    * For bash. `$OUT` is a folder outside with a secret, `$HOST_PID` a process outside, `$PORT` a TCP and UDP port on its
-   * loopback, `$SOCKET` and `$ABSTRACT` its sockets; `sys NAME ARGS` makes a system call and says ESCAPED if it returns 0 or more.
+   * loopback, `$SOCKET` and `$ABSTRACT` its sockets, `$PROGRAMS` the folder in /tmp that has Node, if one does; `sys NAME ARGS` makes a system call and says ESCAPED if it returns 0 or more.
    */
   readonly script: string;
   /** Linux does not hold root to it. */
@@ -71,8 +71,12 @@ const READS: readonly Attempt[] = [
   { name: 'read a key by a relative path', script: reads('../outside/secret ../../../../../../$OUT/secret') },
   { name: 'list the home folders', script: works('ls /root/.* "$HOST_HOME" | grep -q .') },
   { name: 'read the password hashes', script: works('head -c 1 /etc/shadow') },
+  {
+    name: 'read the name servers and the name of the machine',
+    script: works('cat /etc/resolv.conf || cat /etc/hostname'),
+  },
   { name: 'read the machine keys of SSH', script: works('ls /etc/ssh/ | grep -q key') },
-  { name: 'read the temporary files of others', script: works('ls /tmp | grep -qv whoa-test') },
+  { name: 'read the temporary files of others', script: works('ls /tmp | grep -v whoa-test | grep -qvxF "$PROGRAMS"') },
   { name: 'read the sockets of services', script: works('ls /run /var/run | grep -q sock') },
   { name: 'find a secret in the environment', script: 'env' },
   { name: 'find a secret in the environment of the first process', script: reads('/proc/1/environ') },
@@ -147,6 +151,7 @@ const RESOURCES: readonly Attempt[] = [
   },
   { name: 'take more memory than allowed', script: works('perl -e \'$x = "x" x (600 << 20); exit 0\'') },
   { name: 'fill the temporary folder', script: works('head -c 300M /dev/zero > /tmp/full') },
+  { name: 'fill the home folder', script: works('head -c 300M /dev/zero > ~/full') },
   { name: 'fill the shared memory', script: works('head -c 400M /dev/zero > /dev/shm/full') },
   { name: 'leave a core', script: works('[ "$(ulimit -c)" != 0 ]') },
 ];

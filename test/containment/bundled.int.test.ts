@@ -69,3 +69,23 @@ test.each(Object.keys(BUNDLERS))(
     await vi.waitUntil(() => findMarked(mark).length === 0, { timeout: 20_000 });
   },
 );
+
+test.runIf(process.platform === 'linux')(
+  'a command in a sandbox cannot change our own code in node_modules',
+  async () => {
+    using workspace = createWorkspace({ 'node_modules/other/index.js': 'good', 'src/a.ts': '' });
+    const own = workspace.at('node_modules/@whoa/tools');
+    await BUNDLERS['esbuild']!({ host: join(import.meta.dirname, 'run-bash.ts'), watchdog: WATCHDOG }, own);
+    const before = workspace.list();
+    const command =
+      'for file in node_modules/@whoa/tools/*; do echo evil >> $file; done; echo evil > node_modules/other/index.js; mv node_modules old; echo ok > src/a.ts';
+    const { stdout } = spawnSync(process.execPath, [join(own, 'host.mjs'), workspace.path, command], {
+      encoding: 'utf8',
+    });
+    expect(stdout).toContain('Read-only file system');
+    expect(workspace.read('src/a.ts')).toBe('ok\n');
+    expect(workspace.read('node_modules/other/index.js')).toBe('good');
+    expect(workspace.read('node_modules/@whoa/tools/watchdog.mjs')).not.toContain('evil');
+    expect(workspace.list().filter((name) => !name.startsWith('old'))).toEqual(before);
+  },
+);

@@ -1,29 +1,30 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { chownSync, closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, realpathSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { SandboxOptions } from '../../packages/tools/src/sandbox/options.ts';
-import { createSandbox } from '../../packages/tools/src/sandbox/sandbox.ts';
 import { findMarked } from '../process-escapes/round.ts';
 import { createWorkspace, type Workspace } from '../workspace.ts';
 import { ATTEMPTS, type Attempt, WRITE_ATTEMPTS } from './attempts.ts';
+import { giveTo, runInside, USERS } from './inside.ts';
 
 const SECRET = 'SECRET-of-the-host-41f0';
-const IS_ROOT = process.getuid?.() === 0;
-const USERS = IS_ROOT ? (['root', 'nobody'] as const) : (['user'] as const);
-const NOBODY = 65_534;
 const MARK = `305.${process.pid}`;
-const LIMITS = { memoryBytes: 400 << 20, processes: 100, tempBytes: 200 << 20 };
 
 /** `sys NAME X64 ARM64 ARGUMENTS`: makes a system call, and says ESCAPED if it works. */
 const SYS = `sys() { perl -MPOSIX -e '
   $number = (POSIX::uname())[4] eq "aarch64" ? $ARGV[2] : $ARGV[1];
   @arguments = map { /^0x/ ? hex : /^-?\\d+$/ ? 0 + $_ : $_ } @ARGV[3 .. $#ARGV];
   print "ESCAPED" if syscall(0 + $number, @arguments) >= 0' "$@" 2>/dev/null; }`;
+
+/** The name of the folder in /tmp that has Node, which commands may read. Empty if Node is elsewhere. */
+function nodeInTemp(): string {
+  const [name = ''] = relative('/tmp', realpathSync(process.execPath)).split(sep);
+  return name === '..' ? '' : name;
+}
 
 /** The outside: a secret, a process, sockets. Nobody inside may touch any of it. */
 class Outside implements AsyncDisposable {
@@ -55,7 +56,7 @@ class Outside implements AsyncDisposable {
     await listen({ path: `\0whoa-test-${process.pid}` });
     await new Promise<void>((resolve) => this.#datagrams.bind(port, '127.0.0.1', resolve));
     const names = ['.', 'ws', ...this.location.list().filter((name) => name.startsWith('ws/'))];
-    if (user === 'nobody') for (const name of names) chownSync(this.location.at(name), NOBODY, NOBODY);
+    giveTo(user, this.location, names);
     this.env = {
       PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
       OUT: this.location.at('outside'),
@@ -64,6 +65,7 @@ class Outside implements AsyncDisposable {
       PORT: `${port}`,
       SOCKET: this.location.at('outside/socket'),
       ABSTRACT: `whoa-test-${process.pid}`,
+      PROGRAMS: nodeInTemp(),
       MARK,
     };
   }
@@ -104,25 +106,13 @@ afterAll(() => {
 
 interface Inside {
   readonly outside: Outside;
-  readonly kind: SandboxOptions['kind'];
+  readonly kind: 'workspace' | 'read-only';
   readonly user: string;
 }
 
-/** Runs a script inside, as somebody, exactly as a containment would start it. */
-function runInside(script: string, { outside, kind, user }: Inside): string {
-  const sandbox = createSandbox({ kind, workspace: outside.location.at('ws'), limits: LIMITS })!;
-  const argv = ['/bin/sh', '-c', `${sandbox.script}exec "$@"`, 'sh', 'bash', '-c', `${SYS}\n${script}`];
-  const entrance = sandbox.enter({ argv, env: outside.env, cwd: undefined, stdio: ['ignore', 'pipe', 'pipe'], folder });
-  const drop = user === 'nobody' ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : [];
-  const [file = '', ...args] = [...drop, ...entrance.argv];
-  const { stdout, stderr, status } = spawnSync(file, args, {
-    stdio: entrance.stdio,
-    env: { PATH: process.env['PATH'] },
-    timeout: 60_000,
-    killSignal: 'SIGKILL',
-  });
-  entrance[Symbol.dispose]();
-  return `${stdout.toString()}${stderr.toString()}\n[${status}]`;
+function tryInside(script: string, { outside, kind, user }: Inside): Promise<string> {
+  const sandbox = { kind, workspace: outside.location.at('ws') };
+  return runInside(`${SYS}\n${script}`, { sandbox, env: outside.env, user, folder });
 }
 
 const CASES = USERS.flatMap((user) => [
@@ -138,10 +128,10 @@ describe.each(CASES)('the sandbox $kind as $user', ({ kind, user, attempts }) =>
   });
   afterAll(() => outside[Symbol.asyncDispose]());
 
-  test('works at all: commands run, read the workspace and have a temporary folder', () => {
-    const said = runInside('cat a.txt; touch /tmp/mine ~/mine && echo kept', { outside, kind, user });
+  test('works at all: commands run, read the workspace and have a temporary folder', async () => {
+    const said = await tryInside('cat a.txt; touch /tmp/mine ~/mine && echo kept', { outside, kind, user });
     expect(said).toBe('a\nkept\n\n[0]');
-    const write = runInside('echo x > b.txt && echo written', { outside, kind, user });
+    const write = await tryInside('echo x > b.txt && echo written', { outside, kind, user });
     expect(write).toContain(kind === 'workspace' ? 'written' : 'Read-only file system');
     rmSync(outside.location.at('ws/b.txt'), { force: true });
   });
@@ -149,7 +139,7 @@ describe.each(CASES)('the sandbox $kind as $user', ({ kind, user, attempts }) =>
   const fitting = attempts.filter(({ isForUsers = false }) => !(isForUsers && user === 'root'));
   test.each(fitting)('refuses to $name', async ({ script }: Attempt) => {
     const before = outside.state;
-    const said = runInside(script, { outside, kind, user });
+    const said = await tryInside(script, { outside, kind, user });
     expect(said).not.toContain('ESCAPED');
     expect(said).not.toContain(SECRET);
     // What is left inside goes with the namespace, a moment after its first process.

@@ -1,15 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { homedir } from 'node:os';
 import { CancellationToken, createRuntime } from '@whoa/core';
-import { createBashTool, createContainment, detectSandbox, type NetworkRequest } from '@whoa/tools';
-import { expect, onTestFinished, test } from 'vitest';
+import {
+  createBashTool,
+  createContainment,
+  detectSandbox,
+  type NetworkRequest,
+  type SandboxOptions,
+} from '@whoa/tools';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome } from '../command/terminal.ts';
 import { ESCAPES } from '../process-escapes/escapes.ts';
 import { playRound } from '../process-escapes/round.ts';
-import { createWorkspace } from '../workspace.ts';
+import { callTool, createWorkspace } from '../workspace.ts';
 
 const CLASSES = [
   'plain child',
@@ -151,6 +158,7 @@ test('the command says which sandbox it uses, runs commands inside, and needs th
   expect(inside.status, inside.stderr).toBe(0);
   expect(home.folder.read('project/made.txt')).toBe('x\n');
   expect(home.folder.list()).not.toContain('outside.txt');
+  expect(inside.stderr).not.toContain('runs outside the sandbox later');
   expect(run('--yes')).toMatchObject({
     status: 2,
     stderr: 'whoa run: --yes without a terminal needs a sandbox choice: add --sandbox workspace, read-only or none\n',
@@ -161,3 +169,143 @@ test('the command says which sandbox it uses, runs commands inside, and needs th
     stderr: "whoa run: --sandbox: expected one of workspace, read-only, none, got 'strong'\n",
   });
 }, 60_000);
+
+test('the command reports what changed and runs programs later, outside the sandbox', () => {
+  using home = createHome();
+  const command = 'echo x > .envrc; git init -q sub; git -C sub config core.fsmonitor evil; echo y > b.txt';
+  home.folder.write('project/script.json', JSON.stringify([[{ call: 'bash', input: { command } }], ['Done.']]));
+  home.folder.write('project/package.json', '{}');
+  const [file = '', ...bin] = BIN;
+  const run = (...more: string[]) => {
+    const args = ['run', '--yes', '--sandbox', 'workspace', '--model', 'scripted:script.json', 'hi', ...more];
+    const options = { cwd: home.folder.at('project'), env: home.env, input: '', encoding: 'utf8' } as const;
+    return spawnSync(file, [...bin, ...args], options);
+  };
+  expect(run().stderr).toContain(
+    'Changed in this run, and runs outside the sandbox later:\n  .envrc\n  sub/.git  core.fsmonitor=evil\n',
+  );
+  rmSync(home.folder.at('project/sub'), { recursive: true });
+  rmSync(home.folder.at('project/.envrc'));
+  const lines = run('--json')
+    .stdout.trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { type: string });
+  expect(lines).toContainEqual({ type: 'run-later', lines: ['.envrc', 'sub/.git  core.fsmonitor=evil'] });
+});
+
+test('the configuration and the tasks of the command are not visible in a folder that contains them', () => {
+  using home = createHome({ 'config/a': 'a\n', 'proj/script.json': '[["Hi."]]' });
+  const owned = home.folder.at('OWNED');
+  const config = `import { writeFileSync } from 'node:fs'; writeFileSync('${owned}', ''); export default {};`;
+  // The name is in two parts, so that no check of the text sees it.
+  const bash = `d=wh; d=$d'oa'; ls -A $d; echo "${config}" > $d/$d.config.mjs; mv $d x; mkdir -p $d; echo "${config}" > $d/$d.config.mjs`;
+  const calls = [
+    { call: 'bash', input: { command: bash } },
+    { call: 'read', input: { path: 'whoa/note' } },
+    { call: 'grep', input: { pattern: 'TOP.[A-Z]+' } },
+    { call: 'find', input: { glob: '**/note' } },
+    { call: 'write', input: { path: 'whoa/whoa.config.mjs', content: config } },
+  ];
+  home.folder.write('script.json', JSON.stringify([...calls.map((call) => [call]), ['Done.']]));
+  home.folder.write('config/whoa/note', 'TOP-SECRET');
+  const env = { ...home.env, HOME: home.folder.at('proj') };
+  const [file = '', ...bin] = BIN;
+  const run = (cwd: string, ...args: string[]) =>
+    spawnSync(file, [...bin, 'run', ...args, 'hi'], { cwd: home.folder.at(cwd), env, input: '', encoding: 'utf8' });
+  const script = `scripted:${home.folder.at('script.json')}`;
+  const inside = run('config', '--yes', '--sandbox', 'workspace', '--model', script, '--output', 'full');
+  expect(inside.stdout, inside.stderr).toContain('Done.');
+  expect(inside.stdout + inside.stderr).not.toContain('TOP-SECRET');
+  expect(home.folder.list().filter((name) => name.startsWith('config/whoa/'))).toEqual(['config/whoa/note']);
+  expect(run('proj', '--sandbox', 'none', '--model', 'scripted:script.json').status).toBe(0);
+  expect(existsSync(owned)).toBe(false);
+});
+
+test.each([
+  ['none', true],
+  ['read-only', false],
+  ['workspace', false],
+] as const)('in the sandbox %s, the keys of the host can be read by commands: %s', (kind, isRead) => {
+  using home = createHome();
+  // The result would not show the key, so the command only says whether it has it.
+  const command =
+    "tr '\\0' '\\n' </proc/$PPID/environ 2>/dev/null | grep -q ^MY_KEY=SECRET && echo found || echo nothing";
+  const script = [
+    [{ call: 'bash', input: { command } }],
+    [{ call: 'write', input: { path: 'a', content: '' } }],
+    ['Done.'],
+  ];
+  home.folder.write('project/script.json', JSON.stringify(script));
+  const [file = '', ...bin] = BIN;
+  const args = ['run', '--yes', '--sandbox', kind, '--model', 'scripted:script.json', 'hi'];
+  const env = { ...home.env, MY_KEY: 'SECRET' };
+  const { stderr } = spawnSync(file, [...bin, ...args], {
+    cwd: home.folder.at('project'),
+    env,
+    input: '',
+    encoding: 'utf8',
+  });
+  expect(stderr).toContain(isRead ? '│ found' : '│ nothing');
+  expect(existsSync(home.folder.at('project/a'))).toBe(kind !== 'read-only');
+});
+
+test('a name on the list that resolves to an internal address is refused', async ({ skip }) => {
+  const names = readFileSync('/etc/hosts', 'utf8').matchAll(/^127\.[\d.]+\s+(\S+)/gm);
+  const name = [...names].map(([, first]) => first!).find((one) => one !== 'localhost');
+  if (name === undefined) return skip('/etc/hosts names this machine only localhost');
+  using workspace = createWorkspace();
+  const requests: NetworkRequest[] = [];
+  const network = { allow: [name], onRequest: (one: NetworkRequest) => requests.push(one) };
+  await using containment = createContainment({ sandbox: { kind: 'workspace', workspace: workspace.path, network } });
+  const command = `perl -MIO::Socket::INET -e '
+    my $s = IO::Socket::INET->new("127.0.0.1:3128") or die; print $s "CONNECT ${name}:443 HTTP/1.1\\r\\n\\r\\n"; print <$s>'`;
+  const { content } = await callTool(createBashTool({ containment, cwd: workspace.path }), { command });
+  expect(content).toMatch(/403 Forbidden[\s\S]*resolves to the internal address 127\./);
+  expect(requests).toMatchObject([{ host: name, port: 443, isAllowed: false }]);
+});
+
+describe.each([
+  ['in a sandbox', { sandbox: 'workspace' }],
+  ['in a sandbox with a network', { sandbox: { kind: 'workspace', network: { allow: ['example.com'] } } }],
+  ['behind a fence', { technique: 'bubblewrap' }],
+  ['without a sandbox', {}],
+] as const)('%s', (_where, options) => {
+  /** Runs a command, and stops it when it prints `up`. */
+  const run = async (command: string) => {
+    using workspace = createWorkspace();
+    using token = new CancellationToken();
+    const { sandbox } = options as { sandbox?: SandboxOptions | 'workspace' };
+    const inside = typeof sandbox === 'string' ? { kind: sandbox } : sandbox;
+    await using containment = createContainment({
+      ...options,
+      ...(inside && { sandbox: { ...inside, workspace: workspace.path } }),
+    });
+    const stop = ({ partial }: { partial: { content: unknown } }): void => {
+      if (partial.content === 'up') token.cancel({ kind: 'user' }, { mode: 'now' });
+    };
+    const runtime = createRuntime({
+      tools: [createBashTool({ containment, cwd: workspace.path })],
+      hooks: { 'call-update': stop },
+    });
+    const running = runtime.execute([{ id: 'call', tool: 'bash', input: { command } }], { token });
+    const [result] = await running.catch((error: { partial: Awaited<typeof running> }) => error.partial);
+    return { content: result!.content, ...(result!.details as { cleanup: { ended: number }; exitCode: number }) };
+  };
+
+  test('the result shows how many processes were ended when the command had returned', async () => {
+    const { content, cleanup } = await run('sleep 300 & setsid sleep 300 >/dev/null 2>&1 & echo server started');
+    expect(content).toBe('server started\n[ended, because the command had returned: 2 of its processes]');
+    expect(cleanup).toMatchObject({ ended: 2, survivors: 0 });
+  });
+
+  test('a command that leaves nothing ended nothing, and its exit code and errors are kept', async () => {
+    const { content, cleanup, exitCode } = await run('true | cat; echo wrong >&2; exit 7');
+    expect({ content, exitCode }).toEqual({ content: 'Exit code 7\nwrong', exitCode: 7 });
+    expect(cleanup).toMatchObject({ ended: 0, survivors: 0 });
+  });
+
+  test('a command that is stopped counts its own processes and none of ours', async () => {
+    const { cleanup } = await run('sleep 300 & echo up; wait');
+    expect(cleanup).toMatchObject({ ended: 2, survivors: 0 });
+  });
+});

@@ -1,9 +1,9 @@
-// Runs one command in the shell tool and prints how its end was proved: `say-cleanup.ts TECHNIQUE COMMAND`.
+// Runs one command in the shell tool and prints how its end was proved: `say-cleanup.ts COMMAND`.
 import { createRuntime } from '@whoa/core';
-import { createBashTool, createContainment, type Technique } from '@whoa/tools';
+import { createBashTool, createContainment } from '@whoa/tools';
 
-const [technique = 'tags', command = 'true'] = process.argv.slice(2);
-const containment = createContainment({ technique: technique as Technique });
+const [command = 'true'] = process.argv.slice(2);
+const containment = createContainment();
 const runtime = createRuntime({ tools: [createBashTool({ containment })] });
 const [result] = await runtime.execute([{ id: 'call', tool: 'bash', input: { command } }]);
 const { cleanup } = (result!.details ?? {}) as { cleanup?: unknown };

@@ -1,13 +1,13 @@
 // The deployment of deploy/compose.yaml as plain processes on a real Redis: its commands, its environment, its health checks.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { TaskRecord } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
 import { type RunningCommand, startProcess } from '../command/process.ts';
 import { BIN, createHome, type Home } from '../command/terminal.ts';
 import { ROOT } from '../docs/pages.ts';
-import { startRedis } from '../servers/redis.ts';
+import { borrowRedis } from '../servers/borrow.ts';
 import { interpolate, readCompose, type Service } from './deployment.ts';
 
 const TOKEN = 'a-token-for-the-tests-of-the-deployment';
@@ -18,9 +18,25 @@ const { services } = readCompose();
 const contained = (home: Home): readonly string[] => {
   const workspace = home.folder.at('workspace');
   mkdirSync(workspace);
-  const writable = ['--tmpfs', '/tmp', '--bind', home.folder.path, home.folder.path, '--chdir', workspace];
+  // The sources and Node may be in /tmp, too.
+  const programs = [ROOT, dirname(process.execPath)].flatMap((folder) => ['--ro-bind', folder, folder]);
+  const writable = ['--bind', home.folder.path, home.folder.path, '--chdir', workspace];
   const user = ['--unshare-user', '--uid', '1000', '--gid', '1000', '--die-with-parent'];
-  return ['bwrap', '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', ...user, ...writable];
+  return [
+    'bwrap',
+    '--ro-bind',
+    '/',
+    '/',
+    '--dev',
+    '/dev',
+    '--proc',
+    '/proc',
+    ...user,
+    '--tmpfs',
+    '/tmp',
+    ...programs,
+    ...writable,
+  ];
 };
 
 interface Started {
@@ -49,7 +65,7 @@ function checkHealth({ healthcheck }: Service, url: string): number | null {
 const times = <T>(service: Service, make: () => T): T[] => Array.from({ length: service.deploy!.replicas }, make);
 
 test('two servers and three workers run, cancel and hand over tasks', async () => {
-  const redis = await startRedis({ appendfsync: 'none' });
+  const redis = await borrowRedis();
   onTestFinished(() => redis[Symbol.asyncDispose]());
   const script = JSON.stringify(STORY);
   const open = (): Home => {

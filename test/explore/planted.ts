@@ -14,7 +14,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     breaks: 'P3',
     changes: [
       { file: 'stop/token/token.ts', find: 'this.#rank = Math.max(this.#rank, rank);', replace: 'this.#rank = rank;' },
-      { file: 'stop/token/token.ts', find: 'if (!changed) return false;', replace: '' },
+      {
+        file: 'stop/token/token.ts',
+        find: 'if (rank <= this.#rank && (!undo || this.#undo)) return false;',
+        replace: '',
+      },
       { file: 'stop/token/token.ts', find: 'if (stronger) {', replace: '{' },
     ],
   },
@@ -72,8 +76,13 @@ export const plantedBugs: readonly PlantedBug[] = [
       { file: 'tool/call/start.ts', find: 'if (!call.stopped) return runBounded', replace: 'return runBounded' },
       {
         file: 'tool/call/start.ts',
-        find: 'throwIfCancelled();\n  const shown',
-        replace: 'isCancelled;\n  const shown',
+        find: 'throwIfCancelled();\n  const { context }',
+        replace: 'isCancelled;\n  const { context }',
+      },
+      {
+        file: 'tool/call/start.ts',
+        find: 'throwIfCancelled();\n  const isRequired',
+        replace: 'isCancelled;\n  const isRequired',
       },
       { file: 'tool/call/start.ts', find: 'throwIfCancelled();\n  await', replace: 'isCancelled;\n  await' },
       {

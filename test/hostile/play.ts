@@ -458,9 +458,9 @@ const SCENARIOS: Readonly<Record<Scenario, (stage: Stage) => Promise<unknown>>> 
             ...options,
             hooks: {
               ...options?.hooks,
-              any: (event) => {
+              any: (event, about) => {
                 stage.hear(event);
-                return options?.hooks?.any?.(event);
+                return options?.hooks?.any?.(event, about);
               },
             },
           }),

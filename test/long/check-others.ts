@@ -1,10 +1,10 @@
 // Runs the cancel check kit on the agents and servers of others, twice each, and writes docs/check-results.md.
-// npm run long -- check-others [NAME…] [--runs 2] [--anew] [--page]
-// Runs that were saved are kept, so that a campaign that was ended goes on; --anew makes them again, --page makes none.
+// npm run long -- check-others [NAME…] [--runs 2] [--resume] [--page]
+// Saved runs are replaced; with --resume they are kept, so that an interrupted campaign continues. --page runs nothing.
 import { parseArgs } from 'node:util';
 import { install, installedVersion } from '../check/others/install.ts';
 import { writePage } from '../check/others/page.ts';
-import { addRun, readResults, runsOf, saveResult } from '../check/others/results.ts';
+import { addRun, readResults, runsOf, savedOutcomes, saveResult } from '../check/others/results.ts';
 import { runSubject } from '../check/others/run.ts';
 import type { Subject } from '../check/others/subject.ts';
 import { SUBJECTS } from '../check/others/subjects/subjects.ts';
@@ -13,7 +13,7 @@ const { positionals: wanted, values } = parseArgs({
   allowPositionals: true,
   options: {
     runs: { type: 'string', default: '2' },
-    anew: { type: 'boolean', default: false },
+    resume: { type: 'boolean', default: false },
     page: { type: 'boolean', default: false },
   },
 });
@@ -32,9 +32,8 @@ async function check(subject: Subject, runs: number): Promise<void> {
   const names = Object.keys(subject.packages);
   const versions = Object.fromEntries(names.map((name) => [name, installedVersion(folder, name)]));
   const saved = readResults().find(({ name }) => name === subject.name);
-  const isKept = !values.anew && saved !== undefined && JSON.stringify(saved.versions) === JSON.stringify(versions);
-  let outcomes = isKept ? saved.outcomes : [];
-  for (let round = isKept ? runsOf(saved) + 1 : 1; round <= runs; round++) {
+  let outcomes = savedOutcomes(saved, { versions, resume: values.resume });
+  for (let round = runsOf({ outcomes }) + 1; round <= runs; round++) {
     console.log(`${subject.title}, run ${round} of ${runs}`);
     const run = await runSubject(subject);
     outcomes = addRun(outcomes, run);

@@ -10,7 +10,7 @@ const [seeds = '10000', part = ''] = positionals;
 const bugs = plantedBugs.filter(({ name }) => name.includes(part));
 let missed = 0;
 for (const bug of bugs) {
-  const [first] = (await tryPlanted(bug, Number(seeds))).broken;
+  const [first] = (await tryPlanted([bug], Number(seeds)))[0]!.broken;
   if (first === undefined) missed++;
   const { seed = '-', violations: [violation = ''] = [`not found in ${seeds} seeds`] } = first ?? {};
   console.log(`| ${bug.name} | ${seed} | ${violation.replaceAll(/t0-[\w-]{32}/gu, 'task')} |`);

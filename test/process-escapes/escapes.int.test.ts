@@ -29,7 +29,7 @@ test.each(kept)('nothing survives and no zombie stays of: $name', async (escapeK
   }
 });
 
-test('who sheds every tag on purpose is ended by every containment of the kernel', async () => {
+test('a process that sheds every tag on purpose is ended by bubblewrap', async () => {
   for (const containment of containments) {
     const cell = await playCell(evader!, containment, ROUNDS);
     cells.push(cell);

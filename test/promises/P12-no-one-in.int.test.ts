@@ -5,7 +5,7 @@ import { checkHistory, type HistoryEntry } from '@whoa/core/testing';
 import type { TaskRef, TaskStore } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { query } from '../servers/postgres-kind.ts';
+import { query } from '../servers/query.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { openFixture, until } from './fixture.ts';
 import { createLocalAgent } from './surfaces/run.ts';

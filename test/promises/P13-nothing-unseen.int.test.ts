@@ -37,10 +37,10 @@ const textIn = ({ toolCall }: RequestPermissionRequest): string =>
 const nameOf = ({ options }: RequestPermissionRequest, id: string): string =>
   options.find(({ optionId }) => optionId === id)!.name;
 
-test('of 5,000 generated calls nothing ran that was not shown, at a terminal and in an editor', async () => {
-  const report = await fuzzApprovals({ calls: 5_000, seed: 20_261 });
+test('of 1,000 generated calls nothing ran that was not shown, at a terminal and in an editor', async () => {
+  const report = await fuzzApprovals({ calls: 1_000, seed: 20_261 });
   expect(report.problems).toEqual([]);
-  expect(report.ran).toBeGreaterThan(4_000);
+  expect(report.ran).toBeGreaterThan(800);
 });
 
 test('at a terminal a command is shown to its last line, with all its fields, before it can be allowed', async () => {

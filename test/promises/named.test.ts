@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '../..');
 const pages = ['index.md', 'seen-elsewhere.md'].map((name) => readFileSync(join(root, 'docs/promises', name), 'utf8'));
 const [promises = ''] = pages;
 const suites = globSync('test/promises/P*.int.test.ts', { cwd: root });
-const ENDINGS = ['', '.ts', '.test.ts', '.int.test.ts'];
+const ENDINGS = ['', '.ts', '.test.ts', '.int.test.ts', '.nightly.test.ts'];
 
 /** Where a path of the page may be: written in full, or from the sources of a package. */
 function isThere(path: string): boolean {

@@ -30,14 +30,14 @@ export function toRequest(method: string, params: Fields, capabilities: object =
   return { jsonrpc: '2.0', id: ++lastId, method, params: { ...params, _meta } };
 }
 
-/** Sends a request over HTTP; the response may be a stream. */
-export function post(
+/** Sends a request over HTTP, and returns its answer. */
+export async function ask(
   { url, headers = {}, capabilities }: HostOptions,
-  { method, params, signal }: { method: string; params: Fields; signal?: AbortSignal },
-): Promise<Response> {
-  const request = toRequest(method, params, capabilities);
+  method: string,
+  params: Fields,
+): Promise<Answered> {
   const name = params['name'] ?? params['taskId'];
-  return fetch(url, {
+  const response = await fetch(url, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -47,14 +47,8 @@ export function post(
       ...(typeof name === 'string' && { 'mcp-name': name }),
       ...headers,
     },
-    body: JSON.stringify(request),
-    ...(signal && { signal }),
+    body: JSON.stringify(toRequest(method, params, capabilities)),
   });
-}
-
-/** Sends a request over HTTP, and returns its answer. */
-export async function ask(host: HostOptions, method: string, params: Fields): Promise<Answered> {
-  const response = await post(host, { method, params });
   const text = await response.text();
   if (!response.headers.get('content-type')?.includes('event-stream')) return JSON.parse(text) as Answered;
   const data = text

@@ -3,57 +3,80 @@ import type { StoreOptions } from '@whoa/tasks/store';
 import type { StoreKind } from '@whoa/tasks/testing';
 import pg from 'pg';
 
-let schemas = 0;
-
-/** The Postgres store under the contract: a schema for every case, in which time passes when told. */
 /** The contract is about what a store does, not how fast: a busy machine may take this long for one statement. */
 const BUSY_MS = 60_000;
 
-export function postgresStoreKind(url: string): StoreKind {
+/** The Postgres store under the contract. Each case gets a schema without tasks, in which time passes when told. */
+export async function openPostgresKind(url: string): Promise<StoreKind & AsyncDisposable> {
+  const client = new pg.Client(url);
+  await client.connect();
+  // Creating a schema and its functions takes longer than a case. Emptied, it serves the next one.
+  const idle: CaseSchema[] = [];
+  let schemas = 0;
   return {
     name: 'postgres',
-    createHarness() {
-      const schema = `case_${process.pid}_${schemas++}`;
+    async createHarness() {
+      const schema = idle.pop() ?? (await createSchema(client, { url, name: `case_${schemas++}` }));
       let now = Date.UTC(2030, 0, 1);
-      const setClock = (): Promise<unknown> =>
-        query(
-          url,
-          `CREATE OR REPLACE FUNCTION ${schema}_v1.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ${now}::float8'`,
-        );
-      let isLaidOut = false;
-      const open = async (options: StoreOptions): Promise<TaskStore> => {
-        const store = createPostgresStore({ ...options, url, schema, maxConnections: 4, statementTimeoutMs: BUSY_MS });
-        if (isLaidOut) return store;
-        isLaidOut = true;
-        await store.list({ tenant: 'acme' });
-        await setClock();
-        return store;
-      };
-      return Promise.resolve({
-        open,
-        openSecond: () => open({}),
+      await schema.setClock(now);
+      const open = (options: StoreOptions): TaskStore =>
+        createPostgresStore({ ...options, url, schema: schema.name, maxConnections: 4, statementTimeoutMs: BUSY_MS });
+      return {
+        open: (options) => Promise.resolve(open(options)),
+        openSecond: () => Promise.resolve(open({})),
         async advance(ms) {
           now += ms;
-          if (isLaidOut) await setClock();
+          await schema.setClock(now);
         },
         async setFormat(format) {
-          await query(url, `UPDATE ${schema}.layout SET format = ${format}`);
+          await client.query(`UPDATE ${schema.name}.layout SET format = ${format}`);
         },
         async [Symbol.asyncDispose]() {
-          await query(url, `DROP SCHEMA IF EXISTS ${schema}, ${schema}_v1 CASCADE`);
+          await schema.empty();
+          idle.push(schema);
         },
-      });
+      };
     },
+    [Symbol.asyncDispose]: () => client.end(),
   };
 }
 
-/** Asks a database something, on a connection of its own. */
-export async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql, values)).rows;
-  } finally {
-    await client.end();
+interface CaseSchema {
+  readonly name: string;
+  setClock(now: number): Promise<unknown>;
+  /** Restores every table to what it held when the schema was new. */
+  empty(): Promise<void>;
+}
+
+async function createSchema(client: pg.Client, { url, name }: { url: string; name: string }): Promise<CaseSchema> {
+  {
+    await using store = createPostgresStore({ url, schema: name });
+    await store.list({ tenant: 'acme' });
   }
+  // A table, because replacing the function would discard every plan.
+  await client.query(`CREATE TABLE ${name}_v1.clock AS SELECT 0::float8 AS ms`);
+  await client.query(
+    `CREATE OR REPLACE FUNCTION ${name}_v1.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ms FROM ${name}_v1.clock'`,
+  );
+  const { rows } = await client.query<{ table: string }>(
+    'SELECT quote_ident(tablename) AS table FROM pg_tables WHERE schemaname = $1',
+    [name],
+  );
+  const tables = rows.map(({ table }) => `${name}.${table}`);
+  const initial = new Map<string, string>();
+  for (const table of tables) {
+    const all = await client.query<{ rows: string }>(`SELECT json_agg(t)::text AS rows FROM ${table} t`);
+    initial.set(table, all.rows[0]!.rows ?? '[]');
+  }
+  return {
+    name,
+    setClock: (now) => client.query(`UPDATE ${name}_v1.clock SET ms = ${now}`),
+    async empty() {
+      await client.query(`TRUNCATE ${tables.join(', ')} RESTART IDENTITY`);
+      for (const [table, json] of initial) {
+        if (json === '[]') continue;
+        await client.query(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1)`, [json]);
+      }
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type PostgresServer, type PostgresServerOptions, startPostgres } from './postgres.ts';
-import { query } from './postgres-kind.ts';
 import type { Address } from './proxy.ts';
+import { query } from './query.ts';
 
 /** A server and a standby that has everything that was acknowledged. */
 export interface PostgresPair extends AsyncDisposable {

@@ -77,12 +77,12 @@ export const plantedInWide: readonly PlantedBug[] = [
   one(
     'a stop ends what comes next, too',
     'operations/queue.ts',
-    'return successor === undefined ? undefined : bringOn(tables.task(successor)!, moment);',
+    'if (successor !== undefined) comeNext(tables.task(successor)!, moment);',
     `if (successor !== undefined && task.stop?.reason.by !== undefined) {
     leaveConversation(endUnstarted(tables.task(successor)!, task.stop.reason, moment), moment);
     return undefined;
   }
-  return successor === undefined ? undefined : bringOn(tables.task(successor)!, moment);`,
+  if (successor !== undefined) comeNext(tables.task(successor)!, moment);`,
   ),
   one(
     'two messages of a chat are answered at once',

@@ -36,14 +36,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'an end keeps its place in the conversation',
     'operations/work.ts',
-    'const successor = leaveQueue(ended, moment);',
+    'const successor = leaveConversation(ended, moment);',
     'const successor = undefined as string | undefined;',
-  ),
-  one(
-    'a concurrency key is never given back',
-    'operations/queue.ts',
-    'if (next === undefined) return undefined;',
-    'if (next !== undefined) return undefined;',
   ),
   one('what is due later is never brought on', 'operations/take.ts', 'bringOnDue(moment);\n', ''),
   one(

@@ -32,17 +32,21 @@ export async function playSeeds({ from, seeds, folder, ground, first, trace }: S
   let [played, ended] = [0, 0];
   /** What nobody catches ends a real worker. */
   let crashed: unknown[] = [];
-  process.on('unhandledRejection', (error) => crashed.push(error));
-  process.on('uncaughtException', (error) => crashed.push(error));
+  const onCrash = (error: unknown): void => void crashed.push(error);
+  using crashes = new DisposableStack();
+  for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
+    process.on(event, onCrash);
+    crashes.defer(() => process.off(event, onCrash));
+  }
   for (let seed = from; seed < from + seeds; seed++) {
     const parts = { core, testing, tasks, releases, ground, trace };
     const { violations, digest: history, tasks: count } = await playSeed(seed, parts).catch(brokenOff);
-    const crashes = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
+    const crashReports = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
     crashed = [];
     digest.add(history);
     played++;
     ended += count;
-    const found = [...violations.map(({ promise, what }) => `${promise} ${what}`), ...crashes];
+    const found = [...violations.map(({ promise, what }) => `${promise} ${what}`), ...crashReports];
     if (found.length > 0) broken.push({ seed, violations: found });
     if (first && broken.length > 0) break;
   }

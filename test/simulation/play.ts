@@ -132,7 +132,7 @@ class Simulation implements AsyncDisposable {
       violations: this.#history.violations,
     });
     const client = new SimulatedProcess('client', clock, this.#chance);
-    this.#stage = this.#createStage(this.#connect(client, this.#upgrade && this.#upgrade[this.#chance.pick(RELEASES)]));
+    this.#stage = this.#createStage(this.#connect(client, this.#upgrade?.[this.#chance.pick(RELEASES)]));
     if (parts.ground === 'wide') this.#wide = new Wide(this.#stage);
   }
 
@@ -282,9 +282,8 @@ class Simulation implements AsyncDisposable {
         for (const worker of living) this.#at(chance.below(LEASE_MS), () => this.#replace(worker));
       });
     }
-    for (let i = 2 + chance.below(6); i > 0; i--) {
-      const [mode, parts] = [chance.pick(['run', 'finish'] as const), 1 + chance.below(8)];
-      this.#at(chance.below(hostileMs), () => upgrade.migrate(mode, parts));
+    for (const mode of ['prepare', 'finish'] as const) {
+      this.#at(chance.below(hostileMs), () => upgrade.migrate(mode));
     }
   }
 

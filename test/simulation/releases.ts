@@ -49,7 +49,6 @@ export async function copyReleases(folder: string): Promise<ReleaseFolders> {
   for (const copy of [before, after]) cpSync(folder, copy, { recursive: true });
   writeFileSync(join(home, 'package.json'), '{ "type": "module" }');
   await plant(IN_PROCESS, before);
-  // Parts of one row: histories have few tasks.
-  await plant([...IN_PROCESS, ...nextFormat({ partRows: 1 })], after);
+  await plant([...IN_PROCESS, ...nextFormat], after);
   return { before, after, [Symbol.dispose]: () => rmSync(home, { recursive: true }) };
 }

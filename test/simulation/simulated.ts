@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Digest } from './digest.ts';
+import type { SeedsJob } from './simulate-many.ts';
 
 export interface BrokenSeed {
   readonly seed: number;
@@ -22,15 +23,21 @@ interface Range {
   readonly seeds: number;
 }
 
-const program = join(import.meta.dirname, 'simulate.ts');
+const programs = import.meta.dirname;
 /** Far more than any campaign here takes: what is not over by then says nothing about a bug. */
 const TIMEOUT_MS = 3_600_000;
 /** A process plays so many, and leaves what memory they took. */
 const SEEDS_EACH = 5_000;
 
-/** Plays seeds in a process of its own. */
-export async function simulate(...args: string[]): Promise<Simulated> {
-  const command = ['--conditions=@whoa/source', '--no-warnings', program, '--json', ...args];
+/** Plays seeds in a separate process. */
+export const simulate = (...args: string[]): Promise<Simulated> => start('simulate.ts', '--json', ...args);
+
+/** Plays several ranges of seeds in one separate process. */
+export const simulateMany = (jobs: readonly SeedsJob[]): Promise<Simulated[]> =>
+  start('simulate-many.ts', JSON.stringify(jobs));
+
+async function start<T>(program: string, ...args: string[]): Promise<T> {
+  const command = ['--conditions=@whoa/source', '--no-warnings', join(programs, program), ...args];
   const options = { timeout: TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 };
   const { stdout } = await promisify(execFile)(process.execPath, command, options).catch(
     // It ends with 1 when it has found something.
@@ -39,7 +46,7 @@ export async function simulate(...args: string[]): Promise<Simulated> {
       throw error;
     },
   );
-  return JSON.parse(stdout) as Simulated;
+  return JSON.parse(stdout) as T;
 }
 
 /** Plays seeds in several processes at once. */

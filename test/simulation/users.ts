@@ -27,7 +27,6 @@ export class Users {
     const chance = this.#stage.chance;
     const conversation = isTalk || chance.oneIn(3) ? 'c1' : undefined;
     const policy = chance.pick(['replace', 'queue', 'steer', 'reject'] as const);
-    const concurrency = conversation === undefined && chance.oneIn(4) ? { key: 'k', limit: 1 } : undefined;
     const tenant = isTalk ? TENANTS[0] : chance.pick(TENANTS);
     const task = {
       tenant,
@@ -35,7 +34,6 @@ export class Users {
       input: `task ${i}`,
       key: `task ${i}`,
       conversation,
-      concurrency,
       priority: chance.below(3),
       ...(conversation !== undefined && chance.oneIn(4) && { holdMs: 1 + chance.below(2_000) }),
       ...(conversation === undefined &&

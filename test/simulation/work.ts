@@ -1,4 +1,4 @@
-import type { Agent, Tool } from '@whoa/core';
+import type { Agent, CancellationToken, Tool } from '@whoa/core';
 import { callTools, reply } from '@whoa/core/model';
 import type { TaskApprovals, Work } from '@whoa/tasks';
 import type { Chance } from './chance.ts';
@@ -34,7 +34,7 @@ export function createWork({
 }: WorkOptions): Readonly<Record<string, Work>> {
   const { world } = process;
   const never = new core.CancellationToken({ name: 'never', clock: world.clock });
-  const sleep = (ms: number, token?: Parameters<Core['sleep']>[1]['token']): Promise<void> =>
+  const sleep = (ms: number, token?: CancellationToken): Promise<void> =>
     core.sleep(ms, { clock: world.clock, token: token ?? never });
   const anything = { '~standard': { version: 1, vendor: 'simulation', validate: (value: unknown) => ({ value }) } };
   const tool = (name: string, rest: object): Tool =>

@@ -172,7 +172,6 @@ class Chaos implements AsyncDisposable {
   #where(): Partial<NewTask> {
     if (this.#isOneIn(3))
       return { conversation: `c${this.#below(40)}`, ...(this.#isOneIn(4) && { holdMs: this.#below(100) }) };
-    if (this.#isOneIn(4)) return { concurrency: { key: `k${this.#below(10)}`, limit: 2 } };
     return { priority: this.#below(3), ...(this.#isOneIn(6) && { notBefore: Date.now() + this.#below(500) }) };
   }
 

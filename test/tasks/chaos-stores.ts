@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { query } from '../servers/postgres-kind.ts';
 import { startPostgresPair } from '../servers/postgres-pair.ts';
 import { type Address, startProxy } from '../servers/proxy.ts';
+import { query } from '../servers/query.ts';
 import { ask, type RedisServer, startRedis, startRedisCluster, startRedisSentinels } from '../servers/redis.ts';
 import type { SteppedClock } from '../servers/stepped-clock.ts';
 import { temporaryFolder } from './child.ts';

@@ -1,10 +1,10 @@
 // Many readers of few tasks through one store object, while another one writes: on every store that is shared.
 import { type Followed, followTask, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { describe, expect, test } from 'vitest';
-import { startPostgres } from '../servers/postgres.ts';
-import { query } from '../servers/postgres-kind.ts';
+import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { startProxy } from '../servers/proxy.ts';
-import { ask, startRedis } from '../servers/redis.ts';
+import { query } from '../servers/query.ts';
+import { ask } from '../servers/redis.ts';
 import { temporaryFolder } from './child.ts';
 import { type HeldTask, running } from './held-task.ts';
 import { openStore } from './open-store.ts';
@@ -103,7 +103,7 @@ function openSqlite(): Promise<SharedStore> {
 }
 
 async function openRedis(): Promise<SharedStore> {
-  const server = await startRedis();
+  const server = await borrowRedis();
   const proxy = await startProxy({ host: '127.0.0.1', port: server.port });
   const placeOf = (port: number): string =>
     JSON.stringify({ backend: 'redis', url: `redis://127.0.0.1:${port}` } satisfies TaskStoreConfig);
@@ -121,7 +121,7 @@ async function openRedis(): Promise<SharedStore> {
 }
 
 async function openPostgres(): Promise<SharedStore> {
-  const server = await startPostgres();
+  const server = await borrowPostgres();
   const { hostname, port } = new URL(server.url);
   const proxy = await startProxy({ host: hostname, port: Number(port) });
   const placeOf = (url: string): string => JSON.stringify({ backend: 'postgres', url } satisfies TaskStoreConfig);

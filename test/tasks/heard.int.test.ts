@@ -3,9 +3,8 @@ import { createPostgresStore, createRedisStore, type TaskStore } from '@whoa/tas
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { startPostgres } from '../servers/postgres.ts';
-import { query } from '../servers/postgres-kind.ts';
-import { startRedis } from '../servers/redis.ts';
+import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { query } from '../servers/query.ts';
 import { create, running } from './held-task.ts';
 
 const SOON = { timeout: 20_000, interval: 20 };
@@ -21,7 +20,7 @@ async function workAlone(store: TaskStore, other: TaskStore): Promise<string> {
 }
 
 test('a worker on Redis is not sent what it did itself', async () => {
-  await using server = await startRedis();
+  await using server = await borrowRedis();
   await using store = createRedisStore({ url: server.url });
   await using other = createRedisStore({ url: server.url });
   await using watching = await store.watch({ worker: 'w' }, () => {});
@@ -37,7 +36,7 @@ test('a worker on Redis is not sent what it did itself', async () => {
 });
 
 test('who watches a tenant on Redis is subscribed to that tenant alone', async () => {
-  await using server = await startRedis();
+  await using server = await borrowRedis();
   await using store = createRedisStore({ url: server.url });
   await using watching = await store.watch({ tenant: 'acme' }, () => {});
   const admin = new Redis(server.port, '127.0.0.1');
@@ -48,7 +47,7 @@ test('who watches a tenant on Redis is subscribed to that tenant alone', async (
 });
 
 test('a process on Postgres is rung neither for what it did itself nor for tenants that it does not watch', async () => {
-  await using server = await startPostgres();
+  await using server = await borrowPostgres();
   await using store = createPostgresStore({ url: server.url });
   await using other = createPostgresStore({ url: server.url });
   await using working = await store.watch({ worker: 'w' }, () => {});

@@ -10,9 +10,8 @@ import {
 } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startPostgres } from '../servers/postgres.ts';
+import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { type Proxy as LossyNetwork, startProxy } from '../servers/proxy.ts';
-import { startRedis } from '../servers/redis.ts';
 
 const TENANT = 'acme';
 const LEASE_MS = 600_000;
@@ -28,7 +27,7 @@ interface Servers extends AsyncDisposable {
 let storeKinds = 0;
 
 async function startRedisServers(): Promise<Servers> {
-  const server = await startRedis();
+  const server = await borrowRedis();
   return {
     async open() {
       const prefix = `lost-${storeKinds++}`;
@@ -42,7 +41,7 @@ async function startRedisServers(): Promise<Servers> {
 }
 
 async function startPostgresServers(): Promise<Servers> {
-  const server = await startPostgres();
+  const server = await borrowPostgres();
   const { hostname, port } = new URL(server.url);
   return {
     async open() {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
-import { query } from '../servers/postgres-kind.ts';
+import { query } from '../servers/query.ts';
 
 const LEASE_MS = 3_600_000;
 

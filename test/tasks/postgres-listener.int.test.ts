@@ -1,10 +1,10 @@
 import { createPostgresStore, type TaskRecord } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { startPostgres } from '../servers/postgres.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
 
 // The driver warns when a connection is asked two things at once, and every process warning fails the file.
 test('many who begin and cease to watch at once take turns on the one connection that listens', async () => {
-  await using server = await startPostgres();
+  await using server = await borrowPostgres();
   await using store = createPostgresStore({ url: server.url });
   const workers = Array.from({ length: 20 }, (_, i) => `w${i}`);
   const heard: string[] = [];

@@ -4,8 +4,8 @@ import { createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/task
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountOf, type PostgresServer, startPostgres } from '../servers/postgres.ts';
-import { query } from '../servers/postgres-kind.ts';
 import { type Proxy as Network, startProxy } from '../servers/proxy.ts';
+import { query } from '../servers/query.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {

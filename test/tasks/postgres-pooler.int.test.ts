@@ -1,10 +1,10 @@
-import { createMigration, createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createPostgresStore, migrateStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PgBouncer, startPgBouncer } from '../servers/pgbouncer.ts';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
-import { query } from '../servers/postgres-kind.ts';
+import { query } from '../servers/query.ts';
 
 const SETTINGS = `SELECT name, setting FROM pg_settings WHERE name IN ('statement_timeout', 'lock_timeout',
   'idle_in_transaction_session_timeout', 'enable_seqscan', 'plan_cache_mode', 'jit', 'synchronous_commit', 'tcp_user_timeout') ORDER BY 1`;
@@ -92,16 +92,10 @@ test('what a store acknowledges is flushed to disk, though the role would not wa
 });
 
 test('a migration needs a connection of its own', async () => {
-  await using pooled = createMigration({ backend: 'postgres', url: bouncer.url, schema: 'moved' });
-  await expect(pooled.run()).rejects.toMatchObject({
+  const pooled = { backend: 'postgres', url: bouncer.url, schema: 'moved' } as const;
+  await expect(migrateStore(pooled)).rejects.toMatchObject({
     code: 'STORE_SETUP',
     message: expect.stringMatching(/cannot be listened to or migrated.*listenUrl/) as string,
   });
-  await using direct = createMigration({
-    backend: 'postgres',
-    url: bouncer.url,
-    listenUrl: server.url,
-    schema: 'moved',
-  });
-  expect(await direct.run()).toMatchObject({ format: 1 });
+  expect(await migrateStore({ ...pooled, listenUrl: server.url })).toMatchObject({ format: 1 });
 });

@@ -4,8 +4,8 @@ import type { ClaimRef, Hint } from '@whoa/tasks/store';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
-import { query } from '../servers/postgres-kind.ts';
 import { startProxy } from '../servers/proxy.ts';
+import { query } from '../servers/query.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -250,7 +250,6 @@ test('no operation reads a whole table', async () => {
     const { ref, by } = await createRunning(store, { conversation: 'last' });
     await createTask(store, { conversation: 'last' });
     await createTask(store, { conversation: 'last', holdMs: 1 });
-    await createTask(store, { concurrency: { key: 'k', limit: 1 } });
     await createTask(store, { key: 'k', notBefore: 1 });
     const request = { domain: 0, session: 'taker', worker: 'w2', leaseMs: LEASE_MS, claim: 'c', number: 1 };
     await store.take({ ...request, agents: ['a', 'b'], limit: 5 });
@@ -269,7 +268,6 @@ test('no operation reads a whole table', async () => {
     await store.conversation({ tenant: 'acme', conversation: 'last' });
     await store.conversations({ tenant: 'acme', limit: 5 });
     await store.queues({ limit: 5 });
-    await store.expired({ limit: 5 });
     await store.remove({ tenant: 'acme', conversation: 'c0' });
     for (const target of [{ agent: 'a' }, { tenant: 'acme' }]) {
       for (const isPaused of [true, false]) await store.pause(target, isPaused);

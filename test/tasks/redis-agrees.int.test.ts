@@ -6,11 +6,11 @@ import { checkStoreModel, createRedisStoreKind } from '@whoa/tasks/testing';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TakeAnswer } from '../../packages/tasks/src/delivery.ts';
-import { type RedisServer, startRedis } from '../servers/redis.ts';
+import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
 
-let server: RedisServer;
+let server: BorrowedServer;
 beforeAll(async () => {
-  server = await startRedis({ appendfsync: 'none' });
+  server = await borrowRedis();
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -75,18 +75,18 @@ const wanted = fc.record({
   tenant,
   policy,
   agent: fc.constantFrom('a', 'b'),
-  kind: fc.constantFrom('plain', 'plain', 'talk', 'talk', 'held', 'keyed', 'later', 'home'),
+  kind: fc.constantFrom('plain', 'plain', 'talk', 'talk', 'held', 'later', 'home'),
   // Seldom the same: of tasks that became ready in one moment any may be first.
   priority: fc.integer({ min: -100, max: 100 }),
   input: fc.nat(50),
   nonce: fc.nat(3),
+  context: fc.constantFrom(undefined, undefined, { user: 'ann' }, { user: 'bob', locale: 'de' }),
 });
 const creates = stepsOf('create', wanted, ({ policy: by, kind, input, nonce, ...rest }) => {
   const kinds = {
     plain: {},
     talk: { conversation: 'c' },
     held: { conversation: 'c', holdMs: 8_000 },
-    keyed: { concurrency: { key: 'k', limit: 2 } },
     later: { notBefore: Date.UTC(2100) },
     home: { worker: 'home' },
   };

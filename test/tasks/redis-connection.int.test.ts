@@ -1,12 +1,12 @@
 import { Redis, ReplyError } from 'ioredis';
 import { expect, test } from 'vitest';
 import { Connection } from '../../packages/tasks/src/stores/redis/connection/connection.ts';
-import { startRedis } from '../servers/redis.ts';
+import { borrowRedis } from '../servers/borrow.ts';
 
 const events = { message: () => {}, lost: () => {}, slotGone: () => {} };
 
 test('a connection that the library has given up for good is made again, and one that was closed is not', async () => {
-  await using server = await startRedis();
+  await using server = await borrowRedis();
   let client: Redis | undefined;
   class Watched extends Redis {
     constructor(options: object) {

@@ -1,14 +1,14 @@
 import { createRedisStore, type TaskStore } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type RedisServer, startRedis } from '../servers/redis.ts';
+import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
 import { create, running } from './held-task.ts';
 
-let server: RedisServer;
+let server: BorrowedServer;
 let redis: Redis;
 
 beforeAll(async () => {
-  server = await startRedis({ appendfsync: 'none' });
+  server = await borrowRedis();
   redis = new Redis(server.port, '127.0.0.1');
 });
 

@@ -3,7 +3,8 @@ import { createRedisStore } from '@whoa/tasks';
 import { createRedisStoreKind, runStoreContract, type StoreKind } from '@whoa/tasks/testing';
 import { Cluster, Redis } from 'ioredis-v5';
 import { expect, test, vi } from 'vitest';
-import { ask, startRedis, startRedisCluster } from '../servers/redis.ts';
+import { borrowRedis } from '../servers/borrow.ts';
+import { ask, startRedisCluster } from '../servers/redis.ts';
 
 /** The contract is about what a store does, not how fast: a busy machine may take this long for one request. */
 const BUSY_MS = 60_000;
@@ -20,7 +21,7 @@ async function expectContract(kind: StoreKind): Promise<void> {
 }
 
 test('a store keeps the whole contract on ioredis 5', async () => {
-  await using redis = await startRedis();
+  await using redis = await borrowRedis();
   const setField = (...field: [key: string, field: string, value: string]) => ask(redis.port, 'HSET', ...field);
   await expectContract(createRedisStoreKind('ioredis 5', { url: redis.url, timeoutMs: BUSY_MS }, { setField }));
 });
@@ -36,7 +37,7 @@ test('a store on a Cluster keeps the whole contract on ioredis 5', async () => {
 });
 
 test('a watcher whose connection was killed is told to look again, and hears what follows', async () => {
-  await using redis = await startRedis();
+  await using redis = await borrowRedis();
   const task = { tenant: 'acme', agent: 'assistant', input: 'hello' };
   const [resynced, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   {

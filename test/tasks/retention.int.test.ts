@@ -1,7 +1,7 @@
 import { createPostgresStore, type TaskStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { startPostgres } from '../servers/postgres.ts';
-import { query } from '../servers/postgres-kind.ts';
+import { borrowPostgres } from '../servers/borrow.ts';
+import { query } from '../servers/query.ts';
 import { create, running } from './held-task.ts';
 import { openStore } from './open-store.ts';
 import { storeKinds } from './shared-stores.ts';
@@ -41,7 +41,7 @@ test.each(storeKinds)(
 );
 
 test('who creates a task on Postgres does not pay for removing old ones', async () => {
-  await using server = await startPostgres();
+  await using server = await borrowPostgres();
   await using store = createPostgresStore({ url: server.url, retentionMs: 1 });
   for (let i = 0; i < 20; i++) await end(store);
   const rows = async (): Promise<number> =>

@@ -6,9 +6,8 @@ import { ADMISSION_TABLE, LIMITS } from '../../packages/tasks/src/rules/rules.ts
 import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
 import { qualify } from '../../packages/tasks/src/stores/postgres/layout.ts';
 import { SCRIPTS } from '../../packages/tasks/src/stores/redis/scripts.ts';
-import { startPostgres } from '../servers/postgres.ts';
-import { query } from '../servers/postgres-kind.ts';
-import { startRedis } from '../servers/redis.ts';
+import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { query } from '../servers/query.ts';
 
 type Cells = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
@@ -29,7 +28,7 @@ function tableIn(script: keyof typeof SCRIPTS, pattern: RegExp): string {
 }
 
 test('the scripts that Redis runs have every cell of the rules', async () => {
-  await using server = await startRedis({ appendfsync: 'none' });
+  await using server = await borrowRedis();
   const client = new Redis(server.port, '127.0.0.1');
   const evaluate = async (lua: string): Promise<unknown> =>
     JSON.parse(String(await client.eval(`return cjson.encode(${lua})`, 0)));
@@ -51,7 +50,7 @@ test('the scripts that Redis runs have every cell of the rules', async () => {
 });
 
 test('the functions that Postgres runs have every cell of the rules', async () => {
-  await using server = await startPostgres();
+  await using server = await borrowPostgres();
   await using store = createPostgresStore({ url: server.url, schema: 'rules' });
   await store.get({ tenant: 'acme', id: 'none' });
   const look = async (name: string, cells: [string, string, string][]): Promise<unknown[]> => {

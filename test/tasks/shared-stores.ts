@@ -1,5 +1,4 @@
-import { startPostgres } from '../servers/postgres.ts';
-import { startRedis } from '../servers/redis.ts';
+import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { temporaryFolder } from './child.ts';
 
 /** Somewhere to keep tasks that several processes can reach; `place` is what `openStore` understands. */
@@ -9,14 +8,14 @@ interface SharedStore extends AsyncDisposable {
 
 export interface SharedStoreKind {
   readonly name: string;
-  /** How many tasks a race is run over within a minute; `npm run long -- race` runs them all. */
+  /** How many tasks a race runs over in CI; `npm run long -- race` runs 20,000. */
   readonly raceTasks: number;
   open(): Promise<SharedStore>;
 }
 
 const sqlite: SharedStoreKind = {
   name: 'SQLite',
-  raceTasks: 20_000,
+  raceTasks: 3_000,
   open() {
     const folder = temporaryFolder();
     return Promise.resolve({
@@ -28,9 +27,9 @@ const sqlite: SharedStoreKind = {
 
 const redis: SharedStoreKind = {
   name: 'Redis',
-  raceTasks: 20_000,
+  raceTasks: 3_000,
   async open() {
-    const server = await startRedis();
+    const server = await borrowRedis();
     return {
       location: JSON.stringify({ backend: 'redis', url: server.url }),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
@@ -40,9 +39,9 @@ const redis: SharedStoreKind = {
 
 const postgres: SharedStoreKind = {
   name: 'Postgres',
-  raceTasks: 3_000,
+  raceTasks: 1_000,
   async open() {
-    const server = await startPostgres();
+    const server = await borrowPostgres();
     return {
       location: JSON.stringify({ backend: 'postgres', url: server.url }),
       [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),

@@ -1,4 +1,6 @@
 // Processes with a real SDK, as users register it, and a collector on this machine; and what Prometheus would read.
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { TaskRecord } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
@@ -77,8 +79,27 @@ test('Prometheus reads the metrics of a worker on its own port, and those of a s
   expect(text).toContain('whoa_task_ended_total{agent="assistant",status="success"} 1\n');
   expect(text).toMatch(/whoa_journal_written_bytes_total [1-9]/);
   expect(text).toMatch(/whoa_token_used_total\{agent="assistant",type="output"\} [1-9]/);
-  for (const name of Object.keys(METRICS) as MetricName[]) expect(text).toContain(`# TYPE ${toPrometheusName(name)} `);
+  for (const name of Object.keys(METRICS) as MetricName[])
+    if (METRICS[name].kind === 'counter' && METRICS[name].labels.length === 0)
+      expect(text).toMatch(new RegExp(`^${toPrometheusName(name)} `, 'm'));
   expect((await fetch(metrics)).status).toBe(404);
   expect(await (await ask('/metrics')).text()).toContain('whoa_task_created_total{agent="assistant"} 1\n');
   expect((await ask('/metrics', undefined, 'another')).status).toBe(401);
+});
+
+test('a cancelled scrape, and one during the end of the worker, disturb nothing', async () => {
+  const { worker, metrics } = await startBoth(openHome());
+  const { hostname, port } = new URL(metrics);
+  const scrape = connect(Number(port), hostname);
+  await once(scrape, 'connect');
+  scrape.write('GET /metrics HTTP/1.1\r\nHost: worker\r\n\r\n', () => scrape.destroy());
+  await once(scrape, 'close');
+  expect((await fetch(`${metrics}/metrics`)).status).toBe(200);
+  const last = fetch(`${metrics}/metrics`).then(
+    ({ status }) => status,
+    () => 'closed',
+  );
+  worker.kill('SIGTERM');
+  expect(await worker.closed).toEqual([0, null]);
+  expect([200, 'closed']).toContain(await last);
 });

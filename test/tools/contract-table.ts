@@ -4,13 +4,16 @@ import type { ToolContractOptions } from '@whoa/tools/testing';
 import { createToolContract } from '@whoa/tools/testing';
 import { afterAll, describe, test } from 'vitest';
 
+/** A tool that stops does so at once; on a busy machine that takes a while. */
+const BUSY_MS = 30_000;
+
 export function describeToolContract(subjects: Readonly<Record<string, ToolContractOptions>>): void {
   const rows = new Map<string, Record<string, string>>();
   for (const [name, options] of Object.entries(subjects)) {
     const row: Record<string, string> = {};
     rows.set(name, row);
     describe(`${name}`, () => {
-      for (const { id, name: title, skip, run } of createToolContract(options)) {
+      for (const { id, name: title, skip, run } of createToolContract({ boundMs: BUSY_MS, ...options })) {
         row[id] = skip === undefined ? 'FAILED' : `skipped: ${skip}`;
         test.skipIf(skip !== undefined)(`${title}`, async () => {
           const started = performance.now();

@@ -21,7 +21,7 @@ import { createBullmqEngine } from '@whoa/bullmq';
 import { createFileSessions, serveAcp } from '@whoa/acp';
 import { createAccess, createAgUiHandler, createChatHandler, createLogin, createTaskApi, createTokens, listen } from '@whoa/server';
 import { createTaskClient } from '@whoa/server/task-client';
-import { createTelemetry } from '@whoa/server/telemetry';
+import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { createWebhooks } from '@whoa/server/webhooks';
 import { tool } from 'ai';
 import { Queue } from 'bullmq';
@@ -86,7 +86,8 @@ export const chat = createChatHandler({ store, authenticate: () => 'ada', agent 
 export const agUi = createAgUiHandler({ store, authenticate: () => 'ada', agent });
 export const listening = listen(chat);
 export const client = createTaskClient({ url: 'http://localhost' });
-export const telemetry = createTelemetry();
+export const prometheus = await createPrometheusMetrics();
+export const telemetry = createTelemetry({ prometheus });
 export const measured = telemetry.observe({ store, agents: { assistant: agent } });
 export const webhooks = createWebhooks({ store, webhooks: [] });
 export const approved = client.approve('id', 'call', { approved: true, asked: 1 });

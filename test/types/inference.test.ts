@@ -15,10 +15,28 @@ import {
   type Tool,
   type ToolDefinition,
 } from '@whoa/core';
+import type { Approve } from '@whoa/core/approval';
 import { isFinalStatus, type StoreCancelReceipt, type TaskRecord, type TaskStatus } from '@whoa/tasks';
 import { tool } from 'ai';
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
+
+declare module '@whoa/core' {
+  interface AppContext {
+    readonly declaredHere?: string;
+  }
+}
+
+test('a context has the type that the app declares, wherever it is received', () => {
+  type Context = Parameters<Tool['execute']>[1]['context'];
+  expectTypeOf<NonNullable<Context>['declaredHere']>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<Parameters<Approve>[1]['context']>().toEqualTypeOf<Context>();
+  expectTypeOf<NonNullable<Parameters<Agent['run']>[1]>['context']>().toEqualTypeOf<Context>();
+  type Hook = NonNullable<NonNullable<NonNullable<Parameters<Agent['run']>[1]>['hooks']>['run-end']>;
+  expectTypeOf<Parameters<Hook>[1]['context']>().toEqualTypeOf<Context>();
+  expectTypeOf<{ declaredHere: 1 }>().not.toExtend<Context>();
+  expectTypeOf<{ user: string }>().toExtend<Context>();
+});
 
 test("a tool's input comes from its schema, as it is after parsing", () => {
   const book = defineTool({

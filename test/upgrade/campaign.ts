@@ -1,5 +1,3 @@
-import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TaskHead } from '@whoa/tasks';
@@ -8,7 +6,7 @@ import { type Life, TENANT } from '../tasks/chaos-life.ts';
 import { type Child, startProgram, temporaryFolder } from '../tasks/child.ts';
 import type { SharedStoreKind } from '../tasks/shared-stores.ts';
 import { type Client, startClient } from './client.ts';
-import { marksOf } from './marks.ts';
+import { migrate } from './migrate.ts';
 import { type Release, thisRelease } from './next-release.ts';
 
 export interface UpgradeReport {
@@ -20,7 +18,7 @@ export interface UpgradeReport {
   readonly violations: readonly string[];
 }
 
-/** Rolls workers from one release to the next, back, and again, under tasks that run all the time; then finishes. */
+/** Rolls workers from one release to the next, back, and half-way again, under tasks that run all the time; finishes. */
 export async function runUpgrade(
   kind: SharedStoreKind,
   { tasks, next }: { readonly tasks: number; readonly next: Release },
@@ -78,16 +76,12 @@ class Upgrade implements AsyncDisposable {
     this.#options = options;
     this.#clients = options.clients;
     this.log = join(options.folder, 'log.jsonl');
-    const store = options.location.startsWith('{')
-      ? options.location
-      : JSON.stringify({ backend: 'sqlite', file: options.location });
-    writeFileSync(join(options.folder, 'whoa.config.mjs'), `export default { store: ${store} };`);
   }
 
   async play(): Promise<void> {
     const { tasks, next, clients } = this.#options;
     this.#workers = Array.from({ length: WORKERS }, () => this.#startWorker(thisRelease));
-    const idle = this.#startWorker(thisRelease, 'idle');
+    const idle = this.#startWorker(thisRelease, { name: 'idle-worker', agent: 'nothing' });
     this.#others.push(idle);
     await Promise.all(Array.from({ length: tasks }, (_, i) => this.#create(this.#clients[i % 2]!, 'long')));
     await this.#allRun();
@@ -95,11 +89,10 @@ class Upgrade implements AsyncDisposable {
     const followed = [clients[0].follow(this.#ref(first!)), clients[1].follow(this.#ref(second!))];
     const load = this.#loadOn();
     await this.#roll(next);
-    await this.#migrate();
+    await this.#migrate([], 1);
     for (const [i, id] of [...this.#held].slice(0, tasks / 10).entries()) await this.#cancel(this.#clients[i % 2]!, id);
     await this.#roll(thisRelease);
-    await this.#isRefusedToFinish();
-    await this.#roll(next);
+    await this.#roll(next, 1);
     await this.#finish(idle);
     for (const { process } of this.#workers) process.send('let them end');
     this.#isOver = true;
@@ -116,9 +109,9 @@ class Upgrade implements AsyncDisposable {
     await Promise.all(all.map((one) => one[Symbol.asyncDispose]()));
   }
 
-  /** Replaces the workers one by one: one hands its tasks over, the next is killed. */
-  async #roll(release: Release): Promise<void> {
-    for (const [index, worker] of this.#workers.entries()) {
+  /** Replaces workers one by one: one hands its tasks over, the next is killed. */
+  async #roll(release: Release, count = WORKERS): Promise<void> {
+    for (const [index, worker] of this.#workers.slice(0, count).entries()) {
       await worker.hear<{ type: string }>(({ type }) => type === 'serving');
       worker.process.kill(index % 2 === 0 ? 'SIGTERM' : 'SIGKILL');
       await worker.ended;
@@ -127,53 +120,31 @@ class Upgrade implements AsyncDisposable {
     await this.#allRun();
   }
 
-  /** Kills the first migration after its first part; the second continues. */
-  async #migrate(): Promise<void> {
-    const killed = await this.#command(['migrate'], { killAt: '"type":"step"' });
-    // On a busy machine it may be done before it is killed.
-    if (killed.code !== null && killed.code !== 0) this.violations.push(`migrate: ${JSON.stringify(killed.lines)}`);
-    const plan = await this.#options.clients[1].migrate('run');
-    const isDone = plan.steps.every(({ when, state }) => state === (when === 'before-finish' ? 'done' : 'open'));
-    if (plan.format !== 1 || !isDone) this.violations.push(`migrated: ${JSON.stringify(plan)}`);
-    const marks = new Set(await marksOf(this.#options.location, [...this.#held]));
-    if (marks.size !== 1 || !marks.has('one')) this.violations.push(`marks before the finish: ${[...marks].join()}`);
+  async #migrate(args: readonly string[], format: number): Promise<void> {
+    const { code, said } = await migrate(this.#options.next, this.#options.location, [...args, '--json']);
+    const isDone = said.includes(`"format":${format},"missing":[]`);
+    if (code !== 0 || !isDone) this.violations.push(`migrate: ${code} ${said}`);
   }
 
-  async #isRefusedToFinish(): Promise<void> {
-    const said = await this.#options.clients[1].migrate('finish').then(
-      () => 'done',
-      (error: Error & { code?: string }) => `${error.code} ${error.message}`,
-    );
-    const isNamed = this.#names().some((name) => said.includes(name));
-    if (!said.startsWith('OLDER_WORKERS') || !isNamed) this.violations.push(`a finish under older workers: ${said}`);
-  }
-
+  /** Finishes under a worker of the older release that holds tasks: they are taken over. */
   async #finish(idle: Child): Promise<void> {
-    const { location, clients } = this.#options;
-    const { lines, code } = await this.#command(['migrate', '--finish']);
-    const plan = lines.at(-1) as { format?: number; steps?: { state: string }[] } | undefined;
-    if (code !== 0 || plan?.format !== 2 || !plan.steps?.every(({ state }) => state === 'done'))
-      this.violations.push(`finish: ${code} ${JSON.stringify(lines)}`);
+    const { clients } = this.#options;
+    const [newer, older] = this.#workers as [Child, Child];
+    await this.#migrate(['--finish'], 2);
     this.#clients = [clients[1]];
-    const marks = await marksOf(location, [...this.#held]);
-    if (marks.length !== this.#held.size || marks.includes(null)) this.violations.push('a task was not filled');
-    // Everything of the release before is told so: connected, idle, and new.
+    this.#workers = [newer];
+    const late = this.#startWorker(thisRelease, { name: 'late-worker' });
+    this.#others.push(older, late);
+    // Every process of the older release is told so: connected, idle, at work, and new.
     const told = /has format 2, and this version of Whoa uses format 1; update Whoa/;
-    const late = this.#startWorker(thisRelease);
-    this.#others.push(late);
-    const answers = [
-      clients[0].store.list({ tenant: TENANT }).then(
-        () => '',
-        ({ message }: Error) => message,
-      ),
-      idle.hear<{ type: string; error: string }>(({ type }) => type === 'store-error').then(({ error }) => error),
-      late.hear<{ type: string; error: string }>(({ type }) => type === 'refused').then(({ error }) => error),
-    ];
-    for (const answer of await Promise.all(answers)) if (!told.test(answer)) this.violations.push(`told: ${answer}`);
-    const { task } = await this.#create(clients[1], 'long');
-    await this.#until('a task is taken', async () => (await this.#read(task.id)).status === 'running');
-    const [mark] = await marksOf(location, [task.id]);
-    if (mark !== 'two') this.violations.push(`a task that was taken after the finish has mark ${mark}`);
+    const answer = await clients[0].store.list({ tenant: TENANT }).then(
+      () => 'a list',
+      ({ message }: Error) => message,
+    );
+    if (!told.test(answer)) this.violations.push(`told: ${answer}`);
+    for (const worker of [idle, older, late])
+      await worker.hear<{ error?: string }>(({ error = '' }) => told.test(error));
+    await this.#allRun();
   }
 
   /** Tasks come, end and are cancelled all the time, through processes of either release. */
@@ -226,10 +197,6 @@ class Upgrade implements AsyncDisposable {
     return { tenant: TENANT, id };
   }
 
-  async #read(id: string): Promise<Life['task']> {
-    return (await this.#options.clients[1].store.get(this.#ref(id)))!;
-  }
-
   async #live(): Promise<number> {
     const { statuses } = await this.#options.clients[1].store.counts({ tenant: TENANT });
     return statuses.init + statuses.running + statuses.cancelling;
@@ -263,41 +230,9 @@ class Upgrade implements AsyncDisposable {
     }
   }
 
-  #startWorker({ folder }: Release, kind: 'busy' | 'idle' = 'busy'): Child {
+  #startWorker({ folder }: Release, { name = `worker-${++this.#started}`, agent = 'job' } = {}): Child {
     const { location, tasks } = this.#options;
-    const name = kind === 'idle' ? 'idle-worker' : `worker-${++this.#started}`;
-    const args = [location, this.log, name, `${tasks + ROOM}`, kind === 'idle' ? 'nothing' : 'job'];
+    const args = [location, this.log, name, `${tasks + ROOM}`, agent];
     return startProgram(join(folder, 'test/upgrade/children/store-worker.ts'), args);
-  }
-
-  /** Runs the command of the next release. */
-  #command(
-    args: readonly string[],
-    { killAt }: { readonly killAt?: string } = {},
-  ): Promise<{ code: number | null; lines: unknown[] }> {
-    const { folder, next } = this.#options;
-    const bin = join(next.folder, 'packages/whoa/src/bin.ts');
-    const flags = [
-      '--conditions=@whoa/source',
-      '--no-warnings',
-      bin,
-      ...args,
-      '--json',
-      '--config',
-      join(folder, 'whoa.config.mjs'),
-    ];
-    return new Promise((resolve) => {
-      const child = execFile(process.execPath, flags, (_error, stdout, stderr) => {
-        const lines = stdout
-          .split('\n')
-          .filter((line) => line.startsWith('{'))
-          .map((line) => JSON.parse(line) as unknown);
-        if (stderr !== '') lines.unshift({ stderr });
-        resolve({ code: child.signalCode === null ? child.exitCode : null, lines });
-      });
-      if (killAt !== undefined) {
-        child.stdout!.on('data', (chunk: string) => chunk.includes(killAt) && child.kill('SIGKILL'));
-      }
-    });
   }
 }

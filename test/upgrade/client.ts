@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { MigrationPlan, TaskRef, TaskStore } from '@whoa/tasks';
+import type { TaskRef, TaskStore } from '@whoa/tasks';
 import { startProgram } from '../tasks/child.ts';
 import type { Release } from './next-release.ts';
 
@@ -8,7 +8,6 @@ export interface Client extends AsyncDisposable {
   readonly store: TaskStore;
   /** Follows a task to its end; resolves with the positions that it saw. */
   follow(task: TaskRef): Promise<readonly number[]>;
-  migrate(mode: 'run' | 'finish'): Promise<MigrationPlan>;
 }
 
 export async function startClient({ folder }: Release, location: string): Promise<Client> {
@@ -32,7 +31,6 @@ export async function startClient({ folder }: Release, location: string): Promis
   return {
     store: new Proxy({}, methods) as TaskStore,
     follow: async (task) => (await call('follow', [task])) as readonly number[],
-    migrate: async (mode) => (await call('migrate', [mode])) as MigrationPlan,
     [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
 }

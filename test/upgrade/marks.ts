@@ -1,6 +1,6 @@
 import type { TaskStoreConfig } from '@whoa/tasks';
 import { Redis } from 'ioredis';
-import { query } from '../servers/postgres-kind.ts';
+import { query } from '../servers/query.ts';
 
 /** The mark that the next release gives to tasks, as it is stored. */
 export async function marksOf(location: string, ids: readonly string[]): Promise<(string | null)[]> {
@@ -15,7 +15,8 @@ export async function marksOf(location: string, ids: readonly string[]): Promise
   const config = JSON.parse(location) as TaskStoreConfig & { readonly url: string };
   if (config.backend === 'postgres') {
     const names = ids.map((id) => `'${id}'`).join();
-    const rows = await query(config.url, `SELECT mark FROM whoa.tasks WHERE id IN (${names})`);
+    const sql = `SELECT mark FROM whoa.tasks WHERE id IN (${names}) ORDER BY array_position(ARRAY[${names}], id::text)`;
+    const rows = await query(config.url, sql);
     return rows.map(({ mark }) => mark as string | null);
   }
   const client = new Redis(config.url);

@@ -1,14 +1,12 @@
 // What a chat left running on purpose: it outlives the reply, and is stopped from another instance, over every protocol.
-import { once } from 'node:events';
 import { createOpenAI } from '@ai-sdk/openai';
 import { fromAiSdk } from '@whoa/ai-sdk';
 import { createAgent, type Tool } from '@whoa/core';
-import { createAgUiHandler, createChatHandler, listen } from '@whoa/server';
+import { createAgUiHandler, createChatHandler } from '@whoa/server';
 import { StoppableChatTransport } from '@whoa/server/client';
 import { createBackground, createMemoryStore, type TaskHead, type TaskStore } from '@whoa/tasks';
 import { createBackgroundProcesses, createBackgroundTools, createBashTool, createContainment } from '@whoa/tools';
 import { afterAll, describe, expect, test } from 'vitest';
-import { WebSocket } from 'ws';
 import { openFixture, until } from '../promises/fixture.ts';
 import { sharedStores } from '../promises/surfaces/task.ts';
 import { openStore } from '../tasks/open-store.ts';
@@ -56,7 +54,6 @@ async function openChat(location: (typeof storeKinds)[number]) {
     audit: ({ actor, type, scope, answer }) => audited.push(`${actor} ${type} ${scope} ${answer}`),
   });
   const agUi = createAgUiHandler(elsewhere);
-  const listening = await listen(other);
   const ask = async (path: string, body: object, user = 'ada') => {
     const headers = { 'content-type': 'application/json', 'x-user': user };
     const request = new Request(`http://app.test/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
@@ -91,14 +88,6 @@ async function openChat(location: (typeof storeKinds)[number]) {
       }
       throw new Error(`It ended with '${said}'`);
     },
-    async overSocket(frame: object): Promise<unknown> {
-      const socket = new WebSocket(`${listening.url.replace('http', 'ws')}/api/chat`, { headers: { 'x-user': 'ada' } });
-      await once(socket, 'open');
-      socket.send(JSON.stringify({ type: 'stop', requestId: 's', id: 'c', ...frame }));
-      const [data] = (await once(socket, 'message')) as [Buffer];
-      socket.terminate();
-      return JSON.parse(data.toString());
-    },
     /** The newest task of an agent, once it has such a status. */
     async task(agent: string, ...statuses: string[]): Promise<TaskHead> {
       const newest = async () => (await others.list({ tenant: 'ada' })).tasks.find((task) => task.agent === agent);
@@ -106,7 +95,6 @@ async function openChat(location: (typeof storeKinds)[number]) {
       return (await newest())!;
     },
     async [Symbol.asyncDispose]() {
-      await listening[Symbol.asyncDispose]();
       for (const part of [one, other, agUi, processes, own, others, fixture]) await part[Symbol.asyncDispose]();
     },
   };
@@ -138,19 +126,19 @@ describe.each(storeKinds)('$name', (location) => {
     await chat.say('next');
   });
 
-  test('a stop of the background leaves the reply alone, over a WebSocket', async () => {
+  test('a stop of the background leaves the reply alone', async () => {
     await using chat = await openChat(location);
     await chat.say('serve', { until: 'It runs. ' });
     await until(() => chat.fixture.processes().length > 0);
-    expect(await chat.overSocket({ scope: 'background' })).toMatchObject({
-      type: 'receipt',
-      receipt: { answer: 'accepted', background: 1 },
+    expect((await chat.ask('chat/c/stop', { scope: 'background' })).body).toEqual({
+      answer: 'accepted',
+      background: 1,
     });
     await chat.task('whoa-background', 'cancelled');
     expect(chat.fixture.processes()).toEqual([]);
     expect(await chat.task('assistant', 'running')).toMatchObject({ status: 'running' });
-    expect(await chat.overSocket({ scope: 'all' })).toMatchObject({ receipt: { answer: 'accepted', background: 0 } });
-    expect(await chat.overSocket({ scope: 'all', runId: 'another' })).toMatchObject({ receipt: { answer: 'noted' } });
+    expect((await chat.ask('chat/c/stop', { scope: 'all' })).body).toEqual({ answer: 'accepted', background: 0 });
+    expect((await chat.ask('chat/c/stop', { scope: 'all', runId: 'another' })).body).toMatchObject({ answer: 'noted' });
   });
 
   test('a stop of everything ends both with one reason, over AG-UI; the next message works', async () => {

@@ -1,11 +1,11 @@
 import { createOpenAI } from '@ai-sdk/openai';
-import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { createChatHandler, type Listening, listen, serveWebSockets } from '@whoa/server';
-import { isFinalStatus, type TaskHead, type TaskStore } from '@whoa/tasks';
+import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type ChatHandler, createChatHandler, type Listening, listen } from '@whoa/server';
+import { createMemoryStore, isFinalStatus, type TaskHead } from '@whoa/tasks';
 import { streamText } from 'ai';
-import type { Browser, BrowserContext } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { until } from '../promises/fixture.ts';
-import { bundlePage, type ChatPage, launchBrowser, openPage } from './chat-page.ts';
+import { bundlePage, type ChatPage, launchBrowser, openContext, openPage } from './chat-page.ts';
 import { fileFor } from './files.ts';
 
 /** What the model says: it stops after `PAUSE_AFTER` words until it is let go. */
@@ -14,24 +14,20 @@ const PAUSE_AFTER = 5;
 export const ALL = WORDS.join('');
 export const HALF = WORDS.slice(0, PAUSE_AFTER).join('');
 
-/** Everything the scenarios share: a browser, the bundled page, a model. */
+/** Everything the scenarios share: a browser, the bundled page, a model, and two servers on one store. */
 export interface Lab extends AsyncDisposable {
-  readonly browser: Browser;
-  readonly provider: LoopbackProvider;
-  /** Opens a chat of its own on a store: two servers, one page. */
-  open(store: TaskStore, options?: ChatSiteOptions): Promise<ChatSite>;
+  /** Opens a chat of its own. */
+  open(options?: ChatSiteOptions): ChatSite;
 }
 
 interface ChatSiteOptions {
   readonly strict?: boolean;
   readonly naive?: boolean;
-  readonly socket?: boolean;
 }
 
-/** One chat in a browser of its own. */
+/** One chat in tabs of its own. */
 export interface ChatSite extends AsyncDisposable {
   readonly id: string;
-  readonly context: BrowserContext;
   readonly servers: readonly Listening[];
   readonly requests: readonly string[];
   /** How often a stop came in. */
@@ -49,116 +45,102 @@ export interface ChatSite extends AsyncDisposable {
   ends(): Promise<readonly string[]>;
 }
 
-let sites = 0;
+/** What the servers and the model know of a chat. */
+interface SiteState {
+  readonly requests: string[];
+  readonly holds: Map<string, PromiseWithResolvers<void>>;
+  /** The model pauses until it is open. */
+  readonly gate: PromiseWithResolvers<void>;
+}
 
 export async function openLab(): Promise<Lab> {
-  const gates = new Map<string, PromiseWithResolvers<void>>();
-  const gateOf = (id: string): PromiseWithResolvers<void> => {
-    const gate = gates.get(id) ?? Promise.withResolvers<void>();
-    gates.set(id, gate);
-    return gate;
-  };
-  const provider = await startLoopbackProvider({ script: ({ body }) => answerTo(JSON.stringify(body), gateOf) });
-  const script = await bundlePage();
-  const browser = await launchBrowser();
+  const sites = new Map<string, SiteState>();
+  const provider = await startLoopbackProvider({ script: ({ body }) => answerTo(JSON.stringify(body), sites) });
+  const [browser, script] = await Promise.all([launchBrowser(), bundlePage()]);
+  const context = await openContext(browser);
+  const store = createMemoryStore();
+  const model = createOpenAI({ baseURL: provider.url, apiKey: 'none' }).chat('gpt-4o');
+  const handlers = [0, 1].map(() =>
+    createChatHandler({ store, authenticate: () => 'ada', reply: (turn) => streamText({ model, ...turn }) }),
+  );
+  const servers = await Promise.all(
+    handlers.map((handler) => listen({ fetch: (request) => serve(request, { handler, script, sites }) })),
+  );
   return {
-    browser,
-    provider,
-    open: (store, options) => createHostDirectory({ store, browser, script, url: provider.url, gateOf, ...options }),
+    open(options = {}) {
+      const id = `room-${sites.size + 1}`;
+      const site: SiteState = { requests: [], holds: new Map(), gate: Promise.withResolvers() };
+      const { requests, holds, gate } = site;
+      sites.set(id, site);
+      const pages: Page[] = [];
+      const asked = Object.entries(options).filter(([, isAsked]) => isAsked === true);
+      const query = [`id=${id}`, ...asked.map(([name]) => name)].join('&');
+      const tasks = async () => (await store.list({ tenant: 'ada', conversation: id })).tasks;
+      return {
+        id,
+        servers,
+        requests,
+        stops: () => requests.filter((kind) => kind === 'stop').length,
+        async page(server = 0) {
+          const page = await context.newPage();
+          pages.push(page);
+          return openPage(page, `${servers[server]!.url}/?${query}`);
+        },
+        release: gate.resolve,
+        hold(kind) {
+          const held = Promise.withResolvers<void>();
+          holds.set(kind, held);
+          return () => {
+            holds.delete(kind);
+            held.resolve();
+          };
+        },
+        cut() {
+          for (const { server } of servers) server.closeAllConnections();
+        },
+        tasks,
+        async ends() {
+          await until(async () => (await tasks()).every(({ status }) => isFinalStatus(status)));
+          return (await tasks()).map(({ status }) => status).toReversed();
+        },
+        async [Symbol.asyncDispose]() {
+          for (const page of pages) await page.close();
+          gate.resolve();
+          for (const held of holds.values()) held.resolve();
+        },
+      };
+    },
     async [Symbol.asyncDispose]() {
       await browser.close();
+      for (const part of [...servers, ...handlers, store]) await part[Symbol.asyncDispose]();
       await provider.close();
     },
   };
 }
 
+interface Served {
+  readonly handler: ChatHandler;
+  readonly script: string;
+  readonly sites: ReadonlyMap<string, SiteState>;
+}
+
+/** Serves the page and its chat, and notes what its site sends. */
+async function serve(request: Request, { handler, script, sites }: Served): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  if (!pathname.startsWith('/api/')) return fileFor(pathname, script);
+  if (request.method !== 'POST') return handler.fetch(request);
+  const site = sites.get(new URL(request.headers.get('referer')!).searchParams.get('id')!)!;
+  const kind = pathname.endsWith('/stop') ? 'stop' : 'send';
+  site.requests.push(kind);
+  const response = await handler.fetch(request);
+  await site.holds.get(kind)?.promise;
+  return response;
+}
+
 /** A message names its chat, and says whether the model is to pause. */
-function answerTo(body: string, gateOf: (id: string) => PromiseWithResolvers<void>): Answer {
+function answerTo(body: string, sites: ReadonlyMap<string, SiteState>): Answer {
   const [, kind = 'all', id = ''] = [...body.matchAll(/say (all|half) (room-\d+)/g)].at(-1) ?? [];
   if (kind === 'all') return { parts: [{ text: WORDS }] };
-  return {
-    parts: [{ text: [...WORDS.slice(0, PAUSE_AFTER), { stall: gateOf(id).promise }, ...WORDS.slice(PAUSE_AFTER)] }],
-  };
-}
-
-interface ChatSiteParts extends ChatSiteOptions {
-  readonly store: TaskStore;
-  readonly browser: Browser;
-  readonly script: string;
-  readonly url: string;
-  readonly gateOf: (id: string) => PromiseWithResolvers<void>;
-}
-
-async function createHostDirectory({
-  store,
-  browser,
-  script,
-  url,
-  gateOf,
-  ...options
-}: ChatSiteParts): Promise<ChatSite> {
-  const id = `room-${++sites}`;
-  const requests: string[] = [];
-  const holds = new Map<string, PromiseWithResolvers<void>>();
-  const handlers = [0, 1].map(() =>
-    createChatHandler({
-      store,
-      authenticate: () => 'ada',
-      audit: ({ type }) => type === 'cancel' && requests.push('stop'),
-      reply: (turn) => streamText({ model: createOpenAI({ baseURL: url, apiKey: 'none' }).chat('gpt-4o'), ...turn }),
-    }),
-  );
-  const servers = await Promise.all(
-    handlers.map((handler) =>
-      listen({
-        async fetch(request) {
-          const { pathname } = new URL(request.url);
-          if (!pathname.startsWith('/api/')) return fileFor(pathname, script);
-          const kind = pathname.endsWith('/stop') ? 'stop' : request.method === 'POST' ? 'send' : 'read';
-          if (kind === 'send') requests.push(kind);
-          const response = await handler.fetch(request);
-          await holds.get(kind)?.promise;
-          return response;
-        },
-      }),
-    ),
-  );
-  for (const [i, { server }] of servers.entries()) serveWebSockets(server, handlers[i]!);
-  const context = await browser.newContext();
-  const asked = Object.entries(options).filter(([, isAsked]) => isAsked === true);
-  const query = [`id=${id}`, ...asked.map(([name]) => name)].join('&');
-  const tasks = async () =>
-    (await store.list({ tenant: 'ada', conversation: id })).tasks.filter(({ agent }) => agent === 'whoa-chat-reply');
-  return {
-    id,
-    context,
-    servers,
-    requests,
-    stops: () => requests.filter((kind) => kind === 'stop').length,
-    page: async (server = 0) => openPage(await context.newPage(), `${servers[server]!.url}/?${query}`),
-    release: () => gateOf(id).resolve(),
-    hold(kind) {
-      const held = Promise.withResolvers<void>();
-      holds.set(kind, held);
-      return () => {
-        holds.delete(kind);
-        held.resolve();
-      };
-    },
-    cut() {
-      for (const { server } of servers) server.closeAllConnections();
-    },
-    tasks,
-    async ends() {
-      await until(async () => (await tasks()).every(({ status }) => isFinalStatus(status)));
-      return (await tasks()).map(({ status }) => status).toReversed();
-    },
-    async [Symbol.asyncDispose]() {
-      await context.close();
-      gateOf(id).resolve();
-      for (const held of holds.values()) held.resolve();
-      for (const server of servers) await server[Symbol.asyncDispose]();
-      for (const handler of handlers) await handler[Symbol.asyncDispose]();
-    },
-  };
+  const stall = sites.get(id)!.gate.promise;
+  return { parts: [{ text: [...WORDS.slice(0, PAUSE_AFTER), { stall }, ...WORDS.slice(PAUSE_AFTER)] }] };
 }

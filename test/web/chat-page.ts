@@ -1,5 +1,5 @@
 import { build, stop } from 'esbuild';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { ChatWindow } from './page.ts';
 
 export interface ChatPage {
@@ -19,6 +19,8 @@ export async function bundlePage(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [`${import.meta.dirname}/page.ts`],
     bundle: true,
+    // A page is loaded hundreds of times.
+    minify: true,
     write: false,
     format: 'esm',
     target: 'es2022',
@@ -39,8 +41,17 @@ export function launchBrowser(): Promise<Browser> {
       '--disable-gpu',
       '--disable-background-networking',
       '--disable-sync',
+      // A process for each page would take longer to start than the page.
+      '--renderer-process-limit=1',
     ],
   });
+}
+
+/** A context for all pages of a file: it fetches the script once, and its first page keeps the process of the others. */
+export async function openContext(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext();
+  await context.newPage();
+  return context;
 }
 
 /** Opens a chat and waits until it is there. */

@@ -8,11 +8,11 @@ import { streamText, tool, type UIMessage, type UIMessageChunk } from 'ai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { until } from '../promises/fixture.ts';
-import { startRedis } from '../servers/redis.ts';
+import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
+let redis: BorrowedServer;
 beforeAll(async () => {
-  redis = await startRedis();
+  redis = await borrowRedis();
 });
 afterAll(() => redis[Symbol.asyncDispose]());
 

@@ -3,7 +3,8 @@ const HTML =
 
 /** The page, its script, and another place. */
 export function fileFor(pathname: string, script: string): Response {
-  if (pathname === '/page.js') return new Response(script, { headers: { 'content-type': 'text/javascript' } });
+  if (pathname === '/page.js')
+    return new Response(script, { headers: { 'content-type': 'text/javascript', 'cache-control': 'max-age=3600' } });
   return new Response(pathname === '/' ? HTML : '<!doctype html><h1>Elsewhere</h1>', {
     headers: { 'content-type': 'text/html' },
   });

@@ -1,6 +1,6 @@
 // A page with one chat, as people build them. What the tests need to see or do hangs on the window.
 import { type UIMessage, useChat } from '@ai-sdk/react';
-import { StoppableChatTransport, StoppableWebSocketChatTransport, useStoppableChat } from '@whoa/server/client';
+import { StoppableChatTransport, useStoppableChat } from '@whoa/server/client';
 import { createElement as h, StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { AbortDrivenTransport } from './abort-driven-transport.ts';
@@ -27,9 +27,7 @@ page.errors = [];
 const asked = new URLSearchParams(location.search);
 const firstId = asked.get('id') ?? 'c';
 const shown = new Map<string, UIMessage[]>();
-const stoppable = asked.has('socket')
-  ? new StoppableWebSocketChatTransport({ url: '/api/chat' })
-  : new StoppableChatTransport({ api: '/api/chat' });
+const stoppable = new StoppableChatTransport({ api: '/api/chat' });
 const Shown = asked.has('ag-ui') ? AgUi : asked.has('tasks') ? Tasks : asked.has('naive') ? Naive : Stoppable;
 const naive = new AbortDrivenTransport({ api: '/api/chat' });
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { CallResult, Content, Json, Tool } from '@whoa/core';
 import { formatCallTitle } from '@whoa/core/approval';
 import type { Effects } from '@whoa/core/embed';
-import { type PlanEntry, parseDiff, toDetailsView } from '@whoa/core/view';
+import { type DetailsView, type DiffHunk, type PlanEntry, parseDiff, toDetailsView } from '@whoa/core/view';
 import type { CallContent, CallKind, CallStatus, CallUpdate, Location } from './updates.ts';
 
 const KINDS: Readonly<Record<string, CallKind>> = {
@@ -42,15 +42,15 @@ export function announceCall(
 /** Describes the end of a call. The client gets the whole `details`; file changes are shown as a diff. */
 export function endCall(result: CallResult, { cwd }: { readonly cwd: string }): CallUpdate {
   const { callId, state, content, details, reason } = result;
-  const diff = diffIn(details, cwd);
-  const locations = locationsIn(details, cwd);
+  const view = toDetailsView(details);
+  const path = fieldOf(details, 'path');
   return {
     type: 'call',
     callId,
     status: statusOf(result),
-    content: [...(diff === undefined ? [] : [diff]), { type: 'content', content: neverEmpty(content) }],
+    content: [...toDiffContent(view, result, cwd), { type: 'content', content: neverEmpty(content) }],
     isCancellable: false,
-    ...(locations !== undefined && { locations }),
+    ...(path !== undefined && { locations: toLocations(view, resolve(cwd, path)) }),
     ...(details !== undefined && { output: details }),
     ...(reason !== undefined && { stopped: { state, reason: reason.kind } }),
   };
@@ -74,22 +74,21 @@ function neverEmpty(content: Content): Content {
   return isEmpty ? '(no output)' : content;
 }
 
-function diffIn(details: Json | undefined, cwd: string): CallContent | undefined {
-  if (!isRecord(details) || typeof details['path'] !== 'string') return undefined;
-  const { path, diff, oldText, newText, created } = details;
-  const about = { type: 'diff' as const, path: resolve(cwd, path as string), isNew: created === true };
-  if (typeof diff === 'string') return { ...about, patch: diff, hunks: hunksOf(diff) };
-  if (typeof newText !== 'string') return undefined;
-  const before = typeof oldText === 'string' ? oldText : '';
-  return { ...about, isNew: typeof oldText !== 'string', hunks: [{ oldText: before, newText }] };
+function toDiffContent(view: DetailsView, { details }: CallResult, cwd: string): CallContent[] {
+  if (view.kind !== 'diff' || view.hunks.length === 0) return [];
+  const { path, isNew, hunks } = view;
+  const patch = fieldOf(details, 'diff');
+  const sides = hunks.map(toSides);
+  return [{ type: 'diff', path: resolve(cwd, path), isNew, ...(patch !== undefined && { patch }), hunks: sides }];
 }
 
-function locationsIn(details: Json | undefined, cwd: string): Location[] | undefined {
-  if (!isRecord(details) || typeof details['path'] !== 'string') return undefined;
-  const path = resolve(cwd, details['path']);
-  const { changedLines } = details;
-  const lines = (Array.isArray(changedLines) ? changedLines : []).filter((line) => typeof line === 'number');
-  return lines.length === 0 ? [{ path }] : lines.map((line) => ({ path, line }));
+/** The file, at each line where a change begins. */
+function toLocations(view: DetailsView, path: string): Location[] {
+  if (view.kind !== 'diff' || view.hunks.length === 0) return [{ path }];
+  return view.hunks.map(({ newStart, lines }) => ({
+    path,
+    line: newStart + lines.findIndex(({ kind }) => kind !== 'context'),
+  }));
 }
 
 function fieldOf(input: unknown, name: string): string | undefined {
@@ -97,15 +96,14 @@ function fieldOf(input: unknown, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function isRecord(value: unknown): value is { readonly [key: string]: Json | undefined } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Returns the two sides of each hunk of a unified diff. */
+export function toHunks(diff: string): { oldText: string; newText: string }[] {
+  return parseDiff(diff).map(toSides);
 }
 
-/** Returns the two sides of each hunk of a unified diff: v1 clients compare texts and do not support patches. */
-export function hunksOf(diff: string): { oldText: string; newText: string }[] {
-  return parseDiff(diff).map(({ lines }) => {
-    const side = (left: 'add' | 'remove'): string =>
-      lines.map(({ kind, text }) => (kind === left ? '' : `${text}\n`)).join('');
-    return { oldText: side('add'), newText: side('remove') };
-  });
+/** v1 clients compare texts and do not support patches. */
+function toSides({ lines }: DiffHunk): { oldText: string; newText: string } {
+  const side = (left: 'add' | 'remove'): string =>
+    lines.map(({ kind, text }) => (kind === left ? '' : `${text}\n`)).join('');
+  return { oldText: side('add'), newText: side('remove') };
 }

@@ -35,11 +35,12 @@ export function introduce(options: AcpOptions): {
   };
 }
 
-/** Authenticates the user with one of our methods; refuses any other. */
-export async function authenticate(options: AcpOptions, methodId: string): Promise<boolean> {
-  const isOffered = introduce(options).authMethods.some(
-    ({ id, terminal }) => id === methodId && terminal === undefined,
-  );
-  if (isOffered) await options.authenticate?.(methodId);
-  return isOffered;
+/** Authenticates the user with one of our methods. Returns why not, for any other. */
+export async function authenticate(options: AcpOptions, methodId: string): Promise<string | undefined> {
+  const { authMethods } = introduce(options);
+  const method = authMethods.find(({ id }) => id === methodId);
+  if (method === undefined) return `unknown method '${methodId}'; use ${authMethods.map(({ id }) => id).join(' or ')}`;
+  if (method.terminal !== undefined) return `run the command of '${methodId}' in a terminal`;
+  await options.authenticate?.(methodId);
+  return undefined;
 }

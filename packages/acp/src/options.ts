@@ -33,6 +33,7 @@ export interface AcpSession {
   readonly id: string;
   /** Absolute. Use it instead of the process's working directory. */
   readonly cwd: string;
+  /** Further folders of the user's workspace. Empty unless `AcpOptions.additionalDirectories` is set. */
   readonly additionalDirectories: readonly string[];
   readonly mcpServers: readonly McpServer[];
   /** The user's choices, by the id of the setting. */
@@ -42,6 +43,8 @@ export interface AcpSession {
   /** Asks one question. Pass it to `createApprovals` with your own rules. */
   readonly ask: Ask;
   readonly files: ClientFiles;
+  /** Shows the user a text at the start of the next prompt, such as a server that could not be reached. */
+  readonly notify: (text: string) => void;
   /**
    * Cancelled when this agent is no longer needed: the session was closed, a setting changed, the client disconnected.
    */
@@ -100,6 +103,8 @@ export interface AcpOptions {
   readonly authenticate?: (methodId: string) => void | Promise<void>;
   /** Which kinds of MCP servers `createAgent` connects to. Set only what it supports. */
   readonly mcp?: { readonly stdio?: boolean; readonly http?: boolean };
+  /** Whether `createAgent` uses `session.additionalDirectories`. Otherwise clients cannot send any. Defaults to `false`. */
+  readonly additionalDirectories?: boolean;
   /** The size of the model's context window in tokens. Without it no usage can be shown. */
   readonly contextTokens?: number;
   /** The time limit of a prompt. */

@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events';
-import { createAgent } from '@whoa/core';
+import { createAgent, defineTool } from '@whoa/core';
 import type { ModelMessage, ModelPart, ModelRequest } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { loopbackModel, spoken } from '../../../test/ai-sdk/providers.ts';
 import { type Answer, startLoopbackProvider, type WireFormat } from './testing/index.ts';
 
@@ -266,5 +267,18 @@ test.each(spoken)(
     expect(provider.requests[1]!.refusal).toBeUndefined();
     const sent = JSON.stringify(provider.requests[1]!.body['messages'] ?? provider.requests[1]!.body['input']);
     expect(sent).not.toMatch(/provider|"api"|"model"/);
+  },
+);
+
+test.each(spoken)(
+  '%s (%s): a call id of a compatible server is sent back no longer than all accept',
+  async (...mode) => {
+    const id = `chatcmpl-tool-${'a1b2c3d4'.repeat(4)}`;
+    const asks: Answer = { parts: [{ call: 'look', id }] };
+    await using provider = await startLoopbackProvider({ script: [asks, asks, { parts: [{ text: 'Done' }] }] });
+    const look = defineTool({ name: 'look', description: '', inputSchema: z.object({}), execute: () => 'seen' });
+    const agent = createAgent({ name: 'a', tools: [look], model: loopbackModel(mode[0], provider.url, mode[1]) });
+    expect(await agent.run('Look').outcome).toMatchObject({ status: 'success', text: 'Done' });
+    expect(provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined, undefined]);
   },
 );

@@ -14,20 +14,9 @@ import { wellFormed } from './messages/wire-safe.ts';
 export type AiSdkModel = LanguageModelV3 | LanguageModelV4;
 
 /** Settings sent with every request, as the AI SDK names them. */
-export type AiSdkSettings = Pick<
+export type AiSdkSettings = Omit<
   LanguageModelV4CallOptions,
-  | 'maxOutputTokens'
-  | 'temperature'
-  | 'topP'
-  | 'topK'
-  | 'presencePenalty'
-  | 'frequencyPenalty'
-  | 'stopSequences'
-  | 'seed'
-  | 'reasoning'
-  | 'toolChoice'
-  | 'headers'
-  | 'providerOptions'
+  'prompt' | 'tools' | 'responseFormat' | 'includeRawChunks' | 'abortSignal'
 >;
 
 /**

@@ -15,16 +15,21 @@ export function matchRecords(sites: readonly CallSite[], ledger: CallLedger): Re
     matches.set(site, { record });
     claimed.add(record.callId);
   };
+  for (const site of sites) {
+    const record = findApproved(site, ledger);
+    if (record !== undefined) claim(site, record);
+  }
   const records = recordsById(ledger);
   for (const [toolCallId, named] of Map.groupBy(sites, (site) => site.toolCallId)) {
     const all = records.get(toolCallId) ?? [];
     for (const site of named) {
-      const record = all.findLast((one) => isAskedWhere(site, one));
+      if (matches.has(site)) continue;
+      const record = all.findLast((one) => isCandidate(site, one) && isAskedWhere(site, one));
       if (record !== undefined) claim(site, record);
     }
     for (const site of named) {
       if (matches.has(site)) continue;
-      const left = all.filter(({ callId }) => !claimed.has(callId));
+      const left = all.filter((one) => !claimed.has(one.callId) && isCandidate(site, one));
       const alike = left.filter((one) => couldBe(site, one));
       const rivals = named.filter((other) => !matches.has(other) && isRival(site, other));
       const inOrder = alike.length === rivals.length && alike.every(({ trace }) => trace.position === undefined);
@@ -37,6 +42,21 @@ export function matchRecords(sites: readonly CallSite[], ledger: CallLedger): Re
   return matches;
 }
 
+/**
+ * Returns the record of a call that this approval allowed. The loop's id may have been replaced before it ran. A loop
+ * that approves calls by itself does not name the approval to the tool.
+ */
+export function findApproved(site: CallSite, ledger: CallLedger | undefined): CallRecord | undefined {
+  if (site.approval === undefined) return undefined;
+  const { approvalId, isAutomatic } = site.approval.request;
+  return ledger?.records().findLast((record) => {
+    const { toolCallId, tool, trace } = record;
+    if (isAutomatic === true && trace.approvalId === undefined)
+      return toolCallId === site.toolCallId && isAskedWhere(site, record);
+    return trace.approvalId === approvalId && isSameWork(site, { tool, input: trace.input });
+  });
+}
+
 function recordsById(ledger: CallLedger): ReadonlyMap<string, CallRecord[]> {
   const byId = new Map<string, CallRecord[]>();
   for (const record of ledger.records()) {
@@ -47,6 +67,11 @@ function recordsById(ledger: CallLedger): ReadonlyMap<string, CallRecord[]> {
     }
   }
   return byId;
+}
+
+/** What one approval allowed is never what another asks for. */
+function isCandidate({ approval }: CallSite, { trace }: CallRecord): boolean {
+  return approval === undefined || trace.approvalId === undefined;
 }
 
 /** Whether this record was made for the call at this position. */

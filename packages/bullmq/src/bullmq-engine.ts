@@ -1,6 +1,6 @@
 import type { StopMode } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
-import { settings } from '@whoa/core/internal';
+import { settings, waitAtMost } from '@whoa/core/internal';
 import { isFinalStatus, type Runner, type TaskHead, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import {
   DelayedError,
@@ -267,12 +267,7 @@ class Engine implements BullmqEngine {
 
   /** Without a connection BullMQ waits until it is back. Callers of the store do not have to. */
   #attemptBriefly(action: () => Promise<unknown>): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = systemWorld.clock.setTimer(OFFER_MS, resolve);
-      this.#attempt(action)
-        .finally(() => timer[Symbol.dispose]())
-        .then(resolve, resolve);
-    });
+    return waitAtMost(this.#attempt(action), OFFER_MS);
   }
 
   #report(error: unknown): void {

@@ -4,7 +4,7 @@ import type { TaskHead, TaskRef, TaskStore } from '@whoa/tasks';
 export interface TicketListener {
   onCreated(task: TaskHead): Promise<void>;
   onCancelled(id: string): Promise<void>;
-  /** A task ended, and the next task of its conversation or concurrency key became ready. */
+  /** A task ended, and the next task of its conversation became ready. */
   onSuccessor(ended: string, successor: string): void;
 }
 

@@ -58,15 +58,14 @@ export interface TurnEnd {
   readonly said: string;
 }
 
-/** Something that was seen of a turn, in order. `at` is by `performance.now()`. */
-export type Seen = { readonly at: number } & (
+/** Something that was seen of a turn, in order. */
+export type Seen =
   | { readonly what: 'text'; readonly text: string }
   | { readonly what: 'call'; readonly id: string; readonly isOpen: boolean; readonly said: string }
   | { readonly what: 'question'; readonly answer: (answer: Answer) => void; readonly isWithdrawn: () => boolean }
   | { readonly what: 'end'; readonly end: TurnEnd }
   /** Something else that belongs to this turn. */
-  | { readonly what: 'other'; readonly said: string }
-);
+  | { readonly what: 'other'; readonly said: string };
 
 /** An answer to an agent's question: the person allows it, or cancels the turn. */
 export type Answer = 'allow' | 'cancelled';

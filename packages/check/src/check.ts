@@ -1,4 +1,4 @@
-import type { Adapter, Connection, Conversation, Feature, Protocol } from './adapter.ts';
+import type { Adapter, Connection, Conversation, Feature, Features, Protocol } from './adapter.ts';
 import type { Stage } from './stage/stage.ts';
 
 /** Groups of checks, in the order in which they run. */
@@ -24,6 +24,8 @@ export interface Rule {
 /** What a check works with. */
 export interface Scenario {
   readonly adapter: Adapter;
+  /** What the protocol and this agent offer. */
+  readonly features: Features;
   readonly stage: Stage;
   readonly connection: Connection;
   readonly conversation: Conversation;
@@ -48,6 +50,9 @@ export interface Check {
   /** Throws a `Violation` when the agent breaks the rule. */
   readonly run: (scenario: Scenario) => Promise<void>;
 }
+
+/** A check as its group lists it. */
+export type GroupCheck = Omit<Check, 'group'>;
 
 /** Thrown by a check: what was observed instead of what is expected. */
 export class Violation extends Error {

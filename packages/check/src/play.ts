@@ -1,7 +1,8 @@
 import type { Conversation, Seen, Turn, TurnEnd } from './adapter.ts';
 import { expect, type Scenario, Violation } from './check.ts';
+import { within } from './clock.ts';
 import { type Action, modeOf, promptFor, secondKey, wordsOf } from './stage/script.ts';
-import { within } from './within.ts';
+import type { Stage } from './stage/stage.ts';
 
 /** How long an agent may take to reach the moment that a check is about. */
 const START_MS = 60_000;
@@ -43,7 +44,7 @@ async function waitForMoment(scenario: Scenario, action: Action, { turn, key }: 
   await reached;
 }
 
-async function moment({ adapter, stage }: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+async function moment({ features, stage }: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
   if (action === 'reply') return;
   if (action.startsWith('call') && action !== 'call-and-stall' && action !== 'call-then-stream') {
     return stage.witness.waitForStart(key, modeOf(action));
@@ -52,7 +53,7 @@ async function moment({ adapter, stage }: Scenario, action: Action, { turn, key 
   const request = await stage.waitForRequest(key, action === 'call-then-stream' ? 1 : 0);
   await request.waitForStall();
   // Not all agents show words at once.
-  if (action !== 'think' && typeof adapter.features['text'] !== 'string')
+  if (action !== 'think' && typeof features['text'] !== 'string')
     await within(SHOW_MS, turn.waitFor(shows(wordsOf(key)[1].trim())));
 }
 
@@ -67,34 +68,55 @@ export async function settle({ settleMs }: Scenario, turn: Turn, ms: number = se
   return turn.ended;
 }
 
+/** Cancels a turn in the middle of an action and expects that it ends as cancelled. */
+export async function stopDuring(scenario: Scenario, action: Action): Promise<StartedPrompt> {
+  const started = await begin(scenario, action);
+  await stop(scenario, started);
+  return started;
+}
+
 /** Cancels a turn and expects that it ends as cancelled. */
 export async function stop(
   scenario: Scenario,
   started: StartedPrompt,
   conversation: Conversation = scenario.conversation,
-): Promise<TurnEnd> {
+): Promise<void> {
   await conversation.cancel();
-  const end = await settle(scenario, started.turn);
-  expectCancelled(scenario, end);
+  expectCancelled(scenario, await settle(scenario, started.turn));
   await settleOutside(scenario, started);
-  return end;
 }
 
 /** Where the client does not see how a cancelled turn ends, waits until its model and its tools have stopped. */
-export async function settleOutside({ adapter, stage, settleMs }: Scenario, started: StartedPrompt): Promise<void> {
-  if (adapter.features['outcome'] === true) return;
-  const closed = Promise.all(stage.requestsFor(started.key).map((request) => request.waitForClose()));
-  if (!(await within(settleMs, closed)))
-    throw new Violation(`the model was still replying ${settleMs / 1_000} s after the cancel`);
+export async function settleOutside({ features, stage, settleMs }: Scenario, started: StartedPrompt): Promise<void> {
+  if (features['outcome'] === true) return;
+  await expectModelStopped(stage, started.key, settleMs);
   for (const key of [started.key, secondKey(started.key)]) {
     const left = await stage.witness.waitForEnd(key, settleMs);
     expect(left.length === 0, `its tool was still running ${settleMs / 1_000} s after the cancel`);
   }
 }
 
+/** Expects that the model is not asked about a prompt any more. */
+export async function expectModelStopped(stage: Stage, key: string, ms: number): Promise<void> {
+  const closed = Promise.all(stage.requestsFor(key).map((request) => request.waitForClose()));
+  expect(await within(ms, closed), `the model was still replying ${ms / 1_000} s later`);
+}
+
+/** Expects that a turn has ended, and only once. */
+export function expectOneEnd({ seen }: Turn): void {
+  const ends = seen.flatMap((one) => (one.what === 'end' ? [one.end.said] : []));
+  expect(ends.length === 1, `the turn ended ${ends.length} times: ${ends.join(', ')}`);
+}
+
+/** Waits for the end of a turn that no one cancels, and expects that it is complete. */
+export async function expectCompleted(scenario: Scenario, turn: Turn): Promise<void> {
+  const { kind, said } = await settle(scenario, turn, 4 * scenario.settleMs);
+  expect(kind === 'completed', `the prompt ended as '${kind}' (${said})`);
+}
+
 /** Expects that a turn ended as cancelled, in a protocol that can say so. */
-export function expectCancelled({ adapter }: Scenario, { kind, said }: TurnEnd): void {
-  if (adapter.features['outcome'] !== true) return;
+export function expectCancelled({ features }: Scenario, { kind, said }: TurnEnd): void {
+  if (features['outcome'] !== true) return;
   expect(kind === 'cancelled', `the turn ended as '${kind}' (${said})`);
 }
 

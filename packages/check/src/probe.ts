@@ -1,7 +1,7 @@
 import type { Connection, Features } from './adapter.ts';
+import { within } from './clock.ts';
 import { promptFor } from './stage/script.ts';
 import type { Stage } from './stage/stage.ts';
-import { within } from './within.ts';
 
 /** How long the first prompts of a run may take. */
 const PROBE_MS = 120_000;

@@ -1,4 +1,4 @@
-import type { Adapter, Connection, Feature, Features, Protocol } from './adapter.ts';
+import type { Adapter, Connection, Features, Protocol } from './adapter.ts';
 import { type Check, type GROUPS, NotOffered, type Rule, Violation } from './check.ts';
 import { CHECKS } from './checks/checks.ts';
 import { OURS } from './checks/rules.ts';
@@ -58,20 +58,16 @@ export async function runChecks(options: RunOptions): Promise<CheckReport> {
 
 class Run {
   readonly #options: RunOptions;
-  readonly #settleMs: number;
   #connection: Connection | undefined;
-  #agent = '';
 
   constructor(options: RunOptions) {
     this.#options = options;
-    this.#settleMs = options.settleMs ?? 5_000;
   }
 
   async all(): Promise<CheckReport> {
-    const { adapter, stage, only, onResult } = this.#options;
-    const { signal } = this.#options;
+    const { adapter, stage, only, onResult, signal } = this.#options;
     const connection = await this.#connect();
-    this.#agent = connection.agent;
+    const { agent } = connection;
     const features = { ...adapter.features, ...connection.features, ...(await probe(connection, stage)) };
     const results: CheckResult[] = [];
     for (const check of CHECKS) {
@@ -81,7 +77,7 @@ class Run {
       results.push(result);
       onResult?.(result);
     }
-    return { agent: this.#agent, protocol: adapter.protocol, results, counts: count(results) };
+    return { agent, protocol: adapter.protocol, results, counts: count(results) };
   }
 
   async disconnect(): Promise<void> {
@@ -106,23 +102,21 @@ class Run {
     const why = whyNot(check, features, protocol);
     if (why !== undefined) return { ...about, status: 'not-applicable', said: why, ms: 0 };
     const from = performance.now();
-    const { status, said } = await this.#play(check);
+    const { status, said } = await this.#play(check, features);
     // An agent that failed may be in any state: the next check gets a new one.
     if (check.endsConnection || status !== 'passed') await this.disconnect();
     return { ...about, status, said, ms: Math.round(performance.now() - from) };
   }
 
-  async #play(check: Check): Promise<Pick<CheckResult, 'status' | 'said'>> {
-    const { adapter, stage, signal } = this.#options;
+  async #play(check: Check, features: Features): Promise<Pick<CheckResult, 'status' | 'said'>> {
+    const { adapter, stage, signal, settleMs = 5_000 } = this.#options;
     const notes: string[] = [];
     try {
       const connection = await this.#connect();
       connection.answerQuestions('allow');
       const conversation = await connection.open();
-      const note = (text: string): void => {
-        notes.push(text);
-      };
-      const scenario = { adapter, stage, connection, conversation, settleMs: this.#settleMs, note };
+      const note = (text: string): unknown => notes.push(text);
+      const scenario = { adapter, features, stage, connection, conversation, settleMs, note };
       await Promise.race([check.run(scenario), aborted(signal)]);
       return { status: 'passed', said: notes.join('; ') };
     } catch (error) {
@@ -139,11 +133,8 @@ class Run {
 function whyNot({ needs, only }: Check, features: Features, protocol: Protocol): string | undefined {
   if (only !== undefined && !only.includes(protocol)) return `only for ${only.join(', ')}`;
   const missing = needs.find((feature) => features[feature] !== true);
-  return missing === undefined ? undefined : describeMissing(missing, features[missing]);
-}
-
-function describeMissing(feature: Feature, why: true | string | undefined): string {
-  return typeof why === 'string' ? why : `the protocol or the agent offers no '${feature}'`;
+  if (missing === undefined) return undefined;
+  return String(features[missing] ?? `the protocol or the agent offers no '${missing}'`);
 }
 
 function count(results: readonly CheckResult[]): CheckReport['counts'] {

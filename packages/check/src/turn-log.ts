@@ -1,7 +1,5 @@
 import type { Seen, Turn, TurnEnd } from './adapter.ts';
 
-type Unstamped = Seen extends infer One ? (One extends Seen ? Omit<One, 'at'> : never) : never;
-
 /** Records what an adapter sees of a turn. */
 export class TurnLog implements Turn {
   readonly seen: Seen[] = [];
@@ -16,8 +14,7 @@ export class TurnLog implements Turn {
   }
 
   /** Writes down one more thing. A second end is written down too, and changes nothing else. */
-  record(one: Unstamped): void {
-    const seen = { at: performance.now(), ...one } as Seen;
+  record(seen: Seen): void {
     this.seen.push(seen);
     for (const waiter of this.#waiting) {
       if (!waiter.matches(seen)) continue;

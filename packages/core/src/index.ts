@@ -9,8 +9,11 @@ export { describeReason, type CancelReason, type CancelReasonInit } from './stop
 export type { CancelReceipt } from './stop/token/receipt.ts';
 
 // Errors.
-export { CancelledError, isCancelledError } from './stop/errors.ts';
+export { CallTimeoutError, CancelledError, isCancelledError } from './stop/errors.ts';
 export { SettingsError } from './stop/settings.ts';
+
+// Your app's data about a run: its user, tenant, locale.
+export type { AppContext } from './stop/app-context.ts';
 
 // Tools: what an agent can do.
 export {

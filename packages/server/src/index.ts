@@ -27,7 +27,4 @@ export {
   type ServeMcpOptions,
   serveMcp,
 } from './mcp/serve-mcp.ts';
-export { serveWebSockets, type WebSocketServerOptions } from './web-socket/node-upgrade.ts';
-export type { SocketLike } from './web-socket/socket-session.ts';
-export type { ServeSocket, WebSockets } from './web-socket/web-sockets.ts';
 export { type ConsoleHandler, createConsoleHandler } from './console/console-handler.ts';

@@ -1,7 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { getRequestListener, serve } from '@hono/node-server';
-import { serveWebSockets } from './web-socket/node-upgrade.ts';
-import type { ServeSocket } from './web-socket/web-sockets.ts';
 
 /** Where to listen. */
 export interface ListenOptions {
@@ -18,25 +16,22 @@ export interface Listening extends AsyncDisposable {
   readonly server: Server;
 }
 
+/** A web-standard handler that can be served. */
+export interface Listener {
+  fetch(request: Request): Response | Promise<Response>;
+}
+
 /**
  * Adapts a web-standard handler to Node's HTTP server, Express and Fastify. Mount it before any body parser.
  *
  * @returns The listener.
  */
-export function toNodeListener(handler: {
-  fetch(request: Request): Response | Promise<Response>;
-}): (request: IncomingMessage, response: ServerResponse) => void {
+export function toNodeListener(handler: Listener): (request: IncomingMessage, response: ServerResponse) => void {
   const listener = getRequestListener((request) => handler.fetch(request));
   return (request, response) => {
     // The listener sends its own error responses.
     listener(request, response).catch(() => {});
   };
-}
-
-/** A handler that can be served: requests, and WebSockets if it has an `upgrade`. */
-export interface Listener {
-  fetch(request: Request): Response | Promise<Response>;
-  upgrade?(request: Request): Promise<Response | ServeSocket>;
 }
 
 /**
@@ -55,13 +50,11 @@ export async function listen(
   server.once('error', reject);
   const taken = await promise;
   server.off('error', reject);
-  const sockets = handler.upgrade && serveWebSockets(server, { upgrade: (request) => handler.upgrade!(request) });
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
     port: taken,
     server,
     async [Symbol.asyncDispose]() {
-      sockets?.[Symbol.dispose]();
       const closed = new Promise((ended) => server.close(ended));
       server.closeAllConnections();
       await closed;

@@ -1,6 +1,5 @@
-import type { Json } from '@whoa/core';
 import type { FinalStatus } from './status.ts';
-import type { ConversationRecord, NumberedCommand, StopOrder, TaskHead } from './task.ts';
+import type { ConversationRecord, NumberedCommand, StopOrder, TaskHead, TaskRecord } from './task.ts';
 
 /** One worker's session in one domain. The first take or claim that returns a task creates it. It is never reused. */
 export interface SessionRef {
@@ -67,8 +66,7 @@ export interface TakenTask {
   readonly load?: TaskLoad;
 }
 
-export interface TaskLoad {
-  readonly inputs: readonly Json[];
+export interface TaskLoad extends Pick<TaskRecord, 'inputs' | 'context'> {
   /** The earlier messages of the conversation. */
   readonly history: ConversationRecord['history'];
 }

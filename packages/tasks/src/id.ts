@@ -9,11 +9,11 @@ const ID = /^t([0-9a-z]+)-[0-9A-Za-z_-]{1,64}$/;
  * creating a task twice harmless.
  */
 export function createTaskId(
-  task: Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>,
+  task: Pick<NewTask, 'tenant' | 'conversation' | 'key'>,
   { nonce, shards }: { nonce: string; shards: number },
 ): string {
-  const { tenant, conversation, concurrency, key } = task;
-  const shard = pickShard([tenant, conversation ?? concurrency?.key ?? key ?? nonce], shards);
+  const { tenant, conversation, key } = task;
+  const shard = pickShard([tenant, conversation ?? key ?? nonce], shards);
   const unique = digest([tenant, conversation ?? '', ...(key === undefined ? ['nonce', nonce] : [key])]);
   return `t${shard.toString(36)}-${unique.toString('base64url').slice(0, 32)}`;
 }

@@ -6,9 +6,9 @@ export { createRedisStore } from './stores/redis.ts';
 export { createPostgresStore } from './stores/postgres.ts';
 export type { TaskStore } from './store.ts';
 
-// Change the format of a store, while processes of two versions use it.
-export { createMigration, OlderWorkersError } from './migration/migration.ts';
-export type { Migration, MigrationOptions, MigrationPlan, MigrationProgress } from './migration/migration.ts';
+// Prepare a store for this version, while processes of two versions use it.
+export { migrateStore, type MigrationPlan } from './migration/migration.ts';
+export type { MigrationMode } from './migration/addition.ts';
 
 // Tasks.
 export type {
@@ -50,11 +50,10 @@ export type { Work, TaskContext, HeldWork } from './run/work.ts';
 export { createTaskApprovals, type TaskApprovals } from './run/approvals.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
 
-// Operate a store: cancel many tasks, requeue, erase, archive.
+// Operate a store: cancel many tasks, requeue, erase.
 export { cancelTasks, type CancelTasksRequest, type CancelledTasks } from './operate/cancel-tasks.ts';
 export { requeueTask, type RequeueReceipt, listPoisonTasks } from './operate/requeue.ts';
 export { eraseRecords, type EraseTarget, type EraseReceipt } from './operate/erase.ts';
-export { createArchiver, type Archiver, type ArchivedTask } from './operate/archiver.ts';
 export { readFleetLoad, type FleetLoad } from './operate/fleet.ts';
 
 // Follow a task from any process.

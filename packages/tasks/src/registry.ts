@@ -6,6 +6,7 @@ import {
   LADDERS,
 } from '@whoa/core';
 import { type CancelOptions, systemWorld } from '@whoa/core/embed';
+import { readCancelOptions } from '@whoa/core/internal';
 import { LeaseLostError } from './errors.ts';
 import { type RunnerOptions, StoreFullError } from './run/runner.ts';
 import { createRunner } from './run/store-runner.ts';
@@ -59,10 +60,7 @@ export interface CancellationRegistry extends AsyncDisposable {
 }
 
 export interface CancellationRegistryOptions
-  extends Pick<
-    RunnerOptions,
-    'worker' | 'leaseMs' | 'pollMs' | 'channel' | 'cancellationChecker' | 'whenCheckerFails' | 'hooks' | 'world'
-  > {
+  extends Pick<RunnerOptions, 'worker' | 'leaseMs' | 'pollMs' | 'channel' | 'cancellationChecker' | 'hooks' | 'world'> {
   readonly store: TaskStore;
   /** The tenant that owns the tasks. */
   readonly tenant: string;
@@ -117,8 +115,9 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
   return {
     register: ({ key = world.createId() } = {}) => register(key),
     async cancel(key, reason = {}, cancelOptions = {}) {
+      const checked = readCancelOptions(cancelOptions, 'graceful');
       const task = await find(key);
-      return task === undefined ? { answer: 'unknown' } : store.cancel({ tenant, id: task.id }, reason, cancelOptions);
+      return task === undefined ? { answer: 'unknown' } : store.cancel({ tenant, id: task.id }, reason, checked);
     },
     async isCancelled(key) {
       const status = (await find(key))?.status;

@@ -14,11 +14,6 @@ export interface StoreOptions {
   readonly retentionMs?: number;
   /** How long an idle conversation's history is kept. Held by the store as `retentionMs` is; at first 90 days. */
   readonly conversationRetentionMs?: number;
-  /**
-   * Ended tasks past their retention stay until they are archived and removed (`createArchiver`). Held by the store as
-   * `retentionMs` is. Applies to tasks that end from then on.
-   */
-  readonly archive?: boolean;
   /** The maximum size of one task's journal. */
   readonly maxJournalBytes?: number;
   /** How many tasks of one tenant may be ready for one agent. Beyond that, `create` returns `full`. */

@@ -126,11 +126,6 @@ export interface TaskStore extends AsyncDisposable {
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
   /** Removes an ended task with its journal, or an idle conversation with its history, before its retention ends. */
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
-  /**
-   * Lists ended tasks past their retention, which a store with `archive` keeps until they are removed. Oldest first, at
-   * most `limit`. For operators: it crosses tenants.
-   */
-  expired(options?: { readonly limit?: number }): Promise<readonly TaskRef[]>;
 
   /**
    * Reports changes, at least once each. Don't trust a hint, only the order it carries. Resolves once it is listening.

@@ -1,4 +1,4 @@
-import type { CancelReason, Json, Policy, StopLevel, Usage } from '@whoa/core';
+import type { AppContext, CancelReason, Json, Policy, StopLevel, Usage } from '@whoa/core';
 import type { FinalStatus, TaskStatus } from './status.ts';
 
 /** Identifies a task to a caller that may only see one tenant's tasks. */
@@ -27,13 +27,15 @@ export interface NewTask {
   readonly agent: string;
   readonly input: Json;
   readonly conversation?: string | undefined;
+  /** Passed to the tools, hooks and `approve` of its run. Plain data, at most 16 KB as JSON. */
+  readonly context?: AppContext | undefined;
   /** The sender's key. Creating a task twice with the same key creates one task. */
   readonly key?: string | undefined;
   /**
    * The preferred worker. It claims the task by id and gets a hint when it is ready. Others wait before they take it.
    */
   readonly worker?: string | undefined;
-  /** In a conversation: delay the task this long, so that newer messages can join it. */
+  /** In a conversation: delay the task this long, so that newer messages of the same context can join it. */
   readonly holdMs?: number | undefined;
   /** Among the tasks of a tenant, a higher priority is taken first. From -100 to 100; defaults to 0. */
   readonly priority?: number | undefined;
@@ -44,8 +46,6 @@ export interface NewTask {
    * then never starts: it ends as soon as a worker claims it.
    */
   readonly deadline?: number | undefined;
-  /** At most `limit` tasks with this key run at once; the others wait. Cannot be combined with a conversation. */
-  readonly concurrency?: { readonly key: string; readonly limit: number } | undefined;
 }
 
 /** How to carry out a cancel, in times of the store's clock. */
@@ -135,7 +135,6 @@ export interface TaskHead {
   readonly notBefore?: number;
   /** The time at which it is cancelled. */
   readonly deadline?: number;
-  readonly concurrency?: { readonly key: string; readonly limit: number };
   readonly status: TaskStatus;
   /** Where it is while it is live. */
   readonly stage?: Stage;
@@ -171,8 +170,8 @@ export interface TaskHead {
 }
 
 /**
- * Where a live task is. `later`: its start time has not come. `queue`: other tasks of its conversation or concurrency
- * key come first. `ready`: it can be taken. `held`: a session holds it.
+ * Where a live task is. `later`: its start time has not come. `queue`: other tasks of its conversation come first.
+ * `ready`: it can be taken. `held`: a session holds it.
  */
 export type Stage = 'later' | 'queue' | 'ready' | 'held';
 
@@ -180,6 +179,7 @@ export type Stage = 'later' | 'queue' | 'ready' | 'held';
 export interface TaskRecord extends TaskHead {
   /** More than one when several messages in quick succession were merged. */
   readonly inputs: readonly Json[];
+  readonly context?: AppContext;
 }
 
 /** Returns whether a client is reading the journal of a task. */

@@ -27,6 +27,7 @@ export { endLeftovers } from './process/leftovers.ts';
 
 // Sandbox: what commands may reach.
 export { detectSandbox } from './sandbox/detect.ts';
+export { runsLater, findRunLater } from './sandbox/run-later.ts';
 export { type SandboxOptions, type SandboxKind, SANDBOX_KINDS, type NetworkRequest } from './sandbox/options.ts';
 
 // MCP: the tools of MCP servers.

@@ -63,7 +63,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./commands/worker.ts')).workerCommand,
   },
   migrate: {
-    summary: 'bring a store to the format of this version, while it is in use',
+    summary: 'prepare a store for this version, while it is in use',
     load: async () => (await import('./commands/migrate.ts')).migrateCommand,
   },
   acp: {

@@ -1,4 +1,5 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import type { System } from './system.ts';
 
 /** A subcommand of `whoa`. */
 export interface Command {
@@ -8,7 +9,7 @@ export interface Command {
   /** What its arguments can be, for completions: these words, or tasks. */
   readonly completes?: 'tasks' | readonly string[];
   /** Returns the exit code. An error that it throws is printed as one line. */
-  run(args: readonly string[], own: Own): Promise<number>;
+  run(args: readonly string[], own: Own, system: System): Promise<number>;
 }
 
 /** A command as it is listed. */

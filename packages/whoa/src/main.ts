@@ -1,27 +1,28 @@
 import type { Command, Own } from './command.ts';
 import { COMMANDS } from './command-table.ts';
+import type { System } from './system.ts';
 import { version } from './version.ts';
 
 /** Upper bound for closing everything a command opened. */
 const CLOSE_MS = 120_000;
 
 /** Runs the command line and returns the exit code. */
-export async function main(args: readonly string[]): Promise<number> {
-  if (args[0] === '--version' || args[0] === '-v') return print(version());
+export async function main(args: readonly string[], system: System = process): Promise<number> {
+  if (args[0] === '--version' || args[0] === '-v') return print(version(), system);
   const isHelp = args[0] === 'help' || wantsHelp(args.slice(0, 1));
   // 'whoa help run' means 'whoa run --help'.
   const [name = '', ...rest] = isHelp ? [...args.slice(1, 2), '--help'] : args;
-  if (name === '' || name === '--help') return print(overview());
+  if (name === '' || name === '--help') return print(overview(), system);
   const known = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   const asJson = has(rest, '--json') && known?.isProtocol === undefined;
   try {
     if (known === undefined) throw usage(`unknown command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`);
     const command = await known.load();
-    if (wantsHelp(rest)) return print(command.help);
+    if (wantsHelp(rest)) return print(command.help, system);
     if (known.isProtocol && has(rest, '--json')) throw usage('--json: its standard output is for the editor');
-    return await runOwning(command, rest);
+    return await runOwning(command, rest, system);
   } catch (error) {
-    return complain(error, { name: known === undefined ? '' : name, asJson });
+    return complain(error, { name: known === undefined ? '' : name, asJson }, system);
   }
 }
 
@@ -30,7 +31,7 @@ function usage(message: string): Error {
   return Object.assign(new Error(message), { name: 'UsageError', code: 'USAGE' });
 }
 
-async function runOwning(command: Command, args: readonly string[]): Promise<number> {
+async function runOwning(command: Command, args: readonly string[], system: System): Promise<number> {
   const [{ createCleanupList }, { reportCleanup }] = await Promise.all([
     import('@whoa/core/embed'),
     import('./terminal/report-cleanup.ts'),
@@ -41,7 +42,7 @@ async function runOwning(command: Command, args: readonly string[]): Promise<num
     return thing;
   };
   try {
-    return await command.run(args, own);
+    return await command.run(args, own, system);
   } finally {
     await cleanups[Symbol.asyncDispose]();
   }
@@ -69,16 +70,20 @@ function has(args: readonly string[], option: string): boolean {
   return args.slice(0, end === -1 ? undefined : end).includes(option);
 }
 
-function print(text: string): number {
-  process.stdout.write(`${text}\n`);
+function print(text: string, { stdout }: System): number {
+  stdout.write(`${text}\n`);
   return 0;
 }
 
-async function complain(error: unknown, { name, asJson }: { name: string; asJson: boolean }): Promise<number> {
+async function complain(
+  error: unknown,
+  { name, asJson }: { name: string; asJson: boolean },
+  { stdout, stderr }: System,
+): Promise<number> {
   const { jsonLine, rendered } = await import('./terminal/boundary.ts');
   const { message, code } = error as { message?: string; code?: string };
   const said = message ?? String(error);
-  if (asJson) process.stdout.write(`${jsonLine({ type: 'error', message: said, ...(code && { code }) })}\n`);
-  else process.stderr.write(`${rendered(`${`whoa ${name}`.trim()}: ${said}`)}\n`);
+  if (asJson) stdout.write(`${jsonLine({ type: 'error', message: said, ...(code && { code }) })}\n`);
+  else stderr.write(`${rendered(`${`whoa ${name}`.trim()}: ${said}`)}\n`);
   return (error as Error).name === 'UsageError' ? 2 : 1;
 }

@@ -4,12 +4,31 @@ import { join } from 'node:path';
 import { CHECKS } from '@whoa/check';
 import { expect, test } from 'vitest';
 import { toPage } from './page.ts';
-import { readResults } from './results.ts';
+import { readResults, savedOutcomes } from './results.ts';
 import { SUBJECTS } from './subjects/subjects.ts';
 
 test('the page of results is made from the saved results', () => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/check-results.md'), 'utf8');
   expect(page).toBe(toPage(readResults()));
+});
+
+test('what the program around a subject does is not counted against it', () => {
+  const names = ['ai-sdk-chat', 'a2a-sdk'];
+  const results = readResults().filter(({ name }) => names.includes(name));
+  expect(JSON.stringify(results)).toContain('a child that had left the process group was still running');
+  expect(toPage(results)).not.toContain('left the process group was still running');
+  expect(toPage(results)).toContain(
+    '- `left-detached`, `orphans-sigterm`, `orphans-sigkill`: up to the program around it and its tool, which here are ours',
+  );
+});
+
+test('a campaign runs everything again, unless it is resumed with the same versions', () => {
+  const [saved] = readResults();
+  const { versions } = saved!;
+  expect(savedOutcomes(saved, { versions, resume: false })).toEqual([]);
+  expect(savedOutcomes(saved, { versions, resume: true })).toBe(saved!.outcomes);
+  expect(savedOutcomes(saved, { versions: { ...versions, ai: '0.0.0' }, resume: true })).toEqual([]);
+  expect(savedOutcomes(undefined, { versions, resume: true })).toEqual([]);
 });
 
 test('every result is of a subject and of checks that are there, in its versions', () => {

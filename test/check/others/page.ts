@@ -23,7 +23,7 @@ export function writePage(): void {
 export function toPage(results: readonly SubjectResult[]): string {
   const all = SUBJECTS.flatMap((subject) => {
     const result = results.find(({ name }) => name === subject.name);
-    return result === undefined ? [] : [{ subject, result }];
+    return result === undefined ? [] : [{ subject, result: leaveOutOurs(subject, result) }];
   });
   const others = all.filter(({ subject }) => subject.name !== 'whoa');
   return [
@@ -35,6 +35,16 @@ export function toPage(results: readonly SubjectResult[]): string {
     notChecked(),
     repeat(),
   ].join('\n');
+}
+
+function leaveOutOurs({ upToTheProgram = [] }: Subject, result: SubjectResult): SubjectResult {
+  const said = ['up to the program around it and its tool, which here are ours'];
+  const outcomes = result.outcomes.map((outcome) =>
+    upToTheProgram.includes(outcome.id)
+      ? { ...outcome, statuses: outcome.statuses.map(() => 'not-applicable' as const), said }
+      : outcome,
+  );
+  return { ...result, outcomes };
 }
 
 function introduction(others: readonly Checked[]): string {
@@ -147,6 +157,8 @@ npm run build
 npm run long -- check-others            # all, into .cache/others; hours on a small machine
 npm run long -- check-others codex pi   # some
 \`\`\`
+
+This replaces the saved results and this page. With \`--resume\`, a campaign that was interrupted keeps the runs it has saved.
 
 How each one is started is in \`test/check/others\`; the results as data are in [check-results.json](check-results.json).
 `;

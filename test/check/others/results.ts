@@ -36,8 +36,17 @@ export function addRun(before: readonly Outcome[], { results }: Run): readonly O
   });
 }
 
+/** The runs to go on from: those saved of the same versions, if an interrupted campaign is resumed. */
+export function savedOutcomes(
+  saved: SubjectResult | undefined,
+  { versions, resume }: { readonly versions: SubjectResult['versions']; readonly resume: boolean },
+): readonly Outcome[] {
+  const isSame = JSON.stringify(saved?.versions) === JSON.stringify(versions);
+  return resume && isSame ? saved!.outcomes : [];
+}
+
 /** How many runs a result is made of. */
-export function runsOf({ outcomes }: SubjectResult): number {
+export function runsOf({ outcomes }: Pick<SubjectResult, 'outcomes'>): number {
   return outcomes[0]?.statuses.length ?? 0;
 }
 

@@ -21,6 +21,8 @@ export interface Subject {
   readonly scripts?: readonly string[];
   /** How it is set up, and what its reader should know. */
   readonly about: string;
+  /** Checks of what our own program around it does, whatever it does itself: they are not counted. */
+  readonly upToTheProgram?: readonly string[];
   /** What a reader must know to judge its failures fairly. */
   readonly fairly?: string;
   /** The page that says how to set it up. */

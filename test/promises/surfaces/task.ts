@@ -36,12 +36,13 @@ export function sharedStores(names: readonly string[] = ['SQLite', 'Redis', 'Pos
     });
 }
 
-/** Every test file has this module for itself. */
+/** The places of the current test file. */
 const known = new Map<string, OpenSharedStore>();
 
 function shareStore(kind: SharedStoreKind): OpenSharedStore {
   const opened: ReturnType<SharedStoreKind['open']>[] = [];
   afterAll(async () => {
+    known.delete(kind.name);
     for (const location of opened) await (await location)[Symbol.asyncDispose]();
   });
   let count = 0;

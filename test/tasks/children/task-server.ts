@@ -7,5 +7,5 @@ const access = createAccess({
   authenticate: createTokens([{ sha256, tenant: 'acme', name: 'ann', rights: OWN_RIGHTS }]),
   audit: (event) => process.send!({ type: 'audit', event }),
 });
-const { port } = await listen(createTaskApi({ store: openStore(location), access, heartbeatMs: 500 }));
+const { port } = await listen(createTaskApi({ store: openStore(location), access }));
 process.send!({ type: 'listening', port });

@@ -1,10 +1,10 @@
 // Calls a store for whoever started it: each message is a method and its arguments.
-import { createMigration, followTask, type TaskRef, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { followTask, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { openStore } from '../../tasks/open-store.ts';
 
 interface Call {
   readonly number: number;
-  readonly method: keyof TaskStore | 'follow' | 'migrate';
+  readonly method: keyof TaskStore | 'follow';
   readonly args: readonly unknown[];
 }
 
@@ -17,21 +17,11 @@ async function follow(task: TaskRef): Promise<readonly number[]> {
   return positions;
 }
 
-async function migrate(mode: 'run' | 'finish'): Promise<unknown> {
-  const [, , location = ''] = process.argv;
-  const isFile = !location.startsWith('{');
-  const config = isFile ? ({ backend: 'sqlite', file: location } as const) : (JSON.parse(location) as TaskStoreConfig);
-  await using migration = createMigration(config);
-  return await migration[mode]();
-}
-
 process.on('message', ({ number, method, args }: Call) => {
   const called =
     method === 'follow'
       ? follow(args[0] as TaskRef)
-      : method === 'migrate'
-        ? migrate(args[0] as 'run' | 'finish')
-        : (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args);
+      : (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args);
   called.then(
     (result) => process.send?.({ number, result }),
     (error: Error & { code?: string }) =>

@@ -5,11 +5,14 @@ import { openStore } from '../../tasks/open-store.ts';
 
 const [location = '', log = '', worker = '', concurrency = '', agent = ''] = process.argv.slice(2);
 const write = (line: object): void => appendFileSync(log, `${JSON.stringify(line)}\n`);
-const refuse = async (error: unknown): Promise<never> => {
-  await new Promise((sent) => process.send!({ type: 'refused', error: (error as Error).message }, sent));
-  process.exit();
+/** Stays until it is ended: what a process says just before its exit may be lost. */
+const refuse = (error: unknown): Promise<never> => {
+  if ((error as { code?: string }).code !== 'STORE_SETUP') throw error;
+  process.send!({ type: 'refused', error: (error as Error).message });
+  return new Promise(() => {});
 };
 const gate = Promise.withResolvers<void>();
+process.on('message', () => gate.resolve());
 
 async function job({ task: { id, epoch, inputs }, token, journal }: TaskContext): Promise<string> {
   const step = async (entry: string): Promise<void> => {
@@ -31,7 +34,6 @@ const runner = createRunner({
   store,
   worker,
   agents: { [agent]: job },
-  // A busy machine must not end the sessions that a finish is refused for.
   leaseMs: 5_000,
   pollMs: 200,
   hooks: {
@@ -40,7 +42,6 @@ const runner = createRunner({
   },
 });
 process.on('uncaughtExceptionMonitor', (error) => write({ type: 'crash', error: String(error.stack) }));
-process.on('message', () => gate.resolve());
 process.once('SIGTERM', () => {
   runner
     .stop('now')
@@ -50,11 +51,17 @@ process.once('SIGTERM', () => {
       (error: unknown) => write({ type: 'crash', error: String(error) }),
     );
 });
-try {
-  await runner.serve({ concurrency: Number(concurrency) });
-  process.send?.({ type: 'serving' });
-} catch (error) {
-  await refuse(error);
+await serve();
+process.send?.({ type: 'serving' });
+
+async function serve(): Promise<void> {
+  try {
+    await runner.serve({ concurrency: Number(concurrency) });
+  } catch (error) {
+    // A busy machine is not a refusal.
+    if ((error as { code?: string }).code === 'STORE_BUSY') return serve();
+    return refuse(error);
+  }
 }
 
 /** A file is refused when it is opened, a server when it is first asked. */

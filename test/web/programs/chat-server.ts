@@ -41,7 +41,6 @@ const listening = await listen({
     if (pathname.startsWith('/api/ag-ui')) return agUi.fetch(request);
     return pathname.startsWith('/api/') ? handler.fetch(request) : fileFor(pathname, page);
   },
-  upgrade: (request) => handler.upgrade(request),
 });
 process.once('message', () => {
   listening[Symbol.asyncDispose]()

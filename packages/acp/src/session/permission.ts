@@ -1,5 +1,5 @@
 import { type ApprovalQuestion, type Ask, describeLocation, formatQuestion } from '@whoa/core/approval';
-import { hunksOf, kindOf } from '../calls.ts';
+import { kindOf, toHunks } from '../calls.ts';
 import { fenced } from '../content.ts';
 import type { CallUpdate } from '../updates.ts';
 import type { Client, PermissionAnswer } from './client.ts';
@@ -44,14 +44,15 @@ export function createAsk({ sessionId, client, asking }: AskOptions): Ask {
 /** Put the whole question into the content of the call: a heading alone would hide the rest. */
 function describeQuestion(question: ApprovalQuestion): CallUpdate {
   const { callId, tool, title, effects, change, why } = question;
-  const hunks = hunksOf(change?.diff.join('\n') ?? '');
+  const hunks = toHunks(change?.diff.join('\n') ?? '');
   const isCompared = change !== undefined && hunks.length > 0;
   const { change: _, ...rest } = question;
   const lines = formatQuestion(isCompared ? rest : question);
   const words = [describeLocation(question), why].filter((text) => text !== undefined);
   return {
     type: 'call',
-    callId,
+    // The editor does not know a sub-agent's calls (`outer/inner`), so nothing would close them there.
+    callId: callId.split('/')[0]!,
     tool,
     title,
     kind: kindOf(tool, effects),

@@ -1,5 +1,6 @@
 import type { Agent, Content, Message, Outcome } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
+import { describeError } from '@whoa/core/internal';
 import type { AcpOptions } from '../options.ts';
 import { Journal } from '../prompt/journal.ts';
 import { Outbox } from '../prompt/outbox.ts';
@@ -63,12 +64,15 @@ export class PromptRun {
   }
 
   /** Runs the agent to its end, and resolves when all updates have been sent. */
-  async run(title: string | undefined): Promise<Outcome> {
+  async run({ title, notices }: { title: string | undefined; notices: readonly string[] }): Promise<Outcome> {
     const { prompt, agent, content, history, deadlineMs, world } = this.#options;
     const { startRun = (_, input, options) => agent.run(input, options) } = this.#options;
     this.#outbox.push({ type: 'user', messageId: this.messageId, content, isEcho: true });
     this.#outbox.push({ type: 'state', state: 'running' });
     if (title !== undefined) this.#outbox.push({ type: 'info', title, updatedAt: world.clock.now() });
+    for (const text of notices) {
+      this.#outbox.push({ type: 'text', messageId: `${this.messageId}-notice`, text: `${text}\n\n` });
+    }
     if (deadlineMs !== undefined) {
       const reason = { kind: 'deadline', message: `the prompt took longer than ${deadlineMs} ms`, via: 'acp' };
       prompt.token.cancelAfter(deadlineMs, reason, { mode: 'now' });
@@ -109,15 +113,11 @@ export class PromptRun {
 /** Describes an outcome for the client. */
 export function endOf(outcome: Outcome): PromptEnd {
   const { usage } = outcome;
-  if (outcome.status === 'failed') return { stop: 'error', message: messageOf(outcome.error), usage };
+  if (outcome.status === 'failed') return { stop: 'error', message: describeError(outcome.error), usage };
   if (outcome.status === 'cancelled') {
     const stop = outcome.reason.kind === 'budget' ? 'max_turn_requests' : 'cancelled';
     return { stop, usage, report: outcome.stop };
   }
   const last = outcome.messages.findLast((message) => message.role === 'assistant');
   return { stop: last?.stopReason === 'length' ? 'max_tokens' : 'end_turn', usage };
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

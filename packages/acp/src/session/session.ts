@@ -1,6 +1,7 @@
 import { type Agent, CancellationToken, type CancelReasonInit, type Content, toText } from '@whoa/core';
 import { type Ask, createApprovals, toVisibleLine } from '@whoa/core/approval';
 import { waitUntilLevel } from '@whoa/core/embed';
+import { describeError } from '@whoa/core/internal';
 import type { AcpSession, McpServer } from '../options.ts';
 import { Prompt } from '../prompt/prompt.ts';
 import { Saver } from '../prompt/saver.ts';
@@ -8,7 +9,7 @@ import type { SessionRecord } from '../store/store.ts';
 import type { PromptEnd, Update } from '../updates.ts';
 import { AgentSlot } from './agent-slot.ts';
 import { createAsk } from './permission.ts';
-import { endOf, messageOf, PromptRun } from './prompt-run.ts';
+import { endOf, PromptRun } from './prompt-run.ts';
 import { replay } from './replay.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -37,6 +38,8 @@ export class Session {
   readonly #ask: Ask;
   readonly #approve: AcpSession['approve'];
   readonly #retired: AgentSlot[] = [];
+  /** Texts for the user that wait for a prompt. */
+  readonly #notices: string[] = [];
   #mcpServers: readonly McpServer[];
   #record: SessionRecord;
   #slot: AgentSlot;
@@ -102,7 +105,7 @@ export class Session {
   start(prompt: Prompt, content: Content): StartedPrompt {
     const inserted = Promise.withResolvers<string | undefined>();
     const end = this.#work(prompt, content, inserted.resolve)
-      .catch((error: unknown): PromptEnd => ({ stop: 'error', message: messageOf(error) }))
+      .catch((error: unknown): PromptEnd => ({ stop: 'error', message: describeError(error) }))
       .finally(() => {
         inserted.resolve(undefined);
         prompt.ended();
@@ -171,7 +174,7 @@ export class Session {
       slot = this.#slot;
       opened = await waitUntilLevel(this.open(), prompt.token, 'drain');
     }
-    if (opened.by === 'error') return { stop: 'error', message: messageOf(opened.error) };
+    if (opened.by === 'error') return { stop: 'error', message: describeError(opened.error) };
     if (opened.by === 'level') {
       await this.#keep([...this.#record.messages, { role: 'user', content }]);
       return { stop: 'cancelled' };
@@ -205,7 +208,7 @@ export class Session {
     this.#live = live;
     onInserted(live.messageId);
     try {
-      const outcome = await live.run(title);
+      const outcome = await live.run({ title, notices: this.#notices.splice(0) });
       const end = endOf(outcome);
       this.#live = undefined;
       this.#named = live.journal.named;
@@ -268,6 +271,7 @@ export class Session {
       ask: this.#ask,
       approve: this.#approve,
       files: this.#around.client.files(id),
+      notify: (text) => this.#notices.push(text),
       token: slot.token,
       defer: (cleanup) => slot.defer(cleanup),
     };

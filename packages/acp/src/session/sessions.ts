@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { type AnyMessage, RequestError } from '@agentclientprotocol/sdk';
 import { CancellationToken, type CancelReasonInit } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import type { McpServer, SessionSetting } from '../options.ts';
+import type { AcpOptions, McpServer, SessionSetting } from '../options.ts';
 import type { Prompt } from '../prompt/prompt.ts';
 import type { SessionPage, SessionRecord } from '../store/store.ts';
 import type { FrameId } from '../wire/frame.ts';
@@ -86,8 +86,8 @@ export class Sessions implements WireTap {
   }
 
   async create(request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    checkDirectories(request);
-    const { world } = this.#surroundings;
+    const { world, options } = this.#surroundings;
+    checkDirectories(request, options);
     const now = Math.round(world.clock.now());
     const { cwd, additionalDirectories } = request;
     const settings = Object.fromEntries(this.#settings.map((one) => [one.id, initialOf(one)]));
@@ -100,7 +100,7 @@ export class Sessions implements WireTap {
 
   /** Resumes a session of this connection or of an earlier one. A running one keeps running. */
   async resume(id: string, request: SessionRequest, signal: AbortSignal): Promise<Session> {
-    checkDirectories(request);
+    checkDirectories(request, this.#surroundings.options);
     const running = this.#sessions.get(id);
     if (running !== undefined) {
       running.reconnect(request.mcpServers);
@@ -147,7 +147,8 @@ export class Sessions implements WireTap {
     const option = known?.options.find(({ value }) => value === setting.value);
     if (option === undefined) {
       const choices = known?.options.map(({ value }) => value) ?? this.#settings.map((one) => one.id);
-      throw RequestError.invalidParams(undefined, `choose one of ${choices.join(', ')}`);
+      const message = choices.length === 0 ? 'this agent has no settings' : `choose one of ${choices.join(', ')}`;
+      throw RequestError.invalidParams(undefined, message);
     }
     await session.choose(setting.id, option.value);
     return session;
@@ -222,9 +223,12 @@ function isOwnable(id: unknown): id is FrameId {
   return typeof id === 'string' || Number.isInteger(id);
 }
 
-function checkDirectories({ cwd, additionalDirectories }: SessionRequest): void {
+function checkDirectories({ cwd, additionalDirectories }: SessionRequest, options: AcpOptions): void {
   for (const path of [cwd, ...additionalDirectories]) {
     if (!isAbsolute(path)) throw RequestError.invalidParams(undefined, `'${path}' is not an absolute path`);
+  }
+  if (additionalDirectories.length > 0 && options.additionalDirectories !== true) {
+    throw RequestError.invalidParams(undefined, 'this agent works in one folder: additionalDirectories must be empty');
   }
 }
 

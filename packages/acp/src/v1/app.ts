@@ -68,7 +68,8 @@ export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method
       }),
     (app) =>
       app.onRequest(agent.authenticate, async ({ params }) => {
-        if (!(await authenticate(options, params.methodId))) throw acp.RequestError.invalidParams();
+        const obstacle = await authenticate(options, params.methodId);
+        if (obstacle !== undefined) throw acp.RequestError.invalidParams(undefined, obstacle);
         return {};
       }),
     (app) =>

@@ -12,7 +12,13 @@ export function introduceV1(options: AcpOptions): InitializeResponse {
       loadSession: true,
       promptCapabilities: { image: true, audio: false, embeddedContext: true },
       mcpCapabilities: { http: mcp.http, sse: false },
-      sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
+      sessionCapabilities: {
+        list: {},
+        delete: {},
+        resume: {},
+        close: {},
+        ...(options.additionalDirectories && { additionalDirectories: {} }),
+      },
       _meta: { [META.cancelCall]: { method: CANCEL_CALL_METHOD } },
     },
     authMethods: authMethods.map(({ terminal, ...method }) =>

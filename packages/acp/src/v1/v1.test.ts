@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { type LoadSessionResponse, methods } from '@agentclientprotocol/sdk';
-import { createAgent, defineTool, type Json } from '@whoa/core';
+import { createAgent, createAgentTool, defineTool, type Json, type Tool } from '@whoa/core';
 import { createScriptedModel, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { afterEach, expect, test } from 'vitest';
 import { testAgent } from '../../../../test/acp/agent.ts';
@@ -87,6 +87,39 @@ test('a yes lets a call run, a no does not, and always means always', async () =
   await always.prompt('ask');
   expect(always.ends()).toHaveLength(2);
   expect(always.messages.filter(({ method }) => method === 'session/request_permission')).toHaveLength(1);
+});
+
+test('a sub-agent asks with the approval of its parent, about a call that the editor knows and sees end', async () => {
+  const ran: string[] = [];
+  const calling = (name: string) =>
+    createScriptedModel([[{ call: name, input: { task: 'write' }, id: `${name}-1` }], ['Done.']]);
+  const { prompt, updates, messages } = await open(
+    {
+      createAgent: ({ approve }) => {
+        const write = defineTool({
+          name: 'write',
+          description: 'Writes',
+          inputSchema: anything,
+          execute: () => String(ran.push('write')),
+        });
+        const helper = createAgent({ name: 'helper', model: calling('write'), tools: [write as Tool] });
+        const tools = [createAgentTool(helper, { description: 'Helps' }) as Tool];
+        return createAgent({ name: 'lead', model: calling('helper'), tools, approve });
+      },
+    },
+    choose('allow'),
+  );
+  expect(await prompt('go')).toMatchObject({ stopReason: 'end_turn' });
+  const asked = messages.filter(({ method }) => method === 'session/request_permission');
+  const shown = asked.map(({ params }) => (params as { toolCall?: { toolCallId: string; title: string } }).toolCall);
+  expect(shown).toMatchObject([
+    { toolCallId: 'helper-1', title: 'helper' },
+    { toolCallId: 'helper-1', title: 'helper › write' },
+  ]);
+  expect(ran).toEqual(['write']);
+  const calls = updates().filter(({ toolCallId }) => toolCallId !== undefined);
+  expect(new Set(calls.map(({ toolCallId }) => toolCallId))).toEqual(new Set(['helper-1']));
+  expect(calls.at(-1)).toMatchObject({ status: 'completed' });
 });
 
 test('an unknown answer, or an error, does not count as a yes', async () => {
@@ -265,6 +298,57 @@ test('an agent gets its folder, its servers and the files of the client, and a m
     code: -32000,
     message: expect.stringContaining('set ANTHROPIC_API_KEY') as string,
   });
+});
+
+test('further folders are offered and passed on only if the agent uses them', async () => {
+  const more = { cwd: '/tmp', additionalDirectories: ['/usr'], mcpServers: [] };
+  const one = await open();
+  expect(JSON.stringify(one.messages[0])).not.toContain('additionalDirectories');
+  await expect(one.agent.request(methods.agent.session.new, more)).rejects.toMatchObject({
+    code: -32602,
+    message: expect.stringContaining('works in one folder') as string,
+  });
+  const load = one.agent.request(methods.agent.session.load, { sessionId: one.sessionId, ...more });
+  await expect(load).rejects.toMatchObject({ code: -32602 });
+  const folders: (readonly string[])[] = [];
+  const several = await open({
+    additionalDirectories: true,
+    createAgent({ additionalDirectories }) {
+      folders.push(additionalDirectories);
+      return createAgent({ name: 'a', model: createScriptedModel([['ok']]) });
+    },
+  });
+  const capabilities = { sessionCapabilities: { additionalDirectories: {} } };
+  expect(several.messages[0]?.result).toMatchObject({ agentCapabilities: capabilities });
+  await several.agent.request(methods.agent.session.new, more);
+  expect(folders).toEqual([[], ['/usr']]);
+});
+
+test('what an agent has to tell the user is shown once, before the next answer', async () => {
+  const { prompt, updates } = await open({
+    createAgent({ notify }) {
+      notify('The server is down.');
+      return createAgent({ name: 'a', model: createScriptedModel([['ok']]) });
+    },
+  });
+  expect(updates()).toEqual([]);
+  await prompt('hello');
+  await prompt('again');
+  const texts = updates().filter(({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk');
+  expect(texts).toMatchObject([
+    { messageId: 'm0-notice', content: { text: 'The server is down.\n\n' } },
+    { messageId: 'm1', content: { text: 'ok' } },
+    { messageId: 'm3', content: { text: 'ok' } },
+  ]);
+});
+
+test('an unknown setting or method of authentication is refused with those that exist', async () => {
+  const { agent, sessionId } = await open({ settings: [] });
+  const { session, authenticate } = methods.agent;
+  const chosen = agent.request(session.setConfigOption, { sessionId, configId: 'x', value: 'y' });
+  await expect(chosen).rejects.toThrow('this agent has no settings');
+  const entered = agent.request(authenticate, { methodId: 'x' });
+  await expect(entered).rejects.toThrow("unknown method 'x'; use environment");
 });
 
 test('a plan that a tool made is shown', async () => {

@@ -45,7 +45,8 @@ export function createV2App({ options, sessions, onClient }: AppOptions): acp.Ag
         return configOptions(record.settings);
       })
       .onRequest(agent.auth.login, async ({ params }) => {
-        if (!(await authenticate(options, params.methodId))) throw acp.RequestError.invalidParams();
+        const obstacle = await authenticate(options, params.methodId);
+        if (obstacle !== undefined) throw acp.RequestError.invalidParams(undefined, obstacle);
         return {};
       })
       .onRequest(agent.toolCall.cancel, ({ params }) => {
@@ -67,7 +68,7 @@ function introduceV2(options: AcpOptions): acp.InitializeResponse {
         prompt: { image: {}, embeddedContext: {} },
         mcp: { ...(mcp.stdio && { stdio: {} }), ...(mcp.http && { http: {} }) },
         delete: {},
-        additionalDirectories: {},
+        ...(options.additionalDirectories && { additionalDirectories: {} }),
       },
     },
     authMethods: authMethods.map(({ id: methodId, name, description, terminal }) => {

@@ -2,14 +2,15 @@ import { methods } from '@agentclientprotocol/sdk/experimental/v2';
 import { afterEach, expect, test } from 'vitest';
 import { openEditorV2 } from '../../../../test/acp/editor.ts';
 import { type InProcess, serveInProcess } from '../../../../test/acp/in-process.ts';
+import type { AcpOptions } from '../options.ts';
 
 const opened: InProcess[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map(({ connection }) => connection.close()));
 });
 
-async function open() {
-  const served = serveInProcess();
+async function open(more: Partial<AcpOptions> = {}) {
+  const served = serveInProcess(more);
   opened.push(served);
   const editor = await openEditorV2(served.stream);
   const { agent, sessionId } = editor;
@@ -34,6 +35,16 @@ test('a prompt is answered when it is in the history, and ends with an update', 
     'usage_update',
     'state_update',
   ]);
+});
+
+test('further folders are offered only if the agent uses them, and otherwise refused', async () => {
+  const more = { cwd: '/tmp', additionalDirectories: ['/usr'], mcpServers: [] };
+  const one = await open();
+  expect(JSON.stringify(one.messages[0])).not.toContain('additionalDirectories');
+  await expect(one.agent.request(methods.agent.session.new, more)).rejects.toMatchObject({ code: -32602 });
+  const several = await open({ additionalDirectories: true });
+  expect(JSON.stringify(several.messages[0])).toContain('additionalDirectories');
+  await several.agent.request(methods.agent.session.new, more);
 });
 
 test('a cancel is confirmed by the idle state, after the call was reported as cancelled', async () => {

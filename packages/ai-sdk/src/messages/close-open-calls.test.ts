@@ -3,6 +3,7 @@ import type { ModelMessage } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { findRefusals } from '../testing/index.ts';
 import { type CallLedger, type CallRecord, createCallLedger } from '../turn/call-ledger.ts';
+import { findApprovedCall, toTrace } from '../turn/call-sites.ts';
 import { closeOpenCalls } from './close-open-calls.ts';
 
 const reason = { kind: 'user', at: 0 };
@@ -184,6 +185,19 @@ describe('results', () => {
     for (const [index, message] of again.entries()) expect(message).toBe(closed[index]);
   });
 
+  test('that say that a call was running say how it ended since', () => {
+    const calls = createCallLedger();
+    const { callId } = calls.begin({ toolCallId: 'a', tool: 'slow' });
+    const stored = closeOpenCalls([user, assistant(call('a')), user], calls);
+    expect(JSON.stringify(stored)).toMatch(/still running/);
+    calls.update(callId, { state: 'finished', output: 'the result' });
+    expect(closeOpenCalls(stored, calls)[2]!.content).toMatchObject([
+      { output: { type: 'text', value: 'the result' } },
+    ]);
+    calls.update(callId, { state: 'failed', error: new Error('boom') });
+    expect(closeOpenCalls(stored, calls)[2]!.content).toMatchObject([{ output: { value: 'boom' } }]);
+  });
+
   test('missing ones join those that are there', () => {
     const [, , results] = closeOpenCalls([user, assistant(call('a'), call('b')), tool(result('a')), user]);
     expect((results!.content as { toolCallId: string }[]).map(({ toolCallId }) => toolCallId)).toEqual(['a', 'b']);
@@ -357,19 +371,227 @@ test('closing twice changes nothing more', () => {
   expect(closeOpenCalls(once)).toEqual(once);
 });
 
-test('calls that a provider runs itself, and calls with an answered approval, are left alone', () => {
-  const provided: ModelMessage[] = [
-    user,
-    { role: 'assistant', content: [{ ...call('a'), providerExecuted: true }] },
-    user,
-  ];
-  expect(closeOpenCalls(provided)).toEqual(provided);
-  const approved: ModelMessage[] = [
-    user,
-    { role: 'assistant', content: [call('a'), { type: 'tool-approval-request', approvalId: 'p', toolCallId: 'a' }] },
-    { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: 'p', approved: true }] },
-  ];
-  expect(closeOpenCalls(approved)).toEqual(approved);
+describe('a call that a provider runs itself', () => {
+  const search = (toolCallId = 's') => ({ ...call(toolCallId, 'web_search'), providerExecuted: true }) as const;
+  const found = {
+    type: 'tool-result',
+    toolCallId: 's',
+    toolName: 'web_search',
+    output: { type: 'json', value: [] },
+  } as const;
+  const text = { type: 'text', text: 'Searching.' } as const;
+  const thought = (itemId?: string) =>
+    ({
+      type: 'reasoning',
+      text: 'Hm.',
+      providerOptions: itemId ? { openai: { itemId } } : { anthropic: { signature: 'x' } },
+    }) as const;
+  const says = (
+    ...content: Extract<ModelMessage, { role: 'assistant' }>['content'][number & keyof []][]
+  ): ModelMessage => ({ role: 'assistant', content }) as ModelMessage;
+
+  test.each<[string, ModelMessage[]]>([
+    ['is answered', [says(text, search(), found), user]],
+    ['is answered in a later reply', [says(search(), call('a')), tool(result('a')), says(found, text), user]],
+    ['may still be answered', [says(text, search())]],
+    ['waits for a local call', [says(search(), call('a')), tool(result('a'))]],
+    ['comes after thinking', [says(thought(), search(), found), user]],
+  ])('stays if it %s', (_, messages) => {
+    const closed = closeOpenCalls(messages);
+    expect(closed).toEqual(messages);
+    for (const [index, message] of closed.entries()) expect(message).toBe(messages[index]);
+  });
+
+  test('is dropped from a reply that was cut off before its result, with the thinking before it', () => {
+    expect(closeOpenCalls([user, says(text, search()), user])).toEqual([user, says(text), user]);
+    expect(closeOpenCalls([user, says(text, thought(), search()), user])).toEqual([user, says(text), user]);
+    expect(closeOpenCalls([user, says(thought('rs_1'), search(), search('t')), user])).toEqual([user, user]);
+    expect(closeOpenCalls([user, says(search(), call('a')), tool(result('a')), user])).toEqual([
+      user,
+      says(call('a')),
+      tool(result('a')),
+      user,
+    ]);
+  });
+
+  test('of OpenAI is dropped with its thinking if nothing follows them', () => {
+    expect(closeOpenCalls([user, says(text, thought('rs_1'), search(), found), user])).toEqual([
+      user,
+      says(text),
+      user,
+    ]);
+    const whole = [user, says(thought('rs_1'), search(), found, text), user];
+    expect(closeOpenCalls(whole)).toEqual(whole);
+  });
+
+  test('is dropped with the question about it and its answer', () => {
+    const asked = { type: 'tool-approval-request', approvalId: 'p', toolCallId: 's' } as const;
+    const yes = { type: 'tool-approval-response', approvalId: 'p', approved: true, providerExecuted: true } as const;
+    const answered: ModelMessage[] = [user, says(text, search(), asked), { role: 'tool', content: [yes] }];
+    expect(closeOpenCalls(answered)).toEqual(answered);
+    expect(closeOpenCalls([...answered, user])).toEqual([user, says(text), user]);
+  });
+});
+
+test('a reply that was cut off before its first word is dropped', () => {
+  const blank = (providerOptions: object): ModelMessage => ({
+    role: 'assistant',
+    content: [{ type: 'text', text: '', providerOptions } as never],
+  });
+  expect(closeOpenCalls([user, blank({ openai: { itemId: 'msg_1' } }), user])).toEqual([user, user]);
+  const signed = [user, blank({ google: { thoughtSignature: 'x' } }), user];
+  expect(closeOpenCalls(signed)).toEqual(signed);
+  const thinking: ModelMessage = { role: 'assistant', content: [{ type: 'reasoning', text: 'Hm.' }] };
+  expect(closeOpenCalls([user, thinking, user])).toEqual([user, user]);
+  expect(closeOpenCalls([user, thinking])).toEqual([user, thinking]);
+});
+
+describe('a call that needs an approval', () => {
+  const request = (approvalId: string, toolCallId: string) =>
+    ({ type: 'tool-approval-request', approvalId, toolCallId }) as const;
+  const ask = (...ids: string[]): ModelMessage => ({
+    role: 'assistant',
+    content: [...ids.map((id) => call(id)), ...ids.map((id) => request(`p-${id}`, id))],
+  });
+  const answer = (id: string, approved = true, reason?: string): ModelMessage => ({
+    role: 'tool',
+    content: [{ type: 'tool-approval-response', approvalId: `p-${id}`, approved, ...(reason && { reason }) }],
+  });
+  /** What a guarded tool records when its loop runs the call. */
+  const run = (calls: CallLedger, history: ModelMessage[], state: Partial<CallRecord>, id = 'a') => {
+    const site = findApprovedCall(history, id);
+    assert(site !== undefined);
+    const { callId } = calls.begin({ toolCallId: id, tool: 'slow', trace: toTrace(site) });
+    return calls.update(callId, state);
+  };
+  const guarded = (): CallLedger => {
+    const calls = createCallLedger();
+    calls.addTool('slow');
+    return calls;
+  };
+  const outputs = (messages: readonly ModelMessage[]): unknown[] =>
+    messages
+      .flatMap(({ role, content }) => (role === 'tool' ? content : []))
+      .flatMap((part) => (part.type === 'tool-result' ? [part.output] : []));
+  const finished = { state: 'finished', output: 'paid' } as const;
+
+  test.each([true, false])('stays open while the last message holds its answer: %s', (approved) => {
+    const history = [user, ask('a'), answer('a', approved)];
+    expect(closeOpenCalls(history)).toEqual(history);
+    expect(closeOpenCalls(history, guarded())).toEqual(history);
+    const younger = guarded();
+    write(younger, 'a', finished);
+    expect(closeOpenCalls(history, younger)).toEqual(history);
+  });
+
+  test.each<[string, ModelMessage[]]>([
+    ['sent again', []],
+    ['continued', [user]],
+    ['continued after a reply', [{ role: 'assistant', content: 'Fine' }, user]],
+  ])('that was run is closed with its result in a history that is %s', (_, more) => {
+    const calls = guarded();
+    const history = [user, ask('a'), answer('a')];
+    run(calls, history, finished);
+    const closed = closeOpenCalls([...history, ...more], calls);
+    expect(outputs(closed)).toEqual([{ type: 'text', value: 'paid' }]);
+    expect(closed.slice(3)).toEqual(more);
+    expect(closed[2]!.content).toHaveLength(2);
+  });
+
+  test.each<[Partial<CallRecord>, RegExp]>([
+    [{ state: 'running' }, /^Outcome unknown: it is still running/],
+    [{ state: 'unknown', reason }, /^Outcome unknown: it was still running/],
+    [{ state: 'interrupted', reason }, /^Interrupted/],
+    [{ state: 'not-started', reason }, /^Not started: cancelled/],
+    [{ state: 'failed', error: new Error('boom') }, /^boom$/],
+    [{ state: 'unknown', late: { at: 1, state: 'finished', value: 'paid' } }, /still finished later: paid/],
+  ])('is not run again after it was %j', (state, words) => {
+    const calls = guarded();
+    const history = [user, ask('a'), answer('a')];
+    run(calls, history, state);
+    expect(outputs(closeOpenCalls(history, calls))).toMatchObject([{ value: expect.stringMatching(words) as string }]);
+  });
+
+  test('and was approved, but never run, did not start', () => {
+    const calls = guarded();
+    write(calls, 'earlier', finished);
+    expect(outputs(closeOpenCalls([user, ask('a'), answer('a'), user], calls))).toMatchObject([
+      { value: 'Not started: the run was stopped first. It had no effect.' },
+    ]);
+  });
+
+  test.each<[string, ModelMessage[], string]>([
+    ['not answered', [], 'Not started: it was not approved. It had no effect.'],
+    ['denied', [answer('a', false)], 'Not started: it was denied. It had no effect.'],
+    [
+      'denied with a reason',
+      [answer('a', false, 'too much')],
+      'Not started: it was denied (too much). It had no effect.',
+    ],
+  ])('and was %s did not start, whatever the ledger knows', (_, answers, told) => {
+    for (const calls of [undefined, createCallLedger(), guarded()])
+      expect(outputs(closeOpenCalls([user, ask('a'), ...answers, user], calls))).toEqual([
+        { type: 'error-text', value: told },
+      ]);
+  });
+
+  test('stays open beside one that was run', () => {
+    const calls = guarded();
+    const first = [user, ask('a', 'b'), answer('a')];
+    run(calls, first, finished);
+    const content = ['a', 'b'].flatMap((id) => answer(id).content as never[]);
+    const closed = closeOpenCalls<ModelMessage>([user, ask('a', 'b'), { role: 'tool', content }], calls);
+    expect(outputs(closed)).toEqual([{ type: 'text', value: 'paid' }]);
+  });
+
+  test('is known by its approval, also where the loop ran it under another id, or the history was shortened', () => {
+    const calls = guarded();
+    const again: ModelMessage = { role: 'assistant', content: [call('a'), request('p-2', 'a')] };
+    const yes = answer('2');
+    const history = [user, ask('a'), answer('a'), user, again, yes];
+    const closed = closeOpenCalls(history, calls);
+    expect(JSON.stringify(closed[4])).toMatch(/"toolCallId":"a-2".*"p-2","toolCallId":"a-2"/);
+    run(calls, closed, finished, 'a-2');
+    expect(outputs(closeOpenCalls(history, calls)).at(-1)).toEqual({ type: 'text', value: 'paid' });
+    expect(outputs(closeOpenCalls(history.slice(3), calls))).toEqual([{ type: 'text', value: 'paid' }]);
+  });
+
+  test('is another call than one that was approved before, however alike they are', () => {
+    const calls = guarded();
+    run(calls, [user, ask('a'), answer('a')], finished);
+    const again: ModelMessage = { role: 'assistant', content: [call('a'), request('p-2', 'a')] };
+    const yes = answer('2');
+    expect(closeOpenCalls([user, again, yes], calls)).toEqual([user, again, yes]);
+  });
+
+  test('twice in one reply under one id is asked about twice', () => {
+    const twice: ModelMessage = {
+      role: 'assistant',
+      content: [call('a'), request('p-1', 'a'), call('a'), request('p-2', 'a')],
+    };
+    const yes = (approvalId: string) => ({ type: 'tool-approval-response', approvalId, approved: true }) as const;
+    const history: ModelMessage[] = [user, twice, { role: 'tool', content: [yes('p-1'), yes('p-2')] }];
+    const calls = guarded();
+    const [, asked] = closeOpenCalls(history, calls);
+    expect(asked?.content).toMatchObject([
+      { toolCallId: 'a' },
+      { toolCallId: 'a' },
+      { toolCallId: 'a-2' },
+      { toolCallId: 'a-2' },
+    ]);
+    run(calls, closeOpenCalls(history, calls), finished, 'a-2');
+    const last = closeOpenCalls(history, calls)[2]!.content;
+    expect(last).toMatchObject([yes('p-1'), yes('p-2'), { toolCallId: 'a-2', output: { value: 'paid' } }]);
+    expect(last).toHaveLength(3);
+  });
+
+  test('whose request is no longer in the history still finds its result', () => {
+    const calls = guarded();
+    run(calls, [user, ask('a'), answer('a')], finished);
+    expect(outputs(closeOpenCalls([user, assistant(call('a')), user], calls))).toEqual([
+      { type: 'text', value: 'paid' },
+    ]);
+  });
 });
 
 test('messages that contain themselves, or one thing many times, are walked once', () => {

@@ -1,16 +1,18 @@
-import { settings } from '@whoa/core/internal';
-import { type Match, matchRecords } from '../matching-records.ts';
+import { CallIds, settings } from '@whoa/core/internal';
+import { findApproved, type Match, matchRecords } from '../matching-records.ts';
 import type { CallLedger } from '../turn/call-ledger.ts';
 import { type AiSdkMessage, type AiSdkPart, type CallSite, callSitesOf, partsOf } from '../turn/call-sites.ts';
 import { asText } from './as-json.ts';
+import { endReplies } from './ended-replies.ts';
 import { isMasked, type Output, outputFor } from './told-result.ts';
-import { safeName, sameOr, UniqueIds, wellFormed } from './wire-safe.ts';
+import { safeName, sameOr, wellFormed } from './wire-safe.ts';
 
 /**
  * Makes a history valid again after a run was stopped: every call gets exactly one result, right after it. A call
  * without a result gets one from the ledger, or one that says its outcome is unknown. So does a stopped call whose
- * result only says that something went wrong. Results without a call, and second results, are dropped. Duplicate call
- * ids, ids and tool names that providers refuse, and halves of characters are replaced.
+ * result only says that something went wrong. A call stays open only if its approval is answered in the last message
+ * and the ledger has no record of it: the loop runs it next. What providers refuse is dropped (results without a call,
+ * calls that the provider was running, thinking that nothing follows) or replaced (ids, tool names, split characters).
  *
  * @returns New messages; valid ones are returned unchanged.
  *
@@ -30,21 +32,63 @@ export function closeOpenCalls<Message extends AiSdkMessage>(
   messages: readonly Message[],
   ledger?: CallLedger,
 ): Message[] {
-  return settings.safely((given) => closeCalls(given as readonly Message[], ledger))(messages, 'messages') as Message[];
+  return closeCalls(messages, { ledger });
 }
 
-function closeCalls(messages: readonly AiSdkMessage[], ledger: CallLedger | undefined): AiSdkMessage[] {
-  if (!settings.isList(messages)) throw settings.unexpected('messages', messages, 'a list of messages');
-  const history = new History(wellFormed(messages), ledger);
+/**
+ * The same for a loop that closes the messages again before each step. Until then, a call that it runs or refuses first
+ * keeps its id, by which a page knows it.
+ */
+export function closeForLoop<Message extends AiSdkMessage>(
+  messages: readonly Message[],
+  ledger: CallLedger,
+): Message[] {
+  return closeCalls(messages, { ledger, keepsNextIds: true });
+}
+
+interface Closing {
+  readonly ledger: CallLedger | undefined;
+  readonly keepsNextIds?: boolean;
+  /** The messages before a turn, after which nothing waits for a loop. */
+  readonly history?: readonly AiSdkMessage[];
+  /** Whether a tool's results come from elsewhere, for example from a page. */
+  readonly isElsewhere?: (tool: string) => boolean;
+}
+
+function closeCalls<Message extends AiSdkMessage>(messages: readonly Message[], closing: Closing): Message[] {
+  const close = settings.safely((given) => {
+    if (!settings.isList(given)) throw settings.unexpected('messages', given, 'a list of messages');
+    return closeFrom(0, new History(endReplies(wellFormed(given as readonly Message[])), closing));
+  });
+  return close(messages, 'messages') as Message[];
+}
+
+/** A message that ends every reply before it. */
+const END: AiSdkMessage = { role: 'user', content: '' };
+
+/** Closes what a turn has added to its history, except for calls that wait for a person or a page. */
+export function closeTurn(added: readonly AiSdkMessage[], turn: Closing): AiSdkMessage[] {
+  const history = endReplies([...wellFormed(turn.history ?? []), END]).slice(0, -1);
+  const all = [...history, ...endReplies([...wellFormed(added), END])];
+  return closeFrom(history.length, new History(all, { ...turn, history })).slice(0, -1);
+}
+
+/** Returns the messages of a history from an index on, closed. */
+function closeFrom(from: number, history: History): AiSdkMessage[] {
   const closed: AiSdkMessage[] = [];
-  /** The calls of the last reply that have no result yet, and where its results start. */
+  /** The calls of the last reply that have no result yet. */
   let open = new Set<CallSite>();
+  let start = 0;
   const close = (): void => {
     const missing = [...open].flatMap((site) => history.resultFor(site));
-    if (missing.length > 0) addResults(closed, missing);
+    const last = closed.length > start ? closed.at(-1) : undefined;
+    if (missing.length > 0 && last?.role === 'tool')
+      closed[closed.length - 1] = { ...last, content: [...partsOf(last), ...missing] };
+    else if (missing.length > 0) closed.push({ role: 'tool', content: missing });
     open = new Set();
   };
-  for (const message of history.messages) {
+  for (const [index, message] of history.messages.entries()) {
+    if (index === from) start = closed.length;
     if (message.role === 'tool') {
       const kept = history.keepResults(message, open);
       if (kept !== undefined) closed.push(kept);
@@ -55,20 +99,13 @@ function closeCalls(messages: readonly AiSdkMessage[], ledger: CallLedger | unde
     open = new Set(history.callsOf(message));
   }
   close();
-  return closed;
-}
-
-/** Adds results to the last message if it holds results, otherwise in a new message. */
-function addResults(messages: AiSdkMessage[], results: readonly AiSdkPart[]): void {
-  const last = messages.at(-1);
-  if (last?.role !== 'tool') messages.push({ role: 'tool', content: results });
-  else messages[messages.length - 1] = { ...last, content: [...partsOf(last), ...results] };
+  return closed.slice(start);
 }
 
 /** A history, and what is known about the calls in it. */
 class History {
   readonly messages: readonly AiSdkMessage[];
-  readonly #ledger: CallLedger | undefined;
+  readonly #closing: Closing;
   /** Whether the ledger existed when these calls were requested: an empty one may be newer than the history. */
   readonly #isWatched: boolean;
   readonly #calls: ReadonlyMap<AiSdkMessage, CallSite[]>;
@@ -77,26 +114,24 @@ class History {
   /** The call that each result belongs to. */
   readonly #answers: ReadonlyMap<AiSdkPart, CallSite>;
   readonly #results: ReadonlyMap<CallSite, AiSdkPart>;
-  readonly #approved: ReadonlySet<unknown>;
 
-  constructor(messages: readonly AiSdkMessage[], ledger: CallLedger | undefined) {
+  constructor(messages: readonly AiSdkMessage[], closing: Closing) {
+    const { ledger, history, keepsNextIds } = closing;
     const sites = callSitesOf(messages);
     this.messages = messages;
-    this.#ledger = ledger;
+    this.#closing = closing;
     this.#calls = Map.groupBy(sites, (site) => site.message);
-    this.#ids = idsFor(messages, sites);
     this.#answers = answersIn(messages, this.#calls);
     this.#results = new Map([...this.#answers].map(([part, site]) => [site, part]));
-    this.#isWatched = ledger !== undefined && ledger.records().length > 0;
+    const next = keepsNextIds ? sites.filter(({ approval }) => approval?.isLast) : [];
+    this.#ids = idsFor(messages, sites, (site) => history?.includes(site.message) || isSole(site, next));
+    this.#isWatched = history !== undefined || (ledger !== undefined && ledger.records().length > 0);
     this.#matches = ledger === undefined ? new Map<CallSite, Match>() : matchRecords(sites, ledger);
     for (const [site, match] of this.#matches) {
       const renamedTo = this.#idOf(site);
       if (typeof match === 'object' && renamedTo !== site.toolCallId)
         ledger?.update(match.record.callId, { renamedTo });
     }
-    const parts = messages.flatMap(partsOf);
-    const given = parts.flatMap(({ type, approvalId }) => (type === 'tool-approval-response' ? [approvalId] : []));
-    this.#approved = new Set(given);
   }
 
   callsOf(message: AiSdkMessage): readonly CallSite[] {
@@ -106,46 +141,40 @@ class History {
   /** Returns a message with ids and tool names that every provider accepts. */
   withNames(message: AiSdkMessage): AiSdkMessage {
     const calls = this.callsOf(message);
-    if (calls.length === 0) return message;
-    const parts = partsOf(message);
-    const named = parts.map((part) => {
+    const named = partsOf(message).map((part) => {
       const id = this.#ids.get(part);
       if (id !== undefined) return renamed(part, { toolCallId: id, toolName: safeName(asText(part.toolName)) });
-      const asked = part.type === 'tool-approval-request' && calls.find((site) => site.toolCallId === part.toolCallId);
-      return asked ? renamed(part, { toolCallId: this.#idOf(asked) }) : part;
+      const asked = calls.find(({ approval }) => approval?.request === part);
+      return asked === undefined ? part : renamed(part, { toolCallId: this.#idOf(asked) });
     });
-    const content = sameOr(parts, named);
-    return content === parts ? message : { ...message, content };
+    return withParts(message, named);
   }
 
   /**
    * Returns a message of results without those that belong to none of the open calls, and marks the others as closed.
    */
   keepResults(message: AiSdkMessage, open: Set<CallSite>): AiSdkMessage | undefined {
-    const parts = partsOf(message);
-    const kept = parts.flatMap((part) => {
+    const kept = partsOf(message).flatMap((part) => {
       if (part.type !== 'tool-result') return [part];
       const site = this.#answers.get(part);
       return site !== undefined && open.delete(site) ? [this.#told(part, site)] : [];
     });
-    if (kept.length === 0) return undefined;
-    const content = sameOr(parts, kept);
-    return content === parts ? message : { ...message, content };
+    return kept.length === 0 ? undefined : withParts(message, kept);
   }
 
   /**
-   * Returns the result of a call that has none beside it. Empty if the call was approved: the loop runs or refuses it
-   * next.
+   * Returns the result of a call that has none beside it. Empty if the last message allows or denies the call and the
+   * ledger has no record of it: the loop runs or refuses it next. After a turn also if it waits for a person or a page.
    */
   resultFor(site: CallSite): AiSdkPart[] {
     const moved = this.#results.get(site);
     if (moved !== undefined) return [this.#told(moved, site)];
-    const request = partsOf(site.message).find(
-      ({ type, toolCallId }) => type === 'tool-approval-request' && toolCallId === site.toolCallId,
-    );
-    if (request !== undefined && this.#approved.has(request.approvalId)) return [];
+    const { approval, tool } = site;
+    if (approval?.isLast && findApproved(site, this.#closing.ledger) === undefined) return [];
+    const { history, isElsewhere } = this.#closing;
+    if (history && ((approval && !approval.answer) || isElsewhere?.(tool))) return [];
     const output = this.#outputFor(site);
-    return [{ type: 'tool-result', toolCallId: this.#idOf(site), toolName: safeName(site.tool), output }];
+    return [{ type: 'tool-result', toolCallId: this.#idOf(site), toolName: safeName(tool), output }];
   }
 
   #told(result: AiSdkPart, site: CallSite): AiSdkPart {
@@ -158,7 +187,7 @@ class History {
 
   #outputFor(site: CallSite): Output {
     const match = this.#matches.get(site) ?? 'none';
-    return outputFor(site, { match, ledger: this.#ledger, isWatched: this.#isWatched });
+    return outputFor(site, { match, ledger: this.#closing.ledger, isWatched: this.#isWatched });
   }
 
   #idOf(site: CallSite): string {
@@ -166,18 +195,35 @@ class History {
   }
 }
 
+/** Returns the same message if its parts are the same. */
+function withParts(message: AiSdkMessage, parts: readonly AiSdkPart[]): AiSdkMessage {
+  const given = partsOf(message);
+  const content = sameOr(given, parts);
+  return content === given ? message : { ...message, content };
+}
+
 function renamed(part: AiSdkPart, names: { readonly toolCallId: string; readonly toolName?: string }): AiSdkPart {
   const isSame = Object.entries(names).every(([name, value]) => part[name as 'toolCallId'] === value);
   return isSame ? part : { ...part, ...names };
 }
 
+/** Whether no other of these calls has its id. */
+function isSole(site: CallSite, sites: readonly CallSite[]): boolean {
+  return sites.includes(site) && sites.filter(({ toolCallId }) => toolCallId === site.toolCallId).length === 1;
+}
+
 /** Returns a unique id for every call. Calls that a provider runs keep the provider's id. */
-function idsFor(messages: readonly AiSdkMessage[], sites: readonly CallSite[]): Map<AiSdkPart, string> {
-  const ids = new UniqueIds();
+function idsFor(
+  messages: readonly AiSdkMessage[],
+  sites: readonly CallSite[],
+  isKept: (site: CallSite) => boolean,
+): Map<AiSdkPart, string> {
+  const ids = new CallIds();
   const ours = new Set(sites.map(({ part }) => part));
   for (const part of messages.flatMap(partsOf))
-    if (part.type === 'tool-call' && !ours.has(part)) ids.reserve(asText(part.toolCallId));
-  return new Map(sites.map(({ part, toolCallId }) => [part, ids.take(toolCallId)]));
+    if (part.type === 'tool-call' && !ours.has(part)) ids.take(part.toolCallId);
+  const named = sites.map((site) => [site, ids.take(site.toolCallId)] as const);
+  return new Map(named.map(([site, id]) => [site.part, isKept(site) ? site.toolCallId : id]));
 }
 
 /**
@@ -202,16 +248,15 @@ function answersIn(
       const id = asText(part.toolCallId);
       const unanswered = open.get(id) ?? new Set();
       const beside = reply.filter(({ toolCallId }) => toolCallId === id);
-      const site =
-        beside.length > 0
-          ? beside.find((one) => unanswered.has(one))
-          : unanswered.size === 1
-            ? [...unanswered][0]
-            : undefined;
+      const [site] = beside.length > 0 ? beside.filter((one) => unanswered.has(one)) : findSole(unanswered);
       if (site === undefined) continue;
       answers.set(part, site);
       unanswered.delete(site);
     }
   }
   return answers;
+}
+
+function findSole<T>(items: ReadonlySet<T>): readonly T[] {
+  return items.size === 1 ? [...items] : [];
 }

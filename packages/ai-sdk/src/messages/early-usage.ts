@@ -12,7 +12,7 @@ export function earlyUsage(raw: unknown): ModelPart | undefined {
   const counts = [message['usage'], raw['usageMetadata']].find(isRecord);
   if (counts === undefined) return undefined;
   const inputTokens = inputOf(counts);
-  const outputTokens = outputOf(counts);
+  const outputTokens = toOutput(counts);
   if (inputTokens === undefined && outputTokens === undefined) return undefined;
   return {
     type: 'usage',
@@ -28,7 +28,7 @@ function inputOf(counts: Counts): number | undefined {
   return tokens === undefined ? undefined : cached.reduce((sum, count) => sum + count, tokens);
 }
 
-function outputOf(counts: Counts): number | undefined {
+function toOutput(counts: Counts): number | undefined {
   const tokens = first(counts, ['output_tokens', 'completion_tokens', 'candidatesTokenCount']);
   // Only Gemini counts thinking separately from text.
   const thoughts = first(counts, ['thoughtsTokenCount']);

@@ -80,11 +80,11 @@ function result({ callId, tool, content, isError }: ToolMessage, options: Prompt
     type: 'tool-result',
     toolCallId: callId,
     toolName: safeName(tool),
-    output: outputOf(content, isError, options),
+    output: toOutput(content, isError, options),
   };
 }
 
-function outputOf(content: Content, isError: boolean, options: PromptOptions): ResultPart['output'] {
+function toOutput(content: Content, isError: boolean, options: PromptOptions): ResultPart['output'] {
   const parts = partsOf(content);
   const images = parts.filter((part) => part.type === 'image');
   if (images.length === 0 || !options.imagesInResults) {

@@ -1,7 +1,7 @@
 import { describeError, describeStoppedCall, isEchoOfCancel } from '@whoa/core/internal';
 import type { Match } from '../matching-records.ts';
 import type { CallLedger, CallRecord } from '../turn/call-ledger.ts';
-import type { AiSdkPart, CallSite } from '../turn/call-sites.ts';
+import { type AiSdkPart, type CallSite, toTrace } from '../turn/call-sites.ts';
 import { asJson, asText } from './as-json.ts';
 import { wellFormed } from './wire-safe.ts';
 
@@ -18,29 +18,42 @@ interface Known {
 
 /** Creates the output that a model gets for a call whose loop has no result for it. */
 export function outputFor(site: CallSite, { match, ledger, isWatched }: Known): Output {
-  if (typeof match === 'object') return wellFormed(outputOf(match.record));
+  if (typeof match === 'object') return wellFormed(toOutput(match.record));
   if (match === 'ambiguous')
     return failed('Outcome unknown: several calls had the same id, so its result cannot be identified.');
+  const { request, answer } = site.approval ?? {};
+  if (request !== undefined && answer?.approved !== true) return failed(notApproved(answer));
   // A guarded tool's call is recorded before it starts, so a call without a record never started.
   if (isWatched && ledger?.hasTool(site.tool))
     return failed('Not started: the run was stopped first. It had no effect.');
   // Record it, so that it stays unknown when the ledger knows more calls and more tools.
-  const { toolCallId, tool, input, position, twin } = site;
-  const record = ledger?.begin({ toolCallId, tool, trace: { input, position, twin } });
+  const { toolCallId, tool } = site;
+  const record = ledger?.begin({ toolCallId, tool, trace: toTrace(site) });
   if (record !== undefined) ledger?.update(record.callId, { state: 'unknown' });
   return failed(UNSEEN);
 }
 
+function notApproved(answer: AiSdkPart | undefined): string {
+  const why = typeof answer?.reason === 'string' && answer.reason !== '' ? ` (${answer.reason})` : '';
+  return `Not started: ${answer === undefined ? 'it was not approved' : `it was denied${why}`}. It had no effect.`;
+}
+
+const RUNNING = 'Outcome unknown: it is still running. It may yet take effect.';
 const UNSEEN = 'Outcome unknown: the run was stopped while this call was open. It may have taken effect.';
 
 const STOPPED: ReadonlySet<CallRecord['state']> = new Set(['interrupted', 'not-started', 'unknown']);
 
-/** A loop turns the end of a stopped call into a generic error, and the AI SDK's UI stream hides its text. */
+/**
+ * Whether a result does not say how its call ended: a loop turns the end of a stopped call into a generic error, the AI
+ * SDK's UI stream hides its text, and what was running may have ended since.
+ */
 export function isMasked({ output }: AiSdkPart, match: Match): boolean {
-  return typeof match === 'object' && STOPPED.has(match.record.state) && output?.type.startsWith('error') === true;
+  if (typeof match !== 'object') return false;
+  return output?.value === RUNNING || (STOPPED.has(match.record.state) && output?.type.startsWith('error') === true);
 }
 
-function outputOf({ state, output, error, reason, late }: CallRecord): Output {
+/** Creates the output that a model gets for a recorded call. */
+export function toOutput({ state, output, error, reason, late }: CallRecord): Output {
   switch (state) {
     case 'finished':
       return succeeded(output);
@@ -50,7 +63,7 @@ function outputOf({ state, output, error, reason, late }: CallRecord): Output {
     case 'not-started':
       return failed(reason === undefined ? state : describeStoppedCall(state, reason, { error: reportedBy(error) }));
     case 'running':
-      return failed('Outcome unknown: it is still running though the run was stopped. It may yet take effect.');
+      return failed(RUNNING);
     case 'unknown':
       if (late?.state === 'finished')
         return failed(`It was cancelled, but still finished later: ${asText(late.value)}`);
@@ -64,12 +77,12 @@ function reportedBy(error: unknown): string | undefined {
   return error === undefined || isEchoOfCancel(error) ? undefined : describeError(error);
 }
 
-function succeeded(value: unknown): Output {
+export function succeeded(value: unknown): Output {
   return typeof value === 'string'
     ? { type: 'text', value }
     : { type: 'json', value: JSON.parse(asJson(value ?? null)) as unknown };
 }
 
-function failed(value: string): Output {
+export function failed(value: string): Output {
   return { type: 'error-text', value };
 }

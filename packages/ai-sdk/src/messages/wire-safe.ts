@@ -1,39 +1,11 @@
 import { settings } from '@whoa/core/internal';
 
-/**
- * What every provider accepts. OpenAI Chat Completions has the shortest limit for ids (40), both of OpenAI's formats
- * the one for names (64), and Anthropic limits the characters; `testing/strict-*.ts` cite the source of each rule.
- */
-const ID = /^[a-zA-Z0-9_-]{1,40}$/;
+/** Both of OpenAI's formats limit names to 64 characters, and all vendors to these. */
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
-const NAME_LENGTH = 64;
-/** Leaves space for a number after it. */
-const BASE_LENGTH = 32;
-
-/** Creates unique call ids that every provider accepts. An id that is valid and new is kept. */
-export class UniqueIds {
-  readonly #taken = new Set<string>();
-
-  reserve(id: string): void {
-    this.#taken.add(id);
-  }
-
-  take(given: string): string {
-    const base = ID.test(given) ? given : legalCharacters(given).slice(0, BASE_LENGTH) || 'call';
-    let id = base;
-    for (let n = 2; this.#taken.has(id); n++) id = `${base.slice(0, BASE_LENGTH)}-${n}`;
-    this.#taken.add(id);
-    return id;
-  }
-}
 
 /** Returns a tool name that every provider accepts: models invent names, and providers refuse those in a history. */
 export function safeName(name: string): string {
-  return NAME.test(name) ? name : legalCharacters(name).slice(0, NAME_LENGTH) || 'unnamed_tool';
-}
-
-function legalCharacters(text: string): string {
-  return text.replace(/[^a-zA-Z0-9_-]/gu, '_');
+  return NAME.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]/gu, '_').slice(0, 64) || 'unnamed_tool';
 }
 
 /** Nothing that a provider accepts is nested deeper. */

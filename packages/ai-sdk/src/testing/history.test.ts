@@ -231,6 +231,34 @@ describe('what one vendor alone refuses', () => {
     expect(anthropic({ messages })?.message).toMatch(/immediately after: a/);
   });
 
+  test('anthropic: a call of its own without a result, once something other than results follows', () => {
+    const question = { role: 'user', content: 'Hi' };
+    const search = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} };
+    const found = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };
+    const call = { type: 'tool_use', id: 'a', name: 'bash', input: {} };
+    const result = { type: 'tool_result', tool_use_id: 'a', content: 'ok' };
+    const said = (...content: object[]) => ({ role: 'assistant', content });
+    const told = (...content: object[]) => ({ role: 'user', content });
+    const more = { type: 'text', text: 'And?' };
+    for (const messages of [
+      [question, said(search, found), question],
+      [question, said(search)],
+      [question, said(search, call), told(result)],
+      [question, said(search, call), told(result), said(found, more), question],
+    ])
+      expect(anthropic({ messages })).toBeUndefined();
+    for (const messages of [
+      [question, said(search), question],
+      [question, said(search, call), told(result, more)],
+      [question, said(search, call), told(result), said(more)],
+    ])
+      expect(anthropic({ messages })).toEqual({
+        rule: 'anthropic-server-tool-answered',
+        message:
+          'messages.1: `web_search` tool use with id `s` was found without a corresponding `web_search_tool_result` block',
+      });
+  });
+
   test('anthropic: with thinking on, calls that no thought precedes', () => {
     const messages = [
       { role: 'user', content: 'Hi' },

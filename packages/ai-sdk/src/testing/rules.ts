@@ -4,6 +4,7 @@ const OPENAI_TOOLS = 'https://platform.openai.com/docs/guides/function-calling';
 const OPENAI_REASONING = 'https://platform.openai.com/docs/guides/reasoning';
 const MESSAGES = 'https://docs.anthropic.com/en/api/messages';
 const ANTHROPIC_TOOLS = 'https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use';
+const ANTHROPIC_STOP_REASONS = 'https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons';
 const ANTHROPIC_THINKING = 'https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking';
 const issue = (name: string): string => `https://github.com/${name.replace('#', '/issues/')}`;
 
@@ -41,6 +42,7 @@ export type Rule =
   | 'anthropic-answered'
   | 'anthropic-result-of-call'
   | 'anthropic-one-result'
+  | 'anthropic-server-tool-answered'
   | 'anthropic-input'
   | 'anthropic-id'
   | 'anthropic-name'
@@ -87,6 +89,7 @@ export const RULES: Readonly<Record<Rule, string>> = {
   'anthropic-answered': `${ANTHROPIC_TOOLS} (tool results immediately follow, and stand first); ${issue('anthropics/claude-code#1881')}`,
   'anthropic-result-of-call': `${ANTHROPIC_TOOLS}; ${issue('tghamm/Anthropic.SDK#184')}`,
   'anthropic-one-result': `${ANTHROPIC_TOOLS}; type ToolResultBlockParam`,
+  'anthropic-server-tool-answered': `${ANTHROPIC_STOP_REASONS} (tool_use, pause_turn)`,
   'anthropic-input': `${ANTHROPIC_TOOLS}; type ToolUseBlockParam: input is an object`,
   'anthropic-id': `${MESSAGES}; type ToolUseBlockParam: id, pattern ^[a-zA-Z0-9_-]+$, unique`,
   'anthropic-name': `${ANTHROPIC_TOOLS} (name: ^[a-zA-Z0-9_-]{1,64}$); in a history: ${issue('home-assistant/core#140005')}`,

@@ -22,6 +22,8 @@ export type AnswerPart =
   | { readonly redacted: string }
   /** `arguments` replaces the JSON of `input`, so it may be broken or sent in pieces. */
   | { readonly call: string; readonly id?: string; readonly input?: unknown; readonly arguments?: Chunks }
+  /** A web search that the vendor runs, and a fault before its result. Chat Completions has none. */
+  | { readonly search: string; readonly id?: string; readonly fault?: Fault }
   | Fault;
 
 /** The answer to one request. */

@@ -113,6 +113,11 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
         { text: 'Done.', thoughts: format === 'chat' ? '' : 'Let me think.', calls: [] },
       ],
       [
+        'words around a search of its own',
+        { parts: [{ text: 'Let me ' }, { search: 'x' }, { text: 'see.' }] },
+        { text: 'Let me see.', thoughts: '', calls: [] },
+      ],
+      [
         'a reply that is too long',
         { parts: [{ text: 'Cut' }], finish: 'length' },
         { text: 'Cut', thoughts: '', calls: [] },

@@ -1,5 +1,6 @@
 import { type Answer, type AnswerPart, argumentsOf, type Fault, finishOf, isFault, USAGE, wordsIn } from './script.ts';
 import type { FrameContext, WireFormat } from './wire/wire.ts';
+import { searchBlocks } from './wire/wire-anthropic.ts';
 
 type Part = Exclude<AnswerPart, Fault>;
 type Body = Readonly<Record<string, unknown>>;
@@ -50,7 +51,7 @@ export const whole: Readonly<Record<WireFormat, (answer: Answer, context: FrameC
       type: 'message',
       role: 'assistant',
       model,
-      content: saidIn(answer).map((part, index) => anthropicBlock(part, `${id}_${index}`)),
+      content: saidIn(answer).flatMap((part, index) => anthropicBlocks(part, `${id}_${index}`)),
       stop_reason: { stop: 'end_turn', length: 'max_tokens', 'tool-use': 'tool_use' }[finishOf(answer)],
       stop_sequence: null,
       usage: { input_tokens, output_tokens },
@@ -75,21 +76,26 @@ function responsesItem(part: Part, id: string): Body {
     const call = { call_id: part.id ?? `call_${id}`, name: part.call, arguments: wordsIn(argumentsOf(part)) };
     return { type: 'function_call', id: `fc_${id}`, ...call };
   }
+  if ('search' in part) {
+    const action = { type: 'search', query: part.search };
+    return { type: 'web_search_call', id: part.id ?? `ws_${id}`, status: 'completed', action };
+  }
   const summary = 'thinking' in part ? [{ type: 'summary_text', text: wordsIn(part.thinking) }] : [];
   const proof = 'redacted' in part ? part.redacted : (part.signature ?? `enc_${id}`);
   return { type: 'reasoning', id: `rs_${id}`, summary, encrypted_content: proof === false ? null : proof };
 }
 
-function anthropicBlock(part: Part, id: string): Body {
-  if ('text' in part) return { type: 'text', text: wordsIn(part.text) };
-  if ('redacted' in part) return { type: 'redacted_thinking', data: part.redacted };
+function anthropicBlocks(part: Part, id: string): readonly Body[] {
+  if ('text' in part) return [{ type: 'text', text: wordsIn(part.text) }];
+  if ('redacted' in part) return [{ type: 'redacted_thinking', data: part.redacted }];
+  if ('search' in part) return searchBlocks(part, id);
   if ('thinking' in part) {
     const thinking = wordsIn(part.thinking);
     const signature = part.signature ?? `sig_${id}_${thinking.length}`;
-    return { type: 'thinking', thinking, signature: signature === false ? '' : signature };
+    return [{ type: 'thinking', thinking, signature: signature === false ? '' : signature }];
   }
   const input = parsed(wordsIn(argumentsOf(part)));
-  return { type: 'tool_use', id: part.id ?? `toolu_${id}`, name: part.call, input };
+  return [{ type: 'tool_use', id: part.id ?? `toolu_${id}`, name: part.call, input }];
 }
 
 function parsed(json: string): unknown {

@@ -4,6 +4,8 @@ export interface AiSdkTool {
   readonly description?: string | ((options: never) => string) | undefined;
   readonly inputSchema?: unknown;
   readonly execute?: ((input: never, options: never) => unknown) | undefined;
+  /** A boolean or a function, from version 6 on. */
+  readonly needsApproval?: unknown;
   readonly toModelOutput?: ((options: never) => unknown) | undefined;
 }
 

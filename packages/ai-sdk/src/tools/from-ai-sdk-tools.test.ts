@@ -127,3 +127,48 @@ describe('settings', () => {
     expect(() => fromAiSdkTools({ odd: { execute: () => '', inputSchema: {} } })).toThrow(/inputSchema of 'odd'/);
   });
 });
+
+test.each<[string, unknown, boolean]>([
+  ['true', true, true],
+  ['a function that says so', ({ euros }: { euros: number }) => euros > 5, true],
+  ['an async function', () => Promise.resolve(true), true],
+  ['a function that says no', ({ euros }: { euros: number }) => euros > 50, false],
+  ['false', false, false],
+  ['nothing', undefined, false],
+])('needsApproval: %s', async (_, needsApproval, isNeeded) => {
+  const ran: unknown[] = [];
+  const asked: unknown[] = [];
+  const inputSchema = z.object({ euros: z.number() });
+  const pay = { ...tool({ inputSchema, execute: (input) => String(ran.push(input)) }), needsApproval };
+  const tools = fromAiSdkTools({ pay }, { settings: { pay: { effects: 'read' } } });
+  const call = { id: 'a', tool: 'pay', input: { euros: 9 } };
+  const alone = createRuntime({ tools });
+  expect(await alone.execute([call])).toMatchObject([{ state: isNeeded ? 'not-started' : 'finished' }]);
+  expect(ran).toHaveLength(isNeeded ? 0 : 1);
+  const approve = ({ effects }: { effects: string }) => asked.push(effects) > 0;
+  expect(await createRuntime({ tools, approve }).execute([call])).toMatchObject([{ state: 'finished' }]);
+  expect(asked).toEqual(isNeeded ? ['write'] : []);
+});
+
+test('a function in needsApproval gets the call, and one that throws keeps it from starting', async () => {
+  const seen: unknown[] = [];
+  const needsApproval = (...given: unknown[]): boolean => {
+    seen.push(given);
+    throw new Error('no idea');
+  };
+  const pay = { ...tool({ inputSchema: z.object({}), execute: () => 'paid' }), needsApproval };
+  const result = await callOnce(pay, {}, { context: { user: 'ann' } });
+  expect(result).toMatchObject({ state: 'not-started', content: 'Not started: no idea' });
+  expect(seen).toMatchObject([[{}, { toolCallId: 'a', messages: [], context: { user: 'ann' } }]]);
+});
+
+test.each([
+  [undefined, { user: 'bob' }],
+  [{ user: 'ann' }, { user: 'ann' }],
+])('with the setting %j, a tool gets the context %j', async (context, expected) => {
+  const seen: unknown[] = [];
+  const execute = (_: unknown, options: { readonly context?: unknown }) => String(seen.push(options.context));
+  const tools = fromAiSdkTools({ look: { inputSchema: z.object({}), execute } }, { context });
+  await createRuntime({ tools, context: { user: 'bob' } }).execute([{ id: 'a', tool: 'look', input: {} }]);
+  expect(seen).toEqual([expected]);
+});

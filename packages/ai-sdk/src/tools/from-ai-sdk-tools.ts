@@ -17,7 +17,7 @@ type AiSdkToolSettings = ToolBound & { readonly effects?: Effects; readonly repl
 export interface FromAiSdkToolsOptions {
   /** Settings by tool name. */
   readonly settings?: Readonly<Record<string, AiSdkToolSettings>>;
-  /** Passed to every tool as its `context`. */
+  /** Passed to every tool as its `context`. Defaults to the context of the run. */
   readonly context?: unknown;
 }
 
@@ -48,19 +48,29 @@ export function fromAiSdkTools(
 ): Tool[] {
   const { settings = {}, context } = options;
   checkNames('settings', settings, tools);
+  const optionsFor = (call: Pick<ToolContext, 'callId' | 'signal' | 'context'>) => ({
+    toolCallId: call.callId,
+    abortSignal: call.signal,
+    messages: [],
+    context: context ?? call.context,
+  });
   return Object.entries(tools).map(([name, tool]) => {
     if (tool.execute === undefined) {
       throw new TypeError(`tools: '${name}' has no execute; only tools that run in this process can be used here`);
     }
     const execute = tool.execute.bind(tool) as Execute;
+    const { needsApproval } = tool;
     const definition: ToolDefinition<unknown> = {
       ...settings[name],
       name,
       description: descriptionOf(tool, context),
       ...schemaOf(name, tool.inputSchema),
+      ...(Boolean(needsApproval) && {
+        needsApproval: (input, call) =>
+          typeof needsApproval !== 'function' || (needsApproval.call(tool, input, optionsFor(call)) as boolean),
+      }),
       async execute(input, call) {
-        const callOptions = { toolCallId: call.callId, abortSignal: call.signal, messages: [], context };
-        const output = await lastOf(execute(input, callOptions), call);
+        const output = await lastOf(execute(input, optionsFor(call)), call);
         return resultOf(tool, { toolCallId: call.callId, input, output });
       },
     };

@@ -1,6 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { CancellationToken, CancelledError, isCancelledError } from '@whoa/core';
-import { CallTimeoutError } from '@whoa/core/internal';
+import { CallTimeoutError, CancellationToken, CancelledError, isCancelledError } from '@whoa/core';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { createCallLedger } from '../turn/call-ledger.ts';
@@ -331,4 +330,62 @@ test('a tool that stops at its own time limit was interrupted by it', async () =
   await clock.advance(300);
   expect((await ending).error).toBeInstanceOf(CallTimeoutError);
   expect(calls.find('a')).toMatchObject({ state: 'interrupted', reason: { kind: 'deadline' } });
+});
+
+describe('a call that was approved', () => {
+  const messages = [
+    { role: 'user', content: 'Go' },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'tool-call', toolCallId: 'a', toolName: 'slow', input: { x: 1 } },
+        { type: 'tool-approval-request', approvalId: 'p', toolCallId: 'a' },
+      ],
+    },
+    { role: 'tool', content: [{ type: 'tool-approval-response', approvalId: 'p', approved: true }] },
+  ];
+
+  test('runs once, however often its loop asks, and gives the same result', async () => {
+    const execute = vi.fn(() => 'paid');
+    const { run, calls } = setUp(execute);
+    expect(await run({ messages })).toBe('paid');
+    expect(await run({ messages })).toBe('paid');
+    expect(await run({ messages: structuredClone(messages) })).toBe('paid');
+    expect(execute).toHaveBeenCalledTimes(1);
+    expect(calls.records()).toMatchObject([{ state: 'finished', trace: { approvalId: 'p' } }]);
+  });
+
+  test('runs once when its history is sent twice at the same time', async () => {
+    const held = Promise.withResolvers<string>();
+    const execute = vi.fn(() => held.promise);
+    const { run } = setUp(execute);
+    const first = run({ messages });
+    expect(() => run({ messages })).toThrow('Outcome unknown: it is still running.');
+    held.resolve('paid');
+    expect(await first).toBe('paid');
+    expect(execute).toHaveBeenCalledTimes(1);
+  });
+
+  test('is not run again after it failed or was stopped, and says how it ended', async () => {
+    const failing = setUp(() => {
+      throw new Error('declined');
+    });
+    expect(await settle(failing.run({ messages }))).toMatchObject({ error: { message: 'declined' } });
+    expect(() => failing.run({ messages })).toThrow('declined');
+    const stopped = setUp(() => expect.unreachable('it must not start'));
+    stopped.token.cancel({ kind: 'user' });
+    expect(await settle(stopped.run({ messages }))).toMatchObject({ error: { code: 'CANCELLED' } });
+    expect(() => stopped.run({ messages })).toThrow('Not started: cancelled (user). It had no effect.');
+    expect(stopped.calls.records()).toHaveLength(1);
+  });
+
+  test('is another call under another approval', async () => {
+    const execute = vi.fn(() => 'paid');
+    const { run, calls } = setUp(execute);
+    await run({ messages });
+    await run({ messages: JSON.parse(JSON.stringify(messages).replaceAll('"p"', '"q"')) as typeof messages });
+    await run({ messages: messages.slice(0, 1) });
+    expect(execute).toHaveBeenCalledTimes(3);
+    expect(calls.records().map(({ trace }) => trace.approvalId)).toEqual(['p', 'q', undefined]);
+  });
 });

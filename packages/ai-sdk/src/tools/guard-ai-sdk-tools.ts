@@ -1,8 +1,18 @@
-import { type CancellationToken, type CancelReason, guard, isCancelledError, type StopLevel } from '@whoa/core';
+import {
+  CallTimeoutError,
+  type CancellationToken,
+  type CancelReason,
+  guard,
+  isCancelledError,
+  type StopLevel,
+} from '@whoa/core';
 import { createReason, type Ledger, systemClock, type WorkContext } from '@whoa/core/embed';
-import { CallTimeoutError, settings } from '@whoa/core/internal';
+import { settings } from '@whoa/core/internal';
+import { findApproved } from '../matching-records.ts';
+import { asText } from '../messages/as-json.ts';
+import { toOutput } from '../messages/told-result.ts';
 import { type CallLedger, type CallRecord, createCallLedger } from '../turn/call-ledger.ts';
-import type { AiSdkMessage } from '../turn/call-sites.ts';
+import { type AiSdkMessage, findApprovedCall, toTrace } from '../turn/call-sites.ts';
 import { Relay } from '../turn/relay.ts';
 import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
 
@@ -50,10 +60,13 @@ export function guardAiSdkTools<Tools extends Readonly<Record<string, AiSdkTool>
   return guardTools(tools, options);
 }
 
+/** Called before a call starts. Returns what to call when it has ended. */
+type OnCall = (record: CallRecord, input: unknown) => () => void;
+
 /** The same, for a caller that needs every call and its end. */
 export function guardTools<Tools extends Readonly<Record<string, AiSdkTool>>>(
   tools: Tools,
-  options: GuardToolsOptions & { readonly onCall?: (callId: string, ending: Promise<unknown>) => void },
+  options: GuardToolsOptions & { readonly onCall?: OnCall },
 ): Tools {
   const { bounds = {}, calls = createCallLedger() } = options;
   checkNames('bounds', bounds, tools);
@@ -78,13 +91,27 @@ function guardExecute(name: string, execute: Execute, options: Guarding): Execut
       relay = new Relay();
       return relay.drain(result);
     };
-    const { toolCallId, messages } = call;
-    const record = options.calls.begin({ toolCallId, tool: name, input, messages: listOf(messages) });
+    const { toolCallId } = call;
+    const messages = listOf(call['messages']);
+    const approved = messages && findApprovedCall(messages, toolCallId);
+    const earlier = approved && findApproved(approved, options.calls);
+    // An approval allows one run: a history that is sent again, or twice at once, must not start a second.
+    if (earlier !== undefined) return earlierResult(earlier);
+    const trace = approved && { trace: toTrace(approved) };
+    const record = options.calls.begin({ toolCallId, tool: name, input, messages, ...trace });
+    // Before it starts: a tool may cancel its own turn.
+    const end = options.onCall?.(record, input);
     // `guard` calls its work before it first awaits, so a streaming tool is recognized by the time this returns.
     const ending = runGuarded(work, { record, signal: call.abortSignal, options });
-    options.onCall?.(record.callId, ending);
+    if (end !== undefined) ending.then(end, end);
     return relay === undefined ? ending : relay.until(ending);
   };
+}
+
+/** Returns or throws what a model is told of a call that has run before. */
+function earlierResult(record: CallRecord): unknown {
+  if (record.state === 'finished') return record.output;
+  throw new Error(asText(toOutput(record).value));
 }
 
 function listOf(messages: unknown): readonly AiSdkMessage[] | undefined {

@@ -1,6 +1,6 @@
 import type { CancelReason } from '@whoa/core';
 import type { CallState, Ledger } from '@whoa/core/embed';
-import { type AiSdkMessage, type CallPosition, fingerprint, isSameWork, positionAfter } from './call-sites.ts';
+import { type AiSdkMessage, type CallTrace, fingerprint, isSameWork, positionAfter } from './call-sites.ts';
 
 /** What is known about one call of a guarded tool. */
 export interface CallRecord {
@@ -21,14 +21,6 @@ export interface CallRecord {
   /** How it ended after it was abandoned. */
   readonly late?: Parameters<Ledger['returned']>[1];
   readonly trace: CallTrace;
-}
-
-/** What distinguishes a call from others with the same `toolCallId`, as far as the loop provides it. */
-interface CallTrace {
-  readonly input: string | undefined;
-  readonly position: CallPosition | undefined;
-  /** Counts identical calls of one reply. */
-  readonly twin: number;
 }
 
 /** A call as its loop describes it. */
@@ -95,7 +87,7 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
   }
 
   /** A loop passes the same list of messages to all calls of one reply. */
-  function traceOf({ toolCallId, tool, input: given, messages }: BeginningCall): CallTrace {
+  function toTrace({ toolCallId, tool, input: given, messages }: BeginningCall): CallTrace {
     const input = fingerprint(given);
     if (messages === undefined) return { input, position: undefined, twin: 0 };
     const siblings = replies.get(messages) ?? [];
@@ -108,7 +100,7 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
     addTool: (tool) => void tools.add(tool),
     hasTool: (tool) => tools.has(tool),
     begin(call) {
-      const { toolCallId, tool, messages, trace = traceOf(call) } = call;
+      const { toolCallId, tool, messages, trace = toTrace(call) } = call;
       const record: CallRecord = { callId: `call-${++started}`, toolCallId, tool, state: 'running', trace };
       if (messages !== undefined) replies.set(messages, [...(replies.get(messages) ?? []), record]);
       return write(record);

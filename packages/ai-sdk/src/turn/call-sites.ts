@@ -15,7 +15,11 @@ export interface AiSdkPart {
   readonly toolName?: unknown;
   readonly input?: unknown;
   readonly providerExecuted?: unknown;
+  readonly providerOptions?: unknown;
   readonly approvalId?: unknown;
+  readonly isAutomatic?: unknown;
+  readonly approved?: unknown;
+  readonly reason?: unknown;
   readonly output?: { readonly type: string; readonly value?: unknown };
 }
 
@@ -38,29 +42,66 @@ export interface CallSite {
   readonly position: CallPosition;
   /** Counts identical calls of one reply. */
   readonly twin: number;
+  /** Set if it needs an approval. */
+  readonly approval?: CallApproval;
+}
+
+/** What distinguishes a call from others with the same `toolCallId`, as far as the loop provides it. */
+export interface CallTrace {
+  readonly input: string | undefined;
+  readonly position: CallPosition | undefined;
+  /** Counts identical calls of one reply. */
+  readonly twin: number;
+  /** The approval that allowed it. It allows one call, once. */
+  readonly approvalId?: unknown;
+}
+
+/** The request for an approval, and its answer. A loop looks for answers in the last message only. */
+interface CallApproval {
+  readonly request: AiSdkPart;
+  readonly answer?: AiSdkPart;
+  readonly isLast?: boolean;
 }
 
 /** Returns the calls of a history, in order. */
 export function callSitesOf(messages: readonly AiSdkMessage[]): CallSite[] {
+  const answers = new Map<unknown, Omit<CallApproval, 'request'>>();
+  for (const message of messages)
+    for (const part of message.role === 'tool' ? partsOf(message) : [])
+      if (part.type === 'tool-approval-response')
+        answers.set(part.approvalId, { answer: part, isLast: message === messages.at(-1) });
   const sites: CallSite[] = [];
   let position: CallPosition = { users: 0, calls: 0, said: '' };
   for (const message of messages) {
     if (message.role === 'user') position = { ...position, users: position.users + 1, said: textIn(message) };
     if (message.role !== 'assistant') continue;
     const found: CallSite[] = [];
+    const requests = partsOf(message).filter(({ type }) => type === 'tool-approval-request');
     for (const part of callsIn(message)) {
-      const about = {
-        toolCallId: asText(part.toolCallId),
-        tool: asText(part.toolName),
-        input: fingerprint(part.input),
-      };
-      const twin = found.filter((site) => site.toolCallId === about.toolCallId && isSameWork(site, about)).length;
-      found.push({ part, message, ...about, position, twin });
+      const toolCallId = asText(part.toolCallId);
+      const work = { tool: asText(part.toolName), input: fingerprint(part.input) };
+      const twin = found.filter((site) => site.toolCallId === toolCallId && isSameWork(site, work)).length;
+      // Ids may recur, so each request belongs to one call.
+      const asked = requests.findIndex((request) => request.toolCallId === part.toolCallId);
+      const request = asked === -1 ? undefined : requests.splice(asked, 1)[0];
+      const approval = request && { request, ...answers.get(request.approvalId) };
+      found.push({ part, message, toolCallId, ...work, position, twin, ...(approval && { approval }) });
     }
     sites.push(...found);
     position = { ...position, calls: position.calls + found.length };
   }
   return sites;
+}
+
+export function toTrace({ input, position, twin, approval }: CallSite): CallTrace {
+  return { input, position, twin, ...(approval && { approvalId: approval.request.approvalId }) };
+}
+
+/** Returns the call that the last message allows a loop to run, if it is this one. */
+export function findApprovedCall(messages: readonly AiSdkMessage[], toolCallId: string): CallSite | undefined {
+  const last = messages.at(-1);
+  if (last?.role !== 'tool' || !partsOf(last).some(({ type }) => type === 'tool-approval-response')) return undefined;
+  return callSitesOf(messages).findLast((site) => site.toolCallId === toolCallId && site.approval?.isLast);
 }
 
 /** Returns the position of the next reply to these messages. */

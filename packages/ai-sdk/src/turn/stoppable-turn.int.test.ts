@@ -1,7 +1,7 @@
 // One turn of the real `ai` package, majors 5 to 7, against the strict loopback provider.
 import { CancellationToken } from '@whoa/core';
 import { flushMicrotasks } from '@whoa/core/testing';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { aiVersions, type TurnInput } from '../../../../test/ai-sdk/ai-versions.ts';
 import { formats } from '../../../../test/ai-sdk/providers.ts';
 import { createCallLedger } from '../index.ts';
@@ -62,7 +62,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     const sent = JSON.stringify(provider.requests[1]!.body);
     for (const words of ['Both.', 'fast result', 'still finished later: mail sent']) expect(sent).toContain(words);
     expect(JSON.stringify(second.history.at(-1))).toContain('I see.');
-    expect(second.settled).toEqual({ calls: [] });
+    expect(second.settled).toMatchObject({ calls: [], messages: [{ role: 'assistant' }] });
     expect(next.statistics).toEqual({ children: 0, listeners: 0 });
   });
 
@@ -112,6 +112,128 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
       calls: [{ state: 'unknown' }, { state: 'finished' }],
     });
     expect(token.statistics).toEqual({ children: 0, listeners: 0 });
+  });
+});
+
+/** Answers the question about the last call, as a page does. */
+function approve(history: readonly unknown[], approved = true): unknown[] {
+  const [last, ...before] = history.toReversed() as { parts: { state?: string; approval?: object }[] }[];
+  const parts = last!.parts.map((part) =>
+    part.state === 'approval-requested'
+      ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved } }
+      : part,
+  );
+  return [...before.toReversed(), { ...last, parts }];
+}
+
+const asking = versions.filter(([major]) => major !== 5);
+
+describe.each(asking)('ai %i, %s: a call that a person approved', (_, format, version) => {
+  const asks: Answer = { parts: [{ text: 'May I?' }, { call: 'slow', id: 'c1' }] };
+
+  test.each(['graceful', 'now', 'kill'] as const)(
+    'and that was stopped (%s) is told in the next turn, and runs once however often its history is sent',
+    async (mode) => {
+      await using provider = await startLoopbackProvider({ script: [asks, answer, answer] });
+      const { release, running: _running, ...executors } = tools();
+      let started = 0;
+      const underWay = Promise.withResolvers<void>();
+      const slow = () => {
+        started++;
+        underWay.resolve();
+        return executors.slow();
+      };
+      const calls = createCallLedger();
+      const base = { url: provider.url, format, calls, fast: executors.fast, slow, needsApproval: true };
+      using first = new CancellationToken();
+      const { history } = await version.stream({ ...base, history: [say('Pay')], token: first });
+      expect(started).toBe(0);
+      const approved = approve(history);
+      using token = new CancellationToken();
+      const ending = version.stream({ ...base, history: approved, token });
+      await underWay.promise;
+      token.cancel({ kind: 'user' }, { mode });
+      if (mode !== 'kill') release('paid');
+      const cut = await ending;
+      expect(provider.requests).toHaveLength(1);
+      release('paid');
+      await flushMicrotasks();
+      for (const again of [approved, [...cut.history, say('Was it paid?')]]) {
+        using next = new CancellationToken();
+        await version.stream({ ...base, history: again, token: next });
+        expect(JSON.stringify(provider.requests.at(-1)!.body)).toMatch(mode === 'kill' ? /later: paid/ : /"paid"/);
+      }
+      expect(started).toBe(1);
+      expect(provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined, undefined]);
+    },
+  );
+
+  test.each([
+    ['functions.slow:0', true],
+    ['functions.slow:0', false],
+    ['c1', true],
+  ])('under the id %s reaches the page under it (approved: %s)', async (id, approved) => {
+    const asksAgain = { parts: [{ text: 'May I?' }, { call: 'slow', id }] };
+    await using provider = await startLoopbackProvider({ script: [asksAgain, answer, asksAgain, answer] });
+    const base = { url: provider.url, format, calls: createCallLedger(), slow: () => 'paid', fast: () => '' };
+    let history: readonly unknown[] = [];
+    // The second time, the id comes again.
+    for (const words of ['Pay', 'Pay again']) {
+      for (const asked of [() => [...history, say(words)], () => approve(history, approved)]) {
+        using token = new CancellationToken();
+        const end = await version.stream({ ...base, needsApproval: true, history: asked(), token });
+        ({ history } = end);
+        expect(end.seen).not.toContain('error');
+      }
+      const { parts } = history.at(-1) as { parts: { toolCallId?: string; state?: string; output?: unknown }[] };
+      const state = approved ? { state: 'output-available', output: 'paid' } : { state: 'output-denied' };
+      expect(parts.find(({ toolCallId }) => toolCallId === id)).toMatchObject(state);
+    }
+    expect(provider.requests.map(({ refusal }) => refusal)).toEqual(Array(4).fill(undefined));
+  });
+});
+
+const searching = versions.filter(([, format]) => format !== 'chat');
+
+describe.each(searching)('ai %i, %s: stopped while the vendor searches the web', (_, format, version) => {
+  const { slow, fast } = tools();
+  // Not every version sends OpenAI the results of its searches, and one says so.
+  const settings = globalThis as { AI_SDK_LOG_WARNINGS?: boolean };
+  beforeAll(() => void (settings.AI_SDK_LOG_WARNINGS = false));
+  afterAll(() => void delete settings.AI_SDK_LOG_WARNINGS);
+
+  const stalls = { stall: true } as const;
+
+  test.each<[string, Answer, string, number]>([
+    ['before its result', { parts: [{ text: 'Hm.' }, { search: 'x', fault: stalls }] }, 'tool-input-available', 1],
+    ['after a thought', { parts: [{ thinking: 'Hm.' }, { search: 'x', fault: stalls }] }, 'tool-input-available', 1],
+    [
+      'before the words after it',
+      { parts: [{ thinking: 'Hm.' }, { search: 'x' }, { text: ['', stalls] }] },
+      'tool-output-available',
+      1,
+    ],
+    [
+      'the second time',
+      { parts: [{ text: 'Hm.' }, { search: 'x' }, { thinking: 'Hm.' }, { search: 'y', fault: stalls }] },
+      'tool-input-available',
+      2,
+    ],
+  ])('%s, the next turn is accepted', async (_when, cut, type, times) => {
+    await using provider = await startLoopbackProvider({ script: [cut, answer] });
+    const base = { url: provider.url, format, calls: createCallLedger(), slow, fast, canSearch: true };
+    using token = new CancellationToken();
+    let seen = 0;
+    const onPart = (shown: string) => {
+      if (shown === type && ++seen === times) token.cancel({ kind: 'user' }, { mode: 'now' });
+    };
+    const { history, settled } = await version.stream({ ...base, history: [say('Go')], onPart, token });
+    expect(settled).toMatchObject({ reason: { kind: 'user' }, calls: [] });
+    expect(JSON.stringify(history)).toContain('web_search');
+    using next = new CancellationToken();
+    const second = await version.stream({ ...base, history: [...history, say('And?')], token: next });
+    expect(provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
+    expect(JSON.stringify(second.history.at(-1))).toContain('I see.');
   });
 });
 
@@ -194,8 +316,8 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
       history: [say('Go')],
       token,
     } as const;
-    expect((await version.stream(input)).settled).toEqual({ calls: [] });
-    expect(await version.generate(input)).toEqual({ calls: [] });
+    expect((await version.stream(input)).settled).toEqual({ calls: [], messages: [] });
+    expect(await version.generate(input)).toEqual({ calls: [], messages: [] });
     expect(token.statistics).toEqual({ children: 0, listeners: 0 });
   });
 

@@ -46,6 +46,7 @@ test('it spreads what a loop takes, and nothing else', () => {
     'abortSignal',
     'experimental_transform',
     'messages',
+    'onStepFinish',
     'prepareStep',
     'providerOptions',
     'stopWhen',
@@ -103,6 +104,25 @@ describe('settled', () => {
     expect(writing).toBeInstanceOf(Promise);
   });
 
+  test.each(['graceful', 'now', 'kill'] as const)('waits for a tool that cancels its own turn (%s)', async (mode) => {
+    const held = Promise.withResolvers<string>();
+    const { turn, run, token, calls, clock } = setUp(() => {
+      token.cancel({ kind: 'user' }, { mode });
+      return held.promise;
+    });
+    const { writer, reading } = openStream(turn);
+    const ending = Promise.resolve(run()).catch(() => {});
+    expect(turn.abortSignal.aborted).toBe(mode !== 'graceful');
+    await writer.close();
+    await reading;
+    if (mode === 'graceful') held.resolve('done');
+    await clock.advance(2_000);
+    await ending;
+    const settled = await turn.settled;
+    expect(settled.calls.map(({ state }) => state)).toEqual([mode === 'graceful' ? 'finished' : 'unknown']);
+    expect(settled.calls).toEqual(calls.records());
+  });
+
   test('without a stream comes when it is awaited and no call runs; a call after it is refused', async () => {
     const { turn, run, calls } = setUp();
     expect(await run()).toBe('done');
@@ -142,6 +162,92 @@ describe('settled', () => {
     token[Symbol.dispose]();
     expect(clock.pending).toBe(0);
   });
+});
+
+describe('a drain', () => {
+  function drained() {
+    const held = Promise.withResolvers<string>();
+    const { turn, run, ...rest } = setUp(() => held.promise);
+    const { writer, reading } = openStream(turn);
+    const ending = Promise.resolve(run());
+    rest.token.cancel({ kind: 'user' }, { mode: { drainMs: 4_000, abortMs: 500 } });
+    expect(turn.abortSignal.aborted).toBe(false);
+    const end = () => {
+      held.resolve('done');
+      return ending;
+    };
+    return { ...rest, turn, writer, reading, end };
+  }
+
+  test('becomes an abort when the last call has ended and text goes on', async () => {
+    const { turn, writer, reading, end, token, clock } = drained();
+    await end();
+    await writer.write('result');
+    expect(turn.abortSignal.aborted).toBe(false);
+    await clock.advance(0);
+    expect(turn.abortSignal.aborted).toBe(true);
+    expect(token).toMatchObject({ level: 'drain', reason: { kind: 'user' } });
+    await writer.close();
+    expect(await reading).toEqual(['result']);
+    expect(await turn.settled).toMatchObject({ reason: { kind: 'user' }, calls: [{ state: 'finished' }] });
+    token[Symbol.dispose]();
+    expect(clock.pending).toBe(0);
+  });
+
+  test('lets a loop end by itself that has nothing more to say', async () => {
+    const { turn, writer, reading, end, token, clock } = drained();
+    await end();
+    await writer.close();
+    await reading;
+    await turn.settled;
+    expect(turn.abortSignal.aborted).toBe(false);
+    token[Symbol.dispose]();
+    expect(clock.pending).toBe(0);
+  });
+
+  test('waits for the other calls', async () => {
+    const held = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+    let started = 0;
+    const { turn, run, token, clock } = setUp(() => held[started++]!.promise);
+    const endings = [run(), run()];
+    token.cancel({ kind: 'user' }, { mode: { drainMs: 4_000, abortMs: 500 } });
+    held[0]!.resolve('done');
+    await endings[0];
+    await clock.advance(3_000);
+    expect(turn.abortSignal.aborted).toBe(false);
+    held[1]!.resolve('done');
+    await endings[1];
+    await clock.advance(0);
+    expect(turn.abortSignal.aborted).toBe(true);
+  });
+
+  test('is an abort before the model is asked again', async () => {
+    const { turn, end } = drained();
+    await end();
+    turn.prepareStep({ messages: history });
+    expect(turn.abortSignal.aborted).toBe(true);
+  });
+});
+
+test('what it added is the same if the caller adds to the history meanwhile', async () => {
+  const own = [...history];
+  const { turn, token } = setUp(() => 'done', { history: own });
+  const { writer, reading } = openStream(turn);
+  const call = { toolCallId: 'a', toolName: 'work', input: {} };
+  const parts = [{ type: 'start-step' }, { type: 'tool-call', ...call }];
+  for (const part of parts) await writer.write(part as never);
+  await turn.tools.work.execute({}, { toolCallId: 'a', messages: history });
+  own.push({ role: 'user', content: 'And?' });
+  token.cancel({ kind: 'user' }, { mode: 'now' });
+  await writer.close();
+  await reading;
+  expect((await turn.settled).messages).toEqual([
+    { role: 'assistant', content: [{ type: 'tool-call', ...call }] },
+    {
+      role: 'tool',
+      content: [{ type: 'tool-result', toolCallId: 'a', toolName: 'work', output: { type: 'text', value: 'done' } }],
+    },
+  ]);
 });
 
 test('the loop stops at its number of steps, or when the turn is cancelled at any level', () => {

@@ -1,8 +1,9 @@
 import { CancellationToken } from '@whoa/core';
 import { MAX_SHIELD_MS } from '@whoa/core/internal';
-import { closeOpenCalls } from '../messages/close-open-calls.ts';
+import { closeForLoop, closeOpenCalls, closeTurn } from '../messages/close-open-calls.ts';
 import { type AiSdkTool, checkNames } from '../tools/ai-sdk-tool.ts';
 import { guardTools, type WaitedCall } from '../tools/guard-ai-sdk-tools.ts';
+import type { FinishedStep } from './added-messages.ts';
 import type { CallLedger } from './call-ledger.ts';
 import type { AiSdkMessage } from './call-sites.ts';
 import { type SettledTurn, Turn } from './turn.ts';
@@ -35,6 +36,8 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
   readonly abortSignal: AbortSignal;
   /** True once the turn is cancelled or has taken all its steps. */
   readonly stopWhen: (options: { readonly steps: readonly unknown[] }) => boolean;
+  /** Reports the messages of a finished step. */
+  readonly onStepFinish: (step: FinishedStep) => void;
   /** Keeps the messages of later steps as valid as the history. */
   readonly prepareStep: <M extends AiSdkMessage>(options: { readonly messages: readonly M[] }) => { messages: M[] };
   /**
@@ -42,7 +45,7 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
    * that was cut off is not stored: the next turn would be refused.
    */
   readonly providerOptions: { readonly [provider in 'openai' | 'azure']: { store: false } };
-  /** Passes every part on unchanged, to detect the end of the stream. Only `streamText` uses it. */
+  /** Passes every part on unchanged, to see what it shows and when it ends. Only `streamText` uses it. */
   // biome-ignore lint/suspicious/noExplicitAny: the parts are those of whichever `ai` it is spread into.
   readonly experimental_transform: () => TransformStream<any, any>;
   /**
@@ -52,7 +55,7 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
    * A `streamText` turn is over when its stream ends, even if this is awaited earlier. `generateText` does not report
    * its end, so await this after it.
    */
-  readonly settled: Promise<SettledTurn>;
+  readonly settled: Promise<SettledTurn<Message>>;
 }
 
 const MAX_STEPS = 20;
@@ -75,17 +78,21 @@ const MAX_STEPS = 20;
  * const turn = createStoppableTurn({ token, history, tools, calls });
  * const result = streamText({ model, ...turn });
  * for await (const text of result.textStream) process.stdout.write(text);
- * await turn.settled;
+ * const { messages } = await turn.settled;
+ * history.push(...messages);
  * ```
  */
 export function createStoppableTurn<T extends Tools, Message extends AiSdkMessage>(
   options: StoppableTurnOptions<T, Message>,
 ): StoppableTurn<T, Message> {
-  const { history, tools, calls, mustFinish = {}, maxSteps = MAX_STEPS, onWait } = options;
+  const { tools, calls, mustFinish = {}, maxSteps = MAX_STEPS, onWait } = options;
   checkOptions(options);
-  const messages = closeOpenCalls(history, calls);
-  const turn = new Turn(tokenOf(options), calls);
-  const { token } = turn;
+  const messages = closeForLoop(options.history, calls);
+  // A caller may add to its list while the turn runs.
+  const history = [...options.history];
+  const isElsewhere = (name: string): boolean => Object.hasOwn(tools, name) && tools[name]!.execute === undefined;
+  const token = tokenOf(options);
+  const turn = new Turn(token, calls, (added) => closeTurn(added, { ledger: calls, history, isElsewhere }));
   const bounds = Object.entries(mustFinish as Readonly<Record<string, { readonly timeoutMs: number }>>).map(
     ([name, { timeoutMs }]) => [name, { whenCancelled: 'finish', timeoutMs }] as const,
   );
@@ -93,7 +100,7 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
     calls,
     bounds: Object.fromEntries(bounds),
     ...(onWait && { onWait }),
-    onCall: (callId, ending) => turn.watchCall(callId, ending),
+    onCall: (record, input) => turn.watchCall(record, input),
     token,
   });
   const spread = {
@@ -101,9 +108,13 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
     tools: guarded,
     abortSignal: token.signal,
     stopWhen: ({ steps }: { readonly steps: readonly unknown[] }) => token.isCancelled || steps.length >= maxSteps,
-    prepareStep: <M extends AiSdkMessage>({ messages: sent }: { readonly messages: readonly M[] }) => ({
-      messages: closeOpenCalls(sent, calls),
-    }),
+    prepareStep: <M extends AiSdkMessage>({ messages: sent }: { readonly messages: readonly M[] }) => {
+      // The model is asked next: under a drain it must not be, and by now no call of the step before is running.
+      turn.endDrain();
+      turn.added.begin(sent, messages.at(-1));
+      return { messages: closeOpenCalls(sent, calls) };
+    },
+    onStepFinish: (step: FinishedStep) => turn.added.finish(step),
     providerOptions: { openai: { store: false }, azure: { store: false } },
     experimental_transform: () => turn.watchStream(),
   };

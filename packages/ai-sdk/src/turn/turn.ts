@@ -1,57 +1,81 @@
 import type { CancellationToken, CancelReason } from '@whoa/core';
 import { rankLevel } from '@whoa/core/internal';
-import { AwaitedPromise } from './awaited-promise.ts';
+import { AddedMessages } from './added-messages.ts';
+import { createAwaitedPromise } from './awaited-promise.ts';
 import type { CallLedger, CallRecord } from './call-ledger.ts';
+import type { AiSdkMessage } from './call-sites.ts';
 
 /** How a turn ended. */
-export interface SettledTurn {
+export interface SettledTurn<Message extends AiSdkMessage = AiSdkMessage> {
   /** Why it was stopped, if it was. */
   readonly reason?: CancelReason;
   /** Its calls at the time it settled. Later changes are only in the ledger. */
   readonly calls: readonly CallRecord[];
+  /**
+   * What the turn added to its history, ready to store, even if it was cut off. Every call has its result, except for
+   * those that wait for a person or a page.
+   */
+  readonly messages: readonly Message[];
 }
 
 /** The lifetime of one turn: from its first call until it is over and none of its calls runs. */
 export class Turn {
-  readonly token: CancellationToken;
   readonly settled: Promise<SettledTurn>;
+  readonly added: AddedMessages = new AddedMessages();
+  readonly #token: CancellationToken;
   readonly #ledger: CallLedger;
-  readonly #callIds: string[] = [];
+  readonly #close: (added: readonly AiSdkMessage[]) => readonly AiSdkMessage[];
+  readonly #callIds = new Set<string>();
   readonly #result = Promise.withResolvers<SettledTurn>();
+  #ended: Omit<SettledTurn, 'messages'> | undefined;
   #running = 0;
   #streams = 0;
+  #isStreamed = false;
   #isAwaited = false;
   #isOver = false;
 
-  /** The token belongs to the turn: it is disposed when the turn has settled. */
-  constructor(token: CancellationToken, ledger: CallLedger) {
-    this.token = token;
+  /** The token belongs to the turn: it is disposed when the turn has settled. `close` closes what the turn has added. */
+  constructor(token: CancellationToken, ledger: CallLedger, close: (added: readonly AiSdkMessage[]) => AiSdkMessage[]) {
+    this.#token = token;
     this.#ledger = ledger;
-    this.settled = new AwaitedPromise(this.#result.promise, () => {
+    this.#close = close;
+    this.settled = createAwaitedPromise(this.#result.promise, () => {
       this.#isAwaited = true;
       this.#look();
     });
-    token.onCancel((level, reason) => {
-      // A drain waits for calls, never for text.
-      if (level === 'drain' && this.#running === 0) token.cancel(reason, { mode: 'now' });
+    token.onCancel(() => {
+      if (this.#running === 0) this.endDrain();
       this.#look();
     });
   }
 
-  watchCall(callId: string, ending: Promise<unknown>): void {
-    this.#callIds.push(callId);
-    this.#running++;
-    const end = (): void => {
-      this.#running--;
-      this.#look();
-    };
-    ending.then(end, end);
+  /** A drain waits for calls, never for text. Without a call it is an abort. */
+  endDrain(): void {
+    if (this.#token.level === 'drain') this.#token.cancel({}, { mode: 'now' });
   }
 
-  /** Passes a stream on, unchanged, to detect its end. */
+  /** Returns what to call when the call has ended. */
+  watchCall({ callId, toolCallId, tool: toolName, trace }: CallRecord, input: unknown): () => void {
+    this.#callIds.add(callId);
+    this.#running++;
+    // A stream shows its calls, and what was approved is in the history.
+    if (!this.#isStreamed && trace.approvalId === undefined)
+      this.added.read({ type: 'tool-call', toolCallId, toolName, input });
+    return () => {
+      this.#running--;
+      // Not at once: the loop is about to pass on the result, and may then end by itself.
+      if (this.#running === 0 && this.#token.level === 'drain') this.#token.cancelAfter(0, {}, { mode: 'now' });
+      this.#look();
+    };
+  }
+
+  /** Passes a stream on, unchanged, to see what it shows and when it ends. */
   watchStream(): TransformStream<unknown, unknown> {
     let isOpen = true;
     this.#streams++;
+    this.#isStreamed = true;
+    // A stream that is tried again starts its step again.
+    this.added.read({ type: 'start-step' });
     const end = (): void => {
       if (isOpen) this.#streams--;
       isOpen = false;
@@ -59,7 +83,14 @@ export class Turn {
       this.#look();
     };
     // Node's types do not include `cancel` yet.
-    return new TransformStream({ flush: end, cancel: end } as { flush: () => void });
+    return new TransformStream({
+      transform: (part: Record<string, unknown>, controller) => {
+        this.added.read(part);
+        controller.enqueue(part);
+      },
+      flush: end,
+      cancel: end,
+    } as ConstructorParameters<typeof TransformStream<Record<string, unknown>, unknown>>[0]);
   }
 
   /**
@@ -68,15 +99,16 @@ export class Turn {
    * it.
    */
   #look(): void {
-    const { level } = this.token;
+    const { level, reason } = this.#token;
     const isAborted = level !== undefined && rankLevel(level) >= rankLevel('abort');
     if (this.#streams === 0 && (this.#isAwaited || isAborted)) this.#isOver = true;
     if (level === 'kill') this.#isOver = true;
     if (!this.#isOver || this.#running > 0) return;
-    const { reason } = this.token;
-    const mine = new Set(this.#callIds);
-    const calls = this.#ledger.records().filter(({ callId }) => mine.has(callId));
-    this.token[Symbol.dispose]();
-    this.#result.resolve(Object.freeze({ ...(reason && { reason }), calls: Object.freeze(calls) }));
+    const calls = this.#ledger.records().filter(({ callId }) => this.#callIds.has(callId));
+    this.#ended ??= { ...(reason && { reason }), calls: Object.freeze(calls) };
+    this.#token[Symbol.dispose]();
+    if (!this.#isStreamed && !this.#isAwaited) return;
+    const messages = Object.freeze(this.#close(this.added.messages));
+    this.#result.resolve(Object.freeze({ ...this.#ended, messages }));
   }
 }

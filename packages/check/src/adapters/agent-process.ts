@@ -2,8 +2,8 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import type { AgentProcess } from '../adapter.ts';
+import { within } from '../clock.ts';
 import type { Stage } from '../stage/stage.ts';
-import { within } from '../within.ts';
 
 /** A command that starts an agent or a server. `{provider}`, `{folder}` and `{port}` are replaced in it. */
 export interface AgentCommand {

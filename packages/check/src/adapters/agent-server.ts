@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import type { AgentProcess, Features } from '../adapter.ts';
+import type { Adapter, AgentProcess, Connection, Features, Protocol } from '../adapter.ts';
 import type { Stage } from '../stage/stage.ts';
 import { type AgentCommand, type StartedProcess, startProcess } from './agent-process.ts';
 
@@ -27,7 +27,7 @@ const NOT_STARTED = 'the kit did not start the server';
 const MAX_TRIES = 50;
 
 /** A server that the kit reaches by its address, and starts when it has a command. */
-export class AgentServer implements AsyncDisposable {
+class AgentServer implements AsyncDisposable {
   readonly #template: string;
   readonly #command: AgentCommand | undefined;
   #started: StartedProcess | undefined;
@@ -98,28 +98,54 @@ export class AgentServer implements AsyncDisposable {
   }
 }
 
-/** The servers of an adapter: the one that is checked, and perhaps a second instance. */
-export class AgentServers implements AsyncDisposable {
-  readonly first: AgentServer;
-  readonly second: AgentServer | undefined;
-  /** What depends on how the server is given. */
+/** A protocol whose agents are servers. */
+export interface ServerProtocol {
+  readonly protocol: Protocol;
   readonly features: Features;
+  /** Connects to a server that runs at `url`. */
+  readonly connect: (url: string, server: AgentServer) => Promise<Connection>;
+}
 
-  constructor({ url, command, secondUrl, secondCommand }: AgentServerOptions) {
-    this.first = new AgentServer(url, command);
-    const hasSecond = secondUrl !== undefined || secondCommand !== undefined;
-    this.second = hasSecond ? new AgentServer(secondUrl ?? url, secondCommand) : undefined;
-    this.features = {
+/** Creates the adapter of a protocol whose agents are servers. */
+export function createServerAdapter(
+  { protocol, features, connect }: ServerProtocol,
+  { url, command, secondUrl, secondCommand }: AgentServerOptions,
+): Adapter {
+  const first = new AgentServer(url, command);
+  const hasSecond = secondUrl !== undefined || secondCommand !== undefined;
+  const second = hasSecond ? new AgentServer(secondUrl ?? url, secondCommand) : undefined;
+  const reach = async (server: AgentServer, stage: Stage): Promise<Connection> => {
+    const connection = await connect(await server.reach(stage), server);
+    return Object.assign(connection, server.process && { process: server.process });
+  };
+  return {
+    protocol,
+    features: {
+      ...features,
       'second-instance': hasSecond || 'no second instance was given',
       process: command !== undefined || NOT_STARTED,
       restart: command !== undefined || NOT_STARTED,
       stdio: 'the server does not read standard input',
-    };
-  }
+    },
+    connect: (stage) => reach(first, stage),
+    // It runs only while it is needed: it would take over what the first one leaves when that one is killed.
+    ...(second && { connectSecond: async (stage: Stage) => withServer(await reach(second, stage), second) }),
+    ...(command && { restart: () => first.restart() }),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([first[Symbol.asyncDispose](), second?.[Symbol.asyncDispose]()]);
+    },
+  };
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.first[Symbol.asyncDispose](), this.second?.[Symbol.asyncDispose]()]);
-  }
+/** A connection with which its server ends. */
+function withServer(connection: Connection, server: AgentServer): Connection {
+  const close = connection[Symbol.asyncDispose].bind(connection);
+  return Object.assign(connection, {
+    async [Symbol.asyncDispose]() {
+      await close();
+      await server[Symbol.asyncDispose]();
+    },
+  });
 }
 
 function accepts(port: number): Promise<boolean> {

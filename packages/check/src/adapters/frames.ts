@@ -21,14 +21,13 @@ export interface FrameTap {
 interface Taps {
   readonly onSent: (frame: Frame) => void;
   readonly onReceived: (frame: Frame) => void;
-  readonly onGarbage: (line: string) => void;
 }
 
 /** Reads along with a client, which learns the order of messages and responses only after its own handlers. */
 export function tapFrames(input: Writable, output: Readable, taps: Taps): FrameTap {
   let held: Uint8Array[] | undefined;
-  const sent = splitLines(taps.onSent, taps.onGarbage);
-  const received = splitLines(taps.onReceived, taps.onGarbage);
+  const sent = splitLines(taps.onSent);
+  const received = splitLines(taps.onReceived);
   const send = (chunk: Uint8Array): void => {
     sent(chunk);
     input.write(chunk);
@@ -61,22 +60,18 @@ export function tapFrames(input: Writable, output: Readable, taps: Taps): FrameT
   };
 }
 
-/** Reads frames from pieces of a stream. Lines that are no JSON are garbage. */
-export function splitLines(
-  onFrame: (frame: Frame) => void,
-  onGarbage: (line: string) => void,
-): (chunk: Uint8Array) => void {
+/** Reads frames from pieces of a stream. Skips lines that are not JSON. */
+export function splitLines(onFrame: (frame: Frame) => void): (chunk: Uint8Array) => void {
   let rest = '';
   const decoder = new TextDecoder();
   return (chunk) => {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
-      if (line.trim() === '') continue;
       try {
         onFrame(JSON.parse(line) as Frame);
       } catch {
-        onGarbage(line);
+        // Not a message.
       }
     }
   };

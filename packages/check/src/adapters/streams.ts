@@ -1,9 +1,8 @@
 // Protocols in which a turn is one HTTP response, and that have no request to cancel: the AI SDK's chat and AG-UI.
 import { randomUUID } from 'node:crypto';
-import type { Adapter, AgentProcess, Connection, Conversation, Features, Turn } from '../adapter.ts';
-import type { Stage } from '../stage/stage.ts';
+import type { Adapter, Connection, Conversation, Features, Turn } from '../adapter.ts';
 import { TurnLog } from '../turn-log.ts';
-import { type AgentServer, type AgentServerOptions, AgentServers } from './agent-server.ts';
+import { type AgentServerOptions, createServerAdapter, type ServerProtocol } from './agent-server.ts';
 import { describeError } from './describe-error.ts';
 
 /** A server of a protocol without a request to cancel. */
@@ -38,23 +37,17 @@ const MAX_SAID = 200;
 
 /** Creates the adapter of a protocol of streams. */
 export function createStreamAdapter({ protocol, load }: StreamProtocol, options: StreamServerOptions): Adapter {
-  const servers = new AgentServers(options);
-  const { first, second } = servers;
-  const connect = async (server: AgentServer, stage: Stage, owned?: AsyncDisposable): Promise<Connection> => {
-    const url = await server.reach(stage);
-    const open = await load({ url, headers: { ...options.headers } });
-    const stop = options.stopUrl === undefined ? undefined : createStop(server.fill(options.stopUrl), options);
-    return new StreamConnection({ url, open, stop, process: server.process, owned });
-  };
-  return {
+  const { stopUrl, headers } = options;
+  const server: ServerProtocol = {
     protocol,
-    features: { ...featuresOfStreams(options), ...servers.features },
-    connect: (stage) => connect(first, stage),
-    // It runs only while it is needed: it would take over what the first one leaves when that one is killed.
-    ...(second !== undefined && { connectSecond: (stage: Stage) => connect(second, stage, second) }),
-    ...(options.command !== undefined && { restart: () => first.restart() }),
-    [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
+    features: featuresOfStreams(options),
+    async connect(url, at) {
+      const open = await load({ url, headers: { ...headers } });
+      const stop = stopUrl === undefined ? undefined : createStop(at.fill(stopUrl), options);
+      return new StreamConnection(url, open, stop);
+    },
   };
+  return createServerAdapter(server, options);
 }
 
 function featuresOfStreams({ stopUrl }: StreamServerOptions): Features {
@@ -87,24 +80,16 @@ function createStop(stopUrl: string, { headers }: StreamServerOptions): Stop {
   };
 }
 
-interface Parts {
-  readonly url: string;
-  readonly open: () => StreamClient;
-  readonly stop: Stop | undefined;
-  readonly process: AgentProcess | undefined;
-  readonly owned: AsyncDisposable | undefined;
-}
-
 class StreamConnection implements Connection {
   readonly agent: string;
-  readonly process?: AgentProcess;
-  readonly #parts: Parts;
+  readonly #open: () => StreamClient;
+  readonly #stop: Stop | undefined;
   readonly #opened: StreamConversation[] = [];
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.agent = `the server at ${parts.url}`;
-    if (parts.process !== undefined) this.process = parts.process;
+  constructor(url: string, open: () => StreamClient, stop: Stop | undefined) {
+    this.agent = `the server at ${url}`;
+    this.#open = open;
+    this.#stop = stop;
   }
 
   answerQuestions(): void {
@@ -112,22 +97,21 @@ class StreamConnection implements Connection {
   }
 
   open(): Promise<Conversation> {
-    const conversation = new StreamConversation(this.#parts.open(), this.#parts.stop);
+    const conversation = new StreamConversation(this.#open(), this.#stop);
     this.#opened.push(conversation);
     return Promise.resolve(conversation);
   }
 
   async cancelUnknown(): Promise<string> {
-    return (await this.#parts.stop?.(randomUUID())) ?? 'a closed connection names nothing';
+    return (await this.#stop?.(randomUUID())) ?? 'a closed connection names nothing';
   }
 
   async cancelTask(id: string): Promise<string> {
-    return (await this.#parts.stop?.(id)) ?? CLOSES;
+    return (await this.#stop?.(id)) ?? CLOSES;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#opened.map((conversation) => conversation.leave()));
-    await this.#parts.owned?.[Symbol.asyncDispose]();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Check } from '../check.ts';
+import type { Check, GroupCheck } from '../check.ts';
 import { CONSENT_CHECKS } from './consent.ts';
 import { DEATH_CHECKS } from './death.ts';
 import { ELSEWHERE_CHECKS } from './elsewhere.ts';
@@ -9,15 +9,18 @@ import { NEXT_CHECKS } from './next.ts';
 import { QUIET_CHECKS } from './quiet.ts';
 import { RACE_CHECKS } from './races.ts';
 
+const inGroup = (group: Check['group'], checks: readonly GroupCheck[]): Check[] =>
+  checks.map((check) => ({ ...check, group }));
+
 /** All checks, in the order in which they run. */
 export const CHECKS: readonly Check[] = [
-  ...END_CHECKS,
-  ...RACE_CHECKS,
-  ...QUIET_CHECKS,
-  ...LEFT_CHECKS,
-  ...NEXT_CHECKS,
-  ...CONSENT_CHECKS,
-  ...ELSEWHERE_CHECKS,
-  ...LATENCY_CHECKS,
-  ...DEATH_CHECKS,
+  ...inGroup('end', END_CHECKS),
+  ...inGroup('races', RACE_CHECKS),
+  ...inGroup('quiet', QUIET_CHECKS),
+  ...inGroup('left', LEFT_CHECKS),
+  ...inGroup('next', NEXT_CHECKS),
+  ...inGroup('consent', CONSENT_CHECKS),
+  ...inGroup('elsewhere', ELSEWHERE_CHECKS),
+  ...inGroup('latency', LATENCY_CHECKS),
+  ...inGroup('death', DEATH_CHECKS),
 ];

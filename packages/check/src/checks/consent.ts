@@ -1,8 +1,8 @@
 import type { Seen } from '../adapter.ts';
-import { type Check, expect, type Scenario } from '../check.ts';
+import { expect, type GroupCheck, type Scenario } from '../check.ts';
+import { within } from '../clock.ts';
 import { expectCancelled, type StartedPrompt, settle, Unclear } from '../play.ts';
 import { promptFor } from '../stage/script.ts';
-import { within } from '../within.ts';
 import { PERMISSION_CANCELLED } from './rules.ts';
 
 /** How long an agent may take to ask. */
@@ -26,78 +26,69 @@ async function expectNeverRan({ stage: { witness } }: Scenario, key: string): Pr
   expect(!(await witness.startsSoon(key)), 'the call ran, although it was not allowed before the cancel');
 }
 
-const answered: Check = {
-  id: 'question-answered',
-  group: 'consent',
-  title: 'A cancel while the agent asks, with the question answered as cancelled, ends the turn as cancelled',
-  rules: PERMISSION_CANCELLED,
-  needs,
-  async run(scenario) {
-    const { turn, key, question } = await ask(scenario);
-    await scenario.conversation.cancel();
-    question.answer('cancelled');
-    expectCancelled(scenario, await settle(scenario, turn));
-    await expectNeverRan(scenario, key);
+export const CONSENT_CHECKS: readonly GroupCheck[] = [
+  {
+    id: 'question-answered',
+    title: 'A cancel while the agent asks, with the question answered as cancelled, ends the turn as cancelled',
+    rules: PERMISSION_CANCELLED,
+    needs,
+    async run(scenario) {
+      const { turn, key, question } = await ask(scenario);
+      await scenario.conversation.cancel();
+      question.answer('cancelled');
+      expectCancelled(scenario, await settle(scenario, turn));
+      await expectNeverRan(scenario, key);
+    },
   },
-};
-
-const mute: Check = {
-  id: 'question-unanswered',
-  group: 'consent',
-  title: 'A cancel ends the turn although the question is never answered',
-  needs,
-  async run(scenario) {
-    const { turn, key } = await ask(scenario);
-    await scenario.conversation.cancel();
-    expectCancelled(scenario, await settle(scenario, turn));
-    await expectNeverRan(scenario, key);
+  {
+    id: 'question-unanswered',
+    title: 'A cancel ends the turn although the question is never answered',
+    needs,
+    async run(scenario) {
+      const { turn, key } = await ask(scenario);
+      await scenario.conversation.cancel();
+      expectCancelled(scenario, await settle(scenario, turn));
+      await expectNeverRan(scenario, key);
+    },
   },
-};
-
-const late: Check = {
-  id: 'question-late-yes',
-  group: 'consent',
-  title: 'A yes that arrives after the cancel runs nothing',
-  needs,
-  async run(scenario) {
-    const { turn, key, question } = await ask(scenario);
-    await scenario.conversation.cancel();
-    question.answer('allow');
-    await settle(scenario, turn);
-    await expectNeverRan(scenario, key);
+  {
+    id: 'question-late-yes',
+    title: 'A yes that arrives after the cancel runs nothing',
+    needs,
+    async run(scenario) {
+      const { turn, key, question } = await ask(scenario);
+      await scenario.conversation.cancel();
+      question.answer('allow');
+      await settle(scenario, turn);
+      await expectNeverRan(scenario, key);
+    },
   },
-};
-
-const withdrawn: Check = {
-  id: 'question-withdrawn',
-  group: 'consent',
-  title: 'The agent withdraws its question when the turn is cancelled',
-  needs,
-  only: ['acp'],
-  async run(scenario) {
-    const { turn, question } = await ask(scenario);
-    await scenario.conversation.cancel();
-    await settle(scenario, turn);
-    expect(question.isWithdrawn(), 'the question was left open: $/cancel_request was not sent for it');
+  {
+    id: 'question-withdrawn',
+    title: 'The agent withdraws its question when the turn is cancelled',
+    needs,
+    only: ['acp'],
+    async run(scenario) {
+      const { turn, question } = await ask(scenario);
+      await scenario.conversation.cancel();
+      await settle(scenario, turn);
+      expect(question.isWithdrawn(), 'the question was left open: $/cancel_request was not sent for it');
+    },
   },
-};
-
-const asksAgain: Check = {
-  id: 'question-again',
-  group: 'consent',
-  title: 'After the cancel, the next call is asked about anew',
-  needs: [...needs, 'conversation'],
-  async run(scenario) {
-    const first = await ask(scenario);
-    await scenario.conversation.cancel();
-    first.question.answer('cancelled');
-    await settle(scenario, first.turn);
-    const second = await ask(scenario);
-    expect(!scenario.stage.witness.hasStarted(second.key), 'the call ran before its question was answered');
-    await scenario.conversation.cancel();
-    second.question.answer('cancelled');
-    await settle(scenario, second.turn);
+  {
+    id: 'question-again',
+    title: 'After the cancel, the next call is asked about anew',
+    needs: [...needs, 'conversation'],
+    async run(scenario) {
+      const first = await ask(scenario);
+      await scenario.conversation.cancel();
+      first.question.answer('cancelled');
+      await settle(scenario, first.turn);
+      const second = await ask(scenario);
+      expect(!scenario.stage.witness.hasStarted(second.key), 'the call ran before its question was answered');
+      await scenario.conversation.cancel();
+      second.question.answer('cancelled');
+      await settle(scenario, second.turn);
+    },
   },
-};
-
-export const CONSENT_CHECKS: readonly Check[] = [answered, mute, late, withdrawn, asksAgain];
+];

@@ -1,6 +1,6 @@
-import { type Check, expect, type Scenario } from '../check.ts';
+import { expect, type GroupCheck, type Scenario } from '../check.ts';
+import { within } from '../clock.ts';
 import { begin } from '../play.ts';
-import { within } from '../within.ts';
 import { describeLeft, GONE_MS } from './left.ts';
 
 type Way = 'eof' | 'sigterm' | 'sigkill';
@@ -17,10 +17,9 @@ function end({ connection }: Scenario, way: Way): void {
   else agent.kill(way === 'sigterm' ? 'SIGTERM' : 'SIGKILL');
 }
 
-function exits(way: 'eof' | 'sigterm', isBusy: boolean): Check {
+function exits(way: 'eof' | 'sigterm', isBusy: boolean): GroupCheck {
   return {
     id: `exit-${way}-${isBusy ? 'busy' : 'idle'}`,
-    group: 'death',
     title: `The agent exits when ${WAYS[way]} ${isBusy ? 'in the middle of a turn' : 'while nothing runs'}`,
     needs: [...(way === 'eof' ? (['stdio'] as const) : []), 'process', ...(isBusy ? (['model'] as const) : [])],
     endsConnection: true,
@@ -33,10 +32,9 @@ function exits(way: 'eof' | 'sigterm', isBusy: boolean): Check {
   };
 }
 
-function orphans(way: Way): Check {
+function orphans(way: Way): GroupCheck {
   return {
     id: `orphans-${way}`,
-    group: 'death',
     title: `No process of a tool is left when ${WAYS[way]}`,
     needs: [...(way === 'eof' ? (['stdio'] as const) : []), 'process', 'model', 'shell'],
     endsConnection: true,
@@ -50,7 +48,7 @@ function orphans(way: Way): Check {
   };
 }
 
-export const DEATH_CHECKS: readonly Check[] = [
+export const DEATH_CHECKS: readonly GroupCheck[] = [
   exits('eof', false),
   exits('eof', true),
   exits('sigterm', false),

@@ -1,71 +1,7 @@
-import { type Check, expect, type Scenario } from '../check.ts';
-import { begin, expectCancelled, expectReply, settle, stop } from '../play.ts';
+import { expect, type GroupCheck, type Scenario } from '../check.ts';
+import { begin, expectCancelled, expectModelStopped, expectReply, settle, stopDuring } from '../play.ts';
 import { promptFor } from '../stage/script.ts';
-import { within } from '../within.ts';
 import { ENDS_AS_CANCELLED, TERMINAL_STAYS } from './rules.ts';
-
-const statusSays: Check = {
-  id: 'status-cancelled',
-  group: 'elsewhere',
-  title: 'The status of a cancelled task is cancelled, on any connection',
-  rules: ENDS_AS_CANCELLED,
-  needs: ['cancel', 'status', 'model'],
-  async run(scenario) {
-    const started = await begin(scenario, 'stream');
-    const id = await started.turn.id!();
-    await stop(scenario, started);
-    await expectStatus(scenario, id, 'cancelled');
-  },
-};
-
-const endStays: Check = {
-  id: 'status-stays-completed',
-  group: 'elsewhere',
-  title: 'A cancel of a completed task leaves it completed',
-  rules: TERMINAL_STAYS,
-  needs: ['cancel', 'status', 'model'],
-  async run(scenario) {
-    const turn = scenario.conversation.start(promptFor('reply', scenario.stage.makeKey()));
-    const id = await turn.id!();
-    await settle(scenario, turn, 4 * scenario.settleMs);
-    scenario.note(await scenario.connection.cancelTask!(id));
-    await expectStatus(scenario, id, 'completed');
-  },
-};
-
-const cancelStays: Check = {
-  id: 'status-stays-cancelled',
-  group: 'elsewhere',
-  title: 'A cancelled task stays cancelled, whatever its tool does later',
-  rules: TERMINAL_STAYS,
-  needs: ['cancel', 'status', 'model', 'tool'],
-  async run(scenario) {
-    const started = await begin(scenario, 'call');
-    const id = await started.turn.id!();
-    await stop(scenario, started);
-    scenario.stage.witness.finish(started.key);
-    await expectReply(scenario, await scenario.connection.open());
-    await expectStatus(scenario, id, 'cancelled');
-  },
-};
-
-const anotherConnection: Check = {
-  id: 'cancel-by-id',
-  group: 'elsewhere',
-  title: 'A task can be cancelled from another connection, and really stops',
-  rules: ENDS_AS_CANCELLED,
-  needs: ['cancel', 'cancel-by-id', 'model'],
-  run: async (scenario) => cancelFrom(scenario, await scenario.adapter.connect(scenario.stage)),
-};
-
-const secondInstance: Check = {
-  id: 'cancel-at-b',
-  group: 'elsewhere',
-  title: 'A task that runs at one instance can be cancelled at another, and really stops',
-  rules: ENDS_AS_CANCELLED,
-  needs: ['cancel', 'cancel-by-id', 'second-instance', 'model'],
-  run: async (scenario) => cancelFrom(scenario, await scenario.adapter.connectSecond!(scenario.stage)),
-};
 
 async function cancelFrom(scenario: Scenario, other: Scenario['connection']): Promise<void> {
   try {
@@ -73,36 +9,12 @@ async function cancelFrom(scenario: Scenario, other: Scenario['connection']): Pr
     const id = await started.turn.id!();
     await other.cancelTask!(id);
     expectCancelled(scenario, await settle(scenario, started.turn));
-    const [request] = scenario.stage.requestsFor(started.key);
-    expect(await within(scenario.settleMs, request!.waitForClose()), 'it said that it was cancelled, and went on');
+    await expectModelStopped(scenario.stage, started.key, scenario.settleMs);
     if (scenario.connection.status !== undefined) await expectStatus(scenario, id, 'cancelled');
   } finally {
     await other[Symbol.asyncDispose]();
   }
 }
-
-const survivesCrash: Check = {
-  id: 'cancel-then-crash',
-  group: 'elsewhere',
-  title: 'A cancel that was acknowledged holds when the server is killed right after, and starts again',
-  needs: ['cancel', 'status', 'restart', 'model', 'tool'],
-  endsConnection: true,
-  async run(scenario) {
-    const started = await begin(scenario, 'call-deaf');
-    const id = await started.turn.id!();
-    await scenario.connection.cancelTask!(id);
-    await scenario.adapter.restart!();
-    const again = await scenario.adapter.connect(scenario.stage);
-    try {
-      const status = await waitForEnd(again, id, 4 * scenario.settleMs);
-      expect(status === 'cancelled', `its status is '${status}'`);
-      const left = await scenario.stage.witness.waitForEnd(started.key, 2_000);
-      expect(left.length === 0, 'its tool was still running');
-    } finally {
-      await again[Symbol.asyncDispose]();
-    }
-  },
-};
 
 async function waitForEnd(connection: Scenario['connection'], id: string, ms: number): Promise<string> {
   const until = performance.now() + ms;
@@ -118,11 +30,75 @@ async function expectStatus({ connection, settleMs }: Scenario, id: string, want
   expect(status === wanted, `its status is '${status}'`);
 }
 
-export const ELSEWHERE_CHECKS: readonly Check[] = [
-  statusSays,
-  endStays,
-  cancelStays,
-  anotherConnection,
-  secondInstance,
-  survivesCrash,
+export const ELSEWHERE_CHECKS: readonly GroupCheck[] = [
+  {
+    id: 'status-cancelled',
+    title: 'The status of a cancelled task is cancelled, on any connection',
+    rules: ENDS_AS_CANCELLED,
+    needs: ['cancel', 'status', 'model'],
+    async run(scenario) {
+      const { turn } = await stopDuring(scenario, 'stream');
+      await expectStatus(scenario, await turn.id!(), 'cancelled');
+    },
+  },
+  {
+    id: 'status-stays-completed',
+    title: 'A cancel of a completed task leaves it completed',
+    rules: TERMINAL_STAYS,
+    needs: ['cancel', 'status', 'model'],
+    async run(scenario) {
+      const turn = scenario.conversation.start(promptFor('reply', scenario.stage.makeKey()));
+      const id = await turn.id!();
+      await settle(scenario, turn, 4 * scenario.settleMs);
+      scenario.note(await scenario.connection.cancelTask!(id));
+      await expectStatus(scenario, id, 'completed');
+    },
+  },
+  {
+    id: 'status-stays-cancelled',
+    title: 'A cancelled task stays cancelled, whatever its tool does later',
+    rules: TERMINAL_STAYS,
+    needs: ['cancel', 'status', 'model', 'tool'],
+    async run(scenario) {
+      const { turn, key } = await stopDuring(scenario, 'call');
+      scenario.stage.witness.finish(key);
+      await expectReply(scenario, await scenario.connection.open());
+      await expectStatus(scenario, await turn.id!(), 'cancelled');
+    },
+  },
+  {
+    id: 'cancel-by-id',
+    title: 'A task can be cancelled from another connection, and really stops',
+    rules: ENDS_AS_CANCELLED,
+    needs: ['cancel', 'cancel-by-id', 'model'],
+    run: async (scenario) => cancelFrom(scenario, await scenario.adapter.connect(scenario.stage)),
+  },
+  {
+    id: 'cancel-at-b',
+    title: 'A task that runs at one instance can be cancelled at another, and really stops',
+    rules: ENDS_AS_CANCELLED,
+    needs: ['cancel', 'cancel-by-id', 'second-instance', 'model'],
+    run: async (scenario) => cancelFrom(scenario, await scenario.adapter.connectSecond!(scenario.stage)),
+  },
+  {
+    id: 'cancel-then-crash',
+    title: 'A cancel that was acknowledged holds when the server is killed right after, and starts again',
+    needs: ['cancel', 'status', 'restart', 'model', 'tool'],
+    endsConnection: true,
+    async run(scenario) {
+      const started = await begin(scenario, 'call-deaf');
+      const id = await started.turn.id!();
+      await scenario.connection.cancelTask!(id);
+      await scenario.adapter.restart!();
+      const again = await scenario.adapter.connect(scenario.stage);
+      try {
+        const status = await waitForEnd(again, id, 4 * scenario.settleMs);
+        expect(status === 'cancelled', `its status is '${status}'`);
+        const left = await scenario.stage.witness.waitForEnd(started.key, 2_000);
+        expect(left.length === 0, 'its tool was still running');
+      } finally {
+        await again[Symbol.asyncDispose]();
+      }
+    },
+  },
 ];

@@ -1,7 +1,7 @@
-import { type Check, expect, NotOffered } from '../check.ts';
-import { begin, expectCancelled, expectReply, settle, settleOutside, stop } from '../play.ts';
+import { expect, type GroupCheck, NotOffered } from '../check.ts';
+import { within } from '../clock.ts';
+import { begin, expectCancelled, expectOneEnd, expectReply, settle, settleOutside, stopDuring } from '../play.ts';
 import type { Action } from '../stage/script.ts';
-import { within } from '../within.ts';
 import { CLOSE_CANCELS, ENDS_AS_CANCELLED, NEVER_AN_ERROR, REQUEST_CANCEL } from './rules.ts';
 
 const MOMENTS: Readonly<Partial<Record<Action, readonly [string, string]>>> = {
@@ -12,25 +12,21 @@ const MOMENTS: Readonly<Partial<Record<Action, readonly [string, string]>>> = {
   'call-then-stream': ['second-reply', 'in the reply after a call that has finished'],
 };
 
-function cancelWhile(action: Action): Check {
+function cancelWhile(action: Action): GroupCheck {
   const [id, when] = MOMENTS[action]!;
   const hasCall = action.startsWith('call');
   return {
     id: `cancel-${id}`,
-    group: 'end',
     title: `A turn that is cancelled ${when} ends as cancelled`,
     rules: ENDS_AS_CANCELLED,
     needs: ['cancel', 'model', ...(hasCall ? (['tool'] as const) : [])],
-    async run(scenario) {
-      await stop(scenario, await begin(scenario, action));
-    },
+    run: async (scenario) => void (await stopDuring(scenario, action)),
   };
 }
 
-function neverAnError(action: 'stream' | 'call'): Check {
+function neverAnError(action: 'stream' | 'call'): GroupCheck {
   return {
     id: `no-error-${action}`,
-    group: 'end',
     title: action === 'call' ? 'A cancelled call is no error of the turn' : 'A cancelled reply is no error of the turn',
     rules: NEVER_AN_ERROR,
     needs: ['cancel', 'outcome', 'model', ...(action === 'call' ? (['tool'] as const) : [])],
@@ -44,73 +40,58 @@ function neverAnError(action: 'stream' | 'call'): Check {
   };
 }
 
-const oneEnd: Check = {
-  id: 'one-end',
-  group: 'end',
-  title: 'A cancelled turn ends exactly once',
-  needs: ['cancel', 'model'],
-  async run(scenario) {
-    const started = await begin(scenario, 'stream');
-    await stop(scenario, started);
-    const { turn } = started;
-    // The answer to another prompt comes after everything that was sent before it.
-    await expectReply(scenario, await scenario.connection.open());
-    const ends = turn.seen.flatMap((seen) => (seen.what === 'end' ? [seen.end.said] : []));
-    expect(ends.length === 1, `it ended ${ends.length} times: ${ends.join(', ')}`);
-  },
-};
-
-const deafTool: Check = {
-  id: 'deaf-tool',
-  group: 'end',
-  title: 'A turn ends although its tool ignores every request to stop',
-  rules: ENDS_AS_CANCELLED,
-  needs: ['cancel', 'model', 'tool'],
-  async run(scenario) {
-    const started = await begin(scenario, 'call-deaf');
-    await scenario.conversation.cancel();
-    expectCancelled(scenario, await settle(scenario, started.turn, 2 * scenario.settleMs));
-    await settleOutside(scenario, started);
-  },
-};
-
-const cancelRequest: Check = {
-  id: 'cancel-request',
-  group: 'end',
-  title: 'A cancel of the request ($/cancel_request) stops the turn as well',
-  rules: REQUEST_CANCEL,
-  needs: ['cancel-request', 'model'],
-  async run(scenario) {
-    const { turn, key } = await begin(scenario, 'stream');
-    await scenario.conversation.cancelRequest?.(turn);
-    if (!(await within(scenario.settleMs, turn.ended)))
-      throw new NotOffered('the agent does not react to $/cancel_request, which the protocol leaves optional');
-    const { kind, said } = await turn.ended;
-    expect(kind === 'cancelled' || said.includes('-32800'), `the turn ended as '${kind}' (${said})`);
-    const [request] = scenario.stage.requestsFor(key);
-    expect(request?.closedBy !== 'server', 'the reply of the model was read to its end');
-  },
-};
-
-const closeCancels: Check = {
-  id: 'close-cancels',
-  group: 'end',
-  title: 'Closing a conversation cancels what runs in it, then answers',
-  rules: CLOSE_CANCELS,
-  needs: ['close', 'model'],
-  async run(scenario) {
-    const { turn } = await begin(scenario, 'stream');
-    await scenario.conversation.close?.();
-    expectCancelled(scenario, await settle(scenario, turn));
-  },
-};
-
-export const END_CHECKS: readonly Check[] = [
+export const END_CHECKS: readonly GroupCheck[] = [
   ...(Object.keys(MOMENTS) as Action[]).map(cancelWhile),
   neverAnError('stream'),
   neverAnError('call'),
-  oneEnd,
-  deafTool,
-  cancelRequest,
-  closeCancels,
+  {
+    id: 'one-end',
+    title: 'A cancelled turn ends exactly once',
+    needs: ['cancel', 'model'],
+    async run(scenario) {
+      const { turn } = await stopDuring(scenario, 'stream');
+      // The answer to another prompt comes after everything that was sent before it.
+      await expectReply(scenario, await scenario.connection.open());
+      expectOneEnd(turn);
+    },
+  },
+  {
+    id: 'deaf-tool',
+    title: 'A turn ends although its tool ignores every request to stop',
+    rules: ENDS_AS_CANCELLED,
+    needs: ['cancel', 'model', 'tool'],
+    async run(scenario) {
+      const started = await begin(scenario, 'call-deaf');
+      await scenario.conversation.cancel();
+      expectCancelled(scenario, await settle(scenario, started.turn, 2 * scenario.settleMs));
+      await settleOutside(scenario, started);
+    },
+  },
+  {
+    id: 'cancel-request',
+    title: 'A cancel of the request ($/cancel_request) stops the turn as well',
+    rules: REQUEST_CANCEL,
+    needs: ['cancel-request', 'model'],
+    async run(scenario) {
+      const { turn, key } = await begin(scenario, 'stream');
+      await scenario.conversation.cancelRequest?.(turn);
+      if (!(await within(scenario.settleMs, turn.ended)))
+        throw new NotOffered('the agent does not react to $/cancel_request, which the protocol leaves optional');
+      const { kind, said } = await turn.ended;
+      expect(kind === 'cancelled' || said.includes('-32800'), `the turn ended as '${kind}' (${said})`);
+      const [request] = scenario.stage.requestsFor(key);
+      expect(request?.closedBy !== 'server', 'the reply of the model was read to its end');
+    },
+  },
+  {
+    id: 'close-cancels',
+    title: 'Closing a conversation cancels what runs in it, then answers',
+    rules: CLOSE_CANCELS,
+    needs: ['close', 'model'],
+    async run(scenario) {
+      const { turn } = await begin(scenario, 'stream');
+      await scenario.conversation.close?.();
+      expectCancelled(scenario, await settle(scenario, turn));
+    },
+  },
 ];

@@ -1,13 +1,12 @@
-import { type Check, expect } from '../check.ts';
+import { expect, type GroupCheck } from '../check.ts';
 import { begin, settle, settleOutside } from '../play.ts';
 import type { Action } from '../stage/script.ts';
 
 const ROUNDS = 10;
 
-function latency(action: Action, id: string, title: string): Check {
+function latency(action: Action, id: string, title: string): GroupCheck {
   return {
     id: `latency-${id}`,
-    group: 'latency',
     title,
     needs: ['cancel', 'model', ...(action === 'call' ? (['tool'] as const) : [])],
     async run(scenario) {
@@ -29,7 +28,7 @@ function latency(action: Action, id: string, title: string): Check {
   };
 }
 
-export const LATENCY_CHECKS: readonly Check[] = [
+export const LATENCY_CHECKS: readonly GroupCheck[] = [
   latency('stream', 'reply', 'A reply is stopped within a second'),
   latency('call', 'call', 'A call is stopped within a second'),
 ];

@@ -1,4 +1,4 @@
-import { type Check, expect, type Scenario } from '../check.ts';
+import { expect, type GroupCheck, type Scenario } from '../check.ts';
 import { begin, settle } from '../play.ts';
 import type { Action } from '../stage/script.ts';
 import type { Role } from '../witness/witness.ts';
@@ -18,11 +18,10 @@ export function describeLeft(left: readonly Role[]): string {
   return `${left.map((role) => NAMES[role]).join(' and ')} ${left.length === 1 ? 'was' : 'were'} still running`;
 }
 
-function leavesNothing(role: Role | 'deaf', title: string): Check {
+function leavesNothing(role: Role | 'deaf', title: string): GroupCheck {
   const action: Action = role === 'deaf' ? 'call-deaf' : 'call-tree';
   return {
     id: `left-${role}`,
-    group: 'left',
     title,
     // No specification asks an agent to follow a process that leaves its group.
     ...(role !== 'detached' && { rules: STOPS_AT_ONCE }),
@@ -39,7 +38,7 @@ async function expectGone(scenario: Scenario, action: Action, role: Role): Promi
   expect(left.length === 0, `${GONE_MS / 1_000} s after the end ${describeLeft(left)}`);
 }
 
-export const LEFT_CHECKS: readonly Check[] = [
+export const LEFT_CHECKS: readonly GroupCheck[] = [
   leavesNothing('root', 'The process of a cancelled tool is gone at the end of the turn'),
   leavesNothing('child', 'Its child is gone too'),
   leavesNothing('detached', 'A child that left the process group is gone too'),

@@ -1,13 +1,12 @@
-import { type Check, expect, type Scenario } from '../check.ts';
-import { begin, expectReply, stop } from '../play.ts';
-import { type Action, wordsOf } from '../stage/script.ts';
+import { expect, type GroupCheck, type Scenario } from '../check.ts';
+import { expectReply, stopDuring } from '../play.ts';
+import { type Action, promptFor, wordsOf } from '../stage/script.ts';
 
 const needs = ['cancel', 'conversation', 'model'] as const;
 
-function accepted(action: Action, id: string, when: string): Check {
+function accepted(action: Action, id: string, when: string): GroupCheck {
   return {
     id: `next-valid-${id}`,
-    group: 'next',
     title: `After a cancel ${when}, the next request is one that strict providers accept`,
     needs: action.startsWith('call') || action === 'two-calls' ? [...needs, 'tool'] : needs,
     async run(scenario) {
@@ -41,89 +40,69 @@ async function nextRequest(
   scenario: Scenario,
   action: Action,
 ): Promise<{ key: string; body: string; refusal: { message: string } | undefined }> {
-  const started = await begin(scenario, action);
-  await stop(scenario, started);
+  const { key } = await stopDuring(scenario, action);
   const next = scenario.stage.makeKey();
-  const turn = scenario.conversation.start(`Do this check and nothing else: check-${next}-reply`);
-  const request = await Promise.race([scenario.stage.waitForRequest(next), turn.ended.then(() => undefined)]);
-  expect(
-    request !== undefined,
-    `the next prompt ended as '${(await turn.ended).kind}' (${(await turn.ended).said}) without asking the model`,
-  );
-  const { kind, said } = await turn.ended;
-  const { refusal } = request;
+  const { kind, said } = await scenario.conversation.start(promptFor('reply', next)).ended;
+  const [request] = scenario.stage.requestsFor(next);
+  expect(request !== undefined, `the next prompt ended as '${kind}' (${said}) without asking the model`);
+  const { body, refusal } = request;
   expect(refusal !== undefined || kind === 'completed', `the next prompt ended as '${kind}' (${said})`);
-  return { key: started.key, body: JSON.stringify(request.body), refusal };
+  return { key, body: JSON.stringify(body), refusal };
 }
 
-const works: Check = {
-  id: 'next-works',
-  group: 'next',
-  title: 'The next prompt in the same conversation is answered',
-  needs: [...needs, 'tool'],
-  async run(scenario) {
-    await stop(scenario, await begin(scenario, 'call'));
-    await expectReply(scenario);
+export const NEXT_CHECKS: readonly GroupCheck[] = [
+  {
+    id: 'next-works',
+    title: 'The next prompt in the same conversation is answered',
+    needs: [...needs, 'tool'],
+    async run(scenario) {
+      await stopDuring(scenario, 'call');
+      await expectReply(scenario);
+    },
   },
-};
-
-const knowsText: Check = {
-  id: 'next-knows-text',
-  group: 'next',
-  title: 'The model is told what it had said before the cancel',
-  needs,
-  async run(scenario) {
-    const { key, body } = await nextRequest(scenario, 'stream');
-    expect(body.includes(wordsOf(key)[0].trim()), 'the words that were shown are not in the next request');
-  },
-};
-
-const knowsPrompt: Check = {
-  id: 'next-knows-prompt',
-  group: 'next',
-  title: 'The cancelled prompt is still part of the conversation',
-  needs,
-  async run(scenario) {
-    const { key, body } = await nextRequest(scenario, 'think');
-    expect(body.includes(key), 'the cancelled prompt is not in the next request');
-  },
-};
-
-const knowsCall: Check = {
-  id: 'next-knows-call',
-  group: 'next',
-  title: 'The model is told that its call was cancelled',
-  needs: [...needs, 'tool'],
-  async run(scenario) {
-    const { key, body } = await nextRequest(scenario, 'call');
-    const rest = body.slice(body.lastIndexOf(key));
-    expect(body.includes(key), 'nothing of the cancelled turn is in the next request');
-    expect(
-      /cancel|abort|interrupt|stopped|terminated|killed|denied|rejected|not (?:run|finish|complete)/i.test(rest),
-      'nothing in the next request says so',
-    );
-  },
-};
-
-const keepsFinished: Check = {
-  id: 'next-keeps-finished',
-  group: 'next',
-  title: 'A call that had finished before the cancel is kept with its result',
-  needs: [...needs, 'tool'],
-  async run(scenario) {
-    const { key, body } = await nextRequest(scenario, 'call-then-stream');
-    expect(body.includes(`witness ${key} finished`), 'the output of the finished call is not in the next request');
-  },
-};
-
-export const NEXT_CHECKS: readonly Check[] = [
-  works,
   accepted('stream', 'text', 'in the middle of a reply'),
   accepted('arguments', 'arguments', 'in the middle of the input of a call'),
   accepted('call', 'call', 'in the middle of a call'),
   accepted('two-calls', 'two-calls', 'with two calls open'),
-  knowsPrompt,
-  knowsText,
-  knowsCall,
-  keepsFinished,
+  {
+    id: 'next-knows-prompt',
+    title: 'The cancelled prompt is still part of the conversation',
+    needs,
+    async run(scenario) {
+      const { key, body } = await nextRequest(scenario, 'think');
+      expect(body.includes(key), 'the cancelled prompt is not in the next request');
+    },
+  },
+  {
+    id: 'next-knows-text',
+    title: 'The model is told what it had said before the cancel',
+    needs,
+    async run(scenario) {
+      const { key, body } = await nextRequest(scenario, 'stream');
+      expect(body.includes(wordsOf(key)[0].trim()), 'the words that were shown are not in the next request');
+    },
+  },
+  {
+    id: 'next-knows-call',
+    title: 'The model is told that its call was cancelled',
+    needs: [...needs, 'tool'],
+    async run(scenario) {
+      const { key, body } = await nextRequest(scenario, 'call');
+      const rest = body.slice(body.lastIndexOf(key));
+      expect(body.includes(key), 'nothing of the cancelled turn is in the next request');
+      expect(
+        /cancel|abort|interrupt|stopped|terminated|killed|denied|rejected|not (?:run|finish|complete)/i.test(rest),
+        'nothing in the next request says so',
+      );
+    },
+  },
+  {
+    id: 'next-keeps-finished',
+    title: 'A call that had finished before the cancel is kept with its result',
+    needs: [...needs, 'tool'],
+    async run(scenario) {
+      const { key, body } = await nextRequest(scenario, 'call-then-stream');
+      expect(body.includes(`witness ${key} finished`), 'the output of the finished call is not in the next request');
+    },
+  },
 ];

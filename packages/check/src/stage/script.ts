@@ -47,7 +47,7 @@ export function modeOf(action: Action): WitnessMode {
 type Part = NonNullable<Answer['parts']>[number];
 
 /** Makes the part of an answer that calls the witness. */
-type CallWitness = (key: string, mode: WitnessMode) => Extract<Part, { readonly call: string }>;
+export type CallWitness = (key: string, mode: WitnessMode) => Extract<Part, { readonly call: string }>;
 
 interface Request {
   readonly key: string;

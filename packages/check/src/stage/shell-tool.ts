@@ -1,4 +1,4 @@
-import { WITNESS_TOOL } from '../witness/witness-tool.ts';
+import { WITNESS_TOOL } from '../witness/attend.ts';
 
 /** A tool in a request that can start the witness, and the input that makes it do so. */
 export interface WitnessTool {

@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { startWitness, type Witness } from '../witness/witness.ts';
-import { type Action, answerTo, directiveIn } from './script.ts';
+import type { Answer, LoopbackProvider } from '@whoa/ai-sdk/testing';
+import type { Witness } from '../witness/witness.ts';
+import { startHarness } from './harness.ts';
+import { answerTo, type CallWitness, directiveIn } from './script.ts';
 import { findWitnessTool, type WitnessTool } from './shell-tool.ts';
 
 /** A request of the agent to its model. */
@@ -34,10 +32,9 @@ export interface Stage extends AsyncDisposable {
  * @returns The running stage. Dispose it to stop both.
  */
 export async function createStage({ port = 0 }: { readonly port?: number } = {}): Promise<Stage> {
-  const folder = await mkdtemp(join(tmpdir(), 'whoa-check-'));
-  const witness = await startWitness(folder);
-  const model = new ScriptedModel(witness);
-  const provider = await startLoopbackProvider({ script: (request) => model.answer(request), port });
+  const model = new ScriptedModel();
+  const harness = await startHarness((witness) => (request) => model.answer(request, witness), port);
+  const { provider, witness, folder } = harness;
   return {
     provider: provider.url,
     witness,
@@ -51,22 +48,14 @@ export async function createStage({ port = 0 }: { readonly port?: number } = {})
     makeKey: () => randomBytes(4).toString('hex'),
     requestsFor: (key) => model.requestsFor(key),
     waitForRequest: (key, index = 0) => model.waitForRequest(key, index),
-    async [Symbol.asyncDispose]() {
-      await Promise.all([provider.close(), witness[Symbol.asyncDispose]()]);
-      await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-    },
+    [Symbol.asyncDispose]: () => harness[Symbol.asyncDispose](),
   };
 }
 
 class ScriptedModel {
   tool: WitnessTool | undefined;
-  readonly #witness: Witness;
   readonly #requests = new Map<string, ModelRequest[]>();
   readonly #waiting = new Set<() => void>();
-
-  constructor(witness: Witness) {
-    this.#witness = witness;
-  }
 
   requestsFor(key: string): readonly ModelRequest[] {
     return this.#requests.get(key) ?? [];
@@ -80,32 +69,23 @@ class ScriptedModel {
     }
   }
 
-  answer(request: ModelRequest): Answer {
+  answer(request: ModelRequest, witness: Witness): Answer {
     const tool = findWitnessTool(request.body);
     const directive = directiveIn(JSON.stringify(request.body));
     // Agents also ask beside a turn, with fewer tools or none: for a title, a summary, what to suggest next.
     if (directive === undefined || (tool === undefined && this.tool !== undefined))
       return { parts: [{ text: 'Check' }] };
     this.tool = tool;
-    return this.#answerTurn(directive, request);
-  }
-
-  #answerTurn({ key, action }: { key: string; action: Action }, request: ModelRequest): Answer {
+    const { key, action } = directive;
     const requests = this.#requests.get(key) ?? [];
     this.#requests.set(key, requests);
     const step = requests.push(request) - 1;
-    const { tool } = this;
-    const answer = answerTo(action, {
-      key,
-      step,
-      call: (callKey, mode) => {
-        const command = this.#witness.command(callKey, mode);
-        const name = tool?.name ?? 'bash';
-        return { call: name, input: tool?.inputFor({ key: callKey, mode, command }) ?? { command } };
-      },
-    });
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
-    return answer;
+    const call: CallWitness = (callKey, mode) => {
+      const command = witness.command(callKey, mode);
+      return { call: tool?.name ?? 'bash', input: tool?.inputFor({ key: callKey, mode, command }) ?? { command } };
+    };
+    return answerTo(action, { key, step, call });
   }
 }

@@ -1,4 +1,4 @@
-import { type Message, toText } from '@whoa/core';
+import { type Message, type StopReport, toText } from '@whoa/core';
 import type { ConversationView } from '@whoa/server/task-client';
 import type { TaskHead } from '@whoa/tasks';
 import { type ReactNode, useEffect } from 'react';
@@ -6,6 +6,8 @@ import { isLive } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { Status, useNow } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
+import { ReportGroups } from '../report/report-page.tsx';
+import { sentenceOf } from '../report/report-words.ts';
 import { CallCard } from '../task/call-card.tsx';
 import { Connection } from '../task/task-page.tsx';
 import { useTask } from '../task/use-task.ts';
@@ -30,12 +32,7 @@ export function Messages({ record, tasks, end, ...page }: MessagesProps): ReactN
         <Said key={index} message={message} />
       ))}
       {stopped !== undefined && tasks[0] === stopped && (
-        <p className="tag">
-          <Status status="cancelled" />
-          <Link className="link" to={addresses.report(stopped.id, page.tenant)}>
-            Stop report
-          </Link>
-        </p>
+        <Stopped key={stopped.id} {...page} id={stopped.id} end={end} />
       )}
       {current !== undefined && <CurrentTask key={current.id} {...page} id={current.id} end={end} />}
       {waiting.map(({ id, title }) => (
@@ -54,11 +51,14 @@ function Said({ message }: { readonly message: Message }): ReactNode {
   if (message.role === 'user') return <p className="me say wrap">{toText(message.content)}</p>;
   if (message.role === 'tool') {
     return (
-      <p className="tag">
-        <Status status={message.isError && message.state === 'finished' ? 'failed' : message.state}>
-          <b>{message.tool}</b>
-        </Status>
-      </p>
+      <details>
+        <summary className="tag">
+          <Status status={message.isError && message.state === 'finished' ? 'failed' : message.state}>
+            <b>{message.tool}</b>
+          </Status>
+        </summary>
+        <pre className="out tall wrap">{toText(message.content)}</pre>
+      </details>
     );
   }
   const text = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
@@ -71,11 +71,33 @@ function Said({ message }: { readonly message: Message }): ReactNode {
   );
 }
 
+type TaskProps = PageProps & { readonly id: string; readonly end: MessagesProps['end'] };
+
+/** What the stop of the last task did. */
+function Stopped({ end, ...props }: TaskProps): ReactNode {
+  const { task } = useTask(props).followed;
+  const report = task?.outcome?.stop as unknown as StopReport | undefined;
+  useScrollTo(end, `${report?.settledAfterMs}`);
+  return (
+    <section className="stack2" aria-label="Stop report">
+      <p className="tag">
+        <Status status="cancelled" />
+        <Link className="link" to={addresses.report(props.id, props.tenant)}>
+          Stop report
+        </Link>
+      </p>
+      {report !== undefined && (
+        <>
+          <h2>{sentenceOf(report)}</h2>
+          <ReportGroups report={report} to={addresses.task(props.id, props.tenant)} />
+        </>
+      )}
+    </section>
+  );
+}
+
 /** What the current task was asked, and what it says and does. */
-function CurrentTask({
-  end,
-  ...props
-}: PageProps & { readonly id: string; readonly end: MessagesProps['end'] }): ReactNode {
+function CurrentTask({ end, ...props }: TaskProps): ReactNode {
   const { client, followed } = useTask(props);
   const now = useNow(500);
   const { run, task } = followed;
@@ -105,13 +127,7 @@ function CurrentTask({
             </p>
           )}
           {turn.calls.map((call) => (
-            <CallCard
-              key={call.id}
-              call={call}
-              isOpen={false}
-              isTarget={false}
-              {...{ task, client, me: props.me, now }}
-            />
+            <CallCard key={call.id} call={call} isOpen isTarget={false} {...{ task, client, me: props.me, now }} />
           ))}
         </div>
       ))}

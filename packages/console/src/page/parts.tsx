@@ -61,6 +61,8 @@ export function StateCard({ status, title, children, actions }: StateCardProps):
   );
 }
 
+const WIDTHS = ['sk b', 'sk c', 'sk d'];
+
 /** Rows of the real height, shown when loading takes longer than a moment. */
 export function LoadingRows({ rows = 6 }: { readonly rows?: number }): ReactNode {
   const [isSlow, setSlow] = useState(false);
@@ -74,7 +76,7 @@ export function LoadingRows({ rows = 6 }: { readonly rows?: number }): ReactNode
       {Array.from({ length: rows }, (_, row) => (
         <div key={row} className="skr">
           <i className="sk a" />
-          <i className={`sk ${'bcd'[row % 3]}`} />
+          <i className={WIDTHS[row % 3]} />
           <i className="sk e" />
         </div>
       ))}

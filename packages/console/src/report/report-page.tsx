@@ -81,7 +81,6 @@ interface ReportProps {
 function Report({ report, run, end, undo, to }: ReportProps): ReactNode {
   const { reason } = report;
   const text = formatStopReport(report);
-  const groups = groupsOf(report);
   const who = [
     reason.by === undefined ? reason.kind : `by ${reason.by}`,
     reason.via !== undefined && `via ${reason.via}`,
@@ -101,11 +100,7 @@ function Report({ report, run, end, undo, to }: ReportProps): ReactNode {
           <Timeline run={run} label="Timeline of the stop" context={{ end, isLive: false }} />
         </section>
       )}
-      <div className="groups">
-        {groups.map(({ status, title, items }) => (
-          <Group key={title} {...{ status, title, items, to }} />
-        ))}
-      </div>
+      <ReportGroups report={report} to={to} />
       <section className="card">
         <header>
           <h2>As text</h2>
@@ -117,6 +112,17 @@ function Report({ report, run, end, undo, to }: ReportProps): ReactNode {
           {text}
         </pre>
       </section>
+    </div>
+  );
+}
+
+/** The calls of a report, by how each ended. */
+export function ReportGroups({ report, to }: Pick<ReportProps, 'report' | 'to'>): ReactNode {
+  return (
+    <div className="groups">
+      {groupsOf(report).map((group) => (
+        <Group key={group.title} {...group} to={to} />
+      ))}
     </div>
   );
 }

@@ -56,7 +56,7 @@ function Leaf({
       <Status status={status}>
         <b>{name}</b>
       </Status>
-      <span>{STATUS_WORDS[status]}</span>
+      <span className="when">{STATUS_WORDS[status]}</span>
     </a>
   );
 }

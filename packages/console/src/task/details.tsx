@@ -1,4 +1,4 @@
-import { type AnsiSpan, type DetailsView, parseAnsi } from '@whoa/core/view';
+import { type DetailsView, parseAnsi } from '@whoa/core/view';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { plural } from '../model/words.ts';
 
@@ -160,21 +160,16 @@ function Output({ view, isCut }: { readonly view: ViewOf<'output'>; readonly isC
 }
 
 function Ansi({ output }: { readonly output: string }): ReactNode {
-  return parseAnsi(output).map((span, index) => {
-    const className = classesOf(span);
-    return className === '' ? (
-      span.text
-    ) : (
-      <span key={index} className={className}>
-        {span.text}
+  return parseAnsi(output).map(({ text, color, bold, dim, underline }, index) => {
+    const className = [bold && 'ab', dim && 'mute', underline && 'au'].filter(Boolean).join(' ');
+    const isColor = color !== undefined && color > 0 && color < 7;
+    if (className === '' && !isColor) return text;
+    return (
+      <span key={index} className={className} style={isColor ? { color: `var(--a${color})` } : undefined}>
+        {text}
       </span>
     );
   });
-}
-
-function classesOf({ color, bold, dim, underline }: AnsiSpan): string {
-  const isColor = color !== undefined && color > 0 && color < 7;
-  return [isColor && `a${color}`, bold && 'ab', dim && 'mute', underline && 'au'].filter(Boolean).join(' ');
 }
 
 function Plan({ view: { entries } }: { readonly view: ViewOf<'plan'> }): ReactNode {

@@ -1,4 +1,6 @@
+import { toContextKey } from '../stop/app-context.ts';
 import type { ApprovalReply, ApprovalRequest, Approve } from '../tool/call/call.ts';
+import type { QuestionContext } from '../tool/tool.ts';
 import { type ApprovalQuestion, coverageOf, describeRequest } from './question.ts';
 
 /** A user's answer. `always` and `never` apply to the calls that the question says they cover. */
@@ -9,7 +11,7 @@ export interface ApprovalAnswer {
 }
 
 /** Shows the user the whole question and returns the answer given after that. */
-export type Ask = (question: ApprovalQuestion, context: { readonly signal: AbortSignal }) => Promise<ApprovalAnswer>;
+export type Ask = (question: ApprovalQuestion, context: QuestionContext) => Promise<ApprovalAnswer>;
 
 /** The verdict of a rule on a call, and why. */
 interface Ruling {
@@ -28,6 +30,11 @@ export interface ApprovalsOptions {
   readonly judge?: Judge;
 }
 
+/** Only a text is a reason: any other value could be taken for a yes. */
+function toNo(why: unknown, otherwise: string | false): string | false {
+  return typeof why === 'string' ? why : otherwise;
+}
+
 /** Allows reads, asks about everything else. */
 const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
 
@@ -39,47 +46,41 @@ const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ?
  *
  * @example
  * ```ts
- * import { createInterface } from 'node:readline/promises';
  * import { createAgent } from '@whoa/core';
- * import { createApprovals, formatQuestion } from '@whoa/core/approval';
+ * import { type Ask, createApprovals } from '@whoa/core/approval';
  *
- * const terminal = createInterface({ input: process.stdin, output: process.stdout });
- * const approve = createApprovals({
- *   until: 'until this program ends',
- *   ask: async (question, { signal }) => {
- *     console.log(formatQuestion(question).join('\n'));
- *     const answer = await terminal.question('Allow? (y/n) ', { signal });
- *     return { decision: answer === 'y' ? 'yes' : 'no' };
- *   },
- * });
- * const careful = createAgent({ name: 'careful', model, approve });
+ * const careful = (ask: Ask) =>
+ *   createAgent({ name: 'careful', model, approve: createApprovals({ ask, until: 'until this program ends' }) });
  * ```
  */
 export function createApprovals({ ask, until, judge = judgeByEffects }: ApprovalsOptions): Approve {
   const remembered = new Map<string, boolean>();
   let last: Promise<unknown> = Promise.resolve();
 
-  async function askNext(request: ApprovalRequest, signal: AbortSignal, why?: string): Promise<ApprovalReply> {
+  async function askNext(request: ApprovalRequest, context: QuestionContext, why?: string): Promise<ApprovalReply> {
+    const { signal } = context;
     if (signal.aborted) return 'cancelled before anyone answered';
-    const preview = await request.tool.preview?.(request.input, { signal });
+    const preview = await request.tool.preview?.(request.input, context);
     const coverage = coverageOf(request, preview);
-    const known = coverage && remembered.get(coverage.key);
+    // An `always` of one user is not one of another.
+    const key = coverage && `${coverage.key} ${toContextKey(context.context)}`;
+    const known = key && remembered.get(key);
     if (known !== undefined) return known;
     const always = coverage === undefined ? 'this call only' : `${coverage.words}, ${until}`;
     const question = { ...describeRequest(request, preview), always, ...(why !== undefined && { why }) };
-    const answer = await ask(question, { signal });
+    const answer = await ask(question, context);
     // Don't accept a yes that arrives after the cancel.
     if (signal.aborted) return 'cancelled before anyone answered';
     const isYes = answer.decision === 'yes' || answer.decision === 'always';
-    if (coverage && (answer.decision === 'always' || answer.decision === 'never')) remembered.set(coverage.key, isYes);
-    return isYes ? { approved: true, shown: preview } : (answer.why ?? false);
+    if (key && (answer.decision === 'always' || answer.decision === 'never')) remembered.set(key, isYes);
+    return isYes ? { approved: true, shown: preview } : toNo(answer.why, false);
   }
 
-  const approve: Approve = (request, { signal }) => {
+  const approve: Approve = (request, context) => {
     const { decision, why } = judge(request);
     if (decision === 'allow') return true;
-    if (decision === 'deny') return why ?? 'a rule denies it';
-    const answer = last.then(() => askNext(request, signal, why));
+    if (decision === 'deny') return toNo(why, 'a rule denies it');
+    const answer = last.then(() => askNext(request, context, why));
     last = answer.catch(() => {});
     return answer;
   };

@@ -1,3 +1,4 @@
+import { isPlain } from '../stop/app-context.ts';
 import type { ApprovalRequest } from '../tool/call/call.ts';
 import type { Effects } from '../tool/result.ts';
 import type { CallPreview } from '../tool/tool.ts';
@@ -52,15 +53,16 @@ export function formatCallTitle(tool: string, input: unknown, maxCharacters: num
 
 /** Describes a request and its tool's preview of it. */
 export function describeRequest(request: ApprovalRequest, preview: CallPreview = {}): Omit<ApprovalQuestion, 'always'> {
-  const { call, tool, effects } = request;
+  const { call, effects } = request;
+  const tool = toToolPath(request);
   const { cwd, sandbox, change } = preview;
   const input = shownInput(request);
   const shownByDiff = change === undefined || change.diff === null ? [] : change.fields;
   return {
     callId: call.id,
-    tool: toVisibleText(tool.name),
+    tool: toVisibleText(tool),
     effects,
-    title: formatCallTitle(tool.name, input),
+    title: formatCallTitle(tool, input),
     fields: fieldsOf(input).filter(({ name }) => !shownByDiff.includes(name)),
     ...(cwd !== undefined && { cwd: toVisibleText(cwd) }),
     ...(sandbox !== undefined && { sandbox: toVisibleText(sandbox) }),
@@ -68,7 +70,7 @@ export function describeRequest(request: ApprovalRequest, preview: CallPreview =
       change: {
         path: toVisibleText(change.path),
         isNew: change.isNew,
-        diff: linesOf((change.diff ?? '').replace(/\n$/, '')),
+        diff: change.diff === '' ? ['(no lines differ)'] : linesOf((change.diff ?? '').replace(/\n$/, '')),
       },
     }),
   };
@@ -107,10 +109,10 @@ export function formatQuestion({ change, fields }: ApprovalQuestion): string[] {
 
 /** Returns what an `always` for this call would cover. Only calls that can be compared exactly are covered. */
 export function coverageOf(
-  { tool, input }: Pick<ApprovalRequest, 'tool' | 'input'>,
+  { input, ...request }: Pick<ApprovalRequest, 'tool' | 'input' | 'within'>,
   { change }: CallPreview = {},
 ): Coverage | undefined {
-  const { name } = tool;
+  const name = toToolPath(request);
   const called = toVisibleText(name);
   if (change !== undefined) {
     return {
@@ -125,6 +127,11 @@ export function coverageOf(
   return { key: JSON.stringify([name, 'call', input]), words: `this call of ${called} with exactly this input` };
 }
 
+/** A sub-agent's tool is another tool than its parent's, even if they have the same name. */
+function toToolPath({ within = [], tool }: Pick<ApprovalRequest, 'tool' | 'within'>): string {
+  return [...within, tool.name].join(' › ');
+}
+
 /** The parsed input may not be plain data; the model's input always is. */
 function shownInput({ call, input }: Pick<ApprovalRequest, 'call' | 'input'>): unknown {
   return isPlain(input) ? input : call.input;
@@ -136,12 +143,11 @@ function fieldsOf(input: unknown): QuestionField[] {
   }
   return Object.entries(input)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => ({ name: /^[\w-]+$/.test(name) ? name : quoted(name), lines: valueLines(value) }));
-}
-
-/** Quote a name so that it cannot be mistaken for another field and its value. */
-function quoted(name: string): string {
-  return toVisibleText(JSON.stringify(name));
+    .map(([name, value]) => {
+      // Quote a name that could be mistaken for another field and its value.
+      const shown = /^[\w-]+$/.test(name) ? name : toVisibleText(JSON.stringify(name));
+      return { name: shown, lines: valueLines(value) };
+    });
 }
 
 function valueLines(value: unknown): string[] {
@@ -155,15 +161,4 @@ function linesOf(text: string): string[] {
 function fieldOf(input: unknown, name: string): string | undefined {
   const value = typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[name] : undefined;
   return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** Whether JSON represents the whole value. */
-function isPlain(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object' || value === null) {
-    return value === null || ['string', 'boolean', 'undefined'].includes(typeof value);
-  }
-  const prototype: unknown = Object.getPrototypeOf(value);
-  const isData = Array.isArray(value) || prototype === Object.prototype || prototype === null;
-  return isData && !('toJSON' in value) && Object.values(value).every(isPlain);
 }

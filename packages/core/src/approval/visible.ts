@@ -1,15 +1,10 @@
-/**
- * Characters that a screen does not show as themselves: controls, direction marks, zero-width characters, unusual
- * spaces.
- */
+/** Characters that a screen does not show as themselves: controls, direction marks, zero-width and blank ones, odd spaces. */
 const UNSEEN =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800]|(?! )\p{Zs}/gu;
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800\uFFFC\u{1D159}]|(?! )\p{Zs}/gu;
 /** Characters that a terminal or an editor acts on instead of showing. */
 const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
-/**
- * Makes every character visible: those that a screen would not show become `<U+202E>`. Line feeds and tabs are kept.
- */
+/** Makes every character visible, as in `<U+202E>`, except line feeds and tabs. */
 export function toVisibleText(text: string): string {
   return text.replace(UNSEEN, (character) => visibleCharacter(character));
 }

@@ -3,12 +3,14 @@ import type { Message, UserMessage } from '../run/history/message.ts';
 import type { RunEvent } from '../run/report/events.ts';
 import type { Outcome } from '../run/report/outcome.ts';
 import type { Run } from '../run/run.ts';
+import { type AppContext, type HookContext, toContextKey } from '../stop/app-context.ts';
 import type { World } from '../stop/clock.ts';
 import { createListener, type Hooks, reportFailure } from '../stop/hooks.ts';
 import { createReason, type GivenReason } from '../stop/token/reason.ts';
-import type { CancelOptions, CancelReceipt } from '../stop/token/receipt.ts';
-import { CancellationToken } from '../stop/token/token.ts';
-import { describeCancelled } from './describe.ts';
+import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/token/receipt.ts';
+import { tokenFor } from '../stop/token/source.ts';
+import type { CancellationToken } from '../stop/token/token.ts';
+import { describeStop } from './describe.ts';
 import {
   type ConversationEffect,
   type ConversationInput,
@@ -37,9 +39,9 @@ type Stopping = Extract<RunEvent, { type: 'cancel-request' | 'level-change' | 'c
 type StoppingEvent<Event> = Event extends unknown ? Omit<Event, 'runId' | 'at'> & { readonly runId?: string } : never;
 
 /** Events of a conversation. Events of a run go to `onEvent` of its message. */
-export type ConversationEvent = { readonly at: number; readonly conversationId: string } & (
+export type ConversationEvent<Answer = Reply> = { readonly at: number; readonly conversationId: string } & (
   | { readonly type: 'message-receive'; readonly messageId: string; readonly policy: Policy }
-  | { readonly type: 'message-answer'; readonly reply: Reply }
+  | { readonly type: 'message-answer'; readonly reply: Answer }
   | StoppingEvent<Stopping>
 );
 
@@ -48,8 +50,10 @@ export interface MessageOptions {
   readonly policy?: Policy;
   /** The sender's own id: a message that is delivered twice is processed once. */
   readonly messageId?: string;
-  /** Wait this long for more messages and process them as one. */
+  /** Wait this long for more messages of the same `context` and process them as one. */
   readonly debounceMs?: number;
+  /** Passed to the tools, hooks, `approve` and sub-agents of the run that answers this message, and to no other. */
+  readonly context?: AppContext | undefined;
   /** Called with each event of the run that answers this message. It cannot slow the run down. */
   readonly onEvent?: (event: RunEvent) => unknown;
   /** Withdraws this message, and stops the run that answers it. */
@@ -70,7 +74,8 @@ interface ConversationSetup extends ConversationParts {
   readonly world: World;
   /** When true, no more runs start. */
   readonly isClosed: () => boolean;
-  readonly tell: (event: ConversationEvent) => void;
+  readonly tell: (event: ConversationEvent, about: HookContext) => void;
+  readonly send: (reply: Reply) => Promise<void>;
 }
 
 type UnstampedEvent<Event> = Event extends unknown ? Omit<Event, 'at' | 'conversationId'> : never;
@@ -80,13 +85,12 @@ const FAILED = 'Something went wrong; nothing more is running.';
 
 interface Pending {
   readonly message: UserMessage;
-  readonly resolve: (reply: Reply) => void;
-  /**
-   * The message's token. The run that answers it is a child of this token, so every cancel of the message reaches the
-   * run.
-   */
-  readonly token: CancellationToken;
+  readonly context: AppContext | undefined;
   readonly onEvent: MessageOptions['onEvent'];
+  /** Called when it is this message's turn: with the messages that its run answers, or why it gets no run. */
+  readonly begin: (turn: readonly UserMessage[] | EarlyStatus) => void;
+  /** The run that answers the message is a child of this token, so every cancel of the message reaches it. */
+  readonly token: CancellationToken;
 }
 
 /** One conversation. Carries out what the policy decides. */
@@ -99,7 +103,9 @@ export class Conversation {
   #history: readonly Message[] = [];
   #run: Run | undefined;
   #gatherTimer: Disposable | undefined;
-  #live: Promise<void> = Promise.resolve();
+  /** Resolves when the active run has ended. */
+  #ended = Promise.withResolvers<void>();
+  #sent: Promise<void> | undefined;
 
   constructor(id: string, setup: ConversationSetup) {
     this.#id = id;
@@ -114,30 +120,36 @@ export class Conversation {
     return this.#pending.size === 0 && this.#state.running === undefined;
   }
 
-  receive(message: UserMessage, options: MessageOptions): Promise<Reply> {
+  async receive(message: UserMessage, options: MessageOptions): Promise<Reply> {
     const { world } = this.#setup;
-    const id = options.messageId ?? world.createId();
-    const policy = options.policy ?? this.#setup.policy ?? 'replace';
-    this.#tell({ type: 'message-receive', messageId: id, policy });
+    const { messageId: id = world.createId(), policy = this.#setup.policy ?? 'replace', context } = options;
+    this.#tell({ type: 'message-receive', messageId: id, policy }, context);
     // Check `#pending` too: an unanswered message may outlast the list of remembered ids.
-    if (this.#pending.has(id) || this.#state.seen.includes(id)) return Promise.resolve(this.#early(id, 'duplicate'));
-    return new Promise((resolve) => {
-      const token = this.#tokenOf(id, options);
-      this.#pending.set(id, { message, resolve, token, onEvent: options.onEvent });
-      // Withdrawn before it arrived: it must not supersede the active run.
-      if (token.isCancelled || this.#setup.isClosed()) return this.#resolve(this.#early(id, 'cancelled'));
+    if (this.#pending.has(id) || this.#state.seen.includes(id)) return this.#early(id, 'duplicate');
+    const { promise: turn, resolve: begin } = Promise.withResolvers<readonly UserMessage[] | EarlyStatus>();
+    const token = tokenFor(options, { name: `message ${id}`, clock: world.clock });
+    this.#pending.set(id, { message, begin, token, onEvent: options.onEvent, context });
+    // Withdrawn before it arrived: it must not supersede the active run.
+    if (token.isCancelled || this.#setup.isClosed()) this.#leave(id)?.begin('cancelled');
+    else {
       token.onCancel(() => this.#apply({ type: 'withdraw', id }));
-      this.#apply({ type: 'message', id, policy, debounceMs: options.debounceMs ?? 0 });
-    });
+      const { debounceMs = 0 } = options;
+      this.#apply({ type: 'message', id, policy, debounceMs, context: toContextKey(context) });
+    }
+    // Wait for the turn here: the run then starts in the async context of its own message, not in that of the event
+    // before it, which may be another user's.
+    const messages = await turn;
+    if (typeof messages !== 'string') return this.#answer(id, messages);
+    return this.#answered(this.#early(id, messages), context);
   }
 
   /** Stops the active run and drops the waiting messages. */
-  cancel(given: GivenReason = {}, options?: CancelOptions): CancelReceipt {
+  cancel(given: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
+    readCancelOptions(options, 'graceful');
     const { clock } = this.#setup.world;
     const reason = createReason(given, clock.now());
     // Don't look it up later: replying to a dropped message may start another run.
-    const live = this.#stoppable();
-    const isIdle = this.isIdle;
+    const [live, isIdle] = [this.#stoppable(), this.isIdle];
     this.#apply({ type: 'cancel' });
     if (live !== undefined) return live.cancel(reason, options);
     const receipt: CancelReceipt = isIdle
@@ -147,15 +159,10 @@ export class Conversation {
     return receipt;
   }
 
-  /** Resolves when nothing is running. */
+  /** Resolves when nothing is running and every reply is sent. */
   async settled(): Promise<void> {
-    while (this.#state.running !== undefined) await this.#live;
-  }
-
-  /** A token or signal passed with a message withdraws only that message. */
-  #tokenOf(id: string, { token: parent, signal }: MessageOptions): CancellationToken {
-    const options = { parent, name: `message ${id}`, clock: this.#setup.world.clock };
-    return signal ? CancellationToken.from(signal, options) : new CancellationToken(options);
+    while (this.#state.running !== undefined) await this.#ended.promise;
+    await this.#sent;
   }
 
   /** The target of a cancel: the active run, or its message while the run is being started. */
@@ -164,20 +171,21 @@ export class Conversation {
     return running && (this.#run ?? this.#pending.get(running.ids.at(-1)!)?.token);
   }
 
-  /** Listeners called meanwhile see the state as it is after the input. */
-  #apply(input: ConversationInput, tellFirst?: () => void): void {
+  #apply(input: ConversationInput): void {
     const { state, effects } = reduceConversation(this.#state, input);
     this.#state = state;
     if (state.gathering === undefined) this.#gatherTimer?.[Symbol.dispose]();
-    tellFirst?.();
     for (const effect of effects) this.#perform(effect);
   }
 
   #perform(effect: ConversationEffect): void {
     switch (effect.type) {
-      case 'start':
-        this.#live = this.#answer(effect.ids);
+      case 'start': {
+        const messages = effect.ids.map((id) => this.#pending.get(id)!);
+        this.#ended = Promise.withResolvers();
+        messages.at(-1)!.begin(messages.map(({ message }) => message));
         break;
+      }
       case 'stop':
         this.#stoppable()?.cancel(SUPERSEDED);
         break;
@@ -189,16 +197,15 @@ export class Conversation {
         this.#gatherTimer = this.#setup.world.clock.setTimer(effect.ms, () => this.#apply({ type: 'gathered' }));
         break;
       case 'answer':
-        this.#resolve(this.#early(effect.id, effect.status));
+        this.#leave(effect.id)?.begin(effect.status);
         break;
     }
   }
 
   /** Runs the agent for a batch of messages; the last one gets the reply. Never rejects. */
-  async #answer(ids: readonly string[]): Promise<void> {
-    const id = ids.at(-1)!;
-    const messages = ids.flatMap((one) => this.#pending.get(one)?.message ?? []);
+  async #answer(id: string, messages: readonly UserMessage[]): Promise<Reply> {
     let reply: Reply;
+    const { context } = this.#pending.get(id)!;
     try {
       const outcome = await this.#start(id, messages).outcome;
       this.#history = outcome.messages;
@@ -210,19 +217,24 @@ export class Conversation {
       reply = { conversationId: this.#id, messageId: id, status: 'failed', text: FAILED };
     }
     this.#run = undefined;
-    this.#apply({ type: 'run-ended' }, () => this.#resolve(reply));
+    this.#leave(id);
+    const { resolve } = this.#ended;
+    this.#apply({ type: 'run-ended' });
+    resolve();
+    return this.#answered(reply, context);
   }
 
   #start(id: string, messages: readonly UserMessage[]): Run {
     const { agent, hooks } = this.#setup;
-    const { token, onEvent } = this.#pending.get(id)!;
+    const { token, onEvent, context } = this.#pending.get(id)!;
     const tellEvent = onEvent && createListener('onEvent', onEvent, hooks);
     const run = agent.run(messages.at(-1)!, {
       history: [...this.#history, ...messages.slice(0, -1)],
+      context,
       token,
       hooks: {
         any: (event) => {
-          this.#notice(event);
+          this.#notice(event, context);
           tellEvent?.(event);
         },
       },
@@ -238,7 +250,7 @@ export class Conversation {
     this.#run?.steer(message, { token });
   }
 
-  #notice(event: RunEvent): void {
+  #notice(event: RunEvent, context: AppContext | undefined): void {
     switch (event.type) {
       case 'steer-delivered': {
         const id = this.#state.steered.find((one) => this.#pending.get(one)?.message === event.message);
@@ -248,7 +260,7 @@ export class Conversation {
       case 'cancel-request':
       case 'level-change':
       case 'call-waiting':
-        this.#tell(event);
+        this.#tell(event, context);
         break;
       default:
         break;
@@ -260,33 +272,29 @@ export class Conversation {
     if (outcome.status === 'success') return { ...base, status: 'answered', text: outcome.text };
     if (outcome.status === 'failed') return { ...base, status: 'failed', text: FAILED };
     const status = outcome.reason.kind === 'superseded' ? 'superseded' : 'cancelled';
-    return { ...base, status, text: this.#describe(outcome) };
-  }
-
-  #describe(outcome: Outcome & { status: 'cancelled' }): string {
-    const { describeCancel, hooks } = this.#setup;
-    try {
-      if (describeCancel !== undefined) return describeCancel(outcome);
-    } catch (error) {
-      reportFailure(hooks, 'describeCancel', error);
-    }
-    return describeCancelled(outcome);
+    return { ...base, status, text: describeStop(outcome, this.#setup) };
   }
 
   #early(messageId: string, status: EarlyStatus): Reply {
     return { conversationId: this.#id, messageId, status, text: describeEarlyStatus(status) };
   }
 
-  #resolve(reply: Reply): void {
-    const pending = this.#pending.get(reply.messageId);
-    this.#pending.delete(reply.messageId);
+  /** A message that leaves can no longer be withdrawn. */
+  #leave(id: string): Pending | undefined {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
     pending?.token[Symbol.dispose]();
-    this.#tell({ type: 'message-answer', reply });
-    pending?.resolve(reply);
+    return pending;
   }
 
-  #tell(event: UnstampedEvent<ConversationEvent>): void {
+  #answered(reply: Reply, context: AppContext | undefined): Reply {
+    this.#tell({ type: 'message-answer', reply }, context);
+    this.#sent = this.#setup.send(reply);
+    return reply;
+  }
+
+  #tell(event: UnstampedEvent<ConversationEvent>, context?: AppContext): void {
     const stamp = { at: this.#setup.world.clock.now(), conversationId: this.#id };
-    this.#setup.tell({ ...event, ...stamp } as ConversationEvent);
+    this.#setup.tell({ ...event, ...stamp } as ConversationEvent, { context });
   }
 }

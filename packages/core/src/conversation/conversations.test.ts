@@ -321,6 +321,69 @@ test('a throwing onReply affects nothing else and is reported', async () => {
   expect(errors).toEqual([new Error('gateway down')]);
 });
 
+test('an answer that was complete when a steering message arrived is part of the reply', async () => {
+  const { promise: streamed, resolve: finish } = Promise.withResolvers<void>();
+  const answers = ['Paris.', 'And of Spain, Madrid.'];
+  const { conversations, sent } = setUp(
+    { policy: 'steer' },
+    {
+      async next(_, { turn, tell }) {
+        const answer = answers[turn - 1]!;
+        tell({ type: 'text', text: answer });
+        await streamed;
+        return reply(answer);
+      },
+    },
+  );
+  const first = conversations.processMessage('c', 'Capital of France?');
+  await flushMicrotasks();
+  const second = conversations.processMessage('c', 'And Spain?');
+  await flushMicrotasks();
+  finish();
+  expect(await first).toMatchObject({ status: 'answered', text: 'Paris.\n\nAnd of Spain, Madrid.' });
+  expect((await second).status).toBe('steered');
+  expect(sent.map(({ text }) => text)).toEqual(['Paris.\n\nAnd of Spain, Madrid.']);
+});
+
+test('replies of one conversation are sent one at a time, in order; another conversation does not wait', async () => {
+  const { promise: sentFirst, resolve: finishSending } = Promise.withResolvers<void>();
+  const sent: string[] = [];
+  const { conversations } = setUp(
+    {
+      policy: 'queue',
+      onReply: async ({ messageId }) => {
+        sent.push(`sending ${messageId}`);
+        if (messageId === 'one') await sentFirst;
+        sent.push(`sent ${messageId}`);
+      },
+    },
+    { next: () => reply('ok') },
+  );
+  const say = (id: string, messageId: string) => conversations.processMessage(id, messageId, { messageId });
+  await Promise.all([say('c', 'one'), say('c', 'two'), say('d', 'other')]);
+  expect(sent).toEqual(['sending one', 'sending other', 'sent other']);
+  const disposed = conversations[Symbol.asyncDispose]();
+  finishSending();
+  await disposed;
+  expect(sent.slice(3)).toEqual(['sent one', 'sending two', 'sent two']);
+});
+
+test('a reply that is never sent holds up the next ones for 10 s', async () => {
+  const sent: string[] = [];
+  const { conversations, clock } = setUp(
+    {
+      policy: 'queue',
+      onReply: ({ messageId }) => (sent.push(messageId) === 1 ? new Promise(() => {}) : undefined),
+    },
+    { next: () => reply('ok') },
+  );
+  await Promise.all(['one', 'two'].map((messageId) => conversations.processMessage('c', 'x', { messageId })));
+  await clock.advance(9_999);
+  expect(sent).toEqual(['one']);
+  await clock.advance(1);
+  expect(sent).toEqual(['one', 'two']);
+});
+
 test('disposing stops every run and waits for its end; what comes later is cancelled at once', async () => {
   const { conversations, clock } = setUp();
   const first = conversations.processMessage('c', 'a');

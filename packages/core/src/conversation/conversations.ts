@@ -1,20 +1,9 @@
 import { readInput } from '../run/history/given-messages.ts';
 import type { Message, RunInput } from '../run/history/message.ts';
+import { contextRule } from '../stop/app-context.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
-import {
-  callback,
-  count,
-  having,
-  hooks,
-  nonEmptyText,
-  oneOf,
-  pauseMs,
-  type Rule,
-  type Rules,
-  readSettings,
-  required,
-} from '../stop/settings.ts';
+import * as settings from '../stop/settings.ts';
 import type { GivenReason } from '../stop/token/reason.ts';
 import type { CancelOptions, CancelReceipt } from '../stop/token/receipt.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
@@ -25,14 +14,12 @@ import {
   type MessageOptions,
   type Reply,
 } from './conversation.ts';
+import { createReplySender } from './send-replies.ts';
 
 export interface ConversationsOptions extends ConversationParts {
-  /** Called only with replies to send: not for messages that were superseded, merged or redelivered. */
+  /** Called only with replies to send, those of one conversation in order; not for superseded or merged messages. */
   readonly onReply?: (reply: Reply) => unknown;
-  /**
-   * Above this number, the conversation that has been idle longest is forgotten. One with an unanswered message never
-   * is.
-   */
+  /** Above this number, the conversation that has been idle longest is forgotten. One that is not idle never is. */
   readonly maxConversations?: number;
   readonly world?: World;
 }
@@ -41,10 +28,7 @@ export interface ConversationsOptions extends ConversationParts {
 export interface Conversations extends AsyncDisposable {
   /** Resolves with the reply. Never rejects because of a cancel. */
   processMessage(id: string, message: RunInput, options?: MessageOptions): Promise<Reply>;
-  /**
-   * Stops the active run and drops the waiting messages. A second cancel may stop harder. `too-late`: there was nothing
-   * to stop.
-   */
+  /** Stops the active run and drops the waiting messages. `too-late`: there was nothing to stop. */
   cancel(id: string, reason?: GivenReason, options?: CancelOptions): CancelReceipt;
   history(id: string): readonly Message[];
   forget(id: string): void;
@@ -52,28 +36,26 @@ export interface Conversations extends AsyncDisposable {
 
 const MAX_CONVERSATIONS = 10_000;
 
-/** The statuses whose replies are sent. */
-const SENT: ReadonlySet<Reply['status']> = new Set(['answered', 'failed', 'cancelled', 'rejected']);
-
 /** The rule for a policy. */
-export const POLICY_RULE: Rule = /*#__PURE__*/ oneOf('replace', 'queue', 'steer', 'reject');
+export const POLICY_RULE: settings.Rule = /*#__PURE__*/ settings.oneOf('replace', 'queue', 'steer', 'reject');
 
-const CONVERSATIONS_RULES: Rules<ConversationsOptions> = {
-  agent: required(having('an agent', 'run')),
+const CONVERSATIONS_RULES: settings.Rules<ConversationsOptions> = {
+  agent: settings.required(settings.having('an agent', 'run')),
   policy: POLICY_RULE,
-  onReply: callback,
-  describeCancel: callback,
-  hooks,
-  maxConversations: count({ orInfinity: true }),
+  onReply: settings.callback,
+  describeCancel: settings.callback,
+  hooks: settings.hooks,
+  maxConversations: settings.count({ orInfinity: true }),
   world: worldRule,
 };
 
 /** The rules for the settings of one message, in memory and on a store. */
-export const MESSAGE_RULES: Rules<MessageOptions> = {
+export const MESSAGE_RULES: settings.Rules<MessageOptions> = {
   policy: POLICY_RULE,
-  messageId: nonEmptyText,
-  debounceMs: pauseMs,
-  onEvent: callback,
+  messageId: settings.nonEmptyText,
+  debounceMs: settings.pauseMs,
+  context: contextRule,
+  onEvent: settings.callback,
   ...SOURCE_RULES,
 };
 
@@ -93,15 +75,14 @@ export const MESSAGE_RULES: Rules<MessageOptions> = {
  * ```
  */
 export function createConversations(given: ConversationsOptions): Conversations {
-  const options = readSettings<ConversationsOptions>(given, CONVERSATIONS_RULES);
+  const options = settings.readSettings<ConversationsOptions>(given, CONVERSATIONS_RULES);
   const { maxConversations = MAX_CONVERSATIONS, world = systemWorld } = options;
   const conversations = new Map<string, Conversation>();
   let isClosed = false;
-  const tell = createHookDispatcher<ConversationEvent>(options.hooks, {
-    'message-answer': ({ reply }) => (SENT.has(reply.status) ? options.onReply?.(reply) : undefined),
-  });
+  const tell = createHookDispatcher<ConversationEvent>(options.hooks);
+  const send = createReplySender<Reply>({ ...options, clock: world.clock });
   const create = (id: string): Conversation =>
-    new Conversation(id, { ...options, world, tell, isClosed: () => isClosed });
+    new Conversation(id, { ...options, world, tell, send, isClosed: () => isClosed });
 
   function get(id: string): Conversation {
     const known = conversations.get(id);
@@ -125,9 +106,9 @@ export function createConversations(given: ConversationsOptions): Conversations 
   return {
     // Async, so that invalid settings reject like every other failure of a message.
     processMessage: async (id, message, messageOptions = {}) => {
-      const conversationId = nonEmptyText(id, 'id') as string;
+      const conversationId = settings.nonEmptyText(id, 'id') as string;
       const input = readInput(message, 'message');
-      const asked = readSettings<MessageOptions>(messageOptions, MESSAGE_RULES);
+      const asked = settings.readSettings<MessageOptions>(messageOptions, MESSAGE_RULES);
       return get(conversationId).receive(input, asked);
     },
     // Don't remember an unknown conversation just because of a cancel.
@@ -138,8 +119,8 @@ export function createConversations(given: ConversationsOptions): Conversations 
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
-      const live = [...conversations.values()].filter((conversation) => !conversation.isIdle);
-      for (const conversation of live) conversation.cancel({ kind: 'shutdown' });
+      const live = [...conversations.values()];
+      for (const conversation of live) if (!conversation.isIdle) conversation.cancel({ kind: 'shutdown' });
       await Promise.all(live.map((conversation) => conversation.settled()));
     },
   };

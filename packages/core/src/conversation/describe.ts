@@ -1,3 +1,4 @@
+import { type ErrorHook, reportFailure } from '../stop/hooks.ts';
 import type { CancelReason } from '../stop/token/reason.ts';
 import type { CallResult } from '../tool/result.ts';
 
@@ -11,15 +12,27 @@ export interface CancelledWork {
   readonly complete: boolean;
 }
 
-/**
- * Describes what was done before a stop.
- *
- * @returns One or two sentences.
- */
-export function describeCancelled({ calls }: Pick<CancelledWork, 'calls'>): string {
+function describeCancelled({ calls }: Pick<CancelledWork, 'calls'>): string {
   const done = calls.filter(({ state }) => state === 'finished').map(({ tool }) => tool);
   const unknown = calls.filter(({ state }) => state === 'unknown').map(({ tool }) => tool);
   const said = [done.length > 0 ? `Stopped. Done so far: ${done.join(', ')}.` : 'Stopped. Nothing was done.'];
   if (unknown.length > 0) said.push(`Not known whether it took effect: ${unknown.join(', ')}.`);
   return said.join(' ');
+}
+
+/**
+ * Describes a cancelled run, in the words of the app if it has any.
+ *
+ * @returns The text for the user.
+ */
+export function describeStop<Work extends CancelledWork>(
+  work: Work,
+  { describeCancel, hooks }: { describeCancel?: ((work: Work) => string) | undefined; hooks?: ErrorHook | undefined },
+): string {
+  try {
+    if (describeCancel !== undefined) return describeCancel(work);
+  } catch (error) {
+    reportFailure(hooks, 'describeCancel', error);
+  }
+  return describeCancelled(work);
 }

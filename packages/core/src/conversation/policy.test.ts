@@ -22,11 +22,12 @@ function play(...inputs: ConversationInput[]) {
   return { state, effects };
 }
 
-const message = (id: string, policy: Policy = 'replace', debounceMs = 0): ConversationInput => ({
+const message = (id: string, policy: Policy = 'replace', debounceMs = 0, context = ''): ConversationInput => ({
   type: 'message',
   id,
   policy,
   debounceMs,
+  context,
 });
 const ended: ConversationInput = { type: 'run-ended' };
 const start = (...ids: string[]): ConversationEffect => ({ type: 'start', ids });
@@ -46,7 +47,7 @@ test('the first message starts a run', () => {
 test('replace: the run is cancelled, the new one waits for its end, and waiting messages are superseded', () => {
   const { effects, state } = play(message('a'), message('b'), message('c'));
   expect(effects).toEqual([start('a'), stop, answer('b', 'superseded')]);
-  expect(state.running).toEqual({ ids: ['a'], stopping: 'superseded' });
+  expect(state.running).toMatchObject({ ids: ['a'], stopping: 'superseded' });
   expect(reduceConversation(state, ended).effects).toEqual([start('c')]);
 });
 
@@ -133,7 +134,7 @@ test('cancel stops the run and drops what waits, is steered or is being gathered
     { type: 'cancel' },
   );
   expect(effects.slice(3)).toEqual([answer('d', 'cancelled'), answer('b', 'cancelled'), answer('c', 'cancelled')]);
-  expect(state.running).toEqual({ ids: ['a'], stopping: 'user' });
+  expect(state.running).toMatchObject({ ids: ['a'], stopping: 'user' });
   expect(reduceConversation(state, ended).effects).toEqual([]);
   expect(play({ type: 'cancel' }).effects).toEqual([]);
 });
@@ -147,7 +148,7 @@ test('one message can be withdrawn: running, waiting, steered, gathered or not t
   const withdraw = (id: string): ConversationInput => ({ type: 'withdraw', id });
   const running = play(message('a'), withdraw('a'), withdraw('a'));
   expect(running.effects).toEqual([start('a')]);
-  expect(running.state.running).toEqual({ ids: ['a'], stopping: 'user' });
+  expect(running.state.running).toMatchObject({ ids: ['a'], stopping: 'user' });
   const delivered: ConversationInput = { type: 'steer-delivered', id: 'b' };
   expect(play(message('a'), message('b', 'steer'), withdraw('b'), delivered, ended).effects).toEqual([
     start('a'),
@@ -167,11 +168,45 @@ test('one message can be withdrawn: running, waiting, steered, gathered or not t
   expect(play(withdraw('ghost'))).toEqual({ state: NEW_CONVERSATION, effects: [] });
 });
 
-test('any story: never two runs at once, and every message is answered or run exactly once', () => {
+test('messages of different contexts are never merged: those that were held back run first', () => {
+  const both = [message('a', 'queue', 50, 'ann'), message('b', 'queue', 50, 'bob'), message('c', 'queue', 50, 'bob')];
+  expect(play(...both, { type: 'gathered' }, ended).effects).toEqual([
+    { type: 'gather', ms: 50 },
+    start('a'),
+    { type: 'gather', ms: 50 },
+    { type: 'gather', ms: 50 },
+    start('b', 'c'),
+    answer('b', 'merged'),
+  ]);
+  const replaced = [message('a', 'replace', 50, 'ann'), message('b', 'replace', 0, 'bob'), ended];
+  expect(play(...replaced).effects).toEqual([{ type: 'gather', ms: 50 }, start('a'), stop, start('b')]);
+});
+
+test('a steering message of another context waits for its own run, behind what the run was told', () => {
+  const steered = [message('a', 'steer', 0, 'ann'), message('b', 'steer', 0, 'bob'), message('c', 'steer', 0, 'ann')];
+  expect(play(...steered, ended, ended).effects).toEqual([
+    start('a'),
+    { type: 'steer', id: 'c' },
+    start('c'),
+    start('b'),
+  ]);
+});
+
+test('a rejected message does not take those with it that are held back', () => {
+  expect(
+    play(message('a'), message('b', 'queue', 50), message('c', 'reject'), { type: 'gathered' }, ended).effects,
+  ).toEqual([start('a'), { type: 'gather', ms: 50 }, answer('c', 'rejected'), start('b')]);
+});
+
+test('any story: never two runs or contexts at once, and every message is answered or run exactly once', () => {
   const step = fc.oneof(
     {
       weight: 5,
-      arbitrary: fc.tuple(fc.constantFrom<Policy>('replace', 'queue', 'steer', 'reject'), fc.constantFrom(0, 0, 10)),
+      arbitrary: fc.tuple(
+        fc.constantFrom<Policy>('replace', 'queue', 'steer', 'reject'),
+        fc.constantFrom(0, 0, 10),
+        fc.constantFrom('ann', 'ann', 'bob'),
+      ),
     },
     { weight: 3, arbitrary: fc.constant('end' as const) },
     {
@@ -185,6 +220,7 @@ test('any story: never two runs at once, and every message is answered or run ex
       let running = 0;
       let sent = 0;
       const settled = new Map<string, number>();
+      const contexts = new Map<string, string>();
       const apply = (input: ConversationInput) => {
         if (input.type === 'run-ended') {
           if (state.running === undefined) return;
@@ -196,12 +232,16 @@ test('any story: never two runs at once, and every message is answered or run ex
         state = next.state;
         for (const effect of next.effects) {
           if (effect.type === 'start') expect(++running).toBe(1);
+          const ids = effect.type === 'start' ? effect.ids : effect.type === 'steer' ? [effect.id] : [];
+          for (const id of ids) expect(contexts.get(id)).toBe(state.running!.context);
           if (effect.type === 'answer') settled.set(effect.id, (settled.get(effect.id) ?? 0) + 1);
         }
       };
       for (const one of steps) {
-        if (Array.isArray(one)) apply(message(`${sent++}`, one[0], one[1]));
-        else if (one === 'end') apply(ended);
+        if (Array.isArray(one)) {
+          contexts.set(`${sent}`, one[2]);
+          apply(message(`${sent++}`, ...one));
+        } else if (one === 'end') apply(ended);
         else if (one === 'withdraw') apply({ type: 'withdraw', id: `${sent - 1}` });
         else if (one !== 'deliver') apply({ type: one });
         else if (state.steered[0] !== undefined) apply({ type: 'steer-delivered', id: state.steered[0] });

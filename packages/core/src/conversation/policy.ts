@@ -8,29 +8,41 @@
  */
 export type Policy = 'replace' | 'queue' | 'steer' | 'reject';
 
-/** The state of one conversation. Plain data, so a store can keep it. Messages are referred to by id. */
+/** The state of one conversation. Messages are referred to by id. */
 export interface ConversationState {
   /** The messages that the active run answers. There is at most one active run. */
-  readonly running?: { readonly ids: readonly string[]; readonly stopping: StopKind | undefined };
+  readonly running?: Batch & { readonly stopping: StopKind | undefined };
   /** Messages passed to the active run that it has not read yet. */
   readonly steered: readonly string[];
   /** The conversation queue. Each entry becomes one run. */
-  readonly waiting: readonly (readonly string[])[];
+  readonly waiting: readonly Batch[];
   /** Messages held back briefly, in case more follow. */
   readonly gathering?: Gathering;
   /** Ids that are not processed again. */
   readonly seen: readonly string[];
 }
 
-interface Gathering {
+/** Messages that one run answers. They have the same context: no one's data ever reaches another's run. */
+interface Batch {
   readonly ids: readonly string[];
+  readonly context: string;
+}
+
+interface Gathering extends Batch {
   readonly policy: Policy;
 }
 
 type StopKind = 'superseded' | 'user';
 
 export type ConversationInput =
-  | { readonly type: 'message'; readonly id: string; readonly policy: Policy; readonly debounceMs: number }
+  | {
+      readonly type: 'message';
+      readonly id: string;
+      readonly policy: Policy;
+      readonly debounceMs: number;
+      /** Equal for messages whose contexts are. */
+      readonly context: string;
+    }
   /** The time for more messages is over. */
   | { readonly type: 'gathered' }
   | { readonly type: 'steer-delivered'; readonly id: string }
@@ -99,24 +111,33 @@ function receive(
   state: ConversationState,
   message: Extract<ConversationInput, { type: 'message' }>,
 ): ConversationTransition {
-  const { id, policy, debounceMs } = message;
+  const { id, policy, debounceMs, context } = message;
+  const { gathering: held } = state;
   if (state.seen.includes(id)) return { state, effects: answers([id], 'duplicate') };
+  // Check this before joining: a rejected message must not take those with it that are held back.
+  if (policy === 'reject' && debounceMs === 0 && state.running !== undefined)
+    return { state, effects: answers([id], 'rejected') };
+  if (held !== undefined && held.context !== context) {
+    const first = admitGathered(state, held);
+    const next = receive(first.state, message);
+    return { state: next.state, effects: [...first.effects, ...next.effects] };
+  }
   const seen = [...state.seen, id].slice(-MAX_SEEN_MESSAGES);
-  const gathering = { ids: [...(state.gathering?.ids ?? []), id], policy };
+  const gathering = { ids: [...(held?.ids ?? []), id], policy, context };
   if (debounceMs > 0) return { state: { ...state, seen, gathering }, effects: [{ type: 'gather', ms: debounceMs }] };
-  return admitGathered({ ...state, seen, gathering }, gathering);
+  return admitGathered({ ...state, seen }, gathering);
 }
 
 /** Processes gathered messages as one. */
-function admitGathered({ gathering: _, ...state }: ConversationState, gathered: Gathering): ConversationTransition {
-  return admit(state, gathered.ids, gathered.policy);
-}
-
-function admit(state: ConversationState, ids: readonly string[], policy: Policy): ConversationTransition {
+function admitGathered(
+  { gathering: _, ...state }: ConversationState,
+  { policy, ...batch }: Gathering,
+): ConversationTransition {
   const { running, waiting } = state;
-  if (running === undefined) return start(state, ids);
-  if (policy === 'replace') return supersede(state, ids);
-  if (policy === 'steer' && running.stopping === undefined) {
+  const { ids } = batch;
+  if (running === undefined) return start(state, batch);
+  if (policy === 'replace') return supersede(state, batch);
+  if (policy === 'steer' && running.stopping === undefined && running.context === batch.context) {
     const effects = ids.map((id): ConversationEffect => ({ type: 'steer', id }));
     return { state: { ...state, steered: [...state.steered, ...ids] }, effects };
   }
@@ -125,36 +146,42 @@ function admit(state: ConversationState, ids: readonly string[], policy: Policy)
     const seen = state.seen.filter((id) => !ids.includes(id));
     return { state: { ...state, seen }, effects: answers(ids, 'rejected') };
   }
-  return { state: { ...state, waiting: [...waiting, ids] }, effects: [] };
+  return { state: { ...state, waiting: [...waiting, batch] }, effects: [] };
 }
 
 /** One run answers several messages: the last of them gets the reply. */
-function start(state: ConversationState, ids: readonly string[]): ConversationTransition {
+function start(state: ConversationState, { ids, context }: Batch): ConversationTransition {
   return {
-    state: { ...state, running: { ids, stopping: undefined } },
+    state: { ...state, running: { ids, context, stopping: undefined } },
     effects: [{ type: 'start', ids }, ...answers(ids.slice(0, -1), 'merged')],
   };
 }
 
-function supersede(state: ConversationState, ids: readonly string[]): ConversationTransition {
-  const dropped = [...state.waiting.flat(), ...state.steered];
+function supersede(state: ConversationState, batch: Batch): ConversationTransition {
   const isStopping = state.running?.stopping !== undefined;
-  const next = stopping({ ...state, waiting: [ids], steered: [] }, 'superseded');
+  const dropped = waitingIds(state);
+  const next = stopping({ ...state, waiting: [batch], steered: [] }, 'superseded');
   return {
     state: next,
     effects: [...answers(dropped, 'superseded'), ...(isStopping ? [] : [{ type: 'stop' as const }])],
   };
 }
 
-function endRun({ running: _, ...state }: ConversationState): ConversationTransition {
-  // Steered messages that the run never read are next.
-  const [ids, ...waiting] = state.steered.length > 0 ? [state.steered, ...state.waiting] : state.waiting;
-  return ids === undefined ? { state, effects: [] } : start({ ...state, steered: [], waiting }, ids);
+function endRun({ running, ...state }: ConversationState): ConversationTransition {
+  // Steered messages that the run never read are next. They have its context.
+  const unread = state.steered.length === 0 ? [] : [{ ids: state.steered, context: running!.context }];
+  const [next, ...waiting] = [...unread, ...state.waiting];
+  return next === undefined ? { state, effects: [] } : start({ ...state, steered: [], waiting }, next);
 }
 
-function cancel({ gathering, ...state }: ConversationState): ConversationTransition {
-  const dropped = [...(gathering?.ids ?? []), ...state.waiting.flat(), ...state.steered];
-  return { state: stopping({ ...state, waiting: [], steered: [] }, 'user'), effects: answers(dropped, 'cancelled') };
+function waitingIds({ gathering, waiting, steered }: ConversationState): string[] {
+  return [...(gathering?.ids ?? []), ...waiting.flatMap(({ ids }) => ids), ...steered];
+}
+
+function cancel(state: ConversationState): ConversationTransition {
+  const { gathering: _, ...rest } = state;
+  const effects = answers(waitingIds(state), 'cancelled');
+  return { state: stopping({ ...rest, waiting: [], steered: [] }, 'user'), effects };
 }
 
 /** Marks the active run as stopping. The first kind is kept. */
@@ -166,14 +193,15 @@ function stopping(state: ConversationState, kind: StopKind): ConversationState {
 function withdraw(state: ConversationState, id: string): ConversationTransition {
   if (state.running?.ids.at(-1) === id) return { state: stopping(state, 'user'), effects: [] };
   const { gathering, ...rest } = state;
-  const isOther = (one: string): boolean => one !== id;
-  const waiting = state.waiting.map((ids) => ids.filter(isOther)).filter((ids) => ids.length > 0);
-  const steered = state.steered.filter(isOther);
-  const ids = gathering?.ids.filter(isOther) ?? [];
-  const isFound = [...state.waiting.flat(), ...state.steered, ...(gathering?.ids ?? [])].includes(id);
+  const without = <One extends Batch>(batch: One): One[] => {
+    const ids = batch.ids.filter((one) => one !== id);
+    return ids.length === 0 ? [] : [{ ...batch, ids }];
+  };
+  const [held] = gathering === undefined ? [] : without(gathering);
+  const steered = state.steered.filter((one) => one !== id);
   return {
-    state: { ...rest, waiting, steered, ...(gathering && ids.length > 0 && { gathering: { ...gathering, ids } }) },
-    effects: isFound ? answers([id], 'cancelled') : [],
+    state: { ...rest, waiting: state.waiting.flatMap(without), steered, ...(held && { gathering: held }) },
+    effects: waitingIds(state).includes(id) ? answers([id], 'cancelled') : [],
   };
 }
 

@@ -2,26 +2,32 @@
 
 // Settings: option checks, and the rules that packages share.
 export * as settings from '../stop/settings.ts';
+export { contextRule, toContextKey } from '../stop/app-context.ts';
 export { worldRule } from '../stop/clock.ts';
 export { MESSAGE_RULES, POLICY_RULE } from '../conversation/conversations.ts';
+export { readCancelOptions } from '../stop/token/receipt.ts';
 export { SOURCE_RULES } from '../stop/token/source.ts';
 
 // Limits.
 export { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
 export { UNDO_MS } from '../run/undo.ts';
 export { MAX_SHIELD_MS } from '../stop/token/shield.ts';
-export { MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
+export { describeEarlyStatus, MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
 export { MAX_DETAILS_BYTES } from '../tool/bounds.ts';
+
+// Waits.
+export { waitAtMost } from '../stop/wait.ts';
 
 // Levels and ladders.
 export { rankLevel, toPreset, createStopSchedule } from '../stop/token/level.ts';
 
 // Errors and how they are described.
-export { CallTimeoutError, OutcomeUnknownError } from '../stop/errors.ts';
+export { OutcomeUnknownError } from '../stop/errors.ts';
 export { describeError, isEchoOfCancel } from '../tool/normalize.ts';
 export { describeStoppedCall } from '../tool/result.ts';
-export { describeCancelled, type CancelledWork } from '../conversation/describe.ts';
-export { describeEarlyStatus } from '../conversation/policy.ts';
+export { describeStop, type CancelledWork } from '../conversation/describe.ts';
+export type { ConversationEvent } from '../conversation/conversation.ts';
+export { createReplySender } from '../conversation/send-replies.ts';
 
 // Hooks.
 export { type Hooks, type HookError, createHookDispatcher, createListener, reportFailure } from '../stop/hooks.ts';
@@ -31,5 +37,6 @@ export type { RuntimeEvent } from '../tool/events.ts';
 export { ExclusiveKeys } from '../tool/call/exclusive.ts';
 
 // Histories.
+export { CallIds } from '../run/history/call-ids.ts';
 export { HistoryBuilder, type OpenCall } from '../run/history/history-builder.ts';
 export { addUsage, NO_USAGE, wordsOf } from '../run/history/message.ts';

@@ -249,7 +249,7 @@ test.each<[string, (cancel: () => void) => void]>([
   const model = streaming(function* () {
     for (;;) {
       if (performance.now() >= dueAt) workAtDue ??= workMs();
-      yield { type: 'text', text: 'w' };
+      yield { type: 'text', text: '' };
     }
   });
   // Without a rest this would never end: the stream does not.
@@ -259,7 +259,6 @@ test.each<[string, (cancel: () => void) => void]>([
     model,
     hooks,
     budgets: mode === 'a deadline' ? { deadlineMs: 100 } : {},
-    maxReplyCharacters: 1e9,
   }).run('x');
   ask(() => run.cancel({ kind: 'user' }));
   expect(await run.outcome).toMatchObject({ status: 'cancelled' });
@@ -297,20 +296,21 @@ test.each<[string, () => unknown]>([
 });
 
 test('a reply is bounded in length, and what it had is kept', async () => {
+  const million = 'x'.repeat(1_000_000);
   const model = streaming(function* () {
-    for (;;) yield { type: 'text', text: '1234567890' };
+    for (;;) yield { type: 'text', text: million };
   });
-  const outcome = await createAgent({ name: 'a', model, maxReplyCharacters: 95 }).run('x').outcome;
+  const outcome = await createAgent({ name: 'a', model }).run('x').outcome;
   expect(outcome).toMatchObject({
     status: 'failed',
-    error: { message: 'The reply is longer than maxReplyCharacters of 95' },
-    text: '1234567890'.repeat(9),
+    error: { message: 'The reply is longer than 4000000 characters' },
+    text: million.repeat(4),
   });
   const calls = streaming(function* () {
     yield { type: 'call-start', callId: 'c', tool: 't' };
-    for (;;) yield { type: 'call-arguments', callId: 'c', text: '1234567890' };
+    for (;;) yield { type: 'call-arguments', callId: 'c', text: million };
   });
-  const asked = await createAgent({ name: 'a', model: calls, maxReplyCharacters: 95 }).run('x').outcome;
+  const asked = await createAgent({ name: 'a', model: calls }).run('x').outcome;
   expect(asked.status).toBe('failed');
 });
 

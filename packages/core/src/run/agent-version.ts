@@ -7,10 +7,7 @@ function hash(text: string, seed: number): string {
   return (value >>> 0).toString(16).padStart(8, '0');
 }
 
-/**
- * Returns a name for what an agent is: another one when its instructions or the tools it shows to the model change. It
- * tells versions apart; it protects nothing.
- */
+/** Returns a name that changes with an agent's instructions or the tools that its model sees. It protects nothing. */
 export function versionOf(tools: readonly Tool[], instructions = ''): string {
   const shown = tools.map(({ name, description, inputJsonSchema, effects }) => {
     return [name, description, effects, inputJsonSchema];

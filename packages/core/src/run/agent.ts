@@ -1,12 +1,11 @@
 import { createLedger, type Ledger } from '../stop/bounded/ledger.ts';
-import { systemWorld, type World } from '../stop/clock.ts';
+import { systemWorld } from '../stop/clock.ts';
 import { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import type { Tool } from '../tool/tool.ts';
 import { versionOf } from './agent-version.ts';
 import { readInput } from './history/given-messages.ts';
 import type { RunInput } from './history/message.ts';
 import { createModelPlanner } from './reply/model-planner.ts';
-import type { Planner } from './reply/planner.ts';
 import { type Run, startRun } from './run.ts';
 import { type AgentOptions, type RunOptions, readAgentOptions, readRunOptions } from './setup.ts';
 
@@ -42,13 +41,13 @@ export interface Agent {
  */
 export function createAgent(agentOptions: AgentOptions): Agent {
   const options = readAgentOptions(agentOptions);
-  const { name, tools = [], world = systemWorld, ledger = createLedger() } = options;
+  const { name, model, instructions, retry, tools = [], world = systemWorld, ledger = createLedger() } = options;
   const keys = new ExclusiveKeys();
-  const planner = options.planner ?? plannerFor(options, { tools, world });
+  const planner = options.planner ?? createModelPlanner({ model: model!, instructions, retry, tools, world });
   const agent = { ...options, planner, tools, world, ledger, keys };
   return {
     name,
-    version: options.version ?? versionOf(tools, 'instructions' in options ? options.instructions : undefined),
+    version: options.version ?? versionOf(tools, instructions),
     tools,
     ledger,
     run(input, given = {}) {
@@ -57,11 +56,4 @@ export function createAgent(agentOptions: AgentOptions): Agent {
       return startRun({ agent: limited, ...runOptions, input: readInput(input, 'input') });
     },
   };
-}
-
-type AskingOptions = Extract<AgentOptions, { readonly planner?: undefined }>;
-
-function plannerFor(options: AskingOptions, made: { tools: readonly Tool[]; world: World }): Planner {
-  const { model, instructions, retry, maxReplyCharacters } = options;
-  return createModelPlanner({ model, instructions, retry, maxReplyCharacters, ...made });
 }

@@ -9,10 +9,7 @@ export interface GateOptions {
   readonly tellHooks: (event: RunEvent) => void;
 }
 
-/**
- * All events of a run pass through here. They get a timestamp and reach every listener in the same order. After the end
- * only late events follow, and only hooks receive those.
- */
+/** Stamps all events of a run and delivers them in order. After the end only late ones follow, to hooks alone. */
 export class RunGate {
   readonly log: EventLog = new EventLog();
   readonly #reporter = new StopReporter();

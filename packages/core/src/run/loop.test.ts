@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { createAgent } from './agent.ts';
-import type { AssistantMessage } from './history/message.ts';
+import type { AssistantMessage, Message } from './history/message.ts';
 import { callTools, type Planner, type PlannerContext, reply, type Step } from './reply/planner.ts';
 import type { AgentParts, RunOptions } from './setup.ts';
 
@@ -98,6 +98,36 @@ test('a shortened history is reported with its new messages, and `compact` gets 
   expect((await run.outcome).messages.map(({ role }) => role)).toEqual(['user', 'user', 'assistant']);
   expect([turns, events]).toEqual([[1], [[1, 2, 2]]]);
 });
+
+test.each<[string, (messages: readonly Message[]) => readonly Message[], string]>([
+  ['the last three', (messages) => messages.slice(-3), 'user assistant tool assistant'],
+  ['the last four', (messages) => messages.slice(-4), 'user assistant tool assistant tool assistant'],
+  ['a result alone', (messages) => messages.slice(-1), 'user assistant'],
+  ['nothing', () => [], 'user assistant'],
+  ['all, the wrong way round', (messages) => messages.toReversed(), 'user assistant'],
+])('a `compact` that keeps %s leaves a history that starts with a user message', async (_, compact, roles) => {
+  const events: (readonly Message[])[] = [];
+  const call = (turn: number) => callTools([{ id: `c${turn}`, tool: 'none', input: {} }]);
+  const { run } = start((_messages, { turn }) => (turn < 4 ? call(turn) : reply('done')), {
+    compact: (messages, { turn }) => (turn === 4 ? compact(messages) : messages),
+    hooks: { 'history-compacted': ({ messages }) => events.push(messages) },
+  });
+  const outcome = await run.outcome;
+  expect(outcome).toMatchObject({ status: 'success', text: 'done' });
+  expect(outcome.messages.map(({ role }) => role).join(' ')).toBe(roles);
+  expect(events).toEqual([outcome.messages.slice(0, -1)]);
+});
+
+test.each([undefined, null, 'all', [7], [{ role: 'tool', content: 'x' }], [{ role: 'system', content: 'x' }]])(
+  'a `compact` that returns %j fails the run and is named',
+  async (kept) => {
+    const { run } = start(() => reply('done'), { compact: () => kept as never });
+    expect(await run.outcome).toMatchObject({
+      status: 'failed',
+      error: { code: 'INVALID_SETTING', message: expect.stringMatching(/^compact/) as string },
+    });
+  },
+);
 
 test('text is reported unchanged, and a steer when it is delivered', async () => {
   const { run } = start((_, { turn, tell }) => {

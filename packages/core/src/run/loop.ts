@@ -105,10 +105,20 @@ async function compactHistory(state: LoopState): Promise<void> {
   const { compact, transcript, turns, tell } = state;
   if (compact === undefined) return;
   const before = transcript.messages;
-  const after = await stoppable('compact', state, ({ signal }) => compact(before, { signal, turn: turns + 1 }));
-  if (after === before) return;
+  const kept = await stoppable('compact', state, ({ signal }) => compact(before, { signal, turn: turns + 1 }));
+  if (kept === before) return;
+  transcript.replace(kept, 'compact');
+  const after = startingWithUser(transcript.messages, before);
   transcript.replace(after);
   tell({ type: 'history-compacted', before: before.length, after: after.length, messages: [...after] });
+}
+
+/** Providers refuse a history that starts with a reply or a result, so it starts with a question, if need be the last. */
+function startingWithUser(kept: readonly Message[], before: readonly Message[]): readonly Message[] {
+  const first = kept.findIndex(({ role }) => role === 'user');
+  if (first >= 0) return kept.slice(first);
+  const reply = kept.findIndex(({ role }) => role === 'assistant');
+  return [...before.filter(({ role }) => role === 'user').slice(-1), ...(reply < 0 ? [] : kept.slice(reply))];
 }
 
 /** Takes one step of the planner. Text that was shown is kept, even when the planner fails or is cut off. */

@@ -5,11 +5,13 @@ import { createHookDispatcher } from '../stop/hooks.ts';
 import { tellStops } from '../stop/stop-events.ts';
 import { createReason, type GivenReason } from '../stop/token/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/token/receipt.ts';
-import { CancellationToken } from '../stop/token/token.ts';
+import { tokenFor } from '../stop/token/source.ts';
+import type { CancellationToken } from '../stop/token/token.ts';
+import type { Approve } from '../tool/call/call.ts';
 import { notStarted, refused } from '../tool/call/ending.ts';
 import type { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import type { CallCancelReceipt } from '../tool/call/live-call.ts';
-import { NESTED, type NestedRun, type UndoWithin } from '../tool/call/nested.ts';
+import { NESTED, type NestedRun, type UndoStep } from '../tool/call/nested.ts';
 import { buildRuntime, type Runtime } from '../tool/runtime.ts';
 import type { Tool } from '../tool/tool.ts';
 import { overspent } from './budget.ts';
@@ -25,7 +27,7 @@ import { type Left, Leftovers } from './report/leftovers.ts';
 import type { Outcome } from './report/outcome.ts';
 import type { AgentParts, RunOptions } from './setup.ts';
 import { Steering, type SteerOptions, type SteerReceipt } from './steering.ts';
-import { UNDO_MS, type UndoneCall, undoableIn, undoCalls } from './undo.ts';
+import { UNDO_MS, type UndoneCall, type UndoOptions, undoCalls, undoSteps, undoWhole } from './undo.ts';
 
 /** An agent working on one input. */
 export interface Run {
@@ -34,13 +36,11 @@ export interface Run {
   readonly text: string;
   /** All events from the start, for any number of readers. Readers cannot slow the run down. */
   readonly events: AsyncIterable<RunEvent>;
-  /** Always resolves, never rejects. */
+  /** How the run ended: `success`, `failed` or `cancelled`. Always resolves, never rejects. */
   readonly outcome: Promise<Outcome>;
+  /** Stops the run, as hard as `mode` says, and returns what that did. Cancel again to stop harder. */
   cancel(reason?: GivenReason, options?: CancelOptions): CancelReceipt;
-  /**
-   * Stops one call; the run continues. The mode defaults to `now`. A call that has not started is not started; one that
-   * must finish refuses.
-   */
+  /** Stops one call, by default with `now`; the run continues. A call that has started and must finish refuses. */
   cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt;
   /** Undoes the completed calls once the run has ended. Runs at most once: later calls return the same result. */
   undo(): Promise<readonly UndoneCall[]>;
@@ -75,7 +75,6 @@ class AgentRun implements Run {
   readonly #steering = new Steering();
   readonly #leftovers: Leftovers;
   readonly #runtime: Runtime;
-  readonly #input: UserMessage;
   readonly #startedAt: number;
   #undone: Promise<readonly UndoneCall[]> | undefined;
 
@@ -84,28 +83,34 @@ class AgentRun implements Run {
     const { world } = agent;
     this.#setup = setup;
     this.id = setup.id ?? world.createId();
-    const tellHooks = createHookDispatcher<RunEvent>(agent.hooks, setup.hooks);
+    const { context } = setup;
+    const dispatch = createHookDispatcher<RunEvent>(agent.hooks, setup.hooks);
+    const tellHooks = (event: RunEvent): void => dispatch(event, { context });
     this.#gate = new RunGate({ runId: this.id, clock: world.clock, tellHooks });
     this.#startedAt = this.#gate.now();
-    this.#input = setup.input;
-    const options = { parent: setup.token, name: agent.name, clock: world.clock };
-    this.#token = setup.signal ? CancellationToken.from(setup.signal, options) : new CancellationToken(options);
+    this.#token = tokenFor(setup, { name: agent.name, clock: world.clock });
     const parent = setup[NESTED];
     this.#keys = parent?.keys ?? agent.keys;
     this.#transcript = new Transcript(parent?.addUsage);
     this.#leftovers = new Leftovers(world.clock);
-    const leaveRunning = this.#leftovers.add;
     this.#runtime = buildRuntime({
       ...agent,
+      approve: agent.approve ?? (parent?.approve as Approve | undefined),
+      context,
       keys: this.#keys,
-      [NESTED]: { addUsage: (usage) => this.#addUsage(usage), undoes: () => this.#token.undo, leaveRunning },
+      [NESTED]: {
+        addUsage: (usage) => this.#addUsage(usage),
+        undoes: () => this.#token.undo,
+        leaveRunning: this.#leftovers.add,
+        ...(parent?.path && { path: parent.path }),
+      },
       owner: this.id,
       tellCancels: false,
       beforeCall: setup.beforeCall,
-      redact: setup.redact ?? setup[NESTED]?.redact,
+      redact: setup.redact ?? parent?.redact,
       hooks: { any: (event) => this.#gate.tell(event) },
     });
-    this.#gate.tell({ type: 'run-start', agent: agent.name, input: this.#input });
+    this.#gate.tell({ type: 'run-start', agent: agent.name, input: setup.input });
     this.#watchToken();
     this.outcome = this.#live();
   }
@@ -175,7 +180,7 @@ class AgentRun implements Run {
     try {
       // Start in a later microtask: the caller gets the run, and can cancel it, before it does anything.
       await Promise.resolve();
-      this.#transcript.begin(this.#setup.history ?? [], this.#input);
+      this.#transcript.begin(this.#setup.history ?? [], this.#setup.input);
       state.ids.reserve(this.#transcript.messages);
       end.complete = await runLoop(state);
     } catch (error) {
@@ -211,15 +216,9 @@ class AgentRun implements Run {
 
   /** This run as seen by the call it runs in. */
   get [NESTED](): NestedRun {
-    const { calls } = this.#transcript;
-    const canUndo = (): boolean => undoableIn(calls, this.#runtime.tools).length > 0;
-    return {
-      outcome: this.outcome,
-      get canUndo() {
-        return canUndo();
-      },
-      undo: (within) => this.#undo(within),
-    };
+    const steps = (): readonly UndoStep[] =>
+      this.#undone === undefined ? undoSteps(this.#undoing) : [{ order: 0, undo: () => undoWhole(this) }];
+    return { outcome: this.outcome, undoSteps: steps };
   }
 
   /** Usage of nested runs counts for this run. When it exceeds its budget it stops, and they stop with it. */
@@ -229,22 +228,25 @@ class AgentRun implements Run {
     if (reason !== undefined) this.#token.cancel(reason, { mode: 'now' });
   }
 
-  #undo(within?: UndoWithin): Promise<readonly UndoneCall[]> {
-    this.#undone ??= undoCalls({
+  #undo(): Promise<readonly UndoneCall[]> {
+    return (this.#undone ??= undoCalls(this.#undoing));
+  }
+
+  get #undoing(): UndoOptions {
+    return {
       calls: this.#transcript.calls,
       keys: this.#keys,
-      within,
+      context: this.#setup.context,
       leaveRunning: this.#leftovers.add,
       tools: this.#runtime.tools,
       token: this.#token,
       boundMs: this.#setup.agent.undoMs ?? UNDO_MS,
-      beforeUndo: within?.beforeUndo ?? this.#setup.beforeUndo,
-      tell: (event) => {
+      beforeUndo: this.#setup.beforeUndo,
+      tell: (event, within) => {
         this.#gate.tell(event);
-        within?.tell(this.#gate.stamp(event));
+        within.tell(this.#gate.stamp(event));
       },
-    });
-    return this.#undone;
+    };
   }
 
   /** Work that still runs when the run settles is reported by name. Its late end changes only the ledger. */
@@ -277,22 +279,11 @@ class AgentRun implements Run {
       startedAt: this.#startedAt,
       endedAt,
     };
-    const failure = 'failed' in end ? { error: end.failed } : undefined;
     const { reason } = this.#token;
-    const outcome: Outcome =
-      reason !== undefined
-        ? {
-            ...base,
-            status: 'cancelled',
-            reason,
-            stop: this.#gate.reporter.finish(endedAt),
-            complete: end.complete,
-            ...failure,
-          }
-        : failure
-          ? { ...base, status: 'failed', ...failure }
-          : { ...base, status: 'success' };
-    Object.freeze(outcome);
+    const stopped = reason && { reason, stop: this.#gate.reporter.finish(endedAt), complete: end.complete };
+    const status = stopped ? 'cancelled' : 'failed' in end ? 'failed' : 'success';
+    const failure = 'failed' in end && { error: end.failed };
+    const outcome = Object.freeze({ ...base, status, ...stopped, ...failure }) as Outcome;
     this.#token[Symbol.dispose]();
     this.#gate.tell({ type: 'run-end', outcome });
     return outcome;

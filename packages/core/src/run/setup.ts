@@ -1,17 +1,8 @@
+import { type AppContext, contextRule } from '../stop/app-context.ts';
 import type { Ledger } from '../stop/bounded/ledger.ts';
 import type { World } from '../stop/clock.ts';
 import type { Hooks } from '../stop/hooks.ts';
-import {
-  anything,
-  callback,
-  having,
-  hooks,
-  nonEmptyText,
-  type Rules,
-  readSettings,
-  required,
-  SettingsError,
-} from '../stop/settings.ts';
+import * as settings from '../stop/settings.ts';
 import { type StopMode, stopMode } from '../stop/token/level.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
@@ -37,8 +28,6 @@ export type AgentOptions = AgentParts &
         readonly model: Model;
         readonly instructions?: string;
         readonly retry?: RetryOptions;
-        /** A longer reply fails. Defaults to 4,000,000. */
-        readonly maxReplyCharacters?: number;
         readonly planner?: undefined;
       }
     | { readonly planner: Planner; readonly model?: undefined }
@@ -70,6 +59,8 @@ export interface AgentParts {
 export interface RunOptions {
   readonly id?: string;
   readonly history?: readonly Message[];
+  /** Passed to tools, hooks, `approve` and sub-agents. Plain data, at most 16 KB as JSON. */
+  readonly context?: AppContext | undefined;
   readonly hooks?: Hooks<RunEvent>;
   /** Awaited before each turn. The run fails if it throws; a cancel ends the wait. */
   readonly beforeTurn?: BeforeTurn | undefined;
@@ -93,50 +84,50 @@ type AllAgentOptions = AgentParts & {
   readonly model?: Model;
   readonly instructions?: string;
   readonly retry?: RetryOptions;
-  readonly maxReplyCharacters?: number;
   readonly planner?: Planner;
 };
 
-const AGENT_RULES: Rules<AllAgentOptions> = {
+const AGENT_RULES: settings.Rules<AllAgentOptions> = {
   ...SHARED_RULES,
   ...MODEL_RULES,
-  name: required(nonEmptyText),
-  version: nonEmptyText,
+  name: settings.required(settings.nonEmptyText),
+  version: settings.nonEmptyText,
   tools: toolsRule,
-  planner: having('a planner', 'next'),
+  planner: settings.having('a planner', 'next'),
   ladder: stopMode,
   budgets: budgetsRule,
-  compact: callback,
+  compact: settings.callback,
   undoMs: shieldMs,
 };
 
 /** Checks the options of an agent. */
-export function readAgentOptions(given: AgentOptions): AgentOptions {
-  const options = readSettings<AllAgentOptions>(given, AGENT_RULES);
+export function readAgentOptions(given: AgentOptions): AllAgentOptions {
+  const options = settings.readSettings<AllAgentOptions>(given, AGENT_RULES);
   if (options.model !== undefined && options.planner !== undefined) {
-    throw new SettingsError('planner', 'an agent has a model or a planner, not both');
+    throw new settings.SettingsError('planner', 'an agent has a model or a planner, not both');
   }
   if (options.model === undefined && options.planner === undefined) {
     const advice = 'for an AI SDK model, use fromAiSdk(model) from @whoa/ai-sdk';
-    throw new SettingsError('model', `an agent needs a model (${advice}), or your own planner`);
+    throw new settings.SettingsError('model', `an agent needs a model (${advice}), or your own planner`);
   }
-  return options as AgentParts as AgentOptions;
+  return options;
 }
 
-const RUN_RULES: Rules<RunOptions> = {
-  id: nonEmptyText,
+const RUN_RULES: settings.Rules<RunOptions> = {
+  id: settings.nonEmptyText,
   // Not checked here: the history is data and is read when the run starts. An invalid one fails the run.
-  history: anything,
-  hooks,
-  redact: callback,
+  history: settings.anything,
+  context: contextRule,
+  hooks: settings.hooks,
+  redact: settings.callback,
   budgets: budgetsRule,
-  beforeCall: callback,
-  beforeTurn: callback,
-  beforeUndo: callback,
+  beforeCall: settings.callback,
+  beforeTurn: settings.callback,
+  beforeUndo: settings.callback,
   ...SOURCE_RULES,
 };
 
 /** Checks the options of one run. */
 export function readRunOptions(given: RunOptions): RunOptions {
-  return readSettings<RunOptions>(given, RUN_RULES);
+  return settings.readSettings<RunOptions>(given, RUN_RULES);
 }

@@ -214,7 +214,7 @@ test('an undo whose record is gone, or that fails inside, says so', async () => 
   const { agent, tool } = setUp();
   const child = ask(agent('child', [['x']]));
   const context = { callId: 'c', signal: new AbortController().signal };
-  await expect(child.undo!({ content: 'x', input: {} }, context)).rejects.toThrow('the record of this run is gone');
+  expect(() => child.undo!({ content: 'x', input: {} }, context)).toThrow('the record of this run is gone');
   const failing = ask(
     agent(
       'failing',
@@ -263,7 +263,7 @@ test('an agent that is out of its own time or turns says so, with its words and 
       {
         state: 'interrupted',
         reason: { kind },
-        content: `Interrupted (${kind}) before it finished. Output so far:\nFound three hotels. \n\nWhat it did before that:\n- book (finished): booked A`,
+        content: `Interrupted (${kind}) before it finished. Output so far:\nFound three hotels. \n\nFinished calls: 1 (book).\n\nWhat it did before that:\n- book (finished): booked A`,
         details: { status: 'cancelled', reason: { kind }, effects: [{ tool: 'book', state: 'finished' }] },
       },
     ]);
@@ -491,4 +491,50 @@ test('an agent whose runs are another’s work is undone through them', async ()
   const run = start(agent('lead', [[{ call: 'child', input: { task: 'x' } }], ['ok']], [ask(wrapped)]));
   expect(await run.undo()).toMatchObject([{ tool: 'child', state: 'undone' }]);
   expect(undone).toEqual(['A']);
+});
+
+test.each<[string, readonly string[], string]>([
+  ['undone', ['undone', 'undone'], 'undone'],
+  ['not all undone', ['undone', 'unknown'], 'failed'],
+])('the undo of an agent of another make is one step, and says when it is %s', async (_, states, state) => {
+  const { agent } = setUp();
+  const made = agent('child', [['ok']]);
+  const undone: string[] = [];
+  const child: Agent = {
+    ...made,
+    run(input, options) {
+      const { outcome, ...rest } = made.run(input, options);
+      const undo = () => {
+        undone.push('child');
+        return Promise.resolve(states.map((one) => ({ callId: 'x', tool: 'x', state: one as 'undone' })));
+      };
+      return { ...rest, outcome, undo } as unknown as ReturnType<Agent['run']>;
+    },
+  };
+  const run = agent('lead', [[{ call: 'child', input: { task: 'x' } }], ['ok']], [ask(child)]).run('go');
+  expect(await run.undo()).toMatchObject([{ tool: 'child', state }]);
+  expect(undone).toEqual(['child']);
+});
+
+test('an agent that was interrupted hands over all it said, within a limit, and how many calls it had finished', async () => {
+  for (const long of ['', 'x'.repeat(10_000)]) {
+    const { agent, tool, start } = setUp();
+    const child = agent(
+      'auditor',
+      [
+        [`${long}Looking. `, { call: 'look' }, { call: 'look' }],
+        ['Index missing. ', { call: 'read' }],
+        ['Let me see. ', { call: 'slow' }],
+      ],
+      [tool('look'), tool('read'), tool('slow', { execute: () => never })],
+    );
+    const run = start(agent('lead', [[{ call: 'auditor', input: { task: 'audit' } }], ['ok']], [ask(child)]));
+    await flushMicrotasks();
+    run.cancel({}, { mode: 'kill' });
+    const content = (await run.outcome).calls[0]?.content as string;
+    const end = 'Looking. \n\nIndex missing. \n\nLet me see. \n\nFinished calls: 3 (look, read).';
+    expect(content.endsWith(end), content.slice(-200)).toBe(true);
+    expect(content.length).toBeLessThan(8_200);
+    expect(content.includes('Output so far:\n…x')).toBe(long !== '');
+  }
 });

@@ -3,7 +3,7 @@ import { having, readSettings, required, text } from '../stop/settings.ts';
 import { keptCallOf } from '../tool/call/kept.ts';
 import { NESTED, type NestedRun } from '../tool/call/nested.ts';
 import { describeError } from '../tool/normalize.ts';
-import type { CallResult, Json, ToolResult } from '../tool/result.ts';
+import type { CallResult, Effects, Json, ToolResult } from '../tool/result.ts';
 import { toText } from '../tool/result.ts';
 import type { InputSchema } from '../tool/schema.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
@@ -11,6 +11,7 @@ import type { Agent } from './agent.ts';
 import { wordsOf } from './history/message.ts';
 import type { Outcome } from './report/outcome.ts';
 import type { Run } from './run.ts';
+import { undoWhole } from './undo.ts';
 
 export interface AgentToolOptions {
   /** The tool's name. Defaults to the agent's name. */
@@ -46,12 +47,8 @@ const taskSchema: InputSchema<Task> = {
  * ```ts
  * import { createAgentTool, createAgent } from '@whoa/core';
  *
- * const researcher = createAgent({ name: 'researcher', model });
- * const lead = createAgent({
- *   name: 'lead',
- *   model,
- *   tools: [createAgentTool(researcher, { name: 'research', description: 'Looks something up' })],
- * });
+ * const research = createAgentTool(agent, { name: 'research', description: 'Looks something up' });
+ * const lead = createAgent({ name: 'lead', model, tools: [research] });
  * ```
  */
 export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ readonly task: string }> {
@@ -67,10 +64,9 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
       required: ['task'],
       additionalProperties: false,
     },
-    // `read`, so that this call needs no approval: the agent's own calls ask one by one.
-    effects: 'read',
-    async execute({ task }, { token, nest, [NESTED]: parent }) {
-      const run = agent.run(task, { token, hooks: { any: nest }, ...(parent && { [NESTED]: parent }) });
+    effects: worstEffects(agent),
+    async execute({ task }, { token, context, nest, [NESTED]: parent }) {
+      const run = agent.run(task, { token, context, hooks: { any: nest }, ...(parent && { [NESTED]: parent }) });
       parent?.enter(nestedRunOf(run));
       const outcome = await run.outcome;
       const had = resultOf(outcome, agent);
@@ -79,13 +75,18 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
       if (outcome.status === 'cancelled') throw new CancelledError(outcome.reason, { partial: result });
       return result;
     },
-    async undo(_result, { [NESTED]: run }) {
-      if (run === undefined) throw new Error('the record of this run is gone, so nothing of it can be undone');
-      const failed = (await run.undo()).filter(({ state }) => state !== 'undone');
-      if (failed.length > 0) throw new Error(`not undone: ${failed.map((one) => one.tool).join(', ')}`);
+    // Called only if nothing of the run is known: otherwise its calls are undone one by one.
+    undo() {
+      throw new Error('the record of this run is gone, so nothing of it can be undone');
     },
   });
   return { ...tool, [NESTED]: true };
+}
+
+/** What a call of an agent can do: what its tools can. A custom agent may not list them. */
+function worstEffects({ tools }: Partial<Agent>): Effects {
+  if (tools === undefined) return 'execute';
+  return (['execute', 'write'] as const).find((worst) => tools.some(({ effects }) => effects === worst)) ?? 'read';
 }
 
 /** Thrown by the call of an agent that failed. `partial` is the agent's reply and effects so far. */
@@ -101,33 +102,34 @@ class AgentFailedError extends Error {
 
 /** The agent and its runs may be custom implementations. */
 function nestedRunOf(run: Run & { readonly [NESTED]?: NestedRun }): NestedRun {
-  return run[NESTED] ?? { outcome: run.outcome, canUndo: true, undo: () => run.undo() };
+  return run[NESTED] ?? { outcome: run.outcome, undoSteps: () => [{ order: 0, undo: () => undoWhole(run) }] };
 }
 
-function resultOf(outcome: Outcome, agent: Agent): ToolResult & { readonly details: Json } {
-  const { runId, status, turns, usage } = outcome;
-  const effects = effectsOf(outcome, agent.tools);
+function resultOf(outcome: Outcome, agent: Partial<Agent>): ToolResult & { readonly details: Json } {
+  const { runId, status, turns } = outcome;
+  const effects = effectsOf(outcome, agent.tools ?? []);
   // A complete reply needs no list of effects.
   const summary = status === 'success' ? '' : describeEffects(effects);
+  const calls = outcome.calls.map(({ callId, tool, state }) => ({ callId, tool, state }));
+  const usage = { ...outcome.usage };
+  const why = status === 'cancelled' && { reason: { ...outcome.reason } };
   return {
-    content: [lastWordsOf(outcome), summary].filter((text) => text !== '').join('\n\n'),
-    details: {
-      runId,
-      agent: outcome.agent,
-      status,
-      turns,
-      usage: { ...usage },
-      ...(status === 'cancelled' && { reason: { ...outcome.reason } }),
-      calls: outcome.calls.map(({ callId, tool, state }) => ({ callId, tool, state })),
-      effects,
-    },
+    content: [describeWork(outcome), summary].filter((text) => text !== '').join('\n\n'),
+    details: { runId, agent: outcome.agent, status, turns, usage, ...why, calls, effects },
   };
 }
 
-function lastWordsOf({ text, messages }: Outcome): string {
-  if (text !== '') return text;
-  const last = messages.findLast((message) => message.role === 'assistant' && wordsOf(message) !== '');
-  return last?.role === 'assistant' ? wordsOf(last) : '';
+const MAX_SAID_CHARACTERS = 8_000;
+
+/** The answer of a run; of one that was cut off, the end of everything it said, and how many calls it finished. */
+function describeWork({ status, text, messages, calls }: Outcome): string {
+  const said = messages.flatMap((message) => (message.role === 'assistant' ? [wordsOf(message)] : [])).filter(Boolean);
+  if (status === 'success') return text || (said.at(-1) ?? '');
+  const all = said.join('\n\n');
+  const end = all.length > MAX_SAID_CHARACTERS ? `…${all.slice(-MAX_SAID_CHARACTERS).toWellFormed()}` : all;
+  const done = calls.filter(({ state }) => state === 'finished').map(({ tool }) => tool);
+  const count = done.length === 0 ? '' : `Finished calls: ${done.length} (${[...new Set(done)].join(', ')}).`;
+  return [end, count].filter(Boolean).join('\n\n');
 }
 
 /** A call that changed something, or may have. */
@@ -161,8 +163,6 @@ function innerEffectsOf(call: CallResult): Effect[] {
 }
 
 function describeEffects(effects: readonly Effect[]): string {
-  if (effects.length === 0) return '';
-  return ['What it did before that:', ...effects.map((one) => `- ${one.tool} (${one.state}): ${one.content}`)].join(
-    '\n',
-  );
+  const lines = effects.map((one) => `- ${one.tool} (${one.state}): ${one.content}`);
+  return lines.length === 0 ? '' : ['What it did before that:', ...lines].join('\n');
 }

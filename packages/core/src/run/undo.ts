@@ -1,21 +1,18 @@
+import type { AppContext } from '../stop/app-context.ts';
 import { shield } from '../stop/token/shield.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
 import type { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import { keptCallOf } from '../tool/call/kept.ts';
-import { NESTED, type UndoWithin } from '../tool/call/nested.ts';
+import type { UndoState, UndoStep, UndoWithin } from '../tool/call/nested.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Tool } from '../tool/tool.ts';
 import type { UnstampedEvent } from './report/events.ts';
-import type { UndoState } from './report/report.ts';
 
 /** The time limit that all undos of a run share. */
 export const UNDO_MS = 30_000;
 
-/**
- * Awaited before every undo starts, so that a journal can record it first. If `beforeUndo` rejects, the undo does not
- * start.
- */
+/** Awaited before every undo, so that a journal can record it first. If it rejects, the undo does not start. */
 export type BeforeUndo = (call: { readonly callId: string; readonly tool: string }) => unknown;
 
 export interface UndoOptions {
@@ -24,12 +21,11 @@ export interface UndoOptions {
   /** The run's token. Undos are shielded from it. */
   readonly token: CancellationToken;
   readonly keys: ExclusiveKeys;
+  readonly context: AppContext | undefined;
   readonly boundMs: number;
   readonly beforeUndo: BeforeUndo | undefined;
-  readonly tell: (event: UnstampedEvent) => void;
+  readonly tell: (event: UnstampedEvent, within: UndoWithin) => void;
   readonly leaveRunning: (name: string, ended: PromiseLike<unknown>) => void;
-  /** For a run inside another: it shares the outer run's time limit. */
-  readonly within?: UndoWithin | undefined;
 }
 
 /** The result of the undo of one call. */
@@ -39,62 +35,77 @@ export interface UndoneCall {
   readonly state: UndoState;
 }
 
-/** Undoes completed calls in reverse order, shielded and with a time limit. Each undo is announced before it starts. */
+/** Undoes completed calls, also inside sub-agents: the one that ended last first. Shielded, with a time limit. */
 export async function undoCalls(options: UndoOptions): Promise<UndoneCall[]> {
-  const { boundMs, within } = options;
-  const undoable = undoableIn(options.calls, options.tools);
   const undone: UndoneCall[] = [];
-  if (undoable.length === 0) return undone;
-  const token = within?.token ?? shield(options.token, { boundMs, name: 'undo' });
+  const steps = undoSteps(options, undone);
+  if (steps.length === 0) return undone;
+  const token = shield(options.token, { boundMs: options.boundMs, name: 'undo' });
+  const within = { token, beforeUndo: options.beforeUndo, tell: () => {} };
   try {
-    for (const call of undoable.toReversed()) {
-      const about = { callId: call.callId, tool: call.tool };
-      options.tell({ type: 'undo-start', ...about });
-      const state = await undoOne(call, options, token);
-      options.tell({ type: 'undo-end', ...about, state });
-      undone.push({ ...about, state });
-    }
+    for (const step of steps.toSorted((a, b) => b.order - a.order)) await step.undo(within);
     return undone;
   } finally {
-    if (within === undefined) token[Symbol.dispose]();
+    token[Symbol.dispose]();
   }
 }
 
-/**
- * Returns the calls that can be undone: completed ones, and whatever a run inside a call completed, however it ended.
- */
-export function undoableIn(calls: readonly CallResult[], tools: ReadonlyMap<string, Tool>): CallResult[] {
-  return calls.filter((call) => {
-    const kept = keptCallOf(call);
-    if (kept === undefined || tools.get(call.tool)?.undo === undefined) return false;
-    return kept.nested === undefined ? call.state === 'finished' : kept.nested.canUndo;
-  });
+/** Returns an undo for each completed call, and for each that a run inside a call completed, however that ended. */
+export function undoSteps(options: UndoOptions, undone: UndoneCall[] = []): UndoStep[] {
+  return options.calls.flatMap((call) => stepsFor(call, options, undone));
 }
 
-async function undoOne(call: CallResult, options: UndoOptions, token: CancellationToken): Promise<UndoState> {
+/** The undo of one call: one step, or those of the run inside it, with undos of other calls in between. */
+function stepsFor(call: CallResult, options: UndoOptions, undone: UndoneCall[]): UndoStep[] {
+  const kept = keptCallOf(call);
+  if (kept === undefined) return [];
+  const about = { callId: call.callId, tool: call.tool };
+  const whole: UndoStep = { order: kept.order, undo: (within) => undoNow(call, options, within) };
+  const steps = kept.nested?.undoSteps() ?? (call.state === 'finished' ? [whole] : []);
+  let left = steps.length;
+  let worst: UndoState = 'undone';
+  const undo = async (step: UndoStep, within: UndoWithin): Promise<UndoState> => {
+    if (left === steps.length) options.tell({ type: 'undo-start', ...about }, within);
+    const state = await undoWithKeys(call, options, { step, within });
+    if (worst === 'undone') worst = state;
+    if (--left === 0) {
+      options.tell({ type: 'undo-end', ...about, state: worst }, within);
+      undone.push({ ...about, state: worst });
+    }
+    return state;
+  };
+  return steps.map((step) => ({ order: step.order || kept.order, undo: (within) => undo(step, within) }));
+}
+
+async function undoWithKeys(
+  call: CallResult,
+  options: UndoOptions,
+  { step, within }: { step: UndoStep; within: UndoWithin },
+): Promise<UndoState> {
+  const { callId, tool } = call;
+  const { token } = within;
   if (token.isCancelled) return 'failed';
-  const { keys } = keptCallOf(call)!;
-  const held = await options.keys.acquire(keys, { holder: `undo of ${call.callId}`, token });
+  const held = await options.keys.acquire(keptCallOf(call)!.keys, { holder: `undo of ${callId}`, token });
   // The keys were not free in time: the undo has not started.
   if (typeof held !== 'function') return 'failed';
-  const undoing = undoNow(call, options, token).finally(held);
+  const tell = (event: { readonly type: string }): void =>
+    options.tell({ type: 'call-nested', callId, tool, event }, within);
+  const undoing = step.undo({ ...within, tell }).finally(held);
   const end = await waitUntilLevel(undoing, token, 'kill');
-  if (end.by === 'level') options.leaveRunning(`undo of ${call.tool} (${call.callId})`, undoing);
-  return end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
+  if (end.by === 'level') options.leaveRunning(`undo of ${tool} (${callId})`, undoing);
+  return end.by === 'value' ? end.value : end.by === 'error' ? 'failed' : 'unknown';
 }
 
-async function undoNow(call: CallResult, options: UndoOptions, token: CancellationToken): Promise<void> {
+/** The undo of a whole run, as one step: a custom run, or one that has been undone before. */
+export async function undoWhole(run: { undo(): Promise<readonly UndoneCall[]> }): Promise<UndoState> {
+  return (await run.undo()).every(({ state }) => state === 'undone') ? 'undone' : 'failed';
+}
+
+async function undoNow(call: CallResult, { tools, context }: UndoOptions, within: UndoWithin): Promise<UndoState> {
   const { callId, tool } = call;
-  const { beforeUndo } = options;
-  await beforeUndo?.({ callId, tool });
-  const { input, details, nested } = keptCallOf(call)!;
-  const tell = (event: { readonly type: string }): void => options.tell({ type: 'call-nested', callId, tool, event });
-  await options.tools.get(tool)!.undo!(
-    { ...call, input, ...(details !== undefined && { details }) },
-    {
-      callId,
-      signal: token.signal,
-      ...(nested && { [NESTED]: { undo: () => nested.undo({ token, beforeUndo, tell }) } }),
-    },
-  );
+  const { input, details } = keptCallOf(call)!;
+  await within.beforeUndo?.({ callId, tool });
+  const result = { ...call, input, ...(details !== undefined && { details }) };
+  await tools.get(tool)!.undo!(result, { callId, signal: within.token.signal, context });
+  return 'undone';
 }

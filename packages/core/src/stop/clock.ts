@@ -68,11 +68,7 @@ export interface World {
 }
 
 /** The real world. */
-export const systemWorld: World = {
-  clock: systemClock,
-  createId,
-  random: () => Math.random(),
-};
+export const systemWorld: World = { clock: systemClock, createId, random: () => Math.random() };
 
 function createId(): string {
   // A page that was not fetched over HTTPS has no `randomUUID`.

@@ -51,7 +51,7 @@ test('it carries what there was, and a cause only if it has one', () => {
 });
 
 test('a time-out says what to do', () => {
-  const error = new CallTimeoutError('lookup', 300);
-  expect(error).toMatchObject({ name: 'CallTimeoutError', code: 'CALL_TIMEOUT' });
+  const error = new CallTimeoutError('lookup', 300, { state: 'unknown', cause: 7 });
+  expect(error).toMatchObject({ name: 'CallTimeoutError', code: 'CALL_TIMEOUT', state: 'unknown', cause: 7 });
   expect(error.message).toBe('lookup did not end within 300 ms; raise its timeoutMs or make it faster');
 });

@@ -65,12 +65,15 @@ export function isOutcomeUnknownError(error: unknown): error is OutcomeUnknownEr
   return hasBrand(error, OUTCOME_UNKNOWN);
 }
 
-/** Thrown when a call did not end within its own `timeoutMs`. */
+/** Thrown by `guard` when work did not end within its own `timeoutMs`. `cause` is what it threw when it was asked to stop. */
 export class CallTimeoutError extends Error {
   override readonly name: string = 'CallTimeoutError';
   readonly code: string = 'CALL_TIMEOUT';
+  /** `interrupted`: it stopped when asked to. `unknown`: it was abandoned, and may still be running. */
+  readonly state: 'interrupted' | 'unknown';
 
-  constructor(name: string, timeoutMs: number) {
-    super(`${name} did not end within ${timeoutMs} ms; raise its timeoutMs or make it faster`);
+  constructor(name: string, timeoutMs: number, options: { state: 'interrupted' | 'unknown'; cause?: unknown }) {
+    super(`${name} did not end within ${timeoutMs} ms; raise its timeoutMs or make it faster`, options);
+    this.state = options.state;
   }
 }

@@ -1,13 +1,14 @@
+import type { HookContext } from './app-context.ts';
 import { isPromiseLike } from './wait.ts';
 import { warn } from './warn.ts';
 
-/**
- * Listeners by event type, typed from a union of events. `any` receives every event; `hook-error` receives hooks that
- * failed.
- */
+/** Listeners by event type. `any` receives every event; `hook-error` receives hooks that failed. */
 export type Hooks<Event extends { readonly type: string }> = {
-  readonly [Type in Event['type']]?: (event: Extract<Event, { type: Type }>) => unknown;
-} & { readonly any?: (event: Event) => unknown; readonly 'hook-error'?: (event: HookError) => unknown };
+  readonly [Type in Event['type']]?: (event: Extract<Event, { type: Type }>, about: HookContext) => unknown;
+} & {
+  readonly any?: (event: Event, about: HookContext) => unknown;
+  readonly 'hook-error'?: (event: HookError) => unknown;
+};
 
 /** A hook that threw or rejected. The work that emitted the event continued. */
 export interface HookError {
@@ -24,8 +25,9 @@ export interface HookError {
  */
 export function createHookDispatcher<Event extends { readonly type: string }>(
   ...hooks: readonly (Hooks<Event> | undefined)[]
-): (event: Event) => void {
-  type Hook = (event: Event | HookError) => unknown;
+): (event: Event, about?: HookContext) => void {
+  type Given = readonly [event: Event | HookError, about: HookContext];
+  type Hook = (...given: Given) => unknown;
   type HooksByName = Readonly<Record<string, Hook | undefined>>;
   const listening = hooks.filter((one) => one !== undefined) as readonly HooksByName[];
 
@@ -36,16 +38,16 @@ export function createHookDispatcher<Event extends { readonly type: string }>(
     }
     const event: HookError = { type: 'hook-error', hook, error };
     let heard = false;
-    for (const one of listening) heard = call(one, 'hook-error', event) || heard;
+    for (const one of listening) heard = call(one, 'hook-error', [event, {}]) || heard;
     if (!heard) warn(new Error(`The '${hook}' hook failed; add a 'hook-error' hook`, { cause: error }));
   }
 
   /** Returns whether there was a hook to call. */
-  function call(one: HooksByName, name: string, event: Event | HookError): boolean {
+  function call(one: HooksByName, name: string, given: Given): boolean {
     try {
       const hook = one[name];
       if (hook === undefined) return false;
-      const answer = hook(event);
+      const answer = hook(...given);
       if (isPromiseLike(answer)) answer.then(undefined, (error: unknown) => report(name, error));
     } catch (error) {
       report(name, error);
@@ -53,26 +55,32 @@ export function createHookDispatcher<Event extends { readonly type: string }>(
     return true;
   }
 
-  return (event) => {
+  return (event, about = {}) => {
     for (const one of listening) {
-      call(one, event.type, event);
-      call(one, 'any', event);
+      call(one, event.type, [event, about]);
+      call(one, 'any', [event, about]);
     }
   };
 }
 
-/** Reports a failed function of the caller the same way as a failed hook. Never throws. */
-export function reportFailure(
-  hooks: { readonly 'hook-error'?: ((event: HookError) => unknown) | undefined } | undefined,
-  name: string,
-  error: unknown,
-): void {
+/** The hook that is told of failures. */
+export interface ErrorHook {
+  readonly 'hook-error'?: ((event: HookError) => unknown) | undefined;
+}
+
+/** Calls a function of the caller as if it were a hook. */
+function callAsHook(name: string, work: () => unknown, hooks: ErrorHook | undefined): void {
   const onError = hooks?.['hook-error'];
+  const own = { [name]: work, ...(onError && { 'hook-error': onError }) } as Hooks<{ type: string }>;
+  createHookDispatcher<{ type: string }>(own)({ type: name });
+}
+
+/** Reports a failed function of the caller the same way as a failed hook. Never throws. */
+export function reportFailure(hooks: ErrorHook | undefined, name: string, error: unknown): void {
   const rethrow = (): never => {
     throw error;
   };
-  const failed = { [name]: rethrow, ...(onError && { 'hook-error': onError }) } as Hooks<{ type: string }>;
-  createHookDispatcher<{ type: string }>(failed)({ type: name });
+  callAsHook(name, rethrow, hooks);
 }
 
 /**
@@ -83,14 +91,7 @@ export function reportFailure(
 export function createListener<Event extends { readonly type: string }>(
   name: string,
   listener: (event: Event) => unknown,
-  hooks: Parameters<typeof reportFailure>[0],
+  hooks: ErrorHook | undefined,
 ): (event: Event) => void {
-  return (event) => {
-    try {
-      const answer = listener(event);
-      if (isPromiseLike(answer)) answer.then(undefined, (error: unknown) => reportFailure(hooks, name, error));
-    } catch (error) {
-      reportFailure(hooks, name, error);
-    }
-  };
+  return (event) => callAsHook(name, () => listener(event), hooks);
 }

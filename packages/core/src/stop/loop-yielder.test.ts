@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
+import { systemClock } from './clock.ts';
 import { LoopYielder } from './loop-yielder.ts';
 
 test('work may go on until the event loop has not turned for 10 ms, and rests until it has', async () => {
@@ -30,4 +31,19 @@ test('work that waits for something outside is never held up', async () => {
     await clock.advance(100);
   }
   yielder[Symbol.dispose]();
+});
+
+test('real time needs no timer: a test that fakes timers, and not the time, does not have to advance them', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] });
+  try {
+    using yielder = new LoopYielder(systemClock);
+    let rest: Promise<void> | undefined;
+    do rest = yielder.yieldIfDue();
+    while (rest === undefined);
+    expect(vi.getTimerCount()).toBe(0);
+    await rest;
+    expect(yielder.yieldIfDue()).toBeUndefined();
+  } finally {
+    vi.useRealTimers();
+  }
 });

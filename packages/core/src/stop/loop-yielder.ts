@@ -1,4 +1,5 @@
-import type { Clock } from './clock.ts';
+import { type Clock, NEVER, systemClock } from './clock.ts';
+import { onLoopTurn } from './event-loop.ts';
 
 /**
  * How long work that never waits for I/O may hold the event loop. A cancel may be delayed by several such holds: a
@@ -24,10 +25,13 @@ export class LoopYielder implements Disposable {
     const now = this.#clock.now();
     if (this.#pending === undefined) {
       const { promise: ended, resolve } = Promise.withResolvers<void>();
-      const timer = this.#clock.setTimer(0, () => {
+      const turned = (): void => {
         this.#pending = undefined;
         resolve();
-      });
+      };
+      // No timer where the time is real: a test that fakes timers but not the time would have to advance it.
+      const timer = this.#clock === systemClock ? NEVER : this.#clock.setTimer(0, turned);
+      if (timer === NEVER) onLoopTurn(turned);
       this.#pending = { since: now, ended, timer };
     }
     return now - this.#pending.since < HOLD_MS ? undefined : this.#pending.ended;

@@ -158,10 +158,21 @@ export function group<Settings>(rules: Rules<Settings>): Rule {
   return (value, field) => readSettings(value, rules, { within: field });
 }
 
-/** Listeners by name. They are not copied, because they may be methods of an object. */
+/** Every event of any package, because one object of hooks may serve an agent, conversations and a runner. */
+const EVENTS: readonly string[] =
+  /*#__PURE__*/ `any hook-error run-start run-end turn-start turn-end turn-retry text thinking call-planned call-start call-update
+ call-nested call-end call-late call-waiting wave-start wave-end approval-request approval-answer cleanup-error cancel-request
+ level-change steer-delivered history-compacted undo-start undo-end work-abandoned events-skipped message-receive message-answer
+ task-start task-end checker-error store-error`.split(/\s+/);
+
+/** Listeners by event. They are not copied, because they may be methods of an object. */
 export const hooks: Rule = (value, field) => {
   if (!isObject(value)) throw unexpected(field, value, 'an object with functions');
-  for (const [name, hook] of Object.entries(value)) if (hook !== undefined) callback(hook, `${field}.${cut(name)}`);
+  for (const [name, hook] of Object.entries(value)) {
+    if (hook !== undefined) callback(hook, `${field}.${cut(name)}`);
+    if (!EVENTS.includes(name))
+      throw new SettingsError(`${field}.${cut(name)}`, `unknown event; use ${EVENTS.join(', ')}`);
+  }
   return value;
 };
 

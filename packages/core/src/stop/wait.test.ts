@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createVirtualWorld } from '../testing/virtual-world.ts';
 import { CancellationToken } from './token/token.ts';
-import { sleep, waitUntilLevel } from './wait.ts';
+import { sleep, waitAtMost, waitUntilLevel } from './wait.ts';
 
 function setUp() {
   const { clock } = createVirtualWorld();
@@ -31,15 +31,24 @@ test('a wait ends at its level, not before', async () => {
   expect(token.statistics.listeners).toBe(0);
 });
 
-test('sleep ends with the time', async () => {
+test.each(['with', 'without'])('sleep %s a token ends with the time', async (which) => {
   const { clock, token } = setUp();
   let woken = false;
-  const sleeping = sleep(100, { clock, token }).then(() => (woken = true));
+  const sleeping = sleep(100, which === 'with' ? { clock, token } : { clock }).then(() => (woken = true));
   await clock.advance(99);
   expect(woken).toBe(false);
   await clock.advance(1);
   await sleeping;
   expect(token.statistics.listeners).toBe(0);
+});
+
+test("sleep takes its token's clock, or the system's", async () => {
+  const { clock } = createVirtualWorld();
+  const token = new CancellationToken({ clock });
+  const asleep = sleep(1_000, { token });
+  await clock.advance(1_000);
+  await asleep;
+  await sleep(0);
 });
 
 test('sleep ends with the token, at any level, and leaves no timer', async () => {
@@ -50,4 +59,22 @@ test('sleep ends with the token, at any level, and leaves no timer', async () =>
   await expect(sleep(100, { clock, token })).rejects.toMatchObject({ code: 'CANCELLED' });
   token[Symbol.dispose]();
   expect(clock.pending).toBe(0);
+});
+
+test('work is waited for at most so long, and no timer stays behind', async () => {
+  const { clock } = setUp();
+  const work = Promise.withResolvers<void>();
+  const inTime = waitAtMost(work.promise, 100, clock);
+  work.resolve();
+  await inTime;
+  expect(clock.pending).toBe(0);
+  const tooSlow = waitAtMost(new Promise(() => {}), 100, clock);
+  await clock.advance(100);
+  await tooSlow;
+  await expect(waitAtMost(Promise.reject(new Error('no')), 100, clock)).rejects.toThrow('no');
+  expect(clock.pending).toBe(0);
+});
+
+test('a time limit that has already passed ends the wait immediately', async () => {
+  await waitAtMost(new Promise(() => {}), -5);
 });

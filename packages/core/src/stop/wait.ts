@@ -1,4 +1,4 @@
-import { type Clock, isNever, NEVER } from './clock.ts';
+import { type Clock, isNever, NEVER, systemClock } from './clock.ts';
 import { rankLevel, type StopLevel } from './token/level.ts';
 import type { CancellationToken } from './token/token.ts';
 
@@ -47,20 +47,32 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
  * Waits for time to pass.
  *
  * @returns A promise that resolves after `ms`.
- * @throws {@link CancelledError} as soon as the token is cancelled, at any level.
+ * @throws {@link CancelledError} as soon as the token, if there is one, is cancelled at any level.
  *
  * @example
  * ```ts
  * import { sleep } from '@whoa/core';
  *
- * await sleep(1_000, { clock: token.clock, token });
+ * await sleep(1_000, { token });
  * ```
  */
-export async function sleep(ms: number, options: { clock: Clock; token: CancellationToken }): Promise<void> {
-  const { clock, token } = options;
+export async function sleep(ms: number, options: { token?: CancellationToken; clock?: Clock } = {}): Promise<void> {
+  const { token, clock = token?.clock ?? systemClock } = options;
   const { promise: elapsed, resolve } = Promise.withResolvers<void>();
   const timer = isNever(ms) ? NEVER : clock.setTimer(ms, resolve);
+  if (token === undefined) return elapsed;
   await waitUntilLevel(elapsed, token, 'drain');
   timer[Symbol.dispose]();
   token.throwIfCancelled();
+}
+
+/** Waits for work, for at most `ms`. Rejects if the work does before that. */
+export async function waitAtMost(work: PromiseLike<unknown>, ms: number, clock: Clock = systemClock): Promise<void> {
+  const { promise: elapsed, resolve } = Promise.withResolvers<void>();
+  const timer = isNever(ms) ? NEVER : clock.setTimer(ms, resolve);
+  try {
+    await Promise.race([work, elapsed]);
+  } finally {
+    timer[Symbol.dispose]();
+  }
 }

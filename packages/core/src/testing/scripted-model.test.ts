@@ -3,6 +3,13 @@ import { createAgent } from '../run/agent.ts';
 import { createScriptedModel } from './scripted-model.ts';
 import { createVirtualWorld, flushMicrotasks } from './virtual-world.ts';
 
+test.each([() => [['hi']], ['hi'], 'hi', undefined])(
+  'a script that is not a list of replies is refused: %o',
+  (script) => {
+    expect(() => createScriptedModel(script as never)).toThrow(/^replies(?:\[0\])?: expected a list/);
+  },
+);
+
 test.each([
   ['a pause', [['Once ', { waitMs: 60_000 }, 'more']], 0],
   ['a word', [['Once more']], 60_000],

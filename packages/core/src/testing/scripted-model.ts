@@ -1,5 +1,6 @@
 import type { Model, ModelPart, ModelRequest } from '../run/reply/model.ts';
 import { type Clock, systemClock } from '../stop/clock.ts';
+import { listOf, rule } from '../stop/settings.ts';
 
 /**
  * One step of a scripted reply: a text (streamed word by word), a call, a pause, a failure, or any model part. A pause
@@ -30,6 +31,13 @@ export interface ScriptOptions {
   readonly wordMs?: number;
 }
 
+const REPLIES = listOf(
+  rule(
+    'a list of steps, or a function that returns one',
+    (reply) => Array.isArray(reply) || typeof reply === 'function',
+  ),
+);
+
 /**
  * Creates a model that returns scripted replies, one by one; the last is repeated. It behaves like a provider: it
  * streams, stops when its signal fires, counts tokens (one per word), and refuses requests that carry `details`.
@@ -45,6 +53,7 @@ export interface ScriptOptions {
  * ```
  */
 export function createScriptedModel(replies: readonly ScriptedReply[], options: ScriptOptions = {}): ScriptedModel {
+  REPLIES(replies, 'replies');
   const { clock = systemClock, wordMs = 0 } = options;
   const requests: ModelRequest[] = [];
   const script = { open: 0, calls: 0 };

@@ -8,7 +8,20 @@ const trap = (): never => {
 
 test.each<[unknown, unknown]>([
   ['text', { content: 'text' }],
-  [7, { content: 'It returned no content.' }],
+  [undefined, { content: 'It returned no content.' }],
+  [null, { content: 'It returned no content.' }],
+  [trap, { content: 'It returned no content.' }],
+  [7, { content: '7', details: 7 }],
+  [false, { content: 'false', details: false }],
+  [[1, 2], { content: '[1,2]', details: [1, 2] }],
+  [
+    { celsius: 21, at: new Date(0) },
+    {
+      content: '{"celsius":21,"at":"1970-01-01T00:00:00.000Z"}',
+      details: { celsius: 21, at: '1970-01-01T00:00:00.000Z' },
+    },
+  ],
+  [1n, { content: 'It ended, but what it returned could not be read.', isError: true }],
   [{ content: null }, { content: 'It returned no content.' }],
   [{ details: undefined, isError: 'yes' }, { content: 'It returned no content.' }],
   [{ content: { ok: true } }, { content: '{"ok":true}' }],

@@ -22,7 +22,11 @@ export function normalizeResult(value: unknown): ToolResult {
 }
 
 function readResult(value: unknown): ToolResult {
-  if (typeof value !== 'object' || value === null) return Object.freeze({ content: NO_CONTENT });
+  if (value === undefined || value === null) return Object.freeze({ content: NO_CONTENT });
+  const isResult = typeof value === 'object' && ['content', 'details', 'isError'].some((field) => field in value);
+  const json = isResult ? undefined : cloneJson(value);
+  // Plain data: the model reads it as JSON.
+  if (json !== undefined) return Object.freeze({ content: JSON.stringify(json), details: json });
   const { content, details, isError } = value as { content?: unknown; details?: unknown; isError?: unknown };
   const read = copyJson(details);
   return Object.freeze({

@@ -6,10 +6,7 @@ export type Redact = (text: string) => { readonly text: string; readonly count: 
 /** Replaces a text that could not be redacted: it may contain a secret. */
 const UNREDACTED = 'It ended, but what it returned could not be redacted.';
 
-/**
- * Redacts all texts of a result before any other code sees it, and adds up the counts. If that fails, the whole result
- * is replaced.
- */
+/** Redacts all texts of a result and adds up the counts. If that fails, the whole result is replaced. */
 export function redactResult<Result extends ToolResult & { readonly error?: string }>(
   result: Result,
   redact: Redact | undefined,
@@ -32,12 +29,9 @@ export function redactResult<Result extends ToolResult & { readonly error?: stri
     };
     return redacted === 0 ? result : Object.freeze({ ...result, ...cleaned, redacted });
   } catch {
-    const { details: _, ...rest } = {
-      ...result,
-      content: UNREDACTED,
-      ...(error !== undefined && { error: UNREDACTED }),
-    };
-    return Object.freeze(rest as Result);
+    const { details: _, ...rest } = result;
+    const replaced = { ...rest, content: UNREDACTED, ...(error !== undefined && { error: UNREDACTED }) };
+    return Object.freeze(replaced as Result);
   }
 }
 

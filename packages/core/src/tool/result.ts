@@ -14,10 +14,7 @@ export type Content = string | readonly ContentPart[];
 /** What a tool does to its environment. Decides whether a call needs approval. */
 export type Effects = 'read' | 'write' | 'execute';
 
-/**
- * The result of a tool. `content` is for the model and should be concise; `details` are for users and never reach a
- * model.
- */
+/** The result of a tool. `content` is for the model; `details` are for users and never reach a model. */
 export interface ToolResult {
   readonly content: Content;
   readonly details?: Json;
@@ -75,15 +72,11 @@ export function describeStoppedCall(
   reason: CancelReason,
   { effects = 'execute', error }: StopFacts = {},
 ): string {
-  switch (state) {
-    case 'not-started':
-      return `Not started: cancelled (${reason.kind}). It had no effect.`;
-    case 'interrupted': {
-      const reported = error === undefined ? '.' : `, and reported: ${error}${/[.!?]$/.test(error) ? '' : '.'}`;
-      const partly = effects === 'read' ? '' : ' It may have taken effect in part.';
-      return `Interrupted (${reason.kind}) before it finished${reported}${partly}`;
-    }
-    case 'unknown':
-      return `Outcome unknown: it was still running when the wait for it ended (${reason.kind}). It may have taken effect.`;
-  }
+  const { kind } = reason;
+  if (state === 'not-started') return `Not started: cancelled (${kind}). It had no effect.`;
+  if (state === 'unknown')
+    return `Outcome unknown: it was still running when the wait for it ended (${kind}). It may have taken effect.`;
+  const reported = error === undefined ? '.' : `, and reported: ${error}${/[.!?]$/.test(error) ? '' : '.'}`;
+  const partly = effects === 'read' ? '' : ' It may have taken effect in part.';
+  return `Interrupted (${kind}) before it finished${reported}${partly}`;
 }

@@ -381,14 +381,20 @@ test('a tool that returns nothing that can be read has finished all the same', a
   const { execute } = setUp([
     tool('forgets', nothing(undefined)),
     tool('nulls', nothing(null)),
-    tool('counts', nothing(3)),
-    tool('odd', nothing({ text: 'hello' })),
+    tool('empty', nothing({ content: undefined })),
   ]);
-  const settled = await execute(['forgets', 'nulls', 'counts', 'odd'].map((name) => call(name, name)));
+  const settled = await execute(['forgets', 'nulls', 'empty'].map((name) => call(name, name)));
   expect(settled.status).toBe('done');
   for (const result of settled.calls) {
     expect(result).toMatchObject({ state: 'finished', isError: false, content: 'It returned no content.' });
   }
+});
+
+test('plain data from a tool is its content as JSON, and its details', async () => {
+  const data = { celsius: 21 } as unknown as string;
+  const { execute } = setUp([tool('weather', () => data)]);
+  const settled = await execute([call('weather', 'weather')]);
+  expect(settled.calls).toMatchObject([{ state: 'finished', content: '{"celsius":21}', details: { celsius: 21 } }]);
 });
 
 test('a time-out ends one call; the others and the run go on', async () => {

@@ -1,26 +1,16 @@
+import { type AppContext, contextRule } from '../stop/app-context.ts';
 import { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
 import { createLedger, type Ledger, ledgerRule } from '../stop/bounded/ledger.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { CancelledError } from '../stop/errors.ts';
 import { createHookDispatcher, type Hooks } from '../stop/hooks.ts';
 import { LoopYielder } from '../stop/loop-yielder.ts';
-import {
-  callback,
-  count,
-  flag,
-  hooks,
-  nonEmptyText,
-  type Rules,
-  readSettings,
-  required,
-  rule,
-} from '../stop/settings.ts';
+import * as settings from '../stop/settings.ts';
 import { tellStops } from '../stop/stop-events.ts';
 import type { GivenReason } from '../stop/token/reason.ts';
-import type { CancelOptions } from '../stop/token/receipt.ts';
+import { type CancelOptions, readCancelOptions } from '../stop/token/receipt.ts';
 import { shieldMs } from '../stop/token/shield.ts';
-import { SOURCE_RULES } from '../stop/token/source.ts';
-import { CancellationToken } from '../stop/token/token.ts';
+import { type CancelSource, SOURCE_RULES, tokenFor } from '../stop/token/source.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
 import { type Approve, type BeforeCall, type Call, type CallScope, readCalls } from './call/call.ts';
 import { lost } from './call/ending.ts';
@@ -31,7 +21,7 @@ import { runCall } from './call/start.ts';
 import type { RuntimeEvent } from './events.ts';
 import type { Redact } from './redact.ts';
 import type { CallResult } from './result.ts';
-import { type Tool, toolsRule } from './tool.ts';
+import { DEFAULTS, type Tool, toolsRule } from './tool.ts';
 import { PlanError, planWaves } from './waves.ts';
 
 export interface RuntimeOptions {
@@ -42,6 +32,8 @@ export interface RuntimeOptions {
   readonly beforeCall?: BeforeCall | undefined;
   /** Removes secrets from results before observers, the model or a journal see them. Inputs are never changed. */
   readonly redact?: Redact | undefined;
+  /** Passed to tools, hooks and `approve`. */
+  readonly context?: AppContext | undefined;
   readonly hooks?: Hooks<RuntimeEvent> | undefined;
   /** Whether hooks receive cancels too. Defaults to true. A run reports its own. */
   readonly tellCancels?: boolean | undefined;
@@ -55,11 +47,6 @@ export interface RuntimeOptions {
   readonly world?: World;
 }
 
-interface ExecuteOptions {
-  readonly token?: CancellationToken;
-  readonly signal?: AbortSignal;
-}
-
 /** Runs calls in waves. It outlives single executions, so an abandoned call keeps its exclusive keys. */
 export interface Runtime {
   readonly tools: ReadonlyMap<string, Tool>;
@@ -69,11 +56,8 @@ export interface Runtime {
    * every call, never inside one. When cancelled it rejects with a `CancelledError` whose `partial` holds one result
    * for every call, including those that were not started.
    */
-  execute(calls: readonly Call[], options?: ExecuteOptions): Promise<CallResult[]>;
-  /**
-   * Stops one call; the others continue. The mode defaults to `now`. A call that has not started is not started; one
-   * that has started and must `finish` refuses.
-   */
+  execute(calls: readonly Call[], options?: CancelSource): Promise<CallResult[]>;
+  /** Stops one call, by default with `now`; the others continue. One that has started and must `finish` refuses. */
   cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt;
 }
 
@@ -83,25 +67,26 @@ const CONCURRENCY = 16;
 const REST_EVERY = 64;
 
 /** The settings that agents share with runtimes. */
-export const SHARED_RULES: Rules<
+export const SHARED_RULES: settings.Rules<
   Pick<RuntimeOptions, 'concurrency' | 'approve' | 'hooks' | 'ledger' | 'cleanupMs' | 'world'>
 > = {
-  concurrency: count(),
-  approve: callback,
-  hooks,
+  concurrency: settings.count(),
+  approve: settings.callback,
+  hooks: settings.hooks,
   ledger: ledgerRule,
   cleanupMs: shieldMs,
   world: worldRule,
 };
 
-const RUNTIME_RULES: Rules<RuntimeOptions> = {
+const RUNTIME_RULES: settings.Rules<RuntimeOptions> = {
   ...SHARED_RULES,
-  tools: required(toolsRule),
-  beforeCall: callback,
-  redact: callback,
-  tellCancels: flag,
-  owner: nonEmptyText,
-  keys: rule('ExclusiveKeys', (value) => value instanceof ExclusiveKeys),
+  tools: settings.required(toolsRule),
+  beforeCall: settings.callback,
+  redact: settings.callback,
+  context: contextRule,
+  tellCancels: settings.flag,
+  owner: settings.nonEmptyText,
+  keys: settings.rule('ExclusiveKeys', (value) => value instanceof ExclusiveKeys),
 };
 
 /**
@@ -119,7 +104,7 @@ const RUNTIME_RULES: Rules<RuntimeOptions> = {
  * ```
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  return buildRuntime(readSettings<RuntimeOptions>(options, RUNTIME_RULES));
+  return buildRuntime(settings.readSettings<RuntimeOptions>(options, RUNTIME_RULES));
 }
 
 /** Builds a runtime from settings that have been checked. */
@@ -133,12 +118,15 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
   } = options;
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]));
   const live = new Map<string, LiveCall>();
-  const tell = options.hooks && createHookDispatcher<RuntimeEvent>(options.hooks);
+  const { context } = options;
+  const dispatch = options.hooks && createHookDispatcher<RuntimeEvent>(options.hooks);
+  const tell = dispatch && ((event: RuntimeEvent) => dispatch(event, { context }));
   const shared: Omit<CallScope, 'token'> = {
     tell,
     approve: options.approve,
     beforeCall: options.beforeCall,
     redact: options.redact,
+    context,
     ledger,
     ledgerKey: (callId) => `${owner}/${callId}`,
     keys: options.keys ?? new ExclusiveKeys(),
@@ -151,9 +139,8 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
     tools,
     ledger,
     async execute(calls, executeOptions = {}) {
-      const { token: parent, signal } = readSettings<ExecuteOptions>(executeOptions, SOURCE_RULES);
-      const tokenOptions = { parent, name: 'execution', clock: parent?.clock ?? world.clock };
-      const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
+      const source = settings.readSettings<CancelSource>(executeOptions, SOURCE_RULES);
+      const token = tokenFor(source, { name: 'execution', clock: source.token?.clock ?? world.clock });
       if (tell !== undefined && tellCancels) tellStops(token, (event) => tell({ ...event, at: token.clock.now() }));
       try {
         return await executeWaves(calls, { scope: { ...shared, token }, live, tools, concurrency });
@@ -161,8 +148,10 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
         token[Symbol.dispose]();
       }
     },
-    cancelCall: (callId, reason = {}, cancelOptions = {}) =>
-      live.get(callId)?.cancel(reason, cancelOptions) ?? { answer: 'too-late' },
+    cancelCall(callId, reason = {}, cancelOptions = {}) {
+      const checked = readCancelOptions(cancelOptions, 'now');
+      return live.get(callId)?.cancel(reason, checked) ?? { answer: 'too-late' };
+    },
   };
 }
 
@@ -203,9 +192,7 @@ function enlist(calls: readonly Call[], execution: Execution): { wanted: LiveCal
   return { wanted, plan };
 }
 
-/**
- * Runs the calls of a wave, with limited concurrency. Calls that the token prevented from starting get no result here.
- */
+/** Runs the calls of a wave. Those that the token prevented from starting get no result here. */
 async function runWave(
   wave: readonly LiveCall[],
   results: Map<string, CallResult>,
@@ -246,16 +233,8 @@ function unknownTool(call: Call, tools: ReadonlyMap<string, Tool>): Tool {
   const refuse = (): never => {
     throw new Error(message);
   };
-  return {
-    name: call.tool,
-    description: message,
-    inputSchema: { '~standard': { version: 1, vendor: 'whoa', validate: refuse } },
-    whenCancelled: 'interrupt',
-    effects: 'read',
-    replay: 'never',
-    undoRepeatable: false,
-    execute: refuse,
-  };
+  const inputSchema = { '~standard': { version: 1, vendor: 'whoa', validate: refuse } } as const;
+  return { ...DEFAULTS, name: call.tool, description: message, inputSchema, effects: 'read', execute: refuse };
 }
 
 function unmetNeed({ dependsOn }: LiveCall, results: ReadonlyMap<string, CallResult>): string | undefined {

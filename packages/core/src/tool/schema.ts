@@ -1,10 +1,7 @@
 import { isList, isObject, type Rule, SettingsError, unexpected } from '../stop/settings.ts';
 import { isPromiseLike } from '../stop/wait.ts';
 
-/**
- * Any Standard Schema: zod, valibot, arktype and others. Only the part in use is declared here, so that core needs no
- * dependency.
- */
+/** Any Standard Schema: zod, valibot, arktype and others. Only the part in use is declared here. */
 export interface InputSchema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -45,10 +42,7 @@ function isJsonSchema(given: Record<string, unknown>): boolean {
   return '$schema' in given || typeof given['type'] === 'string' || isObject(given['properties']);
 }
 
-/**
- * Thrown when a model's input does not match its tool's schema. The message names every field, so that the model can
- * correct it.
- */
+/** Thrown when an input does not match its schema. Names every field, so that the model can correct it. */
 export class InvalidInputError extends Error {
   override readonly name: string = 'InvalidInputError';
   readonly code: string = 'INVALID_INPUT';

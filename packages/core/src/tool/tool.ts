@@ -1,23 +1,10 @@
+import type { AppContext } from '../stop/app-context.ts';
 import { checkFinishBound, type WorkContext } from '../stop/bounded/bounded.ts';
 import { CancelledError } from '../stop/errors.ts';
-import {
-  callback,
-  flag,
-  isObject,
-  listOf,
-  oneOf,
-  type Rule,
-  type Rules,
-  readSettings,
-  required,
-  rule,
-  SettingsError,
-  text,
-  unexpected,
-} from '../stop/settings.ts';
+import * as settings from '../stop/settings.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
-import { NESTED, type NestedContext, type NestedRun } from './call/nested.ts';
+import { NESTED, type NestedContext } from './call/nested.ts';
 import type { Effects, ToolResult } from './result.ts';
 import { type InputSchema, inputSchema } from './schema.ts';
 
@@ -49,6 +36,8 @@ interface FileChange {
 /** The context of a call: its id, its token and signal, and functions to report progress and clean up. */
 export interface ToolContext extends WorkContext {
   readonly callId: string;
+  /** The context that its run was started with. */
+  readonly context?: AppContext | undefined;
   /** The preview shown to the user who approved the call, if a user was asked. */
   readonly shown?: CallPreview | undefined;
   /** Shows a partial result. It is kept if the call is interrupted. */
@@ -58,10 +47,15 @@ export interface ToolContext extends WorkContext {
   readonly [NESTED]?: NestedContext;
 }
 
-interface UndoContext {
-  readonly callId: string;
+/** What code gets that runs before a call starts. */
+export interface QuestionContext {
   readonly signal: AbortSignal;
-  readonly [NESTED]?: { readonly undo: () => ReturnType<NestedRun['undo']> };
+  /** The context that the run was started with. */
+  readonly context?: AppContext | undefined;
+}
+
+interface UndoContext extends QuestionContext {
+  readonly callId: string;
 }
 
 /** A tool as agents and runtimes use it. Create one with `defineTool`. */
@@ -80,11 +74,13 @@ export interface Tool<Input = unknown> {
   readonly replay: 'safe' | 'never';
   /** For sub-agents: their calls receive every level, and limit themselves instead of being abandoned at `kill`. */
   readonly [NESTED]?: true;
+  /** Whether a call needs a yes, whatever its effects. It does unless this returns `false`; with no one to ask, it does not start. */
+  needsApproval?(input: Input, context: QuestionContext & { readonly callId: string }): boolean | Promise<boolean>;
   /** Calls that share a key never run at the same time. */
   exclusive?(input: Input): readonly string[];
   execute(input: Input, context: ToolContext): RawResult | Promise<RawResult>;
   /** Describes what a call would do. It changes nothing. `execute` receives the result as `shown`. */
-  preview?(input: Input, context: { readonly signal: AbortSignal }): CallPreview | Promise<CallPreview>;
+  preview?(input: Input, context: QuestionContext): CallPreview | Promise<CallPreview>;
   /** Undoes a completed call. Starts at most once per call. */
   undo?(result: ToolResult & { readonly input: Input }, context: UndoContext): Promise<void> | void;
   /** Whether an undo that was cut off may be started again. */
@@ -92,19 +88,10 @@ export interface Tool<Input = unknown> {
 }
 
 interface ToolDefinitionBase<Input>
-  extends Pick<
-    Tool<Input>,
-    'name' | 'description' | 'inputSchema' | 'inputJsonSchema' | 'exclusive' | 'execute' | 'preview' | 'undo'
-  > {
-  readonly effects?: Effects;
-  readonly replay?: 'safe' | 'never';
-  readonly undoRepeatable?: boolean;
-}
+  extends Omit<Tool<Input>, 'whenCancelled' | 'timeoutMs' | keyof typeof DEFAULTS | typeof NESTED>,
+    Partial<Pick<Tool, 'effects' | 'replay' | 'undoRepeatable'>> {}
 
-/**
- * The definition that a tool's author writes. A tool that must `finish` needs a `timeoutMs`: that is the longest a
- * cancel can wait.
- */
+/** What a tool's author writes. One that must `finish` needs a `timeoutMs`: the longest that a cancel can wait. */
 export type ToolDefinition<Input> = ToolDefinitionBase<Input> &
   (
     | { readonly whenCancelled?: 'interrupt'; readonly timeoutMs?: number }
@@ -135,7 +122,7 @@ const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
  * ```
  */
 export function defineTool<Input>(definition: ToolDefinition<Input>): Tool<Input> {
-  return withDefaults(readSettings<Tool<Input>>(definition, TOOL_RULES));
+  return withDefaults(settings.readSettings<Tool<Input>>(definition, TOOL_RULES));
 }
 
 function withDefaults<Input>(given: Tool<Input>): Tool<Input> {
@@ -145,7 +132,8 @@ function withDefaults<Input>(given: Tool<Input>): Tool<Input> {
   return tool;
 }
 
-const DEFAULTS = {
+/** What a tool does if its definition does not say. */
+export const DEFAULTS = {
   whenCancelled: 'interrupt',
   effects: 'execute',
   replay: 'never',
@@ -159,13 +147,13 @@ const defined = new WeakSet<object>();
  * checked values are kept: later changes to the object have no effect. Its methods are still called on the object
  * itself.
  */
-const toolRule: Rule = (value, field) => {
-  if (!isObject(value)) throw unexpected(field, value, 'a tool; make one with defineTool');
+const toolRule: settings.Rule = (value, field) => {
+  if (!settings.isObject(value)) throw settings.unexpected(field, value, 'a tool; make one with defineTool');
   if (defined.has(value)) return value;
   const tool: Record<string, unknown> = {
-    ...readSettings<Tool>(value, TOOL_RULES, { within: field, allowUnknown: true }),
+    ...settings.readSettings<Tool>(value, TOOL_RULES, { within: field, allowUnknown: true }),
   };
-  for (const name of ['exclusive', 'execute', 'preview', 'undo']) {
+  for (const name of ['needsApproval', 'exclusive', 'execute', 'preview', 'undo']) {
     const method = tool[name];
     if (typeof method === 'function') tool[name] = method.bind(value) as unknown;
   }
@@ -173,30 +161,31 @@ const toolRule: Rule = (value, field) => {
 };
 
 /** The rule for tools that are used together: names must be unique. */
-export const toolsRule: Rule = (value, field) => {
-  const tools = listOf(toolRule)(value, field) as readonly Tool[];
+export const toolsRule: settings.Rule = (value, field) => {
+  const tools = settings.listOf(toolRule)(value, field) as readonly Tool[];
   const names = new Set<string>();
   for (const { name } of tools) {
-    if (names.has(name)) throw new SettingsError(field, `two tools are named '${name}'`);
+    if (names.has(name)) throw new settings.SettingsError(field, `two tools are named '${name}'`);
     names.add(name);
   }
   return tools;
 };
 
-const TOOL_RULES: Rules<Tool> = {
-  name: required(rule(`1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter`, isToolName)),
-  description: required(text),
-  inputSchema: required(inputSchema),
-  inputJsonSchema: rule('a JSON Schema', isObject),
-  whenCancelled: oneOf('interrupt', 'finish'),
+const TOOL_RULES: settings.Rules<Tool> = {
+  name: settings.required(settings.rule(`1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter`, isToolName)),
+  description: settings.required(settings.text),
+  inputSchema: settings.required(inputSchema),
+  inputJsonSchema: settings.rule('a JSON Schema', settings.isObject),
+  whenCancelled: settings.oneOf('interrupt', 'finish'),
   timeoutMs: shieldMs,
-  effects: oneOf('read', 'write', 'execute'),
-  replay: oneOf('safe', 'never'),
-  preview: callback,
-  exclusive: callback,
-  execute: required(callback),
-  undo: callback,
-  undoRepeatable: flag,
+  effects: settings.oneOf('read', 'write', 'execute'),
+  replay: settings.oneOf('safe', 'never'),
+  preview: settings.callback,
+  needsApproval: settings.callback,
+  exclusive: settings.callback,
+  execute: settings.required(settings.callback),
+  undo: settings.callback,
+  undoRepeatable: settings.flag,
 };
 
 function isToolName(value: unknown): boolean {
@@ -211,18 +200,9 @@ function isToolName(value: unknown): boolean {
  *
  * @example
  * ```ts
- * import { defineTool, createInterruptedError } from '@whoa/core';
- * import { z } from 'zod';
+ * import { createInterruptedError } from '@whoa/core';
  *
- * const count = defineTool({
- *   name: 'count',
- *   description: 'Counts',
- *   inputSchema: z.object({ to: z.number() }),
- *   execute: ({ to }, { token }) => {
- *     for (let i = 0; i < to; i++) if (token.isCancelled) throw createInterruptedError(token, { content: `Counted to ${i}` });
- *     return 'Done';
- *   },
- * });
+ * if (token.isCancelled) throw createInterruptedError(token, { content: 'Counted to 7 so far' });
  * ```
  */
 export function createInterruptedError(

@@ -69,12 +69,12 @@ function styleAfter(before: Style, parameters: string): Style {
     // Colours beyond the eight are left out, with their parameters.
     else if (code === 38 || code === 48) i += codes[i + 1] === 5 ? 2 : 4;
   }
-  return {
-    ...(color !== undefined && { color }),
-    ...(bold && { bold }),
-    ...(dim && { dim }),
-    ...(underline && { underline }),
-  };
+  return withoutUndefined<Style>({ color, bold, dim, underline });
+}
+
+/** Leaves out fields without a value. */
+export function withoutUndefined<T extends object>(fields: { [Name in keyof T]: T[Name] | undefined }): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 
 /** Text after a carriage return replaces what the line held before. */

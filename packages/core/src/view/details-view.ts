@@ -1,4 +1,5 @@
 import { type Content, type Json, toText } from '../tool/result.ts';
+import { withoutUndefined } from './ansi.ts';
 import { type DiffHunk, parseDiff } from './diff.ts';
 
 /** A line that a search found. */
@@ -96,6 +97,7 @@ export function toDetailsView(details: Json | undefined, content: Content = ''):
   return { kind: 'json', value: details, text };
 }
 
+type View<Kind extends DetailsView['kind']> = Extract<DetailsView, { kind: Kind }>;
 type Fields = { readonly [name: string]: Json | undefined };
 type ToView = (details: Fields, text: string) => DetailsView | undefined;
 
@@ -103,38 +105,29 @@ const VIEWS: readonly ToView[] = [planView, diffView, outputView, matchesView, f
 
 function planView({ plan }: Fields): DetailsView | undefined {
   if (!Array.isArray(plan)) return undefined;
-  const entries = plan.filter(isRecord).map((entry): PlanEntry => {
-    const { content, status, priority } = entry;
-    return {
-      content: textIn(content),
-      status: oneOf(status, ['pending', 'in_progress', 'completed', 'cancelled']) ?? 'pending',
-      priority: oneOf(priority, ['high', 'medium', 'low']) ?? 'medium',
-    };
-  });
+  const entries = plan.filter(isRecord).map(({ content, status, priority }) => ({
+    content: textIn(content),
+    status: oneOf(status, ['pending', 'in_progress', 'completed', 'cancelled']) ?? 'pending',
+    priority: oneOf(priority, ['high', 'medium', 'low']) ?? 'medium',
+  }));
   return { kind: 'plan', entries };
 }
 
-function diffView(details: Fields): DetailsView | undefined {
-  const { path, diff, oldText, newText, created } = details;
-  if (typeof path !== 'string') return undefined;
-  if (typeof diff === 'string' || diff === null) {
-    const hunks = parseDiff(diff ?? '');
-    const { linesAdded, linesRemoved } = details;
-    const isNew = created === true;
-    const added = numberIn(linesAdded) ?? countLines(hunks, 'add');
-    return { kind: 'diff', path, isNew, added, removed: numberIn(linesRemoved) ?? countLines(hunks, 'remove'), hunks };
-  }
-  if (typeof newText !== 'string') return undefined;
-  const hunk = wholeChange(typeof oldText === 'string' ? oldText : '', newText);
-  const isNew = typeof oldText !== 'string';
-  return {
-    kind: 'diff',
-    path,
-    isNew,
-    added: countLines([hunk], 'add'),
-    removed: countLines([hunk], 'remove'),
-    hunks: [hunk],
-  };
+function diffView({
+  path,
+  diff,
+  oldText,
+  newText,
+  created,
+  linesAdded,
+  linesRemoved,
+}: Fields): DetailsView | undefined {
+  const isCompared = typeof diff === 'string' || diff === null;
+  if (typeof path !== 'string' || (!isCompared && typeof newText !== 'string')) return undefined;
+  const hunks = isCompared ? parseDiff(diff ?? '') : [wholeChange(textIn(oldText), textIn(newText))];
+  const isNew = isCompared ? created === true : typeof oldText !== 'string';
+  const added = numberIn(linesAdded) ?? countLines(hunks, 'add');
+  return { kind: 'diff', path, isNew, added, removed: numberIn(linesRemoved) ?? countLines(hunks, 'remove'), hunks };
 }
 
 /** Two texts as one hunk, without comparing them. */
@@ -154,21 +147,20 @@ function outputView(details: Fields): DetailsView | undefined {
   const { command, output, logPath, cleanup } = details;
   if (!isRecord(output) || typeof output['tail'] !== 'string') return undefined;
   const { head, tail, bytes, lines, omittedBytes } = output;
-  const exit = exitOf(details);
   const { ended, survivors } = isRecord(cleanup) ? cleanup : {};
-  return {
+  return withoutUndefined<View<'output'>>({
     kind: 'output',
-    ...(typeof command === 'string' && { command }),
+    command: textOrNone(command),
     head: textIn(head),
     tail,
     bytes: numberIn(bytes) ?? tail.length,
     lines: numberIn(lines) ?? 0,
     omittedBytes: numberIn(omittedBytes) ?? 0,
-    ...(exit !== undefined && { exit }),
-    ...(typeof logPath === 'string' && { logPath }),
-    ...(typeof ended === 'number' && { processesEnded: ended }),
-    ...(typeof survivors === 'number' && { survivors }),
-  };
+    exit: exitOf(details),
+    logPath: textOrNone(logPath),
+    processesEnded: numberIn(ended),
+    survivors: numberIn(survivors),
+  });
 }
 
 function exitOf({ exitCode, signal, timedOut }: Fields): string | undefined {
@@ -209,14 +201,7 @@ function filesView({ files, entries, truncated }: Fields): DetailsView | undefin
 
 function fileView({ path, firstLine, lines, bytes }: Fields, text: string): DetailsView | undefined {
   if (typeof path !== 'string' || typeof firstLine !== 'number') return undefined;
-  const [lineCount, byteCount] = [numberIn(lines), numberIn(bytes)];
-  return {
-    kind: 'file',
-    path,
-    ...(lineCount !== undefined && { lines: lineCount }),
-    ...(byteCount !== undefined && { bytes: byteCount }),
-    text,
-  };
+  return withoutUndefined<View<'file'>>({ kind: 'file', path, lines: numberIn(lines), bytes: numberIn(bytes), text });
 }
 
 function countLines(hunks: readonly DiffHunk[], kind: 'add' | 'remove'): number {
@@ -224,7 +209,11 @@ function countLines(hunks: readonly DiffHunk[], kind: 'add' | 'remove'): number 
 }
 
 function textIn(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
+  return textOrNone(value) ?? '';
+}
+
+function textOrNone(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 function numberIn(value: Json | undefined): number | undefined {

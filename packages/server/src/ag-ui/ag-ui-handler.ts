@@ -3,11 +3,10 @@ import { Hono } from 'hono';
 import { may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import { HttpError } from '../api/http/http-error.ts';
-import type { Chat } from '../chat/chat.ts';
+import { type Chat, isRun } from '../chat/chat.ts';
 import { answerQuestion, approveRequest, bodyOf, checked, notAsked } from '../chat/chat-request.ts';
 import { createAdmit, shareRoutes } from '../chat/chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat/chat-service.ts';
-import { HISTORY_AGENT } from '../chat/history-work.ts';
 import { replyStream } from '../chat/reply-stream.ts';
 import type { ChatTools } from '../chat/reply-work.ts';
 import type { AgUiMessage } from './ag-ui-messages.ts';
@@ -130,7 +129,7 @@ async function resumeRun(who: Principal, input: RunInput, { chat, access }: Chat
     return { ...checked({ ...(answer as object), approvalId }, approveRequest), chatId };
   });
   const found = await chat.find(who, { chatId, runId });
-  const known = found?.agent === HISTORY_AGENT ? undefined : found;
+  const known = found && isRun(found) ? found : undefined;
   const ref = known ?? (await chat.active(who, chatId));
   if (ref === undefined) throw notAsked();
   // It was stopped under this name before.

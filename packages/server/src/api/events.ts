@@ -11,7 +11,7 @@ const END_ID = 'end';
 
 const POSITION = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-export function eventsEndpoint({ store, access, world, heartbeatMs, onError }: ApiParts): Endpoint {
+export function eventsEndpoint({ store, access, world, onError }: ApiParts): Endpoint {
   return defineEndpoint({
     method: 'get',
     path: '/v1/tasks/{id}/events',
@@ -40,7 +40,7 @@ export function eventsEndpoint({ store, access, world, heartbeatMs, onError }: A
       const following = followTask(store, ref, { after, world, onStoreError: onError });
       const close = (): void => slot[Symbol.dispose]();
       const { signal } = request;
-      return new Response(eventStream(following, { clock: world.clock, heartbeatMs, toText, close, signal }), {
+      return new Response(eventStream(following, { clock: world.clock, toText, close, signal }), {
         headers: {
           'content-type': 'text/event-stream',
           // Stops proxies from buffering events.

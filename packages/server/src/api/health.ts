@@ -40,14 +40,14 @@ export function healthEndpoints({ store, world, metrics }: ApiParts): Endpoint[]
 }
 
 /** The numbers are those of this process, over all tenants, so only operators may see them. */
-function metricsEndpoint(metrics: () => string): Endpoint {
+function metricsEndpoint(metrics: NonNullable<ApiParts['metrics']>): Endpoint {
   return defineEndpoint({
     method: 'get',
     path: '/metrics',
     right: 'operate',
     summary: 'The metrics of this process, as Prometheus reads them.',
     responses: { 200: { description: 'The text format of Prometheus, version 0.0.4.' } },
-    handle: () => new Response(metrics(), { headers: { 'content-type': METRICS_TYPE } }),
+    handle: async () => new Response(await metrics(), { headers: { 'content-type': METRICS_TYPE } }),
   });
 }
 

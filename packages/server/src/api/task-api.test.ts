@@ -1,4 +1,4 @@
-import { type Agent, createAgent, defineTool, toText } from '@whoa/core';
+import { type Agent, createAgent, createAgentTool, defineTool, type Tool, toText } from '@whoa/core';
 import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld } from '@whoa/core/testing';
 import {
@@ -465,4 +465,37 @@ test('a page of a listed origin may ask and read, one of another may not', async
   expect(allowed.headers.get('access-control-allow-headers')).toContain('authorization');
   const refused = await preflight('https://evil.example');
   expect(refused.headers.get('access-control-allow-origin')).toBeNull();
+});
+
+test('a question of a sub-agent is answered under its own call id', async () => {
+  const served = serve();
+  const { agent: helper, approvals } = asking();
+  const planner: Planner = {
+    next: (history) => {
+      const last = history.at(-1)!;
+      return last.role === 'tool'
+        ? reply(last.content as string)
+        : callTools([{ id: 'c1', tool: 'helper', input: { task: 'book' } }]);
+    },
+  };
+  const tools = [createAgentTool(helper, { name: 'helper', description: 'Helps' }) as Tool];
+  work(served.store, agentOf(planner, { tools }), { approvals });
+  const id = await create(served);
+  const { position } = await until(async () =>
+    (await served.store.read({ tenant: 'acme', id })).find(
+      ({ event }) => (event as { type: string }).type === 'approval-question',
+    ),
+  );
+  const approve = (callId: string) =>
+    served.ask('ann', `POST /v1/tasks/${id}/calls/${encodeURIComponent(callId)}/approve`, {
+      approved: true,
+      asked: position,
+    });
+  expect(await approve('c1')).toMatchObject({ status: 409 });
+  expect(await approve('c1/c1')).toMatchObject({ status: 202 });
+  const { outcome } = await until(async () => {
+    const { json } = await served.ask('ann', `GET /v1/tasks/${id}`);
+    return json.outcome !== undefined ? json : undefined;
+  });
+  expect(outcome?.answer).toBe('booked');
 });

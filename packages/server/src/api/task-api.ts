@@ -18,8 +18,6 @@ import { operateEndpoints } from './operate.ts';
 import { overviewEndpoints } from './overview.ts';
 import { taskEndpoints } from './tasks.ts';
 
-const HEARTBEAT_MS = 15_000;
-
 /** Options of the task API. */
 export interface TaskApiOptions {
   readonly store: TaskStore;
@@ -28,10 +26,8 @@ export interface TaskApiOptions {
   readonly agents?: readonly string[];
   /** Lets pages log in. Its `authenticate` must be one of those of `access`. */
   readonly login?: Login;
-  /** Returns the text of `/metrics`, for example `telemetry.metrics`. Without it there is no such route. */
-  readonly metrics?: () => string;
-  /** How often a heartbeat is sent on an open stream. Defaults to 15 s. */
-  readonly heartbeatMs?: number;
+  /** Returns the text of `/metrics`, for example `prometheus.read`. Without it there is no such route. */
+  readonly metrics?: () => string | Promise<string>;
   /** Called with unexpected errors. Clients get no details of them. */
   readonly onError?: (error: unknown) => void;
   readonly world?: World;
@@ -60,9 +56,8 @@ export interface TaskApi {
  * ```
  */
 export function createTaskApi(options: TaskApiOptions): TaskApi {
-  const { access, onError = () => {}, world = systemWorld } = options;
-  const { store, agents, login, metrics, heartbeatMs = HEARTBEAT_MS } = options;
-  const parts: ApiParts = { store, access, world, agents, login, metrics, heartbeatMs, onError };
+  const { store, access, agents, login, metrics, onError = () => {}, world = systemWorld } = options;
+  const parts: ApiParts = { store, access, world, agents, login, metrics, onError };
   const app = new OpenAPIHono<{ Variables: { principal: Principal } }>({
     defaultHook(result) {
       if (!result.success) throw invalid(result.error);

@@ -3,33 +3,16 @@ import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import type { ApprovalQuestion } from '@whoa/core/approval';
 import { createMemoryStore, createTaskApprovals } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { describe, expect, test } from 'vitest';
-import { WebSocket } from 'ws';
+import { expect, test } from 'vitest';
 import { createAskingAgent } from '../../../../test/server/asking-agent.ts';
-import type { StoppableTransport } from '../client/readings.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
-import { StoppableWebSocketChatTransport } from '../client/stoppable-web-socket-chat-transport.ts';
 import { listen } from '../listen.ts';
 import { createChatHandler } from './chat-handler.ts';
 
 const COMMAND = 'echo hello\nrm -rf build\u202e';
 const say = (id: string): UIMessage => ({ id, role: 'user', parts: [{ type: 'text', text: id }] });
 
-/** How a page of somebody reaches the chat. */
-const TRANSPORTS: Readonly<Record<string, (url: string, user: string) => StoppableTransport<UIMessage>>> = {
-  HTTP: (url, user) => new StoppableChatTransport({ api: `${url}/api/chat`, headers: { 'x-user': user } }),
-  WebSocket: (url, user) => {
-    class PageSocket extends WebSocket {
-      constructor(address: string | URL) {
-        super(address, { headers: { 'x-user': user } });
-      }
-    }
-    const socket = PageSocket as never;
-    return new StoppableWebSocketChatTransport({ url: `${url.replace('http', 'ws')}/api/chat`, webSocket: socket });
-  },
-};
-
-async function openChat(transport: string) {
+async function openChat() {
   const provider = await startLoopbackProvider({
     script: ({ body }) =>
       JSON.stringify(body).includes('"tool_call_id"')
@@ -53,7 +36,8 @@ async function openChat(transport: string) {
     agent: createAskingAgent({ url: provider.url, approvals, ran }),
   });
   const listening = await listen(handler);
-  const page = (user: string) => TRANSPORTS[transport]!(listening.url, user);
+  const page = (user: string) =>
+    new StoppableChatTransport({ api: `${listening.url}/api/chat`, headers: { 'x-user': user } });
   const ada = page('ada');
   const sent = { chatId: 'c', messageId: undefined, abortSignal: undefined, trigger: 'submit-message' } as const;
   const stream = await ada.sendMessages({ ...sent, messages: [say('go')] });
@@ -94,46 +78,43 @@ async function openChat(transport: string) {
   };
 }
 
-describe.each(Object.keys(TRANSPORTS))('over %s', (transport) => {
-  test('a question holds every line, and only who was asked can answer, once', async () => {
-    await using chat = await openChat(transport);
-    // Nothing that is sent before the question answers it.
-    for (const approvalId of ['c1', 'x'])
-      expect(await chat.ada.approve('c', { approvalId, approved: true })).toBe(false);
-    const { approvalId, question } = await chat.question();
-    expect(question).toMatchObject({ tool: 'run', effects: 'execute' });
-    expect(question.fields).toEqual([{ name: 'command', lines: ['echo hello', 'rm -rf build<U+202E>'] }]);
-    expect(question.always).toContain('until this task ends');
-    expect(await chat.eve.approve('c', { approvalId, approved: true })).toBe(false);
-    expect(chat.ran).toEqual([]);
-    expect(await chat.ada.approve('c', { approvalId, approved: true })).toBe(true);
-    const second = await chat.question();
-    expect(
-      await chat.ada.approve('c', { approvalId: second.approvalId, approved: false, why: 'Once is enough.' }),
-    ).toBe(true);
-    await chat.reading;
-    expect(chat.ran).toEqual([COMMAND]);
-    expect(chat.audited).toEqual(['ada approve accepted', 'ada approve accepted']);
-    expect(JSON.stringify(chat.provider.requests.at(-1)!.body)).toContain('Once is enough.');
-    const answers = chat.chunks.filter(({ type }) => type === 'tool-approval-response');
-    expect(answers).toMatchObject([{ approvalId, approved: true }, { approved: false }]);
-  });
+test('a question holds every line, and only who was asked can answer, once', async () => {
+  await using chat = await openChat();
+  // Nothing that is sent before the question answers it.
+  for (const approvalId of ['c1', 'x']) expect(await chat.ada.approve('c', { approvalId, approved: true })).toBe(false);
+  const { approvalId, question } = await chat.question();
+  expect(question).toMatchObject({ tool: 'run', effects: 'execute' });
+  expect(question.fields).toEqual([{ name: 'command', lines: ['echo hello', 'rm -rf build<U+202E>'] }]);
+  expect(question.always).toContain('until this task ends');
+  expect(await chat.eve.approve('c', { approvalId, approved: true })).toBe(false);
+  expect(chat.ran).toEqual([]);
+  expect(await chat.ada.approve('c', { approvalId, approved: true })).toBe(true);
+  const second = await chat.question();
+  expect(await chat.ada.approve('c', { approvalId: second.approvalId, approved: false, why: 'Once is enough.' })).toBe(
+    true,
+  );
+  await chat.reading;
+  expect(chat.ran).toEqual([COMMAND]);
+  expect(chat.audited).toEqual(['ada approve accepted', 'ada approve accepted']);
+  expect(JSON.stringify(chat.provider.requests.at(-1)!.body)).toContain('Once is enough.');
+  const answers = chat.chunks.filter(({ type }) => type === 'tool-approval-response');
+  expect(answers).toMatchObject([{ approvalId, approved: true }, { approved: false }]);
+});
 
-  test('an answer for always covers what the question says, in this task alone', async () => {
-    await using chat = await openChat(transport);
-    const { approvalId } = await chat.question();
-    expect(await chat.ada.approve('c', { approvalId, approved: true, remember: true })).toBe(true);
-    await chat.reading;
-    expect(chat.ran).toEqual([COMMAND, COMMAND]);
-  });
+test('an answer for always covers what the question says, in this task alone', async () => {
+  await using chat = await openChat();
+  const { approvalId } = await chat.question();
+  expect(await chat.ada.approve('c', { approvalId, approved: true, remember: true })).toBe(true);
+  await chat.reading;
+  expect(chat.ran).toEqual([COMMAND, COMMAND]);
+});
 
-  test('a stop while a person is asked begins nothing, and a later yes counts for nothing', async () => {
-    await using chat = await openChat(transport);
-    const { approvalId } = await chat.question();
-    await chat.ada.stop('c');
-    await chat.reading;
-    expect(await chat.ada.approve('c', { approvalId, approved: true })).toBe(false);
-    expect(chat.ran).toEqual([]);
-    expect(chat.chunks.at(-1)).toMatchObject({ type: 'abort' });
-  });
+test('a stop while a person is asked begins nothing, and a later yes counts for nothing', async () => {
+  await using chat = await openChat();
+  const { approvalId } = await chat.question();
+  await chat.ada.stop('c');
+  await chat.reading;
+  expect(await chat.ada.approve('c', { approvalId, approved: true })).toBe(false);
+  expect(chat.ran).toEqual([]);
+  expect(chat.chunks.at(-1)).toMatchObject({ type: 'abort' });
 });

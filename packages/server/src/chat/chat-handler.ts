@@ -1,4 +1,3 @@
-import { createWebSockets, type WebSockets } from '../web-socket/web-sockets.ts';
 import { createChatRoutes } from './chat-routes.ts';
 import { type ChatServiceOptions, createChatService } from './chat-service.ts';
 import type { ChatTools } from './reply-work.ts';
@@ -9,11 +8,8 @@ export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatService
   readonly api?: string;
 }
 
-/**
- * Spread `GET` and `POST` into a route file, or pass `fetch` to a server; `upgrade` and `webSocket` serve WebSockets.
- * Dispose it to hand unfinished replies on.
- */
-export interface ChatHandler extends WebSockets {
+/** Spread `GET` and `POST` into a route file, or pass `fetch` to a server. Dispose it to hand unfinished replies on. */
+export interface ChatHandler extends AsyncDisposable {
   readonly fetch: (request: Request) => Promise<Response>;
   readonly GET: (request: Request) => Promise<Response>;
   readonly POST: (request: Request) => Promise<Response>;
@@ -43,7 +39,6 @@ export function createChatHandler<Tools extends ChatTools = Record<never, never>
   const { api = '/api/chat' } = options;
   const { chat, access, onError, begin, ...service } = createChatService(options);
   const routes = createChatRoutes({ chat, access, api, onError });
-  const sockets = createWebSockets({ chat, access, api, onError, begin });
   const fetch = async (request: Request): Promise<Response> => {
     begin();
     return routes.fetch(request);
@@ -52,11 +47,6 @@ export function createChatHandler<Tools extends ChatTools = Record<never, never>
     fetch,
     GET: fetch,
     POST: fetch,
-    upgrade: sockets.upgrade,
-    webSocket: sockets.webSocket,
-    async [Symbol.asyncDispose]() {
-      await sockets[Symbol.asyncDispose]();
-      await service[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   };
 }

@@ -156,7 +156,7 @@ export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, access: 
   if (!(request.headers.get('content-type') ?? '').startsWith('application/json'))
     throw new HttpError(415, whyNoJson(415));
   const read = await access.readBody(request);
-  if (!(read instanceof Request)) throw await errorOf(read);
+  if (!(read instanceof Request)) throw await readError(read);
   const body: unknown = await read.json().catch(() => {
     throw new HttpError(400, whyNoJson(400));
   });
@@ -171,7 +171,7 @@ export function checked<T>(value: unknown, schema: z.ZodType<T>): T {
 }
 
 /** Converts a refusal to an error. */
-export async function errorOf(response: Response): Promise<HttpError> {
+async function readError(response: Response): Promise<HttpError> {
   const { error } = (await response.json()) as Refusal;
   return new HttpError(response.status, error);
 }

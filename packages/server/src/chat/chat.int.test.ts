@@ -124,6 +124,17 @@ describe.each(KINDS)('%s', (kind) => {
     expect(events.map((line) => (JSON.parse(line.slice(6)) as UIMessageChunk).type)).toEqual(['start', 'abort']);
     fixture.hands.release.resolve('done');
     expect((await running).stopped).toBeUndefined();
+    // It is a run like any other, which its user has stopped, and hides no reply from a page that has missed it.
+    const { tasks } = await fixture.store.list({ tenant: 'ada', conversation: 'c' });
+    expect(new Set(tasks.map(({ agent }) => agent)).size).toBe(1);
+    expect(tasks).toMatchObject([
+      { key: 'early', status: 'cancelled', outcome: { reason: { kind: 'user', by: 'ada', via: 'chat' } } },
+      { status: 'success' },
+    ]);
+    expect((await page.messages('c')).map(wordsOf)).toEqual(['Go', 'Let me see. Hello.']);
+    const headers = { 'x-user': 'ada', 'whoa-last-message': 'u1' };
+    const missed = await fixture.handler.fetch(new Request('http://app.test/api/chat/c/stream', { headers }));
+    expect(await missed.text()).toContain('Hello.');
   });
 
   test('a user sees only their own chats, and requests without a name or from other pages are refused', async () => {

@@ -1,11 +1,14 @@
 import type { CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import {
+  type ConversationRef,
+  type CreateReceipt,
   followTask,
   isFinalStatus,
   type Runner,
   type SendReceipt,
   type StoreCancelReceipt,
   StoreFullError,
+  type TaskHead,
   type TaskRecord,
   type TaskRef,
   TaskRejectedError,
@@ -14,7 +17,7 @@ import {
 import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
-import { HISTORY_AGENT, type HistoryCut } from './history-work.ts';
+import { HISTORY_AGENT } from './history-work.ts';
 import { type AskedQuestion, readQuestions } from './questions.ts';
 import { standingEffects } from './standing-effects.ts';
 import { withStopReports } from './stop-reports.ts';
@@ -81,8 +84,13 @@ export interface ChatParts {
   readonly describeError?: (error: { message: string }) => string;
 }
 
-/** Tasks that only change the history may be newer than the last reply. */
+/** The page's name for a run, as the store finds its task. */
+type RunName = ConversationRef & { readonly key: string };
+
+/** Tasks that only change the history, or hold a name, may be newer than the last reply. */
 const RECENT_TASKS = 5;
+/** The start of a run that only holds a name: the last moment there is. */
+const NEVER = 8.64e15;
 
 /** Chats in a task store. Every protocol adapter uses these. Each chat is a conversation of its tenant. */
 export class Chat {
@@ -123,7 +131,7 @@ export class Chat {
     const { store, agent } = this.#parts;
     const { tenant } = who;
     const { tasks } = await store.list({ tenant, conversation: chatId, limit: RECENT_TASKS });
-    const newest = tasks.find((task) => task.agent === agent);
+    const newest = tasks.find((task) => task.agent === agent && isRun(task));
     const task = newest && (await store.get(newest));
     if (task === undefined) return undefined;
     const asked = task.inputs.at(-1) as { id?: string } | undefined;
@@ -138,7 +146,7 @@ export class Chat {
     if (record === undefined) return [];
     const alive = [record.current, ...record.waiting].filter((id) => id !== undefined);
     const tasks = await Promise.all(alive.map((id) => store.get({ tenant, id })));
-    const asked = tasks.flatMap((task) => (task === undefined || task.agent === HISTORY_AGENT ? [] : task.inputs));
+    const asked = tasks.flatMap((task) => (task !== undefined && isRun(task) ? task.inputs : []));
     const all = [...record.history, ...asked];
     const shown = isReply ? (all as unknown as UIMessage[]) : uiMessagesOf(all as unknown as Message[], chatId);
     return withStopReports(shown, store, { tenant, conversation: chatId });
@@ -150,7 +158,7 @@ export class Chat {
     const translator = new UiTranslator(ref.id, describeError && { describeError });
     yield* translator.start();
     for await (const seen of followTask<ReplyEvent>(store, ref, { signal }))
-      yield* seen.type === 'entry' ? translator.translate(seen.event) : translator.end(asStopped(seen.task));
+      yield* seen.type === 'entry' ? translator.translate(seen.event) : translator.end(seen.task);
     return undefined;
   }
 
@@ -172,13 +180,9 @@ export class Chat {
    * this name before.
    */
   async rename(ref: TaskRef, { chatId, runId }: { chatId: string; runId: string }): Promise<boolean> {
-    const { store } = this.#parts;
-    const alias: HistoryCut = { from: runId, isFor: ref.id };
-    const task = { tenant: ref.tenant, agent: HISTORY_AGENT, conversation: chatId, key: runId, input: { ...alias } };
-    const receipt = await store.create(task, { policy: 'queue' });
-    // The task only reserves the name; nothing waits for it.
-    if (receipt.answer === 'created') await store.cancel(receipt.task, { kind: 'user', via: 'chat' }, { mode: 'now' });
-    return receipt.answer === 'duplicate' && isFor(receipt.task) !== ref.id;
+    const reason = { kind: 'merged', via: 'chat', message: `taken over by ${ref.id}` };
+    if (await this.#takeName({ tenant: ref.tenant, conversation: chatId, key: runId }, ref.id, reason)) return false;
+    return (await this.find(ref, { chatId, runId }))?.id !== ref.id;
   }
 
   /** Returns the record of a reply. */
@@ -204,12 +208,13 @@ export class Chat {
     const { tenant } = principal;
     const { chatId, runId, messageId } = stop;
     const isNamed = runId !== undefined || messageId !== undefined;
-    const task = isNamed ? await this.find(principal, stop) : await this.active(principal, chatId);
-    if (task === undefined) {
-      if (runId === undefined) return { answer: 'idle' };
-      await this.#noteStop(tenant, chatId, runId);
-      return { answer: 'noted' };
+    let task: TaskRef | undefined = isNamed ? await this.find(principal, stop) : await this.active(principal, chatId);
+    if (task === undefined && runId !== undefined) {
+      if (await this.#takeName({ tenant, conversation: chatId, key: runId }, null, reason)) return { answer: 'noted' };
+      // Its message has arrived in between.
+      task = await this.find(principal, stop);
     }
+    if (task === undefined) return { answer: 'idle' };
     const { answer } = await store.cancel({ tenant, id: task.id }, reason, { mode: 'now' });
     return stop.rollback === true ? this.#rollBack({ tenant, id: task.id }, { answer, chatId }) : { answer };
   }
@@ -222,22 +227,21 @@ export class Chat {
     const { store } = this.#parts;
     const found = runId === undefined ? undefined : await store.find({ tenant, key: runId, conversation: chatId });
     // The id of a reply's message is the id of its task.
-    const id = found === undefined ? messageId : isFor(found);
+    const id = found === undefined ? messageId : findReplyId(found);
     const task = id === undefined ? found : await store.get({ tenant, id });
     return task?.conversation === chatId ? task : undefined;
   }
 
-  /** Handles a stop that came before its message: a task that does nothing takes the run's name. */
-  async #noteStop(tenant: string, chatId: string, runId: string): Promise<void> {
-    const { store } = this.#parts;
-    const input: HistoryCut = { from: runId };
-    const receipt = await store.create(
-      { tenant, agent: HISTORY_AGENT, conversation: chatId, key: runId, input: { ...input } },
-      { policy: 'queue' },
-    );
-    // The message may have arrived in between. Then stop it.
-    if (receipt.answer === 'created' || receipt.answer === 'duplicate')
-      await store.cancel({ tenant, id: receipt.task.id }, { kind: 'user', via: 'chat' }, { mode: 'now' });
+  /**
+   * Takes the name of a run: the run is created and cancelled before it can start, so a message that arrives later finds it
+   * ended. `reply` is the task that has the name from now on. Returns whether the name was free.
+   */
+  async #takeName(name: RunName, reply: string | null, reason: CancelReasonInit): Promise<boolean> {
+    const { store, agent } = this.#parts;
+    const run = { ...name, agent, input: reply, notBefore: NEVER };
+    const { answer, task } = requireCreated(await store.create(run, { policy: 'queue' }));
+    if (answer === 'created') await store.cancel(task, reason, { mode: 'now' });
+    return answer === 'created';
   }
 
   /** Don't call it before the turn has ended: until then it may still have effects. */
@@ -273,19 +277,23 @@ export class Chat {
       const { tenant, id } = await runner.start(task, { policy });
       return { tenant, id };
     }
-    const receipt = await store.create(task, { policy });
-    if (receipt.answer === 'created' || receipt.answer === 'duplicate')
-      return { tenant: task.tenant, id: receipt.task.id };
-    throw receipt.answer === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
+    const { id } = requireCreated(await store.create(task, { policy })).task;
+    return { tenant: task.tenant, id };
   }
 }
 
-/** Returns the reply that a task only holds another name of. */
-function isFor({ agent, inputs }: TaskRecord): string | undefined {
-  return agent === HISTORY_AGENT ? (inputs[0] as HistoryCut).isFor : undefined;
+/** Throws if a task was not let in. */
+function requireCreated(receipt: CreateReceipt): Extract<CreateReceipt, { task: TaskRecord }> {
+  if (receipt.answer === 'created' || receipt.answer === 'duplicate') return receipt;
+  throw receipt.answer === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
 }
 
-/** A task that does nothing took the name of a message whose stop came first. Readers see it as stopped. */
-function asStopped(task: TaskRecord): TaskRecord {
-  return task.agent === HISTORY_AGENT ? { ...task, status: 'cancelled' } : task;
+/** Returns whether a task replies, or did. The others cut the history, or only hold a name. */
+export function isRun({ agent, notBefore }: TaskHead): boolean {
+  return agent !== HISTORY_AGENT && notBefore !== NEVER;
+}
+
+/** Returns the task of the reply whose name a task holds. */
+function findReplyId({ notBefore, inputs }: TaskRecord): string | undefined {
+  return notBefore === NEVER ? ((inputs[0] as string | null) ?? undefined) : undefined;
 }

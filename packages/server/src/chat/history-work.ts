@@ -4,11 +4,9 @@ import type { HeldWork } from '@whoa/tasks';
 /** The agent that removes a turn from a chat's history. It runs as a task of the chat, so never beside a reply. */
 export const HISTORY_AGENT = 'whoa-chat-history';
 
-/** The user message to cut from. Defaults to the last one. */
-export interface HistoryCut {
-  readonly from?: string;
-  /** The task of a reply that also has this name. Then nothing is cut. */
-  readonly isFor?: string;
+/** The user message to cut from. */
+interface HistoryCut {
+  readonly from: string;
 }
 
 interface Said {
@@ -20,10 +18,8 @@ interface Said {
 export function createHistoryWork(): HeldWork {
   return {
     hold: ({ task, history }) => {
-      const { from, isFor } = task.inputs.at(-1) as HistoryCut;
-      const index = (history as readonly Said[]).findLastIndex(
-        ({ role, id }) => isFor === undefined && role === 'user' && (from === undefined || id === from),
-      );
+      const { from } = task.inputs.at(-1) as unknown as HistoryCut;
+      const index = (history as readonly Said[]).findLastIndex(({ role, id }) => role === 'user' && id === from);
       const kept: readonly Json[] = index < 0 ? history : history.slice(0, index);
       return Promise.resolve({ status: 'success', history: kept, result: { removed: history.length - kept.length } });
     },

@@ -3,9 +3,6 @@ import type { Access } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import { eventStream } from '../api/http/sse.ts';
 
-/** Proxies close a connection that is silent for longer. */
-const HEARTBEAT_MS = 15_000;
-
 export interface ReplyStreamOptions {
   readonly access: Access;
   readonly headers?: Readonly<Record<string, string>>;
@@ -24,7 +21,6 @@ export function replyStream<Event>(
   const leaving = new AbortController();
   const body = eventStream(open(leaving.signal), {
     clock: systemWorld.clock,
-    heartbeatMs: HEARTBEAT_MS,
     toText: (event) => `data: ${JSON.stringify(event)}\n\n`,
     ...(farewell !== undefined && { farewell }),
     close() {

@@ -1,4 +1,3 @@
-export type { StopOptions, StoppableTransport } from './readings.ts';
+export type { StopOptions } from './readings.ts';
 export { StoppableChatTransport } from './stoppable-chat-transport.ts';
-export { StoppableWebSocketChatTransport } from './stoppable-web-socket-chat-transport.ts';
 export { type StoppableChat, type StoppableChatOptions, useStoppableChat } from './use-stoppable-chat.ts';

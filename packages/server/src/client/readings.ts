@@ -33,24 +33,10 @@ export interface ApprovalReply {
   readonly remember?: boolean;
 }
 
-/** A transport of `useChat` that can stop runs. */
-export interface StoppableTransport<Message extends UIMessage> extends ChatTransport<Message> {
-  /** Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. */
-  stop(chatId: string, options?: StopOptions): Promise<void>;
-  /** Answers the question of a `tool-approval-request`. Resolves with whether the answer was accepted. */
-  approve(chatId: string, answer: ApprovalReply): Promise<boolean>;
-  /** Resolves when the replies of a chat that this page reads have ended; at once if there are none. */
-  ended(chatId: string): Promise<void>;
-  /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
-  shows(chatId: string, messageId: string | undefined): void;
-}
-
-/** The maximum time that the next message waits for the response to a stop. */
-export const POST_MS = 5_000;
 /** The header with the last message that a page shows, so that it misses nothing that ended before it asked. */
 const LAST_MESSAGE = 'whoa-last-message';
 
-/** The replies that a page reads, over any transport, and the stops it has requested. */
+/** The replies that a page reads, and the stops it has requested. */
 export class Readings<Message extends UIMessage> {
   readonly #readings = new Map<string, Set<Reading>>();
   readonly #stopping = new Map<string, Promise<unknown>>();

@@ -1,31 +1,35 @@
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
-import { type ApprovalReply, POST_MS, Readings, type StopOptions, type StoppableTransport } from './readings.ts';
+import { type ApprovalReply, Readings, type StopOptions } from './readings.ts';
 
 type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['sendMessages']>[0];
 type Resume<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['reconnectToStream']>[0];
+
+/** The maximum time that the next message waits for the response to a stop. */
+const POST_MS = 5_000;
 
 /**
  * A transport of `useChat` that can stop runs. `useChat` aborts the same signal when a user presses Stop, leaves the
  * page, opens another chat or mounts twice, so an abort only ends the reading. Only `stop` stops the run.
  */
-export class StoppableChatTransport<Message extends UIMessage = UIMessage>
-  extends DefaultChatTransport<Message>
-  implements StoppableTransport<Message>
-{
+export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends DefaultChatTransport<Message> {
   readonly #readings = new Readings<Message>();
 
+  /** Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. */
   stop(chatId: string, options: StopOptions = {}): Promise<void> {
     return this.#readings.stop(chatId, options, (stop) => this.#post(`${encodeURIComponent(chatId)}/stop`, stop));
   }
 
+  /** Answers the question of a `tool-approval-request`. Resolves with whether the answer was accepted. */
   approve(chatId: string, answer: ApprovalReply): Promise<boolean> {
     return this.#post(`${encodeURIComponent(chatId)}/approve`, answer);
   }
 
+  /** Resolves when the replies of a chat that this page reads have ended; at once if there are none. */
   ended(chatId: string): Promise<void> {
     return this.#readings.ended(chatId);
   }
 
+  /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
   shows(chatId: string, messageId: string | undefined): void {
     this.#readings.shows(chatId, messageId);
   }

@@ -1,6 +1,6 @@
 import { type UIMessage, useChat } from '@ai-sdk/react';
 import { useCallback, useRef, useState } from 'react';
-import type { StopOptions, StoppableTransport } from './readings.ts';
+import type { StopOptions } from './readings.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
 
 /** How long a page keeps reading after a stop. Calls that take longer to finish are shown when it is opened again. */
@@ -19,8 +19,8 @@ export type StoppableChatOptions<Message extends UIMessage> = Omit<
   readonly id: string;
   /** The path of the chat handler. Defaults to `/api/chat`. */
   readonly api?: string;
-  /** Your own transport, such as `StoppableWebSocketChatTransport`. Use it instead of `api`. */
-  readonly transport?: StoppableTransport<Message>;
+  /** A transport with your own options, such as `headers`. Use it instead of `api`. */
+  readonly transport?: StoppableChatTransport<Message>;
 };
 
 /** What `useChat` returns, with a `stop` that stops the run. */
@@ -48,7 +48,7 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
 ): StoppableChat<Message> {
   const { api, transport: given, ...rest } = options;
   const [made] = useState(() => new StoppableChatTransport<Message>(api === undefined ? {} : { api }));
-  const transport: StoppableTransport<Message> = given ?? made;
+  const transport = given ?? made;
   transport.shows(rest.id, rest.messages?.at(-1)?.id);
   const chat = useChat<Message>({ resume: true, ...rest, transport } as ChatOptions<Message>);
   const { stop: stopReading, sendMessage: say, status } = chat;

@@ -24,11 +24,11 @@ interface HostAbilities {
 
 /** Reads the abilities of a host from the metadata of its request. Hosts of older protocols send none. */
 export function readAbilities(meta: unknown): HostAbilities {
-  const capabilities = fieldsOf(fieldsOf(meta)[CAPABILITIES]);
+  const capabilities = toFields(toFields(meta)[CAPABILITIES]);
   const { elicitation } = capabilities;
-  const isForm = Object.keys(fieldsOf(elicitation)).length === 0 || 'form' in fieldsOf(elicitation);
+  const isForm = Object.keys(toFields(elicitation)).length === 0 || 'form' in toFields(elicitation);
   return {
-    hasTasks: Object.hasOwn(fieldsOf(capabilities['extensions']), TASKS_EXTENSION),
+    hasTasks: Object.hasOwn(toFields(capabilities['extensions']), TASKS_EXTENSION),
     canAsk: typeof elicitation === 'object' && elicitation !== null && isForm,
   };
 }
@@ -38,6 +38,6 @@ export const MISSING_TASKS: MissingRequiredClientCapabilityErrorData = {
   requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
 };
 
-export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+function toFields(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

@@ -3,8 +3,6 @@ import type { Right } from '../access/principal.ts';
 import { refuse } from '../access/refusal.ts';
 import { createAgentServer, type McpAgents } from './agent-tools.ts';
 import type { McpCaller } from './host.ts';
-import { serveListening } from './listen/http-listening.ts';
-import { ListeningTransport } from './listen/stdio-listening.ts';
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions extends McpAgents {
@@ -41,16 +39,15 @@ export async function serveMcp(options: ServeMcpOptions): Promise<McpServing> {
   const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const caller: McpCaller = { tenant, name: by, mayApprove: true };
-  const parts = { store: options.store, caller, onError: (error: unknown) => onError(toError(error)) };
-  const transport = new ListeningTransport(new StdioServerTransport(), parts);
-  const handle = serveStdio(() => createAgentServer(library, options, caller), { transport, onerror: onError });
+  const transport = new StdioServerTransport();
+  serveStdio(() => createAgentServer(library, options, caller), { transport, onerror: onError });
   process.stdin.once('end', resolve);
   return {
     closed,
     async [Symbol.asyncDispose]() {
       process.stdin.off('end', resolve);
-      await transport.leave();
-      await handle.close();
+      // Not the close of `serveStdio`: it waits for a host that does not read.
+      await transport.close();
       resolve();
     },
   };
@@ -59,8 +56,6 @@ export async function serveMcp(options: ServeMcpOptions): Promise<McpServing> {
 /** Options of `createMcpHandler`. */
 export interface McpHandlerOptions extends McpAgents {
   readonly access: Access;
-  /** Called when the store fails while a host listens to tasks. */
-  readonly onError?: (error: unknown) => void;
 }
 
 /** Agents for MCP hosts over HTTP. */
@@ -77,7 +72,7 @@ const RIGHTS: readonly Right[] = ['start', 'read', 'cancel'];
  * @throws Error when `@modelcontextprotocol/server` is not installed.
  */
 export async function createMcpHandler(options: McpHandlerOptions): Promise<McpHandler> {
-  const { access, onError = () => {}, ...served } = options;
+  const { access, ...served } = options;
   const library = await loadServer();
   const handler = library.createMcpHandler(({ authInfo }) =>
     createAgentServer(library, served, authInfo?.extra?.['caller'] as McpCaller),
@@ -98,8 +93,7 @@ export async function createMcpHandler(options: McpHandlerOptions): Promise<McpH
         record: (event) => access.record(principal, { ...event, tenant }),
       };
       const authInfo = { token: '', clientId: name, scopes: [], extra: { caller } };
-      const serve = (one: Request) => handler.fetch(one, { authInfo });
-      return serveListening(request, { access, principal, serve, store: served.store, caller, onError });
+      return handler.fetch(request, { authInfo });
     },
   };
 }
@@ -110,8 +104,4 @@ async function loadServer(): Promise<typeof import('@modelcontextprotocol/server
   } catch (error) {
     throw new Error('Serving MCP needs its server library: npm install @modelcontextprotocol/server', { cause: error });
   }
-}
-
-function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -65,6 +65,7 @@ export class LiveTasks {
   constructor(options: LiveTasksOptions) {
     this.#options = options;
     this.#running = options.meter.series('whoa.task.running');
+    this.#running.set(0);
   }
 
   get(id: string): Pick<LiveTask, 'context' | 'head' | 'span'> | undefined {

@@ -1,63 +1,79 @@
-import type { Attributes, Histogram, ObservableResult, Meter as OtelMeter } from '@opentelemetry/api';
+import type { Attributes, Meter as OtelMeter } from '@opentelemetry/api';
 import { METRICS, type MetricName, toPrometheusName } from './metrics.ts';
 
 /** Upper bounds of the buckets, in seconds. */
 const BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-/** More label values than this are counted under `other`: agent names can come from anywhere. */
+/** More label values than this are counted under `other`: agent names can come from anywhere, and no SDK bounds them over time. */
 const MAX_SERIES = 1_000;
 const MAX_LABEL_CHARACTERS = 100;
 const OTHER = 'other';
 
+/** Where metrics are recorded, and how they are named there. */
+export interface MetricOutput {
+  readonly meter: OtelMeter;
+  readonly describe: (name: MetricName) => { readonly name: string; readonly unit?: string };
+  /** Returns the name of the attribute for a label. */
+  readonly toAttribute: (label: string) => string;
+}
+
+/** Names as OpenTelemetry has them: labels have the prefix of Whoa, and an agent the name from the conventions. */
+export function toOpenTelemetry(meter: OtelMeter): MetricOutput {
+  return {
+    meter,
+    describe: (name) => ({ name, unit: METRICS[name].unit }),
+    toAttribute: (label) => (label === 'agent' ? 'gen_ai.agent.name' : `whoa.${label}`),
+  };
+}
+
+/** Names as Prometheus has them. The exporter does not add units to names, so these do. */
+export function toPrometheus(meter: OtelMeter): MetricOutput {
+  return { meter, describe: (name) => ({ name: toPrometheusName(name) }), toAttribute: (label) => label };
+}
+
+type Write = (value: number) => void;
+
 /** One metric with one set of labels. Keep it where it is used often. */
 export class Series {
-  readonly labels: readonly string[];
-  readonly attributes: Attributes;
-  /** The total, the current value, or the sum of a histogram. */
-  value = 0;
-  /** For a histogram: how many values fell into each bucket. The last one has no bound. */
-  readonly buckets: number[];
-  readonly #histogram: Histogram | undefined;
+  readonly #writes: readonly Write[];
 
-  constructor(name: MetricName, labels: readonly string[], histogram: Histogram | undefined) {
-    this.labels = labels;
-    this.attributes = attributesOf(name, labels);
-    this.#histogram = histogram;
-    this.buckets = histogram === undefined ? [] : Array<number>(BOUNDS.length + 1).fill(0);
+  constructor(writes: readonly Write[]) {
+    this.#writes = writes;
   }
 
   add(amount = 1): void {
-    this.value += amount;
+    this.#write(amount);
   }
 
   set(value: number): void {
-    this.value = value;
+    this.#write(value);
   }
 
   /** Records a time in milliseconds. Clocks of two machines can differ, so it may be negative: that counts as 0. */
   time(ms: number): void {
-    const seconds = Math.max(0, ms) / 1_000;
-    let bucket = 0;
-    while (bucket < BOUNDS.length && seconds > BOUNDS[bucket]!) bucket++;
-    this.value += seconds;
-    this.buckets[bucket]! += 1;
-    this.#histogram?.record(seconds, this.attributes);
+    this.#write(Math.max(0, ms) / 1_000);
+  }
+
+  #write(value: number): void {
+    for (const write of this.#writes) write(value);
   }
 }
 
-const NAMES = Object.keys(METRICS) as readonly MetricName[];
+/** An instrument that still needs the values of its labels. */
+type Instrument = (labels: readonly string[]) => Write;
 
-/** Counts in this process, for `/metrics`, and passes everything to OpenTelemetry. */
-export class Meter implements Disposable {
+/** Records metrics with instruments of OpenTelemetry, one for each output. */
+export class Meter {
+  readonly #instruments = new Map<MetricName, readonly Instrument[]>();
   readonly #series = new Map<MetricName, Map<string, Series>>();
-  readonly #histograms = new Map<MetricName, Histogram>();
-  readonly #leave: (() => void)[] = [];
 
-  constructor(meter: OtelMeter) {
-    for (const name of NAMES) {
+  constructor(outputs: readonly MetricOutput[]) {
+    for (const name of Object.keys(METRICS) as MetricName[]) {
+      this.#instruments.set(
+        name,
+        outputs.map((output) => createInstrument(output, name)),
+      );
       this.#series.set(name, new Map());
-      this.#offer(name, meter);
-      // A counter that is missing until its first event looks like one that is never scraped. A gauge is not known yet.
-      if (METRICS[name].labels.length === 0 && METRICS[name].kind !== 'gauge') this.series(name);
+      if (isCounter(name) && METRICS[name].labels.length === 0) this.series(name);
     }
   }
 
@@ -71,75 +87,36 @@ export class Meter implements Disposable {
     const key = labels.join('\0');
     const found = all.get(key);
     if (found !== undefined) return found;
-    const made = new Series(name, labels, this.#histograms.get(name));
+    const made = new Series(this.#instruments.get(name)!.map((instrument) => instrument(labels)));
     all.set(key, made);
+    // A counter that is missing until its first event looks like one that is never scraped.
+    if (isCounter(name)) made.add(0);
     return made;
   }
+}
 
-  /** Returns everything in the text format of Prometheus. */
-  toText(): string {
-    return NAMES.map((name) => this.#describe(name)).join('');
-  }
-
-  /** Leaves OpenTelemetry. */
-  [Symbol.dispose](): void {
-    for (const leave of this.#leave.splice(0)) leave();
-  }
-
-  #offer(name: MetricName, meter: OtelMeter): void {
-    const { kind, unit, help: description } = METRICS[name];
-    if (kind === 'histogram') {
-      const advice = { explicitBucketBoundaries: [...BOUNDS] };
-      this.#histograms.set(name, meter.createHistogram(name, { unit, description, advice }));
-      return;
-    }
-    const instrument =
-      kind === 'counter'
-        ? meter.createObservableCounter(name, { unit, description })
-        : meter.createObservableGauge(name, { unit, description });
-    const observe = (result: ObservableResult): void => {
-      for (const { value, attributes } of this.#series.get(name)!.values()) result.observe(value, attributes);
+function createInstrument({ meter, describe, toAttribute }: MetricOutput, metric: MetricName): Instrument {
+  const { kind, labels: keys, help: description } = METRICS[metric];
+  const { name, ...unit } = describe(metric);
+  const options = { description, ...unit };
+  const toAttributes = (labels: readonly string[]): Attributes =>
+    Object.fromEntries(keys.map((key, i) => [toAttribute(key), labels[i]!]));
+  if (kind === 'counter') {
+    const counter = meter.createCounter(name, options);
+    return (labels) => {
+      const attributes = toAttributes(labels);
+      return (value) => counter.add(value, attributes);
     };
-    instrument.addCallback(observe);
-    this.#leave.push(() => instrument.removeCallback(observe));
   }
-
-  #describe(name: MetricName): string {
-    const { kind, help } = METRICS[name];
-    const exposed = toPrometheusName(name);
-    const lines = [`# HELP ${exposed} ${help}`, `# TYPE ${exposed} ${kind}`];
-    for (const series of this.#series.get(name)!.values()) {
-      if (kind === 'histogram') lines.push(...histogramLines(name, series));
-      else lines.push(`${exposed}${labelsText(name, series)} ${series.value}`);
-    }
-    return `${lines.join('\n')}\n`;
-  }
+  const advice = { explicitBucketBoundaries: [...BOUNDS] };
+  const recorder =
+    kind === 'gauge' ? meter.createGauge(name, options) : meter.createHistogram(name, { ...options, advice });
+  return (labels) => {
+    const attributes = toAttributes(labels);
+    return (value) => recorder.record(value, attributes);
+  };
 }
 
-function histogramLines(name: MetricName, series: Series): readonly string[] {
-  const exposed = toPrometheusName(name);
-  let count = 0;
-  const lines = series.buckets.map((found, i) => {
-    count += found;
-    return `${exposed}_bucket${labelsText(name, series, `le="${BOUNDS[i] ?? '+Inf'}"`)} ${count}`;
-  });
-  const labels = labelsText(name, series);
-  return [...lines, `${exposed}_sum${labels} ${series.value}`, `${exposed}_count${labels} ${count}`];
-}
-
-function labelsText(name: MetricName, { labels }: Series, more?: string): string {
-  const pairs = labels.map((value, i) => `${METRICS[name].labels[i]}="${escapeLabel(value)}"`);
-  if (more !== undefined) pairs.push(more);
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
-}
-
-function escapeLabel(value: string): string {
-  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
-}
-
-/** In OpenTelemetry the labels of Whoa have its prefix, and an agent has the name that the conventions give it. */
-function attributesOf(name: MetricName, labels: readonly string[]): Attributes {
-  return Object.fromEntries(
-    METRICS[name].labels.map((label, i) => [label === 'agent' ? 'gen_ai.agent.name' : `whoa.${label}`, labels[i]!]),
-  );
+function isCounter(name: MetricName): boolean {
+  return METRICS[name].kind === 'counter';
 }

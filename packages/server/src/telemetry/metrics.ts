@@ -79,7 +79,7 @@ function histogram(help: string, ...labels: readonly string[]): Metric {
 const UNITS: Readonly<Record<string, string>> = { s: '_seconds', By: '_bytes' };
 
 /**
- * Converts a name to the one in `/metrics`, as OpenTelemetry's exporters do.
+ * Converts a name to the one in `/metrics`: with its unit, and `_total` for a counter.
  *
  * @returns The name, for example `whoa_task_duration_seconds`.
  */

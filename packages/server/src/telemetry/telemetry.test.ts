@@ -8,7 +8,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts';
 import { claimFor } from '../../../../test/tasks/claimed.ts';
-import { METRICS, type MetricName, toPrometheusName } from './metrics.ts';
+import { readValue } from '../../../../test/telemetry/read-value.ts';
+import { createPrometheusMetrics } from './prometheus.ts';
 import { createTelemetry, type TelemetryOptions } from './telemetry.ts';
 import type { TelemetryLog } from './work-counts.ts';
 
@@ -22,8 +23,8 @@ const look = defineTool({
   execute: () => Promise.resolve('seen'),
 });
 
-/** A runner whose spans are kept by the real SDK. */
-function setUp(
+/** A runner whose spans and metrics are kept by the real SDK. */
+async function setUp(
   work: RunnerOptions['agents'][string],
   options: TelemetryOptions & Pick<RunnerOptions, 'hooks'> & { readonly around?: Around } = {},
 ) {
@@ -32,7 +33,8 @@ function setUp(
   const tracerProvider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] });
   const logs: TelemetryLog[] = [];
   const { hooks, around = (_name, call) => call(), ...rest } = options;
-  const telemetry = createTelemetry({ tracerProvider, world, onLog: (log) => logs.push(log), ...rest });
+  const prometheus = await createPrometheusMetrics();
+  const telemetry = createTelemetry({ tracerProvider, prometheus, world, onLog: (log) => logs.push(log), ...rest });
   const store = createMemoryStore({ world });
   const runner = createRunner(
     telemetry.observe({
@@ -43,7 +45,8 @@ function setUp(
     }),
   );
   const spans = () => exporter.getFinishedSpans();
-  return { world, telemetry, store, runner, logs, spans, tracerProvider };
+  const { read } = prometheus;
+  return { world, telemetry, read, store, runner, logs, spans, tracerProvider };
 }
 
 const agentWith = (options: Partial<Parameters<typeof createAgent>[0]>): Agent =>
@@ -55,12 +58,6 @@ const nameOf = (span: ReadableSpan): string => span.name;
 const parentOf = (span: ReadableSpan, all: readonly ReadableSpan[]): string | undefined =>
   all.find((one) => one.spanContext().spanId === span.parentSpanContext?.spanId)?.name;
 
-/** The value of a series in the text for Prometheus. */
-function readValue(text: string, name: MetricName, rest = ''): number | undefined {
-  const line = text.split('\n').find((one) => one.startsWith(`${toPrometheusName(name)}${rest} `));
-  return line === undefined ? undefined : Number(line.split(' ').at(-1));
-}
-
 test('a task, its run, its calls and the runs inside them are one tree of spans, named by the conventions', async () => {
   const helper = agentWith({
     name: 'helper',
@@ -69,7 +66,7 @@ test('a task, its run, its calls and the runs inside them are one tree of spans,
   });
   const ask = createAgentTool(helper, { name: 'ask', description: 'Asks the helper.' });
   const model = createScriptedModel([[{ call: 'ask', input: { task: 'Look.' } }], ['All is well.']]);
-  const { runner, spans } = setUp(agentWith({ model, tools: [ask] }));
+  const { runner, spans } = await setUp(agentWith({ model, tools: [ask] }));
   const { id } = await runner.run(TASK);
   await runner.stop();
   const all = spans();
@@ -120,14 +117,14 @@ test('a cancel is timed from the request to the end, and what it leaves behind i
     execute,
   });
   const model = createScriptedModel([[{ call: 'deaf' }]]);
-  const { world, runner, store, telemetry, spans, logs } = setUp(agentWith({ model, tools: [deaf] }));
+  const { world, runner, store, telemetry, read, spans, logs } = await setUp(agentWith({ model, tools: [deaf] }));
   const { id, response } = await runner.start(TASK);
   await started.promise;
   await world.clock.advance(1_000);
   await telemetry.observeStore(store).cancel({ tenant: 'acme', id }, { message: 'enough' }, { mode: 'now' });
   await world.clock.advance(60_000);
   expect((await response).status).toBe('cancelled');
-  const text = telemetry.metrics();
+  const text = await read();
   expect(readValue(text, 'whoa.cancel.requested', '{answer="accepted"}')).toBe(1);
   expect(text).toContain('whoa_cancel_observed_seconds_count 1');
   expect(text).toContain('whoa_cancel_settled_seconds_count 1');
@@ -139,7 +136,7 @@ test('a cancel is timed from the request to the end, and what it leaves behind i
   expect(cancels[0]!.attributes).toMatchObject({ 'whoa.cancel.kind': 'user', 'whoa.stop.clean': false });
   back.resolve('after all');
   await flushMicrotasks();
-  expect(readValue(telemetry.metrics(), 'whoa.work.late')).toBe(1);
+  expect(readValue(await read(), 'whoa.work.late')).toBe(1);
   expect(logs.map(({ event, taskId }) => [event, taskId])).toEqual([
     ['work-abandoned', id],
     ['work-late', id],
@@ -148,18 +145,18 @@ test('a cancel is timed from the request to the end, and what it leaves behind i
 });
 
 test('a task that was cancelled before its start, twice and after its end is counted as what it was', async () => {
-  const { runner, store, telemetry } = setUp(() => Promise.resolve('done'));
+  const { runner, store, telemetry, read } = await setUp(() => Promise.resolve('done'));
   const seen = telemetry.observeStore(store);
   const created = (await seen.create(TASK)) as { task: { id: string } };
   const ref = { tenant: 'acme', id: created.task.id };
   for (let i = 0; i < 2; i++) await seen.cancel(ref);
   await runner.run(TASK);
   await runner.stop();
-  const text = telemetry.metrics();
+  const text = await read();
   expect(readValue(text, 'whoa.cancel.requested', '{answer="accepted"}')).toBe(1);
   expect(readValue(text, 'whoa.cancel.requested', '{answer="too-late"}')).toBe(1);
   expect(readValue(text, 'whoa.task.ended', '{agent="assistant",status="success"}')).toBe(1);
-  expect(text).toContain('whoa_cancel_settled_seconds_count 0');
+  expect(text).not.toContain('whoa_cancel_settled_seconds');
 });
 
 test('a task that is created under a span in the same process is inside it, and its span is active in the work', async () => {
@@ -170,7 +167,7 @@ test('a task that is created under a span in the same process is inside it, and 
     contexts.disable();
   });
   const seen: unknown[] = [];
-  const { runner, spans, tracerProvider } = setUp(() => {
+  const { runner, spans, tracerProvider } = await setUp(() => {
     seen.push((trace.getActiveSpan() as unknown as ReadableSpan).name);
     return Promise.resolve('done');
   });
@@ -191,7 +188,7 @@ test('a task that is created under a span in the same process is inside it, and 
 test('failed work is an error by its code, without its message', async () => {
   const fails = (): Promise<never> =>
     Promise.reject(Object.assign(new Error('the password is x'), { code: 'NO_ROOM' }));
-  const { runner, spans, logs } = setUp(fails);
+  const { runner, spans, logs } = await setUp(fails);
   await runner.run(TASK);
   await runner.stop();
   const [span] = spans();
@@ -201,8 +198,8 @@ test('failed work is an error by its code, without its message', async () => {
   expect(logs).toEqual([{ level: 'warn', event: 'task-failed', taskId: expect.any(String) as string }]);
 });
 
-test('a refused input ends its span', () => {
-  const { telemetry, spans } = setUp(() => Promise.resolve('unused'));
+test('a refused input ends its span', async () => {
+  const { telemetry, spans } = await setUp(() => Promise.resolve('unused'));
   expect(() => telemetry.observeAgent(agentWith({})).run(undefined as never)).toThrow('input');
   expect(spans()).toMatchObject([{ name: 'invoke_agent assistant', status: { code: SpanStatusCode.ERROR } }]);
 });
@@ -213,7 +210,7 @@ const LAST_WORDS: ReadonlySet<string> = new Set(['beat', 'release']);
 test('rings, waits, beats, freed and lost tasks are measured where they happen', async () => {
   let isDown = false;
   const end = Promise.withResolvers<string>();
-  const { world, runner, store, telemetry, logs } = setUp(() => end.promise, {
+  const { world, runner, store, read, logs } = await setUp(() => end.promise, {
     // A worker that can hand back what it must stop has lost nothing.
     around: (name, call) => (isDown && LAST_WORDS.has(name) ? Promise.reject(new Error('down')) : call()),
   });
@@ -226,7 +223,7 @@ test('rings, waits, beats, freed and lost tasks are measured where they happen',
   await store.create({ tenant, agent: 'assistant', input: 'later', notBefore: world.clock.now() + 2_000 });
   await store.create({ tenant, agent: 'assistant', input: 'now' });
   await world.clock.advance(40_000);
-  const text = telemetry.metrics();
+  const text = await read();
   expect(readValue(text, 'whoa.task.running')).toBe(3);
   expect(readValue(text, 'whoa.task.freed')).toBe(1);
   expect(text).toContain('whoa_task_wait_seconds_count{agent="assistant"} 2');
@@ -235,7 +232,7 @@ test('rings, waits, beats, freed and lost tasks are measured where they happen',
   expect(text).toContain('whoa_beat_late_seconds_sum 0\n');
   isDown = true;
   await world.clock.advance(60_000);
-  const after = telemetry.metrics();
+  const after = await read();
   expect(readValue(after, 'whoa.task.ended', '{agent="assistant",status="lost"}')).toBeGreaterThanOrEqual(3);
   expect(readValue(after, 'whoa.store.errors')).toBeGreaterThan(0);
   expect(logs.filter(({ event }) => event === 'task-lost').length).toBeGreaterThanOrEqual(3);
@@ -244,37 +241,37 @@ test('rings, waits, beats, freed and lost tasks are measured where they happen',
   const stopped = runner.stop('kill');
   await world.clock.advance(60_000);
   await stopped;
-  expect(readValue(telemetry.metrics(), 'whoa.task.running')).toBe(0);
+  expect(readValue(await read(), 'whoa.task.running')).toBe(0);
 });
 
 test('what waits in the store is read at intervals, also after the store failed, and not after the end', async () => {
   let isDown = false;
-  const { world, store, telemetry, logs } = setUp(() => Promise.resolve('unused'));
+  const { world, store, telemetry, read, logs } = await setUp(() => Promise.resolve('unused'));
   const around: Around = (_name, call) => (isDown ? Promise.reject(new Error('down')) : call());
-  expect(readValue(telemetry.metrics(), 'whoa.ready.tasks')).toBeUndefined();
+  expect(readValue(await read(), 'whoa.ready.tasks')).toBeUndefined();
   const watching = telemetry.watchQueues(alterStore(store, around));
   await flushMicrotasks();
-  expect(readValue(telemetry.metrics(), 'whoa.ready.tasks')).toBe(0);
+  expect(readValue(await read(), 'whoa.ready.tasks')).toBe(0);
   await store.create(TASK);
   await store.create({ ...TASK, tenant: 'globex' });
   await world.clock.advance(15_000);
-  expect(readValue(telemetry.metrics(), 'whoa.ready.tasks')).toBe(2);
-  expect(readValue(telemetry.metrics(), 'whoa.ready.oldest')).toBe(15);
+  expect(readValue(await read(), 'whoa.ready.tasks')).toBe(2);
+  expect(readValue(await read(), 'whoa.ready.oldest')).toBe(15);
   isDown = true;
   await world.clock.advance(15_000);
   expect(logs).toMatchObject([{ event: 'store-error' }]);
   isDown = false;
   await world.clock.advance(15_000);
-  expect(readValue(telemetry.metrics(), 'whoa.ready.oldest')).toBe(45);
+  expect(readValue(await read(), 'whoa.ready.oldest')).toBe(45);
   for (let i = 0; i < 2; i++) await watching[Symbol.asyncDispose]();
   await world.clock.advance(60_000);
-  expect(readValue(telemetry.metrics(), 'whoa.ready.oldest')).toBe(45);
+  expect(readValue(await read(), 'whoa.ready.oldest')).toBe(45);
 });
 
 test('an end waits for the last spans, but not for ever', async () => {
   const asked: string[] = [];
   const stuck = { getTracer: () => undefined, forceFlush: () => new Promise(() => asked.push('flush')) };
-  const { world, telemetry } = setUp(() => Promise.resolve('unused'), {
+  const { world, telemetry } = await setUp(() => Promise.resolve('unused'), {
     tracerProvider: stuck as unknown as TracerProvider,
   });
   const ended = telemetry[Symbol.asyncDispose]();
@@ -283,8 +280,8 @@ test('an end waits for the last spans, but not for ever', async () => {
   expect(asked).toEqual(['flush']);
 });
 
-test('an observed agent keeps its version', () => {
-  const { telemetry } = setUp(() => Promise.resolve('unused'));
+test('an observed agent keeps its version', async () => {
+  const { telemetry } = await setUp(() => Promise.resolve('unused'));
   expect(telemetry.observeAgent(agentWith({ version: '7' })).version).toBe('7');
 });
 
@@ -301,7 +298,7 @@ test('a tracer, a logger and hooks that throw disturb nothing, and are warned of
     }),
   } as unknown as TracerProvider;
   const heard: string[] = [];
-  const { runner, telemetry } = setUp(agentWith({}), {
+  const { runner, telemetry } = await setUp(agentWith({}), {
     tracerProvider: broken,
     onLog: () => Promise.reject(new Error('the logger failed')),
     hooks: { 'task-end': ({ status }) => heard.push(status), any: ({ type }) => heard.push(type) },
@@ -314,17 +311,4 @@ test('a tracer, a logger and hooks that throw disturb nothing, and are warned of
   for (const listener of listeners) process.on('warning', listener as never);
   expect(heard).toEqual(['task-start', 'success', 'task-end']);
   expect(warnings).toHaveLength(1);
-});
-
-test('the text is valid for Prometheus, whatever agents are called, and their number is bounded', async () => {
-  const { store, telemetry } = setUp(() => Promise.resolve('unused'));
-  const seen = telemetry.observeStore(store);
-  for (const agent of ['a"b\\c\nd', 'é\u{1f600}', 'x'.repeat(150)]) await seen.create({ ...TASK, agent });
-  for (let i = 0; i < 1_100; i++) telemetry.count('whoa.webhook.attempts', `result ${i}`);
-  const text = telemetry.metrics();
-  expect(readValue(text, 'whoa.task.created', '{agent="a\\"b\\\\c\\nd"}')).toBe(1);
-  expect(readValue(text, 'whoa.webhook.attempts', '{result="other"}')).toBe(100);
-  for (const line of text.trimEnd().split('\n'))
-    expect(line).toMatch(/^(# (HELP|TYPE) whoa_\w+ .+|whoa_\w+(\{(\w+="([^"\\]|\\.)*",?)+\})? -?[\d.e+-]+)$/u);
-  for (const name of Object.keys(METRICS) as MetricName[]) expect(text).toContain(`# TYPE ${toPrometheusName(name)} `);
 });

@@ -9,14 +9,15 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api';
-import type { Agent, RunEvent } from '@whoa/core';
+import type { Agent, RunEvent, RunOptions } from '@whoa/core';
 import { systemClock, type World } from '@whoa/core/embed';
 import { type Hooks, reportFailure } from '@whoa/core/internal';
 import type { RunnerEvent, RunnerOptions, TaskStore, Work } from '@whoa/tasks';
 import { LiveTasks } from './live-tasks.ts';
-import { Meter } from './meter.ts';
+import { Meter, toOpenTelemetry, toPrometheus } from './meter.ts';
 import type { MetricName } from './metrics.ts';
 import { observeStore } from './observed-store.ts';
+import type { PrometheusMetrics } from './prometheus.ts';
 import { QueueWatcher } from './queue-watcher.ts';
 import { agentSpan, codeOf, fail, RunSpans } from './run-spans.ts';
 import { type TelemetryLog, WorkCounts } from './work-counts.ts';
@@ -27,6 +28,8 @@ export interface TelemetryOptions {
   readonly tracerProvider?: TracerProvider;
   /** Defaults to the one that is registered with OpenTelemetry when the telemetry is created. */
   readonly meterProvider?: MeterProvider;
+  /** Records the metrics here too: `await createPrometheusMetrics()`. */
+  readonly prometheus?: PrometheusMetrics;
   /** Called with things that went wrong. For your own logger. */
   readonly onLog?: (log: TelemetryLog) => unknown;
   readonly world?: Pick<World, 'clock'>;
@@ -45,8 +48,6 @@ export interface Telemetry extends AsyncDisposable {
   /** Counts one more. For parts of Whoa. */
   count(name: MetricName, ...labels: readonly string[]): void;
   log(log: TelemetryLog): void;
-  /** Returns all metrics of this process in the text format of Prometheus. */
-  metrics(): string;
 }
 
 /** How long sending the last spans and metrics may take. */
@@ -54,20 +55,21 @@ const FLUSH_MS = 2_000;
 const SCOPE = '@whoa/server';
 
 /**
- * Creates telemetry: OpenTelemetry spans and metrics where an SDK is registered, and in any case the text for
- * Prometheus.
+ * Creates telemetry: OpenTelemetry spans and metrics where an SDK is registered, and metrics for Prometheus where you
+ * pass them.
  *
- * @returns The telemetry. Dispose it to send what OpenTelemetry still holds, and to leave it.
+ * @returns The telemetry. Dispose it to send what OpenTelemetry still holds.
  *
  * @example
  * ```ts
- * import { createTelemetry } from '@whoa/server/telemetry';
+ * import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
  * import { createRunner } from '@whoa/tasks';
  *
- * const telemetry = createTelemetry();
+ * const prometheus = await createPrometheusMetrics();
+ * const telemetry = createTelemetry({ prometheus });
  * const runner = createRunner(telemetry.observe({ store, agents: { assistant: agent } }));
  * await runner.serve();
- * console.log(telemetry.metrics());
+ * console.log(await prometheus.read());
  * ```
  */
 export function createTelemetry(options: TelemetryOptions = {}): Telemetry {
@@ -87,7 +89,11 @@ class ObservingTelemetry implements Telemetry {
   constructor(options: TelemetryOptions) {
     this.#options = options;
     this.#tracer = findTracer(options.tracerProvider);
-    this.#meter = new Meter((options.meterProvider ?? metrics).getMeter(SCOPE));
+    const { meterProvider = metrics, prometheus } = options;
+    this.#meter = new Meter([
+      toOpenTelemetry(meterProvider.getMeter(SCOPE)),
+      ...(prometheus === undefined ? [] : [toPrometheus(prometheus.meterProvider.getMeter(SCOPE))]),
+    ]);
     this.#counts = new WorkCounts(this.#meter, (log) => this.log(log));
     this.#tasks = new LiveTasks({ tracer: this.#tracer, meter: this.#meter, clock: this.#clock });
   }
@@ -99,13 +105,13 @@ class ObservingTelemetry implements Telemetry {
   observe<Options extends RunnerOptions>(options: Options): Options {
     const { hooks, agents } = options;
     const own: RunnerOptions['hooks'] = {
-      'task-end': (event) => {
+      'task-end': (event, about) => {
         if (event.status === 'failed' || event.status === 'lost') this.#quietly(() => this.#noteEnd(event));
-        return hooks?.['task-end']?.(event);
+        return hooks?.['task-end']?.(event, about);
       },
-      'store-error': (event) => {
+      'store-error': (event, about) => {
         this.#quietly(() => this.#noteStoreError(event));
-        return hooks?.['store-error']?.(event);
+        return hooks?.['store-error']?.(event, about);
       },
     };
     return {
@@ -135,9 +141,9 @@ class ObservingTelemetry implements Telemetry {
       ...agent,
       run: (input, given = {}) => {
         const { onEvent, runIn } = this.#beginRun(agent, given.id);
-        const any = (event: RunEvent): unknown => {
+        const any: NonNullable<RunOptions['hooks']>['any'] = (event, about) => {
           this.#quietly(() => onEvent(event));
-          return given.hooks?.any?.(event);
+          return given.hooks?.any?.(event, about);
         };
         return runIn(() => agent.run(input, { ...given, hooks: extend(given.hooks, { any }) }));
       },
@@ -160,10 +166,6 @@ class ObservingTelemetry implements Telemetry {
     });
   }
 
-  metrics(): string {
-    return this.#meter.toText();
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     const { tracerProvider = trace.getTracerProvider(), meterProvider = metrics.getMeterProvider() } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -172,7 +174,6 @@ class ObservingTelemetry implements Telemetry {
     // A receiver that does not respond must not delay the end.
     await Promise.race([flushed, promise]);
     timer[Symbol.dispose]();
-    this.#meter[Symbol.dispose]();
   }
 
   #observeWork(work: Work): Work {

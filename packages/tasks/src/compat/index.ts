@@ -1,4 +1,4 @@
-// For code that cancels by key, event or checker, as the first design did. New code cancels through the store.
+// Compatible with programs that already cancel by a key, an event or a polled function. New code cancels through the store.
 
 // Cancel by key.
 export { createCancellationRegistry, type CancellationRegistry, type Registration } from '../registry.ts';

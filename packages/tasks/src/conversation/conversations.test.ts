@@ -1,7 +1,16 @@
-import { CancellationToken, createAgent, defineTool, type Message, sleep } from '@whoa/core';
+import {
+  type AppContext,
+  CancellationToken,
+  createAgent,
+  createConversations,
+  defineTool,
+  type Message,
+  type Reply,
+  sleep,
+} from '@whoa/core';
 import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import type { CancelledWork } from '../../../core/src/conversation/describe.ts';
@@ -24,12 +33,12 @@ const echo: Planner = {
 const wordsOf = (history: readonly Message[]): string[] =>
   history.flatMap((message) => (message.role === 'user' ? [String(message.content as string)] : []));
 
-function setUp() {
+function setUp(options: Partial<StoreConversationsOptions> = {}) {
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
   const sent: StoreReply[] = [];
   const agent = createAgent({ name: 'echo', planner: echo, world });
-  const open = () => createStoreConversations({ agent, store, world, onReply: (said) => sent.push(said) });
+  const open = () => createStoreConversations({ agent, store, world, onReply: (said) => sent.push(said), ...options });
   return { world, store, sent, open, conversations: open() };
 }
 
@@ -111,7 +120,7 @@ test('a steered message is read by the run under way, or answered on its own', a
   await flushMicrotasks();
   const second = conversations.processMessage('c', 'two', { policy: 'steer' });
   await world.clock.advance(3_000);
-  expect(await first).toMatchObject({ status: 'answered', text: 'heard one+two' });
+  expect(await first).toMatchObject({ status: 'answered', text: 'heard one\n\nheard one+two' });
   expect((await second).status).toBe('steered');
 });
 
@@ -126,7 +135,7 @@ test('a steered message that is withdrawn before the run has read it is not deli
   token.cancel({}, { mode: 'now' });
   await flushMicrotasks();
   await world.clock.advance(3_000);
-  expect(await first).toMatchObject({ status: 'answered', text: 'heard one+three' });
+  expect(await first).toMatchObject({ status: 'answered', text: 'heard one\n\nheard one+three' });
   expect([(await second).status, (await third).status]).toEqual(['cancelled', 'steered']);
 });
 
@@ -320,4 +329,111 @@ test('the events of the run that answers a message can be followed as they happe
   await world.clock.advance(2_000);
   await Promise.all(replies);
   expect([seen['one']!.at(-1), seen['two']!.at(0), seen['two']!.at(-1)]).toEqual(['run-end', 'run-start', 'run-end']);
+});
+
+test('replies of one conversation are sent one at a time, in order', async () => {
+  const { promise: sentFirst, resolve: finishSending } = Promise.withResolvers<void>();
+  const sent: string[] = [];
+  const { conversations, world } = setUp({
+    policy: 'queue',
+    onReply: async ({ messageId }) => {
+      sent.push(`sending ${messageId}`);
+      if (messageId === 'one') await sentFirst;
+      sent.push(`sent ${messageId}`);
+    },
+  });
+  const both = ['one', 'two'].map((messageId) => conversations.processMessage('c', messageId, { messageId }));
+  for (let i = 0; i < 5; i++) await world.clock.advance(1_000);
+  expect(sent).toEqual(['sending one']);
+  finishSending();
+  await Promise.all(both);
+  expect(sent).toEqual(['sending one', 'sent one', 'sending two', 'sent two']);
+});
+
+test('hooks hear messages and cancels as those of conversations in memory do', async () => {
+  type Heard = (string | undefined)[];
+  const story = async (kind: 'memory' | 'store') => {
+    const heard: Heard[] = [];
+    const world = createVirtualWorld();
+    const hooks = {
+      any: (event: { readonly type: string }, { context }: { context?: AppContext | undefined }) => {
+        if (!('conversationId' in event)) return;
+        const { conversationId, type, ...rest } = event as { conversationId: string; type: string } & Partial<
+          Record<'messageId' | 'policy' | 'answer' | 'level', string>
+        > & { reply?: Reply; runId?: string };
+        const what = [rest.messageId, rest.policy, rest.answer, rest.level, rest.reply?.messageId, rest.reply?.status];
+        heard.push([conversationId, type, ...what.filter((one) => one !== undefined), context?.['user'] as string]);
+      },
+    };
+    const pay = defineTool({
+      name: 'pay',
+      description: '',
+      inputSchema: z.object({}),
+      whenCancelled: 'finish',
+      timeoutMs: 10_000,
+      execute: () => new Promise<string>((resolve) => world.clock.setTimer(5_000, () => resolve('paid'))),
+    });
+    const planner: Planner = {
+      next: (_, { turn }) => (turn === 1 ? callTools([{ id: 'c', tool: 'pay', input: {} }]) : reply('done')),
+    };
+    const agent = createAgent({ name: 'payer', planner, tools: [pay], world });
+    await using conversations =
+      kind === 'memory'
+        ? createConversations({ agent, world, hooks })
+        : createStoreConversations({ agent, world, hooks, store: createMemoryStore({ world }) });
+    const say = (id: string, messageId: string, options: object = {}) =>
+      conversations.processMessage(id, 'x', { messageId, context: { user: messageId }, ...options });
+    const [one, two] = [say('c', 'one'), say('c', 'two', { policy: 'queue' })];
+    await flushMicrotasks();
+    await say('c', 'three', { policy: 'reject' });
+    await conversations.cancel('c', { message: 'enough' });
+    await flushMicrotasks();
+    await conversations.cancel('c', { message: 'enough' });
+    await flushMicrotasks();
+    await conversations.cancel('c', { message: 'now' }, { mode: 'now' });
+    await world.clock.advance(5_000);
+    await Promise.all([one, two]);
+    await conversations.cancel('c', { message: 'too late' });
+    await conversations.cancel('nowhere');
+    const four = say('d', 'four');
+    await flushMicrotasks();
+    const five = say('d', 'five');
+    await world.clock.advance(10_000);
+    await Promise.all([four, five]);
+    return heard;
+  };
+  const [memory, store] = [await story('memory'), await story('store')];
+  const sorted = (heard: Heard[]) => heard.map((one) => one.join(' ')).toSorted();
+  expect(sorted(store)).toEqual(sorted(memory));
+  expect(memory.map((one) => one.join(' '))).toEqual(
+    expect.arrayContaining([
+      'c message-receive one replace one',
+      'c cancel-request accepted one',
+      'c level-change drain one',
+      'c call-waiting drain one',
+      'c cancel-request escalated one',
+      'c message-answer one cancelled one',
+      'c message-answer two cancelled two',
+      'c message-answer three rejected three',
+      'c cancel-request too-late ',
+      'd message-answer four superseded four',
+      'd message-answer five answered five',
+    ]),
+  );
+});
+
+test('hooks hear the cancel and the answer of a message that was taken over', async () => {
+  const heard: string[] = [];
+  const any = (event: { readonly type: string; readonly conversationId?: string }): void => {
+    if (event.conversationId !== undefined) heard.push(`${event.conversationId} ${event.type}`);
+  };
+  const { conversations, store } = setUpBooking({ hooks: { any } });
+  // As an instance would have left it that crashed.
+  await store.create({ tenant: 'default', agent: 'booking', input: 'x', conversation: 'd' });
+  await conversations.serve();
+  await flushMicrotasks();
+  await store.cancel({ tenant: 'default', conversation: 'd' }, { by: 'ann' }, { mode: 'now' });
+  await vi.waitFor(() => expect(heard).toContain('d message-answer'));
+  expect(heard).toEqual(['d cancel-request', 'd level-change', 'd message-answer']);
+  await conversations[Symbol.asyncDispose]();
 });

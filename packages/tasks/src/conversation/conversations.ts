@@ -1,5 +1,6 @@
 import {
   type Agent,
+  type AppContext,
   type CancellationToken,
   type CancelReasonInit,
   isCancelledError,
@@ -9,15 +10,16 @@ import {
   type RunEvent,
 } from '@whoa/core';
 import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
-import { createHookDispatcher, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
+import { createReplySender, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
 import { askAgain } from '../run/claim/ask-again.ts';
-import { type Runner, type RunnerEvent, type RunnerOptions, StoreFullError } from '../run/runner.ts';
+import { type Runner, type RunnerOptions, StoreFullError } from '../run/runner.ts';
 import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';
 import { isFinalStatus } from '../status.ts';
 import type { StoreCancelReceipt } from '../store.ts';
-import { early, type ReplyOptions, replyOf, type StoreReply, send } from './reply.ts';
+import { ObservedConversations, type StoreConversationHooks } from './observed.ts';
+import { early, type ReplyOptions, replyOf, type StoreReply } from './reply.ts';
 
 type RunInput = Parameters<Agent['run']>[0];
 
@@ -26,7 +28,9 @@ interface StoreMessageOptions {
   readonly policy?: Policy;
   /** The sender's message id: a message that is delivered twice, even to two instances, is processed once. */
   readonly messageId?: string;
-  /** Wait this long for more messages and merge them. */
+  /** Passed to the tools, hooks, `approve` and sub-agents of the run that replies to this message, in any process. */
+  readonly context?: AppContext | undefined;
+  /** Wait this long for more messages of the same `context` and merge them. */
   readonly debounceMs?: number;
   /** Withdraws this message and stops the run that replies to it. */
   readonly token?: CancellationToken;
@@ -38,10 +42,12 @@ interface StoreMessageOptions {
 export interface StoreConversationsOptions
   extends Pick<
       RunnerOptions,
-      'worker' | 'leaseMs' | 'pollMs' | 'flushMs' | 'channel' | 'cancellationChecker' | 'whenCheckerFails' | 'approvals'
+      'worker' | 'leaseMs' | 'pollMs' | 'flushMs' | 'channel' | 'cancellationChecker' | 'approvals'
     >,
     ReplyOptions {
   readonly agent: Agent;
+  /** Hear messages, cancels and tasks. */
+  readonly hooks?: StoreConversationHooks;
   /** The tenant that owns the conversations. Defaults to `default`. */
   readonly tenant?: string;
   readonly policy?: Policy;
@@ -59,7 +65,7 @@ export interface StoreConversations extends AsyncDisposable, Pick<Runner, 'liste
   serve(): Promise<void>;
 }
 
-const { agents: _, unwatchedFlushMs: __, ...SHARED_RULES } = RUNNER_RULES;
+const { agents: _, ...SHARED_RULES } = RUNNER_RULES;
 
 const CONVERSATIONS_RULES: settings.Rules<StoreConversationsOptions> = {
   ...SHARED_RULES,
@@ -91,21 +97,17 @@ export function createStoreConversations(options: StoreConversationsOptions): St
 
 function openConversations(options: StoreConversationsOptions): StoreConversations {
   const { agent, tenant = 'default', policy: usual = 'replace', onReply, describeCancel, ...forRunner } = options;
-  const { store, world = systemWorld } = options;
+  const { store, world = systemWorld } = forRunner;
   // Tasks whose messages arrived in this process. All others are taken over from instances that crashed.
   const own = new Set<string>();
-  const tell = createHookDispatcher<RunnerEvent>(options.hooks);
+  const observed = new ObservedConversations(options.hooks, world);
   const runner = createRunner({
     ...forRunner,
     world,
-    agents: { [agent.name]: agent },
-    hooks: {
-      ...options.hooks,
-      'task-end': async (event) => {
-        await options.hooks?.['task-end']?.(event);
-        if (event.tenant === tenant && !own.has(event.id)) await answerFor(event.id);
-      },
-    },
+    agents: { [agent.name]: observed.observe(agent) },
+    hooks: observed.runnerHooks(async (event) => {
+      if (event.tenant === tenant && !own.has(event.id)) await answerFor(event.id);
+    }),
   });
 
   /** Sends the reply to a message that another instance received. */
@@ -113,32 +115,29 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     const task = await store.get({ tenant, id });
     if (task?.conversation === undefined || !isFinalStatus(task.status)) return;
     const about = { conversationId: task.conversation, messageId: task.key ?? id };
-    await answer({ ...about, ...(await replyOf(task, options)), task });
+    await answer({ ...about, ...(await replyOf(task, options)), task }, task.context);
   }
 
-  const answer = (reply: StoreReply): Promise<StoreReply> => send(reply, options);
+  const send = createReplySender<StoreReply>({ onReply, hooks: options.hooks, clock: world.clock });
+  const answer = (reply: StoreReply, context: AppContext | undefined): Promise<StoreReply> => {
+    observed.report(reply.conversationId, { type: 'message-answer', reply }, context);
+    return send(reply).then(() => reply);
+  };
 
   async function process(id: string, message: RunInput, asked: StoreMessageOptions): Promise<StoreReply> {
-    const messageId = asked.messageId ?? world.createId();
+    const { messageId = world.createId(), policy = usual, context, debounceMs: holdMs } = asked;
     const about = { conversationId: id, messageId };
+    observed.report(id, { type: 'message-receive', messageId, policy }, context);
     // Withdrawn before it was stored: it must not even supersede the current run.
-    if (asked.token?.isCancelled || asked.signal?.aborted) return answer({ ...about, ...early('cancelled') });
-    const wanted = {
-      tenant,
-      agent: agent.name,
-      input: message as Json,
-      conversation: id,
-      key: messageId,
-      worker: runner.worker,
-      holdMs: asked.debounceMs,
-    };
-    const policy = asked.policy ?? usual;
+    if (asked.token?.isCancelled || asked.signal?.aborted) return answer({ ...about, ...early('cancelled') }, context);
+    const origin = { tenant, conversation: id, key: messageId, context };
+    const wanted = { ...origin, agent: agent.name, input: message as Json, worker: runner.worker, holdMs };
     // Pass our own nonce: after a lost response, our own message must not look like a duplicate.
     const nonce = world.createId();
-    const onStoreError = (error: unknown): void => tell({ type: 'store-error', error });
+    const onStoreError = (error: unknown): void => observed.tell({ type: 'store-error', error });
     const receipt = await askAgain(() => store.create(wanted, { policy, nonce }), { clock: world.clock, onStoreError });
     if (receipt.answer === 'full') throw new StoreFullError(receipt);
-    if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') });
+    if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') }, context);
     // The instance that received it first processes it.
     if (receipt.answer === 'duplicate') return { ...about, ...early('duplicate'), task: receipt.task };
     const ref = { tenant, id: receipt.task.id };
@@ -146,7 +145,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     try {
       await runner.work(ref, asked);
       const task = (await store.get(ref)) ?? receipt.task;
-      return await answer({ ...about, ...(await replyOf(task, options)), task });
+      return await answer({ ...about, ...(await replyOf(task, options)), task }, context);
     } catch (error) {
       if (!isCancelledError(error) && !(error instanceof LeaseLostError)) throw error;
       return { ...about, status: 'released', text: '', task: receipt.task };
@@ -158,7 +157,11 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
   return {
     processMessage: async (id, message, asked = {}) =>
       process(id, message, settings.readSettings<StoreMessageOptions>(asked, MESSAGE_RULES)),
-    cancel: (conversation, reason = {}, options = {}) => store.cancel({ tenant, conversation }, reason, options),
+    async cancel(conversation, reason = {}, cancelOptions = {}) {
+      const receipt = await store.cancel({ tenant, conversation }, reason, cancelOptions);
+      observed.reportCancel(conversation, receipt, reason);
+      return receipt;
+    },
     history: async (conversation) =>
       ((await store.conversation({ tenant, conversation }))?.history ?? []) as unknown as readonly Message[],
     serve: () => runner.serve(),

@@ -1,6 +1,6 @@
 import { createReason } from '@whoa/core/embed';
-import type { CancelledWork } from '@whoa/core/internal';
-import { describeCancelled, describeEarlyStatus, reportFailure } from '@whoa/core/internal';
+import type { CancelledWork, HookError } from '@whoa/core/internal';
+import { describeEarlyStatus, describeStop } from '@whoa/core/internal';
 import { readJournal } from '../run/journal/read-journal.ts';
 import { standingOf } from '../run/recovery/resume.ts';
 import type { RunnerOptions } from '../run/runner.ts';
@@ -22,7 +22,8 @@ export interface StoreReply {
 }
 
 /** Options for replies to users. */
-export interface ReplyOptions extends Pick<RunnerOptions, 'store' | 'hooks'> {
+export interface ReplyOptions extends Pick<RunnerOptions, 'store'> {
+  readonly hooks?: { readonly 'hook-error'?: (event: HookError) => unknown };
   /** Called only for replies to send: not for messages that were superseded, merged, steered or redelivered. */
   readonly onReply?: (reply: StoreReply) => unknown;
   /** Returns the text for a cancelled run. Defaults to what was done so far. */
@@ -36,19 +37,6 @@ export function early(status: EarlyStatus): Said {
   return { status, text: describeEarlyStatus(status) };
 }
 
-/** Statuses whose replies are sent to the user. */
-const SENT: ReadonlySet<StoreReply['status']> = new Set(['answered', 'failed', 'cancelled', 'rejected']);
-
-/** Hands a reply to `onReply`, if it should be sent. */
-export async function send(reply: StoreReply, { onReply, hooks }: ReplyOptions): Promise<StoreReply> {
-  try {
-    if (SENT.has(reply.status)) await onReply?.(reply);
-  } catch (error) {
-    reportFailure(hooks, 'onReply', error);
-  }
-  return reply;
-}
-
 /** Reasons set by the store that the user should not see as a cancel. */
 const EARLY: ReadonlySet<string> = new Set<EarlyStatus>(['superseded', 'merged', 'steered', 'rejected']);
 
@@ -60,17 +48,7 @@ export async function replyOf(task: TaskRecord, options: ReplyOptions): Promise<
   const kind = outcome?.reason?.kind ?? 'user';
   const answered = EARLY.has(kind) ? (kind as EarlyStatus) : 'cancelled';
   if (startedAt === undefined) return early(answered);
-  return { status: answered, text: await describeTask(task, options) };
-}
-
-async function describeTask(task: TaskRecord, options: ReplyOptions): Promise<string> {
-  const work = await cancelledWork(options.store, task);
-  try {
-    if (options.describeCancel !== undefined) return options.describeCancel(work);
-  } catch (error) {
-    reportFailure(options.hooks, 'describeCancel', error);
-  }
-  return describeCancelled(work);
+  return { status: answered, text: describeStop(await cancelledWork(options.store, task), options) };
 }
 
 /** Reads what a cancelled task had done from its record and journal: the worker that ran it may be gone. */

@@ -4,48 +4,41 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { createSqliteStore } from '../stores/sqlite.ts';
-import { createMigration } from './migration.ts';
+import { migrateStore } from './migration.ts';
 
 function temporaryFile(): Disposable & { readonly file: string } {
   const path = mkdtempSync(join(tmpdir(), 'whoa-migration-'));
   return { file: join(path, 'tasks.db'), [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
 }
 
-const NOTHING = { oldest: 1, newest: 1, steps: [], olderWorkers: [], olderWaiters: [] };
-
-test('a plan creates nothing, a run creates the store, and both can be repeated', async () => {
+test('a plan creates nothing, preparing creates the store, and all can be repeated', async () => {
   using folder = temporaryFile();
   const store = folder.file;
-  await using migration = createMigration(`sqlite:${store}`);
-  expect(await migration.plan()).toEqual({ store, ...NOTHING });
+  const nothing = { store, missing: [], oldest: 1, newest: 1 };
+  expect(await migrateStore(`sqlite:${store}`, 'plan')).toEqual(nothing);
   expect(existsSync(store)).toBe(false);
-  for (const mode of ['run', 'run', 'plan', 'finish', 'finish'] as const) {
-    expect(await migration[mode]()).toEqual({ store, format: 1, ...NOTHING });
-  }
-  await migration[Symbol.asyncDispose]();
-  for (const mode of ['plan', 'run', 'finish'] as const) {
-    await expect(migration[mode]()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  for (const mode of [undefined, 'prepare', 'plan', 'finish', 'finish'] as const) {
+    expect(await migrateStore({ backend: 'sqlite', file: store }, mode)).toEqual({ ...nothing, format: 1 });
   }
 });
 
-test('one that is stopped before it starts does nothing, and can be run later', async () => {
+test('an empty file is not a store yet, and a plan leaves it empty', async () => {
   using folder = temporaryFile();
-  await using migration = createMigration({ backend: 'sqlite', file: folder.file });
-  const signal = AbortSignal.abort(new Error('not now'));
-  await expect(migration.run({ signal })).rejects.toThrow('not now');
-  await expect(migration.finish({ signal })).rejects.toThrow('not now');
-  expect(existsSync(folder.file)).toBe(false);
-  expect(await migration.finish()).toMatchObject({ format: 1 });
+  new DatabaseSync(folder.file).close();
+  expect(await migrateStore(`sqlite:${folder.file}`, 'plan')).not.toHaveProperty('format');
+  const raw = new DatabaseSync(folder.file);
+  expect(raw.prepare('SELECT * FROM sqlite_schema').all()).toEqual([]);
+  raw.close();
 });
 
-test('what is no store to migrate is refused at once', () => {
-  expect(() => createMigration('memory:')).toThrow(/nothing to migrate/);
-  expect(() => createMigration('mysql://host')).toThrow(/^store: expected an address/);
-  expect(() => createMigration({ backend: 'sqlite', path: 'tasks.db' } as never)).toThrow(/path/);
-  expect(() => createMigration({ backend: 'postgres', schema: 'A b' })).toThrow(/^schema:/);
+test('an invalid configuration, and a store in memory, are refused', async () => {
+  await expect(migrateStore('memory:')).rejects.toThrow(/nothing to migrate/);
+  await expect(migrateStore('mysql://host')).rejects.toThrow(/^store: expected an address/);
+  await expect(migrateStore({ backend: 'sqlite', path: 'tasks.db' } as never)).rejects.toThrow(/path/);
+  await expect(migrateStore({ backend: 'postgres', schema: 'A b' })).rejects.toThrow(/^schema:/);
 });
 
-test('a store that is too new or too old for this version says what to do', async () => {
+test('a store that is too new or too old for this version is refused, and the error explains what to do', async () => {
   using folder = temporaryFile();
   await createSqliteStore(folder)[Symbol.asyncDispose]();
   for (const [format, advice] of [
@@ -55,8 +48,9 @@ test('a store that is too new or too old for this version says what to do', asyn
     const raw = new DatabaseSync(folder.file);
     raw.exec(`PRAGMA user_version = ${format}`);
     raw.close();
-    await using migration = createMigration({ backend: 'sqlite', file: folder.file });
-    for (const mode of ['plan', 'run', 'finish'] as const) await expect(migration[mode]()).rejects.toThrow(advice);
+    for (const mode of ['plan', 'prepare', 'finish'] as const) {
+      await expect(migrateStore(`sqlite:${folder.file}`, mode)).rejects.toThrow(advice);
+    }
     expect(() => createSqliteStore(folder)).toThrow(advice);
   }
 });

@@ -1,5 +1,6 @@
 import type { CancelReasonInit } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
+import { settings } from '@whoa/core/internal';
 import type { TaskStatus } from '../status.ts';
 import type { StoreCancelReceipt, TaskStore } from '../store.ts';
 import type { TaskHead } from '../task.ts';
@@ -23,6 +24,21 @@ export interface CancelTasksRequest extends CancelOptions {
   readonly cursor?: string | undefined;
 }
 
+const { anything } = settings;
+// The store checks the values.
+const REQUEST_RULES: settings.Rules<CancelTasksRequest> = {
+  tenant: anything,
+  status: anything,
+  agent: anything,
+  conversation: anything,
+  reason: anything,
+  mode: anything,
+  undo: anything,
+  dryRun: settings.flag,
+  limit: anything,
+  cursor: anything,
+};
+
 /** What happened to one task of many. */
 interface CancelledTask {
   readonly id: string;
@@ -41,9 +57,11 @@ export interface CancelledTasks {
  * Cancels a batch of a tenant's live tasks.
  *
  * @returns What happened to each, and where to continue.
+ * @throws SettingsError when a field is unknown or not valid.
  */
 export async function cancelTasks(store: TaskStore, request: CancelTasksRequest): Promise<CancelledTasks> {
   const { tenant, agent, reason, dryRun = false, mode, undo } = request;
+  settings.readSettings<CancelTasksRequest>(request, REQUEST_RULES);
   const page = await nextPage(store, request);
   const found = page.tasks.filter((task) => agent === undefined || task.agent === agent);
   const options = { ...(mode !== undefined && { mode }), ...(undo !== undefined && { undo }) };

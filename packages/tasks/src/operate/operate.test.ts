@@ -1,11 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createVirtualWorld } from '@whoa/core/testing';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createMemoryStore } from '../stores/memory.ts';
 import { bring, claim, create, expire, TENANT } from '../testing/case.ts';
-import { type ArchivedTask, createArchiver } from './archiver.ts';
 import { cancelTasks } from './cancel-tasks.ts';
 import { eraseRecords } from './erase.ts';
 import { readFleetLoad } from './fleet.ts';
@@ -156,83 +152,4 @@ test('a task that does not end is named in the receipt, and an erasure that is s
   expect(await erasing).toMatchObject({ live: [by.id], isComplete: false });
   const signal = AbortSignal.abort();
   expect(await eraseRecords(store, { tenant: TENANT }, { world, signal })).toMatchObject({ isComplete: false });
-});
-
-function createFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'archive-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  return join(folder, 'archive.jsonl');
-}
-
-test('expired tasks are written to a file with their journals, one line each, and removed', async () => {
-  const world = createVirtualWorld();
-  await using store = createMemoryStore({ world, archive: true, retentionMs: 1_000 });
-  const file = createFile();
-  await using archiver = createArchiver({ store, archive: file, world });
-  const { by } = await claim(store, (await create(store, { input: 'line\nbreak' })).id);
-  await store.append(by, { after: 0, events: [{ type: 'note', text: 'a' }] });
-  await store.finish(by, { status: 'success', answer: 'done' });
-  expect(await archiver.archiveNow()).toBe(0);
-  await world.clock.advance(1_001);
-  await bring(store, 'failed');
-  expect(await archiver.archiveNow()).toBe(1);
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
-  const [archived] = lines.map((line) => JSON.parse(line) as ArchivedTask);
-  expect(lines).toHaveLength(1);
-  expect(archived).toMatchObject({
-    task: { id: by.id, inputs: ['line\nbreak'], outcome: { answer: 'done' } },
-    journal: [{ position: 1, event: { text: 'a' } }],
-  });
-  expect(await store.get({ tenant: TENANT, id: by.id })).toBeUndefined();
-});
-
-test('an archiver looks by itself; what cannot be archived stays, is reported, and keeps no other task', async () => {
-  const world = createVirtualWorld();
-  await using store = createMemoryStore({ world, archive: true, retentionMs: 1_000 });
-  const bad = await bring(store, 'failed');
-  const good = await bring(store, 'success');
-  const errors: unknown[] = [];
-  const kept: string[] = [];
-  await using archiver = createArchiver({
-    store,
-    world,
-    everyMs: 5_000,
-    onError: (error) => errors.push(error),
-    archive: ({ task }) => {
-      if (task.id === bad.id && errors.length === 0) return Promise.reject(new Error('disk full'));
-      kept.push(task.id);
-      return Promise.resolve();
-    },
-  });
-  await world.clock.advance(5_001);
-  expect([kept, errors.length]).toEqual([[good.id], 1]);
-  expect(String((errors[0] as AggregateError).errors[0])).toMatch(/disk full/);
-  await world.clock.advance(5_001);
-  expect(kept).toEqual([good.id, bad.id]);
-  expect((await store.tenants()).tenants).toEqual([]);
-  expect(await archiver.archiveNow()).toBe(0);
-});
-
-test('a disposed archiver removes nothing that its function did not finish, and does not wait for ever', async () => {
-  const world = createVirtualWorld();
-  await using store = createMemoryStore({ world, archive: true, retentionMs: 1_000 });
-  await bring(store, 'success');
-  await world.clock.advance(1_001);
-  const started = Promise.withResolvers<AbortSignal>();
-  const archiver = createArchiver({
-    store,
-    world,
-    archive: (_task, { signal }) => {
-      started.resolve(signal);
-      return new Promise(() => {});
-    },
-  });
-  const passing = archiver.archiveNow();
-  const signal = await started.promise;
-  const disposing = archiver[Symbol.asyncDispose]();
-  expect(signal.aborted).toBe(true);
-  await world.clock.advance(5_000);
-  await disposing;
-  expect(await store.expired()).toHaveLength(1);
-  expect(passing).toBeInstanceOf(Promise);
 });

@@ -24,13 +24,13 @@ export type RequeueReceipt =
 export async function requeueTask(store: TaskStore, ref: TaskRef): Promise<RequeueReceipt> {
   const old = await store.get(ref);
   if (old === undefined) return { answer: 'unknown' };
-  const { tenant, agent, conversation, concurrency, priority, status } = old;
+  const { tenant, agent, conversation, priority, status, context } = old;
   if (!isFinalStatus(status) || status === 'success') return { answer: 'not-failed', status };
   const input = joinInputs(old.inputs);
   if (input === undefined) return { answer: 'several-inputs' };
   const key = `requeue ${old.id}`;
   const receipt = await store.create(
-    { tenant, agent, conversation, concurrency, priority, input, key },
+    { tenant, agent, conversation, priority, context, input, key },
     { policy: 'queue' },
   );
   if (receipt.answer === 'created') return { answer: 'requeued', task: receipt.task };

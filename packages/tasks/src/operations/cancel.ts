@@ -5,7 +5,7 @@ import { isFinalStatus } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
 import type { StopRequest } from '../stores/driver.ts';
 import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from '../task.ts';
-import { endUnstarted, hasStarted, leaveQueue } from './queue.ts';
+import { endUnstarted, hasStarted, leaveConversation } from './queue.ts';
 import { giveOrder } from './stage.ts';
 import { levelAt, orderStop } from './stop-order.ts';
 import type { KeptTask, Moment } from './tables.ts';
@@ -42,7 +42,7 @@ function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCanc
   if (isFinalStatus(task.status)) return { answer: 'too-late', status: task.status };
   if (!hasStarted(task)) {
     takeBack(task, moment);
-    leaveQueue(endUnstarted(task, asked.reason, moment), moment);
+    leaveConversation(endUnstarted(task, asked.reason, moment), moment);
     return { answer: 'accepted', status: 'cancelled', level: 'drain', reason: asked.reason, killAt: now };
   }
   const { answer, stop } = orderStop(task, asked, moment);

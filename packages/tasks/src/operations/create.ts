@@ -4,14 +4,14 @@ import { toNewTask } from '../rules/new-task.ts';
 import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { CreateRequest } from '../stores/driver.ts';
-import { admit, admitKeyed, conversationOf, endUnstarted, receiptFor } from './queue.ts';
+import { admit, conversationOf, endUnstarted, receiptFor } from './queue.ts';
 import { comeNext, putOff } from './stage.ts';
-import { headOf, hintOf, type KeptTask, type Moment } from './tables.ts';
+import { hintOf, type KeptTask, type Moment, recordOf } from './tables.ts';
 
 /** The `inputsOf` of a task that passed its inputs on. */
 const NO_INPUTS = '';
 
-/** Creates a task and admits it to its conversation or concurrency key, if it has one. */
+/** Creates a task and admits it to its conversation, if it has one. */
 export function applyCreate(request: CreateRequest, moment: Moment): CreateReceipt {
   const { tables, now } = moment;
   const existing = tables.task(request.id);
@@ -19,26 +19,23 @@ export function applyCreate(request: CreateRequest, moment: Moment): CreateRecei
     // Without a key the id is derived from the nonce, so it is the same request.
     const isRepeated = existing.key === undefined || existing.nonce === request.nonce;
     if (isRepeated) return receiptFor(existing, tables);
-    return { answer: 'duplicate', task: { ...headOf(existing), inputs: tables.inputs(existing.inputsOf) } };
+    return { answer: 'duplicate', task: recordOf(existing, tables) };
   }
   const full = whatIsFull(request, moment);
   if (full !== undefined) return full;
-  const record: KeptTask = { ...toNewTask(request, now), inputsOf: request.id };
+  const { id, context } = request;
+  const record: KeptTask = { ...toNewTask(request, now), inputsOf: id, ...(context !== '' && { context }) };
   if (request.conversation !== undefined) return createInConversation(record, request, moment);
   begin(record, request, moment);
-  const { concurrency } = request;
-  const task = concurrency === undefined ? comeNext(record, moment) : admitKeyed(record, concurrency, moment);
+  const task = comeNext(record, moment);
   tables.tell(hintOf('status', task));
   return receiptFor(task, tables);
 }
 
 function whatIsFull(request: CreateRequest, { tables, rules }: Moment): CreateReceipt | undefined {
-  const { agent, tenant, concurrency } = request;
+  const { agent, tenant } = request;
   const limit = rules.maxReady;
-  const isFull =
-    tables.countReady({ agent, tenant }, limit) >= limit ||
-    (concurrency !== undefined && tables.countQueued({ tenant, key: concurrency.key }, limit) >= limit);
-  if (isFull) return { answer: 'full', what: 'tasks', limit };
+  if (tables.countReady({ agent, tenant }, limit) >= limit) return { answer: 'full', what: 'tasks', limit };
   const bytes = conversationOf(request as Pick<KeptTask, 'tenant' | 'conversation'>, tables)?.historyBytes ?? 0;
   return bytes > SIZES.historyBytes ? { answer: 'full', what: 'history', limit: SIZES.historyBytes } : undefined;
 }
@@ -54,11 +51,14 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   const conversation = conversationOf(record, tables)!;
   // Check this before joining: a rejected message must not take the accepted ones that are still held back with it.
   if (policy === 'reject' && holdMs === 0 && conversation.current !== undefined) return { answer: 'rejected' };
-  const { gathering } = conversation;
-  if (gathering !== undefined && tables.inputsCount(tables.task(gathering)!.inputsOf) >= LIMITS.maxGathered) {
+  const first = conversation.gathering === undefined ? undefined : tables.task(conversation.gathering);
+  // Messages of different contexts are never merged: those that are held back come first.
+  const isSame = first !== undefined && first.context === record.context;
+  if (first !== undefined && !isSame) admitGathered(first, moment);
+  if (isSame && tables.inputsCount(first.inputsOf) >= LIMITS.maxGathered) {
     return { answer: 'full', what: 'tasks', limit: LIMITS.maxGathered };
   }
-  const task = gathering === undefined ? record : joinGathering(record, gathering, moment);
+  const task = isSame ? joinGathering(record, first, moment) : record;
   begin(task, request, moment);
   if (holdMs === 0) return admit(task, policy, moment);
   const held = putOff({ ...task, policy }, now + holdMs, moment);
@@ -68,9 +68,8 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
 }
 
 /** Moves the messages that are still held back to the newest task; the older task ends as `merged`. */
-function joinGathering(task: KeptTask, gathering: string, moment: Moment): KeptTask {
+function joinGathering(task: KeptTask, held: KeptTask, moment: Moment): KeptTask {
   const { tables, now } = moment;
-  const held = tables.task(gathering)!;
   const reason = createReason({ kind: 'merged', message: `taken over by ${task.id}` }, now);
   // Pass its inputs on; don't copy them.
   endUnstarted({ ...held, inputsOf: NO_INPUTS }, reason, moment);

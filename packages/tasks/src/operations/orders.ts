@@ -1,11 +1,12 @@
 import type { Orders, TaskLoad } from '../delivery.ts';
+import { toContext } from '../rules/new-task.ts';
 import { isWatched } from '../task.ts';
 import type { KeptTask, Moment } from './tables.ts';
 
 /** Returns what a task's work needs beside its head. */
-export function loadOf({ inputsOf, tenant, conversation }: KeptTask, tables: Moment['tables']): TaskLoad {
+export function loadOf({ inputsOf, tenant, conversation, context }: KeptTask, tables: Moment['tables']): TaskLoad {
   const history = conversation === undefined ? [] : tables.history({ tenant, conversation });
-  return { inputs: tables.inputs(inputsOf), history };
+  return { inputs: tables.inputs(inputsOf), history, ...toContext(context) };
 }
 
 /** Returns the complete orders for the worker of a task. */

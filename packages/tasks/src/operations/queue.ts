@@ -5,7 +5,7 @@ import type { CreateReceipt } from '../store.ts';
 import type { ConversationRef } from '../task.ts';
 import { comeNext, end, giveOrder } from './stage.ts';
 import { orderStop } from './stop-order.ts';
-import { type Conversation, headOf, hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
+import { type Conversation, hintOf, type KeptTask, type Moment, recordOf, type Tables } from './tables.ts';
 
 /** Returns the conversation of a task; `undefined` if it has none. */
 export function conversationOf(
@@ -32,7 +32,8 @@ export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateRec
   }
   if (admission === 'replace') return replace(task, { conversation, current }, moment);
   if (admission === 'reject' || conversation.waiting.length >= LIMITS.maxQueued) return { answer: 'rejected' };
-  const isSteered = admission === 'steer' && current.commands.length < LIMITS.maxCommands;
+  const isSame = current.context === task.context;
+  const isSteered = admission === 'steer' && isSame && current.commands.length < LIMITS.maxCommands;
   const waits = queued(task);
   if (!isSteered) return enqueue(waits, { conversation, waiting: [...conversation.waiting, task.id] }, moment);
   const earlier = steer(current, task, moment);
@@ -60,8 +61,7 @@ function announced(task: KeptTask, tables: Tables): KeptTask {
 /** Returns the receipt for the creator of a task. */
 export function receiptFor(task: KeptTask, tables: Tables): CreateReceipt & { answer: 'created' } {
   const { superseded = [], steered } = task;
-  const record = { ...headOf(task), inputs: tables.inputs(task.inputsOf) };
-  return { answer: 'created', task: record, superseded, ...(steered !== undefined && { steered }) };
+  return { answer: 'created', task: recordOf(task, tables), superseded, ...(steered !== undefined && { steered }) };
 }
 
 function replace(
@@ -103,30 +103,8 @@ function steer(current: KeptTask, task: KeptTask, moment: Moment): ReadonlySet<s
   return new Set(earlier);
 }
 
-/** Admits a task with a concurrency key: it is next, or waits for another one to end. */
-export function admitKeyed(task: KeptTask, { key, limit }: { key: string; limit: number }, moment: Moment): KeptTask {
-  const { tables } = moment;
-  if (tables.countAdmitted({ tenant: task.tenant, key }, limit) < limit) return comeNext(task, moment);
-  const waits = queued(task);
-  tables.saveTask(waits);
-  return waits;
-}
-
-/** Removes an ended task from its queue. Returns the next task, if that changed. */
-export function leaveQueue(task: KeptTask, moment: Moment): string | undefined {
-  return task.concurrency === undefined ? leaveConversation(task, moment) : leaveKey(task, task.concurrency, moment);
-}
-
-function leaveKey({ tenant }: KeptTask, { key }: { key: string }, moment: Moment): string | undefined {
-  const { tables } = moment;
-  const next = tables.firstQueued({ tenant, key });
-  if (next === undefined) return undefined;
-  const limit = next.concurrency!.limit;
-  if (tables.countAdmitted({ tenant, key }, limit) >= limit) return undefined;
-  return bringOn(next, moment);
-}
-
-function leaveConversation(task: KeptTask, moment: Moment): string | undefined {
+/** Removes an ended task from its conversation. Returns the next task, if that changed. */
+export function leaveConversation(task: KeptTask, moment: Moment): string | undefined {
   const { tables, now } = moment;
   const conversation = conversationOf(task, tables);
   if (conversation === undefined) return undefined;
@@ -139,15 +117,11 @@ function leaveConversation(task: KeptTask, moment: Moment): string | undefined {
   }
   const [successor, ...others] = waiting;
   tables.saveConversation({ ...kept, waiting: others, ...(successor !== undefined && { current: successor }) });
-  return successor === undefined ? undefined : bringOn(tables.task(successor)!, moment);
+  if (successor !== undefined) comeNext(tables.task(successor)!, moment);
+  return successor;
 }
 
-function bringOn(task: KeptTask, moment: Moment): string {
-  comeNext(task, moment);
-  return task.id;
-}
-
-/** Ends a task that never started. The caller must remove it from its queue. */
+/** Ends a task that never started. The caller must remove it from its conversation. */
 export function endUnstarted(task: KeptTask, reason: CancelReason, moment: Moment): KeptTask {
   return end(task, { status: 'cancelled', reason }, moment);
 }

@@ -2,7 +2,7 @@ import type { Beat, BeatAnswer, HeldTask, SessionRef, SweepAnswer, TaskOrders } 
 import { LIMITS } from '../rules/rules.ts';
 import { nextStatus } from '../status.ts';
 import { ordersFor } from './orders.ts';
-import { leaveQueue } from './queue.ts';
+import { leaveConversation } from './queue.ts';
 import { end, freeSlot, makeReady, putOff } from './stage.ts';
 import type { KeptTask, Moment, Session } from './tables.ts';
 import { visit } from './visit.ts';
@@ -87,7 +87,7 @@ function free(task: KeptTask, { hadSuspect }: Session, moment: Moment): void {
       { status: 'failed', error: { message, code: 'WORKERS_LOST' } },
       moment,
     );
-    leaveQueue(failed, moment);
+    leaveConversation(failed, moment);
     return;
   }
   freeSlot(task, moment);

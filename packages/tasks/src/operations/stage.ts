@@ -56,7 +56,7 @@ export function giveOrder(task: KeptTask, type: 'cancel' | 'command', { tables }
   return ordered;
 }
 
-/** The only function that ends a task. The caller must remove it from its queue. */
+/** The only function that ends a task. The caller must remove it from its conversation. */
 export function end(task: KeptTask, outcome: NonNullable<KeptTask['outcome']>, moment: Moment): KeptTask {
   const { tables, now } = moment;
   const { stage, stageAt: _stageAt, policy: _policy, told: _told, ...rest } = task;

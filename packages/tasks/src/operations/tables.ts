@@ -1,16 +1,19 @@
 import type { Json } from '@whoa/core';
 import type { PauseTarget, Queue, SeenWaiter } from '../overview.ts';
 import { toActivity } from '../rules/activity.ts';
+import { toContext } from '../rules/new-task.ts';
 import { SETTLE } from '../rules/rules.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
 import type { ListRequest, StoreRules } from '../stores/driver.ts';
-import type { ConversationRecord, ConversationRef, JournalEntry, TaskHead } from '../task.ts';
+import type { ConversationRecord, ConversationRef, JournalEntry, TaskHead, TaskRecord } from '../task.ts';
 
 /** A task as a local store keeps it: its head, and fields that only the store and its worker may know. */
 export interface KeptTask extends TaskHead {
   /** The task that owns its inputs: debouncing passes them on instead of copying them. */
   readonly inputsOf: string;
+  /** JSON text, the same for equal contexts. */
+  readonly context?: string;
   /** The session that may write to it; after its end, the last one that could. */
   readonly session?: string;
   readonly claim?: string;
@@ -31,8 +34,6 @@ export interface Conversation extends Omit<ConversationRecord, 'history'> {
 export interface Session {
   readonly id: string;
   readonly worker: string;
-  /** The newest format that its worker can use. */
-  readonly format: number;
   readonly leaseMs: number;
   /** When it expires. Left out while it holds nothing. */
   readonly expiresAt?: number;
@@ -84,10 +85,6 @@ export interface Tables {
   /** Adds to a history, at little cost however long it is. */
   addHistory(ref: ConversationRef, said: readonly string[]): void;
   clearHistory(ref: ConversationRef): void;
-  /** Counts the tasks of a concurrency key that are past its queue, up to a limit. */
-  countAdmitted(key: { readonly tenant: string; readonly key: string }, limit: number): number;
-  countQueued(key: { readonly tenant: string; readonly key: string }, limit: number): number;
-  firstQueued(key: { readonly tenant: string; readonly key: string }): KeptTask | undefined;
 
   /** Removes what an older task with the same id may have left. */
   clear(id: string): void;
@@ -164,8 +161,6 @@ export interface Queries {
     readonly after: string;
     readonly limit: number;
   }): readonly string[];
-  /** Lists tasks that ended up to a given time, oldest first. */
-  endedUntil(at: number, limit: number): readonly KeptTask[];
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
   /** Removes a few old tasks, conversations and sessions; constant work each time. */
   forget(before: { readonly endedAt: number; readonly changedAt: number; readonly usedAt: number }): void;
@@ -201,6 +196,11 @@ export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal
 /** Returns the fields of a task that callers may see. */
 export function headOf(task: KeptTask): TaskHead {
   const { inputsOf: _inputsOf, session: _session, claim: _claim, released: _released, told: _told, ...rest } = task;
-  const { keptActivity, ...head } = rest;
+  const { keptActivity, context: _context, ...head } = rest;
   return keptActivity === undefined ? head : { ...head, activity: toActivity(keptActivity, head) };
+}
+
+/** Returns what callers may see of a task, with its inputs and context. */
+export function recordOf(task: KeptTask, tables: Tables): TaskRecord {
+  return { ...headOf(task), inputs: tables.inputs(task.inputsOf), ...toContext(task.context) };
 }

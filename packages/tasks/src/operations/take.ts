@@ -1,5 +1,4 @@
 import type { ClaimAnswer, ClaimRequest, TakeAnswer, TakenTask, TakeRequest } from '../delivery.ts';
-import { FORMAT } from '../rules/format.ts';
 import { LIMITS, SETTLE } from '../rules/rules.ts';
 import { isFinalStatus, nextStatus } from '../status.ts';
 import { admitGathered } from './create.ts';
@@ -119,7 +118,7 @@ function noteHeld(
   const before = tables.session(id);
   const heldBefore = tables.countHeldBy(id) - (took.took?.length ?? 1);
   const expiresAt = heldBefore > 0 ? before!.expiresAt! : now + leaseMs;
-  const fresh = { id, worker, format: FORMAT, leaseMs, isOver: false, hadSuspect: false, takeNumber: 0, took: [] };
+  const fresh = { id, worker, leaseMs, isOver: false, hadSuspect: false, takeNumber: 0, took: [] };
   tables.saveSession({ ...(before ?? fresh), ...took, expiresAt, usedAt: now });
 }
 

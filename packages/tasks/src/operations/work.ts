@@ -7,7 +7,7 @@ import type { FinishReceipt, ReleaseReceipt } from '../store.ts';
 import type { DriverBatch, End } from '../stores/driver.ts';
 import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
-import { conversationOf, endUnstarted, leaveQueue } from './queue.ts';
+import { conversationOf, endUnstarted, leaveConversation } from './queue.ts';
 import { unheld } from './session.ts';
 import { end, freeSlot, makeReady } from './stage.ts';
 import { hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
@@ -58,7 +58,7 @@ function endSteered(task: KeptTask, done: readonly number[], moment: Moment): vo
     const waiting = moment.tables.task(command.task);
     if (waiting?.status !== 'init') continue;
     const reason = createReason({ kind: 'steered', message: `answered by ${task.id}` }, moment.now);
-    leaveQueue(endUnstarted(waiting, reason, moment), moment);
+    leaveConversation(endUnstarted(waiting, reason, moment), moment);
   }
 }
 
@@ -85,7 +85,7 @@ export function applyFinish(by: ClaimRef, { outcome, said, anew }: End, moment: 
   if (!isFinalStatus(status)) throw new LeaseLostError(by.id, by.epoch);
   keepSaid(task, { said, anew }, moment);
   const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
-  const successor = leaveQueue(ended, moment);
+  const successor = leaveConversation(ended, moment);
   return { answer: 'finished', status, ...(successor !== undefined && { successor }) };
 }
 

@@ -1,10 +1,11 @@
+import type { AppContext } from '@whoa/core';
 import type { CreateRequest } from '../stores/driver.ts';
-import type { TaskHead } from '../task.ts';
+import type { TaskHead, TaskRecord } from '../task.ts';
 
 /** Returns a task as it is when it has just been created, before a store decides where it waits. */
 export function toNewTask(request: CreateRequest, now: number): TaskHead {
   const { id, tenant, agent, conversation, title, key, nonce, worker, priority } = request;
-  const { notBefore, deadline, concurrency } = request;
+  const { notBefore, deadline } = request;
   return {
     id,
     tenant,
@@ -15,7 +16,6 @@ export function toNewTask(request: CreateRequest, now: number): TaskHead {
     ...(worker !== undefined && { worker }),
     ...(notBefore !== undefined && { notBefore }),
     ...(deadline !== undefined && { deadline }),
-    ...(concurrency !== undefined && { concurrency }),
     priority,
     status: 'init',
     epoch: 0,
@@ -28,6 +28,11 @@ export function toNewTask(request: CreateRequest, now: number): TaskHead {
     position: 0,
     journalBytes: 0,
   };
+}
+
+/** Returns a context from its text in the store. */
+export function toContext(text: string | null | undefined): Pick<TaskRecord, 'context'> {
+  return text ? { context: JSON.parse(text) as AppContext } : {};
 }
 
 const MAX_TITLE_CHARACTERS = 120;

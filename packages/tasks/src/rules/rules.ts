@@ -58,7 +58,7 @@ export const LIMITS: Readonly<
   maxCommands: 100,
   /** A repeated command is recognised until this many newer ones were sent to its task. */
   maxNonces: 100,
-  /** Tasks that wait in one conversation or for one concurrency key. */
+  /** Tasks that wait in one conversation. */
   maxQueued: MAX_WAITING_MESSAGES,
   /** Messages that join one task while it is held back. */
   maxGathered: 1_000,

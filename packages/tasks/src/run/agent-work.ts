@@ -16,7 +16,7 @@ import { type Hooks, NO_USAGE, type RuntimeEvent, toPreset } from '@whoa/core/in
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
 import type { AdoptedRun, AdoptOptions } from './adopted-run.ts';
 import type { ActivityCounter } from './journal/activity.ts';
-import { describeError } from './journal/entry.ts';
+import { toErrorData } from './journal/entry.ts';
 import type { Journal } from './journal/journal.ts';
 import { outcomeOfRun, saidIn, usedBefore } from './outcome.ts';
 import {
@@ -112,7 +112,7 @@ async function start(
     run = begin(work, { input, history });
   } catch (error) {
     // Fail the task if no worker can run it. Crashing the worker would take other tasks down too.
-    return { status: 'failed', error: describeError(error) };
+    return { status: 'failed', error: toErrorData(error) };
   }
   work.onRun(run);
   return outcomeOfRun(await run.outcome, work.history, before);
@@ -121,8 +121,9 @@ async function start(
 /** Throws on an invalid input or history. */
 function begin(work: AgentWork, { input, history }: { input: RunInput; history: Message[] }): Run {
   const { agent, token } = work;
+  const { context } = work.task;
   const { onEvent, ...options } = record(work, agent.version);
-  return agent.run(input, { ...options, id: runIdOf(work), history, token, hooks: { any: onEvent } });
+  return agent.run(input, { ...options, id: runIdOf(work), history, context, token, hooks: { any: onEvent } });
 }
 
 /** Follows a run that is under way, and records it. The task ends when all its events are recorded. */
@@ -161,6 +162,8 @@ interface Noted {
   readonly reason?: { readonly kind: string };
   readonly messages?: unknown;
   readonly message?: unknown;
+  readonly callId?: string;
+  readonly tool?: string;
   /** The event of a run inside a call. */
   readonly event?: Noted;
 }
@@ -173,9 +176,18 @@ function note({ journal, activity }: RecordedWork, event: Noted): void {
   const isOfTask = event.reason === undefined || !HANDED_ON.has(event.reason.kind);
   if (!isOfTask && (event.type === 'level-change' || event.type === 'cancel-request')) return;
   journal.add(withoutHistory(event));
+  const answered = nestedAnswer(event);
+  if (answered !== undefined) journal.add(answered);
   // Write this as a separate entry: the next one replaces it.
   if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
   if (WRITTEN_AT_ONCE.has(event.type)) journal.flushSoon();
+}
+
+/** Returns the answer to a sub-agent's question with the call id and tool of that question. */
+function nestedAnswer({ type, callId, tool, event }: Noted): Noted | undefined {
+  if (type !== 'call-nested' || event === undefined) return undefined;
+  const answer = event.type === 'approval-answer' ? event : nestedAnswer(event);
+  return answer && { ...answer, callId: `${callId}/${answer.callId}`, tool: `${tool} › ${answer.tool}` };
 }
 
 /** Drops the history of a run inside a call: such a run is never resumed on its own. */
@@ -244,6 +256,7 @@ async function closeOpenCalls(
     world,
     hooks,
     tellCancels: false,
+    context: work.task.context,
     beforeCall: boundary.beforeCall,
   });
   const ran = new Map((await results(runtime.execute(again, { token }))).map((result) => [result.callId, result]));

@@ -1,4 +1,4 @@
-import { CancellationToken, type CancelReason, guard, type Json, type Run, type RunEvent } from '@whoa/core';
+import { CancellationToken, type CancelReason, guard, type Json, type Run, type RunEvent, sleep } from '@whoa/core';
 import type { ApprovalQuestion } from '@whoa/core/approval';
 import type { CancelOptions, World } from '@whoa/core/embed';
 import type { ClaimRef, Orders, TakenTask } from '../delivery.ts';
@@ -16,12 +16,10 @@ import { Journal } from './journal/journal.ts';
 import { readJournal } from './journal/read-journal.ts';
 import { outcomeOfWork } from './outcome.ts';
 import { settleTask } from './recovery/settle-task.ts';
+import { RETRY_DELAY_MS } from './retry-delay.ts';
 import type { RunnerOptions } from './runner.ts';
 import { isSameStop, ladderOf, setDeadline } from './stop-times.ts';
 import { type HeldContext, isAdopted, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
-
-/** The pause before writing the end of a task is retried while the store is unreachable. */
-const RETRY_MS = 100;
 
 export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume'> {
   readonly store: TaskStore;
@@ -30,7 +28,6 @@ export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'res
   /** The session that holds the claim. */
   readonly session: DomainSession;
   readonly flushMs: number;
-  readonly unwatchedFlushMs: number;
   readonly world: World;
   /** Checks whether the task must stop. If so, its token is cancelled when this resolves. */
   readonly check: (execution: Execution) => Promise<void>;
@@ -57,12 +54,13 @@ export class Execution implements Holder {
   readonly #deadline: Disposable;
 
   constructor({ claim, task, orders, load }: TakenTask, options: ExecutionOptions) {
-    const { store, world, session, flushMs, unwatchedFlushMs, onStoreError } = options;
+    const { store, world, session, flushMs, onStoreError } = options;
     const { position, journalBytes } = task;
     this.claim = claim;
     this.#activity = new ActivityCounter(task.activity);
-    this.#task = { ...task, inputs: load?.inputs ?? [] };
-    this.#history = load?.history;
+    const { history, ...own } = load ?? { inputs: [] };
+    this.#task = { ...task, ...own };
+    this.#history = history;
     this.#options = options;
     this.token = new CancellationToken({ name: `task ${claim.id}`, clock: world.clock });
     this.#journal = new Journal({
@@ -73,7 +71,6 @@ export class Execution implements Holder {
       bytes: journalBytes,
       activity: () => this.#activity.current,
       flushMs,
-      unwatchedFlushMs,
       onStoreError,
       onWrite: () => session.check(),
       onOrders: (one) => this.obey(one),
@@ -234,7 +231,7 @@ export class Execution implements Holder {
       const asking = this.#options.session.check();
       if (asking === undefined) return;
       await asking.catch(this.#options.onStoreError);
-      await new Promise<void>((resolve) => this.#options.world.clock.setTimer(RETRY_MS, resolve));
+      await sleep(RETRY_DELAY_MS, { clock: this.#options.world.clock });
     }
   }
 
@@ -245,8 +242,8 @@ export class Execution implements Holder {
   /** Loads the earlier messages, and the inputs if they were not included in the claim. */
   async #load(): Promise<readonly Json[]> {
     if (this.#history === undefined) {
-      const { inputs, history } = await this.#options.store.load(this.claim);
-      this.#task = { ...this.#task, inputs };
+      const { history, ...own } = await this.#options.store.load(this.claim);
+      this.#task = { ...this.#task, ...own };
       this.#history = history;
     }
     return this.#history;
@@ -294,7 +291,7 @@ export class Execution implements Holder {
         onStoreError(error);
         if (world.clock.now() >= until) throw new LeaseLostError(claim.id, claim.epoch, { cause: error });
       }
-      await new Promise<void>((resolve) => world.clock.setTimer(RETRY_MS, resolve));
+      await sleep(RETRY_DELAY_MS, { clock: world.clock });
     }
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '@whoa/core';
 import { addUsage } from '@whoa/core/internal';
 import type { TaskHead, TaskOutcome } from '../task.ts';
-import { describeError, entryFor } from './journal/entry.ts';
+import { entryFor, toErrorData } from './journal/entry.ts';
 
 /**
  * Converts a run's outcome to what a store keeps. `known` is the history that the store already has, `before` what
@@ -18,14 +18,14 @@ import { describeError, entryFor } from './journal/entry.ts';
 export function outcomeOfRun(outcome: Outcome, known: readonly Json[], before: Usage): TaskOutcome {
   const base = { answer: outcome.text, usage: addUsage(before, outcome.usage), ...saidIn(outcome.messages, known) };
   if (outcome.status === 'success') return { ...base, status: 'success' };
-  if (outcome.status === 'failed') return { ...base, status: 'failed', error: describeError(outcome.error) };
+  if (outcome.status === 'failed') return { ...base, status: 'failed', error: toErrorData(outcome.error) };
   return {
     ...base,
     status: 'cancelled',
     reason: outcome.reason,
     complete: outcome.complete,
     stop: entryFor(outcome.stop),
-    ...(outcome.error !== undefined && { error: describeError(outcome.error) }),
+    ...(outcome.error !== undefined && { error: toErrorData(outcome.error) }),
   };
 }
 
@@ -44,7 +44,7 @@ export async function outcomeOfWork(work: Promise<Json | undefined>, token: Canc
     if (token.reason !== undefined && isCancelledError(error)) {
       return { status: 'cancelled', reason: token.reason, complete: false };
     }
-    return { status: 'failed', error: describeError(error) };
+    return { status: 'failed', error: toErrorData(error) };
   }
 }
 

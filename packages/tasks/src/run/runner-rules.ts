@@ -12,7 +12,7 @@ const work = settings.rule(
   (value) => typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['hold']),
 );
 
-export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollMs: 1_000, flushMs: 50, unwatchedFlushMs: 5_000 };
+export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollMs: 1_000, flushMs: 50 };
 
 /** The options of a runner. */
 export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
@@ -26,10 +26,8 @@ export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   leaseMs: beatMs,
   pollMs: beatMs,
   flushMs: timeLimitMs,
-  unwatchedFlushMs: timeLimitMs,
   channel: having('an event channel', 'emit', 'on'),
   cancellationChecker: callback,
-  whenCheckerFails: oneOf('ignore', 'cancel'),
   approvals: settings.rule('approvals', settings.isObject),
   resume: oneOf('any', 'same-version'),
   background: having('a background', 'start', 'during', 'run'),

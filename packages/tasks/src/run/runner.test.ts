@@ -1,12 +1,22 @@
-import { createAgent, defineTool, type Message, type RunEvent, sleep, type Tool, type ToolContext } from '@whoa/core';
+import {
+  createAgent,
+  createAgentTool,
+  defineTool,
+  type Message,
+  type RunEvent,
+  sleep,
+  type Tool,
+  type ToolContext,
+} from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
 import { callTools, type Planner, reply, type Step } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
 import { LeaseLostError, StoreBusyError } from '../errors.ts';
+import { PendingQuestions } from '../follow/pending-questions.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { UnknownOutcomeError } from '../unknown-outcome.ts';
@@ -389,12 +399,6 @@ test('a checker that fails is reported each time, and otherwise ignored', async 
   await world.clock.advance(3_000);
   expect((await running).status).toBe('success');
   expect(events.filter(({ type }) => type === 'checker-error').length).toBeGreaterThan(2);
-});
-
-test('a checker that fails stops the task where that is the policy', async () => {
-  const cancellationChecker = () => Promise.reject(new Error('the database is down'));
-  const { runner } = setUp({ cancellationChecker, whenCheckerFails: 'cancel', work: untilCancelled });
-  expect(await runner.run(TASK)).toMatchObject({ status: 'cancelled', msg: 'the cancellation checker failed' });
 });
 
 test('a checker that never answers is reported, delays the work a bounded time, and no cancel', async () => {
@@ -993,4 +997,33 @@ test('a worker whose clock is ahead of the store waits for a held task and does 
   const ended = response.catch(String);
   await runner.stop('now');
   expect(await ended).toBe('CancelledError: Cancelled (shutdown)');
+});
+
+test('a question of a sub-agent has an id of its own, and a yes to its parent’s call does not answer it', async () => {
+  const approvals = createTaskApprovals();
+  let booked = 0;
+  const book = tool('book', () => `booked ${++booked}`, { effects: 'write' });
+  const once = (name: string): Planner =>
+    scripted(
+      () => callTools([{ id: 'c1', tool: name, input: { task: 'book it' } }]),
+      (history) => reply((history.at(-1) as { content: string }).content),
+    );
+  const helper = createAgent({ name: 'helper', planner: once('book'), tools: [book] });
+  const tools = [createAgentTool(helper, { description: 'Helps' }) as Tool];
+  const { runner, store } = setUp({ planner: once('helper'), tools, approvals });
+  const running = runner.run(TASK);
+  await flushMicrotasks();
+  const ref = { tenant: 'acme', id: await idOf(store) };
+  const pending = async () => {
+    const questions = new PendingQuestions();
+    for (const entry of await store.read(ref)) questions.note(entry);
+    return questions.list.map(({ question }) => [question.callId, question.tool]);
+  };
+  expect(await pending()).toEqual([['c1', 'helper']]);
+  await store.send(ref, { type: 'approve', callId: 'c1', approved: true });
+  await vi.waitFor(async () => expect(await pending()).toEqual([['c1/c1', 'helper › book']]));
+  expect(booked).toBe(0);
+  await store.send(ref, { type: 'approve', callId: 'c1/c1', approved: true });
+  expect((await running).answer).toBe('booked 1');
+  expect(await pending()).toEqual([]);
 });

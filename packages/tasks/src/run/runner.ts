@@ -13,7 +13,13 @@ import type { Work } from './work.ts';
 
 /** An event that a runner passes to its hooks. */
 export type RunnerEvent =
-  | { readonly type: 'task-start'; readonly tenant: string; readonly id: string; readonly epoch: number }
+  | {
+      readonly type: 'task-start';
+      readonly tenant: string;
+      readonly id: string;
+      readonly epoch: number;
+      readonly conversation?: string;
+    }
   | {
       readonly type: 'task-end';
       readonly tenant: string;
@@ -38,16 +44,18 @@ export interface RunnerOptions {
   readonly leaseMs?: number;
   /** How often a worker with free capacity asks for tasks, and a checker is called, if nothing else triggers them. */
   readonly pollMs?: number;
-  /** How often less urgent events are written while a client is reading. */
+  /**
+   * How often less urgent events are written while a client is reading; otherwise it is every 5 s. Ends of turns and calls are
+   * always written immediately.
+   */
   readonly flushMs?: number;
-  /** How often they are written while no client is reading. Ends of turns and calls are always written immediately. */
-  readonly unwatchedFlushMs?: number;
   /** Carries cancel messages inside this process. */
   readonly channel?: EventChannel;
-  /** Called after the claim, before each turn and each wave, and every `pollMs` in between. */
+  /**
+   * Called after the claim, before each turn and each wave, and every `pollMs` in between. A failure is reported, and the task
+   * continues.
+   */
   readonly cancellationChecker?: CancellationChecker;
-  /** What to do when the checker fails. The failure is reported either way. */
-  readonly whenCheckerFails?: 'ignore' | 'cancel';
   readonly approvals?: TaskApprovals;
   /**
    * What happens to a task whose worker was lost when this worker has another version of its agent, as after a deploy.

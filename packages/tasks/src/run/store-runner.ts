@@ -256,7 +256,7 @@ class StoreRunner implements Runner {
 
   async #execute(taken: TakenTask, { onEvent, adopted }: RunHere = {}): Promise<FinalStatus | 'released'> {
     const { store, agents, background } = this.#options;
-    const { id, tenant, epoch, agent } = taken.task;
+    const { id, tenant, epoch, agent, conversation } = taken.task;
     const work = adopted ?? this.#workFor(taken.task);
     if (work === undefined) {
       await store.release(taken.claim);
@@ -273,7 +273,7 @@ class StoreRunner implements Runner {
     });
     this.#live.set(id, execution);
     this.#orders.pollSoon();
-    this.#tell({ type: 'task-start', tenant, id, epoch });
+    this.#tell({ type: 'task-start', tenant, id, epoch, ...(conversation !== undefined && { conversation }) });
     if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, { mode: 'now' });
     const living = background?.during({ ...taken, store, runner: this }, () => execution.live()) ?? execution.live();
     this.#ends.add(living);

@@ -82,7 +82,6 @@ export interface StoreDriver extends AsyncDisposable {
   }): Promise<readonly string[]>;
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
-  expired(request: { readonly limit: number }): Promise<readonly TaskRef[]>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 
@@ -100,20 +99,17 @@ export interface SeenQueues {
 }
 
 /** The fields that decide where a task is stored. */
-export type ShardedTask = Pick<NewTask, 'tenant' | 'conversation' | 'concurrency' | 'key'>;
+export type ShardedTask = Pick<NewTask, 'tenant' | 'conversation' | 'key'>;
 
 /** How long records are kept, as held by the store. */
 export interface Retention {
-  /** When ended tasks are hidden and removed: never, if they are archived. */
   retentionMs: number;
   conversationRetentionMs: number;
-  /** When ended tasks can be archived. */
-  expiresMs: number;
 }
 
-/** What the store holds for all its clients. `archive` is 1 or 0. */
+/** What the store holds for all its clients. */
 export type StoredSettings = Readonly<Partial<Record<StoredSetting, number>>>;
-export type StoredSetting = 'retentionMs' | 'conversationRetentionMs' | 'archive';
+export type StoredSetting = 'retentionMs' | 'conversationRetentionMs';
 
 /** The limits of a store. The retention changes when a client learns what the store holds. */
 export interface StoreRules extends Retention {
@@ -127,10 +123,12 @@ export interface StoreRules extends Retention {
 }
 
 /** A task to create, checked and complete. */
-export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'holdMs'> {
+export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'holdMs' | 'context'> {
   readonly id: string;
   /** JSON text. */
   readonly input: string;
+  /** JSON text, the same for equal contexts; empty if there is none. */
+  readonly context: string;
   /** What the head of the task shows of its input. */
   readonly title?: string | undefined;
   readonly priority: number;

@@ -74,7 +74,6 @@ const SHARED: settings.Rules<MemoryStoreOptions> = {
   maxAttempts: count(),
   retentionMs: keptMs,
   conversationRetentionMs: keptMs,
-  archive: flag,
   maxJournalBytes: count(),
   maxReady: count(),
   maxRunningPerTenant: count(),
@@ -90,7 +89,6 @@ const SQLITE: settings.Rules<SqliteStoreOptions> = {
 const REDIS: settings.Rules<RedisStoreOptions> = {
   ...SHARED,
   shards: rule('a number of shards, or what it was and is: [1, 16]', isShards),
-  allowEviction: flag,
   url: required(rule('the address redis://host:port, or a list of them', isAddress)),
   cluster: flag,
   sentinel: group<NonNullable<RedisStoreOptions['sentinel']>>({
@@ -101,7 +99,7 @@ const REDIS: settings.Rules<RedisStoreOptions> = {
   tls: rule('options for TLS', settings.isObject),
   prefix: nonEmptyText,
   timeoutMs: beatMs,
-  replicas: group<NonNullable<RedisStoreOptions['replicas']>>({ atLeast: required(count()), waitMs: beatMs }),
+  replicas: group<NonNullable<RedisStoreOptions['replicas']>>({ atLeast: required(count()) }),
 };
 const POSTGRES: settings.Rules<PostgresStoreOptions> = {
   ...SHARED,

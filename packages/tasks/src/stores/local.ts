@@ -3,7 +3,7 @@ import { applyCreate } from '../operations/create.ts';
 import { applyPause, applyRemove } from '../operations/operate.ts';
 import { loadOf } from '../operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from '../operations/session.ts';
-import { headOf, type KeptTask, type Moment, type Queries, type Tables } from '../operations/tables.ts';
+import { headOf, type KeptTask, type Moment, type Queries, recordOf, type Tables } from '../operations/tables.ts';
 import { applyClaim, applyTake } from '../operations/take.ts';
 import { applyAppend, applyFinish, applyRelease, ownTask } from '../operations/work.ts';
 import { MAX_SHOWN_TASKS, type SeenWorkers } from '../overview.ts';
@@ -78,7 +78,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     get: (ref) =>
       engine.query(() => {
         const task = visible(ref);
-        return task && { ...headOf(task), inputs: tables.inputs(task.inputsOf) };
+        return task && recordOf(task, tables);
       }),
     list: (request) => engine.query(() => pageOf(request, tables, isForgotten)),
     read(ref, { after, limit, watchMs }) {
@@ -90,25 +90,21 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       });
     },
     conversation: (ref) => engine.query(() => shownConversation(ref, tables)),
-    ...operatorMethods(engine, { tables, transact, rules }),
+    ...operatorMethods(engine, { tables, transact }),
     watch: (filter, listener) => engine.watch(filter, listener),
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   };
 }
 
-type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'conversations' | 'pause' | 'remove' | 'expired';
+type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'conversations' | 'pause' | 'remove';
 
 interface OperatorParts {
   readonly tables: Tables & Queries;
   readonly transact: <T>(work: (moment: Moment) => T) => Promise<T>;
-  readonly rules: StoreRules;
 }
 
 /** What operators ask of a store. */
-function operatorMethods(
-  engine: Engine,
-  { tables, transact, rules }: OperatorParts,
-): Pick<StoreDriver, OperatorMethod> {
+function operatorMethods(engine: Engine, { tables, transact }: OperatorParts): Pick<StoreDriver, OperatorMethod> {
   return {
     counts: ({ tenant, limit }) =>
       engine.query(() => byStatus((status) => tables.countStatus({ tenant, status }, limit))),
@@ -124,10 +120,6 @@ function operatorMethods(
     conversations: (request) => engine.query(() => tables.conversations(request)),
     pause: (target, isPaused) => transact((moment) => applyPause(target, isPaused, moment)),
     remove: (target) => transact((moment) => applyRemove(target, moment)),
-    expired: ({ limit }) =>
-      engine.query(() =>
-        tables.endedUntil(engine.now() - rules.expiresMs, limit).map(({ tenant, id }) => ({ tenant, id })),
-      ),
   };
 }
 

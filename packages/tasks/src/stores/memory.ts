@@ -151,10 +151,6 @@ class MemoryTables {
         .toSorted(compareBytes)
         .slice(0, limit);
     },
-    endedUntil: (at, limit) => {
-      const ended = [...this.#ended].filter(([, endedAt]) => endedAt <= at).slice(0, limit);
-      return ended.map(([id]) => this.#tasks.get(id)!);
-    },
     isPaused: (target) => this.#paused.size > 0 && this.#paused.has(JSON.stringify(target)),
     setPaused: (target, isPaused) => {
       if (isPaused) this.#paused.add(JSON.stringify(target));

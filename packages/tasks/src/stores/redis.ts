@@ -93,7 +93,7 @@ class RedisDriver extends OverviewCalls implements StoreDriver {
   readonly name: string = 'redis';
   readonly domains: number;
   readonly generations: readonly number[];
-  protected readonly rules: StoreRules;
+  readonly #rules: StoreRules;
   readonly #tags: readonly string[];
   readonly #shards: Shards;
   readonly #calls: Calls;
@@ -105,7 +105,7 @@ class RedisDriver extends OverviewCalls implements StoreDriver {
     this.generations = generationsOf(options);
     this.domains = this.generations.at(-1)!;
     this.#shards = new Shards(this.generations);
-    this.rules = rules;
+    this.#rules = rules;
     this.#tags = Array.from({ length: this.domains }, (_, shard) => tagOf(options.prefix ?? PREFIX, shard));
     // Convert to text once: otherwise the library does it for every operation, while the caller waits.
     const limits = limitsOf(rules, this.generations);
@@ -127,23 +127,22 @@ class RedisDriver extends OverviewCalls implements StoreDriver {
   }
 
   /** Asks the shards of earlier layouts first, oldest first: data that is in use there stays there. */
-  async shardsFor({ tenant, conversation, concurrency, key }: ShardedTask, nonce: string): Promise<number> {
-    const isNamed = conversation !== undefined || concurrency !== undefined || key !== undefined;
+  async shardsFor({ tenant, conversation, key }: ShardedTask, nonce: string): Promise<number> {
+    const isNamed = conversation !== undefined || key !== undefined;
     for (const shards of isNamed ? this.generations.slice(0, -1) : []) {
-      const id = createTaskId({ tenant, conversation, concurrency, key }, { nonce, shards });
-      const values = [id, tenant, conversation ?? '', concurrency?.key ?? ''];
-      if ((await this.run(SCRIPTS.isHere, id, values)) === 'here') return shards;
+      const id = createTaskId({ tenant, conversation, key }, { nonce, shards });
+      if ((await this.run(SCRIPTS.isHere, id, [id, tenant, conversation ?? ''])) === 'here') return shards;
     }
     return this.domains;
   }
 
   async create(request: CreateRequest): Promise<CreateReceipt> {
     const { id, tenant, agent, input, nonce, conversation = '', key = '', worker = '', priority } = request;
-    const { notBefore = '', deadline = '', title = '', concurrency, policy, holdMs } = request;
-    const about = [id, tenant, agent, input, nonce, this.rules.maxReady, conversation, key, worker, priority];
-    const when = [notBefore, concurrency?.key ?? '', concurrency?.limit ?? '', policy, holdMs];
+    const { notBefore = '', deadline = '', title = '', policy, holdMs, context } = request;
+    const about = [id, tenant, agent, input, nonce, this.#rules.maxReady, conversation, key, worker, priority];
+    const when = [notBefore, policy, holdMs];
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
-    const reply = await this.run(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline, title]);
+    const reply = await this.run(SCRIPTS.create, id, [...about, ...when, isOfBefore ? 1 : 0, deadline, title, context]);
     if ((reply as readonly Reply[])[0] === 'gone') {
       throw new StoreBusyError('The conversation or key was removed during the request; nothing changed, try again');
     }
@@ -175,7 +174,7 @@ class RedisDriver extends OverviewCalls implements StoreDriver {
 
   async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {
     const { after, events, replaces, done, progress, activity = '' } = batch;
-    const { maxJournalBytes } = this.rules;
+    const { maxJournalBytes } = this.#rules;
     const about = [after, maxJournalBytes, progress ? 1 : 0, activity, done.length, replaces.length];
     const reply = await this.#own(SCRIPTS.append, claim, [...about, ...done, ...replaces, ...events]);
     const [answer, found, told] = reply as [string, Reply, readonly string[] | null];

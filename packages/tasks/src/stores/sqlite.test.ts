@@ -91,8 +91,6 @@ test('no operation reads a whole table', async () => {
     "SELECT record FROM tasks WHERE session = ?1 AND stage = 'held' LIMIT 5",
     "SELECT record FROM tasks WHERE session = ?1 AND told = 1 AND stage = 'held' LIMIT 5",
     "SELECT 1 FROM tasks WHERE tenant = ?1 AND stage = 'held' LIMIT 5",
-    "SELECT 1 FROM tasks WHERE tenant = ?1 AND key = ?2 AND stage IN ('later', 'ready', 'held') LIMIT 5",
-    "SELECT record FROM tasks WHERE tenant = ?1 AND key = ?2 AND stage = 'queue' ORDER BY createdAt, id LIMIT 1",
     'SELECT * FROM lanes WHERE agent = ?1 ORDER BY tick LIMIT 1',
     'SELECT worker FROM waiters WHERE agent = ?1 ORDER BY at LIMIT 1',
     'DELETE FROM waiters WHERE worker = ?1',

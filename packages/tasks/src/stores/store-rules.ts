@@ -3,16 +3,11 @@ import type { StoreOptions } from '../store-options.ts';
 import { checkBytes, checkCount, checkDuration, checkLimit } from './checked/checks.ts';
 import type { Retention, StoredSettings, StoreRules } from './driver.ts';
 
-/** Longer than any retention. */
-const FOREVER_MS = 100 * 365 * 24 * 3_600_000;
-
 /** Returns what applies under the settings that a store holds. */
-export function toRetention({ retentionMs, conversationRetentionMs, archive }: StoredSettings): Retention {
-  const expiresMs = retentionMs ?? DEFAULTS.retentionMs;
+export function toRetention(held: StoredSettings): Retention {
   return {
-    expiresMs,
-    retentionMs: archive === 1 ? FOREVER_MS : expiresMs,
-    conversationRetentionMs: conversationRetentionMs ?? DEFAULTS.conversationRetentionMs,
+    retentionMs: held.retentionMs ?? DEFAULTS.retentionMs,
+    conversationRetentionMs: held.conversationRetentionMs ?? DEFAULTS.conversationRetentionMs,
   };
 }
 
@@ -23,13 +18,12 @@ export function toRetention({ retentionMs, conversationRetentionMs, archive }: S
  * @throws RangeError when a limit is invalid. The message names the option.
  */
 export function createStoreRules(options: StoreOptions): StoreRules {
-  const { maxRunningPerTenant, maxRunningPerAgent, retentionMs, conversationRetentionMs, archive } = options;
+  const { maxRunningPerTenant, maxRunningPerAgent, retentionMs, conversationRetentionMs } = options;
   const given = {
     ...(retentionMs !== undefined && { retentionMs: checkDuration('retentionMs', retentionMs) }),
     ...(conversationRetentionMs !== undefined && {
       conversationRetentionMs: checkDuration('conversationRetentionMs', conversationRetentionMs),
     }),
-    ...(archive !== undefined && { archive: archive ? 1 : 0 }),
   };
   return {
     maxAttempts: checkLimit('maxAttempts', options.maxAttempts ?? DEFAULTS.maxAttempts),

@@ -1,6 +1,7 @@
 import type { TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
 import { type CaseContext, type ContractCase, withOwned } from './case.ts';
+import { contextCases } from './contract/conversation/context.ts';
 import { conversationCases } from './contract/conversation/conversation.ts';
 import { historyCases } from './contract/conversation/history.ts';
 import { holdCases } from './contract/conversation/hold.ts';
@@ -61,6 +62,7 @@ export const storeContract: readonly ContractCase[] = [
   ...conversationCases,
   ...historyCases,
   ...holdCases,
+  ...contextCases,
   ...visibilityCases,
   ...watchCases,
   ...overviewCases,

@@ -1,5 +1,6 @@
 import type { Tool } from '@whoa/core';
 import { z } from 'zod';
+import { strictInput } from '../strict-input.ts';
 import { checkShown, previewChange, readBefore } from './change/change.ts';
 import { changeUnderLock } from './change/file-lock.ts';
 import { diffOf } from './change/unified-diff.ts';
@@ -13,7 +14,7 @@ import { count } from './text.ts';
 const MAX_EDITED_BYTES = 32_000_000;
 const MAX_EDITS = 100;
 
-const edit = z.object({
+const edit = strictInput({
   oldText: z.string().min(1).describe('Exact text to replace; it must occur exactly once in the file'),
   newText: z.string().describe('Text to put in its place'),
 });
@@ -27,7 +28,7 @@ export interface EditInput {
   readonly edits: readonly Edit[];
 }
 
-const input = z.object({
+const input = strictInput({
   path: z.string().describe('File to edit, relative to the root'),
   edits: z.array(edit).min(1).max(MAX_EDITS).describe('Replacements, all made in the original text, all or none'),
 });

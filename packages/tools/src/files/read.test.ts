@@ -29,6 +29,13 @@ test('a part of a file is read, and how to go on is said', async () => {
   expect(past).toMatchObject({ state: 'failed', content: "'a.txt' has fewer than 5001 lines" });
 });
 
+test('a file that is not UTF-8 is shown, and its reader is told', async () => {
+  using workspace = createWorkspace({});
+  workspace.write('latin1.txt', Buffer.from('h\xf6he\n', 'latin1'));
+  const { content } = await callTool(createReadTool({ root: workspace.path }), { path: 'latin1.txt' });
+  expect(content).toBe('h\uFFFDhe\n[\uFFFD may stand for bytes that are not UTF-8; edit refuses such a file]');
+});
+
 test('characters are never cut in two, wherever chunks and limits fall', async () => {
   const line = `${'x'.repeat(65_533)}ü😀`;
   using workspace = createWorkspace({ 'a.txt': `${line}\nend ü😀\n` });

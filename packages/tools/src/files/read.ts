@@ -3,6 +3,7 @@ import { extname } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { type CancellationToken, createInterruptedError, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
+import { strictInput } from '../strict-input.ts';
 import { type FileContents, type FileInCall, readElsewhere } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
 import { holding } from './path/holding.ts';
@@ -31,7 +32,7 @@ export interface ReadInput {
   readonly limit?: number | undefined;
 }
 
-const input = z.object({
+const input = strictInput({
   path: z.string().describe('File to read, relative to the root'),
   offset: z.int().min(1).optional().describe('First line to read, from 1'),
   limit: z.int().min(1).max(MAX_LINES).optional().describe(`How many lines, at most ${MAX_LINES}`),
@@ -84,19 +85,12 @@ async function readPart(asked: FileInCall, { offset = 1, limit = MAX_LINES }: Re
       return describePart(part, { shown, offset, size: isPart ? size : Buffer.byteLength(text) });
     }
     if (mediaType !== undefined) return readImage(file, { shown, size, mediaType });
-    return readText(file, { shown, size, offset, limit, token: asked.context.token });
+    const { token } = asked.context;
+    const part = await readLines(file, { offset, limit, token });
+    const result = describePart(part, { shown, offset, size });
+    if (part.stopped) throw createInterruptedError(token, result);
+    return result;
   });
-}
-
-async function readText(
-  file: FileHandle,
-  wanted: { shown: string; size: number; offset: number; limit: number; token: CancellationToken },
-): Promise<ToolResult> {
-  const { shown, size, offset, token } = wanted;
-  const part = await readLines(file, wanted);
-  const result = describePart(part, { shown, offset, size });
-  if (part.stopped) throw createInterruptedError(token, result);
-  return result;
 }
 
 async function readImage(
@@ -215,9 +209,13 @@ function describePart(part: Part, file: { shown: string; offset: number; size: n
   if (lines.length === 0 && offset > 1 && !stopped) throw new Error(`'${shown}' has fewer than ${offset} lines`);
   const next = offset + lines.length;
   const truncated = ends !== 'end-of-file' || stopped;
-  const more = ends === 'end-of-file' ? '' : `\n[${count(lines.length, 'line')} shown; continue with offset ${next}]`;
+  const text = lines.join('\n');
+  const notes = [
+    ...(ends === 'end-of-file' ? [] : [`${count(lines.length, 'line')} shown; continue with offset ${next}`]),
+    ...(text.includes('\uFFFD') ? ['\uFFFD may stand for bytes that are not UTF-8; edit refuses such a file'] : []),
+  ];
   return {
-    content: lines.join('\n') + more,
+    content: [text, ...notes.map((note) => `[${note}]`)].join('\n'),
     details: { path: shown, firstLine: offset, lines: lines.length, bytes: size, truncated },
   };
 }

@@ -13,6 +13,14 @@ export function cutAround(line: string, position: number, maxChars: number): str
   return `[${line.length - rest.length} characters+] ${cutLine(rest, maxChars)}`;
 }
 
+const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
+
+/** Shows the name of a file on one line: as JSON if it has line feeds, escape sequences or the like. */
+export function showName(name: string): string {
+  if (name.search(OBEYED) === -1) return name;
+  return JSON.stringify(name).replace(OBEYED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** Whether the bytes do not look like text. */
 export function isBinary(bytes: Uint8Array): boolean {
   return bytes.subarray(0, 8_192).includes(0);

@@ -1,5 +1,6 @@
 import type { Json, Tool } from '@whoa/core';
 import { z } from 'zod';
+import { strictInput } from '../strict-input.ts';
 import { checkShown, previewChange, readBefore } from './change/change.ts';
 import { changeUnderLock } from './change/file-lock.ts';
 import { diffOf } from './change/unified-diff.ts';
@@ -17,7 +18,7 @@ export interface WriteInput {
   readonly content: string;
 }
 
-const input = z.object({
+const input = strictInput({
   path: z.string().describe('File to write, relative to the root; missing folders are created'),
   content: z.string().describe('The whole new content'),
 });

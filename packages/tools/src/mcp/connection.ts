@@ -8,6 +8,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import { type CancellationToken, CancelledError } from '@whoa/core';
 import { type Clock, waitUntilLevel } from '@whoa/core/embed';
+import { describeError } from '@whoa/core/internal';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import { forwardCancel } from './forward-cancel.ts';
 import { LostAnswerError } from './lost-answer.ts';
@@ -196,12 +197,11 @@ export class McpConnection implements AsyncDisposable {
       return connection;
     } catch (error) {
       // Read this before closing: the exit status is useful only if the server ended by itself.
-      const end = endOf(transport) ?? describe(error);
+      const end = endOf(transport) ?? describeError(error);
       this.#lost(connection);
       await hangUp(connection);
-      throw new Error(`The MCP server '${name}' could not be reached (${end}); check its command or address`, {
-        cause: error,
-      });
+      const words = `The MCP server '${name}' could not be reached (${end}); check its command or address`;
+      throw new Error(words, { cause: error });
     }
   }
 
@@ -244,12 +244,11 @@ export class McpConnection implements AsyncDisposable {
     }
     if (SdkError.isInstance(error) && error.code === SdkErrorCode.RequestTimeout) return error;
     if (SdkError.isInstance(error) && error.code === SdkErrorCode.InvalidResult) {
-      return new LostAnswerError(`The MCP server '${name}' gave an answer that is none (${describe(error)})`, {
-        cause: error,
-      });
+      const words = `The MCP server '${name}' gave an answer that is none (${describeError(error)})`;
+      return new LostAnswerError(words, { cause: error });
     }
     this.#retire(connection);
-    const words = `The MCP server '${name}' could not be reached (${describe(error)}); the next call tries again`;
+    const words = `The MCP server '${name}' could not be reached (${describeError(error)}); the next call tries again`;
     return isUnsent(error) ? new Error(words, { cause: error }) : new LostAnswerError(words, { cause: error });
   }
 
@@ -282,10 +281,6 @@ function isUnsent(error: unknown): boolean {
 
 function endOf(transport: Transport): string | undefined {
   return transport instanceof StdioTransport ? transport.end : undefined;
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 type ClientLibrary = typeof import('@modelcontextprotocol/client');

@@ -1,6 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { CancellationToken } from '@whoa/core';
 import { type Clock, waitUntilLevel } from '@whoa/core/embed';
+import { describeError } from '@whoa/core/internal';
 import { LostAnswerError } from './lost-answer.ts';
 import type { AskingTask, CreatedTask, ServerTask } from './server-task.ts';
 
@@ -123,10 +124,8 @@ async function giveUp(error: Error, requests: TaskRequests): Promise<Error> {
 
 function toLost(error: unknown, { name }: FollowOptions): LostAnswerError {
   if (error instanceof LostAnswerError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new LostAnswerError(`The MCP server '${name}' could not say how its task ended (${message})`, {
-    cause: error,
-  });
+  const words = `The MCP server '${name}' could not say how its task ended (${describeError(error)})`;
+  return new LostAnswerError(words, { cause: error });
 }
 
 function toPollMs(ms = POLL_MS): number {

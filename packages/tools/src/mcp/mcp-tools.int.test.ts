@@ -257,6 +257,13 @@ test.each([
   await expect(openMisbehaving(mode)).rejects.toThrow(`could not be reached (${words})`);
 });
 
+test('an answer that is too long is not read, even if it comes to an end', async () => {
+  await using odd = await openMisbehaving('giant');
+  const result = await callTool(odd.tools[0]!, {});
+  expect(result).toMatchObject({ state: 'unknown', isError: true });
+  expect(result.content).toContain('it sent a message of more than 64000000 characters');
+});
+
 test('images that are too large or no images are named and left out', async () => {
   await using odd = await openMisbehaving('images');
   expect((await callTool(odd.tools[0]!, {})).content).toEqual([

@@ -4,7 +4,7 @@ import type { Containment } from '../process/containment/containment.ts';
 import { createContainment } from '../process/containment/create-containment.ts';
 import type { McpTransport } from './connection.ts';
 import { McpConnection } from './connection.ts';
-import { startServersIn } from './server-process.ts';
+import { resolveServer, startServersIn } from './server-process.ts';
 import type { McpApprove } from './task-requests.ts';
 import { toolFromMcp } from './tool-from-mcp.ts';
 
@@ -37,6 +37,8 @@ export interface McpOptions {
 /** The tools of one server. Dispose it to close the connection and to end the server it started. */
 export interface McpTools extends AsyncDisposable {
   readonly tools: readonly Tool[];
+  /** The full path of the program that was started. */
+  readonly program: string | undefined;
 }
 
 /**
@@ -55,14 +57,8 @@ export interface McpTools extends AsyncDisposable {
  * ```
  */
 export async function createMcpTools(options: McpOptions): Promise<McpTools> {
-  const {
-    name,
-    transport,
-    trustHints = false,
-    connectMs = CONNECT_MS,
-    callMs = CALL_MS,
-    clock = systemClock,
-  } = options;
+  const { name, trustHints = false, connectMs = CONNECT_MS, callMs = CALL_MS, clock = systemClock } = options;
+  const transport = options.transport.type === 'stdio' ? resolveServer(options.transport) : options.transport;
   const containment = options.containment ?? createContainment();
   const startServer = startServersIn(containment);
   const connection = new McpConnection({
@@ -92,6 +88,7 @@ export async function createMcpTools(options: McpOptions): Promise<McpTools> {
       tools: found.map((tool) =>
         toolFromMcp(tool, { name: names.take(tool.name), connection, trustHints, callMs, approve }),
       ),
+      program: transport.type === 'stdio' ? transport.command : undefined,
       [Symbol.asyncDispose]: close,
     };
   } catch (error) {

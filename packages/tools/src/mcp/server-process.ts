@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { waitAtMost } from '@whoa/core/internal';
 import type { Containment } from '../process/containment/containment.ts';
+import { findProgram, pathOutside } from '../process/programs.ts';
 import { createShellEnvironment } from '../shell/environment.ts';
 
 export interface ServerCommand {
@@ -26,6 +27,15 @@ export interface ServerProcess {
 }
 
 export type StartServer = (command: ServerCommand) => Promise<ServerProcess>;
+
+/** Finds the program once, and not in the folder it works in: agents can write there. Nor may it start programs from there. */
+export function resolveServer<Server extends ServerCommand>(server: Server): Server {
+  const { PATH: path } = createShellEnvironment({ set: server.env ?? {} });
+  if (path === undefined || process.platform === 'win32') return server;
+  const workspace = server.cwd ?? process.cwd();
+  const env = { ...server.env, PATH: pathOutside(workspace, path) };
+  return { ...server, command: findProgram(server.command, { workspace, path }), env };
+}
 
 /** How long a server may take to exit after its input was closed. */
 const LEAVE_MS = 250;
@@ -54,11 +64,4 @@ export function startServersIn(containment: Containment): StartServer {
     let ending: Promise<number> | undefined;
     return { stdin, stdout, stderr, ended, end: () => (ending ??= end()) };
   };
-}
-
-async function waitAtMost(work: Promise<unknown>, ms: number): Promise<void> {
-  const stop = new AbortController();
-  const late = sleep(ms, undefined, { signal: stop.signal }).catch(() => undefined);
-  await Promise.race([work, late]);
-  stop.abort();
 }

@@ -19,6 +19,7 @@ export class StdioTransport implements Transport {
   readonly #startServer: StartServer;
   #process: ServerProcess | undefined;
   #rest = '';
+  #isRefused = false;
   #lastWords = '';
   #end: string | undefined;
   #closed = false;
@@ -91,17 +92,20 @@ export class StdioTransport implements Transport {
   }
 
   #read(text: string): void {
+    if (this.#isRefused) return;
     // Search only the new text: a long message arrives in many chunks.
     const [first = '', ...more] = text.split('\n');
     this.#rest += first;
     for (const line of more) {
+      if (this.#rest.length > MAX_MESSAGE_CHARS) break;
       this.#receive(this.#rest);
       this.#rest = line;
     }
-    if (this.#rest.length > MAX_MESSAGE_CHARS) {
-      this.#end ??= `it sent a message of more than ${MAX_MESSAGE_CHARS} characters`;
-      this.close().catch((failure: unknown) => this.#complain(failure));
-    }
+    if (this.#rest.length <= MAX_MESSAGE_CHARS) return;
+    this.#isRefused = true;
+    this.#rest = '';
+    this.#end ??= `it sent a message of more than ${MAX_MESSAGE_CHARS} characters`;
+    this.close().catch((failure: unknown) => this.#complain(failure));
   }
 
   #receive(line: string): void {

@@ -43,18 +43,12 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
           const isLost = error instanceof LostAnswerError && hints.readOnlyHint !== true;
           throw isLost ? new OutcomeUnknownError(error.message, { cause: error }) : error;
         }
-        // It was never sent.
-        if (isCancelledError(error)) throw error;
-        if (error instanceof TaskFailedError) throw error;
-        if (error instanceof TaskCancelledError) {
-          throw createInterruptedError(
-            token,
-            stoppedResult(shown, 'The server confirmed that its task was cancelled.'),
-          );
-        }
+        // It was never sent, or its task failed.
+        if (isCancelledError(error) || error instanceof TaskFailedError) throw error;
+        if (error instanceof TaskCancelledError) throw createInterruptedError(token, stoppedResult(shown, CONFIRMED));
         // Without a task, servers do not acknowledge a cancel, so it is unknown whether the work has stopped.
         const effect = hints.readOnlyHint === true ? undefined : 'unknown';
-        throw createInterruptedError(token, stoppedResult(shown), { effect });
+        throw createInterruptedError(token, stoppedResult(shown, 'The server was told to stop.'), { effect });
       }
     },
   }) as Tool;
@@ -65,12 +59,11 @@ function effectsOf({ readOnlyHint, destructiveHint }: ToolAnnotations): Effects 
   return destructiveHint === false ? 'write' : 'execute';
 }
 
-function stoppedResult(shown: ToolResult | undefined, end = 'The server was told to stop.'): ToolResult {
+const CONFIRMED = 'The server confirmed that its task was cancelled.';
+
+function stoppedResult(shown: ToolResult | undefined, end: string): ToolResult {
   const progress = typeof shown?.content === 'string' ? `${shown.content}\n` : '';
-  return {
-    content: `${progress}${end}`,
-    ...(shown?.details !== undefined && { details: shown.details }),
-  };
+  return { ...shown, content: `${progress}${end}` };
 }
 
 const anyObject: InputSchema<Record<string, unknown>> = {

@@ -40,9 +40,9 @@ export class Ending {
     this.#askUntil = performance.now() + options.graceMs;
   }
 
-  /** Shortens the grace period. Never extends it. */
-  hurry(graceMs: number): void {
-    this.#askUntil = Math.min(this.#askUntil, performance.now() + graceMs);
+  /** Ends the grace period now. */
+  hurry(): void {
+    this.#askUntil = Math.min(this.#askUntil, performance.now());
   }
 
   /** Acts on the last look. `again` asks for another look immediately, `wait` for one after an event. */
@@ -60,7 +60,7 @@ export class Ending {
 
   #verify({ isComplete }: { isComplete: boolean }): Ended | 'again' | 'wait' {
     const isEmpty = this.#fence?.isEmpty();
-    if (isEmpty === true && this.#fence?.isTight) return this.#endedWith('kernel', []);
+    if (isEmpty === true) return this.#endedWith('kernel', []);
     if (isEmpty === false) this.#fence?.kill();
     this.#cleanLooks++;
     const isProved = isEmpty !== false && isComplete;

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { closeSync, constants, openSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { requireHelper } from './programs.ts';
 
 /** A pipe for a child's output: `read` for us, `write` for the child. The caller closes both. */
 export interface Pipe {
@@ -52,7 +53,7 @@ export class Pipes implements AsyncDisposable {
   async #make(): Promise<void> {
     const names = Array.from({ length: BATCH }, () => join(this.#folder, `pipe-${++this.#made}`));
     try {
-      await promisify(execFile)('mkfifo', ['-m', '600', ...names]);
+      await promisify(execFile)(requireHelper('mkfifo'), ['-m', '600', ...names], { env: {} });
       this.#names.push(...names);
     } catch (error) {
       throw new Error(`Could not create pipes in ${this.#folder} with mkfifo; is it installed?`, { cause: error });

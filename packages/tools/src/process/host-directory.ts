@@ -15,18 +15,13 @@ export interface HostRecord {
   readonly tag: HostTag;
   /** Before it started its first command. */
   readonly born: PidMoment;
-  /** Its control group, if it uses one. */
-  readonly cgroup?: string;
 }
 
 const PREFIX = 'whoa-host-';
 const RECORD = 'host.json';
 
 /** Creates the private folder of a host, with its record. */
-export function createHostDirectory(options: Pick<HostRecord, 'tag' | 'cgroup'>): {
-  folder: string;
-  record: HostRecord;
-} {
+export function createHostDirectory(tag: HostTag): { folder: string; record: HostRecord } {
   const host = identify(process.pid);
   if (host === undefined) throw new Error('Cannot read /proc/self: mount /proc, or use a containment of another kind');
   // mkdtemp creates it with mode 0700, so other users cannot read it.
@@ -35,8 +30,8 @@ export function createHostDirectory(options: Pick<HostRecord, 'tag' | 'cgroup'>)
     host,
     bootId: readBootId(),
     pidNamespace: readPidNamespace(),
+    tag,
     born: readPidMoment(),
-    ...options,
   };
   writeFileSync(join(folder, RECORD), JSON.stringify(record), { mode: 0o600 });
   return { folder, record };

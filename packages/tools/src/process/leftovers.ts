@@ -1,5 +1,3 @@
-import { readdirSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Ended } from './ending.ts';
 import { findAbandonedHostDirectories, type HostRecord, removeHostDirectory } from './host-directory.ts';
 import type { ProcessIdentity } from './identity/identity.ts';
@@ -14,7 +12,6 @@ export async function tidyUpAfter(
   { folder, record }: { folder: string; record: HostRecord },
   roots: readonly ProcessIdentity[] = [],
 ): Promise<Ended> {
-  if (record.cgroup !== undefined) killControlGroup(record.cgroup);
   const sweeper = new Sweeper();
   const scope = new Scope(tagKey(record.tag), { roots, since: record.host.startTime, born: record.born });
   sweeper.add(scope);
@@ -24,7 +21,6 @@ export async function tidyUpAfter(
     const more = await sweeper.end(scope, { graceMs: 0 });
     ended = { ...more, ended: ended.ended + more.ended };
   }
-  if (record.cgroup !== undefined) removeControlGroup(record.cgroup);
   removeHostDirectory(folder);
   return ended;
 }
@@ -43,23 +39,4 @@ export async function endLeftovers(): Promise<{ readonly hosts: number; readonly
     else removeHostDirectory(directory.folder);
   }
   return total;
-}
-
-function killControlGroup(folder: string): void {
-  try {
-    writeFileSync(join(folder, 'cgroup.kill'), '1');
-  } catch {
-    // It was removed, or never created.
-  }
-}
-
-function removeControlGroup(folder: string): void {
-  try {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      if (entry.isDirectory()) rmdirSync(join(folder, entry.name));
-    }
-    rmdirSync(folder);
-  } catch {
-    // Another process removed it first.
-  }
 }

@@ -35,9 +35,9 @@ export class Sweeper {
     return promise;
   }
 
-  /** Shortens the grace period of a running end. */
-  hurry(scope: Scope, graceMs: number): void {
-    this.#endings.get(scope)?.ending.hurry(graceMs);
+  /** Ends the grace period of a running end now. */
+  hurry(scope: Scope): void {
+    this.#endings.get(scope)?.ending.hurry();
     this.#wake();
   }
 

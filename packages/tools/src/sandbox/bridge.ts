@@ -42,7 +42,7 @@ const server = net.createServer((inside) => {
 });
 server.listen(${PORT}, '127.0.0.1', () => {
   const [file, ...args] = process.argv.slice(1);
-  const child = spawn(file, args, { stdio: 'inherit' });
+  const child = spawn(file, args, { stdio: [0, 1, 2, 'ignore', 4] });
   child.on('error', (error) => { console.error(error.message); process.exit(127); });
   child.on('exit', (code, signal) => process.exit(code ?? 128 + require('node:os').constants.signals[signal]));
 });

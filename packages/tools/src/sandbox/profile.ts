@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
-import { dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { dirname, isAbsolute } from 'node:path';
+import { isUnder } from '../process/programs.ts';
 import type { SandboxKind, SandboxLimits } from './options.ts';
 
 /** The private home folder of commands. */
@@ -30,7 +31,7 @@ export interface Profile {
   readonly workspace: string;
   readonly readable: readonly string[];
   readonly limits: Required<SandboxLimits>;
-  /** Additional mounts: the socket of the proxy. */
+  /** Additional mounts: what protects parts of the workspace, the socket of the proxy. */
   readonly mounts: readonly string[];
 }
 
@@ -52,7 +53,6 @@ export function sandboxArguments(
     ['--size', temp, '--tmpfs', '/tmp', '--size', temp, '--tmpfs', SANDBOX_HOME, '--dir', '/var/tmp'],
     [...programFolders(env['PATH'] ?? '', workspace), ...profile.readable].flatMap(readOnly),
     [kind === 'workspace' ? '--bind' : '--ro-bind', workspace, workspace],
-    kind === 'workspace' ? guardGit(workspace) : [],
     mounts,
     // Remount read-only last: Linux lets root write to /proc/sys even without capabilities.
     ['--remount-ro', '/proc', '--remount-ro', '/dev', '--remount-ro', '/', '--clearenv'],
@@ -88,12 +88,6 @@ export function resolveWorkspace(workspace: string): string {
 
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/proc', '/dev', '/sys', '/run', '/boot'];
 
-/** Whether a path is the folder or inside it. */
-export function isUnder(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way));
-}
-
 function homes(): string[] {
   const named = [homedir(), userInfo().homedir].filter((home) => home !== '' && home !== '/' && existsSync(home));
   return named.map((home) => realpathSync(home));
@@ -122,23 +116,4 @@ function programFolders(path: string, workspace: string): string[] {
     return !isSystem && !holdsMore && folder !== '/' && !isUnder(workspace, folder);
   });
   return [...new Set(folders)];
-}
-
-/**
- * Protects hooks and configuration of git, because git runs them later, outside the sandbox. `.git` becomes a mount, so that
- * it cannot be renamed. A `.git` that is a file points to another folder; it is not followed.
- */
-function guardGit(workspace: string): string[] {
-  const git = join(workspace, '.git');
-  const stats = lstatSync(git, { throwIfNoEntry: false });
-  if (stats === undefined) return [];
-  if (!stats.isDirectory()) return ['--ro-bind', git, git];
-  const [hooks, config] = [join(git, 'hooks'), join(git, 'config')];
-  const guarded = isPlain(hooks, 'folder') ? ['--ro-bind', hooks, hooks] : ['--tmpfs', hooks, '--remount-ro', hooks];
-  return ['--bind', git, git, ...guarded, '--ro-bind', isPlain(config, 'file') ? config : '/dev/null', config];
-}
-
-function isPlain(path: string, kind: 'file' | 'folder'): boolean {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  return kind === 'file' ? stats?.isFile() === true : stats?.isDirectory() === true;
 }

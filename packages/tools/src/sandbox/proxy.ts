@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { BlockList, connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { describeError } from '@whoa/core/internal';
 import type { NetworkOptions } from './options.ts';
 
 const MAX_CONNECTIONS = 256;
@@ -44,7 +45,7 @@ export async function startProxy(socket: string, options: NetworkOptions): Promi
     client.on('error', () => client.destroy());
     tunnel(request, client, { head, judge }).catch((error: unknown) => {
       client.end(
-        `HTTP/1.1 ${error instanceof Refusal ? '403 Forbidden' : '502 Bad Gateway'}\r\n\r\n${messageOf(error)}\n`,
+        `HTTP/1.1 ${error instanceof Refusal ? '403 Forbidden' : '502 Bad Gateway'}\r\n\r\n${describeError(error)}\n`,
       );
     });
   });
@@ -112,11 +113,8 @@ async function tunnel(
 
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent) response.destroy();
-  else response.writeHead(error instanceof Refusal ? 403 : 502, { connection: 'close' }).end(`${messageOf(error)}\n`);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  else
+    response.writeHead(error instanceof Refusal ? 403 : 502, { connection: 'close' }).end(`${describeError(error)}\n`);
 }
 
 interface Rule {
@@ -143,7 +141,7 @@ async function judgeTarget(target: Target, rules: readonly Rule[]): Promise<{ ad
       return { reason: `it resolves to the internal address ${address}` };
     return { address };
   } catch (error) {
-    return { reason: messageOf(error) };
+    return { reason: describeError(error) };
   }
 }
 

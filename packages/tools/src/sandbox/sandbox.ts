@@ -10,12 +10,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { firstThree } from '../process/containment/contained.ts';
+import { REPORT } from '../process/containment/fence.ts';
+import { isUnder, requireHelper } from '../process/programs.ts';
 import { bridgeArguments, bridgeMounts, PROXY_ENVIRONMENT } from './bridge.ts';
+import { type Guards, guardWorkspace, hide } from './guards.ts';
 import { readSandboxOptions, type SandboxKind, type SandboxOptions } from './options.ts';
-import { isUnder, limitScript, type Profile, resolveWorkspace, sandboxArguments } from './profile.ts';
+import { limitScript, type Profile, resolveWorkspace, sandboxArguments } from './profile.ts';
 import { type AllowListProxy, startProxy } from './proxy.ts';
-
-const PROGRAMS = ['/usr/bin/bwrap', '/bin/bwrap', '/usr/local/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 
 /** A command to run in the sandbox. */
 interface SandboxedCommand {
@@ -25,6 +27,8 @@ interface SandboxedCommand {
   readonly stdio: StdioOptions;
   /** The private folder of the host. */
   readonly folder: string;
+  /** Additional mounts for git itself. */
+  readonly gitMounts?: readonly string[] | undefined;
 }
 
 /** The program to start instead. Dispose it once it has started. */
@@ -36,17 +40,20 @@ interface Entrance extends Disposable {
 /** Runs commands in a sandbox, each with its own bubblewrap process. */
 export interface Sandbox extends AsyncDisposable {
   readonly kind: Exclude<SandboxKind, 'none'>;
+  readonly hosts: readonly string[];
   readonly workspace: string;
   /** A script for the shell that starts the command. */
   readonly script: string;
-  /** Starts the proxy, once. */
+  /** Whether commands run beside a bridge to the proxy. */
+  readonly isOnline: boolean;
+  /** Finds what must be protected and starts the proxy, once. */
   open(folder: string): Promise<void>;
   enter(command: SandboxedCommand): Entrance;
 }
 
 /** Creates the sandbox; `undefined` for `none`. */
 export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | undefined {
-  const { kind, workspace: folder, readable, network, limits } = readSandboxOptions(asked);
+  const { kind, workspace: folder, readable, hidden, network, limits } = readSandboxOptions(asked);
   if (kind === 'none') return undefined;
   if (process.platform !== 'linux') {
     throw new Error(
@@ -55,20 +62,29 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
   }
   const workspace = resolveWorkspace(folder);
   let proxy: Promise<AllowListProxy> | undefined;
-  let mounts: readonly string[] = [];
+  let finding: Promise<Guards> | undefined;
+  let guards: Guards | undefined;
+  let bridge: readonly string[] = [];
 
   return {
     kind,
+    hosts: network?.allow ?? [],
     workspace,
     script: limitScript(limits),
+    isOnline: network !== undefined,
     async open(host) {
+      const inside = hidden.map((path) => realpathSync(path)).filter((path) => isUnder(workspace, path));
+      if (kind === 'workspace') guards = await (finding ??= guardWorkspace(workspace, inside));
+      else guards = { forCommands: inside.flatMap(hide), forGit: [] };
       if (network === undefined) return;
       proxy ??= startProxy(join(host, 'proxy.sock'), network);
-      mounts = bridgeMounts((await proxy).socket);
+      bridge = bridgeMounts((await proxy).socket);
     },
-    enter({ argv, env, cwd: wanted = workspace, stdio, folder: host }) {
+    enter({ argv, env, cwd: wanted = workspace, stdio, folder: host, gitMounts }) {
+      if (guards === undefined) throw new Error('The sandbox is not open');
       const cwd = existsSync(wanted) ? realpathSync(wanted) : wanted;
       if (!isUnder(workspace, cwd)) throw new Error(`cwd: ${cwd} is outside the sandbox's workspace ${workspace}`);
+      const mounts = [...(gitMounts === undefined ? guards.forCommands : [...guards.forGit, ...gitMounts]), ...bridge];
       const profile: Profile = { kind, workspace, readable, limits, mounts };
       const isOnline = network !== undefined;
       const args = sandboxArguments(profile, { env: isOnline ? { ...env, ...PROXY_ENVIRONMENT } : env, cwd });
@@ -76,8 +92,8 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
       const descriptor = openArguments(args, host);
       const plugs = plugInherited(descriptor);
       return {
-        argv: [findBubblewrap(), '--args', '3', '--', ...inside],
-        stdio: [...firstThree(stdio), descriptor, ...plugs.stdio],
+        argv: [requireHelper('bwrap'), '--args', '3', '--', ...inside],
+        stdio: [...firstThree(stdio), descriptor, 'pipe', ...plugs.stdio],
         [Symbol.dispose]() {
           closeSync(descriptor);
           plugs[Symbol.dispose]();
@@ -88,13 +104,6 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
       await (await proxy)?.[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Finds bubblewrap in fixed folders, never through PATH. */
-function findBubblewrap(): string {
-  const file = PROGRAMS.find((program) => existsSync(program));
-  if (file === undefined) throw Object.assign(new Error('bubblewrap is not installed'), { code: 'ENOENT' });
-  return file;
 }
 
 let files = 0;
@@ -110,22 +119,17 @@ function openArguments(args: readonly string[], folder: string): number {
   }
 }
 
-function firstThree(stdio: StdioOptions): (number | 'ignore' | 'pipe' | 'inherit')[] {
-  const three = typeof stdio === 'string' ? [stdio, stdio, stdio] : stdio.slice(0, 3);
-  return three as (number | 'ignore' | 'pipe' | 'inherit')[];
-}
-
 const CLOSED_ON_EXEC = 0o2000000;
 
 /** Children inherit descriptors that were open when this process started. Replace them inside the sandbox. */
 function plugInherited(used: number): { stdio: (number | 'ignore')[] } & Disposable {
   const leaks = readdirSync('/proc/self/fd')
     .map(Number)
-    .filter((descriptor) => descriptor > 3 && descriptor !== used && isInherited(descriptor));
+    .filter((descriptor) => descriptor > REPORT && descriptor !== used && isInherited(descriptor));
   if (leaks.length === 0) return { stdio: [], [Symbol.dispose]() {} };
   const nothing = openSync('/dev/null', 'r');
-  const stdio = Array.from({ length: Math.max(...leaks) - 3 }, (_, index) =>
-    leaks.includes(index + 4) ? nothing : ('ignore' as const),
+  const stdio = Array.from({ length: Math.max(...leaks) - REPORT }, (_, index) =>
+    leaks.includes(index + REPORT + 1) ? nothing : ('ignore' as const),
   );
   return { stdio, [Symbol.dispose]: () => closeSync(nothing) };
 }

@@ -1,10 +1,11 @@
 import { defineTool, type Tool } from '@whoa/core';
 import { z } from 'zod';
 import { conciseText } from '../process/output/capture.ts';
+import { strictInput } from '../strict-input.ts';
 import type { BackgroundProcess, BackgroundProcesses } from './background.ts';
 import { cleanupDetails, MAX_CHARACTERS } from './result.ts';
 
-const ONE = z.object({ id: z.string().describe('Which one, as bash or background_list named it') });
+const ONE = strictInput({ id: z.string().describe('Which one, as bash or background_list named it') });
 
 /**
  * Creates the tools with which a model lists, reads and stops its background processes. `createBashTool` starts them.
@@ -21,7 +22,7 @@ function listTool(background: BackgroundProcesses): Tool {
   return defineTool<unknown>({
     name: 'background_list',
     description: 'Lists background processes: those that run, and the last ones that ended.',
-    inputSchema: z.object({}),
+    inputSchema: strictInput({}),
     effects: 'read',
     replay: 'safe',
     execute() {

@@ -9,7 +9,7 @@ import { createShellEnvironment } from './environment.ts';
 
 const containment = createContainment();
 afterAll(() => containment[Symbol.asyncDispose]());
-const where = { cwd: undefined, env: createShellEnvironment(), shell: ['bash', '-c'] as const };
+const where = { cwd: undefined, env: createShellEnvironment() };
 const server = 'setsid sleep 305 & echo serving; wait';
 
 test('a model starts, lists, reads and stops a process that outlives the call', async () => {

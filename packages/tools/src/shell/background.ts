@@ -1,7 +1,6 @@
 import { CancellationToken, type StopMode } from '@whoa/core';
 import type { WorkContext } from '@whoa/core/embed';
 import { toPreset } from '@whoa/core/internal';
-import { GRACE_MS } from '../process/containment/contained.ts';
 import type { Containment } from '../process/containment/containment.ts';
 import type { CapturedOutput } from '../process/output/capture.ts';
 import { type LiveShell, runShell, type ShellEnd, type ShellOptions } from './run-shell.ts';
@@ -35,7 +34,7 @@ export interface BackgroundProcess {
 
 /** Processes that outlive the call that started them, but not this object. */
 export interface BackgroundProcesses extends AsyncDisposable {
-  start(command: string, options: Pick<ShellOptions, 'cwd' | 'env' | 'shell'>): Promise<BackgroundProcess>;
+  start(command: string, options: Pick<ShellOptions, 'cwd' | 'env'>): Promise<BackgroundProcess>;
   /** Running processes and the last ones that ended. */
   list(): readonly BackgroundProcess[];
   get(id: string): BackgroundProcess | undefined;
@@ -76,10 +75,7 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
     return [...entries.values()].filter((entry) => entry.owner === now);
   };
 
-  async function start(
-    command: string,
-    where: Pick<ShellOptions, 'cwd' | 'env' | 'shell'>,
-  ): Promise<BackgroundProcess> {
+  async function start(command: string, where: Pick<ShellOptions, 'cwd' | 'env'>): Promise<BackgroundProcess> {
     const running = mine().filter((entry) => entry.end === undefined).length;
     if (running + starting >= maxProcesses) {
       throw new Error(`${maxProcesses} background processes run already; stop one first`);
@@ -131,7 +127,7 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
   };
 }
 
-interface LaunchOptions extends Pick<ShellOptions, 'cwd' | 'env' | 'shell' | 'containment' | 'token'> {
+interface LaunchOptions extends Pick<ShellOptions, 'cwd' | 'env' | 'containment' | 'token'> {
   readonly keeper: BackgroundKeeper | undefined;
   /** Every process from its launch to its end. */
   readonly runs: Set<Promise<ShellEnd>>;
@@ -147,7 +143,6 @@ function launch(
     const run = runShell(command, {
       ...shell,
       timeoutMs: undefined,
-      graceMs: GRACE_MS,
       keepLog: false,
       onStart: (live) => resolve({ live, run }),
     });

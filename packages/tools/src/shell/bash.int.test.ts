@@ -75,6 +75,27 @@ test('a command returns what it printed, and its details say how it went', async
   });
 });
 
+test.runIf(process.platform === 'linux')(
+  'the model and the user are told which hosts a command can reach',
+  async () => {
+    const describe = async (network?: { allow: string[] }) => {
+      await using own = createContainment({
+        sandbox: { kind: 'workspace', workspace: cwd, ...(network && { network }) },
+      });
+      const tool = createBashTool({ containment: own, cwd });
+      return { ...(await tool.preview!({ command: 'true' }, { signal: AbortSignal.abort() })), said: tool.description };
+    };
+    expect(await describe()).toMatchObject({
+      sandbox: 'workspace',
+      said: expect.stringContaining('and has no network.') as string,
+    });
+    expect(await describe({ allow: ['a.example', '*.b.example'] })).toMatchObject({
+      sandbox: 'workspace, reaching a.example, *.b.example',
+      said: expect.stringContaining('and can reach only a.example, *.b.example.') as string,
+    });
+  },
+);
+
 test('an exit code that is not zero is an error, with the end of the output', async () => {
   expect(await play('echo broken; exit 3')).toMatchObject({ isError: true, content: 'Exit code 3\nbroken' });
   expect(await play('kill -9 $$')).toMatchObject({ isError: true, content: 'Ended by SIGKILL\n(no output)' });

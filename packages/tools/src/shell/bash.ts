@@ -1,9 +1,10 @@
 import { createInterruptedError, defineTool, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
-import { GRACE_MS } from '../process/containment/contained.ts';
 import type { Containment } from '../process/containment/containment.ts';
 import { createContainment } from '../process/containment/create-containment.ts';
+import { findGit } from '../sandbox/git-call.ts';
 import type { SandboxKind } from '../sandbox/options.ts';
+import { strictInput } from '../strict-input.ts';
 import type { BackgroundProcesses } from './background.ts';
 import { createShellEnvironment, type EnvironmentOptions } from './environment.ts';
 import { partialResult, progressResult, shellResult } from './result.ts';
@@ -15,12 +16,8 @@ export interface BashToolOptions {
   readonly env?: EnvironmentOptions;
   /** The time limit of a command. Defaults to 2 minutes. A model may ask for less, or for up to 10 minutes. */
   readonly timeoutMs?: number;
-  /** The time between TERM and KILL. */
-  readonly graceMs?: number;
   /** Keep output that is too long in a file. It is removed with the containment, unless you name a folder of yours. */
   readonly keepLog?: boolean | { readonly folder: string };
-  /** Defaults to `['bash', '-c']`. */
-  readonly shell?: readonly [string, ...string[]];
   /** Lets a model start processes that outlive the call. This owns them. */
   readonly background?: BackgroundProcesses;
   /** Share one between the tools of a host, so that there is one watchdog. Defaults to its own. */
@@ -51,21 +48,23 @@ const MAX_TIMEOUT_MS = 600_000;
  * ```
  */
 export function createBashTool(options: BashToolOptions = {}): Tool<BashInput> {
-  const { timeoutMs = TIMEOUT_MS, background, containment = createContainment(), graceMs = GRACE_MS } = options;
-  const { shell = ['bash', '-c'], keepLog = false, cwd } = options;
+  const { timeoutMs = TIMEOUT_MS, background, containment = createContainment() } = options;
+  const { keepLog = false, cwd } = options;
   if (!(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS)) {
     throw new RangeError(`timeoutMs: expected more than 0 and at most ${MAX_TIMEOUT_MS} ms, got ${timeoutMs}`);
   }
+
+  const { sandbox, hosts } = containment;
+  const confined = hosts.length === 0 ? sandbox : `${sandbox}, reaching ${hosts.join(', ')}`;
 
   async function run({ command, timeoutSeconds }: BashInput, { token, update }: ToolContext): Promise<ToolResult> {
     const limitMs = timeoutSeconds === undefined ? timeoutMs : timeoutSeconds * 1000;
     const end = await runShell(command, {
       containment,
-      shell,
+      runsGit: true,
       cwd,
       env: createShellEnvironment(options.env),
       timeoutMs: limitMs,
-      graceMs,
       keepLog,
       onProgress: (output) => update(progressResult(output)),
       token,
@@ -76,18 +75,18 @@ export function createBashTool(options: BashToolOptions = {}): Tool<BashInput> {
 
   return defineTool<BashInput>({
     name: 'bash',
-    description: describe({ timeoutMs, background: background !== undefined, sandbox: containment.sandbox }),
+    description: describe(timeoutMs, background !== undefined, containment),
     inputSchema: bashInput(background !== undefined),
     effects: 'execute',
     replay: 'never',
-    preview: () => ({ cwd: cwd ?? process.cwd(), sandbox: containment.sandbox }),
+    preview({ command, background: isKept }) {
+      const git = isKept ? undefined : findGit(command, containment);
+      const writes = git === undefined ? '' : `, where ${git} may write to .git`;
+      return { cwd: cwd ?? process.cwd(), sandbox: confined + writes };
+    },
     async execute(input, context) {
       if (input.background && background !== undefined) {
-        const { id, pid } = await background.start(input.command, {
-          cwd,
-          env: createShellEnvironment(options.env),
-          shell,
-        });
+        const { id, pid } = await background.start(input.command, { cwd, env: createShellEnvironment(options.env) });
         return { content: `Started in the background as ${id} (pid ${pid})`, details: { id, pid } };
       }
       const work = run(input, context);
@@ -98,30 +97,24 @@ export function createBashTool(options: BashToolOptions = {}): Tool<BashInput> {
   });
 }
 
-const REACH: Readonly<Record<SandboxKind, string>> = {
-  workspace: 'It runs in a sandbox: it can write to the working folder and to /tmp only, and has no network.',
-  'read-only': 'It runs in a sandbox: it can write to /tmp only, and has no network.',
-  none: '',
+const GIT =
+  '.git is read-only; to change it, run one plain git command (add, commit, checkout, switch, restore, reset, stash, branch, ' +
+  'tag, merge, rm, mv) as the whole command.';
+const WRITABLE: Readonly<Record<Exclude<SandboxKind, 'none'>, string>> = {
+  workspace: 'to the working folder and to /tmp only',
+  'read-only': 'to /tmp only',
 };
 
-function describe({
-  timeoutMs,
-  background,
-  sandbox,
-}: {
-  timeoutMs: number;
-  background: boolean;
-  sandbox: SandboxKind;
-}): string {
+function describe(timeoutMs: number, background: boolean, { sandbox, hosts }: Containment): string {
+  const network = hosts.length === 0 ? 'has no network' : `can reach only ${hosts.join(', ')}`;
   return [
     'Runs a command in bash and returns what it printed, standard output and error together.',
     `It is stopped after ${timeoutMs / 1000} s unless timeoutSeconds says otherwise.`,
     'Everything it starts is ended when it returns, also what was started with & or nohup.',
-    REACH[sandbox],
-    background ? 'To keep something running set background to true.' : '',
-  ]
-    .filter((sentence) => sentence !== '')
-    .join(' ');
+    ...(sandbox === 'none' ? [] : [`It runs in a sandbox: it can write ${WRITABLE[sandbox]}, and ${network}.`]),
+    ...(sandbox === 'workspace' ? [GIT] : []),
+    ...(background ? ['To keep something running set background to true.'] : []),
+  ].join(' ');
 }
 
 const MIN_SECONDS = 0.001;
@@ -138,7 +131,7 @@ function bashInput(background: boolean): z.ZodType<BashInput> {
       .describe('When to give up')
       .optional(),
   };
-  if (!background) return z.object(fields);
+  if (!background) return strictInput(fields);
   const keep = z.boolean().describe('Keep it running and return at once with its id').optional();
-  return z.object({ ...fields, background: keep });
+  return strictInput({ ...fields, background: keep });
 }

@@ -7,25 +7,10 @@ export interface EnvironmentOptions {
 }
 
 // Keep this an allow-list: the host's environment contains keys and tokens that a model's command must not see.
-const HARMLESS = [
-  'PATH',
-  'Path',
-  'HOME',
-  'USER',
-  'LOGNAME',
-  'SHELL',
-  'LANG',
-  'LANGUAGE',
-  'LC_*',
-  'TZ',
-  'TMPDIR',
-  'SystemRoot',
-  'SYSTEMROOT',
-  'ComSpec',
-  'PATHEXT',
-  'TEMP',
-  'TMP',
-];
+const HARMLESS =
+  'PATH Path HOME USER LOGNAME SHELL LANG LANGUAGE LC_* TZ TMPDIR SystemRoot SYSTEMROOT ComSpec PATHEXT TEMP TMP'.split(
+    ' ',
+  );
 
 /** No user can page, type a password or see colours. Output should not be buffered. */
 const UNATTENDED = {

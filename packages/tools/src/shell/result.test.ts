@@ -9,6 +9,7 @@ const end: ShellEnd = {
   logPath: '/tmp/x.log',
   logProblem: undefined,
   cleanup: { verified: 'tags', ended: 0, survivors: 0, survivorPids: [] },
+  removed: [],
   durationMs: 5,
 };
 const about = { command: 'seq 100', timeoutMs: 1_000 };

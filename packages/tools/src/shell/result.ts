@@ -42,13 +42,18 @@ function toText({ output, logPath, logProblem }: ShellEnd): string {
   return `${text}\n[${what}]`;
 }
 
+const GIT_REFUSED = /\.git\/index\.lock': Read-only file system/;
+const GIT_HINT = '[.git is read-only for commands; a plain git command must be the whole command]';
+
 /** Explains to a model that starts a server with `&` why it was ended. */
-function leftBehind({ cleanup, stopped }: ShellEnd): string {
+function leftBehind({ cleanup, stopped, removed, output }: ShellEnd): string {
   const lines: string[] = [];
   if (stopped === undefined && cleanup.ended > 0) {
     lines.push(`[ended, because the command had returned: ${cleanup.ended} of its processes]`);
   }
   if (cleanup.survivors > 0) lines.push(`[could not be ended: ${cleanup.survivorPids.join(', ')}]`);
+  if (GIT_REFUSED.test(output.tail)) lines.push(GIT_HINT);
+  if (removed.length > 0) lines.push(`[removed, because git would run programs with it: ${removed.join(', ')}]`);
   return lines.join('\n');
 }
 
@@ -62,6 +67,7 @@ function detailsOf(end: ShellEnd, command: string): Json {
     output: end.output,
     cleanup: cleanupDetails(end.cleanup),
     ...(end.cleanup.survivors > 0 && { survivorPids: end.cleanup.survivorPids }),
+    ...(end.removed.length > 0 && { removed: end.removed }),
     ...(end.logPath !== undefined && { logPath: end.logPath }),
     ...(end.logProblem !== undefined && { logProblem: end.logProblem }),
   };

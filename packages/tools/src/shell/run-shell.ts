@@ -3,15 +3,16 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import type { CleanupReport, ContainedProcess, EndOptions, ProcessExit } from '../process/containment/contained.ts';
 import type { Containment } from '../process/containment/containment.ts';
 import { Capture, type CapturedOutput } from '../process/output/capture.ts';
+import { requireHelper } from '../process/programs.ts';
+import { type GitCall, openGitCall } from '../sandbox/git-call.ts';
 
 export interface ShellOptions {
   readonly containment: Containment;
-  /** The arguments before the command text. */
-  readonly shell: readonly [string, ...string[]];
+  /** Runs a plain git command without a shell, with a writable `.git` in a sandbox. */
+  readonly runsGit?: boolean;
   readonly cwd: string | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number | undefined;
-  readonly graceMs: number;
   /** Keep the whole output in a file if it is too long. */
   readonly keepLog: boolean | { readonly folder: string };
   /** Called once, when the command has started. */
@@ -37,6 +38,8 @@ export interface ShellEnd {
   /** Why the log is incomplete, if it is. */
   readonly logProblem: string | undefined;
   readonly cleanup: CleanupReport;
+  /** Files that git must not have made, and that are gone. */
+  readonly removed: readonly string[];
   readonly durationMs: number;
 }
 
@@ -56,18 +59,21 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const capture = new Capture({ logFolder: logFolderOf(options) });
   const progress = createProgress(capture, options);
   let isKept = false;
+  let git: GitCall | undefined;
   try {
+    git = options.runsGit ? await openGitCall(command, containment) : undefined;
     const contained = await containment.start({
-      argv: [...options.shell, command],
+      argv: git?.argv ?? [requireHelper('bash'), '-c', command],
+      gitMounts: git?.mounts,
       cwd: options.cwd,
-      env: options.env,
+      env: { ...options.env, ...git?.env },
       onOutput(chunk) {
         capture.push(chunk);
         progress.note();
       },
     });
     options.onStart?.({ pid: contained.pid, read: () => capture.read() });
-    const { exit, cleanup } = await endOf(contained, own, options.graceMs);
+    const { exit, cleanup } = await endOf(contained, own);
     const output = capture.read();
     isKept = output.omittedBytes > 0;
     return {
@@ -77,9 +83,11 @@ export async function runShell(command: string, options: ShellOptions): Promise<
       logPath: isKept ? capture.log?.path : undefined,
       logProblem: capture.log?.problem,
       cleanup,
+      removed: git?.settle() ?? [],
       durationMs: Math.round(performance.now() - startedAt),
     };
   } finally {
+    git?.settle();
     progress[Symbol.dispose]();
     own[Symbol.dispose]();
     if (isKept) capture.log?.close();
@@ -95,11 +103,10 @@ function logFolderOf({ keepLog, containment }: ShellOptions): string | undefined
 async function endOf(
   contained: ContainedProcess,
   token: CancellationToken,
-  graceMs: number,
 ): Promise<{ exit: ProcessExit; cleanup: CleanupReport }> {
   const endings: Promise<CleanupReport>[] = [];
   const end = (options: EndOptions): void => {
-    endings.push(contained.end({ graceMs, ...options }));
+    endings.push(contained.end(options));
   };
   // This also reports a cancel that came while the command was starting.
   const subscription = token.onCancel((level) => end({ method: level === 'kill' ? 'kill' : 'ask' }));

@@ -1,15 +1,22 @@
 import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { SANDBOX_KINDS } from '@whoa/tools';
 import { readCount, readDuration, UsageError } from '../command.ts';
+import type { System } from '../system.ts';
+
+/** The options of commands that open agents. */
+export const OPEN_OPTIONS = {
+  model: { type: 'string' },
+  config: { type: 'string' },
+  sandbox: { type: 'string', values: SANDBOX_KINDS as readonly string[] },
+  yes: { type: 'boolean', default: false },
+} as const;
 
 /** The options of commands that run an agent in this terminal. */
 export const AGENT_OPTIONS = {
-  model: { type: 'string' },
   agent: { type: 'string' },
-  config: { type: 'string' },
+  continue: { type: 'boolean', default: false },
   cwd: { type: 'string' },
-  sandbox: { type: 'string', values: SANDBOX_KINDS as readonly string[] },
-  yes: { type: 'boolean', default: false },
   timeout: { type: 'string' },
   'max-turns': { type: 'string' },
   'max-calls': { type: 'string' },
@@ -64,9 +71,10 @@ export function readBudgets(words: BudgetWords): PromptBudgets {
 }
 
 /** Works in another folder, as if the command had been started there. */
-export function enterFolder(folder: string | undefined): void {
+export function enterFolder(folder: string | undefined, system: Pick<System, 'cwd' | 'chdir'>): void {
   if (folder === undefined) return;
-  const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const path = resolve(system.cwd(), folder);
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
   if (!isFolder) throw new UsageError(`--cwd: there is no folder '${folder}'`);
-  process.chdir(folder);
+  system.chdir(path);
 }

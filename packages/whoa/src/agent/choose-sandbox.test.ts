@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createWorkspace } from '../../../../test/workspace.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 
-const wishes = { word: undefined, config: {}, yes: false, isTerminal: true };
+const wishes = { word: undefined, config: {}, yes: false, isTerminal: true, env: {} };
 
 test('without a word it is what works, and in a home folder none, said with the reason', async () => {
   const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, cwd: homedir() });
@@ -37,25 +37,19 @@ test('the word on the command line counts more than the configuration', async ()
 
 test('what commands ask of the network is kept beside the tasks, in a file for this user alone', async () => {
   using workspace = createWorkspace();
-  const before = process.env['XDG_STATE_HOME'];
-  process.env['XDG_STATE_HOME'] = workspace.at('state');
-  try {
-    const sandbox = { kind: 'workspace', network: { allow: ['example.com'] } } as const;
-    const { options } = await chooseSandbox({ ...wishes, word: 'none', config: { sandbox }, cwd: workspace.path });
-    options.network!.onRequest!({
-      at: 1,
-      host: 'example.org',
-      port: 443,
-      isAllowed: false,
-      reason: 'it is not on the list',
-    });
-    const log = workspace.read('state/whoa/network.log');
-    expect(JSON.parse(log)).toMatchObject({ host: 'example.org', isAllowed: false });
-    expect(statSync(workspace.at('state/whoa/network.log')).mode & 0o777).toBe(0o600);
-  } finally {
-    if (before === undefined) delete process.env['XDG_STATE_HOME'];
-    else process.env['XDG_STATE_HOME'] = before;
-  }
+  const env = { XDG_STATE_HOME: workspace.at('state') };
+  const sandbox = { kind: 'workspace', network: { allow: ['example.com'] } } as const;
+  const { options } = await chooseSandbox({ ...wishes, word: 'none', config: { sandbox }, cwd: workspace.path, env });
+  options.network!.onRequest!({
+    at: 1,
+    host: 'example.org',
+    port: 443,
+    isAllowed: false,
+    reason: 'it is not on the list',
+  });
+  const log = workspace.read('state/whoa/network.log');
+  expect(JSON.parse(log)).toMatchObject({ host: 'example.org', isAllowed: false });
+  expect(statSync(workspace.at('state/whoa/network.log')).mode & 0o777).toBe(0o600);
 });
 
 test('a word that is none is refused, and so is a sandbox that cannot be had', async () => {
@@ -63,6 +57,6 @@ test('a word that is none is refused, and so is a sandbox that cannot be had', a
     "--sandbox: expected one of workspace, read-only, none, got 'strong'",
   );
   await expect(chooseSandbox({ ...wishes, word: 'workspace', cwd: homedir() })).rejects.toThrow(
-    /--sandbox workspace does not work here: .*; install bubblewrap/,
+    /^--sandbox workspace does not work here: sandbox\.workspace: .*; choose a folder below it$/,
   );
 });

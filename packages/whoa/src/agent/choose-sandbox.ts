@@ -14,6 +14,7 @@ export interface SandboxWishes {
   /** Whether a user can be asked. */
   readonly isTerminal: boolean;
   readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
 }
 
 /** The sandbox that commands will run in. */
@@ -35,8 +36,9 @@ const MEANING: Readonly<Record<SandboxKind, string>> = {
 };
 
 /** Chooses the sandbox of `--sandbox`, then of the configuration, then the best one that works on this machine. */
-export async function chooseSandbox({ word, config, yes, isTerminal, cwd }: SandboxWishes): Promise<ChosenSandbox> {
-  const given = typeof config.sandbox === 'string' ? { kind: config.sandbox } : withLog(config.sandbox);
+export async function chooseSandbox(wishes: SandboxWishes): Promise<ChosenSandbox> {
+  const { word, config, yes, isTerminal, cwd, env } = wishes;
+  const given = typeof config.sandbox === 'string' ? { kind: config.sandbox } : withLog(config.sandbox, env);
   const kind = word === undefined ? given?.kind : readWord(word);
   if (kind === undefined) {
     if (yes && !isTerminal) {
@@ -48,7 +50,10 @@ export async function chooseSandbox({ word, config, yes, isTerminal, cwd }: Sand
   }
   const options = { ...given, kind, workspace: cwd };
   const { isAvailable, reason } = await detectSandbox(options);
-  if (!isAvailable) throw new UsageError(`--sandbox ${kind} does not work here: ${reason}; ${INSTALL}`, 'SANDBOX');
+  if (!isAvailable) {
+    const advice = reason?.startsWith('sandbox.') ? '' : `; ${INSTALL}`;
+    throw new UsageError(`--sandbox ${kind} does not work here: ${reason}${advice}`, 'SANDBOX');
+  }
   return { options, shown: describe(options), needsConsent: false };
 }
 
@@ -60,9 +65,9 @@ async function chooseByDefault(options: SandboxOptions, yes: boolean): Promise<C
 }
 
 /** Logs the network requests of commands to a file next to the tasks, unless the configuration handles them. */
-function withLog(sandbox: (WhoaConfig['sandbox'] & object) | undefined): typeof sandbox {
+function withLog(sandbox: (WhoaConfig['sandbox'] & object) | undefined, env: NodeJS.ProcessEnv): typeof sandbox {
   if (sandbox?.network === undefined || sandbox.network.onRequest !== undefined) return sandbox;
-  const file = join(dirname(getDefaultSqlitePath()), 'network.log');
+  const file = join(dirname(getDefaultSqlitePath(env)), 'network.log');
   const onRequest = (request: NetworkRequest): void => {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     appendFileSync(file, `${JSON.stringify(request)}\n`, { mode: 0o600 });

@@ -21,7 +21,7 @@ const SHAPES: Readonly<Record<string, RegExp>> = {
 const MIN_OWN_KEY = 12;
 
 /** Redacts keys of known formats from results, and all keys in the environment of this process. */
-export function createKeyRedaction(env: NodeJS.ProcessEnv = process.env): NonNullable<RunOptions['redact']> {
+export function createKeyRedaction(env: NodeJS.ProcessEnv): NonNullable<RunOptions['redact']> {
   const variables = [COMPATIBLE_KEY, ...Object.values(KEYED_PROVIDERS).map(({ variable }) => variable)];
   const own = variables.map((name) => [name, env[name] ?? ''] as const).filter(([, key]) => key.length >= MIN_OWN_KEY);
   return (given) => {

@@ -1,18 +1,15 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { getDefaultSqlitePath } from '@whoa/tasks/internal';
+import { join } from 'node:path';
 
 /** As long as tasks are kept by default. */
 const KEPT_MS = 7 * 24 * 3_600_000;
 
 /**
- * Opens the folder for output that is too long for a screen, next to the tasks, and removes old files from it.
+ * Opens the folder for output that is too long for a screen, and removes old files from it.
  *
  * @returns What the shell tool is told about logs: none are kept where the folder cannot be made.
  */
-export function openLogFolder(
-  folder: string = join(dirname(getDefaultSqlitePath()), 'logs'),
-): false | { readonly folder: string } {
+export function openLogFolder(folder: string): false | { readonly folder: string } {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     for (const name of readdirSync(folder)) removeIfOld(join(folder, name));

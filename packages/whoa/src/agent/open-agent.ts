@@ -1,32 +1,32 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Agent, createAgent, type Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import { createCleanupList } from '@whoa/core/embed';
-import {
-  createBashTool,
-  createContainment,
-  createFileTools,
-  type FileContents,
-  type SandboxOptions,
-} from '@whoa/tools';
+import { getDefaultSqlitePath } from '@whoa/tasks/internal';
+import { createBashTool, createContainment, createFileTools, createRoot, type FileContents } from '@whoa/tools';
 import { realPathOf } from '../approvals/path-pattern.ts';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { UsageError } from '../command.ts';
 import type { AgentFactory, AgentSetup, WhoaConfig } from '../config/config.ts';
 import { defaultModelName } from '../model/model-name.ts';
 import { openModel } from '../model/open-model.ts';
+import type { Surroundings } from '../system.ts';
 import { reportCleanup } from '../terminal/report-cleanup.ts';
 import type { PromptBudgets } from './agent-options.ts';
+import { createCompact } from './compact.ts';
 import { createKeyRedaction } from './key-redaction.ts';
 import { openLogFolder } from './log-folder.ts';
+import { type RunLaterOptions, reportRunLater } from './run-later-report.ts';
 
-export interface OpenAgentOptions {
+export interface OpenAgentOptions extends RunLaterOptions {
   readonly config: WhoaConfig;
   /** The name of the agent. Defaults to the first one of the configuration, otherwise to the built-in one. */
   readonly name?: string | undefined;
   readonly model?: string | undefined;
   readonly cwd: string;
-  /** What commands may access. */
-  readonly sandbox: SandboxOptions;
+  /** Where the command was started. */
+  readonly surroundings: Surroundings;
   readonly approve: Approve;
   /** Reads and writes files elsewhere than on the disk. */
   readonly contents?: FileContents;
@@ -50,17 +50,20 @@ const INSTRUCTIONS = [
 
 /** Opens an agent. Its packages are loaded on demand. */
 export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
-  const { config, cwd, approve } = options;
-  refuseOwnFolders(cwd);
+  const { config, cwd, surroundings, approve } = options;
+  const { env } = surroundings;
+  const hidden = findOwnFolders(options);
+  // Next to the tasks.
+  const logFolder = join(dirname(getDefaultSqlitePath(env)), 'logs');
   const cleanups = createCleanupList({ name: 'the agent', onError: reportCleanup });
-  const containment = createContainment({ sandbox: options.sandbox });
+  const containment = createContainment({ sandbox: { ...options.sandbox, hidden } });
   cleanups.defer(() => containment[Symbol.asyncDispose]());
   const setup: AgentSetup = {
-    model: (name = options.model ?? config.model ?? defaultModelName(process.env)) => openModel(name),
+    model: (name = options.model ?? config.model ?? defaultModelName(env)) => openModel(name, surroundings),
     cwd,
     tools: [
-      createBashTool({ cwd, containment, keepLog: openLogFolder() }),
-      ...filesFor(options),
+      createBashTool({ cwd, containment, keepLog: openLogFolder(logFolder) }),
+      ...filesFor(options, hidden),
       ...(options.tools ?? []),
     ],
     approve,
@@ -68,10 +71,12 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   };
   try {
     const chosen = chooseAgent(options) ?? ownAgent(config);
-    const agent = typeof chosen === 'function' ? await chosen(setup) : chosen;
-    if (typeof agent?.run !== 'function') throw new UsageError('agents: the function did not return an agent');
+    const given = typeof chosen === 'function' ? await chosen(setup) : chosen;
+    if (typeof given?.run !== 'function') throw new UsageError('agents: the function did not return an agent');
+    const agent = reportRunLater(withRunOptions(given, options), options);
+    cleanups.defer(() => agent[Symbol.asyncDispose]());
     return {
-      agent: withRunOptions(agent, options.budgets),
+      agent,
       [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -81,22 +86,38 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
 }
 
 /** If commands may not write, file tools may not either. */
-function filesFor({ cwd, contents, sandbox }: OpenAgentOptions): Tool[] {
-  const tools = createFileTools({ root: cwd, contents });
+function filesFor({ cwd, contents, sandbox }: OpenAgentOptions, hidden: readonly string[]): Tool[] {
+  const tools = createFileTools({ root: createRoot(cwd, { hidden }), contents });
   return sandbox.kind === 'read-only' ? tools.filter(({ effects }) => effects === 'read') : tools;
 }
 
 /** Limits the runs and redacts keys from the results of all tools, also for agents of the configuration. */
-function withRunOptions(agent: Agent, budgets: PromptBudgets | undefined): Agent {
-  const redact = createKeyRedaction();
+function withRunOptions(agent: Agent, { budgets, surroundings }: OpenAgentOptions): Agent {
+  const redact = createKeyRedaction(surroundings.env);
   return { ...agent, run: (input, options) => agent.run(input, { redact, budgets, ...options }) };
 }
 
-/** Throws in our own folders: the next command would run code that an agent writes there, without asking. */
-function refuseOwnFolders(cwd: string): void {
+/**
+ * Finds our own folders below the folder of the agent. The next command would run code that an agent writes there, so they are
+ * hidden from it. Throws in one of our own folders.
+ */
+function findOwnFolders({ cwd, surroundings, sandbox }: OpenAgentOptions): readonly string[] {
   const real = realPathOf(cwd, '/');
-  const own = protectedPaths().folders.find((folder) => `${real}/`.startsWith(`${folder}/`));
+  const { folders } = protectedPaths(surroundings.env);
+  const own = folders.find((folder) => `${real}/`.startsWith(`${folder}/`));
   if (own !== undefined) throw new UsageError(`${own} is whoa's own folder; start the agent in another one`);
+  const below = folders.filter((folder) => folder.startsWith(`${real}/`));
+  return sandbox.kind === 'none' ? below : below.filter(create);
+}
+
+/** What does not exist cannot be hidden from commands. Where we cannot create it, they cannot either. */
+function create(folder: string): boolean {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function chooseAgent({ config, name }: OpenAgentOptions): Agent | AgentFactory | undefined {
@@ -110,14 +131,17 @@ function chooseAgent({ config, name }: OpenAgentOptions): Agent | AgentFactory |
   );
 }
 
-function ownAgent({ instructions = '', ladder }: WhoaConfig): AgentFactory {
-  return async ({ model, tools, approve }) =>
-    createAgent({
+function ownAgent({ instructions = '', ladder, contextTokens }: WhoaConfig): AgentFactory {
+  return async ({ model: open, tools, approve }) => {
+    const model = await open();
+    return createAgent({
       name: OWN_NAME,
-      model: await model(),
+      model,
       tools,
       approve,
+      compact: createCompact(model, contextTokens),
       ...(ladder !== undefined && { ladder }),
       instructions: [INSTRUCTIONS, instructions].join('\n\n').trim(),
     });
+  };
 }

@@ -5,6 +5,7 @@ import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
+import type { Surroundings } from '../system.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { OWN_NAME, openAgent } from './open-agent.ts';
 
@@ -16,6 +17,7 @@ export interface OpenAgentsOptions {
   /** The value of `--sandbox`. */
   readonly sandbox: string | undefined;
   readonly yes: boolean;
+  readonly surroundings: Surroundings;
 }
 
 /** Agents for a process without a user at a terminal. */
@@ -50,16 +52,18 @@ export function chooseNames(config: WhoaConfig, wanted: readonly string[] | unde
 
 /** Opens agents in this folder, each under its name in the configuration. */
 export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents> {
-  const { config, model, yes } = options;
-  const cwd = process.cwd();
+  const { config, model, yes, surroundings } = options;
+  const { env } = surroundings;
+  const cwd = surroundings.cwd();
   const { options: sandbox, shown } = await chooseSandbox({
     word: options.sandbox,
     config,
     yes,
     isTerminal: false,
     cwd,
+    env,
   });
-  const judge = createJudge({ rules: config.approvals ?? [], yes, cwd, protectedPaths: protectedPaths() });
+  const judge = createJudge({ rules: config.approvals ?? [], yes, cwd, protectedPaths: protectedPaths(env) });
   const approvals = createTaskApprovals({ judge });
   const approve: Approve = Object.assign<Approve, Approve>(
     (request, context) => approvals.approve(request, context),
@@ -73,7 +77,7 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
   const agents: Record<string, Agent> = {};
   try {
     for (const name of chooseNames(config, options.names)) {
-      const open = await openAgent({ config, name, model, cwd, sandbox, approve });
+      const open = await openAgent({ config, name, model, cwd, surroundings, sandbox, approve });
       opened.push(open);
       agents[name] = open.agent;
     }

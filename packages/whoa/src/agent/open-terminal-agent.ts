@@ -8,10 +8,12 @@ import { createJudge } from '../approvals/rules.ts';
 import { createRunApprovals } from '../approvals/run-approvals.ts';
 import { type Own, UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
+import type { System } from '../system.ts';
 import type { Screen } from '../terminal/screen.ts';
 import type { PromptBudgets } from './agent-options.ts';
 import { chooseSandbox, type SandboxWishes } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
+import { RUN_LATER } from './run-later-report.ts';
 import { askForConsent } from './sandbox-consent.ts';
 
 export interface TerminalAgentOptions {
@@ -30,6 +32,7 @@ export interface TerminalAgentOptions {
   readonly until: string;
   readonly token: CancellationToken;
   readonly own: Own;
+  readonly system: System;
 }
 
 export interface TerminalAgent {
@@ -39,19 +42,37 @@ export interface TerminalAgent {
 
 /** Opens an agent in this folder for the user at this terminal. Returns `undefined` if it was cancelled first. */
 export async function openTerminalAgent(options: TerminalAgentOptions): Promise<TerminalAgent | undefined> {
-  const { values, config, budgets, screen, token } = options;
-  const cwd = process.cwd();
+  const { values, config, budgets, screen, token, system } = options;
+  const cwd = system.cwd();
   const approvals = createRunApprovals({
     ask: options.ask,
     until: options.until,
-    judge: createJudge({ rules: config.approvals ?? [], yes: values.yes, cwd, protectedPaths: protectedPaths() }),
+    judge: createJudge({
+      rules: config.approvals ?? [],
+      yes: values.yes,
+      cwd,
+      protectedPaths: protectedPaths(system.env),
+    }),
     onRemoteAnswer: ({ decision }) => screen.note(`  answered from elsewhere: ${decision}`),
   });
   const wishes = { word: values.sandbox, config, yes: values.yes };
-  const sandbox = await settleSandbox(wishes, { screen, asJson: values.json, token });
+  const sandbox = await settleSandbox(wishes, { screen, asJson: values.json, token, system });
   if (!values.json) screen.status(() => 'opening the agent');
   const { approve } = approvals;
-  const opening = openAgent({ config, name: values.agent, model: values.model, cwd, sandbox, approve, budgets });
+  const opening = openAgent({
+    config,
+    name: values.agent,
+    model: values.model,
+    cwd,
+    surroundings: system,
+    sandbox,
+    approve,
+    budgets,
+    onRunLater(lines) {
+      if (values.json) screen.data({ type: 'run-later', lines });
+      else screen.note([RUN_LATER, ...lines].join('\n  '));
+    },
+  });
   const opened = await waitUntilLevel(opening, token, 'drain');
   if (opened.by === 'error') throw opened.error;
   // Resources that are half open end with the process.
@@ -62,13 +83,14 @@ export async function openTerminalAgent(options: TerminalAgentOptions): Promise<
 /** Prints what commands may access. Asks for consent if `--yes` would run without a sandbox that was not chosen explicitly. */
 async function settleSandbox(
   wishes: Pick<SandboxWishes, 'word' | 'config' | 'yes'>,
-  { screen, asJson, token }: { screen: Screen; asJson: boolean; token: CancellationToken },
+  { screen, asJson, token, system }: { screen: Screen; asJson: boolean; token: CancellationToken; system: System },
 ): Promise<SandboxOptions> {
-  const isTerminal = process.stdin.isTTY === true;
-  const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, isTerminal, cwd: process.cwd() });
+  const isTerminal = system.stdin.isTTY === true;
+  const { env } = system;
+  const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, isTerminal, cwd: system.cwd(), env });
   if (asJson) screen.data({ type: 'sandbox', sandbox: options.kind });
   else screen.note(screen.style('dim', shown));
-  if (needsConsent && !(await askForConsent(screen, token.signal))) {
+  if (needsConsent && !(await askForConsent(screen, token.signal, system))) {
     throw new UsageError("not allowed without a sandbox; remove --yes, or add '--sandbox none'");
   }
   return options;

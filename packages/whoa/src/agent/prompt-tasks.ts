@@ -15,7 +15,7 @@ export interface PromptTasks extends AsyncDisposable {
   readonly startRun: NonNullable<AcpOptions['startRun']>;
 }
 
-export function createPromptTasks(config: Pick<WhoaConfig, 'store'>): PromptTasks {
+export function createPromptTasks(config: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): PromptTasks {
   let opened: { readonly runner: Runner; readonly store: TaskStore; readonly tenant: string } | undefined;
   const unsettled = new Set<Promise<unknown>>();
   const cleanups = createCleanupList({ name: 'the tasks of prompts', boundMs: CLOSE_MS, onError: reportCleanup });
@@ -27,7 +27,7 @@ export function createPromptTasks(config: Pick<WhoaConfig, 'store'>): PromptTask
         import('../tasks/local-tasks.ts'),
       ]);
       if (opened !== undefined) return;
-      const store = openStore(config);
+      const store = openStore(config, env);
       const runner = createRunner({ store, agents: {} });
       opened = { store, runner, tenant: LOCAL_TENANT };
       cleanups.defer(() => store[Symbol.asyncDispose]());

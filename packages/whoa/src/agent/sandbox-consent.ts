@@ -1,24 +1,19 @@
+import type { System } from '../system.ts';
+import { TypedLines } from '../terminal/input/typed-lines.ts';
 import type { Screen } from '../terminal/screen.ts';
-import { askForLine } from '../terminal/text/typed-line.ts';
 
 const QUESTION = '--yes allows every call, and commands run without a sandbox.';
 const PROMPT = "Type 'yes' to continue: ";
 
 /** Asks the user to type yes: `--yes` alone does not mean that commands may run without a sandbox. */
-export async function askForConsent(screen: Screen, signal: AbortSignal): Promise<boolean> {
+export async function askForConsent(screen: Screen, signal: AbortSignal, { stdin, stderr }: System): Promise<boolean> {
   const held = screen.hold();
+  const lines = new TypedLines({}, stdin, stderr);
   try {
     held.note(QUESTION);
-    const typed = await askForLine(() => held.prompt(PROMPT), {
-      input: process.stdin,
-      output: process.stderr,
-      signal,
-    });
-    return typed?.toLowerCase() === 'yes';
-  } catch (error) {
-    if (signal.aborted) return false;
-    throw error;
+    return (await lines.ask(PROMPT, { held, signal }))?.toLowerCase() === 'yes';
   } finally {
+    lines[Symbol.dispose]();
     held[Symbol.dispose]();
   }
 }

@@ -1,12 +1,18 @@
+import { statSync } from 'node:fs';
 import type { AcpSession, McpServer } from '@whoa/acp';
 import type { Agent, Tool } from '@whoa/core';
-import { createApprovals } from '@whoa/core/approval';
+import { createApprovals, toVisibleLine } from '@whoa/core/approval';
+import { describeError } from '@whoa/core/internal';
 import { createMcpTools, type FileContents } from '@whoa/tools';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
+import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
+import type { System } from '../system.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
+
+const MAX_NOTICE = 500;
 
 export interface SessionWishes {
   readonly config: WhoaConfig;
@@ -16,11 +22,16 @@ export interface SessionWishes {
   readonly yes: boolean;
   /** The value of `--sandbox`. */
   readonly sandbox: string | undefined;
+  readonly system: System;
 }
 
 /** Opens the agent of an editor session, with the editor's files and MCP servers. */
 export async function openSessionAgent(session: AcpSession, wishes: SessionWishes): Promise<Agent> {
-  const { config, model, agent: name, yes } = wishes;
+  const { config, model, agent: name, yes, system } = wishes;
+  const { env } = system;
+  if (!statSync(session.cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`there is no folder '${session.cwd}'`);
+  }
   // Use the folder of the session, not the one that the editor started us in.
   const { options: sandbox, shown } = await chooseSandbox({
     word: wishes.sandbox,
@@ -28,23 +39,23 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionWishe
     yes: false,
     isTerminal: false,
     cwd: session.cwd,
+    env,
   });
-  process.stderr.write(`whoa acp: ${shown}\n`);
-  const tools: Tool[] = [];
-  for (const server of session.mcpServers) tools.push(...(await connect(server, session)));
+  system.stderr.write(`whoa acp: ${shown}\n`);
   const open = await openAgent({
     config,
     name,
     model: session.settings['model'] ?? model,
     cwd: session.cwd,
+    surroundings: system,
     sandbox,
     approve: createApprovals({
       ask: session.ask,
       until: 'until this session is closed',
-      judge: createJudge({ rules: config.approvals ?? [], yes, cwd: session.cwd, protectedPaths: protectedPaths() }),
+      judge: createJudge({ rules: config.approvals ?? [], yes, cwd: session.cwd, protectedPaths: protectedPaths(env) }),
     }),
     contents: contentsIn(session),
-    tools,
+    tools: await connectAll(session, system),
   });
   session.defer(() => open[Symbol.asyncDispose]());
   return open.agent;
@@ -66,11 +77,33 @@ async function explained<T>(verb: string, answer: Promise<T>): Promise<T> {
   }
 }
 
-async function connect({ name, ...transport }: McpServer, session: AcpSession): Promise<readonly Tool[]> {
+/** Connects to the editor's servers. One that fails is left out, and the user is told; the session opens without it. */
+async function connectAll(session: AcpSession, system: System): Promise<readonly Tool[]> {
+  const tools = new Map<string, Tool>();
+  const leaveOut = ({ name }: McpServer, error: unknown): void =>
+    session.notify(toVisibleLine(`The MCP server '${name}' was left out: ${describeError(error)}`, MAX_NOTICE));
+  const all = await Promise.allSettled(session.mcpServers.map((server) => connect(server, session, system)));
+  session.token.throwIfCancelled();
+  for (const [index, server] of session.mcpServers.entries()) {
+    const end = all[index]!;
+    const taken = end.status === 'fulfilled' ? end.value.find(({ name }) => tools.has(name)) : undefined;
+    if (end.status === 'rejected') leaveOut(server, end.reason);
+    else if (taken !== undefined) leaveOut(server, `another server has a tool named '${taken.name}'`);
+    else for (const tool of end.value) tools.set(tool.name, tool);
+  }
+  return [...tools.values()];
+}
+
+async function connect(
+  { name, ...transport }: McpServer,
+  session: AcpSession,
+  { stderr }: System,
+): Promise<readonly Tool[]> {
   const inSession = transport.type === 'stdio' ? { ...transport, cwd: session.cwd } : transport;
   const { token } = session;
   // Don't trust the hints of the server: the editor names it but does not vouch for it.
   const server = await createMcpTools({ name, transport: inSession, trustHints: false, token });
   session.defer(() => server[Symbol.asyncDispose]());
+  if (server.program !== undefined) stderr.write(`whoa acp: the MCP server '${name}' runs ${server.program}\n`);
   return server.tools;
 }

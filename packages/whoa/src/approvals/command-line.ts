@@ -1,88 +1,49 @@
+import { basename } from 'node:path';
+
 /** A command line, parsed as far as possible without a shell. */
 export interface CommandLine {
   /** The words of each command, as far as they could be parsed. */
   readonly commands: readonly (readonly string[])[];
-  /** Whether these are all commands: no expansion, redirection, assignment, grouping or keyword could run more. */
+  /** Whether a shell runs exactly these words: no expansion, glob, redirection, assignment, grouping or keyword. */
   readonly isCertain: boolean;
 }
 
-const SEPARATORS = /^(?:\|\||&&|\|&|;;|[;|&\n])/;
-/** Characters that expand, redirect, group or comment. */
-const UNCERTAIN = new Set(['$', '`', '(', ')', '{', '}', '<', '>', '#', '!']);
+/** Blanks, a separator of commands, or a word. A quote or backslash that nothing follows is a word too. */
+const TOKEN = /[ \t]+|(\|\||&&|\|&|;;|[;|&\n])|((?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^ \t;|&\n'"\\])+|.)/gs;
+const QUOTED = /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/gs;
+/** A word that is quoted as a whole or not at all, with nothing in it that a shell or a reader could take for something else. */
+const PLAIN_WORD = /^(?:'[^']*'|"[^"$`\\!]*"|[\p{L}\p{N}_@%+=:,./~^-]+)$/u;
 const ASSIGNMENT = /^[A-Za-z_]\w*(?:\[.*\])?\+?=/;
 const KEYWORDS = new Set(
   'if then elif else fi for while until do done case esac select function time coproc eval exec source . alias'.split(
     ' ',
   ),
 );
+/** Programs that run a command which their words, or what they read, contain. */
+const WRAPPERS = new Set(
+  'sh bash dash zsh ksh ash fish csh tcsh busybox env sudo doas su runuser command builtin timeout nohup nice ionice chrt setsid stdbuf xargs parallel watch script flock chroot unshare nsenter setpriv ssh'.split(
+    ' ',
+  ),
+);
 
-/**
- * Parses the commands of a command line. It understands words, quotes and command separators; everything else makes the
- * result uncertain.
- */
+/** Parses the commands of a command line. It understands words, quotes and separators; all else makes the result uncertain. */
 export function readCommandLine(text: string): CommandLine {
-  const commands: string[][] = [];
-  let words: string[] = [];
-  let isCertain = true;
-  let word: string | undefined;
-  const endWord = (): void => {
-    if (word !== undefined) words.push(word);
-    word = undefined;
-  };
-  const endCommand = (): void => {
-    endWord();
-    if (words.length > 0) commands.push(words);
-    words = [];
-  };
-  for (let at = 0; at < text.length; ) {
-    const character = text[at]!;
-    const separator = SEPARATORS.exec(text.slice(at, at + 2))?.[0];
-    if (separator !== undefined) {
-      endCommand();
-      at += separator.length;
-    } else if (character === ' ' || character === '\t') {
-      endWord();
-      at++;
-    } else {
-      const piece = readPiece(text, at);
-      isCertain &&= piece.isCertain;
-      word = (word ?? '') + piece.text;
-      at = piece.end;
-    }
+  const commands: string[][] = [[]];
+  let isCertain = !text.includes('\\\n');
+  for (const [, separator, word] of text.replaceAll('\\\n', '').matchAll(TOKEN)) {
+    if (separator !== undefined) commands.push([]);
+    if (word === undefined) continue;
+    isCertain &&= PLAIN_WORD.test(word);
+    commands.at(-1)!.push(word.replace(QUOTED, '$1$2$3'));
   }
-  endCommand();
-  return { commands, isCertain: isCertain && commands.every(isPlainCommand) };
-}
-
-interface Piece {
-  readonly text: string;
-  readonly end: number;
-  readonly isCertain: boolean;
-}
-
-/** One character of a word, or a quoted part of it. */
-function readPiece(text: string, at: number): Piece {
-  const character = text[at]!;
-  if (character === "'" || character === '"') return readQuoted(text, at, character);
-  if (character === '\\') {
-    const escaped = text[at + 1] ?? '';
-    return { text: escaped, end: at + 2, isCertain: escaped !== '' && escaped !== '\n' };
-  }
-  // Control characters and Unicode spaces: shells and users may read them differently.
-  return {
-    text: character,
-    end: at + 1,
-    isCertain: !UNCERTAIN.has(character) && !/[\p{Cc}\p{Cf}]|(?! )\p{Z}/u.test(character),
-  };
-}
-
-function readQuoted(text: string, at: number, quote: string): Piece {
-  const end = text.indexOf(quote, at + 1);
-  const inside = text.slice(at + 1, end === -1 ? text.length : end);
-  const isPlain = quote === "'" || !/[$`\\!]/.test(inside);
-  return { text: inside, end: end === -1 ? text.length : end + 1, isCertain: end !== -1 && isPlain };
+  const filled = commands.filter(({ length }) => length > 0);
+  return { commands: filled, isCertain: isCertain && filled.every(isPlainCommand) };
 }
 
 function isPlainCommand([name = '']: readonly string[]): boolean {
   return !ASSIGNMENT.test(name) && !KEYWORDS.has(name);
+}
+
+export function isWrapper(name: string): boolean {
+  return WRAPPERS.has(basename(name));
 }

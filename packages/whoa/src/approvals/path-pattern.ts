@@ -13,17 +13,27 @@ export function realPathOf(path: string, cwd: string): string {
   }
 }
 
-/** Whether a real path matches a pattern. `*` matches a part of a name, `**` any folders. */
-export function matchesPattern(path: string, pattern: string, cwd: string): boolean {
-  const expanded = pattern.startsWith('~/') ? join(homedir(), pattern.slice(2)) : pattern;
-  const beforeStars = /^[^*?]*(?=\/)/.exec(expanded)?.[0] ?? '';
-  const fixed = realPathOf(
-    /[*?]/.test(expanded) ? beforeStars || (expanded.startsWith('/') ? '/' : '.') : expanded,
-    cwd,
-  );
-  if (!/[*?]/.test(expanded)) return path === fixed;
-  const rest = expanded.slice(beforeStars.length).replace(/^\//, '');
-  return new RegExp(`^${literal(fixed === '/' ? '' : fixed)}/${sourceOf(rest)}$`, 's').test(path);
+/** Creates the test whether a real path matches a pattern. `*` matches a part of a name, `**` any folders. */
+export function createPathTest(pattern: string, cwd: string): (path: string) => boolean {
+  const fixed = fixedPart(pattern, cwd);
+  if (!/[*?]/.test(pattern)) return (path) => path === fixed;
+  const rest = pattern.slice(beforeStars(pattern).length).replace(/^\//, '');
+  const expression = new RegExp(`^${literal(fixed === '/' ? '' : fixed)}/${sourceOf(rest)}$`, 's');
+  return (path) => expression.test(path);
+}
+
+/** The real path of what stands before the first star of a pattern. */
+export function fixedPart(pattern: string, cwd: string): string {
+  const fixed = /[*?]/.test(pattern) ? beforeStars(pattern) || (pattern.startsWith('/') ? '/' : '.') : pattern;
+  return realPathOf(expandHome(fixed), cwd);
+}
+
+export function expandHome(path: string): string {
+  return /^~(?:\/|$)/.test(path) ? join(homedir(), path.slice(1)) : path;
+}
+
+function beforeStars(pattern: string): string {
+  return /^[^*?]*(?=\/)/.exec(pattern)?.[0] ?? '';
 }
 
 function sourceOf(glob: string): string {

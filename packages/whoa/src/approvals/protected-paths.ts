@@ -1,6 +1,7 @@
-import { dirname } from 'node:path';
+import { dirname, relative } from 'node:path';
 import type { ApprovalRequest } from '@whoa/core/approval';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
+import { runsLater } from '@whoa/tools';
 import { compiledFolder } from '../compiled.ts';
 import { configFolder } from '../config/config-folder.ts';
 import { realPathOf } from './path-pattern.ts';
@@ -13,27 +14,39 @@ export interface ProtectedPaths {
 
 const KEYS =
   /(?:^|[\s/'"=:])(?:\.env(?!\.(?:example|sample|template)\b)(?:\.[\w.-]+)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.pgpass|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|[^\s/'"]*\.(?:pem|p12|pfx|key)|\.(?:ssh|gnupg)(?:\/[^\s'"]*)?|\.aws\/credentials|\.kube\/config|\.docker\/config\.json)(?=$|[\s'";|&)<>])/i;
-const RUN_LATER = /(?:^|[\s/'"=:])(?:\.git\/(?:hooks(?:\/|$|[\s'"])|config\b)|\.git$)|core\.hooksPath/i;
+const EXPANSION = /[*?[{$`]/;
+/** A name that starts with a dot and that a shell completes. */
+const HIDDEN_PATTERN = /(?:^|[\s/'"=:])\.[^\s/'"]*[*?[{$`]/;
+const GIT =
+  /(?:^|[\s/'"=:])(?:\.git\/(?:hooks|config|commondir|modules|worktrees|info|objects\/info)\b|\.(?:husky|githooks)\b)|\s['"]?\.git['"]?$|core\.hooksPath/i;
 
-export function protectedPaths(env: NodeJS.ProcessEnv = process.env): ProtectedPaths {
+export function protectedPaths(env: NodeJS.ProcessEnv): ProtectedPaths {
   const folders = [configFolder(env), dirname(getDefaultSqlitePath(env)), compiledFolder(env)];
   return { folders: folders.filter((folder) => folder !== undefined).map((folder) => realPathOf(folder, '/')) };
 }
 
-/** Returns why a call must be asked about even if it is allowed, or `undefined`. `path` must be a real path. */
+/** Returns why a call with this real path, or that mentions these texts, must be asked about even if it is allowed. */
 export function whyProtected(
-  { effects, input }: ApprovalRequest,
-  path: string | undefined,
-  { folders }: ProtectedPaths,
+  { effects }: Pick<ApprovalRequest, 'effects'>,
+  { path, mentions }: { readonly path: string | undefined; readonly mentions: readonly string[] },
+  { folders, cwd }: ProtectedPaths & { readonly cwd: string },
 ): string | undefined {
-  const { command } = (input ?? {}) as { readonly command?: unknown };
-  const text = typeof command === 'string' ? command : path;
-  if (text === undefined) return undefined;
-  if (KEYS.test(text)) return 'it accesses a file that may contain keys';
+  const texts = path === undefined ? mentions : [path];
+  if (texts.some((text) => KEYS.test(text) || HIDDEN_PATTERN.test(text)))
+    return 'it accesses a file that may contain keys';
   if (effects === 'read') return undefined;
-  if (RUN_LATER.test(text)) return 'it may change what git runs';
-  const isOurs = folders.some((folder) =>
-    text === path ? `${text}/`.startsWith(`${folder}/`) : text.includes(folder),
-  );
+  if (texts.some((text) => GIT.test(text)) || path?.endsWith('/.git')) return 'it may change what git runs';
+  if (path !== undefined && runsLater(relative(realPathOf(cwd, '/'), path)))
+    return 'it may change a file that runs programs later';
+  const isOurs = texts.some((text) => folders.some((folder) => isBelow(text, folder)));
   return isOurs ? 'it accesses the folders of whoa itself' : undefined;
+}
+
+/** Whether a path is a folder or below it. One with an expansion counts if its start does. */
+function isBelow(path: string, folder: string): boolean {
+  const [start = ''] = path.split(EXPANSION);
+  const mayBe = start.endsWith('/')
+    ? start === `${dirname(folder)}/`
+    : start.startsWith('/') && folder.startsWith(start);
+  return `${path}/`.startsWith(`${folder}/`) || (start !== path && mayBe);
 }

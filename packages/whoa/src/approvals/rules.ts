@@ -1,6 +1,7 @@
+import { basename } from 'node:path';
 import type { ApprovalRequest, Judge } from '@whoa/core/approval';
-import { type CommandLine, readCommandLine } from './command-line.ts';
-import { matchesPattern, realPathOf } from './path-pattern.ts';
+import { type CommandLine, isWrapper, readCommandLine } from './command-line.ts';
+import { createPathTest, expandHome, fixedPart, realPathOf } from './path-pattern.ts';
 import { type ProtectedPaths, whyProtected } from './protected-paths.ts';
 
 type Ruling = ReturnType<Judge>;
@@ -10,7 +11,7 @@ export interface ApprovalRule {
   readonly decision: 'allow' | 'ask' | 'deny';
   /** The name of a tool, or a prefix followed by `*`. Defaults to every tool. */
   readonly tool?: string;
-  /** The first words of a command. `git status` matches `git status -s`, but not a line with another command in it. */
+  /** A program and its next words. `git status` matches `git status -s`, but not a line with another command in it. */
   readonly command?: string;
   /** A pattern for the real path of a file, such as `src/**` or `~/notes/*.md`. Relative to the folder of the agent. */
   readonly path?: string;
@@ -26,61 +27,84 @@ export interface JudgeOptions {
 
 /** The parts of a request that rules match. */
 interface Subject {
-  readonly tool: string;
   readonly path: string | undefined;
   readonly line: CommandLine | undefined;
+  /** What a call without a `path` names: its texts, the words in them, and the real paths that these would be. */
+  readonly mentions: readonly string[];
 }
 
 /**
  * Decides calls by rules. `deny` always wins. Otherwise the most specific rule wins; of two equally specific ones, `ask` wins.
- * Calls on protected paths are asked about even if a rule allows them.
+ * Calls that may be what a rule restricts and calls on protected paths are asked about even if a rule allows them.
  */
 export function createJudge({ rules, yes, cwd, protectedPaths }: JudgeOptions): Judge {
   return (request) => {
-    const subject = subjectOf(request, cwd);
-    const denied = rules.find((rule) => rule.decision === 'deny' && applies(rule, subject, cwd));
+    const subject = toSubject(request, cwd);
+    const some = rules.filter(({ tool }) => isTool(tool, request.tool.name));
+    const applying = some.filter((rule) => applies(rule, subject, cwd));
+    const denied = applying.find(({ decision }) => decision === 'deny');
     if (denied !== undefined) return { decision: 'deny', why: `a rule denies ${describeRule(denied)}` };
-    const base: Ruling = { decision: yes || request.effects === 'read' ? 'allow' : 'ask' };
-    const ruling = judgeSubject(subject, { rules, base, cwd });
+    const possible = some.find((rule) => rule.decision !== 'allow' && mayApply(rule, subject, cwd));
+    if (possible !== undefined)
+      return { decision: 'ask', why: `a rule restricts ${describeRule(possible)}; this may be one` };
+    const ruling = strongest(applying) ?? { decision: yes || request.effects === 'read' ? 'allow' : 'ask' };
     if (ruling.decision !== 'allow') return ruling;
-    const why = whyProtected(request, subject.path, protectedPaths);
+    const why = whyProtected(request, subject, { ...protectedPaths, cwd });
     return why === undefined ? ruling : { decision: 'ask', why };
   };
 }
 
-function subjectOf({ tool, input }: ApprovalRequest, cwd: string): Subject {
+/** What separates the words that a text may contain. */
+const SEPARATORS = /[\s@=:,;|&<>(){}$`'"]+/;
+/** No system accepts a longer path. */
+const MAX_PATH = 4_096;
+
+function toSubject({ input, effects }: ApprovalRequest, cwd: string): Subject {
   const { command, path } = (input ?? {}) as { readonly command?: unknown; readonly path?: unknown };
-  return {
-    tool: tool.name,
-    path: typeof path === 'string' ? realPathOf(path, cwd) : undefined,
-    line: typeof command === 'string' ? readCommandLine(command) : undefined,
-  };
+  const line = typeof command === 'string' ? readCommandLine(command) : undefined;
+  if (typeof path === 'string') return { path: realPathOf(path, cwd), line, mentions: [] };
+  if (line === undefined && effects === 'read') return { path: undefined, line, mentions: [] };
+  const texts = [...(Object.values(input ?? {}) as unknown[]), ...(line?.commands.flat() ?? [])].filter(
+    (text) => typeof text === 'string',
+  );
+  const words = new Set(texts.flatMap((text) => [text, ...text.split(SEPARATORS)]));
+  const paths = [...words]
+    .filter(({ length }) => length > 0 && length <= MAX_PATH)
+    .map((word) => realPathOf(expandHome(word), cwd));
+  return { path: undefined, line, mentions: [...words, ...paths] };
 }
 
-interface JudgeContext {
-  readonly rules: readonly ApprovalRule[];
-  readonly base: Ruling;
-  readonly cwd: string;
-}
-
-function judgeSubject(subject: Subject, { rules, base, cwd }: JudgeContext): Ruling {
-  const { line } = subject;
-  const some = rules.filter((rule) => isTool(rule.tool, subject.tool));
-  if (line === undefined) return strongest(some.filter((rule) => applies(rule, subject, cwd))) ?? base;
-  const general = strongest(some.filter(({ command, path }) => command === undefined && path === undefined)) ?? base;
-  if (!line.isCertain) {
-    const isRestricted = some.some(({ decision, command }) => decision !== 'allow' && command !== undefined);
-    return isRestricted ? { decision: 'ask', why: 'the command cannot be parsed with certainty' } : general;
+/** Whether a call is plainly what a rule means. To deny one, it is enough that a command of a line is, or a word a path. */
+function applies(
+  { decision, command, path }: ApprovalRule,
+  { path: own, line, mentions }: Subject,
+  cwd: string,
+): boolean {
+  if (command !== undefined) {
+    const isPlain = line?.isCertain === true && line.commands.length === 1;
+    return (
+      (isPlain || decision === 'deny') &&
+      (line?.commands.some((words) => beginsWith(words, command, decision)) ?? false)
+    );
   }
-  const rulings = line.commands.map((words) => strongest(some.filter((rule) => beginsWith(words, rule))) ?? general);
-  return rulings.find(({ decision }) => decision === 'ask') ?? rulings[0] ?? general;
+  if (path === undefined) return true;
+  const matches = createPathTest(path, cwd);
+  if (own !== undefined) return matches(own);
+  return decision !== 'allow' && mentions.some((word) => matches(word) || matches(`${word}/-`));
 }
 
-/** Whether a rule matches a request or one of its commands. */
-function applies({ tool, command, path }: ApprovalRule, subject: Subject, cwd: string): boolean {
-  if (!isTool(tool, subject.tool)) return false;
-  if (command !== undefined) return subject.line?.commands.some((words) => beginsWith(words, { command })) ?? false;
-  return path === undefined || (subject.path !== undefined && matchesPattern(subject.path, path, cwd));
+/** Whether a call that is not plain may still be what a rule means. */
+function mayApply({ decision, command, path }: ApprovalRule, { line, mentions }: Subject, cwd: string): boolean {
+  if (command === undefined && path === undefined) return false;
+  if (line?.isCertain === false) return true;
+  if (path !== undefined) {
+    const [fixed, root] = [`${fixedPart(path, cwd)}/`, `${realPathOf(cwd, '/')}/`];
+    return mentions.some((word) => word.startsWith(root) && fixed.startsWith(`${word}/`));
+  }
+  const commands = line?.commands ?? [];
+  return commands.some(
+    (words) => couldRun(words, command!) || (commands.length > 1 && beginsWith(words, command!, decision)),
+  );
 }
 
 function isTool(pattern: string | undefined, name: string): boolean {
@@ -88,9 +112,26 @@ function isTool(pattern: string | undefined, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }
 
-function beginsWith(words: readonly string[], { command }: Pick<ApprovalRule, 'command'>): boolean {
-  if (command === undefined) return false;
-  return prefixOf(command).every((word, index) => words[index] === word);
+/** Folders whose programs an `allow` of their name covers. */
+const SYSTEM_FOLDER = /^\/(?:usr\/(?:local\/)?)?s?bin\//;
+
+function beginsWith(words: readonly string[], command: string, decision: ApprovalRule['decision']): boolean {
+  const [program = '', ...rest] = prefixOf(command);
+  const [name = '', ...others] = words;
+  const isProgram =
+    decision === 'allow'
+      ? name === program || name.replace(SYSTEM_FOLDER, '') === program
+      : basename(name) === basename(program);
+  return isProgram && rest.every((word, index) => others[index] === word);
+}
+
+/** Whether a command may run another one: by a wrapper, behind options of the program, or because it names the program. */
+function couldRun([name = '', ...others]: readonly string[], command: string): boolean {
+  const [program = '', ...rest] = prefixOf(command);
+  if (isWrapper(name)) return true;
+  const isNamed = (text: string): boolean => text.split(/[\s/=;|&()'"]+/).includes(basename(program));
+  if (basename(name) !== basename(program)) return others.some(isNamed);
+  return others[rest.findIndex((word, index) => others[index] !== word)]?.startsWith('-') ?? false;
 }
 
 function prefixOf(command: string): readonly string[] {

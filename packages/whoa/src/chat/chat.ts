@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import { CancellationToken, type StopMode, type Tool } from '@whoa/core';
 import type { StoreConversations } from '@whoa/tasks';
 import { EXIT } from '../command.ts';
@@ -17,8 +16,6 @@ export interface ChatOptions {
   /** The mode of the first stop. */
   readonly first: StopMode | undefined;
   readonly isFull: boolean;
-  /** Emits `SIGINT`, `SIGTERM` and `SIGHUP`, whether they come from a key or from the system. */
-  readonly signals: EventEmitter;
 }
 
 /** The time from a message to an idle agent until the agent is idle again. */
@@ -56,15 +53,15 @@ export class Chat {
     return this.#turn === undefined;
   }
 
-  /** Takes a line of the user. */
-  send(line: string): void {
+  /** Takes a message of the user. `shown` has labels for long pastes. */
+  send(text: string, shown: string): void {
     this.#isWarned = false;
     const { screen } = this.#options;
-    for (const [index, one] of line.split('\n').entries()) {
+    for (const [index, one] of shown.split('\n').entries()) {
       screen.note(screen.style('bold', `${index === 0 ? '›' : ' '} ${one}`));
     }
-    if (this.#turn?.token.isCancelled) this.#next.push(line);
-    else this.#process(line);
+    if (this.#turn?.token.isCancelled) this.#next.push(text);
+    else this.#process(text);
   }
 
   /** Shows the task of a run. */
@@ -75,7 +72,7 @@ export class Chat {
 
   /** Stops the run. Without one, the second Ctrl-C leaves. */
   interrupt(key: 'escape' | 'ctrl-c'): void {
-    if (this.#turn !== undefined) this.#options.signals.emit('SIGINT');
+    if (this.#turn !== undefined) process.emit('SIGINT', 'SIGINT');
     else if (key === 'ctrl-c' && this.#isWarned) this.leave();
     else if (key === 'ctrl-c') {
       this.#isWarned = true;
@@ -110,7 +107,7 @@ export class Chat {
   }
 
   #begin(): Turn {
-    const { screen, tools, first, isFull, signals } = this.#options;
+    const { screen, tools, first, isFull } = this.#options;
     const token = new CancellationToken({ name: 'whoa chat' });
     const view = new RunView(screen, { tools, first, isFull });
     const exit = (): void => {
@@ -120,7 +117,6 @@ export class Chat {
     const interrupts = listenForInterrupts({
       token,
       exit,
-      signals: signals as unknown as Pick<NodeJS.Process, 'on' | 'off'>,
       level: () => view.level,
       onLastWait: (ms) => view.lastWait(ms),
       ...(first !== undefined && { first }),

@@ -4,12 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AcpOptions, type AuthMethod, type SessionSetting, serveAcp } from '@whoa/acp';
 import { CancellationToken } from '@whoa/core';
+import { describeError } from '@whoa/core/internal';
 import type { SandboxWishes } from '../agent/choose-sandbox.ts';
+import { CONTEXT_TOKENS } from '../agent/compact.ts';
 import { createPromptTasks } from '../agent/prompt-tasks.ts';
+import type { SessionWishes } from '../agent/session-agent.ts';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
-import type { WhoaConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
+import type { System } from '../system.ts';
 import { createLocalSessions } from '../tasks/local-sessions.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
 import { explainSilence } from '../terminal/silence.ts';
@@ -36,18 +39,20 @@ const OPTIONS = {
 
 export const acpCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const config = await loadConfig(values.config);
-  await requireSandbox({ word: values.sandbox, config, yes: values.yes });
+  const config = await loadConfig(values.config, system);
+  const { env } = system;
+  await requireSandbox({ word: values.sandbox, config, yes: values.yes, env });
   const wishes = {
     config,
     model: values.model,
     agent: values.agent,
     yes: values.yes,
     sandbox: values.sandbox,
+    system,
   };
-  const tasks = own(createPromptTasks(config));
+  const tasks = own(createPromptTasks(config, env));
   const token = own(new CancellationToken({ name: 'whoa acp' }));
   const options: AcpOptions = {
     // Load this with the first session, not at startup: the editor waits for the response to `initialize`.
@@ -63,15 +68,16 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     info: { name: 'whoa', title: 'Whoa', version: version() },
     store: own(createLocalSessions(config)),
     ...(config.policy && { policy: config.policy }),
+    contextTokens: config.contextTokens ?? CONTEXT_TOKENS,
     ...(config.ladder !== undefined && { ladder: config.ladder }),
     settings: settingsFor(wishes),
     authMethods: [LOGIN],
     authenticate: () => {
       // Throws an error that names the variables to set if no key is set.
-      defaultModelName(process.env);
+      defaultModelName(env);
     },
     mcp: { stdio: true, http: true },
-    onProblem: (error) => process.stderr.write(`whoa acp: ${error instanceof Error ? error.message : String(error)}\n`),
+    onProblem: (error) => system.stderr.write(`whoa acp: ${describeError(error)}\n`),
   };
   const connection = own(serveAcp(options, { token }));
   explainSilence('acp');
@@ -82,7 +88,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
 }
 
 /** Fails at startup if no session could use the requested sandbox. Each session has its own folder, so any folder will do. */
-async function requireSandbox(wishes: Pick<SandboxWishes, 'word' | 'config' | 'yes'>): Promise<void> {
+async function requireSandbox(wishes: Omit<SandboxWishes, 'isTerminal' | 'cwd'>): Promise<void> {
   if (wishes.word === undefined && wishes.config.sandbox === undefined && !wishes.yes) return;
   const { chooseSandbox } = await import('../agent/choose-sandbox.ts');
   const cwd = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
@@ -102,11 +108,11 @@ const LOGIN: AuthMethod = {
 };
 
 /** The models that the user can choose in the editor: those whose key is set, and the one named by an option or the config. */
-function settingsFor({ model, config }: { model: string | undefined; config: WhoaConfig }): readonly SessionSetting[] {
+function settingsFor({ model, config, system: { env } }: SessionWishes): readonly SessionSetting[] {
   const keyed = Object.entries(KEYED_PROVIDERS)
-    .filter(([, { variable }]) => process.env[variable])
+    .filter(([, { variable }]) => env[variable])
     .map(([provider, { model: name }]) => `${provider}:${name}`);
-  const named = model ?? config.model ?? process.env['WHOA_MODEL'];
+  const named = model ?? config.model ?? env['WHOA_MODEL'];
   const names = [...new Set([...(named === undefined ? [] : [named]), ...keyed])];
   if (names.length === 0) return [];
   return [{ id: 'model', name: 'Model', category: 'model', options: names.map((value) => ({ value, name: value })) }];

@@ -1,4 +1,4 @@
-import { type Command, type CommandEntry, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { type Command, type CommandEntry, EXIT, readArguments, UsageError } from '../command.ts';
 import { type CompletedCommand, SHELLS } from '../completions/shells.ts';
 import { Screen } from '../terminal/screen.ts';
 
@@ -14,18 +14,22 @@ Prints a script that makes your shell complete commands, options and task ids. S
 
 /** The command that describes all commands, itself included, to a shell. */
 export function createCompletionsCommand(commands: Readonly<Record<string, CommandEntry>>): Command {
-  return { help, options: {}, completes: NAMES, run: (args, own) => run(args, own, commands) };
+  return {
+    help,
+    options: {},
+    completes: NAMES,
+    run: (args, own, { stdout, stderr }) => run(args, own(new Screen({ stdout, stderr })), commands),
+  };
 }
 
 async function run(
   args: readonly string[],
-  own: Own,
+  screen: Screen,
   commands: Readonly<Record<string, CommandEntry>>,
 ): Promise<number> {
   const { values, positionals } = readArguments(args, {}, 1);
   const shell = NAMES.find((name) => name === positionals[0]);
   if (shell === undefined) throw new UsageError(`expected one of ${NAMES.join(', ')}; use: whoa completions bash`);
-  const screen = own(new Screen());
   const script = SHELLS[shell]!(await Promise.all(Object.entries(commands).map(completed)));
   if (values.json) screen.data({ type: 'completions', shell, script });
   else screen.line(script);

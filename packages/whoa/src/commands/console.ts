@@ -2,6 +2,7 @@ import { createAccess, createConsoleHandler, createLogin, createTaskApi, OWN_RIG
 import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { listenAt } from '../serve/listen-at.ts';
+import type { System } from '../system.ts';
 import { LOCAL_TENANT, openSharedStore } from '../tasks/local-tasks.ts';
 import { userName, waitForEnd } from '../terminal/interrupts.ts';
 import { openBrowser } from '../terminal/open-browser.ts';
@@ -28,13 +29,13 @@ const CODE_MS = 600_000;
 
 export const consoleCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
-  const config = await loadConfig(values.config);
-  const screen = own(new Screen());
+  const config = await loadConfig(values.config, system);
+  const screen = own(new Screen(system));
   const ended = waitForEnd(own);
-  const store = own(openSharedStore(config, 'console'));
+  const store = own(openSharedStore(config, 'console', system.env));
   const login = createLogin({ codeMs: CODE_MS });
   const api = createTaskApi({ store, login, access: createAccess({ authenticate: login.authenticate }) });
   const page = createConsoleHandler();

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAccess, createChatHandler, createLogin, createTaskApi, OWN_RIGHTS } from '@whoa/server';
-import { createMemoryStore } from '@whoa/tasks';
+import { createAccess, createConsoleHandler, createLogin, createTaskApi, OWN_RIGHTS } from '@whoa/server';
+import { createMemoryStore, createRunner } from '@whoa/tasks';
 import { createContainment } from '@whoa/tools';
 import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
-import { createDemoAgent } from '../demo/demo-agent.ts';
-import { pageFile } from '../demo/page-files.ts';
+import { createDemoAgent, FIRST_MESSAGE } from '../demo/demo-agent.ts';
 import { listenAt } from '../serve/listen-at.ts';
+import type { System } from '../system.ts';
 import { userName, waitForEnd } from '../terminal/interrupts.ts';
 import { openBrowser } from '../terminal/open-browser.ts';
 import { Screen } from '../terminal/screen.ts';
@@ -24,32 +24,32 @@ processes it runs are real. Nothing is kept, and the page cannot be reached from
 const OPTIONS = { open: { type: 'boolean', default: false }, port: { type: 'string', default: '0' } } as const;
 const MAX_PORT = 65_535;
 const CODE_MS = 600_000;
-const CHAT = '/api/chat';
+const NAME = 'demo';
 
 export const demoCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
-  const screen = own(new Screen());
+  const screen = own(new Screen(system));
   const ended = waitForEnd(own);
   const folder = mkdtempSync(join(tmpdir(), `whoa-demo-${process.pid}-`));
   own({ [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) });
   const containment = own(createContainment({ sandbox: { kind: 'none' } }));
   const store = own(createMemoryStore());
   const login = createLogin({ codeMs: CODE_MS });
-  const { authenticate } = login;
-  const agent = createDemoAgent({ containment, cwd: folder });
-  const chat = own(createChatHandler({ store, authenticate, agent, api: CHAT, hosts: ['127.0.0.1'] }));
-  const tasks = createTaskApi({ store, access: createAccess({ authenticate }), login });
-  const fetch = async (request: Request): Promise<Response> => {
-    const { pathname } = new URL(request.url);
-    if (pathname.startsWith(CHAT)) return chat.fetch(request);
-    return (await pageFile(pathname)) ?? tasks.fetch(request);
-  };
+  const runner = own(createRunner({ store, agents: { [NAME]: createDemoAgent({ containment, cwd: folder }) } }));
+  await runner.serve();
+  await store.create({ tenant: NAME, agent: NAME, conversation: NAME, input: FIRST_MESSAGE });
+  const access = createAccess({ authenticate: login.authenticate });
+  const api = createTaskApi({ store, login, access, agents: [NAME] });
+  const page = createConsoleHandler();
+  const fetch = (request: Request): Promise<Response> =>
+    (new URL(request.url).pathname.startsWith(page.path) ? page : api).fetch(request);
   const { url } = own(await listenAt({ fetch }, { port }));
   // Put the code in the fragment: servers and logs never see it.
-  const address = `${url}/#${login.createCode({ tenant: 'demo', name: userName(), rights: OWN_RIGHTS })}`;
+  const code = login.createCode({ tenant: NAME, name: userName(), rights: OWN_RIGHTS });
+  const address = `${url}${page.path}/conversations/${NAME}#code=${code}`;
   if (values.json) screen.data({ type: 'listening', url: address });
   else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the demo.`);
   if (values.open) openBrowser(address);

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
-import { detectContainments, detectSandbox, findRipgrep, type Technique } from '@whoa/tools';
+import { detectContainments, detectSandbox, findRipgrep } from '@whoa/tools';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { configFolder } from '../config/config-folder.ts';
@@ -14,6 +14,7 @@ import {
   MissingKeyError,
   parseModelName,
 } from '../model/model-name.ts';
+import type { Surroundings, System } from '../system.ts';
 import { openStore } from '../tasks/local-tasks.ts';
 import { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
@@ -45,17 +46,22 @@ const SIGNS = { ok: '✔', missing: '–', broken: '✘' } as const;
 const STYLES = { ok: 'green', missing: 'dim', broken: 'red' } as const;
 const MAX_CHARACTERS = 400;
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const screen = own(new Screen());
+  const screen = own(new Screen(system));
   if (!values.json) screen.status(() => 'looking');
-  const { config, finding: configuration } = await lookAtConfig(values.config);
-  const found = await Promise.all([lookAtContainments(), lookAtSandbox(), lookAtSearch(), lookAtStore(config, own)]);
+  const { config, finding: configuration } = await lookAtConfig(values.config, system);
+  const found = await Promise.all([
+    lookAtContainments(),
+    lookAtSandbox(),
+    lookAtSearch(),
+    lookAtStore(config, own, system),
+  ]);
   const findings = [
     lookAtNode(),
     ...found.flat(),
-    ...lookAtKeys(process.env),
-    lookAtModel(config, process.env),
+    ...lookAtKeys(system.env),
+    lookAtModel(config, system.env),
     configuration,
   ];
   screen.status(undefined);
@@ -83,23 +89,18 @@ const PROOF = {
   no: 'processes are ended, but it cannot be verified',
 } as const;
 
-const HOW_TO_GET: Readonly<Partial<Record<Technique, string>>> = {
-  namespace: 'optional: allow unprivileged user namespaces',
-  bubblewrap: 'optional: install bubblewrap (apt install bubblewrap)',
-  cgroup: "optional: run under 'systemd-run --user --scope -p Delegate=yes'",
-};
-
 async function lookAtContainments(): Promise<Finding[]> {
   const about = 'How process trees are ended';
   const detected = await detectContainments();
   const here = detected.filter(({ isAvailable, reason }) => isAvailable || !reason?.endsWith(' only'));
   return here.map(({ technique, isAvailable, verified, reason = '' }) => {
     if (isAvailable) return { about, name: technique, state: 'ok', text: PROOF[verified] };
-    const advice = HOW_TO_GET[technique];
-    const text = oneLine(reason, MAX_CHARACTERS);
-    return { about, name: technique, state: 'missing', text, ...(advice !== undefined && { advice }) };
+    const advice = 'optional: install bubblewrap (apt install bubblewrap) and allow user namespaces';
+    return { about, name: technique, state: 'missing', text: oneLine(reason, MAX_CHARACTERS), advice };
   });
 }
+
+const MCP_SERVERS = 'run outside the sandbox and can access everything that you can';
 
 async function lookAtSandbox(): Promise<Finding[]> {
   const row = { about: 'What commands may access', name: 'sandbox' };
@@ -110,12 +111,7 @@ async function lookAtSandbox(): Promise<Finding[]> {
       const root = process.getuid?.() === 0 ? '; as root, the number of processes is not limited' : '';
       return [
         { ...row, state: 'ok', text: `--sandbox workspace and read-only work, with bubblewrap${root}` },
-        {
-          ...row,
-          name: 'MCP servers',
-          state: 'ok',
-          text: 'run outside the sandbox and can access everything that you can',
-        },
+        { ...row, name: 'MCP servers', state: 'ok', text: MCP_SERVERS },
       ];
     }
     const advice = 'install bubblewrap 0.8 or later (apt install bubblewrap) and allow user namespaces';
@@ -128,7 +124,7 @@ async function lookAtSandbox(): Promise<Finding[]> {
 async function lookAtSearch(): Promise<Finding[]> {
   const row = { about: 'Search', name: 'ripgrep' };
   try {
-    return [{ ...row, state: 'ok', text: await findRipgrep(process.cwd()) }];
+    return [{ ...row, state: 'ok', text: await findRipgrep() }];
   } catch {
     const advice = 'install ripgrep (https://github.com/BurntSushi/ripgrep) so that grep and find work';
     return [{ ...row, state: 'missing', text: 'not installed', advice }];
@@ -138,31 +134,26 @@ async function lookAtSearch(): Promise<Finding[]> {
 /** Tasks are counted per tenant, so this bounds the number of requests. */
 const MAX_TENANTS = 100;
 
-async function lookAtStore(config: WhoaConfig, own: Own): Promise<Finding[]> {
-  const { name, location } = describeStore(config);
+async function lookAtStore(config: WhoaConfig, own: Own, { env }: Surroundings): Promise<Finding[]> {
+  const { name, location } = describeStore(config, env);
   const row = { about: 'Tasks', name };
   try {
-    const store = own(openStore(config));
+    const store = own(openStore(config, env));
     const { tenants, next } = await store.tenants({ limit: MAX_TENANTS });
     const counts = await Promise.all(tenants.map((tenant) => store.counts({ tenant })));
     const tasks = counts.flatMap(({ statuses }) => Object.values(statuses)).reduce((sum, one) => sum + one, 0);
     const among = `${next === undefined ? '' : 'the first '}${tenants.length === 1 ? '1 tenant' : `${tenants.length} tenants`}`;
-    return [
-      {
-        ...row,
-        state: 'ok',
-        text: `${tasks === 1 ? '1 task' : `${tasks} tasks`} of ${among} kept in ${location}`,
-      },
-    ];
+    const text = `${tasks === 1 ? '1 task' : `${tasks} tasks`} of ${among} kept in ${location}`;
+    return [{ ...row, state: 'ok', text }];
   } catch (error) {
     const advice = config.store && { advice: "fix 'store' in your configuration, or the store it names" };
     return [{ ...row, state: 'broken', text: oneLine((error as Error).message, MAX_CHARACTERS), ...advice }];
   }
 }
 
-function describeStore({ store }: WhoaConfig): { name: string; location: string } {
+function describeStore({ store }: WhoaConfig, env: NodeJS.ProcessEnv): { name: string; location: string } {
   if (store === undefined || ('backend' in store && store.backend === 'sqlite')) {
-    return { name: 'SQLite', location: store?.file ?? getDefaultSqlitePath() };
+    return { name: 'SQLite', location: store?.file ?? getDefaultSqlitePath(env) };
   }
   const name = 'backend' in store ? store.backend : 'store';
   return { name, location: `the ${name === 'store' ? '' : `${name} `}store of your configuration` };
@@ -197,17 +188,20 @@ function lookAtModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv)
   }
 }
 
-async function lookAtConfig(given: string | undefined): Promise<{ config: WhoaConfig; finding: Finding }> {
+async function lookAtConfig(
+  given: string | undefined,
+  surroundings: Surroundings,
+): Promise<{ config: WhoaConfig; finding: Finding }> {
   const row = { about: 'Configuration', name: 'whoa.config.ts' };
   try {
-    const file = given ?? findConfig();
-    const config = await loadConfig(given);
+    const file = given ?? findConfig(surroundings.env);
+    const config = await loadConfig(given, surroundings);
     if (file !== undefined) return { config, finding: { ...row, state: 'ok', text: file } };
   } catch (error) {
     const text = oneLine((error as Error).message, MAX_CHARACTERS);
     return { config: {}, finding: { ...row, state: 'broken', text } };
   }
-  const folder = configFolder(process.env);
+  const folder = configFolder(surroundings.env);
   const makes = existsSync(folder) ? '' : 'create the folder and ';
   const advice = `${makes}put one into ${folder}`;
   return { config: {}, finding: { ...row, state: 'missing', text: 'none, which is fine', advice } };

@@ -1,11 +1,13 @@
 import { CancellationToken, type CancelReasonInit } from '@whoa/core';
+import { describeError } from '@whoa/core/internal';
 import { serveMcp } from '@whoa/server';
 import { createRunner, type NewTask, type TaskRef } from '@whoa/tasks';
-import { SANDBOX_KINDS } from '@whoa/tools';
+import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { cancelLeftTasks, createWorkerName } from '../mcp/left-tasks.ts';
+import type { System } from '../system.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
 import { explainSilence } from '../terminal/silence.ts';
@@ -26,23 +28,22 @@ the next one.`;
 
 const OPTIONS = {
   agent: { type: 'string', multiple: true },
-  model: { type: 'string' },
-  sandbox: { type: 'string', values: SANDBOX_KINDS },
-  yes: { type: 'boolean', default: false },
-  config: { type: 'string' },
+  ...OPEN_OPTIONS,
 } as const;
 
 export const mcpCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const { model, sandbox, yes } = values;
-  const config = await loadConfig(values.config);
+  const config = await loadConfig(values.config, system);
   const token = own(new CancellationToken({ name: 'whoa mcp' }));
   const { promise: ended, resolve: end } = Promise.withResolvers<CancelReasonInit>();
   own(listenForEnd(end));
-  const { agents, approvals } = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
-  const store = own(openStore(config));
+  const { agents, approvals } = own(
+    await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }),
+  );
+  const store = own(openStore(config, system.env));
   const { resume, ladder = 'now' } = config;
   const worker = createWorkerName();
   const runner = own(createRunner({ store, agents, approvals, worker, ...(resume !== undefined && { resume }) }));
@@ -69,5 +70,5 @@ async function run(args: readonly string[], own: Own): Promise<number> {
 const LEFT: CancelReasonInit = { kind: 'disconnect', message: 'the MCP host closed the connection' };
 
 function report(error: unknown): void {
-  process.stderr.write(`whoa mcp: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`whoa mcp: ${describeError(error)}\n`);
 }

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
 import { scaffoldTool } from '../scaffold/tool-template.ts';
+import type { System } from '../system.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { Screen } from '../terminal/screen.ts';
 
@@ -18,15 +19,14 @@ export const newCommand: Command = { help, options: OPTIONS, completes: ['tool']
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
-function run(args: readonly string[], own: Own): Promise<number> {
+function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 2);
   const [kind, name] = positionals;
+  const whoa = commandName(system.env);
   if (kind !== 'tool')
-    throw new UsageError(
-      `${kind === undefined ? 'use' : `cannot create '${kind}'; use`} '${commandName()} new tool NAME'`,
-    );
-  const files = createWriteTool(checkName(name), resolve(values.folder));
-  const screen = own(new Screen());
+    throw new UsageError(`${kind === undefined ? 'use' : `cannot create '${kind}'; use`} '${whoa} new tool NAME'`);
+  const files = createWriteTool(checkName(name, whoa), system.cwd(), values.folder);
+  const screen = own(new Screen(system));
   for (const file of files) {
     if (values.json) screen.data({ type: 'file-created', file });
     else screen.line(`Created ${file}`);
@@ -39,9 +39,9 @@ function run(args: readonly string[], own: Own): Promise<number> {
   return Promise.resolve(EXIT.success);
 }
 
-function checkName(name: string | undefined): string {
+function checkName(name: string | undefined, whoa: string): string {
   if (name === undefined)
-    throw new UsageError(`missing the name of the tool; for example: '${commandName()} new tool fetch_page'`);
+    throw new UsageError(`missing the name of the tool; for example: '${whoa} new tool fetch_page'`);
   if (NAME.test(name) && /[a-zA-Z0-9]$/.test(name)) return name;
   const advice = suggestName(name);
   const rule = 'use at most 64 letters, digits, _ and -, starting with a letter and ending with a letter or digit';
@@ -58,7 +58,8 @@ function suggestName(name: string): string {
   return written.replace(/[_-]+$/, '').toLowerCase();
 }
 
-function createWriteTool(name: string, folder: string): string[] {
+function createWriteTool(name: string, cwd: string, given: string): string[] {
+  const folder = resolve(cwd, given);
   const { tool, test } = scaffoldTool(name);
   const files = { [join(folder, `${name}.ts`)]: tool, [join(folder, `${name}.test.ts`)]: test };
   const there = Object.keys(files).find((file) => existsSync(file));
@@ -66,5 +67,5 @@ function createWriteTool(name: string, folder: string): string[] {
   mkdirSync(folder, { recursive: true });
   // `wx`: don't overwrite a file that another process created in the meantime.
   for (const [file, text] of Object.entries(files)) writeFileSync(file, text, { flag: 'wx' });
-  return Object.keys(files).map((file) => relative(process.cwd(), file));
+  return Object.keys(files).map((file) => relative(cwd, file));
 }

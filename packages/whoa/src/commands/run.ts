@@ -1,19 +1,19 @@
 import { CancellationToken, type RunEvent, type StopLevel } from '@whoa/core';
-import type { Ask } from '@whoa/core/approval';
 import { createStoreConversations, type TaskRecord, type TaskStore } from '@whoa/tasks';
-import { AGENT_HELP, AGENT_OPTIONS, enterFolder, readBudgets } from '../agent/agent-options.ts';
+import { AGENT_HELP, AGENT_OPTIONS, enterFolder, OPEN_OPTIONS, readBudgets } from '../agent/agent-options.ts';
 import { openTerminalAgent, type TerminalAgent } from '../agent/open-terminal-agent.ts';
 import { type Command, EXIT, type OptionTable, type Own, readArguments, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
+import type { System } from '../system.ts';
 import { createConversationName, findConversation } from '../tasks/folder-conversations.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
 import { createTerminalAsk } from '../terminal/ask.ts';
 import { commandName } from '../terminal/command-name.ts';
+import { isInBackground, TypedLines } from '../terminal/input/typed-lines.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
 import { RunView } from '../terminal/run/run-view.ts';
 import { tellEnd } from '../terminal/run/tell-end.ts';
 import { Screen } from '../terminal/screen.ts';
-import { LineEditor, signalGroup } from '../terminal/text/line-editor.ts';
 import { readPrompt } from '../terminal/text/read-prompt.ts';
 
 const help = `whoa run [options] "prompt"
@@ -31,22 +31,25 @@ Ctrl-C once lets running calls finish (the ladder of your configuration can chan
 times kills them and exits.
 Exit code: 0 success, 1 failed, 2 wrong usage, 130 cancelled.`;
 
-const OPTIONS = { ...AGENT_OPTIONS, continue: { type: 'boolean', default: false } } as const satisfies OptionTable;
+const OPTIONS = { ...OPEN_OPTIONS, ...AGENT_OPTIONS } as const satisfies OptionTable;
 
 export const runCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
+  const { stdin, stdout, stderr, env } = system;
   const { json: asJson } = values;
   const budgets = readBudgets(values);
   const isFull = values.output === 'full';
-  enterFolder(values.cwd);
+  enterFolder(values.cwd, system);
   const [continued, words] =
     values.continue && positionals.length > 1 ? [positionals[0], positionals.slice(1)] : [undefined, positionals];
-  const prompt = await readPrompt(words);
+  const prompt = await readPrompt(words, { input: stdin });
   const token = own(new CancellationToken({ name: 'whoa run' }));
   const screen = own(
     new Screen({
+      stdout,
+      stderr,
       onGone: ({ code, message: why }) => {
         const message = code === 'EPIPE' ? 'the reader of the output has gone' : `the output cannot be written: ${why}`;
         token.cancel({ kind: 'disconnect', message }, { mode: 'now' });
@@ -56,43 +59,32 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   let view: RunView | undefined;
   const exit = (): void => {
     view?.leave();
-    process.exit(EXIT.cancelled);
+    system.exit(EXIT.cancelled);
   };
-  const config = await loadConfig(values.config);
+  const config = await loadConfig(values.config, system);
   const { ladder: first } = config;
   const level = (): StopLevel | undefined => view?.level;
   const onLastWait = (ms: number): void => view?.lastWait(ms);
-  own(listenForInterrupts({ token, exit, level, onLastWait, ...(first !== undefined && { first }) }));
-  const editor = own(ignoreTyping());
-  const askHere = createTerminalAsk({ screen });
-  // A question reads the terminal itself.
-  const ask: Ask = (question, context) => editor.whilePaused(() => askHere(question, context));
+  own(listenForInterrupts({ token, exit, level, onLastWait, signals: system, ...(first !== undefined && { first }) }));
+  let lines: TypedLines | undefined;
+  const ask = createTerminalAsk({ screen, input: stdin, output: stderr, lines: () => lines });
   const until = 'until this run ends';
-  const open = await openTerminalAgent({ values, config, budgets, screen, ask, until, token, own });
+  const open = await openTerminalAgent({ values, config, budgets, screen, ask, until, token, own, system });
   if (open === undefined) return tellNothing(screen, asJson);
-  // In a pipeline, keys may be for the program that shows our output.
-  if (process.stdin.isTTY && process.stdout.isTTY) editor.resume();
-  const store = own(openStore(config));
-  const cwd = process.cwd();
-  const conversation = values.continue ? await findConversation(store, cwd, continued) : createConversationName(cwd);
+  // Keeps what is typed off the screen. In a pipeline, keys may be for the program that shows our output.
+  if (stdin.isTTY && stdout.isTTY && !isInBackground()) lines = own(new TypedLines({}, stdin, stderr));
+  const store = own(openStore(config, env));
+  const conversation = values.continue
+    ? await findConversation(store, continued, system)
+    : createConversationName(system.cwd());
   view = asJson ? undefined : new RunView(screen, { tools: open.agent.tools, first, isFull });
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
   const onTask = (id: string): void => view?.begin(id);
-  const task = await perform({ ...open, prompt, conversation, store }, { own, token, show, onTask });
+  const task = await perform({ ...open, prompt, conversation, store }, { own, token, show, onTask, env });
   if (task === undefined) return tellNothing(screen, asJson);
   if (asJson) screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
   else tellEnd(task, screen);
   return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
-}
-
-/** Keeps what is typed during a run off the screen. Ctrl-C still is a signal. */
-function ignoreTyping(): LineEditor {
-  const ignore = (): void => {};
-  const onInterrupt = (key: string): void => {
-    if (key === 'ctrl-c') signalGroup('SIGINT');
-  };
-  const callbacks = { onChange: ignore, onLine: ignore, onEnd: ignore, onClosed: ignore, onInterrupt };
-  return new LineEditor({ marksPastes: false, ...callbacks });
 }
 
 /** Reports a run that was cancelled before there was a task. */
@@ -113,12 +105,13 @@ interface Performance {
   readonly token: CancellationToken;
   readonly show: (event: RunEvent) => void;
   readonly onTask: (id: string) => void;
+  readonly env: NodeJS.ProcessEnv;
 }
 
 /** Runs the prompt as a task and returns its final record, or `undefined` if it was cancelled before there was one. */
 async function perform(
   { agent, approvals, prompt, conversation, store }: Prompt,
-  { own, token, show, onTask }: Performance,
+  { own, token, show, onTask, env }: Performance,
 ): Promise<TaskRecord | undefined> {
   let failure: unknown;
   const conversations = own(
@@ -136,17 +129,16 @@ async function perform(
     }),
   );
   const reply = await conversations.processMessage(conversation, prompt, { policy: 'reject', token, onEvent: show });
-  if (reply.status === 'rejected') throw await busy(store, conversation);
+  if (reply.status === 'rejected') throw await busy(store, conversation, commandName(env));
   if (reply.status === 'released') {
     throw new Error('the store could not be reached in time, so the task was given up', { cause: failure });
   }
   return reply.task;
 }
 
-async function busy(store: TaskStore, conversation: string): Promise<UsageError> {
+async function busy(store: TaskStore, conversation: string, whoa: string): Promise<UsageError> {
   const { current } = (await store.conversation({ tenant: LOCAL_TENANT, conversation })) ?? {};
-  const name = commandName();
   return new UsageError(
-    `--continue: ${current ?? 'a task'} of this conversation has not ended; use '${name} steer' or '${name} cancel'`,
+    `--continue: ${current ?? 'a task'} of this conversation has not ended; use '${whoa} steer' or '${whoa} cancel'`,
   );
 }

@@ -1,3 +1,4 @@
+import { describeError } from '@whoa/core/internal';
 import {
   authenticateByAny,
   createAccess,
@@ -9,13 +10,14 @@ import {
   createTaskApi,
   type Listening,
 } from '@whoa/server';
-import { createTelemetry } from '@whoa/server/telemetry';
-import { SANDBOX_KINDS } from '@whoa/tools';
+import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
+import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { agentNames, chooseNames, describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { listenAt } from '../serve/listen-at.ts';
 import { readServerTokens } from '../serve/server-tokens.ts';
+import type { System } from '../system.ts';
 import { openSharedStore, openStore } from '../tasks/local-tasks.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { waitForEnd } from '../terminal/interrupts.ts';
@@ -54,10 +56,7 @@ const OPTIONS = {
   'token-file': { type: 'string' },
   work: { type: 'boolean', default: false },
   concurrency: { type: 'string', default: '16' },
-  model: { type: 'string' },
-  sandbox: { type: 'string', values: SANDBOX_KINDS },
-  yes: { type: 'boolean', default: false },
-  config: { type: 'string' },
+  ...OPEN_OPTIONS,
 } as const;
 const MAX_PORT = 65_535;
 const MAX_CONCURRENCY = 10_000;
@@ -69,27 +68,29 @@ const MCP = '/mcp';
 
 export const serveCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
   const { host, model, sandbox, yes, json: asJson } = values;
+  const { env } = system;
   const origins = readOrigins(values.origin);
-  const config = await loadConfig(values.config);
+  const config = await loadConfig(values.config, system);
   const [chatAgent = ''] = chooseNames(config, values.agent === undefined ? undefined : [values.agent]);
-  const { authenticate: byToken, made } = readServerTokens(values['token-file']);
+  const { authenticate: byToken, made } = readServerTokens(values['token-file'], system);
   const login = createLogin({ tokens: byToken });
   const authenticate = authenticateByAny(byToken, login.authenticate);
-  const screen = own(new Screen());
+  const screen = own(new Screen(system));
   const ended = waitForEnd(own);
   const onError = (error: unknown): void => {
-    const message = oneLine(error instanceof Error ? error.message : String(error), MAX_ERROR_CHARACTERS);
+    const message = oneLine(describeError(error), MAX_ERROR_CHARACTERS);
     if (asJson) screen.data({ type: 'server-error', message });
     else screen.note(`✘ ${message}`);
   };
-  const open = values.work ? own(await openAgents({ config, model, sandbox, yes })) : undefined;
-  const opened = own(values.work ? openStore(config) : openSharedStore(config, 'serve'));
-  const telemetry = own(createTelemetry());
+  const open = values.work ? own(await openAgents({ config, model, sandbox, yes, surroundings: system })) : undefined;
+  const opened = own(values.work ? openStore(config, env) : openSharedStore(config, 'serve', env));
+  const prometheus = await createPrometheusMetrics();
+  const telemetry = own(createTelemetry({ prometheus }));
   const store = telemetry.observeStore(opened);
   own(telemetry.watchQueues(opened));
   const { ladder, resume } = config;
@@ -103,13 +104,13 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const agUi = own(createAgUiHandler({ ...shared, store, agent: chatAgent, api: AG_UI, hooks }));
   const access = createAccess({ ...shared, onError });
   const names = agentNames(config);
-  const mcp = await createMcpHandler({ store, access, agents: describeAgents(names), onError });
+  const mcp = await createMcpHandler({ store, access, agents: describeAgents(names) });
   const tasks = createTaskApi({
     store,
     login,
     access,
     agents: names,
-    metrics: () => telemetry.metrics(),
+    metrics: prometheus.read,
     onError,
   });
   const page = createConsoleHandler();
@@ -121,9 +122,9 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     if (pathname === MCP) return mcp.fetch(request);
     return isAt(CHAT) ? chat.fetch(request) : tasks.fetch(request);
   };
-  const listening = own(await listenAt({ fetch, upgrade: chat.upgrade }, { host, port }));
+  const listening = own(await listenAt({ fetch }, { host, port }));
   if (asJson) screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
-  else tellStart(screen, { listening, chatAgent, made, isWorking: values.work });
+  else tellStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(env) });
   await ended;
   return EXIT.success;
 }
@@ -148,10 +149,10 @@ interface Start {
   readonly chatAgent: string;
   readonly made: string | undefined;
   readonly isWorking: boolean;
+  readonly whoa: string;
 }
 
-function tellStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking }: Start): void {
-  const whoa = commandName();
+function tellStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking, whoa }: Start): void {
   screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT} and ${AG_UI}; Ctrl-C stops it.`);
   screen.line(`The console, a page that shows and stops tasks: ${url}/console/ (log in with a token)`);
   if (made !== undefined) {

@@ -1,8 +1,9 @@
-import { createTelemetry } from '@whoa/server/telemetry';
-import { SANDBOX_KINDS } from '@whoa/tools';
+import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
+import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
+import type { System } from '../system.ts';
 import { openSharedStore } from '../tasks/local-tasks.ts';
 import { waitForEnd } from '../terminal/interrupts.ts';
 import { Screen } from '../terminal/screen.ts';
@@ -36,15 +37,12 @@ If the store refuses it, because a newer version changed its format, it says so 
 const OPTIONS = {
   agent: { type: 'string', multiple: true },
   concurrency: { type: 'string', default: '16' },
-  model: { type: 'string' },
-  sandbox: { type: 'string', values: SANDBOX_KINDS },
-  yes: { type: 'boolean', default: false },
+  ...OPEN_OPTIONS,
   'health-port': { type: 'string' },
   host: { type: 'string', default: '127.0.0.1' },
   'metrics-port': { type: 'string' },
   'metrics-host': { type: 'string', default: '127.0.0.1' },
   watchdog: { type: 'string', default: '10' },
-  config: { type: 'string' },
 } as const;
 const MAX_CONCURRENCY = 10_000;
 const MAX_PORT = 65_535;
@@ -52,15 +50,15 @@ const MAX_WATCHDOG = 3_600;
 
 export const workerCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
   const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: MAX_WATCHDOG });
   const healthPort = readPort('--health-port', values['health-port']);
   const metricsPort = readPort('--metrics-port', values['metrics-port']);
   const { model, sandbox, yes, host, json: asJson } = values;
-  const config = await loadConfig(values.config);
-  const screen = own(new Screen());
+  const config = await loadConfig(values.config, system);
+  const screen = own(new Screen(system));
   const ended = waitForEnd(own);
   if (watchdogSeconds > 0) own(watchLoop(watchdogSeconds * 1_000));
   let worker: Worker | undefined;
@@ -69,14 +67,11 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const serveAt = async (at: string, port: number | undefined, routes: ReturnType<typeof healthRoutes>) =>
     port === undefined ? undefined : own(await serveRoutes({ host: at, port, routes }));
   const health = await serveAt(host, healthPort, healthRoutes(isReady));
-  const telemetry = own(createTelemetry());
-  const metrics = await serveAt(
-    values['metrics-host'],
-    metricsPort,
-    metricsRoutes(() => telemetry.metrics()),
-  );
-  const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes }));
-  const store = own(openSharedStore(config, 'worker'));
+  const prometheus = metricsPort === undefined ? undefined : await createPrometheusMetrics();
+  const telemetry = own(createTelemetry({ ...(prometheus && { prometheus }) }));
+  const metrics = prometheus && (await serveAt(values['metrics-host'], metricsPort, metricsRoutes(prometheus.read)));
+  const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }));
+  const store = own(openSharedStore(config, 'worker', system.env));
   const { ladder, resume } = config;
   worker = own(await startWorker({ ...open, store, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store, telemetry, screen, asJson });

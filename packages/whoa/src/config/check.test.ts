@@ -23,9 +23,14 @@ test('a configuration with everything in it is well', () => {
 });
 
 test.each<[object, string]>([
-  [{ queue: {} }, "unknown field 'queue'; use model, instructions, agents, store, policy, ladder, resume, sandbox"],
+  [
+    { queue: {} },
+    "unknown field 'queue'; use model, contextTokens, instructions, agents, store, policy, ladder, resume, sandbox",
+  ],
   [{ resume: 'never' }, "resume: expected one of any, same-version, got 'never'"],
   [{ model: 7 }, "model: expected a string, such as 'anthropic:claude-sonnet-4-5'"],
+  [{ contextTokens: '200k' }, 'contextTokens: expected a whole number of tokens, such as 200_000'],
+  [{ contextTokens: 10 }, 'contextTokens: expected a whole number of tokens'],
   [{ instructions: '' }, "instructions: expected a string, such as 'Answer in French.'"],
   [{ agents: [], model: null }, 'model: expected a string'],
   [{ agents: 'mine' }, 'agents: expected { name: agent }'],

@@ -6,6 +6,7 @@ import type { WhoaConfig } from './config.ts';
 
 const MAX_LEVEL_MS = 3_600_000;
 const AGENT = 'createAgent({ … }) or a function that returns one';
+const CONTEXT = 'expected a whole number of tokens, such as 200_000, and at least 1000';
 const LADDER = "expected 'graceful', 'now', 'kill' or { drainMs: 5_000, abortMs: 2_000 }";
 const SANDBOX = "expected 'workspace', 'read-only', 'none', or { kind: 'workspace', network: … }";
 const WEBHOOKS = "expected [{ url: 'https://…', secret: 'whsec_…' }]";
@@ -82,6 +83,7 @@ const webhook = strict(
 const CONFIG = strict(
   {
     model: example("'anthropic:claude-sonnet-4-5'"),
+    contextTokens: z.int(CONTEXT).min(1_000, CONTEXT).max(100_000_000, CONTEXT).optional(),
     instructions: example("'Answer in French.'"),
     agents: agents.optional(),
     store: store.optional(),

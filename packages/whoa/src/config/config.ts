@@ -29,6 +29,11 @@ export type AgentFactory = (setup: AgentSetup) => Agent | Promise<Agent>;
 export interface WhoaConfig {
   /** The model, if neither `--model` nor `WHOA_MODEL` names one. */
   readonly model?: string;
+  /**
+   * The size of the model's context window in tokens. The built-in agent summarises older messages before it is full, and
+   * editors show how much is used. Defaults to 128,000, which editors do not show.
+   */
+  readonly contextTokens?: number;
   /** Instructions for the built-in agent. */
   readonly instructions?: string;
   /** Your own agents, chosen with `--agent`. The first one is the default. */

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync } from 'node:fs';
+import { chmodSync, chownSync, symlinkSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { createWorkspace } from '../../../../test/workspace.ts';
 import { configFolder } from './config-folder.ts';
@@ -37,8 +37,22 @@ test.runIf(process.getuid?.() === 0)('a configuration of another user is refused
 
 test('what is given must exist and export a configuration', async () => {
   const { workspace, env } = home({ 'empty.mjs': '', 'good.mjs': "export const config = { model: 'scripted:x' };" });
-  await expect(loadConfig(workspace.at('none.mjs'), env)).rejects.toThrow(/none.mjs does not exist/);
-  await expect(loadConfig(workspace.at('empty.mjs'), env)).rejects.toThrow(/export default defineConfig/);
-  expect(await loadConfig(workspace.at('good.mjs'), env)).toEqual({ model: 'scripted:x' });
-  expect(await loadConfig(undefined, env)).toEqual({});
+  const surroundings = { env, cwd: () => workspace.path };
+  await expect(loadConfig(workspace.at('none.mjs'), surroundings)).rejects.toThrow(/none.mjs does not exist/);
+  await expect(loadConfig(workspace.at('empty.mjs'), surroundings)).rejects.toThrow(/export default defineConfig/);
+  expect(await loadConfig('good.mjs', surroundings)).toEqual({ model: 'scripted:x' });
+  expect(await loadConfig(undefined, surroundings)).toEqual({});
+});
+
+test('a configuration below this folder is not loaded, unless it is named or the folder has a home in it', async () => {
+  const { workspace, env } = home({ 'whoa/whoa.config.mjs': 'export default {};', 'project/a': '' });
+  const surroundings = { env: { ...env, HOME: '/nowhere' }, cwd: () => workspace.path };
+  await expect(loadConfig(undefined, surroundings)).rejects.toThrow(/is below this folder, so it is not loaded/);
+  symlinkSync('.', workspace.at('link'));
+  const linked = { ...surroundings, cwd: () => workspace.at('link') };
+  await expect(loadConfig(undefined, linked)).rejects.toThrow(/is below this folder/);
+  expect(await loadConfig('whoa/whoa.config.mjs', surroundings)).toEqual({});
+  expect(await loadConfig(undefined, { ...surroundings, cwd: () => workspace.at('project') })).toEqual({});
+  const atHome = { ...surroundings, env: { ...env, HOME: workspace.at('project') } };
+  expect(await loadConfig(undefined, atHome)).toEqual({});
 });

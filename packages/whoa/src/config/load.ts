@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { registerHooks } from 'node:module';
+import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { realPathOf } from '../approvals/path-pattern.ts';
 import { UsageError } from '../command.ts';
+import type { Surroundings } from '../system.ts';
 import type { WhoaConfig } from './config.ts';
 import { configFolder } from './config-folder.ts';
 
@@ -15,9 +18,10 @@ const NAMES = ['whoa.config.ts', 'whoa.config.mjs', 'whoa.config.js'];
  * Loads the configuration. It is code, so load it only from `--config` or from the user's configuration folder: never from the
  * folder that the agent works in.
  */
-export async function loadConfig(path: string | undefined, env: NodeJS.ProcessEnv = process.env): Promise<WhoaConfig> {
-  const file = path === undefined ? findConfig(env) : resolve(path);
+export async function loadConfig(path: string | undefined, { env, cwd }: Surroundings): Promise<WhoaConfig> {
+  const file = path === undefined ? findConfig(env) : resolve(cwd(), path);
   if (file === undefined) return {};
+  if (path === undefined) refuseBelow(cwd(), file, env);
   if (!existsSync(file)) throw new UsageError(`--config: ${file} does not exist`);
   if (!statSync(file).isFile()) throw new UsageError(`--config: ${file} is not a file`);
   resolveOurselves();
@@ -30,6 +34,15 @@ export async function loadConfig(path: string | undefined, env: NodeJS.ProcessEn
   const { checkConfig } = await import('./check.ts');
   checkConfig(config, file);
   return config;
+}
+
+/** An agent in this folder could write the file that the next command runs. A home folder has all files of its user. */
+function refuseBelow(cwd: string, file: string, { HOME = homedir() }: NodeJS.ProcessEnv): void {
+  const folder = `${realPathOf(cwd, '/')}/`;
+  if (!realPathOf(file, '/').startsWith(folder) || `${realPathOf(HOME, '/')}/`.startsWith(folder)) return;
+  throw new UsageError(
+    `${file} is below this folder, so it is not loaded; start whoa in another folder, or use --config`,
+  );
 }
 
 async function importConfig(file: string): Promise<{ default?: WhoaConfig; config?: WhoaConfig }> {
@@ -52,11 +65,11 @@ function placeOf(error: unknown, file: string): string {
 }
 
 function checkSyntax(file: string): string {
-  return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8', timeout: CHECK_MS }).stderr;
+  return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8', timeout: CHECK_MS, env: {} }).stderr;
 }
 
 /** Returns the configuration file in the user's configuration folder, if there is one. */
-export function findConfig(env: NodeJS.ProcessEnv = process.env): string | undefined {
+export function findConfig(env: NodeJS.ProcessEnv): string | undefined {
   const folder = configFolder(env);
   const file = NAMES.map((name) => join(folder, name)).find((one) => existsSync(one));
   if (file !== undefined && process.platform !== 'win32') for (const path of upwards(file)) checkTrusted(path, file);
@@ -81,8 +94,12 @@ function upwards(path: string): string[] {
   return paths;
 }
 
+let isResolvingOurselves = false;
+
 /** The folder of a configuration has no node_modules. Resolve its imports of our packages relative to this file instead. */
 function resolveOurselves(): void {
+  if (isResolvingOurselves) return;
+  isResolvingOurselves = true;
   registerHooks({
     resolve(specifier, context, next) {
       try {

@@ -8,6 +8,13 @@ const LOOK_MS = 1_500;
 const PUBLISH_MS = 4_000;
 const MAX_PUBLISH_MS = 10_000;
 
+/** The message that the agent answers by introducing itself. */
+export const FIRST_MESSAGE = 'What can you do?';
+
+const INTRODUCTION =
+  'I look something up, run real processes, and make one call that must not be interrupted. Press Stop at any moment: the text and ' +
+  'results so far are kept, nothing keeps running, and a report says how each call ended. Reload the page while I work, or close it ' +
+  'and open it again: only Stop stops me, from any tab. Now send: Ship release 2.4';
 const TESTS = 'for n in $(seq 1 24); do echo "test $n passed"; sleep 0.25; done';
 const TURNS: readonly (readonly ScriptedStep[])[] = [
   [
@@ -60,13 +67,14 @@ export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
   });
   return createAgent({
     name: 'demo',
-    model: createScriptedModel([({ messages }) => TURNS[turnOf(messages)] ?? []], { wordMs: WORD_MS }),
+    model: createScriptedModel([({ messages }) => nextTurn(messages)], { wordMs: WORD_MS }),
     tools: [readChanges, createBashTool({ cwd, containment }), publish],
   });
 }
 
-/** The number of turns since the last user message. */
-function turnOf(messages: readonly Pick<Message, 'role'>[]): number {
-  const said = messages.findLastIndex(({ role }) => role === 'user');
-  return messages.slice(said).filter(({ role }) => role === 'assistant').length;
+function nextTurn(messages: readonly Pick<Message, 'role'>[]): readonly ScriptedStep[] {
+  const last = messages.findLastIndex(({ role }) => role === 'user');
+  if (last === 0) return [INTRODUCTION];
+  // One turn for each reply since the last message.
+  return TURNS[messages.slice(last).filter(({ role }) => role === 'assistant').length] ?? [];
 }

@@ -38,7 +38,9 @@ export function defaultModelName(env: NodeJS.ProcessEnv): string {
     if (env[variable]) return `${provider}:${model}`;
   }
   const variables = Object.values(KEYED_PROVIDERS).map(({ variable }) => variable);
-  throw new MissingKeyError(`no model: set ${variables.join(' or ')}, or name one with --model (${FORMS})`);
+  throw new MissingKeyError(
+    `no model: set ${variables.join(' or ')}, or name one with --model (${FORMS}); 'whoa demo' needs none`,
+  );
 }
 
 /** Thrown when the key for a model is missing. Editors read the code and offer a login. */

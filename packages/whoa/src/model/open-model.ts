@@ -1,12 +1,14 @@
+import { resolve } from 'node:path';
 import type { Model } from '@whoa/core/model';
+import type { Surroundings } from '../system.ts';
 import { COMPATIBLE_KEY, KEYED_PROVIDERS, MissingKeyError, type ModelName, parseModelName } from './model-name.ts';
 
 /** Opens the model with this name. The provider package is loaded on demand. */
-export async function openModel(name: string, env: NodeJS.ProcessEnv = process.env): Promise<Model> {
+export async function openModel(name: string, { env, cwd }: Surroundings): Promise<Model> {
   const wanted = parseModelName(name);
   if (wanted.provider === 'scripted') {
     const { openScript } = await import('./script.ts');
-    return openScript(wanted.file);
+    return openScript(resolve(cwd(), wanted.file));
   }
   const apiKey = keyFor(wanted, env);
   const { fromAiSdk } = await import('@whoa/ai-sdk');

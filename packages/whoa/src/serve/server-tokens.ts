@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { type Authenticate, createToken, createTokens, OWN_RIGHTS, type Right, type TokenEntry } from '@whoa/server';
 import { UsageError } from '../command.ts';
+import type { Surroundings } from '../system.ts';
 import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
 import { TOKEN_VARIABLE } from '../tasks/source/token-variable.ts';
 
@@ -17,8 +19,8 @@ export interface ServerTokens {
 }
 
 /** Reads the tokens of a file; otherwise the one in the environment, which has all rights; otherwise creates one. */
-export function readServerTokens(file: string | undefined, env: NodeJS.ProcessEnv = process.env): ServerTokens {
-  if (file !== undefined) return { authenticate: createTokens(readTokenFile(file)) };
+export function readServerTokens(file: string | undefined, { env, cwd }: Surroundings): ServerTokens {
+  if (file !== undefined) return { authenticate: createTokens(readTokenFile(resolve(cwd(), file))) };
   const given = env[TOKEN_VARIABLE];
   // Commands of agents in this process must not see it.
   delete env[TOKEN_VARIABLE];

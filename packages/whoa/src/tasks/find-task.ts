@@ -1,5 +1,6 @@
 import type { TaskRecord } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
+import type { Surroundings } from '../system.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { listTasks, type TaskSource } from './source/task-source.ts';
 
@@ -10,8 +11,9 @@ const MAX_SHOWN = 3;
 export async function findTask(
   source: Pick<TaskSource, 'get' | 'list'>,
   given: string | undefined,
+  { env }: Surroundings,
 ): Promise<TaskRecord> {
-  const where = `'${commandName()} tasks' lists them`;
+  const where = `'${commandName(env)} tasks' lists them`;
   if (!given) throw new UsageError(`missing task id; ${where}`);
   const exact = await source.get(given);
   if (exact !== undefined) return exact;

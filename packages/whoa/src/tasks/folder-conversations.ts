@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import type { TaskStore } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
+import type { Surroundings } from '../system.ts';
 import { findTask } from './find-task.ts';
 import { LOCAL_TENANT } from './local-tasks.ts';
 import { listTasks } from './source/task-source.ts';
@@ -14,18 +15,22 @@ export function createConversationName(folder: string): string {
   return `${folderPrefix(folder)}${randomUUID()}`;
 }
 
-/** Returns the conversation of a task, or of the last task in a folder if no task is given. */
-export async function findConversation(store: TaskStore, folder: string, given: string | undefined): Promise<string> {
+/** Returns the conversation of a task, or of the last task in this folder if no task is given. */
+export async function findConversation(
+  store: TaskStore,
+  given: string | undefined,
+  surroundings: Surroundings,
+): Promise<string> {
   const source = {
     get: (id: string) => store.get({ tenant: LOCAL_TENANT, id }),
     list: (filter: object) => store.list({ ...filter, tenant: LOCAL_TENANT }),
   };
   if (given !== undefined) {
-    const { id, conversation } = await findTask(source, given);
+    const { id, conversation } = await findTask(source, given, surroundings);
     if (conversation === undefined) throw new UsageError(`--continue: ${id} belongs to no conversation`);
     return conversation;
   }
-  const prefix = folderPrefix(folder);
+  const prefix = folderPrefix(surroundings.cwd());
   const { tasks } = await listTasks(source, { limit: MAX_LISTED });
   const last = tasks.find(({ conversation }) => conversation?.startsWith(prefix));
   if (last?.conversation !== undefined) return last.conversation;

@@ -17,10 +17,10 @@ export const LOCAL_TENANT = 'local';
 const ID_CHARACTERS = 11;
 
 /** Opens the store of the configuration. Defaults to the file that all terminals of this user share. */
-export function openStore({ store }: Pick<WhoaConfig, 'store'>): TaskStore {
+export function openStore({ store }: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): TaskStore {
   if (store !== undefined && 'claim' in store) return store;
   if (store !== undefined && store.backend !== 'sqlite') return createConfiguredStore(store);
-  const file = store?.file ?? getDefaultSqlitePath();
+  const file = store?.file ?? getDefaultSqlitePath(env);
   try {
     return createSqliteStore({ ...store, file });
   } catch (error) {
@@ -38,9 +38,9 @@ function createConfiguredStore(store: TaskStoreConfig): TaskStore {
 }
 
 /** Opens the store of the configuration for a process that shares its tasks with others. */
-export function openSharedStore(config: Pick<WhoaConfig, 'store'>, command: string): TaskStore {
+export function openSharedStore(config: Pick<WhoaConfig, 'store'>, command: string, env: NodeJS.ProcessEnv): TaskStore {
   const { store } = config;
-  if (store === undefined || !('backend' in store) || store.backend !== 'memory') return openStore(config);
+  if (store === undefined || !('backend' in store) || store.backend !== 'memory') return openStore(config, env);
   const other = "'sqlite', 'redis' or 'postgres'";
   throw new UsageError(
     `whoa ${command} shares tasks with other processes, which a memory store cannot do: use ${other}`,

@@ -12,28 +12,30 @@ const MAX_TENANT_CHARACTERS = 40;
 const MAX_LIST_CHARACTERS = 200;
 
 interface Shown {
-  readonly json: boolean;
+  readonly asJson: boolean;
+  /** The width of the table. */
+  readonly width: number;
 }
 
 /** Prints how many tasks each tenant has, by status, and what each agent has to do. */
-export async function showCounts(source: TaskSource, screen: Screen, { json }: Shown): Promise<number> {
+export async function showCounts(source: TaskSource, screen: Screen, { asJson, width }: Shown): Promise<number> {
   const counts = await source.counts();
   // A server shows it to operators only.
   const { agents, paused, unsettled } = await source.fleet().catch(ofNobody);
   screen.status(undefined);
-  if (json) {
+  if (asJson) {
     for (const one of [...counts, ...agents]) screen.data(one);
     return EXIT.success;
   }
   if (counts.length === 0) screen.note('No tasks.');
   else {
     const headings = ['TENANT', ...STATUSES.map((one) => one.toUpperCase())];
-    for (const line of tableOf(headings, counts.map(countsRow))) screen.line(line);
+    for (const line of formatTable(headings, counts.map(countsRow), { width })) screen.line(line);
   }
   if (agents.length > 0) {
     screen.line('');
     const headings = ['AGENT', 'READY', 'OLDEST', 'RUNNING', 'WORKERS WAITING', ''];
-    for (const line of tableOf(headings, agents.map(agentRow))) screen.line(line);
+    for (const line of formatTable(headings, agents.map(agentRow), { width })) screen.line(line);
   }
   for (const target of paused) {
     const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
@@ -60,19 +62,17 @@ function countsRow({ tenant, statuses, limit }: TaskCounts): string[] {
 }
 
 /** Prints the workers, including idle ones. */
-export async function showWorkers(source: TaskSource, screen: Screen, { json }: Shown): Promise<number> {
+export async function showWorkers(source: TaskSource, screen: Screen, { asJson, width }: Shown): Promise<number> {
   const { workers, more, now } = await source.workers();
   screen.status(undefined);
   const headings = ['WORKER', 'HOLDS', 'LEASE', 'WAITS FOR', 'TASKS'];
-  if (json) for (const one of workers) screen.data(one);
+  if (asJson) for (const one of workers) screen.data(one);
   else if (workers.length === 0) screen.note('No workers.');
-  else
-    for (const line of tableOf(
-      headings,
-      workers.map((one) => workerRow(one, now)),
-    ))
-      screen.line(line);
-  if (more && !json) screen.note(screen.style('dim', '… and more workers'));
+  else {
+    const rows = workers.map((one) => workerRow(one, now));
+    for (const line of formatTable(headings, rows, { width })) screen.line(line);
+  }
+  if (more && !asJson) screen.note(screen.style('dim', '… and more workers'));
   return EXIT.success;
 }
 
@@ -83,8 +83,4 @@ function workerRow(
   const lease = expiresAt === undefined ? '' : inWords(Math.max(0, expiresAt - now));
   const waits = oneLine(waitsFor.join(', '), MAX_LIST_CHARACTERS);
   return [oneLine(worker, MAX_TENANT_CHARACTERS), `${holds}`, lease, waits, tasks.map(shortId).join(' ')];
-}
-
-function tableOf(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  return formatTable(headings, rows, { width: process.stdout.columns ?? 120 });
 }

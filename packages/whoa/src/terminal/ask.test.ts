@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream';
 import type { ApprovalQuestion } from '@whoa/core/approval';
-import { expect, test } from 'vitest';
-import { createTerminalAsk } from './ask.ts';
+import { expect, test, vi } from 'vitest';
+import { createTerminalAsk, WITHDRAWN } from './ask.ts';
+import { TypedLines } from './input/typed-lines.ts';
 import { Screen } from './screen.ts';
 
 const QUESTION: ApprovalQuestion = {
@@ -15,19 +16,23 @@ const QUESTION: ApprovalQuestion = {
   always: 'this call of bash with exactly this input, until this run ends',
 };
 
-function setUp({ isTTY = true, columns = 60, rows = 24 } = {}) {
+function setUp({ isTTY = true, columns = 62, rows = 24 } = {}) {
   const input = Object.assign(new PassThrough(), { isTTY });
   const output = Object.assign(new PassThrough(), { columns, rows });
   let seen = '';
   const waiting = new Set<() => void>();
   output.on('data', (chunk: Buffer) => {
-    seen += chunk.toString();
+    // A row that is drawn again replaces itself.
+    seen = (seen + chunk.toString()).replaceAll(/[^\n]*\r\p{Cc}\[K/gu, '');
     for (const look of waiting) look();
   });
   const screen = new Screen({ stdout: output, stderr: output });
-  const ask = createTerminalAsk({ screen, input, output });
+  const interrupts: string[] = [];
+  const lines = new TypedLines({ onInterrupt: () => interrupts.push('stop') }, input);
+  const ask = createTerminalAsk({ screen, input, lines: () => lines });
   return {
     input,
+    interrupts,
     ask: (question: Partial<ApprovalQuestion> = {}, signal = new AbortController().signal) =>
       ask({ ...QUESTION, ...question }, { signal }),
     seen: () => seen,
@@ -69,8 +74,8 @@ test('what runs, where, and what always covers is on the screen before the promp
       '? bash wants to execute in /srv, without a sandbox:',
       '  │ command: make',
       '  · asked because a rule asks',
-      '  · always means: this call of bash with exactly this input',
-      '  · , until this run ends',
+      '  · always means: this call of bash with exactly this input, ',
+      '  · until this run ends',
       '  [y]es, [n]o, [a]lways, or say why not: ',
     ].join('\n'),
   );
@@ -133,8 +138,9 @@ test('a line that is too long never begins a line of its own', async () => {
   const asked = ask({ fields: [{ name: 'command', lines: [evil] }] });
   await shown(`${'\n'}  [y]es, [n]o`);
   const rows = seen()
+    .split(/\n(?= {2}\[y\]es)/)[0]!
     .split('\n')
-    .slice(1, -1)
+    .slice(1)
     .filter((row) => !row.startsWith('  · '));
   expect(rows.filter((row) => !row.startsWith('  │ '))).toEqual([]);
   expect(rows.map((row) => row.slice(4)).join('')).toBe(`command: ${evil}`);
@@ -154,6 +160,30 @@ test('a cancel takes the question away, also before it is asked, and the next on
   await shown('why not: ', 2);
   input.write('y\n');
   expect(await next).toEqual({ decision: 'yes' });
+});
+
+test.each([
+  ['Esc', '\x1b'],
+  ['Ctrl-C', '\x03'],
+])('%s stops the run and is not an answer, before the prompt and at it', async (_, key) => {
+  const { input, interrupts, ask, shown, seen } = setUp();
+  input.write(key);
+  const stop = new AbortController();
+  const asked = ask({}, stop.signal);
+  await shown('why not: ');
+  input.write(key);
+  await vi.waitUntil(() => interrupts.length === 2);
+  stop.abort();
+  expect(await asked).toBe(WITHDRAWN);
+  expect(seen()).not.toContain('U+');
+});
+
+test('an answer is edited, and a paste is one answer', async () => {
+  const { input, ask, shown } = setUp();
+  const asked = ask();
+  await shown('why not: ');
+  input.write('mke check\x1b[H\x1b[Ca\x05 and \x1b[200~then\rmake\x1b[201~\r');
+  expect(await asked).toEqual({ decision: 'no', why: 'make check and then\nmake' });
 });
 
 test('the end of the input is a no, and without a terminal no one is asked', async () => {

@@ -5,15 +5,17 @@ import {
   describeLocation,
   formatQuestion,
 } from '@whoa/core/approval';
-import type { Style } from './boundary.ts';
+import type { Output, Style } from './boundary.ts';
+import { type TypedInput, TypedLines } from './input/typed-lines.ts';
 import type { Screen } from './screen.ts';
-import { askForLine, type TypedInput } from './text/typed-line.ts';
 import { wrapLine } from './text/wrap.ts';
 
 export interface TerminalAskOptions {
   readonly screen: Screen;
   readonly input?: TypedInput;
-  readonly output?: NodeJS.WritableStream;
+  readonly output?: Output;
+  /** Returns the reader of the terminal if there is one already. */
+  readonly lines?: () => TypedLines | undefined;
 }
 
 const CHOICES = '[y]es, [n]o, [a]lways, or say why not';
@@ -31,28 +33,32 @@ export const WITHDRAWN: ApprovalAnswer = { decision: 'no', why: 'cancelled befor
  * Asks the user at the terminal. The whole question is shown, page by page. Input that was typed before the last page
  * appeared is not an answer.
  */
-export function createTerminalAsk(options: TerminalAskOptions): Ask {
-  const { screen, input = process.stdin, output = process.stderr } = options;
+export function createTerminalAsk({
+  screen,
+  input = process.stdin,
+  output = process.stderr,
+  lines,
+}: TerminalAskOptions): Ask {
   return async (question, { signal }) => {
     if (!input.isTTY) return { decision: 'no', why: 'the user could not be asked: standard input is not a terminal' };
     if (signal.aborted) return WITHDRAWN;
     const held = screen.hold();
+    const known = lines?.();
+    const reader = known ?? new TypedLines({}, input, output);
     try {
       const pages = pagesOf(question, screen);
       for (const [index, page] of pages.entries()) {
         for (const line of page) held.note(line);
         const isLast = index === pages.length - 1;
         const prompt = `  ${isLast ? CHOICES : `page ${index + 1} of ${pages.length} · ${MORE}`}: `;
-        const typed = (await askForLine(() => held.prompt(prompt), { input, output, signal })) ?? 'n';
+        const typed = (await reader.ask(prompt, { held, signal })) ?? 'n';
+        if (signal.aborted) return WITHDRAWN;
         const answer = isLast ? answerFrom(typed) : refusalFrom(typed);
         if (answer !== undefined) return answer;
       }
       return { decision: 'no' };
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      output.write('\n');
-      return WITHDRAWN;
     } finally {
+      if (known === undefined) reader[Symbol.dispose]();
       held[Symbol.dispose]();
     }
   };

@@ -98,7 +98,7 @@ test('the line that is typed stays below the output, and whole lines of the repl
   const [stdout, stderr] = [output(true), output(true)];
   const screen = new Screen({ stdout, stderr });
   screen.say('Half a');
-  screen.input('be b');
+  screen.input('be b', 4);
   expect(stdout.text).toBe('Half a\n');
   expect(lastOf(stderr)).toBe('\r\x1b[K› be b');
   screen.say(' line');
@@ -108,20 +108,24 @@ test('the line that is typed stays below the output, and whole lines of the repl
   expect(lastOf(stderr)).toBe('\r\x1b[K› be b');
   screen.input(undefined);
   expect(stdout.text).toBe('Half a\n line more.\nNext');
-  screen.input('x\n\x1b[31m\u202e');
-  expect(lastOf(stderr)).toBe('\r\x1b[K› x ⏎ <U+001B>[31m<U+202E>');
-  screen.input('y'.repeat(1_000));
-  expect(lastOf(stderr).length).toBeLessThan(90);
+  screen.input('x\x1b[31m\u202e', 0);
+  expect(lastOf(stderr)).toBe('\r\x1b[K› \x1b7x<U+001B>[31m<U+202E>\x1b8');
+  for (const cursor of [0, 400, 1_000]) {
+    screen.input('y'.repeat(1_000), cursor);
+    expect(lastOf(stderr).length).toBeLessThan(90);
+  }
 });
 
 test('the line that is typed is not drawn over a question, and comes back after it', () => {
   const [stdout, stderr] = [output(true), output(true)];
   const screen = new Screen({ stdout, stderr });
-  screen.input('be b');
+  screen.input('be b', 4);
   const held = screen.hold();
-  screen.input('be br');
-  held.note('why not:');
-  expect(lastOf(stderr)).toBe('\r\x1b[Kwhy not:\n');
+  screen.input('be br', 5);
+  held.input('no', 1, 'why not: ');
+  expect(lastOf(stderr)).toBe('\r\x1b[Kwhy not: n\x1b7o\x1b8');
+  held.endInput();
+  expect(lastOf(stderr)).toBe('\n');
   held[Symbol.dispose]();
   expect(lastOf(stderr)).toBe('\r\x1b[K› be br');
 });

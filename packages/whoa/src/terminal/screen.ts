@@ -1,13 +1,15 @@
 import { toInertText } from '@whoa/core/approval';
 import { type Clock, systemClock } from '@whoa/core/embed';
 import { jsonLine, type Output, rendered, type Style, styled, writeRaw } from './boundary.ts';
-import { wrapLine } from './text/wrap.ts';
+import { columnsOf, wrapLine } from './text/wrap.ts';
 
 /** Show the status after this time without output. */
 const SILENCE_MS = 1_000;
 const FRAME_MS = 120;
 const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const MAX_COLUMNS = 500;
+/** For the answer to a question, after the prompt. */
+const MIN_COLUMNS = 20;
 const ROWS = 24;
 /** Before the line that the user types. */
 const PROMPT = '› ';
@@ -22,6 +24,16 @@ export interface ScreenOptions {
   readonly onGone?: (error: NodeJS.ErrnoException) => void;
 }
 
+/** The terminal while it is reserved for a question. */
+export interface HeldScreen extends Disposable {
+  note(line: string): void;
+  /** Returns what to show before the answer. Prints the prompt itself if the screen is too narrow for both. */
+  prompt(text: string): string;
+  /** Shows the answer that the user types. */
+  input(line: string, cursor: number, prompt: string): void;
+  endInput(): void;
+}
+
 /**
  * The output of a command: the reply on standard output, everything else on standard error, and a status after the cursor
  * that is erased again. Dispose it to erase the status.
@@ -34,7 +46,7 @@ export class Screen implements Disposable {
   /** What is drawn now and must be erased before other output. */
   #drawn: 'status' | 'input' | undefined;
   /** The line that the user types. */
-  #input: string | undefined;
+  #input: readonly [line: string, cursor: number] | undefined;
   /** An unfinished line of the reply. It waits while the user types. */
   #unfinished = '';
   #status: { readonly text: () => string; readonly since: number } | undefined;
@@ -113,11 +125,11 @@ export class Screen implements Disposable {
   }
 
   /** Shows the line that the user types, below all other output. `undefined` hides it. */
-  input(text: string | undefined): void {
+  input(line: string | undefined, cursor = 0): void {
     this.#clear();
-    if (text !== undefined && this.#isMidLine) this.endLine();
-    this.#input = text;
-    if (text === undefined) {
+    if (line !== undefined && this.#isMidLine) this.endLine();
+    this.#input = line === undefined ? undefined : [line, cursor];
+    if (line === undefined) {
       const waiting = this.#unfinished;
       this.#unfinished = '';
       this.say(waiting);
@@ -133,14 +145,20 @@ export class Screen implements Disposable {
   }
 
   /** Reserves the terminal for a question: all other output waits until this is disposed. */
-  hold(): Disposable & { readonly note: (line: string) => void; readonly prompt: (text: string) => void } {
+  hold(): HeldScreen {
     this.#clear();
     if (this.#stdout.isTTY) this.endLine();
     this.#held = [];
     this.#restart();
     return {
       note: (line) => this.#print(this.#stderr, line),
-      prompt: (text) => writeRaw(this.#stderr, rendered(text)),
+      prompt: (text) => {
+        if (text.length + MIN_COLUMNS < this.columns) return text;
+        for (const row of wrapLine(text, this.columns - 1)) this.#print(this.#stderr, row);
+        return `  ${PROMPT}`;
+      },
+      input: (line, cursor, prompt) => this.#drawInput(line, cursor, prompt),
+      endInput: () => writeRaw(this.#stderr, '\n'),
       [Symbol.dispose]: () => {
         const held = this.#held ?? [];
         this.#held = undefined;
@@ -172,8 +190,10 @@ export class Screen implements Disposable {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     if (this.#held !== undefined || !this.#stderr.isTTY) return;
-    if (this.#input !== undefined) this.#drawInput(this.#input);
-    else if (this.#status !== undefined)
+    if (this.#input !== undefined) {
+      this.#drawInput(...this.#input);
+      this.#drawn = 'input';
+    } else if (this.#status !== undefined)
       this.#timer = this.#clock.setTimer(SILENCE_MS, () => this.#draw(), { keepAlive: false });
   }
 
@@ -188,11 +208,13 @@ export class Screen implements Disposable {
     this.#timer = this.#clock.setTimer(FRAME_MS, () => this.#draw(), { keepAlive: false });
   }
 
-  /** Draws the end of the line that the user types. */
-  #drawInput(text: string): void {
-    const line = wrapLine(toInertText(text).replaceAll('\n', ' ⏎ '), this.columns - PROMPT.length - 1).at(-1)!;
-    writeRaw(this.#stderr, `${CLEAR_LINE}${rendered(this.style('bold', PROMPT) + line)}`);
-    this.#drawn = 'input';
+  /** Draws one row of the line that the user types: what fits around the cursor. */
+  #drawInput(line: string, cursor: number, prompt = PROMPT): void {
+    const width = this.columns - prompt.length - 1;
+    const before = wrapLine(toInertText(line.slice(Math.max(0, cursor - MAX_COLUMNS), cursor)), width).at(-1)!;
+    const after = wrapLine(toInertText(line.slice(cursor, cursor + MAX_COLUMNS)), width, columnsOf(before))[0]!;
+    const row = `${rendered(this.style('bold', prompt))}${before}`;
+    writeRaw(this.#stderr, `${CLEAR_LINE}${row}${after === '' ? '' : `\x1b7${after}\x1b8`}`);
   }
 
   #clear(): void {

@@ -50,9 +50,9 @@ export function healthRoutes(isReady: () => Promise<boolean>): RoutesOptions['ro
 }
 
 /** `/metrics`, in the text format of Prometheus. */
-export function metricsRoutes(metrics: () => string): RoutesOptions['routes'] {
+export function metricsRoutes(metrics: () => Promise<string>): RoutesOptions['routes'] {
   const type = 'text/plain; version=0.0.4; charset=utf-8';
-  return { '/metrics': () => Promise.resolve({ status: 200, type, body: metrics() }) };
+  return { '/metrics': async () => ({ status: 200, type, body: await metrics() }) };
 }
 
 function toOk(status: number): PlainAnswer {

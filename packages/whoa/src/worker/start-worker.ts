@@ -1,4 +1,5 @@
 import type { StopMode } from '@whoa/core';
+import { describeError } from '@whoa/core/internal';
 import type { Telemetry } from '@whoa/server/telemetry';
 import { createRunner, type RunnerEvent, type TaskStore } from '@whoa/tasks';
 import type { OpenAgents } from '../agent/open-agents.ts';
@@ -78,15 +79,11 @@ async function answers(store: TaskStore): Promise<boolean> {
 }
 
 function dataOf(event: RunnerEvent): object {
-  return 'error' in event ? { ...event, error: messageOf(event.error) } : event;
+  return 'error' in event ? { ...event, error: describeError(event.error) } : event;
 }
 
 function lineOf(event: RunnerEvent): string {
   if (event.type === 'task-start') return `▸ ${shortId(event.id)} of ${oneLine(event.tenant, 60)} begins`;
   if (event.type === 'task-end') return `▪ ${shortId(event.id)} ${event.status}`;
-  return `✘ ${event.type}: ${oneLine(messageOf(event.error), MAX_LINE_CHARACTERS)}`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return `✘ ${event.type}: ${oneLine(describeError(event.error), MAX_LINE_CHARACTERS)}`;
 }

@@ -13,8 +13,7 @@ export const a2aSdk: Subject = {
   },
   about:
     'The SDK’s `DefaultRequestHandler` and `InMemoryTaskStore` with an executor like its sample `cancellable-agent`, which aborts the model and the tool. The executor is ours; what the SDK does around it is what is checked.',
-  fairly:
-    'What becomes of the tool’s processes when the server ends (`orphans-…`), and what the model is told about earlier turns, is up to the executor, which here is ours.',
+  upToTheProgram: ['left-detached', 'orphans-sigterm', 'orphans-sigkill'],
   page: 'README of the package, and its sample `cancellable-agent`',
   program: 'a2a.mjs',
   command: (location) => [process.execPath, program(location), '{port}', location.provider],

@@ -13,8 +13,9 @@ export const aiSdkChat: Subject = {
   },
   about:
     'The documented route with `abortSignal: req.signal`; its tool ends its process group when its signal says so. A client stops it by closing its connection, so it sees no end. The documented way to resume streams needs Redis and a stop route of one’s own; it was not checked.',
+  upToTheProgram: ['left-detached', 'orphans-sigterm', 'orphans-sigkill'],
   fairly:
-    'With `ignoreIncompleteToolCalls`, which is documented for subagents; without it the next prompt after a cancelled call fails. What becomes of the tool’s processes when the server ends (`orphans-…`) is up to the program around the SDK, which here is ours.',
+    'With `ignoreIncompleteToolCalls`, which is documented for subagents; without it the next prompt after a cancelled call fails.',
   page: '`docs/06-advanced/02-stopping-streams.mdx` of the package',
   program: 'ai-sdk-chat.mjs',
   command: (location) => [process.execPath, program(location), '{port}', location.provider],

@@ -58,7 +58,21 @@ function* refusals(messages: readonly Fields[], rules: Rules): Generator<Provide
       yield* checkAnswered(callsOf(message), messages[index + 1], index);
     } else yield* checkResults(blocks, callsOf(messages[index - 1]), index);
   }
+  yield* checkServerTools(messages);
   if (rules.isThinking) yield* checkThinkingFirst(messages);
+}
+
+/** A call that the vendor runs may wait for its result only while its turn goes on: nothing but results may follow. */
+function* checkServerTools(messages: readonly Fields[]): Generator<ProviderRefusal> {
+  const end = messages.findLastIndex((message) => blocksOf(message).some(({ type }) => type !== 'tool_result'));
+  const results = new Set(messages.flatMap(blocksOf).map((block) => textIn(block['tool_use_id'])));
+  for (const [index, message] of messages.slice(0, end).entries())
+    for (const { id, name } of ofType(blocksOf(message), 'server_tool_use')) {
+      if (results.has(textIn(id))) continue;
+      const found = `\`${textIn(name)}\` tool use with id \`${textIn(id)}\` was found`;
+      const missing = `without a corresponding \`${textIn(name)}_tool_result\` block`;
+      yield { rule: 'anthropic-server-tool-answered', message: `messages.${index}: ${found} ${missing}` };
+    }
 }
 
 function blocksOf(message: Fields | undefined): readonly Fields[] {

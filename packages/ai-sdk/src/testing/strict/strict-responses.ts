@@ -54,6 +54,8 @@ function* refusals(items: readonly Fields[], options: StrictOptions): Generator<
       case 'reasoning':
         yield* checkReasoning(item, items[index + 1], options);
         break;
+      case 'web_search_call':
+        break;
       case 'item_reference':
         yield refused('responses-reference', `Item with id '${textIn(item['id'])}' not found.`);
         break;
@@ -104,8 +106,8 @@ function* checkReasoning(
   }
   if (isGenuine?.(proof) === false)
     yield refused('responses-reasoning', `The encrypted content for item ${id} could not be verified.`);
-  const follows =
-    next?.['type'] === 'function_call' || next?.['type'] === 'reasoning' || next?.['role'] === 'assistant';
+  const followers: unknown[] = ['function_call', 'web_search_call', 'reasoning'];
+  const follows = followers.includes(next?.['type']) || next?.['role'] === 'assistant';
   if (!follows)
     yield refused(
       'responses-reasoning-follows',

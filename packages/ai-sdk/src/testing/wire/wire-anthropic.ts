@@ -50,14 +50,16 @@ function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault
   let index = 0;
   for (const part of parts) {
     if (isFault(part)) yield part;
-    else yield* block(part, index++, context);
+    else yield* block(part, index, context);
+    index += 'search' in part ? 2 : 1;
   }
   const delta = { stop_reason: STOP_REASONS[finishOf(answer)], stop_sequence: null };
   yield event({ type: 'message_delta', delta, usage: { output_tokens: usage.outputTokens } });
   yield event({ type: 'message_stop' });
 }
 
-function* block(part: Exclude<AnswerPart, Fault>, index: number, context: FrameContext): Generator<Frame | Fault> {
+function* block(part: Exclude<AnswerPart, Fault>, at: number, context: FrameContext): Generator<Frame | Fault> {
+  let index = at;
   const start = (content_block: Event): Frame => event({ type: 'content_block_start', index, content_block });
   function* deltas(type: string, field: string, chunks: ReturnType<typeof chunksOf>): Generator<Frame | Fault> {
     for (const chunk of chunks) {
@@ -79,11 +81,31 @@ function* block(part: Exclude<AnswerPart, Fault>, index: number, context: FrameC
   } else if ('redacted' in part) {
     context.issue(part.redacted);
     yield start({ type: 'redacted_thinking', data: part.redacted });
+  } else if ('search' in part) {
+    const [call, result] = searchBlocks(part, `${context.id}_${index}`);
+    yield start({ ...call, input: {} });
+    yield* deltas('input_json_delta', 'partial_json', [JSON.stringify(call.input)]);
+    yield event({ type: 'content_block_stop', index });
+    if (part.fault) yield part.fault;
+    yield event({ type: 'content_block_start', index: ++index, content_block: result });
   } else {
     yield start({ type: 'tool_use', id: part.id ?? `toolu_${context.id}_${index}`, name: part.call, input: {} });
     yield* deltas('input_json_delta', 'partial_json', chunksOf(argumentsOf(part)));
   }
   yield event({ type: 'content_block_stop', index });
+}
+
+/** The call and the result of a web search. */
+export function searchBlocks(
+  { search, id }: Extract<AnswerPart, { search: string }>,
+  usualId: string,
+): [Event & { readonly input: unknown }, Event] {
+  const tool_use_id = id ?? `srvtoolu_${usualId}`;
+  const page = { type: 'web_search_result', url: 'https://example.com', title: 'A page', page_age: null };
+  return [
+    { type: 'server_tool_use', id: tool_use_id, name: 'web_search', input: { query: search } },
+    { type: 'web_search_tool_result', tool_use_id, content: [{ ...page, encrypted_content: 'opaque' }] },
+  ];
 }
 
 function errorType(status: number): string {

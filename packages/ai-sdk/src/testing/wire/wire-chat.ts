@@ -61,7 +61,7 @@ interface Position {
 }
 
 function* deltas(part: Exclude<AnswerPart, Fault>, { chunk, id, index }: Position): Generator<Frame | Fault> {
-  if ('redacted' in part) return;
+  if ('redacted' in part || 'search' in part) return;
   let chunks: ReturnType<typeof chunksOf>;
   let deltaOf: (words: string) => unknown;
   if ('call' in part) {

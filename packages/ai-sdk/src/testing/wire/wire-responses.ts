@@ -100,6 +100,12 @@ function* item(part: Exclude<AnswerPart, Fault>, position: Position): Generator<
     const text = wordsIn(argumentsOf(part));
     yield send({ type: 'response.function_call_arguments.done', ...about, name: part.call, arguments: text });
     whole = { ...call, status: 'completed', arguments: text };
+  } else if ('search' in part) {
+    const search = { type: 'web_search_call', id: part.id ?? `ws_${id}` };
+    yield send({ type: 'response.output_item.added', output_index, item: { ...search, status: 'in_progress' } });
+    yield send({ type: 'response.web_search_call.searching', output_index, item_id: search.id });
+    if (part.fault) yield part.fault;
+    whole = { ...search, status: 'completed', action: { type: 'search', query: part.search } };
   } else {
     const thought = { type: 'reasoning', id: `rs_${id}` };
     yield send({

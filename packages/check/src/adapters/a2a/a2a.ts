@@ -1,7 +1,7 @@
 import type { Client } from '@a2a-js/sdk/client';
 import type { Adapter, Features } from '../../adapter.ts';
-import type { Stage } from '../../stage/stage.ts';
-import { type AgentServer, type AgentServerOptions, AgentServers } from '../agent-server.ts';
+import { type AgentServerOptions, createServerAdapter } from '../agent-server.ts';
+import { loadLibrary } from '../load-library.ts';
 import { A2aConnection } from './connection.ts';
 
 const CONTEXTS = 'the protocol leaves it to agents whether they remember a context';
@@ -24,27 +24,19 @@ const FEATURES: Features = {
  * @returns The adapter, for `runChecks`.
  */
 export function createA2aAdapter(options: AgentServerOptions): Adapter {
-  const servers = new AgentServers(options);
-  const { first, second } = servers;
-  const connect = async (server: AgentServer, stage: Stage, owned?: AsyncDisposable): Promise<A2aConnection> => {
-    const client = await createClient(await server.reach(stage), options);
+  const connect = async (url: string): Promise<A2aConnection> => {
+    const client = await createClient(url, options);
     const { name, version } = await client.getAgentCard();
-    return new A2aConnection({ client, agent: `${name} ${version}`.trim(), process: server.process, owned });
+    return new A2aConnection(client, `${name} ${version}`.trim());
   };
-  return {
-    protocol: 'a2a',
-    features: { ...FEATURES, ...servers.features },
-    connect: (stage) => connect(first, stage),
-    // It runs only while it is needed: it could take over what the first one leaves when that one is killed.
-    ...(second !== undefined && { connectSecond: (stage: Stage) => connect(second, stage, second) }),
-    ...(options.command !== undefined && { restart: () => first.restart() }),
-    [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
-  };
+  return createServerAdapter({ protocol: 'a2a', features: FEATURES, connect }, options);
 }
 
 async function createClient(url: string, { headers = {} }: AgentServerOptions): Promise<Client> {
-  const { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } =
-    await loadLibrary();
+  const { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } = await loadLibrary(
+    '@a2a-js/sdk',
+    () => import('@a2a-js/sdk/client'),
+  );
   const fetchImpl: typeof fetch = (input, init) => {
     const all = new Headers(init?.headers);
     for (const [name, value] of Object.entries(headers)) all.set(name, value);
@@ -55,12 +47,4 @@ async function createClient(url: string, { headers = {} }: AgentServerOptions): 
     cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
   });
   return factory.createFromUrl(url);
-}
-
-async function loadLibrary(): Promise<typeof import('@a2a-js/sdk/client')> {
-  try {
-    return await import('@a2a-js/sdk/client');
-  } catch (error) {
-    throw new Error('Checking A2A needs its library: npm install @a2a-js/sdk', { cause: error });
-  }
 }

@@ -1,18 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Part, StreamResponse, TaskStatus } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
-import type { AgentProcess, Connection, Conversation, Turn, TurnEnd } from '../../adapter.ts';
+import type { Connection, Conversation, Turn, TurnEnd } from '../../adapter.ts';
+import { within } from '../../clock.ts';
 import { TurnLog } from '../../turn-log.ts';
-import { within } from '../../within.ts';
 import { describeError } from '../describe-error.ts';
-
-interface Parts {
-  readonly client: Client;
-  readonly agent: string;
-  readonly process: AgentProcess | undefined;
-  /** What ends with the connection. */
-  readonly owned: AsyncDisposable | undefined;
-}
 
 /** How long an agent may take to name a task before it is cancelled. */
 const NAME_MS = 5_000;
@@ -20,16 +12,12 @@ const NAME_MS = 5_000;
 /** A client of one A2A agent. */
 export class A2aConnection implements Connection {
   readonly agent: string;
-  readonly process?: AgentProcess;
   readonly #client: Client;
-  readonly #owned: AsyncDisposable | undefined;
   readonly #closing = new AbortController();
 
-  constructor({ client, agent, process, owned }: Parts) {
-    this.agent = agent;
+  constructor(client: Client, agent: string) {
     this.#client = client;
-    this.#owned = owned;
-    if (process !== undefined) this.process = process;
+    this.agent = agent;
   }
 
   answerQuestions(): void {
@@ -53,9 +41,9 @@ export class A2aConnection implements Connection {
     return cancelTask(this.#client, id);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
-    await this.#owned?.[Symbol.asyncDispose]();
+    return Promise.resolve();
   }
 }
 

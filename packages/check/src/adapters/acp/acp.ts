@@ -1,8 +1,8 @@
 import * as acp from '@agentclientprotocol/sdk';
 import type { Adapter, Answer, Connection, Conversation, Features, Turn } from '../../adapter.ts';
+import { within } from '../../clock.ts';
 import type { Stage } from '../../stage/stage.ts';
 import type { TurnLog } from '../../turn-log.ts';
-import { within } from '../../within.ts';
 import { type AgentCommand, type StartedProcess, startProcess } from '../agent-process.ts';
 import { type FrameTap, tapFrames } from '../frames.ts';
 import { SessionLog } from './session-log.ts';
@@ -43,33 +43,29 @@ export function createAcpAdapter(command: AgentCommand): Adapter {
 
 type Permission = acp.RequestPermissionRequest;
 
+/** The wire to an agent. */
+interface Line {
+  readonly client: acp.ClientContext;
+  readonly tap: FrameTap;
+  readonly log: SessionLog;
+}
+
+interface Parts extends Line {
+  readonly process: StartedProcess;
+  readonly folder: string;
+  readonly questions: Questions;
+}
+
 class AcpConnection implements Connection {
   readonly agent: string;
   readonly features: Features;
   readonly process: StartedProcess;
-  readonly #client: acp.ClientContext;
-  readonly #tap: FrameTap;
-  readonly #log: SessionLog;
-  readonly #folder: string;
-  readonly #questions: Questions;
+  readonly #parts: Parts;
   #witness: readonly string[] = [];
 
-  private constructor(parts: {
-    process: StartedProcess;
-    client: acp.ClientContext;
-    tap: FrameTap;
-    log: SessionLog;
-    folder: string;
-    questions: Questions;
-    greeting: acp.InitializeResponse;
-  }) {
+  private constructor(parts: Parts, { agentInfo, agentCapabilities }: acp.InitializeResponse) {
     this.process = parts.process;
-    this.#client = parts.client;
-    this.#tap = parts.tap;
-    this.#log = parts.log;
-    this.#folder = parts.folder;
-    this.#questions = parts.questions;
-    const { agentInfo, agentCapabilities } = parts.greeting;
+    this.#parts = parts;
     this.agent = agentInfo ? `${agentInfo.title ?? agentInfo.name} ${agentInfo.version}` : 'an agent without a name';
     const canClose = agentCapabilities?.sessionCapabilities?.close !== undefined;
     this.features = canClose ? {} : { close: 'the agent does not offer session/close' };
@@ -92,7 +88,6 @@ class AcpConnection implements Connection {
     const tap = tapFrames(stdin, stdout, {
       onSent: (frame) => log.sent(frame),
       onReceived: (frame) => log.received(frame),
-      onGarbage: (line) => log.garbage.push(line),
     });
     const exited = process.exited.then(() => log.gone('the process of the agent ended'));
     const questions = new Questions(log);
@@ -112,19 +107,19 @@ class AcpConnection implements Connection {
     const hasLeft = (): Promise<boolean> => within(EXIT_MS, exited);
     const isGone = process.hasExited() || (await greeted.then(() => false, hasLeft));
     if (isGone) throw new Error("the agent ended before it answered 'initialize'");
-    return new AcpConnection({ process, client, tap, log, folder: stage.folder, questions, greeting: await greeted });
+    return new AcpConnection({ process, client, tap, log, folder: stage.folder, questions }, await greeted);
   }
 
   answerQuestions(mode: 'allow' | 'by-check'): void {
-    this.#questions.mode = mode;
+    this.#parts.questions.mode = mode;
   }
 
   async open(): Promise<Conversation> {
     const [command = '', ...args] = this.#witness;
     const mcpServers: acp.McpServer[] = command === '' ? [] : [{ name: 'witness', command, args, env: [] }];
-    const opened = this.#client.request(acp.methods.agent.session.new, { cwd: this.#folder, mcpServers });
-    const { sessionId } = await opened;
-    return new AcpConversation({ client: this.#client, tap: this.#tap, log: this.#log, sessionId });
+    const { client, folder } = this.#parts;
+    const { sessionId } = await client.request(acp.methods.agent.session.new, { cwd: folder, mcpServers });
+    return new AcpConversation(this.#parts, sessionId);
   }
 
   offerWitness(command: readonly string[]): void {
@@ -132,7 +127,7 @@ class AcpConnection implements Connection {
   }
 
   async cancelUnknown(): Promise<string> {
-    await this.#client.notify(acp.methods.agent.session.cancel, { sessionId: 'no-such-session' });
+    await this.#parts.client.notify(acp.methods.agent.session.cancel, { sessionId: 'no-such-session' });
     return 'a notification has no answer';
   }
 
@@ -167,22 +162,18 @@ function outcomeFor(chosen: Answer, options: Permission['options']): acp.Request
   return { outcome: { outcome: 'selected', optionId: option?.optionId ?? options[0]?.optionId ?? 'allow' } };
 }
 
-interface Session {
-  readonly client: acp.ClientContext;
-  readonly tap: FrameTap;
-  readonly log: SessionLog;
-  readonly sessionId: string;
-}
-
 class AcpConversation implements Conversation {
-  readonly #session: Session;
+  readonly #line: Line;
+  readonly #sessionId: string;
 
-  constructor(session: Session) {
-    this.#session = session;
+  constructor(line: Line, sessionId: string) {
+    this.#line = line;
+    this.#sessionId = sessionId;
   }
 
   start(prompt: string): Turn {
-    const { client, log, sessionId } = this.#session;
+    const { client, log } = this.#line;
+    const sessionId = this.#sessionId;
     const turn = log.expect(sessionId);
     const sent = client.request(acp.methods.agent.session.prompt, {
       sessionId,
@@ -194,12 +185,11 @@ class AcpConversation implements Conversation {
   }
 
   async cancel(): Promise<void> {
-    const { client, sessionId } = this.#session;
-    await client.notify(acp.methods.agent.session.cancel, { sessionId });
+    await this.#line.client.notify(acp.methods.agent.session.cancel, { sessionId: this.#sessionId });
   }
 
   startWithCancel(prompt: string, order: 'prompt-first' | 'cancel-first'): Turn {
-    const { tap } = this.#session;
+    const { tap } = this.#line;
     tap.hold();
     let cancelled: Promise<void>;
     let turn: Turn;
@@ -216,13 +206,12 @@ class AcpConversation implements Conversation {
   }
 
   async cancelRequest(turn: Turn): Promise<void> {
-    const { client, log } = this.#session;
+    const { client, log } = this.#line;
     const requestId = log.requestId(turn as TurnLog) as string | number;
     await client.notify(acp.methods.protocol.cancelRequest, { requestId });
   }
 
   async close(): Promise<void> {
-    const { client, sessionId } = this.#session;
-    await client.request(acp.methods.agent.session.close, { sessionId });
+    await this.#line.client.request(acp.methods.agent.session.close, { sessionId: this.#sessionId });
   }
 }

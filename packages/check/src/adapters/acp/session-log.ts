@@ -9,7 +9,6 @@ export class SessionLog {
   readonly #prompts = new Map<unknown, TurnLog>();
   readonly #ids = new Map<TurnLog, unknown>();
   readonly #starting = new Map<string, TurnLog>();
-  readonly garbage: string[] = [];
 
   /** A turn whose prompt is about to be sent. */
   expect(sessionId: string): TurnLog {

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { BaseEvent, HttpAgent } from '@ag-ui/client';
 import type { Adapter, TurnEnd } from '../../adapter.ts';
 import type { TurnLog } from '../../turn-log.ts';
+import { loadLibrary } from '../load-library.ts';
 import { createStreamAdapter, type Reading, type StreamClient, type StreamServerOptions } from '../streams.ts';
-
-type Library = typeof import('@ag-ui/client');
 
 /**
  * Checks a server that speaks AG-UI, by the official `HttpAgent`.
@@ -16,7 +15,7 @@ export function createAgUiAdapter(options: StreamServerOptions): Adapter {
 }
 
 async function load({ url, headers }: { url: string; headers: Record<string, string> }) {
-  const { HttpAgent } = await loadLibrary();
+  const { HttpAgent } = await loadLibrary('@ag-ui/client', () => import('@ag-ui/client'));
   return () => {
     const id = randomUUID();
     return new AgUiClient(new HttpAgent({ url, headers, threadId: id, fetch: fetchToTheEnd }), id);
@@ -82,12 +81,4 @@ function endOf(event: BaseEvent): TurnEnd {
   if (type === 'RUN_ERROR') return { kind: 'error', said: `RUN_ERROR: ${message}` };
   const said = `RUN_FINISHED, outcome ${outcome?.type ?? 'absent'}`;
   return { kind: outcome?.type === 'cancelled' ? 'cancelled' : 'completed', said };
-}
-
-async function loadLibrary(): Promise<Library> {
-  try {
-    return await import('@ag-ui/client');
-  } catch (error) {
-    throw new Error('Checking AG-UI needs its client library: npm install @ag-ui/client', { cause: error });
-  }
 }

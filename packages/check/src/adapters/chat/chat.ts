@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DefaultChatTransport, UIMessage } from 'ai';
 import type { Adapter } from '../../adapter.ts';
+import { loadLibrary } from '../load-library.ts';
 import { createStreamAdapter, type Reading, type StreamClient, type StreamServerOptions } from '../streams.ts';
 import { recordChunks } from './chunks.ts';
 
@@ -16,7 +17,7 @@ export function createChatAdapter(options: StreamServerOptions): Adapter {
 }
 
 async function load({ url: api, headers }: { url: string; headers: Record<string, string> }) {
-  const library = await loadLibrary();
+  const library = await loadLibrary('ai', () => import('ai'));
   const transport = new library.DefaultChatTransport<UIMessage>({ api, headers });
   return () => new ChatClient(library, transport);
 }
@@ -59,13 +60,5 @@ class ChatClient implements StreamClient {
   #keep(message: UIMessage): void {
     const at = this.#messages.findIndex(({ id }) => id === message.id);
     this.#messages = at === -1 ? [...this.#messages, message] : this.#messages.with(at, message);
-  }
-}
-
-async function loadLibrary(): Promise<Library> {
-  try {
-    return await import('ai');
-  } catch (error) {
-    throw new Error('Checking a chat needs the AI SDK: npm install ai', { cause: error });
   }
 }

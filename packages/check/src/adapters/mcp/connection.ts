@@ -1,5 +1,5 @@
 import type { Client, Tool, Transport } from '@modelcontextprotocol/client';
-import type { AgentProcess, Connection, Conversation, TurnEnd } from '../../adapter.ts';
+import type { Connection, Conversation, Features, TurnEnd } from '../../adapter.ts';
 import { type CallTarget, McpConversation } from './conversation.ts';
 import type { McpAdapterOptions } from './options.ts';
 import { PieceTransport } from './stdio-transport.ts';
@@ -12,42 +12,37 @@ interface Opening {
   readonly options: McpAdapterOptions;
   readonly mode: 'auto' | 'legacy';
   readonly transport: Transport;
-  readonly process?: AgentProcess | undefined;
-  /** What ends with the connection. */
-  readonly owned?: AsyncDisposable | undefined;
 }
 
 /** How long a server may take to greet. */
 const GREETING_MS = 30_000;
 
+const NO_TASKS = 'calls are no tasks here: the client that cancels a call gets no answer to it';
+
 /** A client of one MCP server. */
 export class McpConnection implements Connection {
   readonly agent: string;
-  readonly process?: AgentProcess;
-  /** Whether calls can become tasks. */
-  readonly hasTasks: boolean;
+  readonly features: Features;
   readonly #client: Client;
   readonly #target: CallTarget;
-  readonly #owned: AsyncDisposable | undefined;
   readonly #questions = { mode: 'allow' as 'allow' | 'by-check' };
   readonly #closing = new AbortController();
 
-  private constructor(client: Client, { transport, options, process, owned }: Opening, tools: readonly Tool[]) {
+  private constructor(client: Client, { transport, options }: Opening, tools: readonly Tool[]) {
     const { name = 'an MCP server', version = '' } = client.getServerVersion() ?? {};
     this.agent = `${name} ${version}`.trim();
     this.#client = client;
-    this.hasTasks =
+    const hasTasks =
       options.tasks !== false && client.getServerCapabilities()?.extensions?.[TASKS_EXTENSION] !== undefined;
+    this.features = hasTasks ? {} : { outcome: NO_TASKS, status: NO_TASKS, 'cancel-by-id': NO_TASKS };
     this.#target = {
       client,
-      hasTasks: this.hasTasks,
+      hasTasks,
       ...chooseTool(tools, options),
       ...(transport instanceof PieceTransport && { pieces: transport }),
       questions: this.#questions,
       closing: this.#closing.signal,
     };
-    this.#owned = owned;
-    if (process !== undefined) this.process = process;
   }
 
   static async connect(opening: Opening): Promise<McpConnection> {
@@ -78,7 +73,7 @@ export class McpConnection implements Connection {
   }
 
   async cancelUnknown(): Promise<string> {
-    if (this.hasTasks) return this.cancelTask('no-such-task');
+    if (this.#target.hasTasks) return this.cancelTask('no-such-task');
     const params = { requestId: 'no-such-request' };
     await this.#client.notification({ method: 'notifications/cancelled', params });
     return 'a notification has no answer';
@@ -96,7 +91,6 @@ export class McpConnection implements Connection {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     await this.#client.close();
-    await this.#owned?.[Symbol.asyncDispose]();
   }
 }
 

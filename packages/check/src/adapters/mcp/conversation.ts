@@ -1,7 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import type { Answer, Conversation, Turn } from '../../adapter.ts';
+import { within } from '../../clock.ts';
 import { TurnLog } from '../../turn-log.ts';
-import { within } from '../../within.ts';
 import { describeError } from '../describe-error.ts';
 import type { PieceTransport } from './stdio-transport.ts';
 import { endOfCall, kindOf, type McpTask, TaskRequests, taskIdOf } from './tasks.ts';

@@ -1,14 +1,26 @@
-import type { Transport } from '@modelcontextprotocol/client';
 import type { Adapter, Features } from '../../adapter.ts';
-import type { Stage } from '../../stage/stage.ts';
 import { startProcess } from '../agent-process.ts';
-import { type AgentServer, AgentServers } from '../agent-server.ts';
+import { createServerAdapter } from '../agent-server.ts';
+import { loadLibrary } from '../load-library.ts';
 import { type Library, McpConnection } from './connection.ts';
 import type { McpAdapterOptions } from './options.ts';
 import { PieceTransport } from './stdio-transport.ts';
 
 const UNRELATED = 'calls know nothing of each other';
-const NO_TASKS = 'calls are no tasks here: the client that cancels a call gets no answer to it';
+
+const FEATURES: Features = {
+  cancel: true,
+  conversation: UNRELATED,
+  text: 'a call shows nothing before its end',
+  calls: 'a call does not show the calls of its agent',
+  'cancel-request': 'there is only one way to cancel',
+  close: UNRELATED,
+  outcome: true,
+  status: true,
+};
+
+const load = (): Promise<Library> =>
+  loadLibrary('@modelcontextprotocol/client', () => import('@modelcontextprotocol/client'));
 
 /**
  * Checks an MCP server whose tool is an agent, by the official client.
@@ -23,88 +35,48 @@ function createStdioAdapter(options: McpAdapterOptions): Adapter {
   const { command } = options;
   if (command === undefined) throw new TypeError('createMcpAdapter needs a command or a url');
   const own = 'a process of its own serves each connection';
-  const features: Features = {
-    'one-piece': true,
-    process: true,
-    stdio: true,
-    'cancel-by-id': own,
-    'second-instance': own,
-    restart: own,
-  };
-  return createAdapter(features, async (stage) => {
-    const library = await loadLibrary();
-    const connect = async (mode: 'auto' | 'legacy'): Promise<McpConnection> => {
-      const process = startProcess(command, stage);
-      try {
-        return await McpConnection.connect({ library, options, mode, process, transport: new PieceTransport(process) });
-      } catch (error) {
-        await process[Symbol.asyncDispose]();
-        const complaints = process.complaints().trim();
-        throw new Error(`${(error as Error).message}\n${complaints}`.trim(), { cause: error });
-      }
-    };
-    // Some older servers exit when they are asked for the 2026 protocol.
-    return connect('auto').catch(() => connect('legacy'));
-  });
-}
-
-function createHttpAdapter(options: McpAdapterOptions, url: string): Adapter {
-  const servers = new AgentServers({ ...options, url });
-  const { first, second } = servers;
-  const connect = async (server: AgentServer, stage: Stage, owned?: AsyncDisposable): Promise<McpConnection> => {
-    const library = await loadLibrary();
-    const address = new URL(await server.reach(stage));
-    const requestInit = { headers: { ...options.headers } };
-    const transport: Transport = new library.StreamableHTTPClientTransport(address, { requestInit });
-    const { process } = server;
-    return McpConnection.connect({ library, options, mode: 'auto', transport, process, owned });
-  };
-  const adapter = createAdapter(
-    { 'one-piece': 'a cancel is another request, or a closed connection', 'cancel-by-id': true, ...servers.features },
-    (stage) => connect(first, stage),
-  );
-  return Object.assign(adapter, {
-    // It runs only while it is needed: it would take over what the first one leaves when that one is killed.
-    ...(second !== undefined && { connectSecond: (stage: Stage) => connect(second, stage, second) }),
-    ...(options.command !== undefined && { restart: () => first.restart() }),
-    [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
-  });
-}
-
-/** What an adapter offers depends on whether calls are tasks, which is known when it has connected. */
-function createAdapter(own: Features, connect: (stage: Stage) => Promise<McpConnection>): Adapter {
-  let hasTasks = false;
   return {
     protocol: 'mcp',
-    get features(): Features {
-      return {
-        cancel: true,
-        conversation: UNRELATED,
-        text: 'a call shows nothing before its end',
-        calls: 'a call does not show the calls of its agent',
-        'cancel-request': 'there is only one way to cancel',
-        close: UNRELATED,
-        outcome: hasTasks || NO_TASKS,
-        status: hasTasks || NO_TASKS,
-        ...own,
-        ...(!hasTasks && { 'cancel-by-id': NO_TASKS }),
-      };
+    features: {
+      ...FEATURES,
+      'one-piece': true,
+      process: true,
+      stdio: true,
+      'cancel-by-id': own,
+      'second-instance': own,
+      restart: own,
     },
     async connect(stage) {
-      const connection = await connect(stage);
-      ({ hasTasks } = connection);
-      return connection;
+      const library = await load();
+      const connect = async (mode: 'auto' | 'legacy'): Promise<McpConnection> => {
+        const process = startProcess(command, stage);
+        try {
+          const transport = new PieceTransport(process);
+          return Object.assign(await McpConnection.connect({ library, options, mode, transport }), { process });
+        } catch (error) {
+          await process[Symbol.asyncDispose]();
+          const complaints = process.complaints().trim();
+          throw new Error(`${(error as Error).message}\n${complaints}`.trim(), { cause: error });
+        }
+      };
+      // Some older servers exit when they are asked for the 2026 protocol.
+      return connect('auto').catch(() => connect('legacy'));
     },
     async [Symbol.asyncDispose]() {},
   };
 }
 
-async function loadLibrary(): Promise<Library> {
-  try {
-    return await import('@modelcontextprotocol/client');
-  } catch (error) {
-    throw new Error('Checking MCP needs its client library: npm install @modelcontextprotocol/client', {
-      cause: error,
-    });
-  }
+function createHttpAdapter(options: McpAdapterOptions, url: string): Adapter {
+  const features: Features = {
+    ...FEATURES,
+    'one-piece': 'a cancel is another request, or a closed connection',
+    'cancel-by-id': true,
+  };
+  const connect = async (address: string): Promise<McpConnection> => {
+    const library = await load();
+    const requestInit = { headers: { ...options.headers } };
+    const transport = new library.StreamableHTTPClientTransport(new URL(address), { requestInit });
+    return McpConnection.connect({ library, options, mode: 'auto', transport });
+  };
+  return createServerAdapter({ protocol: 'mcp', features, connect }, { ...options, url });
 }

@@ -5,7 +5,6 @@ import { splitLines } from '../frames.ts';
 /** Speaks to a process that the kit started, and can send two messages in one piece. */
 export class PieceTransport implements Transport {
   onclose?: () => void;
-  onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
   readonly #process: StartedProcess;
   #held: string[] | undefined;
@@ -17,10 +16,7 @@ export class PieceTransport implements Transport {
 
   start(): Promise<void> {
     const { stdout } = this.#process.child;
-    const read = splitLines(
-      (frame) => this.onmessage?.(frame as unknown as JSONRPCMessage),
-      (line) => this.onerror?.(new Error(`not a message: ${line.slice(0, 100)}`)),
-    );
+    const read = splitLines((frame) => this.onmessage?.(frame as unknown as JSONRPCMessage));
     stdout.on('data', read);
     stdout.once('close', () => this.onclose?.());
     return Promise.resolve();

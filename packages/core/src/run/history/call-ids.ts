@@ -2,9 +2,8 @@ import type { ModelMessage, ModelPart } from '../reply/model.ts';
 import type { Step } from '../reply/planner.ts';
 import type { AssistantPart, Message } from './message.ts';
 
-/** The format that every provider accepts as the id of a call. */
-const SAFE = /^[A-Za-z0-9_-]{1,64}$/;
-const MAX_ID_CHARACTERS = 64;
+/** The lowest limit of all providers: that of OpenAI's Chat Completions. */
+const MAX_ID_CHARACTERS = 40;
 
 /**
  * Gives every call a unique id that is safe for every provider: its original id if that is safe and free. Providers and
@@ -17,12 +16,13 @@ export class CallIds {
   readonly #next = new Map<string, number>();
 
   /** No call gets an id that occurs in these messages. */
-  reserve(messages: readonly (Message | ModelMessage)[]): void {
+  reserve(messages: readonly (Message | ModelMessage)[]): this {
     for (const message of messages) {
       if (message.role === 'tool') this.#taken.add(message.callId);
       if (message.role !== 'assistant') continue;
       for (const part of message.content) if (part.type === 'call') this.#taken.add(part.callId);
     }
+    return this;
   }
 
   take(given: unknown): string {
@@ -39,7 +39,7 @@ export class CallIds {
 
 function safeId(given: unknown): string {
   if (typeof given !== 'string' || given === '') return 'call';
-  return SAFE.test(given) ? given : given.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_ID_CHARACTERS);
+  return given.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_ID_CHARACTERS);
 }
 
 /**
@@ -92,10 +92,7 @@ export class TurnCallIds {
     return own;
   }
 
-  /**
-   * Returns the same step with our own ids. Calls that are missing from its message are added to it: nothing runs
-   * unseen.
-   */
+  /** Returns the same step with our own ids. Calls missing from its message are added to it: nothing runs unseen. */
   ofStep({ message, calls }: Step): Step {
     const named = new Set<string>();
     const content = message.content.map((part): AssistantPart => {

@@ -81,7 +81,6 @@ export class HistoryBuilder {
         this.addResult(event.result);
         break;
       default:
-        break;
     }
   }
 

@@ -75,12 +75,8 @@ export function isRecorded(value: object): boolean {
 export function recordMessage<Kind extends Message>(message: Kind): Kind {
   if (frozenMessages.has(message)) return message;
   if (message.role !== 'assistant') return recorded(cloneJson(message) as unknown as Kind);
-  const content = message.content.map(recordPart);
-  return recorded({
-    ...message,
-    content: Object.freeze(content),
-    ...(message.usage && { usage: { ...message.usage } }),
-  });
+  const content = Object.freeze(message.content.map(recordPart));
+  return recorded({ ...message, content, ...(message.usage && { usage: { ...message.usage } }) });
 }
 
 function recordPart(part: AssistantPart): AssistantPart {

@@ -228,6 +228,14 @@ test.each<[string, Partial<AssistantPart & { type: 'call' }>, object]>([
     { tool: '_1st', providerId: 'p' },
   ],
   ['an id that is not becomes the one it came with', { callId: 'a b' }, { callId: 'a_b', providerId: 'a b' }],
+  [
+    'an id that is longer than one provider accepts',
+    { callId: `chatcmpl-tool-${'a1b2c3d4'.repeat(4)}` },
+    {
+      callId: 'chatcmpl-tool-a1b2c3d4a1b2c3d4a1b2c3d4a1',
+      providerId: `chatcmpl-tool-${'a1b2c3d4'.repeat(4)}`,
+    },
+  ],
   ['one that it came with stays', { callId: 'a b', providerId: 'p' }, { callId: 'a_b', providerId: 'p' }],
   ['a name is cut to what providers accept', { tool: 'é'.repeat(80) }, { tool: '_'.repeat(64) }],
   ['half a character deep inside', { input: { a: [{ b: '\ud800' }] } }, { input: { a: [{ b: '\ufffd' }] } }],

@@ -55,9 +55,7 @@ function preparePart(part: AssistantPart, ids: CallIds): AssistantPart {
   return { ...part, callId, ...(providerId !== undefined && { providerId }), tool, input: madeWhole(input) };
 }
 
-/**
- * Returns the nearest name that every provider accepts: models invent names, and providers refuse those in a history.
- */
+/** Returns the nearest name that every provider accepts: models invent names, and providers refuse them. */
 function legalName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)) return name;
   return `_${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, 64);
@@ -101,13 +99,12 @@ function resultsOf(history: readonly Message[]): ReadonlyMap<AssistantPart, Tool
   return results;
 }
 
-function prepareResult(call: CallPart, result: ToolMessage | undefined): ModelMessage {
-  const { callId, tool } = call;
-  // A call without a result can only come from a history that Whoa did not write: its end is unknown.
-  if (result === undefined) {
-    return { role: 'tool', callId, tool, content: 'Outcome unknown: no result was recorded.', isError: true };
-  }
-  return { role: 'tool', callId, tool, content: prepareContent(result.content), isError: result.isError };
+/** A call without a result can only come from a history that Whoa did not write: its end is unknown. */
+const UNKNOWN = { content: 'Outcome unknown: no result was recorded.', isError: true };
+
+function prepareResult({ callId, tool }: CallPart, result: ToolMessage | undefined): ModelMessage {
+  const { content, isError } = result ?? UNKNOWN;
+  return { role: 'tool', callId, tool, content: prepareContent(content), isError };
 }
 
 const NOTHING_SAID = '(nothing)';
@@ -124,19 +121,18 @@ function prepareContent(content: Content): Content {
 export function describeTools(tools: readonly Tool[]): ModelTool[] {
   return tools.map(({ name, description, inputSchema, inputJsonSchema }) => {
     const schema = inputJsonSchema ?? describeSchema(name, inputSchema);
-    if (!isObject(schema)) {
-      const advice = 'give the tool an inputJsonSchema';
-      throw new SettingsError('tools', `the schema of '${name}' cannot describe itself to a model; ${advice}`);
-    }
     return { name, description: description.toWellFormed(), inputJsonSchema: schema };
   });
 }
 
-function describeSchema(name: string, schema: InputSchema): Record<string, unknown> | undefined {
+function describeSchema(name: string, schema: InputSchema): Record<string, unknown> {
+  let failure: unknown;
   try {
-    return schema['~standard'].jsonSchema?.input({ target: 'draft-07' });
+    const described: unknown = schema['~standard'].jsonSchema?.input({ target: 'draft-07' });
+    if (isObject(described)) return described as Record<string, unknown>;
   } catch (error) {
-    const advice = 'give the tool an inputJsonSchema';
-    throw new SettingsError('tools', `the schema of '${name}' failed to describe itself; ${advice}`, error);
+    failure = error;
   }
+  const what = failure === undefined ? 'cannot describe itself to a model' : 'failed to describe itself';
+  throw new SettingsError('tools', `the schema of '${name}' ${what}; give the tool an inputJsonSchema`, failure);
 }

@@ -37,9 +37,8 @@ export class ReplyBuilder {
         else this.#parts.push({ type: 'text', text: part.text });
         break;
       case 'thinking':
-        if (last?.type === 'thinking' && this.#isThinking) {
-          this.#replaceLast({ ...last, text: last.text + part.text });
-        } else this.#parts.push({ type: 'thinking', text: part.text });
+        if (last?.type === 'thinking' && this.#isThinking) this.#replaceLast({ ...last, text: last.text + part.text });
+        else this.#parts.push({ type: 'thinking', text: part.text });
         this.#isThinking = true;
         break;
       case 'thinking-end':
@@ -70,11 +69,8 @@ export class ReplyBuilder {
 
   /** The reply so far. Its calls are left out: a reply that was cut off requests nothing. */
   cut(stopReason: 'aborted' | 'error'): AssistantMessage {
-    return this.#message(
-      this.#parts.filter(({ type }) => type !== 'call'),
-      stopReason,
-      false,
-    );
+    const said = this.#parts.filter(({ type }) => type !== 'call');
+    return this.#message(said, stopReason, false);
   }
 
   #message(content: readonly AssistantPart[], stopReason: StopReason, complete: boolean): AssistantMessage {

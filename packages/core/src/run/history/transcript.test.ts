@@ -32,7 +32,7 @@ test('every call has one result: the first that comes, or the one it is closed w
   expect(transcript.messages.at(-1)).toMatchObject({ role: 'tool', callId: 'b' });
 });
 
-test('the text is that of the last reply; one without any part is no message, and what it cost is counted', () => {
+test('the text is that of all answers; one without any part is no message, and what it cost is counted', () => {
   const onUsage = vi.fn();
   const transcript = new Transcript(onUsage);
   expect([transcript.text, transcript.usage]).toEqual(['', { inputTokens: 0, outputTokens: 0, complete: true }]);
@@ -42,7 +42,7 @@ test('the text is that of the last reply; one without any part is no message, an
   const cut = { role: 'assistant', content: [], stopReason: 'aborted', usage: { ...usage, complete: false } } as const;
   expect(transcript.addReply(cut)).toEqual(cut);
   transcript.addReply({ role: 'assistant', content: [], stopReason: 'aborted' });
-  expect(transcript.text).toBe('');
+  expect(transcript.text).toBe('one');
   expect(transcript.messages).toHaveLength(1);
   expect(transcript.usage).toEqual({ inputTokens: 2, outputTokens: 4, complete: false });
   expect(onUsage.mock.calls).toEqual([[usage], [cut.usage]]);

@@ -20,6 +20,7 @@ export class Transcript {
   readonly #onUsage: ((usage: Usage) => void) | undefined;
   #usage: Usage = NO_USAGE;
   #text = '';
+  #answers = '';
 
   constructor(onUsage?: (usage: Usage) => void) {
     this.#onUsage = onUsage;
@@ -37,7 +38,7 @@ export class Transcript {
     return this.#usage;
   }
 
-  /** The text of the last reply. */
+  /** The text of the last reply, after those that answered earlier messages. */
   get text(): string {
     return this.#text;
   }
@@ -52,11 +53,12 @@ export class Transcript {
     this.#history.addUser(recordMessage(message));
   }
 
-  /** Returns the recorded message. */
   addReply(reply: AssistantMessage): AssistantMessage {
     const message = recordMessage(reply);
     if (message.usage) this.addUsage(message.usage);
-    this.#text = wordsOf(message);
+    this.#text = [this.#answers, wordsOf(message)].filter(Boolean).join('\n\n');
+    // A reply without calls is an answer, even if a steering message follows it.
+    if (!message.content.some(({ type }) => type === 'call')) this.#answers = this.#text;
     this.#history.addReply(message);
     return message;
   }
@@ -75,8 +77,8 @@ export class Transcript {
     for (const { callId, tool } of this.#history.openCalls) this.addResult(describeStoppedCall({ id: callId, tool }));
   }
 
-  replace(messages: readonly Message[]): void {
-    if (!isList(messages)) throw unexpected('history', messages, 'a list of messages');
-    this.#history.replace(messages.map((message, index) => readMessage(message, `history[${index}]`)));
+  replace(messages: readonly Message[], field = 'history'): void {
+    if (!isList(messages)) throw unexpected(field, messages, 'a list of messages');
+    this.#history.replace(messages.map((message, index) => readMessage(message, `${field}[${index}]`)));
   }
 }

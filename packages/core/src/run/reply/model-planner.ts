@@ -28,27 +28,20 @@ export interface ModelPlannerOptions {
   readonly instructions?: string | undefined;
   readonly tools: readonly Tool[];
   readonly retry?: RetryOptions | undefined;
-  /** A longer reply fails. Defaults to `MAX_REPLY_CHARACTERS`. */
-  readonly maxReplyCharacters?: number | undefined;
   readonly world: World;
 }
 
-/** More than any model writes in one reply: a stream that never ends must not fill the memory. */
-const MAX_REPLY_CHARACTERS = 4_000_000;
-
 /** The settings of an agent that uses a model. */
-export const MODEL_RULES: Rules<Pick<ModelPlannerOptions, 'model' | 'instructions' | 'retry' | 'maxReplyCharacters'>> =
-  {
-    model: modelRule,
-    instructions: text,
-    retry: group<RetryOptions>({
-      maxAttempts: count(),
-      backoffMs: pauseMs,
-      maxBackoffMs: timeLimitMs,
-      idleMs: timeLimitMs,
-    }),
-    maxReplyCharacters: count(),
-  };
+export const MODEL_RULES: Rules<Pick<ModelPlannerOptions, 'model' | 'instructions' | 'retry'>> = {
+  model: modelRule,
+  instructions: text,
+  retry: group<RetryOptions>({
+    maxAttempts: count(),
+    backoffMs: pauseMs,
+    maxBackoffMs: timeLimitMs,
+    idleMs: timeLimitMs,
+  }),
+};
 
 /** Creates the planner that asks a model. */
 export function createModelPlanner(given: ModelPlannerOptions): Planner {
@@ -58,7 +51,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
     tools: required(toolsRule),
     world: required(worldRule),
   });
-  const { model, instructions, world, maxReplyCharacters = MAX_REPLY_CHARACTERS } = options;
+  const { model, instructions, world } = options;
   const retry = { ...DEFAULT_RETRY, ...options.retry };
   const tools = describeTools(options.tools);
   return {
@@ -68,11 +61,10 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
         tools,
         ...(instructions !== undefined && { instructions: instructions.toWellFormed() }),
       };
-      const limits = { idleMs: retry.idleMs, maxReplyCharacters };
       let spent: Usage | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
-          const message = spending(await streamReply(model, request, { ...context, ...limits }), spent);
+          const message = spending(await streamReply(model, request, { ...context, idleMs: retry.idleMs }), spent);
           return { message, calls: callsOf(message) };
         } catch (error) {
           const failed = error as ReplyError;
@@ -116,10 +108,7 @@ async function waitToRetry(error: ReplyError, attempt: number, context: PlannerC
   }
 }
 
-/**
- * Returns how long to wait before the next attempt, or `undefined` for no retry. Don't retry once text was shown: users
- * would see it twice.
- */
+/** Returns how long to wait before the next attempt; `undefined` for none. Text that was shown is not shown twice. */
 function delayBefore(error: ReplyError, attempt: number, { retry, world }: Retries): number | undefined {
   if (attempt >= retry.maxAttempts || error.hasShown) return undefined;
   const { cause } = error;
@@ -135,8 +124,6 @@ function isModelError(error: unknown): error is ModelError {
   return error instanceof Error && 'code' in error && error.code === 'MODEL_ERROR';
 }
 
-function callsOf(message: AssistantMessage): Call[] {
-  return message.content.flatMap((part) =>
-    part.type === 'call' ? [{ id: part.callId, tool: part.tool, input: part.input }] : [],
-  );
+function callsOf({ content }: AssistantMessage): Call[] {
+  return content.filter((part) => part.type === 'call').map(({ callId: id, tool, input }) => ({ id, tool, input }));
 }

@@ -6,10 +6,7 @@ import { type Model, ModelError, type ModelPart, type ModelRequest } from './mod
 /** How long the stream of a complete reply may take to close. */
 const CLOSING_MS = 1_000;
 
-/**
- * One open stream of a model. It is read part by part, and closed immediately when it is no longer wanted, whatever it
- * does.
- */
+/** One open stream of a model. It is closed immediately when it is no longer wanted, whatever it does. */
 export class ModelStream {
   readonly #token: CancellationToken;
   /** The stream's own token: its signal ends with the stream, however that ends. */
@@ -38,10 +35,7 @@ export class ModelStream {
     this.#idleTimer = this.#watchIdle(idleMs);
   }
 
-  /**
-   * Returns the next part, or `undefined` when the stream has ended or is no longer wanted. Throws when it failed or
-   * timed out.
-   */
+  /** Returns the next part; `undefined` at the end or if it is no longer wanted. Throws if it failed or timed out. */
   async next(): Promise<ModelPart | undefined> {
     const pause = this.#yielder.yieldIfDue();
     if (pause !== undefined) await waitUntilLevel(pause, this.#token, 'drain');
@@ -67,9 +61,7 @@ export class ModelStream {
     this.#idleTimer = this.#watchIdle(this.#idleMs);
   }
 
-  /**
-   * Closes stream and connection. Returns a promise that settles when the stream has really ended, if it has not yet.
-   */
+  /** Closes stream and connection. Returns a promise of its real end, if it has not ended yet. */
   close(): Promise<unknown> | undefined {
     this.#idleTimer[Symbol.dispose]();
     this.#yielder[Symbol.dispose]();

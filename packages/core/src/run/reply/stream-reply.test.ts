@@ -15,14 +15,14 @@ function setUp(stream: (signal: AbortSignal, token: CancellationToken) => AsyncI
   const events: TurnEvent[] = [];
   const leaveRunning = vi.fn();
   const model: Model = { name: 'm', source: { provider: 'p' }, stream: (_, { signal }) => stream(signal, token) };
-  const ask = (maxReplyCharacters = 1_000) =>
+  const ask = () =>
     streamReply(
       model,
       { messages: [{ role: 'tool', callId: 'taken', tool: 't', content: '', isError: false }], tools: [] } as never,
-      { token, tell: (event) => events.push(event), leaveRunning, idleMs: 5_000, maxReplyCharacters },
+      { token, tell: (event) => events.push(event), leaveRunning, idleMs: 5_000 },
     );
-  const failure = (max?: number): Promise<ReplyError> =>
-    ask(max).then(
+  const failure = (): Promise<ReplyError> =>
+    ask().then(
       () => expect.unreachable('must fail'),
       (error: unknown) => error as ReplyError,
     );
@@ -88,12 +88,13 @@ test.each<[ModelPart, string]>([
 });
 
 test('the arguments of calls count into the length of a reply, which may reach its limit', async () => {
-  const given: ModelPart[] = [words('12345'), { type: 'call-arguments', callId: 'c', text: '67890' }, FINISH];
-  expect(await setUp(() => parts(...given)).ask(10)).toMatchObject({ stopReason: 'stop' });
-  expect(await setUp(() => parts(...given)).failure(9)).toMatchObject({
-    message: 'The reply is longer than maxReplyCharacters of 9',
+  const text = 'x'.repeat(2_000_000);
+  const given: ModelPart[] = [words(text), { type: 'call-arguments', callId: 'c', text }];
+  expect(await setUp(() => parts(...given, FINISH)).ask()).toMatchObject({ stopReason: 'stop' });
+  expect(await setUp(() => parts(...given, words('x'), FINISH)).failure()).toMatchObject({
+    message: 'The reply is longer than 4000000 characters',
     cause: { isRetryable: false },
-    partial: { content: [{ text: '12345' }] },
+    partial: { content: [{ text }] },
   });
 });
 

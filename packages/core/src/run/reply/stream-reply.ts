@@ -7,19 +7,18 @@ import type { TurnEvent } from '../report/events.ts';
 import { type Model, ModelError, type ModelPart, type ModelRequest } from './model.ts';
 import { ModelStream } from './model-stream.ts';
 
+/** More than any model writes in one reply: a stream that never ends must not fill the memory. */
+const MAX_REPLY_CHARACTERS = 4_000_000;
+
 export interface StreamReplyOptions {
   readonly token: CancellationToken;
   readonly tell: (event: TurnEvent) => void;
   readonly leaveRunning?: ((name: string, ended: PromiseLike<unknown>) => void) | undefined;
   /** If a provider sends nothing for this long, the reply fails. */
   readonly idleMs: number;
-  /** A longer reply is cut off and fails. */
-  readonly maxReplyCharacters: number;
 }
 
-/**
- * Thrown when a reply broke off. `partial` is the reply so far; `hasShown` says whether any of it was shown to a user.
- */
+/** Thrown when a reply broke off. `partial` is the reply so far, `hasShown` whether a user has seen any of it. */
 export class ReplyError extends Error {
   override readonly name: string = 'ReplyError';
   readonly code: string = 'REPLY_BROKE_OFF';
@@ -46,9 +45,9 @@ export async function streamReply(
   request: ModelRequest,
   options: StreamReplyOptions,
 ): Promise<AssistantMessage> {
-  const { token, tell, maxReplyCharacters } = options;
+  const { token, tell } = options;
   const builder = new ReplyBuilder(model.source);
-  const ids = ownIdsAfter(request);
+  const ids = new ReplyCallIds(new CallIds().reserve(request.messages));
   let hasShown = false;
   // Includes the arguments of calls.
   let characters = 0;
@@ -58,7 +57,8 @@ export async function streamReply(
     for (let part = await stream.next(); part !== undefined; part = await stream.next()) {
       const own = ids.own(checkPart(part));
       characters += 'text' in own ? own.text.length : 0;
-      if (characters > maxReplyCharacters) throw tooLong(maxReplyCharacters);
+      if (characters > MAX_REPLY_CHARACTERS)
+        throw new ModelError(`The reply is longer than ${MAX_REPLY_CHARACTERS} characters`, { isRetryable: false });
       builder.add(own);
       if (builder.stopReason === 'error') throw new ModelError('The model broke its reply off', { isRetryable: false });
       if (builder.isFinished) stream.expectEnd();
@@ -78,17 +78,6 @@ export async function streamReply(
     const ending = stream?.close();
     if (ending !== undefined) options.leaveRunning?.('model stream', ending);
   }
-}
-
-function tooLong(maxReplyCharacters: number): ModelError {
-  return new ModelError(`The reply is longer than maxReplyCharacters of ${maxReplyCharacters}`, { isRetryable: false });
-}
-
-/** Creates ids for the calls of a reply that differ from those in the request. */
-function ownIdsAfter({ messages }: ModelRequest): ReplyCallIds {
-  const ids = new CallIds();
-  ids.reserve(messages);
-  return new ReplyCallIds(ids);
 }
 
 const TEXTS: Readonly<Record<string, readonly string[]>> = {

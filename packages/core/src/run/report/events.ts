@@ -1,8 +1,8 @@
 import type { StopEvent } from '../../stop/stop-events.ts';
+import type { UndoState } from '../../tool/call/nested.ts';
 import type { CallEvent } from '../../tool/events.ts';
 import type { AssistantMessage, Message, UserMessage } from '../history/message.ts';
 import type { Outcome } from './outcome.ts';
-import type { UndoState } from './report.ts';
 
 /** Events while a reply is created. */
 export type TurnEvent =

@@ -16,10 +16,6 @@ function setUp() {
   return { clock, left, names, settling };
 }
 
-test('nothing left is not waited for', () => {
-  expect(setUp().left.settle()).toBeUndefined();
-});
-
 test('what is left is waited for a second, or as long as it was given, and named if it still runs', async () => {
   const { clock, left, names, settling } = setUp();
   left.add('stream', never);

@@ -1,4 +1,5 @@
 import type { Clock } from '../../stop/clock.ts';
+import { waitAtMost } from '../../stop/wait.ts';
 
 /** How long work that was asked to end may take before it is abandoned. */
 const LEFT_MS = 1_000;
@@ -12,10 +13,7 @@ export interface Left {
   readonly until: number;
 }
 
-/**
- * Tracks the work that a run has asked to end. The run waits briefly for it, and names it if it still runs when the run
- * settles.
- */
+/** Tracks work that was asked to end. The run waits briefly for it, and names it if it still runs at the end. */
 export class Leftovers {
   readonly #clock: Clock;
   readonly #running = new Set<Left>();
@@ -36,21 +34,12 @@ export class Leftovers {
     left.ended.then(forget, forget);
   };
 
-  /**
-   * Resolves when no work is left, or all of it has had its time. Returns `undefined` if there is nothing to wait for.
-   */
-  settle(): Promise<void> | undefined {
-    return this.#running.size === 0 ? undefined : this.#settle();
-  }
-
-  async #settle(): Promise<void> {
+  /** Resolves when no work is left or its time is over. */
+  async settle(): Promise<void> {
     for (const left of this.#running) {
       const leftMs = left.until - this.#clock.now();
       if (leftMs <= 0) continue;
-      const elapsed = Promise.withResolvers<void>();
-      const timer = this.#clock.setTimer(leftMs, elapsed.resolve);
-      await Promise.race([left.ended, elapsed.promise]).catch(() => {});
-      timer[Symbol.dispose]();
+      await waitAtMost(left.ended, leftMs, this.#clock).catch(() => {});
     }
   }
 }

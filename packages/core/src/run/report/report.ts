@@ -1,9 +1,7 @@
 import type { StopLevel } from '../../stop/token/level.ts';
 import { type CancelReason, describeReason } from '../../stop/token/reason.ts';
+import type { UndoState } from '../../tool/call/nested.ts';
 import type { CallState } from '../../tool/result.ts';
-
-/** How an undo ended. `unknown`: it did not end in time. */
-export type UndoState = 'undone' | 'failed' | 'unknown';
 
 /** What one call did between the cancel and the end. */
 export interface StoppedCall {
@@ -34,9 +32,7 @@ export interface StopReport {
   readonly reply?: { readonly characters: number; readonly afterMs: number };
   readonly calls: readonly StoppedCall[];
   readonly cleanupErrors: readonly string[];
-  /**
-   * Work other than calls that was still running at the end: the planner, the model's stream, a question, a cleanup.
-   */
+  /** Work other than calls that was still running at the end: the planner, a stream, a question, a cleanup. */
   readonly abandoned?: readonly { readonly name: string; readonly afterMs: number }[];
   /** Nothing was abandoned, every process is proved to have ended, and every cleanup succeeded. */
   readonly clean: boolean;
@@ -99,16 +95,15 @@ const LEVEL_WORDS: Record<StopLevel, string> = {
   kill: 'kill: nothing more is waited for',
 };
 
-const STATE_WORDS: Record<CallState, string> = {
-  finished: 'finished',
-  failed: 'failed',
-  interrupted: 'interrupted',
+const STATE_WORDS: Partial<Record<CallState, string>> = {
   'not-started': 'not started',
   unknown: 'abandoned, its outcome is unknown',
 };
 
 function describeCall(call: StoppedCall): string {
-  const words = [`${STATE_WORDS[call.state]}${call.waitedFor ? ' (waited for: it must not be cut)' : ''}`];
+  const words = [
+    `${STATE_WORDS[call.state] ?? call.state}${call.waitedFor ? ' (waited for: it must not be cut)' : ''}`,
+  ];
   if (call.processesEnded) words.push(`${count(call.processesEnded)} ended`);
   if (call.survivors) words.push(`${count(call.survivors)} may survive`);
   if (call.unverified) words.push('not verified');

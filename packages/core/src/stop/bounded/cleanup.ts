@@ -15,10 +15,7 @@ export class CleanupError extends Error {
   readonly code: string = 'CLEANUP_FAILED';
 }
 
-/**
- * The cleanups of one piece of work. They run in reverse order, shielded from the cancel that caused them, with a time
- * limit.
- */
+/** The cleanups of one piece of work. They run in reverse order, shielded from its cancel, with a time limit. */
 export class Cleanups {
   #stack: Cleanup[] | undefined;
   readonly #work: { onCleanupError(error: CleanupError, running?: Promise<unknown>): void };
@@ -43,7 +40,8 @@ export class Cleanups {
   /** Runs all cleanups. Those that fail or take too long are reported. */
   async run(token: CancellationToken, boundMs: number): Promise<void> {
     const stack = this.#stack!;
-    const shielded = shield(token, { boundMs, name: `cleanup of ${token.name}` });
+    const name = `cleanup of ${token.name}`;
+    const shielded = shield(token, { boundMs, name });
     try {
       for (let cleanup = stack.pop(); cleanup !== undefined; cleanup = stack.pop()) {
         if (shielded.isCancelled) {
@@ -54,7 +52,7 @@ export class Cleanups {
         const end = await waitUntilLevel(attempt, shielded, 'kill');
         if (end.by === 'value') continue;
         if (end.by === 'error') this.#work.onCleanupError(end.error as CleanupError);
-        else this.#work.onCleanupError(this.#tooLate(token, boundMs), attempt);
+        else this.#work.onCleanupError(new CleanupError(`The ${name} did not end within ${boundMs} ms`), attempt);
       }
     } finally {
       shielded[Symbol.dispose]();
@@ -71,10 +69,6 @@ export class Cleanups {
 
   #attemptUnawaited(cleanup: Cleanup): void {
     this.#attempt(cleanup, AbortSignal.abort()).catch((error: CleanupError) => this.#work.onCleanupError(error));
-  }
-
-  #tooLate(token: CancellationToken, boundMs: number): CleanupError {
-    return new CleanupError(`The cleanup of ${token.name} did not end within ${boundMs} ms`);
   }
 }
 

@@ -88,7 +88,7 @@ test('work that obeys its signal is interrupted, and its error is the cause', as
   token.cancel({ kind: 'superseded' }, { mode: 'now' });
   const { error } = await result;
   expect(isCancelledError(error)).toBe(true);
-  expect(error).toMatchObject({ partial: { state: 'interrupted' }, cause: { name: 'AbortError' } });
+  expect(error).toMatchObject({ partial: { state: 'interrupted' }, effect: undefined, cause: { name: 'AbortError' } });
 });
 
 test('work that throws something else after the abort is interrupted too', async () => {
@@ -128,7 +128,7 @@ test('deaf work is abandoned exactly when the ladder ends; its late result reach
   expect(ended).toBeUndefined();
   await clock.advance(1);
   expect(ended).toBe(start + 12_000);
-  expect((await result).error).toMatchObject({ partial: { state: 'unknown' } });
+  expect((await result).error).toMatchObject({ partial: { state: 'unknown' }, effect: 'unknown' });
   expect(ledger.entries()).toMatchObject([{ name: 'deaf', reason: { kind: 'user' }, abandonedAt: start + 12_000 }]);
   expect(ledger.entries()[0]).not.toHaveProperty('late');
   await clock.advance(500);
@@ -195,6 +195,7 @@ test('a time-out asks it to stop, and abandons it 2 s later', async () => {
   expect(error).toBeInstanceOf(CallTimeoutError);
   expect(error).toMatchObject({
     code: 'CALL_TIMEOUT',
+    state: 'unknown',
     message: expect.stringContaining('slow did not end within 300 ms') as string,
   });
   expect(ledger.entries()).toMatchObject([{ name: 'slow', reason: { kind: 'deadline' } }]);
@@ -255,6 +256,21 @@ test('only a cancel that has to wait calls `onWait`', async () => {
   expect(onWait).not.toHaveBeenCalled();
   expect(errors).toEqual([]);
   token[Symbol.dispose]();
+});
+
+test('what work threw when its time was over is the cause', async () => {
+  const { clock, token } = setUp();
+  const { work, reject } = held();
+  const result = settle(guard(work, { name: 'slow', token, timeoutMs: 300 }));
+  await clock.advance(300);
+  const failed = new Error('ROLLBACK FAILED');
+  reject(failed);
+  expect((await result).error).toMatchObject({ code: 'CALL_TIMEOUT', state: 'interrupted', cause: failed });
+});
+
+test('a guard without a function is refused', async () => {
+  const nothing = undefined as unknown as () => void;
+  await expect(guard(nothing, { name: 'x' })).rejects.toThrow('execute: expected a function');
 });
 
 test('finish work that outlives its bound is unknown', async () => {

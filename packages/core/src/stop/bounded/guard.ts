@@ -34,7 +34,7 @@ export interface GuardOptions {
  * Gives any async function a time limit and a cancel, even one that does not support cancellation.
  *
  * It resolves and rejects as the function does. When cancelled it rejects, at the latest when the ladder ends, and a
- * late result changes nothing.
+ * late result changes nothing: the error's `effect` is then `unknown`.
  *
  * @returns What the function returns.
  * @throws {@link CancelledError} when the token was cancelled; {@link CallTimeoutError} when `timeoutMs` passed; {@link
@@ -52,6 +52,7 @@ export interface GuardOptions {
  * ```
  */
 export async function guard<T>(execute: (context: WorkContext) => T | PromiseLike<T>, given: GuardOptions): Promise<T> {
+  callback(execute, 'execute');
   const options = readSettings<GuardOptions>(given, GUARD_RULES);
   checkFinishBound(options);
   const { name, whenCancelled, timeoutMs, cleanupMs = CLEANUP_MS } = options;
@@ -93,8 +94,10 @@ const GUARD_RULES: Rules<GuardOptions> = {
 function valueFrom<T>(end: BoundedEnd<T>, options: GuardOptions, token: CancellationToken): T {
   if (end.state === 'finished') return end.value;
   if (end.state === 'failed' || end.state === 'refused') throw end.error;
-  const cause = end.state === 'interrupted' ? end.error : undefined;
-  const timedOut = !token.isCancelled && options.timeoutMs !== undefined;
-  if (timedOut) throw new CallTimeoutError(options.name, options.timeoutMs);
-  throw new CancelledError(token.reason ?? end.reason, { partial: { state: end.state }, cause });
+  const { state } = end;
+  const cause = state === 'interrupted' ? end.error : undefined;
+  if (!token.isCancelled && options.timeoutMs !== undefined && state !== 'not-started')
+    throw new CallTimeoutError(options.name, options.timeoutMs, { state, cause });
+  const effect = state === 'unknown' ? state : undefined;
+  throw new CancelledError(token.reason ?? end.reason, { partial: { state }, cause, effect });
 }

@@ -30,10 +30,7 @@ export interface Ledger {
 /** The rule for a setting that is a ledger. */
 export const ledgerRule: Rule = /*#__PURE__*/ having('a ledger', 'abandon', 'returned', 'entries');
 
-/**
- * Records abandoned work now and its late end when it comes; `onReturn` is called with it too. A ledger that fails
- * affects neither the work nor the caller that waits for its return.
- */
+/** Records abandoned work now and its late end when it comes. A ledger that fails affects nothing else. */
 export function enterInLedger(
   ledger: Ledger,
   work: AbandonedWork,

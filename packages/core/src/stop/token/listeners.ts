@@ -5,10 +5,7 @@ import type { CancelReason } from './reason.ts';
 /** Called once per level. A listener added late is called immediately with the level reached. */
 export type CancelListener = (level: StopLevel, reason: CancelReason) => void;
 
-/**
- * The listeners of one token. A linked list, not a set: most tokens have one or two listeners, and there are very many
- * tokens.
- */
+/** The listeners of one token. A linked list: there are very many tokens, and most have one or two listeners. */
 export class CancelListeners {
   /** Called when the last listener is removed. */
   onEmpty: (() => void) | undefined;

@@ -10,10 +10,7 @@ type CancelKind =
   | 'lease-lost'
   | (string & {});
 
-/**
- * Why something was cancelled, as plain data: it survives JSON, another process and a restart unchanged. The first
- * reason wins.
- */
+/** Why something was cancelled, as plain data that survives JSON and a restart. The first reason wins. */
 export interface CancelReason {
   readonly kind: CancelKind;
   readonly message?: string;
@@ -134,9 +131,7 @@ function reasonOfSignal(signal: AbortSignal): CancelReasonInit {
   return name === 'AbortError' ? { via: 'signal' } : said;
 }
 
-/**
- * Calls back with the reason when a signal aborts, immediately if it already has. Dispose the result to stop listening.
- */
+/** Calls back with the reason when a signal aborts, immediately if it has. Dispose the result to stop listening. */
 export function whenAborted(signal: AbortSignal, callback: (reason: CancelReasonInit) => unknown): Disposable {
   const forward = (): unknown => callback(reasonOfSignal(signal));
   if (signal.aborted) forward();

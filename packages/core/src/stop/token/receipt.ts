@@ -1,21 +1,25 @@
-import { anything, type Rules, readSettings } from '../settings.ts';
+import { flag, type Rules, readSettings } from '../settings.ts';
 import { type StopLevel, type StopMode, stopMode } from './level.ts';
 import type { CancelReason } from './reason.ts';
 
 /** How a cancel is carried out. */
 export interface CancelOptions {
-  /** The ladder. Defaults to `graceful`. */
+  /** How hard to stop. Defaults to `graceful`; for a run to its agent's `ladder`, and for one call to `now`. */
   readonly mode?: StopMode;
   /** Also undo the completed calls that can be undone. */
   readonly undo?: boolean;
 }
 
-const CANCEL_RULES: Rules<CancelOptions> = { mode: stopMode, undo: anything };
+const CANCEL_RULES: Rules<CancelOptions> = { mode: stopMode, undo: flag };
 
-/** Reads the options of a cancel. `usual` is the default mode. */
+/**
+ * Reads the options of a cancel. `usual` is the default mode.
+ *
+ * @returns All options.
+ * @throws {@link SettingsError} when one is unknown or not valid.
+ */
 export function readCancelOptions(given: CancelOptions, usual: StopMode): Required<CancelOptions> {
-  const { mode = usual, undo } = readSettings<CancelOptions>(given, CANCEL_RULES, { allowUnknown: true });
-  return { mode, undo: undo === true };
+  return { mode: usual, undo: false, ...readSettings<CancelOptions>(given, CANCEL_RULES) };
 }
 
 /**

@@ -15,11 +15,8 @@ const token: Rule = (value, field) => {
 
 const signal: Rule = (value, field) => {
   if (isSignal(value)) return value;
-  throw unexpected(
-    field,
-    value,
-    value instanceof CancellationToken ? 'an AbortSignal; pass a token as `token`' : SIGNAL,
-  );
+  const expected = value instanceof CancellationToken ? 'an AbortSignal; pass a token as `token`' : SIGNAL;
+  throw unexpected(field, value, expected);
 };
 
 const TOKEN = 'a CancellationToken (of this copy of @whoa/core)';

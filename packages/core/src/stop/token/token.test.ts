@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { expect, test, vi } from 'vitest';
 import { createVirtualWorld } from '../../testing/virtual-world.ts';
+import { NEVER } from '../clock.ts';
 import { CancelledError, isCancelledError } from '../errors.ts';
 import type { StopLevel } from './level.ts';
-import type { CancelOptions } from './receipt.ts';
 import { CancellationToken, type TokenOptions } from './token.ts';
 
 function setUp(options: TokenOptions = {}) {
@@ -87,6 +87,40 @@ test('a ladder may be given, and starts at the first level it names', async () =
   const killed = setUp();
   expect(killed.token.cancel({}, { mode: 'kill' })).toMatchObject({ level: 'kill', killAt: killed.clock.now() });
   expect(killed.clock.pending).toBe(0);
+});
+
+test('a ladder takes its time and no more where timers are faked and the time is not', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    using token = new CancellationToken();
+    token.onCancel(() => {});
+    token.cancel();
+    vi.advanceTimersByTime(10_000);
+    expect(token.level).toBe('abort');
+    expect(token.cancel({}, { mode: 'now' })).toMatchObject({ answer: 'already' });
+    vi.advanceTimersByTime(1_900);
+    expect(token.level).toBe('abort');
+    vi.advanceTimersByTime(100);
+    expect(token.level).toBe('kill');
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('a timer that fires a moment early does not make the ladder shorter', () => {
+  let now = 1_000;
+  const timers: [ms: number, callback: () => void][] = [];
+  const setTimer = (...timer: (typeof timers)[0]): Disposable => {
+    timers.push(timer);
+    return NEVER;
+  };
+  using token = new CancellationToken({ clock: { now: () => now, setTimer } });
+  token.cancel({}, { mode: { drainMs: 50, abortMs: 50 } });
+  now += 49.25;
+  timers[0]![1]();
+  expect(token.level).toBe('abort');
+  expect(timers.map(([ms]) => ms)).toEqual([50, 50.75]);
 });
 
 test('a bad ladder is refused at once and cancels nothing', () => {
@@ -460,14 +494,6 @@ test('the timer of a deadline is given back when it has fired, not when its toke
   fire?.();
   expect(token.reason?.kind).toBe('deadline');
   expect(dispose).toHaveBeenCalledTimes(1);
-});
-
-test('a cancel takes options that say more than it reads', () => {
-  const { token } = setUp();
-  expect(token.cancel({}, { mode: 'now', requestId: 'r1' } as CancelOptions)).toMatchObject({
-    answer: 'accepted',
-    level: 'abort',
-  });
 });
 
 test('from(signal) is cancelled when the signal aborts: at once, at abort, with what the signal says', () => {

@@ -1,7 +1,7 @@
 import { Owned } from '../bounded/owned.ts';
 import { type Clock, isNever, NEVER, systemClock } from '../clock.ts';
 import { CancelledError } from '../errors.ts';
-import { createStopSchedule, earliest, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
+import { createStopSchedule, earliest, hurry, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
 import { abortErrorOf, type CancelReason, createReason, type GivenReason, whenAborted } from './reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
@@ -59,7 +59,6 @@ export class CancellationToken implements Disposable {
   #firstChild: CancellationToken | undefined;
   #next: CancellationToken | undefined;
   #previous: CancellationToken | undefined;
-
   #controller: AbortController | undefined;
   #listeners: CancelListeners | undefined;
   #owned: Owned | undefined;
@@ -113,6 +112,7 @@ export class CancellationToken implements Disposable {
     return this.#controller.signal;
   }
 
+  /** Asks everything under this token to stop. The first reason is kept; a later cancel can only stop harder or sooner. */
   cancel(init: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
     const now = this.#clock.now();
     const { mode, undo } = readCancelOptions(options, 'graceful');
@@ -132,13 +132,13 @@ export class CancellationToken implements Disposable {
 
   /** Cancels after `ms`; `Infinity` means never. Disposing this token or the result prevents it. */
   cancelAfter(ms: number, init: GivenReason = {}, options: CancelOptions = {}): Disposable {
+    const checked = readCancelOptions(options, 'graceful');
     if (isNever(ms)) return NEVER;
-    const timer = this.#own(
-      this.#clock.setTimer(ms, () => {
-        timer[Symbol.dispose]();
-        this.cancel(init, options);
-      }),
-    );
+    const fire = (): void => {
+      timer[Symbol.dispose]();
+      this.cancel(init, checked);
+    };
+    const timer = this.#own(this.#clock.setTimer(ms, fire));
     return timer;
   }
 
@@ -238,8 +238,7 @@ export class CancellationToken implements Disposable {
 
   /** Returns whether anything changed. If not, nothing below can change either. */
   #mark(rank: number, undo: boolean, reason: CancelReason): boolean {
-    const changed = rank > this.#rank || (undo && !this.#undo);
-    if (!changed) return false;
+    if (rank <= this.#rank && (!undo || this.#undo)) return false;
     this.#rank = Math.max(this.#rank, rank);
     this.#undo ||= undo;
     this.#reason ??= reason;
@@ -263,7 +262,10 @@ export class CancellationToken implements Disposable {
     if (this.#rank === KILL || this.#schedule === undefined) return;
     const [rank, at] = this.#rank < ABORT ? [ABORT, this.#schedule.abortAt] : [KILL, this.#schedule.killAt];
     const keepAlive = this.#hasSomebodyToTell;
-    const climb = (): void => this.#raise({ rank, undo: this.#undo, reason: this.#reason! });
+    const climb = (): void => {
+      this.#schedule = hurry(this.#schedule!, at - this.#clock.now());
+      this.#raise({ rank, undo: this.#undo, reason: this.#reason! });
+    };
     const timer = this.#clock.setTimer(Math.max(0, at - this.#clock.now()), climb, { keepAlive });
     this.#step = { keepAlive, [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
@@ -284,8 +286,7 @@ export class CancellationToken implements Disposable {
   #due(level: 'abort' | 'kill'): number {
     let due = Infinity;
     for (let token: CancellationToken | undefined = this; token !== undefined; token = token.#parent) {
-      const schedule = token.#schedule;
-      if (schedule !== undefined) due = Math.min(due, level === 'abort' ? schedule.abortAt : schedule.killAt);
+      due = Math.min(due, token.#schedule?.[`${level}At`] ?? Infinity);
       if (token.#inheritFrom > rankLevel(level)) break;
     }
     return due;

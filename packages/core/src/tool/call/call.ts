@@ -1,10 +1,11 @@
+import type { AppContext } from '../../stop/app-context.ts';
 import type { Ledger } from '../../stop/bounded/ledger.ts';
 import { isList, safely, unexpected } from '../../stop/settings.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
 import type { CallEvent } from '../events.ts';
 import type { Redact } from '../redact.ts';
 import type { Effects } from '../result.ts';
-import type { CallPreview, Tool } from '../tool.ts';
+import type { CallPreview, QuestionContext, Tool } from '../tool.ts';
 import type { ExclusiveKeys } from './exclusive.ts';
 import type { ParentRun } from './nested.ts';
 
@@ -45,9 +46,13 @@ function isTexts(value: unknown): boolean {
 
 /** A call that needs approval. */
 export interface ApprovalRequest {
+  /** The id of a sub-agent's call starts with the ids of the calls it is inside of: `outer/inner`. */
   readonly call: Call;
   readonly tool: Tool;
+  /** A read counts as `write` if its tool says that it needs approval. */
   readonly effects: Effects;
+  /** The tools that the call is inside of, outermost first, if it is a sub-agent's. */
+  readonly within?: readonly string[];
   /** The input that the tool gets if the call is approved: the call's input as parsed by the tool's schema. */
   readonly input: unknown;
 }
@@ -63,8 +68,8 @@ export type ApprovalReply = boolean | string | ApprovalOfPreview;
 
 /** Called before a call starts. */
 export interface Approve {
-  (request: ApprovalRequest, context: { signal: AbortSignal }): ApprovalReply | Promise<ApprovalReply>;
-  /** Which calls need approval. Defaults to those that write or execute. */
+  (request: ApprovalRequest, context: QuestionContext): ApprovalReply | Promise<ApprovalReply>;
+  /** Which calls need approval: all for which it does not return `false`. Defaults to those that write or execute. */
   readonly needs?: (request: ApprovalRequest) => boolean;
 }
 
@@ -79,6 +84,7 @@ export interface CallScope {
   readonly approve: Approve | undefined;
   readonly beforeCall: BeforeCall | undefined;
   readonly redact: Redact | undefined;
+  readonly context: AppContext | undefined;
   readonly ledger: Ledger;
   readonly ledgerKey: (callId: string) => string;
   readonly keys: ExclusiveKeys;

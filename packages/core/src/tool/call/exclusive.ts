@@ -16,10 +16,7 @@ export class ExclusiveKeys {
   #lender: ExclusiveKeys | undefined;
   #lent: ReadonlySet<string> | undefined;
 
-  /**
-   * Returns keys for the calls inside a call: they may take the keys that the call holds, one at a time; all others are
-   * shared.
-   */
+  /** Returns keys for the calls inside a call: they may take those that the call holds; all others are shared. */
   lend(keys: readonly string[]): ExclusiveKeys {
     const lent = new ExclusiveKeys();
     lent.#lender = this;
@@ -33,10 +30,7 @@ export class ExclusiveKeys {
     return holder?.released.then(() => this.returned);
   }
 
-  /**
-   * Takes all keys or none. Returns the release function, or the holder that kept a key for too long, or `undefined` if
-   * cancelled.
-   */
+  /** Takes all keys or none. Returns the release function, who held one for too long, or `undefined` if cancelled. */
   async acquire(
     keys: readonly string[],
     options: { holder: string; token: CancellationToken },

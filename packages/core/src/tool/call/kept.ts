@@ -1,11 +1,10 @@
 import type { CallResult, Json } from '../result.ts';
 import type { NestedRun } from './nested.ts';
 
-/**
- * What an undo needs from a call beyond its record: the record is limited in size, and its ids may recur in another
- * run.
- */
+/** What an undo needs from a call beyond its record, which is limited in size. */
 export interface KeptCall {
+  /** Counts the calls of this process in the order in which they ended. */
+  readonly order: number;
   readonly input: unknown;
   /** The exclusive keys it held; its undo needs them again. */
   readonly keys: readonly string[];
@@ -18,8 +17,10 @@ export interface KeptCall {
 // Kept beside the record, and for as long: the record itself is plain data.
 const keptCalls = new WeakMap<CallResult, KeptCall>();
 
-export function keepCall(result: CallResult, kept: KeptCall): void {
-  keptCalls.set(result, kept);
+let ended = 0;
+
+export function keepCall(result: CallResult, kept: Omit<KeptCall, 'order'>): void {
+  keptCalls.set(result, { ...kept, order: ++ended });
 }
 
 export function keptCallOf(result: CallResult): KeptCall | undefined {

@@ -4,7 +4,7 @@ import { enterInLedger, type LateEnd } from '../../stop/bounded/ledger.ts';
 import { unexpected } from '../../stop/settings.ts';
 import type { StopLevel } from '../../stop/token/level.ts';
 import type { CancelReason, GivenReason } from '../../stop/token/reason.ts';
-import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../../stop/token/receipt.ts';
+import type { CancelOptions, CancelReceipt } from '../../stop/token/receipt.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
 import { normalizeResult } from '../normalize.ts';
 import { type Redact, redactResult } from '../redact.ts';
@@ -31,6 +31,15 @@ export interface Prepared {
 export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall {
   readonly call: Call;
   readonly tool: Tool;
+  readonly id: string;
+  readonly name: string;
+  readonly dependsOn: readonly string[] | undefined;
+  readonly exclusive: readonly string[] | undefined;
+  readonly token: CancellationToken;
+  readonly whenCancelled: WhenCancelled;
+  readonly timeoutMs: number | undefined;
+  readonly cleanupMs: number;
+  readonly nested: boolean;
   /** Set once, when it has ended. */
   result: CallResult | undefined;
   readonly #scope: CallScope;
@@ -47,15 +56,19 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     this.call = call;
     this.tool = tool;
     this.#scope = scope;
+    ({ id: this.id, tool: this.name, dependsOn: this.dependsOn, exclusive: this.exclusive } = call);
+    ({ whenCancelled: this.whenCancelled, timeoutMs: this.timeoutMs } = tool);
+    ({ token: this.token, cleanupMs: this.cleanupMs } = scope);
+    this.nested = tool[NESTED] === true;
   }
 
   /** Stops only this call. One that has not started never will; one that must finish and has started refuses. */
-  cancel(reason: GivenReason, options: CancelOptions): CallCancelReceipt {
+  cancel(reason: GivenReason, options: Required<CancelOptions>): CallCancelReceipt {
     if (this.#startedAt !== undefined && this.whenCancelled === 'finish') {
       const { name, timeoutMs } = this.tool;
       return { answer: 'refused', message: `${name} must finish; it ends within ${timeoutMs} ms` };
     }
-    return this.waiting.cancel(reason, readCancelOptions(options, 'now'));
+    return this.waiting.cancel(reason, options);
   }
 
   /** The call's own token, for what has to be awaited before it starts. */
@@ -88,42 +101,6 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     return stopped === undefined ? refused(this.call, this.token, error) : notStarted(this.call, stopped);
   }
 
-  get token(): CancellationToken {
-    return this.#scope.token;
-  }
-
-  get id(): string {
-    return this.call.id;
-  }
-
-  get dependsOn(): readonly string[] | undefined {
-    return this.call.dependsOn;
-  }
-
-  get exclusive(): readonly string[] | undefined {
-    return this.call.exclusive;
-  }
-
-  get name(): string {
-    return this.call.tool;
-  }
-
-  get whenCancelled(): WhenCancelled {
-    return this.tool.whenCancelled;
-  }
-
-  get timeoutMs(): number | undefined {
-    return this.tool.timeoutMs;
-  }
-
-  get nested(): boolean {
-    return this.tool[NESTED] === true;
-  }
-
-  get cleanupMs(): number {
-    return this.#scope.cleanupMs;
-  }
-
   inner(): Promise<unknown> | undefined {
     return this.#run?.outcome;
   }
@@ -138,6 +115,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     // Extended, not copied: the context belongs to this call alone.
     const grown = context as { -readonly [Field in keyof ToolContext]: ToolContext[Field] };
     grown.callId = this.call.id;
+    grown.context = this.#scope.context;
     grown.shown = this.#prepared!.shown;
     grown.update = (shown) => this.#update(shown);
     grown.nest = (event) => this.#nest(event);
@@ -163,15 +141,9 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     this.#close();
     const endedAt = this.#now();
     const about = { callId: this.call.id, tool: this.name, startedAt: this.#startedAt!, endedAt };
-    const { effects } = this.tool;
-    const { nested } = this;
-    const { result, wholeDetails } = endingOf(end, {
-      about,
-      effects,
-      nested,
-      shown: this.#partial,
-      redact: this.#scope.redact,
-    });
+    const { redact } = this.#scope;
+    const started = { about, effects: this.tool.effects, nested: this.nested, shown: this.#partial, redact };
+    const { result, wholeDetails } = endingOf(end, started);
     if (this.tool.undo !== undefined) {
       keepCall(result, { ...this.#prepared!, details: wholeDetails, nested: this.#run });
     }
@@ -191,7 +163,9 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
         else returned.then(release, release);
       };
     }
-    return { ...this.#scope.parent, keys, redact: this.#scope.redact, enter: (run) => (this.#run = run) };
+    const { parent, redact, approve } = this.#scope;
+    const path = [...(parent?.path ?? []), this.#about()];
+    return { ...parent, keys, redact, approve, path, enter: (run) => (this.#run = run) };
   }
 
   #close(): void {

@@ -2,26 +2,32 @@ import type { CancellationToken } from '../../stop/token/token.ts';
 import type { Redact } from '../redact.ts';
 import type { ExclusiveKeys } from './exclusive.ts';
 
-/**
- * Marks a tool whose calls are nested runs, and carries their extra context. All copies of this package share the
- * symbol, and it is copied along with a tool or a context.
- */
+/** Marks a tool whose calls are nested runs, and carries their context. All copies of this package share it. */
 export const NESTED: unique symbol = Symbol.for('@whoa/core/nested');
 
-/** Where the undo of a nested run happens: within the time limit of the run above it, which also reports it. */
+/** How an undo ended. `unknown`: it did not end in time. */
+export type UndoState = 'undone' | 'failed' | 'unknown';
+
+/** Where an undo happens: within the time limit of the outermost run, and reported to each run around it. */
 export interface UndoWithin {
   readonly token: CancellationToken;
   readonly beforeUndo: ((call: { readonly callId: string; readonly tool: string }) => unknown) | undefined;
   readonly tell: (event: { readonly type: string }) => void;
 }
 
+/** The undo of one completed call. It must be started at most once. */
+export interface UndoStep {
+  /** Higher for a call that ended later; 0 for a whole run, which then counts as the call it is in. */
+  readonly order: number;
+  undo(within: UndoWithin): Promise<UndoState>;
+}
+
 /** A run inside a call, as the call sees it. */
 export interface NestedRun {
   /** Always resolves, when nothing of the run is left. The run itself limits how long that takes. */
   readonly outcome: Promise<unknown>;
-  /** Whether it completed anything that can be undone. */
-  readonly canUndo: boolean;
-  undo(within: UndoWithin): Promise<readonly { readonly tool: string; readonly state: string }[]>;
+  /** The undos of everything that it completed, in any order. */
+  undoSteps(): readonly UndoStep[];
 }
 
 /** A run as seen by the runs inside its calls. */
@@ -32,6 +38,8 @@ export interface ParentRun {
   readonly undoes: () => boolean;
   /** Reports something that was asked to end and has not yet, so that the parent can name it. */
   readonly leaveRunning: (name: string, ended: PromiseLike<unknown>, waitMs?: number) => void;
+  /** The calls that the parent is inside of, outermost first. */
+  readonly path?: readonly { readonly callId: string; readonly tool: string }[];
 }
 
 /** The context of a call that is a nested run. */
@@ -40,6 +48,7 @@ export interface NestedContext extends Partial<ParentRun> {
   readonly keys: ExclusiveKeys;
   /** The call is not abandoned before this run has settled, and undoing the call undoes the run. */
   readonly enter: (run: NestedRun) => void;
-  /** Redaction applies inside too. */
+  /** Redaction applies inside too, and so does the approval of an agent that has none. */
   readonly redact: Redact | undefined;
+  readonly approve: ((...question: never[]) => unknown) | undefined;
 }

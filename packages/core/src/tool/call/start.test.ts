@@ -113,3 +113,40 @@ test('a call that is stopped by a listener for its start never runs, even if it 
   });
   expect(ran).not.toHaveBeenCalled();
 });
+
+test('a question that fails is answered with no, and an answer that comes after the stop is none', async () => {
+  const late = Promise.withResolvers<boolean>();
+  const answers: unknown[] = [];
+  const { runtime } = setUp([tool('write', () => 'written')], {
+    approve: ({ call: { id } }) => (id === 'late' ? late.promise : Promise.reject(new Error('broken'))),
+    hooks: { 'approval-answer': ({ callId, approved }) => answers.push([callId, approved]) },
+  });
+  const running = runtime.execute([call('late', 'write'), call('broken', 'write')]);
+  await flushMicrotasks();
+  runtime.cancelCall('late');
+  late.resolve(true);
+  expect((await running).map(({ state, content }) => [state, content])).toMatchObject([
+    ['not-started', expect.stringContaining('Not started')],
+    ['not-started', 'Not started: broken'],
+  ]);
+  await flushMicrotasks();
+  expect(answers).toEqual([['broken', false]]);
+});
+
+test('a tool that needs a yes does not start where no one can be asked, nor while it is still deciding', async () => {
+  const needsApproval = vi.fn(() => true);
+  const undecided = { needsApproval: () => new Promise<boolean>(() => {}), effects: 'read' as const };
+  const { runtime, token } = setUp([
+    tool('pay', () => 'paid', { effects: 'read', needsApproval }),
+    tool('slow', () => 'paid', undecided),
+  ]);
+  expect((await runtime.execute([call('pay')]))[0]).toMatchObject({
+    state: 'not-started',
+    content: 'Not started: it needs approval, and its agent has no `approve` to ask',
+  });
+  expect(needsApproval).toHaveBeenCalledWith({}, { callId: 'pay', signal: expect.any(AbortSignal) as AbortSignal });
+  const running = runtime.execute([call('slow')], { token });
+  await flushMicrotasks();
+  token.cancel();
+  await expect(running).rejects.toMatchObject({ partial: [{ state: 'not-started' }] });
+});

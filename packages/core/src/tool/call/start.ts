@@ -5,13 +5,10 @@ import { describeError } from '../normalize.ts';
 import type { CallResult } from '../result.ts';
 import { parseInput } from '../schema.ts';
 import type { CallPreview } from '../tool.ts';
-import type { Approve, CallScope } from './call.ts';
+import type { ApprovalRequest, CallScope } from './call.ts';
 import type { LiveCall, Prepared } from './live-call.ts';
 
-/**
- * Runs one call to its result. Only awaits what is asynchronous, so a call that needs no approval and no key starts in
- * the tick of the checkpoint.
- */
+/** Runs one call to its result. A call that has nothing to wait for starts in the tick of the checkpoint. */
 export function runCall(call: LiveCall, scope: CallScope): CallResult | Promise<CallResult> {
   // Checkpoint: a stopped call does not start.
   if (call.stopped) return call.endUnstarted();
@@ -28,7 +25,8 @@ const NO_KEYS: readonly string[] = [];
 /** Prepares a call: a valid input, approval, and its exclusive keys. */
 function prepare(call: LiveCall, scope: CallScope): Prepared | Promise<Prepared> {
   const input = parseInput(call.tool.inputSchema, call.call.input);
-  const mustWait = isPromiseLike(input) || scope.beforeCall !== undefined || needsApproval(call, input, scope);
+  const mayWait = isPromiseLike(input) || scope.beforeCall !== undefined || call.tool.needsApproval !== undefined;
+  const mustWait = mayWait || needsYes(call, input, scope);
   return mustWait ? waitForYes(call, input, scope) : { input, keys: keysOf(call, input) };
 }
 
@@ -68,38 +66,55 @@ async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): 
   const input = await parsed;
   // Checkpoints: don't ask about a call, or announce one, that can no longer start.
   waiting.throwIfCancelled();
-  const shown = needsApproval(wanted, input, scope) ? await askForApproval(wanted, input, scope) : undefined;
+  const { context } = scope;
+  const own = await tool.needsApproval?.(input, { callId: call.id, signal: waiting.signal, context });
+  waiting.throwIfCancelled();
+  const isRequired = tool.needsApproval !== undefined && own !== false;
+  const request = requestFor(wanted, input, scope);
+  const effects = isRequired && tool.effects === 'read' ? 'write' : tool.effects;
+  const isAsked = isRequired || needsYes(wanted, input, scope);
+  const shown = isAsked ? await askForApproval({ ...request, effects }, wanted, scope) : undefined;
   waiting.throwIfCancelled();
   await scope.beforeCall?.(call, { tool, signal: waiting.signal });
   return { input, keys: keysOf(wanted, input), shown };
 }
 
-type AskingScope = CallScope & { readonly approve: Approve };
-
-function needsApproval({ call, tool }: LiveCall, input: unknown, scope: CallScope): scope is AskingScope {
+/** Only a clear no of the approver means that it need not be asked. */
+function needsYes(call: LiveCall, input: unknown, scope: CallScope): boolean {
   const { approve } = scope;
-  if (approve === undefined) return false;
-  return approve.needs?.({ call, tool, effects: tool.effects, input }) ?? tool.effects !== 'read';
+  if (approve?.needs !== undefined) return approve.needs(requestFor(call, input, scope)) !== false;
+  return approve !== undefined && call.tool.effects !== 'read';
+}
+
+function requestFor({ call, tool }: LiveCall, input: unknown, { parent }: CallScope): ApprovalRequest {
+  const { path } = parent ?? {};
+  const request = { call, tool, effects: tool.effects, input };
+  if (path === undefined) return request;
+  const id = [...path.map(({ callId }) => callId), call.id].join('/');
+  return { ...request, call: { ...call, id }, within: path.map((outer) => outer.tool) };
 }
 
 async function askForApproval(
+  request: ApprovalRequest,
   { call, tool, waiting }: LiveCall,
-  input: unknown,
-  { approve, token, tell }: AskingScope,
+  { approve, context, token, tell }: CallScope,
 ): Promise<CallPreview | undefined> {
+  if (approve === undefined) throw new Error('it needs approval, and its agent has no `approve` to ask');
   const about = { callId: call.id, tool: tool.name };
-  tell?.({ type: 'approval-request', at: token.clock.now(), ...about, effects: tool.effects });
+  tell?.({ type: 'approval-request', at: token.clock.now(), ...about, effects: request.effects });
   // A listener for the question may have cancelled: then don't ask.
   waiting.throwIfCancelled();
   const asking = waiting.child({ name: `approval of ${call.id}`, minimumLevel: 'abort' });
+  let approved = false;
   try {
-    const answer = await approve({ call, tool, effects: tool.effects, input }, { signal: asking.signal });
+    const answer = await approve(request, { signal: asking.signal, context });
     const yes = typeof answer === 'object' && answer?.approved === true ? answer : undefined;
-    const approved = answer === true || yes !== undefined;
-    tell?.({ type: 'approval-answer', at: token.clock.now(), ...about, approved });
+    approved = answer === true || yes !== undefined;
     if (!approved) throw new Error(answer === false ? 'denied by the user' : `denied: ${describeError(answer)}`);
     return yes?.shown;
   } finally {
     asking[Symbol.dispose]();
+    // An answer to a call that was stopped in between changes nothing.
+    if (!waiting.isCancelled) tell?.({ type: 'approval-answer', at: token.clock.now(), ...about, approved });
   }
 }

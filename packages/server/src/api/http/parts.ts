@@ -10,7 +10,6 @@ export interface ApiParts {
   readonly world: World;
   readonly agents: readonly string[] | undefined;
   readonly login: Login | undefined;
-  readonly heartbeatMs: number;
-  readonly metrics: (() => string) | undefined;
+  readonly metrics: (() => string | Promise<string>) | undefined;
   readonly onError: (error: unknown) => void;
 }

@@ -2,10 +2,11 @@ import type { Clock } from '@whoa/core/embed';
 
 /** How long a browser waits before it reconnects. */
 const RECONNECT_MS = 1_000;
+/** Proxies close a connection that is silent for longer. */
+const HEARTBEAT_MS = 15_000;
 
 export interface EventStreamOptions<Seen> {
   readonly clock: Clock;
-  readonly heartbeatMs: number;
   /** Converts an item to the text of an event. */
   readonly toText: (seen: Seen) => string;
   /** Sent after the last event. */
@@ -18,7 +19,7 @@ export interface EventStreamOptions<Seen> {
 /** Sends what is followed as server-sent events, as fast as the reader reads. A disconnect only ends the reading. */
 export function eventStream<Seen>(
   following: AsyncIterator<Seen, undefined>,
-  { clock, heartbeatMs, toText, farewell, close, signal }: EventStreamOptions<Seen>,
+  { clock, toText, farewell, close, signal }: EventStreamOptions<Seen>,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let heartbeat: Disposable | undefined;
@@ -41,11 +42,11 @@ export function eventStream<Seen>(
       const beat = (): void => {
         // Skip the heartbeat if the reader does not read: they would pile up.
         if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': beat\n\n'));
-        heartbeat = clock.setTimer(heartbeatMs, beat, { keepAlive: false });
+        heartbeat = clock.setTimer(HEARTBEAT_MS, beat, { keepAlive: false });
       };
       // Send this immediately, so that the reader knows that it is connected.
       controller.enqueue(encoder.encode(`retry: ${RECONNECT_MS}\n\n`));
-      heartbeat = clock.setTimer(heartbeatMs, beat, { keepAlive: false });
+      heartbeat = clock.setTimer(HEARTBEAT_MS, beat, { keepAlive: false });
       if (signal.aborted) onAbort();
       else signal.addEventListener('abort', onAbort, { once: true });
     },

@@ -146,3 +146,14 @@ test('what closes a reply of another loop that was cut off is accepted by a page
   for await (const { type } of overTheWire(closingChunks(open))) closing.push(type);
   expect(closing).toEqual(['text-end', 'tool-input-error', 'finish-step']);
 });
+
+test('a page shows a sub-agent’s questions at the call that it knows, one after the other', async () => {
+  const ask = (id: string, callId: string) =>
+    of({ type: 'approval-question', id, question: { callId, tool: 'look › pay', fields: [] } });
+  const answer = (callId: string) => of({ type: 'approval-answer', callId, tool: 'look › pay', approved: true });
+  const events = [...RUN.slice(0, 9).map(({ event }) => event), ask('q1', 'c/a'), answer('c/a'), ask('q2', 'c/b')];
+  const open = (await messageOf(events, STOPPED))?.parts.find((part) => part.type === 'dynamic-tool');
+  expect(open).toMatchObject({ toolCallId: 'c', approval: { id: 'q2' } });
+  const whole = [...events, answer('c/b'), ...RUN.slice(10).map(({ event }) => event)];
+  expect(shape(await messageOf(whole))).toEqual(WHOLE);
+});

@@ -214,9 +214,9 @@ export class UiTranslator {
 
   #askPerson({ id, question }: Extract<JournalEvent, { type: 'approval-question' }>): UIMessageChunk[] {
     this.#questions.set(question.callId, id);
-    return [
-      { type: 'tool-approval-request', approvalId: id, toolCallId: question.callId, approvalDescriptor: question },
-    ];
+    // Pages do not know a sub-agent's calls (`outer/inner`): the question belongs to the call that they do know.
+    const toolCallId = question.callId.split('/')[0]!;
+    return [{ type: 'tool-approval-request', approvalId: id, toolCallId, approvalDescriptor: question }];
   }
 
   #tellAnswer(callId: string, approved: boolean): UIMessageChunk[] {

@@ -1,8 +1,9 @@
+import { sleep } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
+import { RETRY_DELAY_MS } from '../retry-delay.ts';
 
 /** How often a request is repeated when its response keeps getting lost. */
 const MAX_ASKED = 5;
-const RETRY_MS = 100;
 
 export interface AskAgainOptions {
   readonly clock: Clock;
@@ -18,7 +19,7 @@ export async function askAgain<T>(ask: () => Promise<T>, { clock, onStoreError }
       if (!isUnknownOutcome(error) || asked >= MAX_ASKED) throw error;
       onStoreError(error);
     }
-    await new Promise<void>((resolve) => clock.setTimer(RETRY_MS, resolve));
+    await sleep(RETRY_DELAY_MS, { clock });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { CancelReasonInit, StopMode } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
+import { readCancelOptions } from '@whoa/core/internal';
 
 /** A message inside one process. */
 export interface ChannelMessage<Payload = unknown> {
@@ -95,14 +96,13 @@ export interface CancelRequest {
   readonly options: CancelOptions;
 }
 
-/** Parses a cancel message. Throws `TypeError` unless it names a tenant and exactly one target. */
+/** Parses a cancel message. Throws `TypeError` unless it names a tenant, exactly one target, and known options. */
 export function readCancelMessage(message: ChannelMessage): CancelRequest {
-  const { payload } = message as CancelMessage;
-  const { msg, by, mode = 'now', undo = false } = payload ?? {};
+  const { msg, by, ...options } = (message as CancelMessage).payload ?? {};
   return {
     target: readTarget(message),
     reason: { kind: 'user', via: 'event', ...(msg !== undefined && { message: msg }), ...(by !== undefined && { by }) },
-    options: { mode, undo },
+    options: readCancelOptions(options, 'now'),
   };
 }
 

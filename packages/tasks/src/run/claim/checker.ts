@@ -11,7 +11,6 @@ const CHECKER_MS = 5_000;
 
 export interface CheckerOptions {
   readonly cancellationChecker?: CancellationChecker | undefined;
-  readonly whenCheckerFails?: 'ignore' | 'cancel' | undefined;
   readonly clock: Clock;
   readonly onError: (taskId: string, error: unknown) => void;
 }
@@ -63,9 +62,6 @@ export class Checker {
     const end = await waitUntilLevel(answer, token, 'drain');
     timer?.[Symbol.dispose]();
     this.#asking.delete(id);
-    if (end.by === 'value') return end.value ? { kind: 'user', via: 'checker' } : undefined;
-    if (end.by === 'level') return undefined;
-    if (this.#options.whenCheckerFails !== 'cancel') return undefined;
-    return { kind: 'user', via: 'checker', message: 'the cancellation checker failed' };
+    return end.by === 'value' && end.value ? { kind: 'user', via: 'checker' } : undefined;
   }
 }

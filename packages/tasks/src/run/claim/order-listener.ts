@@ -18,7 +18,7 @@ import { Checker } from './checker.ts';
 import type { DomainSession } from './domain-session.ts';
 import { TaskWakeups } from './task-wakeups.ts';
 
-export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancellationChecker' | 'whenCheckerFails'> {
+export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancellationChecker'> {
   readonly store: TaskStore;
   readonly worker: string;
   readonly pollMs: number;

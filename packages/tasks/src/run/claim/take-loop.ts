@@ -1,5 +1,7 @@
+import { sleep } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
 import type { TakenTask } from '../../delivery.ts';
+import { RETRY_DELAY_MS } from '../retry-delay.ts';
 import type { DomainSession } from './domain-session.ts';
 
 export interface TakeLoopOptions {
@@ -18,8 +20,6 @@ export interface TakeLoopOptions {
   readonly background: (work: Promise<unknown>) => void;
 }
 
-/** The pause before a failed request is retried. */
-const RETRY_MS = 100;
 /** The maximum `limit` of a take, because it is one step on the server. */
 const MAX_TAKE = 100;
 
@@ -107,7 +107,7 @@ export class TakeLoop implements Disposable {
     } catch (error) {
       onStoreError(error);
       arrive();
-      await new Promise<void>((resolve) => clock.setTimer(RETRY_MS, resolve));
+      await sleep(RETRY_DELAY_MS, { clock });
       this.#wanted.add(domain);
     } finally {
       arrive();

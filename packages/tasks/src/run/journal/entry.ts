@@ -7,14 +7,14 @@ export function entryFor(event: object): Json {
 }
 
 function keep(key: string, value: unknown): unknown {
-  if (value instanceof Error) return describeError(value);
+  if (value instanceof Error) return toErrorData(value);
   if (key !== 'details' || value === undefined) return value;
   const bytes = Buffer.byteLength(JSON.stringify(value));
   return bytes > MAX_DETAILS_BYTES ? { cut: true, bytes } : value;
 }
 
 /** An error as data. */
-export function describeError(error: unknown): { message: string; code?: string } {
+export function toErrorData(error: unknown): { message: string; code?: string } {
   const message = error instanceof Error ? error.message : String(error);
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' ? { message, code } : { message };

@@ -1,16 +1,17 @@
-import type { Json } from '@whoa/core';
+import { type Json, sleep } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
 import type { ClaimRef, Orders } from '../../delivery.ts';
 import { JournalFullError, LeaseLostError } from '../../errors.ts';
 import type { TaskStore } from '../../store.ts';
 import type { TaskActivity } from '../../task.ts';
+import { RETRY_DELAY_MS } from '../retry-delay.ts';
 import { entryFor, withEntry } from './entry.ts';
 import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
 
 /** Events that show progress: earlier worker crashes no longer count against the task. */
 const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
-/** The pause before a failed write is retried. */
-const RETRY_MS = 100;
+/** How long an event may wait while no client is reading. */
+const UNWATCHED_FLUSH_MS = 5_000;
 
 export interface JournalOptions {
   readonly store: TaskStore;
@@ -24,8 +25,6 @@ export interface JournalOptions {
   readonly activity: () => TaskActivity | undefined;
   /** How long an event may wait while a client is reading. */
   readonly flushMs: number;
-  /** How long an event may wait while no client is reading. */
-  readonly unwatchedFlushMs: number;
   /** Called before each write: the claim may be over by the clock alone, or must be checked with the store first. */
   readonly onWrite: () => Promise<void> | undefined;
   readonly onOrders: (orders: Orders) => void;
@@ -74,8 +73,8 @@ export class Journal {
   }
 
   #schedule(): void {
-    const { clock, flushMs, unwatchedFlushMs } = this.#options;
-    this.#timer ??= clock.setTimer(this.#watched ? flushMs : unwatchedFlushMs, () => this.flushSoon());
+    const { clock, flushMs } = this.#options;
+    this.#timer ??= clock.setTimer(this.#watched ? flushMs : UNWATCHED_FLUSH_MS, () => this.flushSoon());
   }
 
   /** Marks a command as done, if there was one, and writes now. */
@@ -164,6 +163,6 @@ export class Journal {
       return;
     }
     this.#options.onStoreError(error);
-    await new Promise<void>((resolve) => this.#options.clock.setTimer(RETRY_MS, resolve));
+    await sleep(RETRY_DELAY_MS, { clock: this.#options.clock });
   }
 }

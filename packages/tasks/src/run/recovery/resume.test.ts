@@ -251,3 +251,9 @@ test('what is known only in part is not undone, and that is said', async () => {
   expect(ran).toEqual([]);
   expect(record.outcome?.stop).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
 });
+
+test('a safe call that never started is not run: it may have been waiting for a yes', async () => {
+  const { ran, history } = await crashed([start, turn('look')]);
+  expect(ran).toEqual([]);
+  expect(history[2]).toMatchObject({ state: 'not-started', content: expect.stringContaining('Not started') as string });
+});

@@ -120,9 +120,10 @@ function readReply({ history, inputs, cut }: Reading, event: Extract<RunEvent, {
 
 /** Decides about an open call after a crash: run it again, or give it a truthful result without running it. */
 export function fateOf(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
+  // It may have been waiting for a yes.
+  if (!call.started) return 'not-started';
   const tool = tools.find(({ name }) => name === call.tool);
-  if (tool?.replay === 'safe' && !call.isTruncated) return 'again';
-  return call.started ? 'unknown' : 'not-started';
+  return tool?.replay === 'safe' && !call.isTruncated ? 'again' : 'unknown';
 }
 
 const LOST_WORDS = {

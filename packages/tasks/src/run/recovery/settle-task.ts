@@ -24,7 +24,9 @@ export async function settleTask(past: readonly JournalEntry[], options: SettleO
   const { reason, undo } = task.stop ?? { reason: token.reason!, undo: false };
   const standing = standingOf(past);
   const undone =
-    undo && isAgent(work) ? await undoLost(standing, { tools: work.tools, journal, token }) : standing.undone;
+    undo && isAgent(work)
+      ? await undoLost(standing, { tools: work.tools, journal, token, context: task.context })
+      : standing.undone;
   const { answer, stop, messages } = settle({ ...standing, undone }, { reason }, now);
   const before = standing.isWhole ? [] : historyBefore(task, history);
   const said = past.length === 0 ? {} : saidIn([...before, ...messages], history);

@@ -1,4 +1,4 @@
-import { type CallResult, type CancellationToken, shield, type Tool } from '@whoa/core';
+import { type AppContext, type CallResult, type CancellationToken, shield, type Tool } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { UNDO_MS } from '@whoa/core/internal';
 import type { Journal } from '../journal/journal.ts';
@@ -10,6 +10,7 @@ interface UndoOptions {
   readonly tools: readonly Tool[];
   readonly journal: Journal;
   readonly token: CancellationToken;
+  readonly context: AppContext | undefined;
 }
 
 /**
@@ -17,7 +18,7 @@ interface UndoOptions {
  * it starts, so it starts at most once. An undo that had started is skipped, unless its tool says that it can be
  * repeated.
  */
-export async function undoLost(standing: Standing, { tools, journal, token }: UndoOptions): Promise<Undone> {
+export async function undoLost(standing: Standing, { tools, journal, token, context }: UndoOptions): Promise<Undone> {
   const undone = new Map(standing.undone);
   const shielded = shield(token, { boundMs: UNDO_MS, name: 'undo' });
   try {
@@ -33,7 +34,8 @@ export async function undoLost(standing: Standing, { tools, journal, token }: Un
       journal.add({ type: 'undo-start', ...about });
       await journal.flush();
       const result = { ...call, input: standing.inputs.get(call.callId) };
-      const undoing = (async () => tool!.undo!(result, { callId: call.callId, signal: shielded.signal }))();
+      const within = { callId: call.callId, signal: shielded.signal, context };
+      const undoing = (async () => tool!.undo!(result, within))();
       const end = await waitUntilLevel(undoing, shielded, 'kill');
       const state = end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
       undone.set(call.callId, state);

@@ -4,10 +4,10 @@ import { toKeptActivity } from '../../rules/activity.ts';
 import { SIZES } from '../../rules/rules.ts';
 import type { NewTask, TaskActivity, TaskOutcome } from '../../task.ts';
 import type { ListRequest } from '../driver.ts';
-import { checkCount, checkDuration, checkName, checkPriority } from './checks.ts';
+import { checkDuration, checkName, checkPriority } from './checks.ts';
 
 export function checkTask(task: NewTask): void {
-  const { tenant, agent, conversation, key, worker, concurrency, holdMs = 0, priority = 0, notBefore, deadline } = task;
+  const { tenant, agent, conversation, key, worker, holdMs = 0, priority = 0, notBefore, deadline } = task;
   for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
@@ -24,12 +24,6 @@ export function checkTask(task: NewTask): void {
   }
   if (notBefore !== undefined && deadline !== undefined && deadline <= notBefore) {
     throw new RangeError('deadline: expected a time after notBefore; the task could never start');
-  }
-  if (concurrency === undefined) return;
-  checkName('concurrency.key', concurrency.key);
-  checkCount('concurrency.limit', concurrency.limit);
-  if (conversation !== undefined) {
-    throw new TypeError('concurrency: cannot be combined with a conversation; leave one of the two out');
   }
 }
 

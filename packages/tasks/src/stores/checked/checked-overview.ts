@@ -68,11 +68,6 @@ export abstract class CheckedOverview {
     checkRef(target);
     return this.open().remove(target);
   }
-
-  async expired({ limit = DEFAULTS.listLimit }: { readonly limit?: number } = {}): Promise<readonly TaskRef[]> {
-    checkLimit('limit', limit);
-    return this.open().expired({ limit });
-  }
 }
 
 function laneOfCursor(cursor: string): Pick<Queue, 'agent' | 'tenant'> {

@@ -1,6 +1,6 @@
-import type { CancelReasonInit } from '@whoa/core';
+import type { AppContext, CancelReasonInit } from '@whoa/core';
 import { type CancelOptions, createReason, systemWorld, type World } from '@whoa/core/embed';
-import { createStopSchedule } from '@whoa/core/internal';
+import { contextRule, createStopSchedule, readCancelOptions, toContextKey } from '@whoa/core/internal';
 import type {
   Beat,
   BeatAnswer,
@@ -103,7 +103,10 @@ class CheckedStore extends CheckedOverview implements TaskStore {
     const shards = hasGrown ? await driver.shardsFor!(task, nonce) : this.domains;
     const id = createTaskId(task, { nonce, shards });
     const title = toTitle(task.input);
-    const request = { ...task, id, input, title, holdMs: Math.ceil(holdMs), priority, policy, nonce };
+    const { context: given } = task;
+    const context = toContextKey(given === undefined ? given : (contextRule(given, 'context') as AppContext));
+    const times = { holdMs: Math.ceil(holdMs), priority, policy, nonce };
+    const request = { ...task, id, input, context, title, ...times };
     return withNonce(nonce, driver.create(request));
   }
 
@@ -144,7 +147,9 @@ class CheckedStore extends CheckedOverview implements TaskStore {
   }
 
   async append(claim: ClaimRef, batch: Batch): Promise<Orders> {
-    const { after, events, replaces = [], done = [], progress = false } = batch;
+    const { after, events, done = [], progress = false } = batch;
+    // Deduplicate: Redis would subtract the size of an entry twice.
+    const replaces = [...new Set(batch.replaces)];
     const activity = batch.activity && keepActivity(batch.activity, claim);
     const texts = events.map(jsonOf);
     return this.open().append(checkClaim(claim), { after, events: texts, replaces, done, progress, activity });
@@ -163,9 +168,10 @@ class CheckedStore extends CheckedOverview implements TaskStore {
   async cancel(
     target: TaskRef | ConversationRef,
     reason: CancelReasonInit = {},
-    { mode = 'graceful', undo = false }: CancelOptions = {},
+    options: CancelOptions = {},
   ): Promise<StoreCancelReceipt> {
     checkRef(target);
+    const { mode, undo } = readCancelOptions(options, 'graceful');
     const { level, abortAt, killAt } = createStopSchedule(mode, 0);
     const { at, ...undated } = parsed(createReason(reason, 0));
     const dated = reason.at === undefined ? undated : { ...undated, at };

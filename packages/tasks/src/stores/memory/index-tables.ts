@@ -5,9 +5,6 @@ import { Groups, Schedule } from './ordered.ts';
 
 type Indexed = Pick<
   Tables & Queries,
-  | 'countAdmitted'
-  | 'countQueued'
-  | 'firstQueued'
   | 'openLane'
   | 'closeLane'
   | 'firstLane'
@@ -41,8 +38,6 @@ export class TaskIndexes {
   readonly #lanes = new Map<string, Map<string, number>>();
   readonly #held = new Groups();
   readonly #told = new Groups();
-  readonly #admitted = new Groups();
-  readonly #queued = new Groups();
   readonly #later: Schedule<string>;
   readonly #waiters = new Map<string, { readonly agents: ReadonlySet<string>; readonly at: number }>();
   #tick = 0;
@@ -69,9 +64,6 @@ export class TaskIndexes {
   }
 
   readonly operations: Indexed = {
-    countAdmitted: (key) => this.#admitted.count(keyOf(key)),
-    countQueued: (key) => this.#queued.count(keyOf(key)),
-    firstQueued: (key) => this.#found(this.#queued.first(keyOf(key))),
     openLane: ({ agent, tenant }) => {
       const lanes = this.#lanes.get(agent) ?? new Map<string, number>();
       this.#lanes.set(agent, lanes);
@@ -121,26 +113,21 @@ export class TaskIndexes {
   }
 
   #add(task: KeptTask): void {
-    const { id, tenant, agent, stage, session, concurrency } = task;
+    const { id, tenant, agent, stage, session } = task;
     if (stage === 'ready') this.#countReady(task, 1);
     if (stage === 'held') {
       for (const group of [`tenant ${tenant}`, `agent ${agent}`, `session ${session}`]) this.#held.add(group, id);
       this.#tell(task);
     }
-    if (concurrency === undefined || stage === undefined) return;
-    const groups = stage === 'queue' ? this.#queued : this.#admitted;
-    groups.add(keyOf({ tenant, key: concurrency.key }), id);
   }
 
   #remove(task: KeptTask): void {
-    const { id, tenant, agent, stage, session, concurrency } = task;
+    const { id, tenant, agent, stage, session } = task;
     if (stage === 'ready') this.#countReady(task, -1);
     if (stage === 'held') {
       for (const group of [`tenant ${tenant}`, `agent ${agent}`, `session ${session}`]) this.#held.delete(group, id);
       this.#told.delete(session!, id);
     }
-    if (concurrency === undefined) return;
-    for (const groups of [this.#queued, this.#admitted]) groups.delete(keyOf({ tenant, key: concurrency.key }), id);
   }
 
   #countReady(task: KeptTask, change: 1 | -1): void {
@@ -213,10 +200,6 @@ function count<Key>(counts: Map<Key, number>, key: Key, change: number): void {
   const left = (counts.get(key) ?? 0) + change;
   if (left > 0) counts.set(key, left);
   else counts.delete(key);
-}
-
-function keyOf({ tenant, key }: { readonly tenant: string; readonly key: string }): string {
-  return JSON.stringify([tenant, key]);
 }
 
 function keyOfLane({ agent, tenant }: Lane): string {

@@ -20,7 +20,7 @@ export interface Cancel {
   readonly stop: StopRequest;
 }
 
-/** Creates tasks that are in no queue; `undefined` means that a task must be created separately. */
+/** Creates tasks that are in no conversation; `undefined` means that a task must be created separately. */
 export function createBatch(
   functions: DatabaseFunctions,
   maxReady: number,
@@ -60,7 +60,7 @@ function receiptOf(request: CreateRequest, now: number): CreateReceipt {
   return { answer: 'created', task, superseded: [] };
 }
 
-/** Ends tasks that are in no queue; `undefined` means that a task must be ended separately. */
+/** Ends tasks that are in no conversation; `undefined` means that a task must be ended separately. */
 export function finishBatch(functions: DatabaseFunctions): Batcher<Finish, FinalStatus | undefined> {
   const ask = async (requests: readonly Finish[]): Promise<readonly (FinalStatus | undefined)[]> => {
     if (requests.length === 1) return [undefined];

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { StoreSetupError } from '../../errors.ts';
+import type { Addition } from '../../migration/addition.ts';
 import { FORMAT, wrongFormat } from '../../rules/format.ts';
 import type { StoredSettings } from '../driver.ts';
+import { ADDITIONS } from './additions.ts';
 import type { Connection } from './connection/driver.ts';
 import { BATCH } from './sql/batch.ts';
 import { CANCEL } from './sql/cancel.ts';
@@ -27,7 +29,7 @@ const FUNCTIONS = [ENTRY, SHOW, STAGE, QUEUE, CREATE, TAKE, SESSION, WORK, CANCE
 const DIGEST = createHash('sha256').update(FUNCTIONS).digest('hex').slice(0, 16);
 
 /** The lock timeout of a table change: everything else waits behind it. */
-const LOCK_MS = 3_000;
+const LOCK_MS = 1_000;
 
 /** Inserts the names of a store's schemas into SQL: `whoa.` is for the tables, `fn.` for the functions. */
 export function qualify(sql: string, schema: string): string {
@@ -42,7 +44,8 @@ export function checkSchema(schema: string): void {
   );
 }
 
-function functionsOf(schema: string): string {
+/** The schema of this version's functions. */
+export function functionsOf(schema: string): string {
   return `${schema}_v${VERSION}`;
 }
 
@@ -56,6 +59,17 @@ SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $2) AS functions,
   EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'migrations') AS old
 `;
 
+/** The names of all columns and of the complete indexes. */
+const PARTS = `
+SELECT c.relname || '.' || a.attname FROM pg_attribute a
+JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = $1 AND NOT a.attisdropped
+UNION ALL
+SELECT c.relname FROM pg_index i
+JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = $1 AND i.indisvalid
+`;
+
 /** A schema, and its database for error messages. */
 export interface SchemaRef {
   readonly schema: string;
@@ -66,8 +80,14 @@ export interface SchemaRef {
 interface FoundLayout {
   /** The format of its tables, if there are any. */
   readonly format: number | undefined;
-  /** It has everything that this client needs. */
-  readonly isComplete: boolean;
+  readonly hasFunctions: boolean;
+  /** What this version adds to the tables and they do not have. */
+  readonly missing: readonly Addition[];
+}
+
+/** Returns whether it has everything that this client needs: without an index it is only slower. */
+export function isUsable({ hasFunctions, missing }: FoundLayout): boolean {
+  return hasFunctions && !missing.some((one) => 'column' in one);
 }
 
 /** Finds out what exists of a schema. Throws if it exists but cannot be used. */
@@ -80,22 +100,24 @@ export async function findLayout(connection: Connection, { schema, server }: Sch
       `${server}: schema '${schema}' is of a version before the first release; drop it, or name another: DROP SCHEMA ${schema} CASCADE`,
     );
   }
-  if (!tables) return { format: undefined, isComplete: false };
-  const { rows } = await connection.query<{ format: number; digest: string | null }>(
-    `SELECT l.format, f.digest FROM "${schema}".layout l
-     LEFT JOIN "${schema}".functions f ON f.version = $1`,
-    [VERSION],
+  if (!tables) return { format: undefined, hasFunctions: false, missing: ADDITIONS };
+  const { rows } = await connection.query<{ format: number; digest: string | null; parts: readonly string[] }>(
+    `SELECT l.format, f.digest, ARRAY(${PARTS}) AS parts FROM "${schema}".layout l
+     LEFT JOIN "${schema}".functions f ON f.version = $2`,
+    [schema, VERSION],
   );
-  const { format, digest } = rows[0]!;
+  const { format, digest, parts } = rows[0]!;
   const wrong = wrongFormat(format);
   if (wrong !== undefined) throw new StoreSetupError(`${server}: schema '${schema}' ${wrong}`);
-  if (!functions || digest === null) return { format, isComplete: false };
-  if (digest !== DIGEST) {
+  const hasFunctions = functions && digest !== null;
+  if (hasFunctions && digest !== DIGEST) {
     throw new StoreSetupError(
       `${server}: schema '${functionsOf(schema)}' has other functions than this build of Whoa (${digest}, not ${DIGEST}); use the same build everywhere, or another schema`,
     );
   }
-  return { format, isComplete: true };
+  const isMissing = (one: Addition): boolean =>
+    !parts.includes('column' in one ? `${one.table}.${one.column}` : one.index);
+  return { format, hasFunctions, missing: ADDITIONS.filter(isMissing) };
 }
 
 /** Creates what is missing. Several processes can call it at once: one does it, the others wait. */
@@ -104,22 +126,48 @@ export async function layOut(connection: Connection, ref: SchemaRef): Promise<vo
   // On any failure the caller drops the connection, which rolls everything back.
   await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   await connection.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`whoa lays out ${schema}`]);
-  if (!(await findLayout(connection, ref)).isComplete) {
+  const found = await findLayout(connection, ref);
+  if (!isUsable(found)) {
+    const isNew = found.format === undefined;
     await connection.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
     await createSchema(connection, schema, server);
-    const { rows } = await connection.query<{ tables: boolean }>(FIND, [schema, functionsOf(schema)]);
-    if (!rows[0]!.tables) {
+    await createSchema(connection, functionsOf(schema), server);
+    if (isNew) {
       await connection.query(qualify(TABLES, schema));
       await connection.query(qualify('INSERT INTO whoa.layout (format) VALUES ($1)', schema), [FORMAT]);
     }
-    await createSchema(connection, functionsOf(schema), server);
-    await connection.query(qualify(FUNCTIONS, schema));
-    await connection.query(qualify('INSERT INTO whoa.functions (version, digest) VALUES ($1, $2)', schema), [
-      VERSION,
-      DIGEST,
-    ]);
+    for (const one of found.missing) {
+      if ('column' in one) {
+        await connection.query(qualify(`ALTER TABLE whoa.${one.table} ADD COLUMN ${one.column} ${one.type}`, schema));
+        // An index of a table with rows would keep writers waiting: `createIndexes` adds it.
+      } else if (isNew) await connection.query(qualify(`CREATE INDEX ${one.index} ON whoa.${one.on}`, schema));
+    }
+    if (!found.hasFunctions) {
+      await connection.query(qualify(FUNCTIONS, schema));
+      await connection.query(qualify('INSERT INTO whoa.functions (version, digest) VALUES ($1, $2)', schema), [
+        VERSION,
+        DIGEST,
+      ]);
+    }
   }
   await connection.query('COMMIT');
+}
+
+/** Creates the missing indexes while others write. One that was never completed is of no use, and is created again. */
+export async function createIndexes(connection: Connection, ref: SchemaRef): Promise<void> {
+  const { missing } = await findLayout(connection, ref);
+  for (const one of missing) {
+    if ('column' in one) continue;
+    await connection.query(qualify(`DROP INDEX CONCURRENTLY IF EXISTS whoa.${one.index}`, ref.schema));
+    await connection.query(qualify(`CREATE INDEX CONCURRENTLY ${one.index} ON whoa.${one.on}`, ref.schema));
+  }
+}
+
+/** Writes the newest format. Running operations end before; those that wait for the lock see the new format. */
+export async function writeFormat(connection: Connection, schema: string): Promise<void> {
+  const sql = `BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}; LOCK TABLE whoa.layout IN ACCESS EXCLUSIVE MODE;
+    UPDATE whoa.layout SET format = greatest(format, ${FORMAT}); COMMIT`;
+  await connection.query(qualify(sql, schema));
 }
 
 /** Writes the settings that a client gives. Returns what the store holds then. */

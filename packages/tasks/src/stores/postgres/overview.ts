@@ -44,10 +44,6 @@ export class Overview {
     return this.#functions.read('conversations', 'list_conversations', [tenant, after, limit]);
   }
 
-  expired({ limit }: { limit: number }): Promise<readonly TaskRef[]> {
-    return this.#functions.read('expired', 'list_expired', [() => this.#rules.expiresMs, limit]);
-  }
-
   async pause(target: PauseTarget, isPaused: boolean): Promise<void> {
     checkNames(target);
     const [[kind, name] = []] = Object.entries(target);

@@ -1,6 +1,7 @@
 import type { CancelReason, Json, Policy, StopLevel } from '@whoa/core';
 import type { ClaimRef, Orders, TakenTask, TaskLoad } from '../../delivery.ts';
 import { toActivity } from '../../rules/activity.ts';
+import { toContext } from '../../rules/new-task.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { NumberedCommand, Stage, StopOrder, TaskCommand, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
 
@@ -20,8 +21,6 @@ interface TaskRow {
   readonly priority: number;
   readonly not_before: number | null;
   readonly deadline: number | null;
-  readonly concurrency_key: string | null;
-  readonly concurrency_limit: number | null;
   readonly status: TaskStatus;
   readonly stage: Stage | null;
   readonly stage_at: number | null;
@@ -58,10 +57,15 @@ export interface ShownHead {
 
 export interface ShownRecord extends ShownHead {
   readonly inputs: readonly Json[];
+  readonly context: string | null;
+}
+
+export interface ShownLoad extends Omit<TaskLoad, 'context'> {
+  readonly context: string | null;
 }
 
 export interface ShownTaken extends ShownHead {
-  readonly load: TaskLoad | null;
+  readonly load: ShownLoad | null;
 }
 
 export interface ShownOrders {
@@ -73,7 +77,7 @@ export interface ShownOrders {
 }
 
 export function headOf({ row, commands }: ShownHead): TaskHead {
-  const { outcome, outcome_reason: reason, outcome_complete: complete, status, concurrency_key: key } = row;
+  const { outcome, outcome_reason: reason, outcome_complete: complete, status } = row;
   const stop = stopOf(row);
   return {
     id: row.id,
@@ -107,7 +111,6 @@ export function headOf({ row, commands }: ShownHead): TaskHead {
       endedAt: row.ended_at,
       watchedUntil: row.watched_until,
     }),
-    ...(key !== null && { concurrency: { key, limit: row.concurrency_limit! } }),
     ...(stop !== undefined && { stop }),
     ...(row.activity !== null && {
       activity: toActivity(row.activity, { epoch: row.epoch, endedAt: row.ended_at ?? undefined }),
@@ -117,14 +120,23 @@ export function headOf({ row, commands }: ShownHead): TaskHead {
   };
 }
 
-export function recordOf({ inputs, ...head }: ShownRecord): TaskRecord {
-  return { ...headOf(head), inputs };
+export function recordOf({ inputs, context, ...head }: ShownRecord): TaskRecord {
+  return { ...headOf(head), inputs, ...toContext(context) };
+}
+
+export function loadOf({ context, ...load }: ShownLoad): TaskLoad {
+  return { ...load, ...toContext(context) };
 }
 
 export function takenOf(taken: ShownTaken, now: number): TakenTask {
   const { row, commands, load } = taken;
   const claim: ClaimRef = { id: row.id, epoch: row.epoch, session: row.session!, claim: row.claim! };
-  return { claim, task: headOf(taken), orders: ordersOfRow({ row, commands }, now), ...(load !== null && { load }) };
+  return {
+    claim,
+    task: headOf(taken),
+    orders: ordersOfRow({ row, commands }, now),
+    ...(load !== null && { load: loadOf(load) }),
+  };
 }
 
 export function ordersOfRow({ row, commands }: ShownHead, now: number): Orders {

@@ -35,11 +35,13 @@ import type { ChangeNotifier } from './notify/notifier.ts';
 import { Overview } from './overview.ts';
 import { Reads } from './reads.ts';
 import {
+  loadOf,
   ordersOf,
   ordersOfRow,
   present,
   recordOf,
   type ShownHead,
+  type ShownLoad,
   type ShownOrders,
   type ShownRecord,
   type ShownTaken,
@@ -90,20 +92,19 @@ export class PostgresDriver implements StoreDriver {
 
   async #create(request: CreateRequest): Promise<CreateReceipt> {
     const { id, tenant, agent, conversation, key, worker, input, holdMs, policy, nonce, priority, notBefore } = request;
-    const { concurrency, deadline, title } = request;
+    const { deadline, title, context } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
-    checkNames({ tenant, concurrency: concurrency?.key });
     for (const [name, value] of Object.entries({ key, worker, nonce })) if (value !== undefined) checkText(name, value);
-    if (conversation === undefined && concurrency === undefined && deadline === undefined) {
+    if (conversation === undefined && deadline === undefined && context === '') {
       const created = await this.#creates.ask(request);
       if (created !== undefined) return created;
     }
     const { rules } = this.#options;
     const what = [id, tenant, agent, conversation ?? null, key ?? null, worker ?? null, input, holdMs, policy, nonce];
-    const when = [priority, notBefore ?? null, concurrency?.key ?? null, concurrency?.limit ?? null];
+    const when = [priority, notBefore ?? null];
     const kept = [this.#retentionMs, () => rules.conversationRetentionMs];
-    const bounds = [...kept, Math.min(rules.maxReady, MAX_INT), deadline ?? null, title ?? null];
+    const bounds = [...kept, Math.min(rules.maxReady, MAX_INT), deadline ?? null, title ?? null, context || null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
     const answer = await this.#functions.call<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
       operation: 'create',
@@ -158,8 +159,8 @@ export class PostgresDriver implements StoreDriver {
     return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
   }
 
-  load(claim: ClaimRef): Promise<TaskLoad> {
-    return this.#functions.callAsWorker<TaskLoad>('load', claim, []);
+  async load(claim: ClaimRef): Promise<TaskLoad> {
+    return loadOf(await this.#functions.callAsWorker<ShownLoad>('load', claim, []));
   }
 
   async beat({ session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
@@ -260,7 +261,6 @@ export class PostgresDriver implements StoreDriver {
   readonly workers: StoreDriver['workers'] = (request) => this.#overview.workers(request);
   readonly queues: StoreDriver['queues'] = (request) => this.#overview.queues(request);
   readonly conversations: StoreDriver['conversations'] = (request) => this.#overview.conversations(request);
-  readonly expired: StoreDriver['expired'] = (request) => this.#overview.expired(request);
   readonly pause: StoreDriver['pause'] = (target, isPaused) => this.#overview.pause(target, isPaused);
   readonly remove: StoreDriver['remove'] = (target) => this.#overview.remove(target);
 

@@ -1,15 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { waitAtMost } from '@whoa/core/internal';
 import type { Redis } from 'ioredis';
 import { StoreBusyError, StoreClosedError } from '../../errors.ts';
 import { FORMAT } from '../../rules/format.ts';
 import { UnknownOutcomeError } from '../../unknown-outcome.ts';
 import type { StoredSettings } from '../driver.ts';
-import { settledWithin } from '../settled-within.ts';
 import type { Connection, ConnectionEvents, Reply, Routes, Sent } from './connection/connection.ts';
 import { openRoutes } from './connection/routes.ts';
 import { slotOf } from './connection/slot.ts';
 import { checkEviction, checkLayout, otherFormat, otherShards } from './layout.ts';
-import { PREFIX, REPLICAS_WAIT_MS, type RedisStoreOptions, TIMEOUT_MS, tagOf } from './options.ts';
+import { PREFIX, type RedisStoreOptions, TIMEOUT_MS, tagOf } from './options.ts';
 import { adviceOn, codeOf, shouldLeave } from './replies/refusals.ts';
 import type { Script } from './scripts.ts';
 
@@ -17,6 +17,8 @@ const RETRY_MS = 20;
 const LAST_MS = 3 * RETRY_MS;
 /** A Cluster node that is unreachable for this long may have been replaced: the other nodes are asked. */
 const READY_WAIT_MS = 200;
+/** How long a write waits for its replicas. */
+const REPLICAS_WAIT_MS = 1_000;
 
 type Values = readonly (string | number)[];
 
@@ -107,7 +109,7 @@ export class Calls implements AsyncDisposable {
     const routes = this.#routes ?? (await this.#open());
     const connection = routes.at(this.#slotOf(ask.tag));
     if (connection === undefined) {
-      await settledWithin(routes.refreshed(), until - performance.now());
+      await waitAtMost(routes.refreshed(), until - performance.now());
       return { again: undefined, isAtOnce: true };
     }
     const readyWaitMs = Math.min(
@@ -181,7 +183,7 @@ export class Calls implements AsyncDisposable {
     const { replicas } = this.#options;
     if (replicas === undefined || script.isRepeatable) return sent;
     // Sent right after: the server replies when the replicas have the first command.
-    const copies = client.wait(replicas.atLeast, replicas.waitMs ?? REPLICAS_WAIT_MS);
+    const copies = client.wait(replicas.atLeast, REPLICAS_WAIT_MS);
     return Promise.all([sent, copies]).then(([answer, reached]) => {
       if (reached >= replicas.atLeast) return answer;
       throw new Error(`${reached} of ${replicas.atLeast} replicas have it`);
@@ -210,7 +212,7 @@ export class Calls implements AsyncDisposable {
   }
 
   async #check(connection: Connection, hasLayout: boolean): Promise<Sent | undefined> {
-    const evicts = await checkEviction(connection, this.#options);
+    const evicts = await checkEviction(connection);
     if (evicts !== undefined || !hasLayout) return evicts?.failed;
     const checked = await checkLayout(
       (script, values) => this.#run(connection, { script, values: [this.#firstTag, ...values] }, this.#timeoutMs),

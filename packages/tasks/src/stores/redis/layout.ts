@@ -61,17 +61,13 @@ function whereUnder(prefix: string): string {
 }
 
 /** Throws if the server evicts keys when it is full. A server that does not reveal its policy is trusted. */
-export async function checkEviction(
-  connection: Connection,
-  { allowEviction = false }: RedisStoreOptions,
-): Promise<{ readonly failed: Sent } | undefined> {
-  if (allowEviction) return undefined;
+export async function checkEviction(connection: Connection): Promise<{ readonly failed: Sent } | undefined> {
   const sent = await connection.send((client) => client.info('memory'), ASK_MS);
   if ('refused' in sent && codeOf(sent.refused) === 'NOPERM') return undefined;
   if (!('reply' in sent)) return { failed: sent };
   const policy = /^maxmemory_policy:(\S+)/m.exec(String(sent.reply))?.[1] ?? 'noeviction';
   if (policy === 'noeviction') return undefined;
   throw new StoreSetupError(
-    `The Redis server evicts keys (maxmemory-policy ${policy}), which loses tasks; set it to noeviction, or accept the loss with allowEviction: true`,
+    `The Redis server evicts keys (maxmemory-policy ${policy}), which loses tasks; set it to noeviction`,
   );
 }

@@ -23,15 +23,12 @@ export interface RedisStoreOptions extends StoreOptions {
   /** The timeout of an operation. */
   readonly timeoutMs?: number;
   /** Confirm a write only when this many replicas have it. Not supported on a Cluster. */
-  readonly replicas?: { readonly atLeast: number; readonly waitMs?: number };
-  /** Use a server that evicts keys when it is full. It will lose tasks. */
-  readonly allowEviction?: boolean;
+  readonly replicas?: { readonly atLeast: number };
   readonly world?: World;
 }
 
 export const PREFIX = 'whoa';
 export const TIMEOUT_MS = 5_000;
-export const REPLICAS_WAIT_MS = 1_000;
 
 /** The default number of shards: one thread serves one server, so a Cluster needs several. */
 const SHARDS = { alone: 1, cluster: 16 };

@@ -2,7 +2,7 @@ import type { PauseTarget, SeenWorkers } from '../../overview.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
-import type { QueuesRequest, SeenQueues, StoreRules } from '../driver.ts';
+import type { QueuesRequest, SeenQueues } from '../driver.ts';
 import type { Reply } from './connection/connection.ts';
 import { countsOf, namesOf, queuesOf, workersOf } from './replies/overview-replies.ts';
 import { SCRIPTS, type Script } from './scripts.ts';
@@ -11,7 +11,6 @@ type Values = readonly (string | number)[];
 
 /** What operators ask of the store. */
 export abstract class OverviewCalls {
-  protected abstract readonly rules: StoreRules;
   /** Runs a script on all shards. */
   protected abstract callAll(script: Script, values: Values): Promise<Reply[]>;
   /** Runs a script on the shard of a task. */
@@ -52,12 +51,5 @@ export abstract class OverviewCalls {
         ? await this.run(SCRIPTS.remove, target.id, [target.id, target.tenant])
         : ((await this.talk(SCRIPTS.removeConversation, target, [])) as readonly Reply[])[0];
     return { answer: reply as RemoveReceipt['answer'] };
-  }
-
-  async expired({ limit }: { limit: number }): Promise<readonly TaskRef[]> {
-    const expiresMs = Math.ceil(this.rules.expiresMs);
-    const shards = await this.callAll(SCRIPTS.expired, [expiresMs, limit]);
-    const found = shards.flatMap((reply) => reply as unknown as readonly (readonly [string, string])[]);
-    return found.slice(0, limit).map(([tenant, id]) => ({ tenant, id }));
   }
 }

@@ -1,19 +1,8 @@
 import { createHash } from 'node:crypto';
 import { CANCEL, CANCEL_CONVERSATION, SEND } from './lua/cancel.ts';
 import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
-import { LAY_OUT, LAYOUT } from './lua/layout.ts';
-import { FINISH_FORMAT, HOLDING, OLDER_WORKERS, partOf, STEPS } from './lua/migration.ts';
-import {
-  CONVERSATIONS,
-  COUNTS,
-  EXPIRED,
-  PAUSE,
-  QUEUES,
-  REMOVE,
-  REMOVE_CONVERSATION,
-  TENANTS,
-  WORKERS,
-} from './lua/overview.ts';
+import { LAY_OUT, LAYOUT, READ_FORMAT, WRITE_FORMAT } from './lua/layout.ts';
+import { CONVERSATIONS, COUNTS, PAUSE, QUEUES, REMOVE, REMOVE_CONVERSATION, TENANTS, WORKERS } from './lua/overview.ts';
 import { CANCEL_PLAIN, CREATE_PLAIN, FINISH_PLAIN } from './lua/plain.ts';
 import { ADMIT, QUEUE, STOP } from './lua/queue.ts';
 import { CONVERSATION, GET, LIST, READ, READ_ALONG, TENANT_OF } from './lua/read.ts';
@@ -51,11 +40,9 @@ type Operation =
   | 'pause'
   | 'remove'
   | 'removeConversation'
-  | 'expired'
   | 'isHere'
-  | 'steps'
-  | 'olderWorkers'
-  | 'finishFormat'
+  | 'readFormat'
+  | 'writeFormat'
   | 'layout'
   | 'layOut';
 
@@ -115,16 +102,9 @@ export const SCRIPTS: Record<Operation, Script> = {
   pause: repeatable(writesAlways('pause', ...MOVE, PAUSE)),
   remove: writesAlways('remove', TASK, FORGET, REMOVE),
   removeConversation: writesAlways('remove', FORGET, REMOVE_CONVERSATION),
-  expired: repeatable(writesAlways('expired', EXPIRED)),
   isHere: repeatable(writesAlways('create', HERE, IS_HERE)),
-  steps: reads('migrate', STEPS),
-  olderWorkers: reads('migrate', HOLDING, OLDER_WORKERS),
-  finishFormat: repeatable(writesAlways('migrate', HOLDING, FINISH_FORMAT)),
+  readFormat: reads('migrate', READ_FORMAT),
+  writeFormat: repeatable(writesAlways('migrate', WRITE_FORMAT)),
   layout: repeatable(script('connect', ['#!lua flags=no-writes', LAYOUT])),
   layOut: repeatable(script('connect', ['#!lua flags=allow-oom', LAY_OUT, LAYOUT])),
 };
-
-/** Changes a part of a shard. A part that was done twice was done once. */
-export function createPartScript(fill: string): Script {
-  return repeatable(writes('migrate', partOf(fill)));
-}

@@ -1,7 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { StoreBusyError, StoreSetupError } from '../../errors.ts';
+import type { Addition } from '../../migration/addition.ts';
 import { FORMAT, wrongFormat } from '../../rules/format.ts';
 import type { StoredSettings } from '../driver.ts';
+import { ADDITIONS } from './additions.ts';
 import { APPLICATION_ID, SCHEMA } from './schema.ts';
 
 /** How long SQLite waits inside a call, which blocks this process. After that we wait outside. */
@@ -14,18 +16,24 @@ const SQLITE_BUSY = 5;
 export type Row = Record<string, unknown>;
 export type Value = SQLInputValue;
 
+interface DatabaseOptions {
+  readonly synchronous: 'NORMAL' | 'FULL';
+  /** Whether to create what is missing in the file. Defaults to true. */
+  readonly canCreate?: boolean;
+}
+
 /** The only user of `node:sqlite`. */
 export class Database {
   readonly #path: string;
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(path: string, options: { synchronous: 'NORMAL' | 'FULL' }) {
+  constructor(path: string, { synchronous, canCreate = true }: DatabaseOptions) {
     this.#path = path;
     // Load it late: merely importing it makes Node 22 print a warning.
     const sqlite = process.getBuiltinModule('node:sqlite');
     this.#sqlite = new sqlite.DatabaseSync(path, { timeout: WAIT_OPENING_MS });
-    this.#sqlite.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous}`);
+    this.#sqlite.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`);
     this.#sqlite.exec('BEGIN IMMEDIATE');
     const wrong = this.#wrongFormat();
     if (wrong !== undefined) {
@@ -33,11 +41,7 @@ export class Database {
       this.close();
       throw new StoreSetupError(`${path} ${wrong}`);
     }
-    // Don't touch a file of an older format: processes of older versions use it too.
-    if ([0, FORMAT].includes(this.format)) {
-      const marks = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT}`;
-      this.#sqlite.exec(`${SCHEMA}; INSERT OR IGNORE INTO domain (id, tick, state) VALUES (0, 0, ''); ${marks}`);
-    }
+    if (canCreate) this.#create();
     this.#sqlite.exec('COMMIT');
     this.#sqlite.exec(`PRAGMA busy_timeout = ${WAIT_INSIDE_MS}`);
   }
@@ -45,6 +49,16 @@ export class Database {
   /** The format of the file; 0 before there are tables. */
   get format(): number {
     return Number(this.get('PRAGMA user_version')?.['user_version']);
+  }
+
+  /** What this version adds to the tables and the file does not have. */
+  missing(): readonly Addition[] {
+    const has = (sql: string, values: readonly Value[]): boolean => this.get(sql, values) !== undefined;
+    return ADDITIONS.filter((one) =>
+      'column' in one
+        ? !has('SELECT 1 FROM pragma_table_info(?) WHERE name = ?', [one.table, one.column])
+        : !has("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?", [one.index]),
+    );
   }
 
   /** Returns the number of the inserted row, if any. */
@@ -92,6 +106,17 @@ export class Database {
   close(): void {
     this.#statements.clear();
     this.#sqlite.close();
+  }
+
+  /** Adds only what older versions do not notice, and keeps the format of a file that has one: they may use it too. */
+  #create(): void {
+    this.#sqlite.exec(`${SCHEMA}; INSERT OR IGNORE INTO domain (id, tick, state) VALUES (0, 0, '')`);
+    for (const one of this.missing()) {
+      if ('column' in one) this.#sqlite.exec(`ALTER TABLE ${one.table} ADD COLUMN ${one.column} ${one.type}`);
+      else this.#sqlite.exec(`CREATE INDEX ${one.index} ON ${one.on}`);
+    }
+    if (this.format > 0) return;
+    this.#sqlite.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT}`);
   }
 
   /** Waits for other processes without blocking this one. */

@@ -1,5 +1,4 @@
 import type { DomainState, KeptTask, Lane, Queries, Session, Tables } from '../../operations/tables.ts';
-import { FORMAT } from '../../rules/format.ts';
 import { LIMITS, SETTLE } from '../../rules/rules.ts';
 import { type Database, recordOf } from './database.ts';
 
@@ -167,14 +166,13 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'pop
   const unpark = (worker: string): void => void database.run('DELETE FROM waiters WHERE worker = ?', [worker]);
   return {
     park(worker, agents, at) {
-      const recent = 'SELECT agent FROM waiters WHERE worker = ? AND at > ? AND format = ?';
-      const known = database.all(recent, [worker, at - LIMITS.parkedMs / 4, FORMAT]);
+      const recent = 'SELECT agent FROM waiters WHERE worker = ? AND at > ?';
+      const known = database.all(recent, [worker, at - LIMITS.parkedMs / 4]);
       const parked = new Set(known.map((row) => row['agent']));
       if (parked.size === agents.length && agents.every((agent) => parked.has(agent))) return;
       unpark(worker);
       for (const agent of agents) {
-        const sql = 'INSERT OR IGNORE INTO waiters (worker, agent, at, format) VALUES (?, ?, ?, ?)';
-        database.run(sql, [worker, agent, at, FORMAT]);
+        database.run('INSERT OR IGNORE INTO waiters (worker, agent, at) VALUES (?, ?, ?)', [worker, agent, at]);
       }
     },
     unpark,
@@ -187,27 +185,6 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'pop
       const worker = first?.['worker'] as string | undefined;
       if (worker !== undefined) unpark(worker);
       return worker;
-    },
-  };
-}
-
-/** Concurrency keys: which tasks are past the queue, and which is next. */
-export function keyTables(
-  database: Database,
-  note: (task: KeptTask) => KeptTask,
-): Pick<Tables, 'countAdmitted' | 'countQueued' | 'firstQueued'> {
-  const count = (stages: string, { tenant, key }: { tenant: string; key: string }, limit: number): number => {
-    const from = `tenant = ? AND key = ? AND stage IN (${stages})`;
-    const sql = `SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE ${from} LIMIT ?)`;
-    return Number(database.get(sql, [tenant, key, most(limit)])?.['number']);
-  };
-  return {
-    countAdmitted: (key, limit) => count("'later', 'ready', 'held'", key, limit),
-    countQueued: (key, limit) => (limit > MAX_COUNTED ? 0 : count("'queue'", key, limit)),
-    firstQueued: ({ tenant, key }) => {
-      const sql = `SELECT record FROM tasks WHERE tenant = ? AND key = ? AND stage = 'queue' ORDER BY createdAt, id LIMIT 1`;
-      const found = recordOf<KeptTask>(database.get(sql, [tenant, key]));
-      return found && note(found);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { KeptTask, Lane, Queries, Session } from '../../operations/tables.ts';
+import type { Lane, Queries, Session } from '../../operations/tables.ts';
 import type { PauseTarget, Queue } from '../../overview.ts';
 import { DEFAULTS } from '../../rules/rules.ts';
 import { type Database, recordOf } from './database.ts';
@@ -29,15 +29,7 @@ const READY = "SELECT 1 FROM tasks WHERE stage = 'ready' AND tenant = ? AND lane
 
 type Overview = Pick<
   Queries,
-  | 'countStatus'
-  | 'tenants'
-  | 'sessions'
-  | 'waiters'
-  | 'queues'
-  | 'runningByAgent'
-  | 'paused'
-  | 'conversations'
-  | 'endedUntil'
+  'countStatus' | 'tenants' | 'sessions' | 'waiters' | 'queues' | 'runningByAgent' | 'paused' | 'conversations'
 >;
 
 /** Queries for operators. */
@@ -69,10 +61,6 @@ export function overviewTables(database: Database): Overview {
           [tenant, after, limit],
         )
         .map((row) => row['conversation'] as string),
-    endedUntil: (at, limit) =>
-      database
-        .all('SELECT record FROM tasks WHERE endedAt <= ? ORDER BY endedAt LIMIT ?', [at, limit])
-        .map((row) => recordOf<KeptTask>(row)!),
     countStatus: ({ tenant, status }, limit) => {
       const sql = 'SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE tenant = ? AND status = ? LIMIT ?)';
       return Number(database.get(sql, [tenant, status, limit])?.['number']);

@@ -8,7 +8,7 @@ export const APPLICATION_ID = 0x77686f61;
 export const SCHEMA = `
 CREATE TABLE IF NOT EXISTS tasks (
   id TEXT PRIMARY KEY, tenant TEXT NOT NULL, conversation TEXT, status TEXT NOT NULL, createdAt REAL NOT NULL, endedAt REAL,
-  stage TEXT, lane TEXT, priority INTEGER, stageAt REAL, session TEXT, told INTEGER, agent TEXT, key TEXT, record TEXT NOT NULL
+  stage TEXT, lane TEXT, priority INTEGER, stageAt REAL, session TEXT, told INTEGER, agent TEXT, record TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS tasks_of_tenant ON tasks (tenant, createdAt, id);
 CREATE INDEX IF NOT EXISTS tasks_by_status ON tasks (tenant, status, createdAt, id);
@@ -19,16 +19,14 @@ CREATE INDEX IF NOT EXISTS tasks_later ON tasks (stageAt) WHERE stage = 'later';
 CREATE INDEX IF NOT EXISTS tasks_held ON tasks (session, told) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS tasks_held_of_tenant ON tasks (tenant) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS tasks_held_of_agent ON tasks (agent) WHERE stage = 'held';
-CREATE INDEX IF NOT EXISTS tasks_of_key ON tasks (tenant, key, stage, createdAt, id) WHERE key IS NOT NULL AND stage IS NOT NULL;
 CREATE TABLE IF NOT EXISTS lanes (
   agent TEXT NOT NULL, tenant TEXT NOT NULL, tick INTEGER NOT NULL, PRIMARY KEY (agent, tenant)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS lanes_in_turn ON lanes (agent, tick);
 CREATE TABLE IF NOT EXISTS worker_sessions (id TEXT PRIMARY KEY, expiresAt REAL, usedAt REAL NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS worker_sessions_in_turn ON worker_sessions (expiresAt) WHERE expiresAt IS NOT NULL;
-CREATE TABLE IF NOT EXISTS waiters (worker TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL, format INTEGER NOT NULL, PRIMARY KEY (agent, at, worker)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS waiters (worker TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (agent, at, worker)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS waiters_of_worker ON waiters (worker);
-CREATE TABLE IF NOT EXISTS steps (name TEXT PRIMARY KEY, position TEXT NOT NULL, isDone INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS paused (target TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS domain (id INTEGER PRIMARY KEY CHECK (id = 0), tick INTEGER NOT NULL, state TEXT NOT NULL);

@@ -4,7 +4,7 @@ import { LIMITS } from '../../rules/rules.ts';
 import type { Hint } from '../../store.ts';
 import type { ConversationRef } from '../../task.ts';
 import { type Database, recordOf, type Value } from './database.ts';
-import { deliveryTables, forgetSessions, keyTables } from './delivery.ts';
+import { deliveryTables, forgetSessions } from './delivery.ts';
 import { journalTables } from './journal.ts';
 import { overviewTables } from './overview.ts';
 
@@ -14,7 +14,7 @@ const CHANGES_PIECE = 1_000;
 
 const INSERT_TASK = `
 INSERT OR REPLACE INTO tasks (id, tenant, conversation, status, createdAt, endedAt, stage, lane, priority, stageAt, session, told,
-  agent, key, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  agent, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 `;
 
 const ADD_HISTORY = `
@@ -95,7 +95,6 @@ export function createTables(database: Database): SqliteTables {
         ],
       );
     },
-    ...keyTables(database, note),
     ...deliveryTables(database, note),
     ...journalTables(database),
     ...historyTables(database),
@@ -131,9 +130,9 @@ function historyTables(
 }
 
 function insertTask(database: Database, task: KeptTask): void {
-  const { id, tenant, conversation = null, createdAt, agent, concurrency } = task;
+  const { id, tenant, conversation = null, createdAt, agent } = task;
   const { status, endedAt, stage, lane, priority, stageAt, session, told } = columnsOf(task);
-  const found = [stage, lane, priority, stageAt, session, told, agent, concurrency?.key ?? null];
+  const found = [stage, lane, priority, stageAt, session, told, agent];
   database.run(INSERT_TASK, [id, tenant, conversation, status, createdAt, endedAt, ...found, JSON.stringify(task)]);
 }
 

@@ -43,6 +43,13 @@ test('a preview is a diff against the file as it is now, and changes nothing', a
   expect(workspace.list()).toEqual(before);
 });
 
+test('a preview of a write that changes nothing has an empty diff', async () => {
+  const workspace = setUp({ 'a.txt': 'one\n' });
+  const input = { path: 'a.txt', content: 'one\n' };
+  const { change } = await preview(createWriteTool({ root: workspace.path }) as Tool<never>, input);
+  expect(change).toMatchObject({ isNew: false, diff: '' });
+});
+
 test('a preview names the real file, also where folders are missing behind a link', async () => {
   const workspace = setUp({ 'real/a': '' });
   symlinkSync('real', workspace.at('link'));
@@ -80,7 +87,8 @@ test.each<[string, Tool<never>['name'], (at: (name: string) => string, write: (t
 ])('a file that %s after it was shown is not changed by %s', async (_, name, meanwhile) => {
   const workspace = setUp({ 'a.txt': 'old\n', 'c.txt': 'old\n' });
   const tool = (name === 'edit' ? createEditTool : createWriteTool)({ root: workspace.path }) as unknown as Tool<never>;
-  const input = { path: 'a.txt', content: 'new\n', edits: [{ oldText: 'old', newText: 'new' }] };
+  const change = name === 'edit' ? { edits: [{ oldText: 'old', newText: 'new' }] } : { content: 'new\n' };
+  const input = { path: 'a.txt', ...change };
   const result = await callAfter(tool, input, () =>
     meanwhile(
       (path) => workspace.at(path),

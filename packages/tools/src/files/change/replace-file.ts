@@ -82,11 +82,9 @@ function commit(
   { madeFrom, token }: ReplaceOptions,
 ): void {
   token.throwIfCancelled();
-  if (madeFrom !== undefined) {
-    if (!isSame(madeFrom, statSync(path, { throwIfNoEntry: false })))
-      throw new FileChangedError(
-        `'${shown}' was changed by another program in the meantime; read it again and repeat the edit`,
-      );
+  if (madeFrom !== undefined && !isSame(madeFrom, statSync(path, { throwIfNoEntry: false }))) {
+    const advice = 'read it again and repeat the edit';
+    throw new FileChangedError(`'${shown}' was changed by another program in the meantime; ${advice}`);
   }
   try {
     renameSync(temp, path);
@@ -142,12 +140,8 @@ function* chunksOf(content: string): Generator<string> {
   for (let start = 0; start < content.length; ) {
     let end = start + CHUNK_CHARS;
     // Never split a surrogate pair: each half would be written as U+FFFD.
-    if (isHighSurrogate(content.charCodeAt(end - 1))) end++;
+    if (/[\uD800-\uDBFF]/.test(content.charAt(end - 1))) end++;
     yield content.slice(start, end);
     start = end;
   }
-}
-
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code <= 0xdbff;
 }

@@ -6,7 +6,7 @@ const MAX_DIFF_CHARS = 4_000_000;
 const MAX_SHOWN_CHARS = 100_000;
 
 export interface FileDiff {
-  /** Unified; `null` where the versions are too large or too different to compare. */
+  /** Unified, empty if no line differs; `null` where the versions are too large or too different to compare. */
   readonly diff: string | null;
   readonly linesAdded: number;
   readonly linesRemoved: number;
@@ -24,7 +24,7 @@ export function diffOf(path: string, before: string, after: string): FileDiff {
   const text = formatPatch(patch);
   const lines = patch.hunks.flatMap((hunk) => hunk.lines);
   return {
-    diff: text.length > MAX_SHOWN_CHARS ? null : text.slice(text.indexOf('---')),
+    diff: text.length > MAX_SHOWN_CHARS ? null : lines.length === 0 ? '' : text.slice(text.indexOf('---')),
     linesAdded: lines.filter((line) => line.startsWith('+')).length,
     linesRemoved: lines.filter((line) => line.startsWith('-')).length,
     changedLines: patch.hunks.map(

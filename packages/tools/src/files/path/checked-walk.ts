@@ -1,5 +1,6 @@
 import { lstat, mkdir, readlink, realpath, rmdir, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { isUnder } from '../../process/programs.ts';
 import {
   codeOf,
   MAX_LINKS,
@@ -26,7 +27,7 @@ export async function walkChecked(
   for (let links = 0; ; links++) {
     if (links > MAX_LINKS) throw tooManyLinks(path);
     const folder = await realFolder(root, dirname(wanted), { path, create, created });
-    if (!isInside(root, wanted === root ? root : folder)) throw outside(path);
+    if (!isUnder(root, wanted === root ? root : folder)) throw outside(path);
     const target = wanted === root ? root : join(folder, wanted.slice(dirname(wanted).length).replace(/^[\\/]/, ''));
     const stats = await lookAt(target);
     if (stats?.isSymbolicLink()) {
@@ -78,10 +79,10 @@ async function realFolder(
     if (code === 'ENOTDIR') throw notAFolder(path);
     if (code === 'ELOOP') throw tooManyLinks(path);
     if (code !== 'ENOENT') throw error;
-    if (!isInside(root, folder)) throw outside(path);
+    if (!isUnder(root, folder)) throw outside(path);
     if (!create || dirname(folder) === folder) throw notFound(path);
     const above = await realFolder(root, dirname(folder), options);
-    if (!isInside(root, above)) throw outside(path);
+    if (!isUnder(root, above)) throw outside(path);
     const made = join(above, folder.slice(dirname(folder).length));
     await mkdir(made);
     created.push(made);
@@ -96,9 +97,4 @@ async function lookAt(path: string): Promise<Awaited<ReturnType<typeof lstat>> |
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
-import { isAbsolute, relative, resolve } from 'node:path';
+import { isAbsolute, join, relative, resolve } from 'node:path';
 import { ExclusiveKeys } from '@whoa/core/internal';
+import { isUnder } from '../../process/programs.ts';
 import { walkChecked } from './checked-walk.ts';
 import { pathInside, walkByDescriptor } from './descriptor-walk.ts';
 import { outside, PathError, type ResolvedPath, type WalkOptions } from './resolved-path.ts';
@@ -23,6 +24,8 @@ export interface Root {
 }
 
 export interface RootOptions {
+  /** Real paths of folders inside that tools cannot use. */
+  readonly hidden?: readonly string[];
   readonly confinement?: 'held' | 'checked';
 }
 
@@ -35,7 +38,7 @@ export interface RootOptions {
 export function createRoot(path: string, options: RootOptions = {}): Root {
   if (path === '') throw new TypeError('root: expected the path of a folder, got an empty text');
   const given = resolve(path);
-  const { confinement = canHold() ? 'held' : 'checked' } = options;
+  const { confinement = canHold() ? 'held' : 'checked', hidden = [] } = options;
   const walk = confinement === 'held' ? walkByDescriptor : walkChecked;
   return {
     path: given,
@@ -49,7 +52,11 @@ export function createRoot(path: string, options: RootOptions = {}): Root {
       const real = await realpath(given).catch((error: unknown) => {
         throw new Error(`The root '${given}' cannot be used; create the folder or name another`, { cause: error });
       });
-      return walk(real, insideOf([given, real], wanted), walkOptions);
+      const found = await walk(real, insideOf([given, real], wanted), walkOptions);
+      if (!hidden.some((folder) => isUnder(folder, join(real, found.shown)))) return found;
+      await found.removeCreated();
+      await found[Symbol.asyncDispose]();
+      throw outside(wanted);
     },
   };
 }

@@ -25,6 +25,7 @@ test('files are found by glob, sorted, without ignored ones and without what lin
     truncated: false,
     unread: [],
   });
+  expect((await callTool(find, { glob: 'odd*' })).content).toBe('"odd\\nname.ts"');
   expect((await callTool(find, { glob: '*.ts', path: 'src' })).content).toBe('src/a.ts\nsrc/deep/b.ts');
   expect((await callTool(find, { glob: '*.none' })).content).toBe('No file matches *.none.');
   expect((await callTool(find, { glob: '*', path: 'c.md' })).content).toContain('not a folder');

@@ -1,11 +1,12 @@
 import { type CancellationToken, createInterruptedError, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
+import { strictInput } from '../../strict-input.ts';
 import { defineFileTool } from '../file-tool.ts';
 import { holding } from '../path/holding.ts';
 import { notAFolder } from '../path/resolved-path.ts';
 import { type Root, rootFrom } from '../path/root.ts';
 import type { FileToolOptions } from '../read.ts';
-import { count } from '../text.ts';
+import { count, showName } from '../text.ts';
 import { createGlobFilter } from './glob-filter.ts';
 import { runRipgrep } from './ripgrep.ts';
 import {
@@ -28,7 +29,7 @@ export interface FindInput {
   readonly limit: number;
 }
 
-const input = z.object({
+const input = strictInput({
   glob: z.string().min(1).describe('Which files, as in .gitignore: *.ts, src/**/*.test.ts'),
   path: z.string().default('.').describe('Folder to search, relative to the root'),
   limit: z.int().min(1).max(MAX_FILES).default(200).describe('How many files to show'),
@@ -64,7 +65,6 @@ async function search(
     args: [...SEARCH_ARGS, ...filter.args, '--files', '--null', '.'],
     cwd: scope.cwd,
     separator: '\0',
-    notFrom: root.path,
     token,
     onRecord(record) {
       if (filter.accepts(scope.fromHere(record))) found.push(scope.fromRoot(record));
@@ -115,7 +115,7 @@ function describeFiles(files: readonly string[], { glob, unread, partial, token 
       : []
     : [`[${[shown, ...notes].join(', ')}]`];
   return {
-    content: [...files, ...last].join('\n'),
+    content: [...files.map(showName), ...last].join('\n'),
     details: { files: [...files], truncated: partial, unread: [...unread] },
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { strictInput } from '../../strict-input.ts';
 
 const MAX_MATCHES = 1_000;
 const MAX_CONTEXT = 10;
@@ -13,7 +14,7 @@ export interface GrepInput {
   readonly limit: number;
 }
 
-export const grepInput: z.ZodType<GrepInput> = z.object({
+export const grepInput: z.ZodType<GrepInput> = strictInput({
   pattern: z.string().min(1).describe('Regular expression (Rust syntax), or plain text with literal'),
   path: z.string().default('.').describe('File or folder to search, relative to the root'),
   glob: z.string().min(1).optional().describe('Only these files, as in .gitignore: *.ts, !*.test.ts'),

@@ -1,5 +1,5 @@
 import type { Json, ToolResult } from '@whoa/core';
-import { count, cutAround, cutLine } from '../text.ts';
+import { count, cutAround, cutLine, showName } from '../text.ts';
 import type { FoundLine } from './found-lines.ts';
 import type { GrepInput } from './grep-input.ts';
 import { describeUnread } from './search-scope.ts';
@@ -58,7 +58,7 @@ function textFor(byFile: readonly LinesOfFile[], end: SearchEnd): string {
   for (const [path, lines] of byFile) {
     const asked = askedFor(lines, wanted.context);
     if (asked.length === 0 || characters > MAX_MODEL_CHARS) continue;
-    text.push(path);
+    text.push(showName(path));
     for (const line of asked) {
       if (characters > MAX_MODEL_CHARS) break;
       const said = `${line.line}${line.kind === 'match' ? ':' : '-'} ${lineForModel(line, wanted)}`;

@@ -48,7 +48,6 @@ async function search({ root, wanted, scope }: Search, { token, update }: ToolCo
     cwd: scope.cwd,
     ...(scope.file && { stdin: scope.file.fd }),
     separator: '\n',
-    notFrom: root.path,
     token,
     onRecord(record) {
       const line = parseRecord(record, scope);

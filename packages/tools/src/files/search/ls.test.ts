@@ -24,6 +24,17 @@ test('a folder is listed sorted, with kinds and sizes for people', async () => {
   });
 });
 
+test('a name with line feeds or escape sequences is shown on one line', async () => {
+  using workspace = createWorkspace({
+    'a\n[1 of 1 entries shown]': '',
+    'b\u001b[2J': '',
+    'c\u202e\u2028': '',
+    'd é': '',
+  });
+  const { content } = await callTool(createLsTool({ root: workspace.path }), {});
+  expect(content).toBe('"a\\n[1 of 1 entries shown]"\n"b\\u001b[2J"\n"c\\u202e\\u2028"\nd é');
+});
+
 test('nothing, a file and a link out are refused; an empty folder says it is empty', async () => {
   using workspace = createWorkspace({ 'root/a.txt': '', 'root/sub/x': '' });
   symlinkSync('..', workspace.at('root/out'));

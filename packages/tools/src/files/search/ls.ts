@@ -2,12 +2,14 @@ import type { Dirent } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { type CancellationToken, createInterruptedError, type Json, type Tool, type ToolResult } from '@whoa/core';
 import { z } from 'zod';
+import { strictInput } from '../../strict-input.ts';
 import { makerOfTemp } from '../change/temp-files.ts';
 import { defineFileTool } from '../file-tool.ts';
 import { holding } from '../path/holding.ts';
 import { notAFolder, notFound, type ResolvedPath } from '../path/resolved-path.ts';
 import { rootFrom } from '../path/root.ts';
 import type { FileToolOptions } from '../read.ts';
+import { showName } from '../text.ts';
 
 const MAX_ENTRIES = 500;
 /** Larger folders are listed in part, because all entries would have to be sorted first. */
@@ -17,7 +19,7 @@ export interface LsInput {
   readonly path: string;
 }
 
-const input = z.object({
+const input = strictInput({
   path: z.string().default('.').describe('Folder to list, relative to the root'),
 });
 
@@ -80,7 +82,9 @@ function textFor(
   { truncated, total }: { truncated: boolean; total: number | undefined },
 ): string {
   if (entries.length === 0 && !truncated) return '(empty)';
-  const names = entries.map((entry) => entry.name + { folder: '/', link: '@', file: '', other: '' }[kindOf(entry)]);
+  const names = entries.map(
+    (entry) => showName(entry.name) + { folder: '/', link: '@', file: '', other: '' }[kindOf(entry)],
+  );
   const more = `[${entries.length} of ${total ?? `more than ${MAX_SCANNED}`} entries shown; list a folder below or use find]`;
   return [...names, ...(truncated ? [more] : [])].join('\n');
 }

@@ -1,8 +1,6 @@
 import { spawn } from 'node:child_process';
-import { constants } from 'node:fs';
-import { access, realpath } from 'node:fs/promises';
-import { delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { CancellationToken } from '@whoa/core';
+import { findHelper } from '../../process/programs.ts';
 
 /** Longer records (a minified file on one line) are skipped and counted. */
 const MAX_RECORD_BYTES = 1_000_000;
@@ -17,8 +15,6 @@ export interface RipgrepOptions {
   readonly separator: '\n' | '\0';
   /** Called for every record. Return `stop` to end the search. */
   readonly onRecord: (record: string) => 'stop' | undefined;
-  /** Never run a ripgrep from this folder: the searched folder must not supply the program. */
-  readonly notFrom: string;
   readonly token: CancellationToken;
 }
 
@@ -34,8 +30,8 @@ export interface RipgrepEnd {
 /** Runs ripgrep. When this resolves, the process has ended. */
 export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
   const { token, cwd } = options;
-  const file = await findRipgrep(options.notFrom);
-  const [program = '', ...args] = [...(await untilHostEnds()), file, '--no-config', ...options.args];
+  const file = await findRipgrep();
+  const [program = '', ...args] = [...untilHostEnds(), file, '--no-config', ...options.args];
   if (token.isCancelled) return { end: 'stopped', passedOver: 0, unread: [] };
   const child = spawn(program, args, {
     cwd,
@@ -71,13 +67,10 @@ export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
   }
 }
 
-const SETPRIV = ['/usr/bin/setpriv', '/bin/setpriv'];
-
 /** Makes the kernel end ripgrep with its host. That is enough, because it starts no other processes. */
-async function untilHostEnds(): Promise<readonly string[]> {
-  if (process.platform !== 'linux') return [];
-  for (const file of SETPRIV) if (await canRun(file)) return [file, '--pdeathsig', 'KILL'];
-  return [];
+function untilHostEnds(): readonly string[] {
+  const setpriv = process.platform === 'linux' ? findHelper('setpriv') : undefined;
+  return setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'KILL'];
 }
 
 /** Separates files that could not be read from errors that made the search fail, such as an invalid pattern. */
@@ -133,41 +126,18 @@ class Records {
 }
 
 /**
- * Finds the machine's ripgrep, otherwise the one that came with this package. It never uses one from inside the root or one
- * that packages add to PATH while they run: the searched folder must not supply the program.
+ * Finds the machine's ripgrep, otherwise the one that came with this package. Never through PATH: the searched folder must
+ * not supply the program.
  *
  * @returns The path of the program.
  * @throws Error when there is none. The message says what to install.
  */
-export async function findRipgrep(notFrom: string): Promise<string> {
-  const name = process.platform === 'win32' ? 'rg.exe' : 'rg';
-  const root = await realpath(notFrom).catch(() => resolve(notFrom));
-  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    if (!isAbsolute(folder)) continue;
-    const file = await realpath(join(folder, name)).catch(() => undefined);
-    const isTheirs = [folder, file, file && (await realpath(folder))].some(
-      (path) => path === undefined || path.split(/[\\/]/).includes('node_modules') || isUnder(root, path),
-    );
-    if (file !== undefined && !isTheirs && (await canRun(file))) return file;
-  }
+export async function findRipgrep(): Promise<string> {
   try {
-    const { rgPath } = await import('@vscode/ripgrep');
-    return rgPath;
+    return findHelper('rg') ?? (await import('@vscode/ripgrep')).rgPath;
   } catch (error) {
     throw new Error('ripgrep is missing; install it (https://github.com/BurntSushi/ripgrep) or add @vscode/ripgrep', {
       cause: error,
     });
   }
-}
-
-function isUnder(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way));
-}
-
-async function canRun(file: string): Promise<boolean> {
-  return access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
 }

@@ -3,6 +3,7 @@ import { TEMP_GLOB } from '../change/temp-files.ts';
 import { holding } from '../path/holding.ts';
 import { notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
+import { showName } from '../text.ts';
 
 /** Arguments of every search. No configuration outside the root may change the results. */
 export const SEARCH_ARGS: readonly string[] = [
@@ -84,5 +85,5 @@ export async function unreadInside(root: Root, complaints: readonly string[], sc
 /** Describes for the model what was not searched. */
 export function describeUnread([first, ...others]: readonly string[]): string {
   if (first === undefined) return '';
-  return `not searched: ${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
+  return `not searched: ${showName(first)}${others.length > 0 ? ` and ${others.length} more` : ''}`;
 }

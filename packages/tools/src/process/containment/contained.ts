@@ -8,6 +8,8 @@ export interface ProcessCommand {
   readonly argv: readonly [string, ...string[]];
   readonly cwd?: string | undefined;
   readonly env: Readonly<Record<string, string>>;
+  /** For git itself in a sandbox: mounts with which it may write to `.git`, as arguments of bubblewrap. */
+  readonly gitMounts?: readonly string[] | undefined;
   /** As for `spawn`. Defaults to `ignore`. */
   readonly stdio?: StdioOptions | undefined;
   /**
@@ -37,9 +39,8 @@ export interface CleanupReport {
 }
 
 export interface EndOptions {
-  /** `ask` (default): TERM and CONT, then `graceMs`, then KILL. `kill`: KILL immediately. */
+  /** `ask` (default): TERM and CONT, 250 ms of grace, then KILL. `kill`: KILL immediately. */
   readonly method?: 'ask' | 'kill';
-  readonly graceMs?: number;
 }
 
 /** The time between TERM and KILL. */
@@ -66,18 +67,31 @@ export interface ContainedProcess extends AsyncDisposable {
 /** The error message of a disposed containment. */
 export const OVER = 'This containment was disposed; create another for more commands';
 
-/** The grace period in milliseconds. */
-export function graceOf({ method = 'ask', graceMs = GRACE_MS }: EndOptions): number {
-  if (!(graceMs >= 0)) throw new RangeError(`graceMs: expected 0 or more, got ${graceMs}`);
-  return method === 'kill' ? 0 : graceMs;
-}
-
 export function reportOf(
   verified: CleanupReport['verified'],
   ended: number,
   survivors: readonly ProcessIdentity[],
 ): CleanupReport {
   return { verified, ended, survivors: survivors.length, survivorPids: survivors.map(({ pid }) => pid) };
+}
+
+export interface HandleOptions extends Pick<ContainedProcess, 'output' | 'exited'> {
+  /** Called once. */
+  readonly end: (method: 'ask' | 'kill') => Promise<CleanupReport>;
+  /** Ends the grace period now. */
+  readonly hurry: () => void;
+}
+
+/** Creates the handle of a command that was started. */
+export function createHandle(child: ChildProcess, { output, exited, end, hurry }: HandleOptions): ContainedProcess {
+  const { stdin, stdout, stderr } = child;
+  let ending: Promise<CleanupReport> | undefined;
+  const endOnce = ({ method = 'ask' }: EndOptions = {}): Promise<CleanupReport> => {
+    if (method === 'kill') hurry();
+    return (ending ??= end(method));
+  };
+  const dispose = async (): Promise<void> => void (await endOnce());
+  return { pid: child.pid!, stdin, stdout, stderr, output, exited, end: endOnce, [Symbol.asyncDispose]: dispose };
 }
 
 /** Resolves when the child has started; rejects with the reason if it could not. */
@@ -97,4 +111,10 @@ export function waitForExit(child: ChildProcess): Promise<ProcessExit> {
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', () => resolve({ code: null, signal: null }));
   });
+}
+
+/** Standard input, output and error. */
+export function firstThree(stdio: StdioOptions): (number | 'ignore' | 'pipe' | 'inherit')[] {
+  const three = typeof stdio === 'string' ? [stdio, stdio, stdio] : stdio.slice(0, 3);
+  return three as (number | 'ignore' | 'pipe' | 'inherit')[];
 }

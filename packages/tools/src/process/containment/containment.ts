@@ -7,8 +7,6 @@ export interface ContainmentOptions {
   readonly technique?: Technique;
   /** What commands may access; defaults to `none`. If it does not work here, `start` rejects; it is never weakened. */
   readonly sandbox?: SandboxKind | SandboxOptions;
-  /** For `cgroup`: the parent of the control groups. Defaults to that of the host. */
-  readonly cgroupRoot?: string;
 }
 
 /**
@@ -26,7 +24,11 @@ export interface ContainmentOptions {
  */
 export interface Containment extends AsyncDisposable {
   readonly technique: Technique;
+  /** The hosts that commands in a sandbox can reach. */
+  readonly hosts: readonly string[];
   readonly sandbox: SandboxKind;
+  /** The real path of the folder that commands in a sandbox work in. */
+  readonly workspace: string | undefined;
   /** A private folder, removed when this is disposed or the host ends. */
   folder(): string;
   start(command: ProcessCommand): Promise<ContainedProcess>;

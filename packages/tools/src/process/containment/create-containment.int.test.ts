@@ -5,6 +5,7 @@ import { identify, isRunning, type ProcessIdentity, readChildren, readStatus } f
 import { signalProcess } from '../signal.ts';
 import type { ContainedProcess } from './contained.ts';
 import { createContainment } from './create-containment.ts';
+import { createTaggedContainment } from './tagged-containment.ts';
 import { detectContainments } from './technique.ts';
 
 const containment = createContainment();
@@ -55,8 +56,9 @@ test('traps run before the end', async () => {
 });
 
 test('a stopped process is woken, so that it need not be killed', async () => {
-  const { started } = await startReady("trap 'exit 5' TERM; echo ready; kill -STOP $$; sleep 302");
-  await started.end({ graceMs: 5_000 });
+  await using patient = createTaggedContainment('tags', { graceMs: 60_000 });
+  const { started } = await startReady("trap 'exit 5' TERM; echo ready; kill -STOP $$; sleep 302", patient);
+  await started.end();
   expect(await started.exited).toEqual({ code: 5, signal: null });
 });
 
@@ -68,8 +70,9 @@ test('ending twice, together or later, answers the same', async () => {
 });
 
 test('a kill cuts the grace of an end under way short', async () => {
-  const { started } = await startReady("trap '' TERM; echo ready; while :; do sleep 302; done");
-  const asked = started.end({ graceMs: 60_000 });
+  await using patient = createTaggedContainment('tags', { graceMs: 600_000 });
+  const { started } = await startReady("trap '' TERM; echo ready; while :; do sleep 302; done", patient);
+  const asked = started.end();
   expect(await started.end({ method: 'kill' })).toBe(await asked);
   expect((await asked).survivors).toBe(0);
 });
@@ -170,6 +173,9 @@ test('a watchdog that was killed is replaced at once, and again', async () => {
 test('a containment that does not work here is refused, and never replaced in silence', async () => {
   await using wrong = createContainment({ technique: 'taskkill' });
   await expect(wrong.start(bash('true'))).rejects.toThrow("The containment 'taskkill' does not work here: win32 only");
+  expect(() => createContainment({ technique: 'strong' as 'tags' })).toThrow(
+    /technique: expected 'tags', .*got strong/,
+  );
 });
 
 test('every containment says whether it works here and what it proves', async () => {
@@ -211,7 +217,7 @@ test('what a command had printed when it was killed is read, and its output ends
   await started.end({ method: 'kill' });
   await started.output!.finish(1_000);
   expect(said()).toMatch(/\n8999\n9000\nready\n$/);
-  expect(await started.output!.waitForEnd(1_000)).toBe(true);
+  await started.output!.waitForEnd(Infinity);
   await started.output!.finish(1_000);
 });
 

@@ -2,13 +2,13 @@ import { createSandbox } from '../../sandbox/sandbox.ts';
 import type { Containment, ContainmentOptions } from './containment.ts';
 import { createGroupContainment } from './group-containment.ts';
 import { createTaggedContainment } from './tagged-containment.ts';
-import { defaultTechnique } from './technique.ts';
+import { readTechnique } from './technique.ts';
 
 /**
  * Creates a containment with the given technique, or the best one that works without privileges.
  *
  * @returns The containment. Dispose it to end everything in it.
- * @throws TypeError when a sandbox is combined with a technique other than `bubblewrap`.
+ * @throws TypeError when the technique is unknown, or when a sandbox is combined with one other than `bubblewrap`.
  *
  * @example
  * ```ts
@@ -23,8 +23,7 @@ export function createContainment(options: ContainmentOptions = {}): Containment
   if (sandbox !== undefined && (options.technique ?? 'bubblewrap') !== 'bubblewrap') {
     throw new TypeError(`technique: expected 'bubblewrap', which a sandbox needs, got '${options.technique}'`);
   }
-  if (sandbox !== undefined) return createTaggedContainment('bubblewrap', { sandbox });
-  const { technique = defaultTechnique() } = options;
+  const technique = sandbox === undefined ? readTechnique(options.technique) : 'bubblewrap';
   if (technique === 'group' || technique === 'taskkill') return createGroupContainment(technique);
-  return createTaggedContainment(technique, { cgroupRoot: options.cgroupRoot });
+  return createTaggedContainment(technique, { sandbox });
 }

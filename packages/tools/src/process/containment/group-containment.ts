@@ -2,13 +2,14 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waitAtMost } from '@whoa/core/internal';
 import { Pipes } from '../fifo.ts';
 import { type OutputTap, tapPipe, tapStreams } from '../output/output.ts';
 import {
   type CleanupReport,
   type ContainedProcess,
-  type EndOptions,
-  graceOf,
+  createHandle,
+  GRACE_MS,
   OVER,
   type ProcessCommand,
   reportOf,
@@ -72,7 +73,9 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
 
   return {
     technique,
+    hosts: [],
     sandbox: 'none',
+    workspace: undefined,
     folder: () => createHostDirectory().folder,
     start,
     async [Symbol.asyncDispose]() {
@@ -92,7 +95,6 @@ function watchOver(
   const exited = waitForExit(child);
   let exitedAt = Infinity;
   child.once('exit', () => (exitedAt = performance.now()));
-  let ending: Promise<CleanupReport> | undefined;
   let hurry: () => void = () => {};
 
   /** The id of an empty group may be reused by another one. */
@@ -100,39 +102,24 @@ function watchOver(
     if (technique === 'group' && performance.now() < exitedAt + MAX_GONE_MS) signalGroup(pid, name);
   };
 
-  async function endOnce(graceMs: number): Promise<CleanupReport> {
+  async function end(method: 'ask' | 'kill'): Promise<CleanupReport> {
     const hurried = new Promise<void>((resolve) => {
       hurry = resolve;
     });
     const ran = exitedAt === Infinity;
-    if (graceMs > 0) {
+    if (method === 'ask') {
       signal('SIGTERM');
       signal('SIGCONT');
-      await waitAtMost(graceMs, exited, hurried);
+      await waitAtMost(Promise.race([exited, hurried]), GRACE_MS);
     }
     signal('SIGKILL');
     if (technique === 'taskkill' && exitedAt === Infinity) await killTree(pid);
-    await waitAtMost(MAX_GONE_MS, exited);
+    await waitAtMost(exited, MAX_GONE_MS);
     onEnd();
     return reportOf('no', ran ? 1 : 0, exitedAt === Infinity ? [{ pid, startTime: 0 }] : []);
   }
 
-  return {
-    pid,
-    stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: child.stderr,
-    output,
-    exited,
-    end(options: EndOptions = {}) {
-      const graceMs = graceOf(options);
-      if (graceMs === 0) hurry();
-      return (ending ??= endOnce(graceMs));
-    },
-    async [Symbol.asyncDispose]() {
-      await this.end();
-    },
-  };
+  return createHandle(child, { output, exited, end, hurry: () => hurry() });
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals): void {
@@ -149,13 +136,4 @@ async function killTree(pid: number): Promise<void> {
   await new Promise<void>((resolve) => {
     execFile(taskkill, ['/PID', `${pid}`, '/T', '/F'], { timeout: MAX_GONE_MS }, () => resolve());
   });
-}
-
-async function waitAtMost(ms: number, ...events: Promise<unknown>[]): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const elapsed = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([...events, elapsed]);
-  clearTimeout(timer);
 }

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { requireSandbox } from '../../sandbox/detect.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { Pipes } from '../fifo.ts';
@@ -12,12 +11,12 @@ import { endLeftovers } from '../leftovers.ts';
 import { findWatchdog, Lifeline } from '../lifeline.ts';
 import { type OutputTap, tapPipe } from '../output/output.ts';
 import { Sweeper } from '../sweeper.ts';
-import { findControlGroupRoot } from './cgroup-fence.ts';
 import {
   type CleanupReport,
   type ContainedProcess,
-  type EndOptions,
-  graceOf,
+  createHandle,
+  firstThree,
+  GRACE_MS,
   OVER,
   type ProcessCommand,
   reportOf,
@@ -25,8 +24,8 @@ import {
   waitForSpawn,
 } from './contained.ts';
 import type { Containment } from './containment.ts';
-import type { Fence } from './fence.ts';
-import { createFence, requireTechnique, type Technique } from './technique.ts';
+import { Fence, fenceArguments, fenceScript, readReport } from './fence.ts';
+import { requireTechnique } from './technique.ts';
 
 /** The resources of a containment, opened on first use. */
 interface Host {
@@ -36,10 +35,10 @@ interface Host {
   readonly leftovers: Promise<unknown>;
 }
 
-/** The containment for Linux: tags, optionally with a fence. */
+/** The containment for Linux: tags, and with `bubblewrap` also a fence, which a sandbox creates itself. */
 export function createTaggedContainment(
-  technique: Technique,
-  { sandbox, cgroupRoot }: { sandbox?: Sandbox; cgroupRoot?: string | undefined } = {},
+  technique: 'tags' | 'bubblewrap',
+  { sandbox, graceMs = GRACE_MS }: { readonly sandbox?: Sandbox | undefined; readonly graceMs?: number } = {},
 ): Containment {
   const tag = createHostTag();
   const sweeper = new Sweeper();
@@ -48,13 +47,12 @@ export function createTaggedContainment(
   let host: Host | undefined;
   let checked: Promise<void> | undefined;
   let isOver = false;
-  const cgroup = (): string => join(cgroupRoot ?? findControlGroupRoot(), `whoa-${tag.host}`);
 
   function openHost(): Host {
     if (isOver) throw new Error(OVER);
     if (host === undefined) {
       const watchdog = findWatchdog();
-      const own = createHostDirectory({ tag, ...(technique === 'cgroup' && { cgroup: cgroup() }) });
+      const own = createHostDirectory(tag);
       const leftovers = endLeftovers().catch((error: unknown) =>
         process.emitWarning(new Error('Could not end processes of an earlier host', { cause: error })),
       );
@@ -68,22 +66,22 @@ export function createTaggedContainment(
     else if (technique !== 'tags') await (checked ??= requireTechnique(technique));
     const output = command.onOutput && tapPipe(await openHost().pipes.open(), command.onOutput);
     const number = ++commands;
-    let fence: Fence | undefined;
     try {
-      fence = createFence(technique, technique === 'cgroup' ? join(cgroup(), `${number}`) : '');
       // Check again: it may have been disposed while the pipe was created.
       const { lifeline, folder } = openHost();
       // Read this before the start, so that no process is missed.
       const { forks, lastBefore } = readPidMoment();
-      const { child, root } = await launch(command, { tag, number, fence, sandbox, folder, output });
+      const { child, root } = await launch(command, { tag, number, technique, sandbox, folder, output });
       lifeline.add(root);
+      const isBridged = sandbox?.isOnline ?? false;
+      const fence = technique === 'bubblewrap' ? new Fence(root, { isBridged }) : undefined;
       const scope = new Scope(tagKey(tag, number), {
         roots: [root],
         since: root.startTime,
         born: { last: root.pid, forks, lastBefore },
         isHeld: () => child.exitCode === null && child.signalCode === null,
       });
-      const contained = watchOver({ child, root, scope, sweeper, output, fence }, (isProved) => {
+      const contained = watchOver({ child, root, scope, sweeper, output, fence, graceMs }, (isProved) => {
         live.delete(contained);
         if (isProved) lifeline.delete(root);
       });
@@ -91,14 +89,15 @@ export function createTaggedContainment(
       return contained;
     } catch (error) {
       output?.[Symbol.dispose]();
-      fence?.[Symbol.dispose]();
       throw error;
     }
   }
 
   return {
     technique,
+    hosts: sandbox?.hosts ?? [],
     sandbox: sandbox?.kind ?? 'none',
+    workspace: sandbox?.workspace,
     folder: () => openHost().folder,
     start,
     async [Symbol.asyncDispose]() {
@@ -117,7 +116,7 @@ export function createTaggedContainment(
 interface Launch {
   readonly tag: HostTag;
   readonly number: number;
-  readonly fence: Fence | undefined;
+  readonly technique: 'tags' | 'bubblewrap';
   readonly sandbox: Sandbox | undefined;
   /** The folder of the host. */
   readonly folder: string;
@@ -126,13 +125,16 @@ interface Launch {
 
 async function launch(
   command: ProcessCommand,
-  { tag, number, fence, sandbox, folder, output }: Launch,
+  { tag, number, technique, sandbox, folder, output }: Launch,
 ): Promise<{ child: ChildProcess; root: ProcessIdentity }> {
-  const argv = tagArguments(command.argv, { tag, command: number, script: sandbox?.script });
+  const isFenced = technique === 'bubblewrap';
+  const script = isFenced ? (sandbox?.script ?? '') + fenceScript(sandbox?.isOnline ? 3 : 2) : undefined;
+  const argv = tagArguments(command.argv, { tag, command: number, script });
   const env = tagEnvironment(command.env, tag, number);
-  const stdio = output?.stdio ?? command.stdio ?? 'ignore';
-  const entrance = sandbox?.enter({ argv, env, cwd: command.cwd, stdio, folder });
-  const [file = '', ...args] = entrance?.argv ?? fence?.wrap(argv) ?? argv;
+  const given = output?.stdio ?? command.stdio ?? 'ignore';
+  const stdio = isFenced ? [...firstThree(given), 'ignore' as const, 'pipe' as const] : given;
+  const entrance = sandbox?.enter({ argv, env, cwd: command.cwd, stdio, folder, gitMounts: command.gitMounts });
+  const [file = '', ...args] = entrance?.argv ?? (isFenced ? fenceArguments(argv) : argv);
   const child = spawn(file, args, {
     ...(entrance === undefined && command.cwd !== undefined && { cwd: command.cwd }),
     // Give bubblewrap only the tags: commands can read its environment.
@@ -157,46 +159,30 @@ interface Watched {
   readonly sweeper: Sweeper;
   readonly fence: Fence | undefined;
   readonly output: OutputTap | undefined;
+  readonly graceMs: number;
 }
 
 function watchOver(
-  { child, root, scope, sweeper, fence, output }: Watched,
+  { child, root, scope, sweeper, fence, output, graceMs }: Watched,
   onEnd: (isProved: boolean) => void,
 ): ContainedProcess {
   const exited = waitForExit(child);
+  const leftBehind = fence === undefined ? 0 : readReport(child);
   child.once('exit', sweeper.wake);
-  fence?.enter(root, exited);
   sweeper.add(scope);
-  let ending: Promise<CleanupReport> | undefined;
-
-  async function endOnce(graceMs: number): Promise<CleanupReport> {
+  async function end(method: 'ask' | 'kill'): Promise<CleanupReport> {
     // Read the output of killed processes later, so that it does not delay the kill.
-    if (graceMs === 0) output?.pause();
-    const { verified, ended, survivors } = await sweeper.end(scope, { graceMs, fence });
+    if (method === 'kill') output?.pause();
+    const options = { graceMs: method === 'kill' ? 0 : graceMs, fence };
+    const { verified, ended, survivors } = await sweeper.end(scope, options);
     sweeper.delete(scope);
     // It has ended. Wait until it is reaped.
     if (!survivors.some(({ pid }) => pid === root.pid)) await exited;
     output?.resume();
-    if (survivors.length === 0) fence?.[Symbol.dispose]();
     onEnd(survivors.length === 0);
-    return reportOf(verified, ended, survivors);
+    // What the shell left behind has ended with it. What we saw before includes it.
+    return reportOf(verified, survivors.length > 0 ? ended : Math.max(ended, await leftBehind), survivors);
   }
 
-  return {
-    pid: root.pid,
-    stdin: child.stdin,
-    stdout: child.stdout,
-    stderr: child.stderr,
-    output,
-    exited,
-    end(options: EndOptions = {}) {
-      const graceMs = graceOf(options);
-      if (ending === undefined) return (ending = endOnce(graceMs));
-      sweeper.hurry(scope, graceMs);
-      return ending;
-    },
-    async [Symbol.asyncDispose]() {
-      await this.end();
-    },
-  };
+  return createHandle(child, { output, exited, end, hurry: () => sweeper.hurry(scope) });
 }

@@ -1,22 +1,18 @@
 import { execFile } from 'node:child_process';
-import { rmdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { hidesProcesses } from '../identity/table.ts';
-import { createControlGroupFence, findControlGroupRoot } from './cgroup-fence.ts';
+import { requireHelper } from '../programs.ts';
 import type { CleanupReport } from './contained.ts';
-import type { Fence } from './fence.ts';
-import { bubblewrapArguments, createNamespaceFence, unshareArguments } from './namespace-fence.ts';
+import { fenceArguments } from './fence.ts';
 
 /**
  * How the processes of a command are tracked.
  *
  * - `tags` (Linux, the default): inherited tags; needs no privileges.
- * - `namespace`, `bubblewrap`: a PID namespace; the command sees other pids, and `sudo` does not work inside.
- * - `cgroup`: a control group; needs a delegated part of the v2 tree.
+ * - `bubblewrap`: a PID namespace; the command sees other pids, and `sudo` does not work inside.
  * - `group`, `taskkill`: for other systems; nothing is verified.
  */
-export type Technique = 'tags' | 'namespace' | 'bubblewrap' | 'cgroup' | 'group' | 'taskkill';
+export type Technique = 'tags' | 'bubblewrap' | 'group' | 'taskkill';
 
 /** What a technique can do on this machine. */
 export interface DetectedTechnique {
@@ -27,26 +23,27 @@ export interface DetectedTechnique {
   readonly reason?: string;
 }
 
+const TECHNIQUES: readonly Technique[] = ['tags', 'bubblewrap', 'group', 'taskkill'];
+
 /**
  * Tries every technique once on this machine.
  *
  * @returns Which ones work, and why others do not.
  */
 export async function detectContainments(): Promise<readonly DetectedTechnique[]> {
-  const techniques: readonly Technique[] = ['tags', 'namespace', 'bubblewrap', 'cgroup', 'group', 'taskkill'];
-  return Promise.all(techniques.map(detect));
+  return Promise.all(TECHNIQUES.map(detect));
 }
 
-export function defaultTechnique(): Technique {
+/** The technique that was asked for, or the best one that works without privileges. */
+export function readTechnique(asked: Technique | undefined): Technique {
+  if (asked === undefined) return defaultTechnique();
+  if (TECHNIQUES.includes(asked)) return asked;
+  throw new TypeError(`technique: expected ${TECHNIQUES.map((one) => `'${one}'`).join(', ')}, got ${String(asked)}`);
+}
+
+function defaultTechnique(): Technique {
   if (process.platform === 'linux') return 'tags';
   return process.platform === 'win32' ? 'taskkill' : 'group';
-}
-
-/** Creates the fence of a technique for one command; `undefined` if it has none. */
-export function createFence(technique: Technique, cgroup: string): Fence | undefined {
-  if (technique === 'namespace') return createNamespaceFence(unshareArguments(), { waitsForInit: true });
-  if (technique === 'bubblewrap') return createNamespaceFence(bubblewrapArguments(), { waitsForInit: false });
-  return technique === 'cgroup' ? createControlGroupFence(cgroup) : undefined;
 }
 
 /** Throws if the technique does not work here. Never fall back to a weaker one silently. */
@@ -58,16 +55,14 @@ export async function requireTechnique(technique: Technique): Promise<void> {
 
 const VERIFIED: Record<Technique, CleanupReport['verified']> = {
   tags: 'tags',
-  namespace: 'kernel',
   bubblewrap: 'kernel',
-  cgroup: 'tags',
   group: 'no',
   taskkill: 'no',
 };
 const MAX_PROBE_MS = 5_000;
 
 async function detect(technique: Technique): Promise<DetectedTechnique> {
-  const isBlind = VERIFIED[technique] === 'tags' && process.platform === 'linux' && hidesProcesses();
+  const isBlind = technique === 'tags' && process.platform === 'linux' && hidesProcesses();
   const found = { technique, verified: isBlind ? ('no' as const) : VERIFIED[technique] };
   try {
     await probe(technique);
@@ -82,22 +77,9 @@ async function probe(technique: Technique): Promise<void> {
   const platform = process.platform === 'linux' || process.platform === 'win32' ? process.platform : 'posix';
   const needs = technique === 'taskkill' ? 'win32' : technique === 'group' ? 'posix' : 'linux';
   if (needs !== platform && !(needs === 'posix' && platform === 'linux')) throw new Error(`${needs} only`);
-  if (technique === 'cgroup') return probeControlGroup();
-  if (technique !== 'namespace' && technique !== 'bubblewrap') return;
-  const [file = '', ...args] = technique === 'namespace' ? unshareArguments() : bubblewrapArguments();
-  await promisify(execFile)(file, [...args, 'true'], { timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
-}
-
-async function probeControlGroup(): Promise<void> {
-  const folder = join(findControlGroupRoot(), `whoa-probe-${process.pid}`);
-  const fence = createControlGroupFence(folder);
-  try {
-    const [file = '', ...args] = fence.wrap(['true']);
-    await promisify(execFile)(file, args, { timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
-    if (!fence.kill()) throw new Error('cgroup.kill cannot be written; it needs Linux 5.14');
-  } finally {
-    rmdirSync(folder);
-  }
+  if (technique !== 'bubblewrap') return;
+  const [file = '', ...args] = fenceArguments([requireHelper('true')]);
+  await promisify(execFile)(file, args, { env: {}, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
 }
 
 function describe(error: unknown): string {

@@ -19,6 +19,7 @@ const PREFIX = 'WHOA_CONTAINED_';
 const NEEDLE = Buffer.from(`\0${PREFIX}`);
 const LOCKS = Buffer.from('Max file locks');
 const MIN_HOST = 2 ** 30;
+const RUN = 'exec "$@"';
 
 export function createHostTag(): HostTag {
   return { host: randomInt(MIN_HOST, MIN_HOST * 2), limits: readLockLimit('self') === undefined };
@@ -43,15 +44,15 @@ export function tagEnvironment(
   return { ...env, ...outerTags(), [`${PREFIX}${tag.host}`]: `${command}` };
 }
 
-/** Runs `argv` with the limit, after a shell script. Shells call the option `-x` or `-w`. */
+/** Runs `argv` with the limit, by a shell script. Shells call the option `-x` or `-w`. */
 export function tagArguments(
   argv: readonly string[],
-  { tag, command, script = '' }: { tag: HostTag; command: number; script?: string | undefined },
+  { tag, command, script = RUN }: { tag: HostTag; command: number; script?: string | undefined },
 ): readonly string[] {
-  if (!tag.limits && script === '') return argv;
+  if (!tag.limits && script === RUN) return argv;
   const limit = (BigInt(tag.host) << 32n) + BigInt(command);
   const mark = tag.limits ? 'ulimit -x "$0" 2>/dev/null || ulimit -w "$0" 2>/dev/null; ' : '';
-  return ['/bin/sh', '-c', `${mark}${script}exec "$@"`, `${limit}`, ...argv];
+  return ['/bin/sh', '-c', mark + script, `${limit}`, ...argv];
 }
 
 /** The tags of a process: that of its command and that of its host. */

@@ -1,12 +1,13 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { closeSync, readSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { waitAtMost } from '@whoa/core/internal';
 import type { Pipe } from '../fifo.ts';
 
 /** The output of a command, standard output and error together. Disposing it stops reading. */
 export interface Output extends Disposable {
-  /** Waits up to `ms` for the end, because an escaped process may keep it open. Returns whether it ended. */
-  waitForEnd(ms: number): Promise<boolean>;
+  /** Waits up to `ms` for the end, because an escaped process may keep it open. */
+  waitForEnd(ms: number): Promise<void>;
   /** Call it when the command has ended: reads the remaining output, for at most `ms`. */
   finish(ms: number): Promise<void>;
 }
@@ -57,7 +58,7 @@ export function tapPipe(pipe: Pipe, onChunk: OnChunk): OutputTap {
     attach: letGo,
     pause: () => socket.pause(),
     resume: () => socket.resume(),
-    waitForEnd: (ms) => isInTime(ended, ms),
+    waitForEnd: (ms) => waitAtMost(ended, ms),
     finish() {
       // Read synchronously: a stream ends later than its process. A destroyed socket no longer has a pipe.
       for (let reads = 0; reads < MAX_LAST_READS && !socket.destroyed; reads++) {
@@ -98,8 +99,8 @@ export function tapStreams(onChunk: OnChunk): OutputTap {
     },
     pause() {},
     resume() {},
-    waitForEnd: (ms) => isInTime(ended, ms),
-    finish: async (ms) => void (await isInTime(ended, ms)),
+    waitForEnd: (ms) => waitAtMost(ended, ms),
+    finish: (ms) => waitAtMost(ended, ms),
     [Symbol.dispose]() {
       child?.stdout?.destroy();
       child?.stderr?.destroy();
@@ -111,14 +112,4 @@ function waitForEvent(emitter: NodeJS.EventEmitter, names: readonly string[]): P
   return new Promise((resolve) => {
     for (const name of names) emitter.once(name, () => resolve());
   });
-}
-
-async function isInTime(ended: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-  });
-  const isEnded = await Promise.race([ended.then(() => true), tooLate]);
-  clearTimeout(timer);
-  return isEnded;
 }

@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { CHECKS, type CheckResult, createStage, GROUPS, PROTOCOLS, runChecks, toBadge, toJunit } from '@whoa/check';
 import { type Command, EXIT, type Own, readArguments, readCount, readDuration, UsageError } from '../../command.ts';
+import type { System } from '../../system.ts';
 import { listenForEnd } from '../../terminal/interrupts.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { listChecks, ResultPrinter } from './print-results.ts';
@@ -48,18 +50,18 @@ const OPTIONS = {
 
 export const checkCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const end = args.indexOf('--');
   const { values, positionals } = readArguments(end === -1 ? args : args.slice(0, end), OPTIONS, 1);
-  const screen = own(new Screen());
+  const screen = own(new Screen(system));
   if (values.list) return listChecks(screen, values.json);
   const only = readOnly(values.only);
   const settleMs = readDuration('--within', values.within);
   const port = values['provider-port'];
   const subject = { ...values, url: positionals[0], command: end === -1 ? [] : args.slice(end + 1) };
-  const adapter = own(openSubject(subject));
+  const adapter = own(openSubject(subject, system.cwd()));
   const stopper = new AbortController();
-  own(listenForEnd(() => stopper.abort()));
+  own(listenForEnd(() => stopper.abort(), system));
   const stage = own(
     await createStage(port === undefined ? {} : { port: readCount('--provider-port', port, { max: 65_535 }) }),
   );
@@ -70,8 +72,8 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   try {
     const report = await runChecks({ adapter, stage, settleMs, signal, onResult, ...(only !== undefined && { only }) });
     printer.finish(report);
-    if (values.junit !== undefined) await writeFile(values.junit, toJunit(report));
-    if (values.badge !== undefined) await writeFile(values.badge, toBadge(report));
+    if (values.junit !== undefined) await writeFile(resolve(system.cwd(), values.junit), toJunit(report));
+    if (values.badge !== undefined) await writeFile(resolve(system.cwd(), values.badge), toBadge(report));
     const { passed, failed, unclear } = report.counts;
     // Where nothing applies, nothing was shown.
     return passed > 0 && failed + unclear === 0 ? EXIT.success : EXIT.failed;

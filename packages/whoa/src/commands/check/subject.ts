@@ -27,12 +27,14 @@ export interface SubjectOptions {
 const EXAMPLES = 'whoa check -- my-agent --acp, or whoa check --protocol chat http://localhost:3000/api/chat';
 
 /** Returns the adapter for an agent, or says what is missing. */
-export function openSubject(options: SubjectOptions): Adapter {
+export function openSubject(options: SubjectOptions, cwd: string): Adapter {
   const { url, command, tool } = options;
   if (url === undefined && command.length === 0) throw new UsageError(`nothing to check, for example: ${EXAMPLES}`);
   const protocol = protocolOf(options);
   const started: AgentCommand | undefined =
-    command.length === 0 ? undefined : { command: command.map(fromHere), env: readPairs('--env', options.env, '=') };
+    command.length === 0
+      ? undefined
+      : { command: command.map((word, index) => inFull(word, index, cwd)), env: readPairs('--env', options.env, '=') };
   if (protocol === 'acp') return createAcpAdapter(acpCommand(url, started));
   const headers = readPairs('--header', options.header, ':');
   const server = {
@@ -68,9 +70,10 @@ function acpCommand(url: string | undefined, started: AgentCommand | undefined):
 }
 
 /** Names files in full: the command runs in another folder. A command without a slash is found by PATH. */
-function fromHere(word: string, index: number): string {
+function inFull(word: string, index: number, cwd: string): string {
   const isName = index === 0 && !word.includes('/');
-  return !isName && existsSync(word) && statSync(word).isFile() ? resolve(word) : word;
+  const path = resolve(cwd, word);
+  return !isName && existsSync(path) && statSync(path).isFile() ? path : word;
 }
 
 function readUrl(option: string, text: string): string {

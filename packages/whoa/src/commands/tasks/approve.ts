@@ -3,10 +3,11 @@ import { type ApprovalAnswer, describeLocation, formatQuestion } from '@whoa/cor
 import type { TaskRecord } from '@whoa/tasks';
 import type { PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
 import { readPending } from '../../tasks/pending-questions.ts';
-import { openTaskSource, SOURCE_HELP } from '../../tasks/source/open-task-source.ts';
+import { openTaskSource, SOURCE_HELP, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import type { TaskSource } from '../../tasks/source/task-source.ts';
 import { createTerminalAsk, WITHDRAWN } from '../../terminal/ask.ts';
 import { commandName } from '../../terminal/command-name.ts';
@@ -34,29 +35,26 @@ const OPTIONS = {
   no: { type: 'boolean', default: false },
   always: { type: 'boolean', default: false },
   why: { type: 'string' },
-  tenant: { type: 'string' },
-  'all-tenants': { type: 'boolean', default: false },
-  server: { type: 'string' },
-  config: { type: 'string' },
+  ...SOURCE_OPTIONS,
 } as const;
 
 export const approveCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 1);
   const given = readAnswer(values);
-  const source = own(await openTaskSource(values));
-  const screen = own(new Screen());
-  const task = await findTask(source, positionals[0]);
+  const source = own(await openTaskSource(values, system));
+  const screen = own(new Screen(system));
+  const task = await findTask(source, positionals[0], system);
   const pending = await readPending(source, task);
-  const context: Context = { source, screen, task, asJson: values.json };
+  const context: Context = { source, screen, task, asJson: values.json, system };
   if (given !== undefined) {
     const found = pending.list.find(({ id }) => id === values.question);
     return found === undefined ? tellNothing(context) : send(found, given, context);
   }
   const [first] = pending.list;
   if (first === undefined) return tellNothing(context);
-  if (values.json || !process.stdin.isTTY) return tellQuestions(pending, context);
+  if (values.json || !system.stdin.isTTY) return tellQuestions(pending, context);
   const answer = await ask(first, pending, context);
   return answer === WITHDRAWN ? tellNothing(context) : send(first, answer, context);
 }
@@ -66,6 +64,7 @@ interface Context {
   readonly screen: Screen;
   readonly task: TaskRecord;
   readonly asJson: boolean;
+  readonly system: System;
 }
 
 interface AnswerWords {
@@ -91,7 +90,7 @@ function readAnswer({ question, yes, no, always, why }: AnswerWords): ApprovalAn
 async function ask(
   { question, ...asked }: PendingQuestion,
   pending: PendingQuestions,
-  { source, screen, task }: Context,
+  { source, screen, task, system }: Context,
 ): Promise<ApprovalAnswer> {
   const withdrawing = new AbortController();
   const following = new CancellationToken({ name: 'approve' });
@@ -105,7 +104,9 @@ async function ask(
     })
     .finally(() => withdrawing.abort());
   try {
-    return await createTerminalAsk({ screen })(question, { signal: withdrawing.signal });
+    return await createTerminalAsk({ screen, input: system.stdin, output: system.stderr })(question, {
+      signal: withdrawing.signal,
+    });
   } finally {
     following.cancel({}, { mode: 'now' });
     await followed.catch(() => {});
@@ -130,7 +131,7 @@ function tellNothing({ screen, task, asJson }: Context): number {
 }
 
 /** Prints the questions in full, for a program or a user who answers by id. */
-function tellQuestions({ list }: PendingQuestions, { screen, task, asJson }: Context): number {
+function tellQuestions({ list }: PendingQuestions, { screen, task, asJson, system }: Context): number {
   for (const { id, question, asked } of list) {
     if (asJson) {
       screen.data({ type: 'question', id, task: task.id, asked, question });
@@ -141,7 +142,7 @@ function tellQuestions({ list }: PendingQuestions, { screen, task, asJson }: Con
     for (const line of formatQuestion(question)) screen.line(`  │ ${line.replaceAll('\n', ' ⏎ ')}`);
     screen.line(`  · always means: ${always}`);
     screen.line(
-      `answer it with: ${commandName()} approve ${shortId(task.id)} --question ${id} --yes (or --no, --always)`,
+      `answer it with: ${commandName(system.env)} approve ${shortId(task.id)} --question ${id} --yes (or --no, --always)`,
     );
   }
   return EXIT.success;

@@ -1,10 +1,11 @@
 import { formatStopReport, LADDERS, type StopMode, type StopReport } from '@whoa/core';
 import type { StoreCancelReceipt, TaskHead, TaskRecord, TaskStatus } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import type { Surroundings, System } from '../../system.ts';
 import { cancelCall } from '../../tasks/cancel-call.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { isLost, shortId } from '../../tasks/local-tasks.ts';
-import { openTaskSource } from '../../tasks/source/open-task-source.ts';
+import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
@@ -49,17 +50,14 @@ const OPTIONS = {
   conversation: { type: 'string' },
   'dry-run': { type: 'boolean', default: false },
   'no-wait': { type: 'boolean', default: false },
-  tenant: { type: 'string' },
-  'all-tenants': { type: 'boolean', default: false },
-  server: { type: 'string' },
-  config: { type: 'string' },
+  ...SOURCE_OPTIONS,
 } as const;
 const MAX_ALL = 100_000;
 const AT_ONCE = 16;
 
 export const cancelCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const { call, reason, undo, json: asJson, status, agent, conversation } = values;
   const wanted = MODES.find((one) => one === values.mode);
@@ -70,11 +68,11 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     throw new UsageError('--call: expected exactly one task');
   if (values.all && positionals.length > 0) throw new UsageError('expected task ids or --all, not both');
   if (!values.all && hasFilter) throw new UsageError('--status, --agent and --conversation need --all');
-  const source = own(await openTaskSource(values));
-  const screen = own(new Screen());
+  const source = own(await openTaskSource(values, system));
+  const screen = own(new Screen(system));
   const context: Context = { source, screen, asJson, waits: !values['no-wait'] };
   if (!asJson) screen.status(() => 'asking the store');
-  const tasks = values.all ? await findLive(source, filter) : await findAll(source, positionals);
+  const tasks = values.all ? await findLive(source, filter) : await findAll(source, positionals, system);
   screen.status(undefined);
   if (values['dry-run']) return tellDryRun(tasks, context);
   if (call !== undefined) return cancelCall(tasks[0]!.id, { callId: call, reason }, context);
@@ -101,10 +99,14 @@ interface Context {
 }
 
 /** Find all tasks before stopping the first: if one id is wrong, nothing is stopped. */
-async function findAll(source: TaskSource, given: readonly string[]): Promise<readonly TaskRecord[]> {
+async function findAll(
+  source: TaskSource,
+  given: readonly string[],
+  surroundings: Surroundings,
+): Promise<readonly TaskRecord[]> {
   const names = given.length === 0 ? [undefined] : given;
   const tasks: TaskRecord[] = [];
-  for (const name of names) tasks.push(await findTask(source, name));
+  for (const name of names) tasks.push(await findTask(source, name, surroundings));
   return tasks.filter(({ id }, index) => tasks.findIndex((task) => task.id === id) === index);
 }
 
@@ -140,12 +142,9 @@ function tellReceipt(
   { screen, asJson, mode }: Context & { readonly mode: StopMode },
 ): boolean {
   if (asJson) screen.data({ type: 'receipt', id, ...receipt });
-  if (receipt.answer === 'unknown') {
-    if (!asJson) screen.line(`${shortId(id)} is no longer in the store`);
-    return false;
-  }
-  if (receipt.answer === 'too-late') {
-    if (!asJson) screen.line(`${shortId(id)} had already ended: ${receipt.status}`);
+  if (receipt.answer === 'unknown' || receipt.answer === 'too-late') {
+    const why = receipt.answer === 'unknown' ? 'is no longer in the store' : `had already ended: ${receipt.status}`;
+    if (!asJson) screen.line(`${shortId(id)} ${why}`);
     return false;
   }
   const wait = receipt.answer === 'already' ? '' : describeWait(mode);

@@ -1,5 +1,6 @@
 import type { EraseReceipt } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import type { System } from '../../system.ts';
 import { openTaskSource } from '../../tasks/source/open-task-source.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { inWords } from '../../terminal/text/durations.ts';
@@ -29,13 +30,13 @@ const OPTIONS = {
 
 export const eraseCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const { tenant, conversation, server, config } = values;
   if (!tenant) throw new UsageError('--tenant: expected the name of a tenant');
   if (conversation === '') throw new UsageError('--conversation: expected a name');
-  const source = own(await openTaskSource({ tenant, server, config }));
-  const screen = own(new Screen());
+  const source = own(await openTaskSource({ tenant, server, config }, system));
+  const screen = own(new Screen(system));
   const of = `${oneLine(tenant, 80)}${conversation === undefined ? '' : `, conversation ${oneLine(conversation, 80)}`}`;
   if (!values.yes) {
     const [counts] = await source.counts();

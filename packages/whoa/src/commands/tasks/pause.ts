@@ -1,5 +1,6 @@
 import type { PauseTarget } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import type { System } from '../../system.ts';
 import { openTaskSource } from '../../tasks/source/open-task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { Screen } from '../../terminal/screen.ts';
@@ -31,21 +32,27 @@ const OPTIONS = {
   config: { type: 'string' },
 } as const;
 
-export const pauseCommand: Command = { help: pauseHelp, options: OPTIONS, run: (args, own) => run(args, own, true) };
-export const resumeCommand: Command = { help: resumeHelp, options: OPTIONS, run: (args, own) => run(args, own, false) };
+export const pauseCommand: Command = { help: pauseHelp, options: OPTIONS, run: setDelivery(true) };
+export const resumeCommand: Command = { help: resumeHelp, options: OPTIONS, run: setDelivery(false) };
 
-async function run(args: readonly string[], own: Own, isPaused: boolean): Promise<number> {
+function setDelivery(isPaused: boolean): Command['run'] {
+  return (args, own, system) => run(args, isPaused, { own, system });
+}
+
+async function run(args: readonly string[], isPaused: boolean, { own, system }: { own: Own; system: System }) {
   const { values } = readArguments(args, OPTIONS);
   const { agent, tenant, server, config } = values;
-  const source = own(await openTaskSource({ server, config }));
-  const screen = own(new Screen());
+  const source = own(await openTaskSource({ server, config }, system));
+  const screen = own(new Screen(system));
   const target = readTarget({ agent, tenant });
   await source.pause(target, isPaused);
   const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
   if (values.json) screen.data({ type: isPaused ? 'paused' : 'resumed', ...target });
   else if (!isPaused) screen.line(`tasks of ${kind} ${oneLine(name, 80)} are delivered again`);
   else {
-    screen.line(`tasks of ${kind} ${oneLine(name, 80)} wait until: ${commandName()} resume --${kind} ${quoted(name)}`);
+    screen.line(
+      `tasks of ${kind} ${oneLine(name, 80)} wait until: ${commandName(system.env)} resume --${kind} ${quoted(name)}`,
+    );
   }
   return EXIT.success;
 }

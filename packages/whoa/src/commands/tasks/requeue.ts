@@ -1,8 +1,9 @@
 import type { RequeueReceipt } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
-import { openTaskSource, SOURCE_HELP } from '../../tasks/source/open-task-source.ts';
+import { openTaskSource, SOURCE_HELP, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { Screen } from '../../terminal/screen.ts';
 
@@ -24,23 +25,21 @@ const OPTIONS = {
   failed: { type: 'boolean', default: false },
   poison: { type: 'boolean', default: false },
   'dry-run': { type: 'boolean', default: false },
-  tenant: { type: 'string' },
-  'all-tenants': { type: 'boolean', default: false },
-  server: { type: 'string' },
-  config: { type: 'string' },
+  ...SOURCE_OPTIONS,
 } as const;
 const MAX_ALL = 100_000;
 
 export const requeueCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const isMany = values.failed || values.poison;
   if (isMany && positionals.length > 0) throw new UsageError('expected task ids or --failed, not both');
   if (!isMany && positionals.length === 0) throw new UsageError('expected a task, or --failed');
-  const source = own(await openTaskSource(values));
-  const screen = own(new Screen());
-  const ids = isMany ? await findFailed(source, values.poison) : await findAll(source, positionals);
+  const source = own(await openTaskSource(values, system));
+  const screen = own(new Screen(system));
+  const idOf = async (given: string): Promise<string> => (await findTask(source, given, system)).id;
+  const ids = isMany ? await findFailed(source, values.poison) : await Promise.all(positionals.map(idOf));
   if (values['dry-run']) {
     for (const id of ids) {
       if (values.json) screen.data({ type: 'would-requeue', id });
@@ -81,10 +80,4 @@ async function findFailed(source: TaskSource, isPoison: boolean): Promise<readon
   const { tasks } = await listTasks(source, { status: 'failed', limit: MAX_ALL, poison: isPoison });
   // Oldest first: they have waited longest.
   return tasks.map(({ id }) => id).toReversed();
-}
-
-async function findAll(source: TaskSource, wanted: readonly string[]): Promise<readonly string[]> {
-  const ids: string[] = [];
-  for (const one of wanted) ids.push((await findTask(source, one)).id);
-  return ids;
 }

@@ -1,8 +1,9 @@
 import type { SendReceipt } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../../command.ts';
+import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
-import { openTaskSource, SOURCE_HELP } from '../../tasks/source/open-task-source.ts';
+import { openTaskSource, SOURCE_HELP, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { readPrompt } from '../../terminal/text/read-prompt.ts';
 
@@ -16,21 +17,15 @@ ${SOURCE_HELP}
 
 Exit code: 0 if the message was sent, 1 if the task has ended or does not take messages any more.`;
 
-const OPTIONS = {
-  tenant: { type: 'string' },
-  'all-tenants': { type: 'boolean', default: false },
-  server: { type: 'string' },
-  config: { type: 'string' },
-} as const;
+export const steerCommand: Command = { help, options: SOURCE_OPTIONS, completes: 'tasks', run };
 
-export const steerCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
-
-async function run(args: readonly string[], own: Own): Promise<number> {
-  const { values, positionals } = readArguments(args, OPTIONS, Infinity);
-  const source = own(await openTaskSource(values));
-  const screen = own(new Screen());
-  const { id } = await findTask(source, positionals[0]);
-  const message = await readPrompt(positionals.slice(1), { what: 'message', use: 'whoa steer TASK "message"' });
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+  const { values, positionals } = readArguments(args, SOURCE_OPTIONS, Infinity);
+  const source = own(await openTaskSource(values, system));
+  const screen = own(new Screen(system));
+  const { id } = await findTask(source, positionals[0], system);
+  const use = 'whoa steer TASK "message"';
+  const message = await readPrompt(positionals.slice(1), { what: 'message', use, input: system.stdin });
   const receipt = await source.steer(id, message);
   if (values.json) screen.data({ type: 'receipt', id, ...receipt });
   else screen.line(`${shortId(id)} ${describe(receipt)}`);

@@ -1,9 +1,10 @@
 import { toText } from '@whoa/core';
 import type { TaskHead, TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../../command.ts';
+import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
 import { STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts';
-import { openTaskSource } from '../../tasks/source/open-task-source.ts';
+import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { Screen } from '../../terminal/screen.ts';
@@ -34,18 +35,17 @@ const OPTIONS = {
   status: { type: 'string', values: STATUSES },
   conversation: { type: 'string' },
   limit: { type: 'string', default: '20' },
-  tenant: { type: 'string' },
-  'all-tenants': { type: 'boolean', default: false },
   poison: { type: 'boolean', default: false },
   stats: { type: 'boolean', default: false },
   workers: { type: 'boolean', default: false },
-  server: { type: 'string' },
-  config: { type: 'string' },
+  ...SOURCE_OPTIONS,
 } as const;
 const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'TURNS', 'CALLS', 'TITLE'];
 /** The columns to drop first on a narrow terminal: the agent, the counts, the duration, the age. */
 const LESS_WANTED = [2, 6, 5, 4, 3];
 const MAX_LIMIT = 10_000;
+/** The width of a table that is not for a terminal. */
+const DEFAULT_WIDTH = 120;
 const READ_AT_ONCE = 16;
 const MAX_TITLE_CHARACTERS = 200;
 
@@ -54,17 +54,21 @@ type Listed = TaskHead & Partial<Pick<TaskRecord, 'inputs'>>;
 
 export const tasksCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const limit = readCount('--limit', values.limit, { max: MAX_LIMIT });
   const status = STATUSES.find((one) => one === values.status);
   const { conversation, poison } = values;
-  const source = own(await openTaskSource(values));
-  const screen = own(new Screen({ onGone: ({ code }) => process.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed) }));
+  const source = own(await openTaskSource(values, system));
+  const { stdout, stderr, env } = system;
+  const onGone = ({ code }: NodeJS.ErrnoException): never => system.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed);
+  const screen = own(new Screen({ stdout, stderr, onGone }));
+  const width = stdout.columns ?? DEFAULT_WIDTH;
   if (!values.json) screen.status(() => 'asking the store');
   if (values.stats || values.workers) {
     if (values.stats && values.workers) throw new UsageError('--stats and --workers cannot be combined');
-    return values.stats ? showCounts(source, screen, values) : showWorkers(source, screen, values);
+    const shown = { width, asJson: values.json };
+    return values.stats ? showCounts(source, screen, shown) : showWorkers(source, screen, shown);
   }
   await source.freeLost();
   const filter = { limit, poison, ...(status && { status }), ...(conversation !== undefined && { conversation }) };
@@ -72,14 +76,15 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const tasks = await readTasks(source, heads, (task) => values.json || task.title === undefined);
   screen.status(undefined);
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
-  else if (tasks.length === 0) screen.note(values['all-tenants'] ? 'No tasks.' : nothing(values.tenant));
-  else for (const line of table(tasks, { isOfAll: values['all-tenants'] })) screen.line(line);
+  else if (tasks.length === 0)
+    screen.note(values['all-tenants'] ? 'No tasks.' : nothing(values.tenant, commandName(env)));
+  else for (const line of table(tasks, { width, isOfAll: values['all-tenants'] })) screen.line(line);
   if (!values.json && hasMore) screen.note(screen.style('dim', '… and older tasks; use --limit to show more'));
   return EXIT.success;
 }
 
-function nothing(tenant: string | undefined): string {
-  return `No tasks of tenant '${tenant ?? LOCAL_TENANT}'. '${commandName()} run' creates tasks of 'local'; use --tenant for others.`;
+function nothing(tenant: string | undefined, whoa: string): string {
+  return `No tasks of tenant '${tenant ?? LOCAL_TENANT}'. '${whoa} run' creates tasks of 'local'; use --tenant for others.`;
 }
 
 /** Reads the whole records of some tasks, because a list has no inputs. Bounded concurrency. */
@@ -98,8 +103,7 @@ async function readTasks(
   return tasks;
 }
 
-function table(tasks: readonly Listed[], { isOfAll }: { readonly isOfAll: boolean }): string[] {
-  const width = process.stdout.columns ?? 120;
+function table(tasks: readonly Listed[], { width, isOfAll }: { width: number; isOfAll: boolean }): string[] {
   if (!isOfAll) return formatTable(HEADINGS, tasks.map(rowOf), { width, lessWanted: LESS_WANTED });
   const rows = tasks.map((task) => [oneLine(task.tenant, 20), ...rowOf(task)]);
   return formatTable(['TENANT', ...HEADINGS], rows, { width, lessWanted: LESS_WANTED.map((column) => column + 1) });
@@ -108,7 +112,8 @@ function table(tasks: readonly Listed[], { isOfAll }: { readonly isOfAll: boolea
 function rowOf(task: Listed): string[] {
   const now = Date.now();
   const { id, agent, createdAt, startedAt, endedAt, activity, inputs = [] } = task;
-  const status = (activity?.questions ?? 0) > 0 ? 'asking' : task.status;
+  const isSteered = task.outcome?.reason?.kind === 'steered';
+  const status = (activity?.questions ?? 0) > 0 ? 'asking' : isSteered ? 'steered' : task.status;
   const took = startedAt === undefined ? '' : inWords((endedAt ?? now) - startedAt);
   return [
     shortId(id),

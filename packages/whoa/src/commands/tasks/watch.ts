@@ -2,9 +2,10 @@ import { CancellationToken, formatStopReport, type RunEvent, type StopReport } f
 import { wordsOf } from '@whoa/core/internal';
 import { isFinalStatus, type JournalEntry, type TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../../command.ts';
+import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
-import { openTaskSource, SOURCE_HELP } from '../../tasks/source/open-task-source.ts';
+import { openTaskSource, SOURCE_HELP, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { createLostCheck } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { detailsLines } from '../../terminal/run/details-lines.ts';
@@ -24,28 +25,25 @@ ${SOURCE_HELP}
 Exit code: 0 success or still running, 1 failed or lost, 130 cancelled.`;
 
 const OPTIONS = {
-  tenant: { type: 'string' },
-  'all-tenants': { type: 'boolean', default: false },
   output: { type: 'string', values: ['short', 'full'] },
-  server: { type: 'string' },
-  config: { type: 'string' },
+  ...SOURCE_OPTIONS,
 } as const;
 
 export const watchCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 1);
   const isFull = values.output === 'full';
-  const source = own(await openTaskSource(values));
+  const source = own(await openTaskSource(values, system));
   const token = own(new CancellationToken({ name: 'whoa watch' }));
   const stop = (): void => {
     token.cancel({}, { mode: 'now' });
   };
-  const screen = own(new Screen({ onGone: stop }));
+  const screen = own(new Screen({ stdout: system.stdout, stderr: system.stderr, onGone: stop }));
   if (!values.json) screen.status(() => 'asking the store');
-  const { id } = await findTask(source, positionals[0]);
-  process.once('SIGINT', stop);
-  const timeline = new Timeline(screen, { id, isFull });
+  const { id } = await findTask(source, positionals[0], system);
+  system.on('SIGINT', stop);
+  const timeline = new Timeline(screen, { id, isFull, whoa: commandName(system.env) });
   if (!values.json) screen.status(() => `${shortId(id)} is running`);
   const isLostForGood = createLostCheck(source);
   let wasLost = false;
@@ -61,7 +59,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
     },
     token,
   });
-  process.off('SIGINT', stop);
+  system.off('SIGINT', stop);
   screen.status(undefined);
   if (values.json) screen.data({ type: 'result', ...task });
   else timeline.end(task, wasLost);
@@ -74,15 +72,17 @@ class Timeline {
   readonly #screen: Screen;
   readonly #id: string;
   readonly #isFull: boolean;
+  readonly #whoa: string;
   #startedAt: number | undefined;
   #hasWords = false;
   /** The text of the current turn so far. */
   #words = '';
 
-  constructor(screen: Screen, { id, isFull }: { readonly id: string; readonly isFull: boolean }) {
+  constructor(screen: Screen, { id, isFull, whoa }: { id: string; isFull: boolean; whoa: string }) {
     this.#screen = screen;
     this.#id = shortId(id);
     this.#isFull = isFull;
+    this.#whoa = whoa;
   }
 
   show({ at: writtenAt, event }: JournalEntry): void {
@@ -100,10 +100,7 @@ class Timeline {
     }
     const asked = event as { readonly type?: string; readonly question?: { readonly title?: string } };
     if (asked.type === 'approval-question') {
-      this.#line(
-        at,
-        `? ${oneLine(asked.question?.title ?? '', 200)} · to answer: ${commandName()} approve ${this.#id}`,
-      );
+      this.#line(at, `? ${oneLine(asked.question?.title ?? '', 200)} · to answer: ${this.#whoa} approve ${this.#id}`);
     }
     const line = told.type === 'run-start' ? `▪ ${told.agent} begins` : eventLine(told, this.#screen);
     // 'whoa cancel --call' takes this id.
@@ -115,7 +112,7 @@ class Timeline {
 
   end(task: TaskRecord, isLost: boolean): void {
     const { id, status, outcome, endedAt = Date.now() } = task;
-    if (isLost) this.#line(endedAt, `lost: the process that ran it died; '${commandName()} cancel' settles it`);
+    if (isLost) this.#line(endedAt, `lost: the process that ran it died; '${this.#whoa} cancel' settles it`);
     else this.#line(endedAt, isFinalStatus(status) ? `▪ ${status}` : `▪ ${shortId(id)} is still running`);
     if (status === 'failed') this.#screen.line(outcome?.error?.message ?? '');
     if (status === 'cancelled' && outcome?.stop) {

@@ -3,21 +3,18 @@ import type { PageRequest } from '@whoa/tasks';
 import { UsageError } from '../../command.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
-import type { TaskSource } from './task-source.ts';
+import type { SourceOptions, TaskSource } from './task-source.ts';
 import { TOKEN_VARIABLE } from './token-variable.ts';
 
 /** The tasks of a server that the token in the environment may see. */
-export function createServerSource(
-  server: string,
-  { tenant, all }: { readonly tenant: string | undefined; readonly all: boolean },
-): TaskSource {
+export function createServerSource(server: string, { tenant, all, env }: SourceOptions): TaskSource {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw new UsageError(`--server: expected a URL such as https://tasks.example.com, got '${server}'`);
-  const token = process.env[TOKEN_VARIABLE];
+  const token = env[TOKEN_VARIABLE];
   if (!token) throw new UsageError(`--server: set ${TOKEN_VARIABLE} to a token of ${url.host}`);
   const clientOf = (one: string | undefined): TaskClient =>
-    createTaskClient({ url: url.href, token, fetch: explained(url), ...(one !== undefined && { tenant: one }) });
+    createTaskClient({ url: url.href, token, fetch: explained(url, env), ...(one !== undefined && { tenant: one }) });
   const client = clientOf(tenant);
   if (!all) return sourceOf(client);
   const tenants = { list: (page: PageRequest) => client.tenants(page), open: (one: string) => sourceOf(clientOf(one)) };
@@ -65,13 +62,15 @@ function sourceOf(client: TaskClient): TaskSource {
 }
 
 /** A `fetch` with errors that tell the user what to do. */
-function explained({ origin }: URL): typeof fetch {
+function explained({ origin }: URL, env: NodeJS.ProcessEnv): typeof fetch {
   return async (...args) => {
     const response = await fetch(...args).catch((error: unknown) => {
       const { cause, message } = error as Error & { cause?: { message?: string } };
       throw new Error(`cannot reach ${origin}: ${cause?.message ?? message}`, { cause: error });
     });
     if (response.status !== 401) return response;
-    throw new UsageError(`${origin} did not accept the token in ${TOKEN_VARIABLE}; '${commandName()} serve' shows one`);
+    throw new UsageError(
+      `${origin} did not accept the token in ${TOKEN_VARIABLE}; '${commandName(env)} serve' shows one`,
+    );
   };
 }

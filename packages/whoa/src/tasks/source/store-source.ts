@@ -5,14 +5,11 @@ import { userName } from '../../terminal/interrupts.ts';
 import { freeLost, LOCAL_TENANT, openStore } from '../local-tasks.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
 import { followTask } from './follow-task.ts';
-import type { TaskSource } from './task-source.ts';
+import type { SourceOptions, TaskSource } from './task-source.ts';
 
 /** The tasks of one tenant, or of all, in the store of a configuration. */
-export function createStoreSource(
-  config: WhoaConfig,
-  { tenant = LOCAL_TENANT, all = false }: { readonly tenant?: string | undefined; readonly all?: boolean } = {},
-): TaskSource {
-  const store = openStore(config);
+export function createStoreSource(config: WhoaConfig, { tenant = LOCAL_TENANT, all, env }: SourceOptions): TaskSource {
+  const store = openStore(config, env);
   const ladder = config.ladder ?? 'graceful';
   const open = (one: string): TaskSource => sourceOf(store, { tenant: one, ladder });
   return all ? createAllTenantsSource({ list: (page) => store.tenants(page), open }, open(tenant)) : open(tenant);

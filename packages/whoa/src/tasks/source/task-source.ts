@@ -37,6 +37,14 @@ interface QuestionAnswer {
   readonly answer: ApprovalAnswer;
 }
 
+/** Which tasks a source has. */
+export interface SourceOptions {
+  readonly tenant: string | undefined;
+  /** The tasks of every tenant. */
+  readonly all: boolean;
+  readonly env: NodeJS.ProcessEnv;
+}
+
 /** Where a command finds its tasks: in a store or on a server. */
 export interface TaskSource extends AsyncDisposable {
   /** The stop mode if the command names none. */

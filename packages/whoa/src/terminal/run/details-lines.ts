@@ -76,7 +76,7 @@ function diffLines({ path, isNew, added, removed, hunks }: View<'diff'>, context
   const { look } = context;
   const lines = hunks.flatMap((hunk) => hunkLines(hunk, look));
   const title = fit(`${isNew ? 'created' : 'changed'} ${path} +${added} -${removed}`, look);
-  return [...title, ...cutEnd(lines, DIFF_LINES, context)];
+  return [...title, ...cut(lines, { first: DIFF_LINES }, context)];
 }
 
 const SIGNS = {
@@ -100,7 +100,7 @@ function outputLines({ head, tail, omittedBytes, logPath }: View<'output'>, cont
   const text = omittedBytes === 0 ? tail : `${head}\n… ${omittedBytes} bytes left out …\n${tail}`;
   const lines = text.trim() === '' ? [] : linesWithStyle(parseAnsi(text.trimEnd()), look);
   const log = logPath === undefined ? [] : fit(`all of it: ${logPath}`, look).map((line) => look.style('dim', line));
-  return [...cutStart(lines, OUTPUT_LINES, context), ...log];
+  return [...cut(lines, { last: OUTPUT_LINES }, context), ...log];
 }
 
 /** Splits spans into lines that fit, each with its colours. */
@@ -148,11 +148,8 @@ function textLines(text: string, context: Context): string[] {
     .map((span) => span.text)
     .join('')
     .split('\n');
-  return cutStart(
-    lines.flatMap((line) => fit(line, context.look)),
-    OUTPUT_LINES,
-    context,
-  );
+  const fitting = lines.flatMap((line) => fit(line, context.look));
+  return cut(fitting, { last: OUTPUT_LINES }, context);
 }
 
 /** The first of some texts, each on one line. */
@@ -160,19 +157,15 @@ function some(texts: readonly string[], context: Context): string[] {
   const lines = texts
     .map((text) => fit(text, context.look))
     .map(([first = '', ...rest]) => (rest.length === 0 ? first : `${first.slice(0, -2)}…`));
-  return cutEnd(lines, LIST_LINES, context);
+  return cut(lines, { first: LIST_LINES }, context);
 }
 
-function cutEnd(lines: readonly string[], limit: number, context: Context): string[] {
-  const most = context.isFull ? FULL_LINES : limit;
+/** Keeps the first lines, or the last ones. */
+function cut(lines: readonly string[], limit: { first: number } | { last: number }, context: Context): string[] {
+  const most = context.isFull ? FULL_LINES : 'first' in limit ? limit.first : limit.last;
   if (lines.length <= most) return [...lines];
-  return [...lines.slice(0, most), moreLines(lines.length - most, context)];
-}
-
-function cutStart(lines: readonly string[], limit: number, context: Context): string[] {
-  const most = context.isFull ? FULL_LINES : limit;
-  if (lines.length <= most) return [...lines];
-  return [moreLines(lines.length - most, context), ...lines.slice(-most)];
+  const more = moreLines(lines.length - most, context);
+  return 'first' in limit ? [...lines.slice(0, most), more] : [more, ...lines.slice(-most)];
 }
 
 function moreLines(count: number, { isFull, look }: Context): string {

@@ -41,6 +41,8 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
       );
     case 'steer-delivered':
       return `${screen.style('magenta', '»')} ${oneLine(toText(event.message.content), screen.columns - 4)}`;
+    case 'history-compacted':
+      return screen.style('dim', `… ${event.before} messages were compacted to ${event.after}`);
     case 'level-change':
       return screen.style('yellow', `■ ${STOPPING[event.level]}`);
     case 'undo-start':

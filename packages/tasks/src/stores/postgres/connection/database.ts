@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StoreClosedError } from '../../../errors.ts';
 import type { StoredSettings } from '../../driver.ts';
-import { findLayout, holdSettings, layOut, qualify } from '../layout.ts';
+import { findLayout, holdSettings, isUsable, layOut, qualify } from '../layout.ts';
 import type { ShownHint } from '../notify/hints.ts';
 import { connectAlone, describeServer, isOurOwn, type ServerOptions, settingsOf } from './connect.ts';
 import { ConnectionLimit } from './connection-limit.ts';
@@ -178,7 +178,7 @@ export class Database implements AsyncDisposable {
 
   async #layOut(connection: PooledConnection): Promise<void> {
     const ref = { schema: this.schema, server: describeServer(this.#options.url) };
-    if (!(await findLayout(connection, ref)).isComplete) {
+    if (!isUsable(await findLayout(connection, ref))) {
       const settings = { operation: 'setup', query_timeout: SETUP_MS };
       const { connection: alone, sockets } = await connectAlone(this.#options, settings);
       try {

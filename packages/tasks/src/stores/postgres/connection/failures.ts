@@ -25,7 +25,7 @@ const BUSY: Readonly<Record<string, string>> = {
   '53200': 'the server is out of memory',
   '53300': 'the server has too many connections. Lower maxConnections, raise max_connections, or use a pooler',
   '53400': 'a limit of the server was reached',
-  '55P03': 'a row was locked for too long',
+  '55P03': 'a row or a table was locked for too long',
   '57014': 'it took too long',
   '57P01': 'the server is shutting down',
   '57P02': 'the server crashed and restarts',
@@ -53,7 +53,7 @@ const UNPREPARED = new Set(['26000', '42P05']);
 
 /** Converts a failure: nothing happened, so try again; the outcome is unknown; or the request itself is invalid. */
 export function failureOf(error: unknown, { operation, sent, changes, server }: Attempt): unknown {
-  if (error instanceof StoreSetupError) return error;
+  if (error instanceof StoreSetupError || error instanceof StoreBusyError) return error;
   const code = codeOf(error);
   const setup = code === undefined ? undefined : SETUP[code];
   if (setup !== undefined) {

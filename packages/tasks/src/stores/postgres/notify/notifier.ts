@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { waitAtMost } from '@whoa/core/internal';
 import type { Hint, WatchFilter } from '../../../store.ts';
-import { settledWithin } from '../../settled-within.ts';
 import { Batcher } from '../batcher.ts';
 import type { Database, Ring } from '../connection/database.ts';
 import { GOODBYE_MS } from '../connection/driver.ts';
@@ -92,7 +92,7 @@ export class ChangeNotifier implements AsyncDisposable {
       await this.#stopListening();
       await Promise.all(names.map((name) => this.#forgetSoon(name)));
     })();
-    await settledWithin(goodbye, GOODBYE_MS);
+    await waitAtMost(goodbye, GOODBYE_MS);
   }
 
   /** One at a time: notifications that arrive meanwhile go with the next. */

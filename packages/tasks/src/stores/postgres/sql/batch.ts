@@ -4,7 +4,7 @@
  * so that no two transactions wait for each other.
  */
 export const BATCH: string = `
--- Creates tasks that are in no queue. Returns which of them are new.
+-- Creates tasks that are in no conversation. Returns which of them are new.
 CREATE FUNCTION fn.create_many(
   ids text[], tenants text[], agents text[], keys text[], homes text[], inputs json[], nonces text[], priorities int[],
   not_befores float8[], titles text[], max_ready int
@@ -18,7 +18,7 @@ DECLARE
 BEGIN
   SELECT array_agg(l.agent || ' ' || l.tenant) INTO full_lanes FROM (
     SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
-  ) l WHERE fn.is_full(l.agent, l.tenant, NULL, max_ready, now);
+  ) l WHERE fn.is_full(l.agent, l.tenant, max_ready, now);
   WITH given AS (
     SELECT * FROM unnest(ids, tenants, agents, keys, homes, nonces, priorities, not_befores, titles)
       AS n (id, tenant, agent, key, home, nonce, priority, not_before, title)
@@ -56,7 +56,7 @@ BEGIN
   RETURN EXISTS (SELECT FROM whoa.watchers w WHERE w.name < 'w:' AND w.until > clock_timestamp());
 END $$;
 
--- Ends tasks that are in no queue. Returns the status of each; the others are for \`finish\`.
+-- Ends tasks that are in no conversation. Returns the status of each; the others are for \`finish\`.
 CREATE FUNCTION fn.finish_many(
   ids text[], epochs int[], sessions text[], claims text[], asked text[], rests json[], reasons json[], completes boolean[]
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -77,7 +77,7 @@ BEGIN
     FROM unnest(ids, epochs, sessions, claims, asked, rests, reasons, completes)
       AS a (id, epoch, session, claim, ending, rest, reason, complete)
     WHERE t.id = a.id AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
-      AND t.status IN ('running', 'cancelling') AND t.conversation IS NULL AND t.concurrency_key IS NULL
+      AND t.status IN ('running', 'cancelling') AND t.conversation IS NULL
       AND t.commands_waiting = 0
     RETURNING t.*
   LOOP
@@ -88,7 +88,7 @@ BEGIN
   RETURN array_to_json(ended);
 END $$;
 
--- Asks tasks to stop that are in no queue, or that a worker holds. One receipt each, in request order; NULL: slow.
+-- Asks tasks to stop that are in no conversation, or that a worker holds. One receipt each, in request order; NULL: slow.
 CREATE FUNCTION fn.cancel_many(
   tenants text[], ids text[], givens text[], ats float8[], levels text[], abort_mss float8[], kill_mss float8[], undos boolean[],
   kept_ms float8, own_channel text, bytes_max int
@@ -102,9 +102,9 @@ DECLARE
 BEGIN
   FOR place IN SELECT n.place FROM unnest(ids) WITH ORDINALITY AS n (id, place) ORDER BY n.id, n.place LOOP
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = ids[place] AND t.tenant = tenants[place] AND t.ended_at IS NULL
-      AND (t.stage = 'held' OR t.conversation IS NULL AND t.concurrency_key IS NULL) FOR UPDATE;
+      AND (t.stage = 'held' OR t.conversation IS NULL) FOR UPDATE;
     IF NOT FOUND THEN
-      -- A single request has locked nothing yet, so it may lock its queue.
+      -- A single request has locked nothing yet, so it may lock its conversation.
       IF cardinality(ids) = 1 THEN
         receipts[place] := fn.cancel_task(tenants[place], ids[place], givens[place], ats[place], levels[place],
           abort_mss[place], kill_mss[place], undos[place], kept_ms);

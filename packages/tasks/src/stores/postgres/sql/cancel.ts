@@ -22,7 +22,7 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant;
   IF NOT FOUND OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
-  PERFORM fn.lock_queue(task_id);
+  PERFORM fn.lock_conversation(task_id);
   RETURN fn.cancel_locked(task_id, given, at, level, abort_ms, kill_ms, undo);
 END $$;
 
@@ -57,7 +57,7 @@ BEGIN
   IF fn.has_begun(task) THEN RETURN fn.cancel_begun(task, reason, level, abort_ms, kill_ms, undo, now); END IF;
   IF task.steered IS NOT NULL THEN PERFORM fn.take_back(task.id, task.steered); END IF;
   PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
-  PERFORM fn.leave_queue(task, now);
+  PERFORM fn.leave_conversation(task, now);
   RETURN json_build_object('answer', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason, 'killAt', now);
 END $$;
 

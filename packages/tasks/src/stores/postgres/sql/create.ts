@@ -8,11 +8,12 @@ const COUNTED_SHARE = 20;
 export const CREATE: string = `
 CREATE FUNCTION fn.create_task(
   task_id text, of_tenant text, of_agent text, of_conversation text, of_key text, home text, input json, hold_ms float8,
-  given_policy text, given_nonce text, of_priority int, not_before float8, of_concurrency text, concurrency_limit int,
-  kept_ms float8, conversation_kept_ms float8, max_ready int, deadline float8, title text
+  given_policy text, given_nonce text, of_priority int, not_before float8,
+  kept_ms float8, conversation_kept_ms float8, max_ready int, deadline float8, title text, of_context text
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
+  held whoa.tasks;
   line whoa.conversations;
   of_owner text := task_id;
   new_stage text;
@@ -29,7 +30,7 @@ BEGIN
     IF (task.ended_at <= now - kept_ms) IS NOT TRUE THEN RETURN fn.existing(task, given_nonce); END IF;
     PERFORM fn.drop_tasks(ARRAY[task_id]);
   END IF;
-  IF fn.is_full(of_agent, of_tenant, of_concurrency, max_ready, now) THEN
+  IF fn.is_full(of_agent, of_tenant, max_ready, now) THEN
     RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', max_ready);
   END IF;
   IF of_conversation IS NOT NULL THEN
@@ -46,7 +47,15 @@ BEGIN
       RETURN json_build_object('answer', 'rejected');
     END IF;
     IF line.gathering IS NOT NULL THEN
-      SELECT t.inputs_of INTO of_owner FROM whoa.tasks t WHERE t.id = line.gathering FOR UPDATE;
+      SELECT * INTO held FROM whoa.tasks t WHERE t.id = line.gathering FOR UPDATE;
+      -- Messages of different contexts are never merged: those that are held back come first.
+      IF held.context IS DISTINCT FROM of_context THEN
+        PERFORM fn.admit_gathered(held, now);
+        line.gathering := NULL;
+      END IF;
+    END IF;
+    IF line.gathering IS NOT NULL THEN
+      of_owner := held.inputs_of;
       IF (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner) >= ${LIMITS.maxGathered} THEN
         RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', ${LIMITS.maxGathered});
       END IF;
@@ -56,8 +65,6 @@ BEGIN
       UPDATE whoa.conversations c SET gathering = NULL, changed_at = now
       WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
     END IF;
-  ELSIF of_concurrency IS NOT NULL THEN
-    PERFORM fn.lock_key(of_tenant, of_concurrency);
   END IF;
   INSERT INTO whoa.inputs (owner, position, input)
   VALUES (of_owner, CASE WHEN of_owner = task_id THEN 1 ELSE 1 + coalesce(
@@ -72,24 +79,21 @@ BEGIN
     new_policy := given_policy;
   ELSIF of_conversation IS NOT NULL THEN
     SELECT a.admitted, a.superseded, a.steered INTO admitted, ended, given_to
-    FROM fn.admit(task_id, of_tenant, of_conversation, given_policy, of_owner, now) a;
+    FROM fn.admit(task_id, of_tenant, of_conversation, given_policy, of_owner, of_context, now) a;
     IF admitted = 'reject' THEN
       DELETE FROM whoa.inputs i WHERE i.owner = task_id;
       RETURN json_build_object('answer', 'rejected');
     END IF;
     IF admitted = 'wait' THEN new_stage := 'queue'; END IF;
-  ELSIF of_concurrency IS NOT NULL
-    AND fn.count_admitted(of_tenant, of_concurrency, concurrency_limit) >= concurrency_limit THEN
-    new_stage := 'queue';
   END IF;
   INSERT INTO whoa.tasks (
-    id, tenant, agent, conversation, title, key, nonce, superseded, steered, priority, not_before, deadline, concurrency_key, concurrency_limit,
-    status, stage, stage_at, lane, policy, worker, created_at, inputs_of
+    id, tenant, agent, conversation, title, key, nonce, superseded, steered, priority, not_before, deadline,
+    status, stage, stage_at, lane, policy, worker, created_at, inputs_of, context
   ) VALUES (
     task_id, of_tenant, of_agent, of_conversation, create_task.title, of_key, CASE WHEN of_key IS NOT NULL THEN given_nonce END,
-    ended, given_to, of_priority, create_task.not_before, create_task.deadline, of_concurrency, create_task.concurrency_limit,
+    ended, given_to, of_priority, create_task.not_before, create_task.deadline,
     'init', new_stage, CASE WHEN new_stage <> 'queue' THEN new_stage_at END, CASE WHEN new_stage = 'ready' THEN of_agent END,
-    new_policy, home, now, of_owner
+    new_policy, home, now, of_owner, of_context
   ) ON CONFLICT (id) DO NOTHING RETURNING * INTO task;
   IF task.id IS NULL THEN
     -- Created under the same key just now.
@@ -109,17 +113,15 @@ BEGIN
     THEN 'duplicate' ELSE 'created' END, 'task', fn.record_of(task));
 END $$;
 
--- Returns whether the limit of ready tasks, or of tasks queued for a key, is reached. A small limit is counted each
--- time. A large one is counted for one task in many, and the result is kept for a while.
-CREATE FUNCTION fn.is_full(of_lane text, of_tenant text, of_key text, most int, now float8)
+-- Returns whether the limit of ready tasks is reached. A small limit is counted each time. A large one is counted for
+-- one task in many, and the result is kept for a while.
+CREATE FUNCTION fn.is_full(of_lane text, of_tenant text, most int, now float8)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   known float8;
 BEGIN
   IF most <= ${MAX_COUNTED} THEN
-    RETURN fn.count_ready(of_lane, of_tenant, most) >= most
-      OR of_key IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant
-        AND t.concurrency_key = of_key AND t.stage = 'queue' LIMIT most) found) >= most;
+    RETURN fn.count_ready(of_lane, of_tenant, most) >= most;
   END IF;
   SELECT c.until INTO known FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = of_tenant;
   IF known > now THEN RETURN true; END IF;
@@ -145,7 +147,8 @@ DECLARE
   admission record;
 BEGIN
   UPDATE whoa.conversations c SET gathering = NULL WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
-  SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.conversation, task.policy, task.inputs_of, now);
+  SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.conversation, task.policy, task.inputs_of,
+    task.context, now);
   IF admission.admitted = 'reject' THEN
     PERFORM fn.end_unstarted(task.id, fn.own_reason('rejected', 'another task of the conversation was under way', now), now);
     RETURN;

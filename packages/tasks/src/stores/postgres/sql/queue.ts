@@ -4,30 +4,19 @@ import { ADMISSION_TABLE, LEVEL_RANKS, LIMITS, RULES } from '../../../rules/rule
 const { level, abortMs, killMs } = RULES.graceful;
 const ranks = Object.entries(LEVEL_RANKS).map(([name, rank]) => `WHEN ${toSqlText(name)} THEN ${rank}`);
 
-/**
- * Conversations and concurrency keys: which task is next, which wait, which are superseded. See `operations/queue.ts`.
- */
+/** Conversations: which task is next, which wait, which are superseded. See `operations/queue.ts`. */
 export const QUEUE: string = `
--- Locks the queue of a task. An operation that touches several tasks must lock the queue first, then its tasks, so
--- that no two operations wait for each other.
-CREATE FUNCTION fn.lock_queue(task_id text) RETURNS void LANGUAGE plpgsql AS $$
+-- Locks the conversation of a task. An operation that touches several tasks must lock the conversation first, then its
+-- tasks, so that no two operations wait for each other.
+CREATE FUNCTION fn.lock_conversation(task_id text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   of_tenant text;
   of_conversation text;
-  of_key text;
 BEGIN
-  SELECT t.tenant, t.conversation, t.concurrency_key INTO of_tenant, of_conversation, of_key
-  FROM whoa.tasks t WHERE t.id = task_id;
+  SELECT t.tenant, t.conversation INTO of_tenant, of_conversation FROM whoa.tasks t WHERE t.id = task_id;
   IF of_conversation IS NOT NULL THEN
     PERFORM 1 FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
-  ELSIF of_key IS NOT NULL THEN
-    PERFORM fn.lock_key(of_tenant, of_key);
   END IF;
-END $$;
-
-CREATE FUNCTION fn.lock_key(of_tenant text, of_key text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM pg_advisory_xact_lock(hashtextextended('whoa. key ' || length(of_tenant) || of_tenant || of_key, 0));
 END $$;
 
 -- Locks a new or existing conversation. One that was idle for longer than its retention starts again.
@@ -61,7 +50,7 @@ END $$;
 -- Admits a task to its locked conversation: it starts, waits, is passed to the current task as a message, or is
 -- rejected. Writes everything except the task itself.
 CREATE FUNCTION fn.admit(
-  task_id text, of_tenant text, of_conversation text, policy text, owner text, now float8,
+  task_id text, of_tenant text, of_conversation text, policy text, owner text, of_context text, now float8,
   OUT admitted text, OUT superseded text[], OUT steered text
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -91,7 +80,7 @@ BEGIN
   ELSIF admitted = 'reject' OR cardinality(line.waiting) >= ${LIMITS.maxQueued} THEN
     admitted := 'reject';
     RETURN;
-  ELSIF admitted = 'steer' AND present.commands_waiting < ${LIMITS.maxCommands} THEN
+  ELSIF admitted = 'steer' AND present.context IS NOT DISTINCT FROM of_context AND present.commands_waiting < ${LIMITS.maxCommands} THEN
     line.waiting := fn.behind_steers(line.waiting, line.current, task_id);
     PERFORM fn.add_command(line.current, json_build_object('type', 'steer', 'message',
       (SELECT i.input FROM whoa.inputs i WHERE i.owner = admit.owner ORDER BY i.position DESC LIMIT 1), 'task', task_id), task_id);
@@ -121,28 +110,12 @@ CREATE FUNCTION fn.behind_steers(waiting text[], current text, task_id text) RET
   ) w
 $$;
 
--- Counts the tasks of a concurrency key that are past its queue, up to a limit.
-CREATE FUNCTION fn.count_admitted(of_tenant text, of_key text, most int) RETURNS int LANGUAGE plpgsql STABLE AS $$
-BEGIN
-  RETURN (SELECT count(*) FROM (
-    SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.concurrency_key = of_key
-      AND t.stage IN ('later', 'ready', 'held') LIMIT most) found);
-END $$;
-
--- Removes an ended task from its locked queue. Returns the next task, if that changed.
-CREATE FUNCTION fn.leave_queue(task whoa.tasks, now float8) RETURNS text LANGUAGE plpgsql AS $$
+-- Removes an ended task from its locked conversation. Returns the next task, if that changed.
+CREATE FUNCTION fn.leave_conversation(task whoa.tasks, now float8) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   line whoa.conversations;
   successor text;
-  most int;
 BEGIN
-  IF task.concurrency_key IS NOT NULL THEN
-    SELECT t.id, t.concurrency_limit INTO successor, most FROM whoa.tasks t WHERE t.tenant = task.tenant
-      AND t.concurrency_key = task.concurrency_key AND t.stage = 'queue' ORDER BY t.created_at, t.id LIMIT 1 FOR UPDATE;
-    IF successor IS NULL OR fn.count_admitted(task.tenant, task.concurrency_key, most) >= most THEN RETURN NULL; END IF;
-    PERFORM fn.come_next(successor, now);
-    RETURN successor;
-  END IF;
   IF task.conversation IS NULL THEN RETURN NULL; END IF;
   SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
   line.waiting := array_remove(line.waiting, task.id);

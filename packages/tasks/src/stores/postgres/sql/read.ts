@@ -161,12 +161,6 @@ BEGIN
   RETURN array_to_json(ARRAY(SELECT c.conversation FROM whoa.conversations c
     WHERE c.tenant = of_tenant AND c.conversation > after ORDER BY c.conversation LIMIT page));
 END $$;
-
-CREATE FUNCTION fn.list_expired(kept_ms float8, page int) RETURNS json LANGUAGE plpgsql AS $$
-BEGIN
-  RETURN (SELECT coalesce(json_agg(json_build_object('tenant', e.tenant, 'id', e.id)), '[]') FROM (
-    SELECT t.tenant, t.id FROM whoa.tasks t WHERE t.ended_at <= fn.now_ms() - kept_ms ORDER BY t.ended_at LIMIT page) e);
-END $$;
 `;
 
 /** What operators change: deliveries are paused, records are removed. */

@@ -151,7 +151,7 @@ DECLARE
   task whoa.tasks;
   delay_ms float8;
 BEGIN
-  PERFORM fn.lock_queue(task_id);
+  PERFORM fn.lock_conversation(task_id);
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.stage = 'held' AND t.session = of_session.id FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   -- Only a task whose worker crashed before is blamed, not the others.
@@ -163,7 +163,7 @@ BEGIN
     task.worker := NULL;
     PERFORM fn.end_task(task, 'failed', json_build_object('error', json_build_object('message',
       format('its workers were lost %s times', greatest(task.attempts, task.deaths)), 'code', 'WORKERS_LOST')), NULL, NULL, now);
-    PERFORM fn.leave_queue(task, now);
+    PERFORM fn.leave_conversation(task, now);
     RETURN;
   END IF;
   delay_ms := CASE WHEN task.status = 'cancelling' OR task.deaths <= 1 THEN 0

@@ -34,13 +34,14 @@ END $$;
 
 CREATE FUNCTION fn.record_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('row', row_to_json(task), 'inputs', fn.inputs_of(task.inputs_of),
+  RETURN json_build_object('row', row_to_json(task), 'inputs', fn.inputs_of(task.inputs_of), 'context', task.context,
     'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
 END $$;
 
 CREATE FUNCTION fn.load_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('inputs', fn.inputs_of(task.inputs_of), 'history', fn.history_of(task.tenant, task.conversation));
+  RETURN json_build_object('inputs', fn.inputs_of(task.inputs_of), 'history', fn.history_of(task.tenant, task.conversation),
+    'context', task.context);
 END $$;
 
 -- Returns the complete orders for the worker of a task.

@@ -1,4 +1,3 @@
-import { FORMAT } from '../../../rules/format.ts';
 import { toSqlTable, toSqlText } from '../../../rules/literals.ts';
 import { LIMITS, SETTLE } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
@@ -47,12 +46,11 @@ CREATE FUNCTION fn.park(of_worker text, agents text[], now float8) RETURNS void 
 DECLARE
   parked text[];
 BEGIN
-  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - ${LIMITS.parkedMs / 4}
-    AND w.format = ${FORMAT};
+  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - ${LIMITS.parkedMs / 4};
   IF parked @> agents AND agents @> parked THEN RETURN; END IF;
   PERFORM fn.unpark(of_worker);
-  INSERT INTO whoa.waiters (worker, agent, at, format)
-  SELECT DISTINCT of_worker, a.agent, now, ${FORMAT} FROM unnest(agents) AS a (agent) ON CONFLICT DO NOTHING;
+  INSERT INTO whoa.waiters (worker, agent, at)
+  SELECT DISTINCT of_worker, a.agent, now FROM unnest(agents) AS a (agent) ON CONFLICT DO NOTHING;
 END $$;
 
 -- Returns the next stage of a task: it waits for its start time, then for its preferred worker, then any worker can
@@ -115,7 +113,7 @@ BEGIN
   RETURN task.commands_sent;
 END $$;
 
--- The only function that ends a task, which is locked. The caller must remove it from its queue.
+-- The only function that ends a task, which is locked. The caller must remove it from its conversation.
 CREATE FUNCTION fn.end_task(
   task whoa.tasks, ending text, rest json, reason json, complete boolean, now float8
 ) RETURNS void LANGUAGE plpgsql AS $$

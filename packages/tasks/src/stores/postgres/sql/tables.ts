@@ -4,12 +4,11 @@
  * `\u0000`.
  */
 export const TABLES: string = `
--- The format that every client must agree on, in one row; the versions of the functions; how far migrations are.
+-- The format that every client must agree on, in one row; the versions of the functions.
 CREATE TABLE whoa.layout (format int NOT NULL);
 -- What the store holds for all clients.
 CREATE TABLE whoa.settings (name text PRIMARY KEY, value float8 NOT NULL);
 CREATE TABLE whoa.functions (version int PRIMARY KEY, digest text NOT NULL);
-CREATE TABLE whoa.steps (name text COLLATE "C" PRIMARY KEY, position text NOT NULL, is_done boolean NOT NULL);
 
 -- Names are always compared byte by byte: with two collations no index would be used. Where a task is found (ready in
 -- its lane, later, queued, held by a session, told) follows from its columns: one row to lock, and nothing beside it
@@ -18,7 +17,6 @@ CREATE TABLE whoa.tasks (
   id text COLLATE "C" PRIMARY KEY,
   tenant text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, conversation text COLLATE "C", title text, key text, nonce text,
   superseded text[], steered text, priority int NOT NULL, not_before float8, deadline float8,
-  concurrency_key text COLLATE "C", concurrency_limit int,
   status text COLLATE "C" NOT NULL, stage text COLLATE "C", stage_at float8, lane text COLLATE "C", policy text,
   epoch int NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0, deaths int NOT NULL DEFAULT 0,
   worker text, session text COLLATE "C", claim text COLLATE "C", released text COLLATE "C", told boolean NOT NULL DEFAULT false,
@@ -27,7 +25,7 @@ CREATE TABLE whoa.tasks (
   commands_sent int NOT NULL DEFAULT 0, commands_waiting int NOT NULL DEFAULT 0, order_number int NOT NULL DEFAULT 0,
   position int NOT NULL DEFAULT 0, journal_bytes float8 NOT NULL DEFAULT 0, activity text, watched_until float8,
   -- The task that owns its inputs: debouncing passes them on instead of copying them.
-  inputs_of text COLLATE "C" NOT NULL,
+  inputs_of text COLLATE "C" NOT NULL, context text,
   outcome json, outcome_reason json, outcome_complete boolean
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX tasks_by_status ON whoa.tasks (tenant, status, created_at, id);
@@ -39,8 +37,6 @@ CREATE INDEX tasks_held ON whoa.tasks (session) WHERE stage = 'held';
 CREATE INDEX tasks_told ON whoa.tasks (session) WHERE told;
 CREATE INDEX tasks_held_of_tenant ON whoa.tasks (tenant) WHERE stage = 'held';
 CREATE INDEX tasks_held_of_agent ON whoa.tasks (agent) WHERE stage = 'held';
-CREATE INDEX tasks_of_key ON whoa.tasks (tenant, concurrency_key, stage, created_at, id)
-  WHERE concurrency_key IS NOT NULL AND stage IS NOT NULL;
 
 CREATE TABLE whoa.inputs (
   owner text COLLATE "C", position int, input json NOT NULL, PRIMARY KEY (owner, position)
@@ -68,10 +64,9 @@ CREATE TABLE whoa.history (
   PRIMARY KEY (tenant, conversation, position)
 );
 
--- A worker's session. It expires only while it holds tasks, and only beats extend it. Its format is the newest that the
--- worker can use.
+-- A worker's session. It expires only while it holds tasks, and only beats extend it.
 CREATE TABLE whoa.sessions (
-  id text COLLATE "C" PRIMARY KEY, worker text NOT NULL, format int NOT NULL, lease_ms float8 NOT NULL, expires_at float8,
+  id text COLLATE "C" PRIMARY KEY, worker text NOT NULL, lease_ms float8 NOT NULL, expires_at float8,
   is_over boolean NOT NULL DEFAULT false, had_suspect boolean NOT NULL DEFAULT false,
   take_number int NOT NULL DEFAULT 0, took text[] NOT NULL DEFAULT '{}', used_at float8 NOT NULL
 ) WITH (fillfactor = 50);
@@ -85,7 +80,7 @@ CREATE TABLE whoa.crowded (
 CREATE TABLE whoa.paused (kind text COLLATE "C", name text COLLATE "C", PRIMARY KEY (kind, name));
 -- Workers that wait for tasks of an agent.
 CREATE TABLE whoa.waiters (
-  agent text COLLATE "C", at float8, worker text COLLATE "C", format int NOT NULL, PRIMARY KEY (agent, at, worker)
+  agent text COLLATE "C", at float8, worker text COLLATE "C", PRIMARY KEY (agent, at, worker)
 );
 CREATE INDEX waiters_of_worker ON whoa.waiters (worker);
 -- What the database remembers about time, in one row.

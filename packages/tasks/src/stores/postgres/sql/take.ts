@@ -1,4 +1,3 @@
-import { FORMAT } from '../../../rules/format.ts';
 import { toSqlText } from '../../../rules/literals.ts';
 import { LIMITS, SETTLE } from '../../../rules/rules.ts';
 
@@ -203,8 +202,8 @@ CREATE FUNCTION fn.note_held(
 DECLARE
   had_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
 BEGIN
-  INSERT INTO whoa.sessions AS s (id, worker, format, lease_ms, expires_at, take_number, took, used_at)
-  VALUES (session_id, of_worker, ${FORMAT}, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), now)
+  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, took, used_at)
+  VALUES (session_id, of_worker, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), now)
   ON CONFLICT (id) DO UPDATE SET expires_at = CASE WHEN had_some THEN s.expires_at ELSE now + of_lease_ms END,
     take_number = coalesce(number, s.take_number), took = coalesce(picked, s.took), used_at = now;
 END $$;
@@ -251,7 +250,7 @@ BEGIN
   IF session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
   -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
   PERFORM fn.visit(of_lease_ms, now, false);
-  PERFORM fn.lock_queue(task_id);
+  PERFORM fn.lock_conversation(task_id);
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   -- Don't read the clock before the lock: its last holder may have changed the task.
   now := fn.now_ms();

@@ -13,7 +13,7 @@ DECLARE
   now float8;
 BEGIN
   -- A command that was carried out may end a task that waits in the conversation.
-  IF cardinality(done) > 0 THEN PERFORM fn.lock_queue(task_id); END IF;
+  IF cardinality(done) > 0 THEN PERFORM fn.lock_conversation(task_id); END IF;
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
@@ -68,7 +68,7 @@ BEGIN
     AND t.conversation = reader.conversation FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   PERFORM fn.end_task(waits, 'cancelled', '{}', fn.own_reason('steered', 'answered by ' || reader.id, now), NULL, now);
-  PERFORM fn.leave_queue(waits, now);
+  PERFORM fn.leave_conversation(waits, now);
 END $$;
 
 CREATE FUNCTION fn.release(task_id text, own_epoch int, own_session text, own_claim text) RETURNS json LANGUAGE plpgsql AS $$
@@ -101,7 +101,7 @@ DECLARE
   successor text;
   now float8;
 BEGIN
-  PERFORM fn.lock_queue(task_id);
+  PERFORM fn.lock_conversation(task_id);
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
   IF task.ended_at > now - kept_ms AND task.claim = own_claim AND task.epoch = own_epoch THEN
@@ -115,7 +115,7 @@ BEGIN
   END IF;
   IF task.conversation IS NOT NULL THEN PERFORM fn.keep_said(task, anew, said); END IF;
   PERFORM fn.end_task(task, ending, rest, reason, complete, now);
-  IF task.conversation IS NOT NULL OR task.concurrency_key IS NOT NULL THEN successor := fn.leave_queue(task, now); END IF;
+  IF task.conversation IS NOT NULL THEN successor := fn.leave_conversation(task, now); END IF;
   RETURN json_build_object('answer', 'finished', 'status', ending, 'successor', successor);
 END $$;
 

@@ -25,7 +25,7 @@ local function cancel_task(task, asked)
   if not has_begun(task) then
     if task.steered then take_back(task) end
     end_unstarted(task, asked.reason)
-    leave_queue(task)
+    leave_conversation(task)
     return { 'accepted', 'cancelled', 'drain', asked.reason, tostring(now) }
   end
   local answer = order_stop(task, asked)

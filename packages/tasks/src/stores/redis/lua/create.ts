@@ -3,7 +3,7 @@ import { LIMITS, SIZES } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 /** The keys of one task beside the indexes. */
-const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:', 'title:'];
+const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:', 'title:', 'context:'];
 
 /** Removes records past their retention: constant work each time. */
 export const FORGET: string = /* lua */ `
@@ -47,28 +47,23 @@ local function forget_names()
 end
 `;
 
-/**
- * Returns whether a name of an earlier shard count is still in use in this shard: by a conversation, or by tasks of a
- * key.
- */
+/** Returns whether a task or conversation of an earlier shard count is still in use in this shard. */
 export const HERE: string = /* lua */ `
 local function is_kept(key, id)
   local found = redis.call('HMGET', tag .. key .. id, 'forgetAt', 'changedAt', 'createdAt')
   return (found[2] or found[3]) and not (found[1] and tonumber(found[1]) <= now)
 end
 
-local function is_here(id, tenant, conversation, concurrencyKey)
-  local name = pair(tenant, concurrencyKey)
+local function is_here(id, tenant, conversation)
   return is_kept('task:', id) or (conversation ~= '' and is_kept('conversation:', pair(tenant, conversation)))
-    or (concurrencyKey ~= '' and redis.call('EXISTS', tag .. 'admitted:' .. name, tag .. 'queued:' .. name) > 0)
 end
 `;
 
 export const IS_HERE: string = /* lua */ `
-return is_here(unpack(ARGV, 5, 8)) and 'here' or 'gone'
+return is_here(unpack(ARGV, 5, 7)) and 'here' or 'gone'
 `;
 
-/** Creates a task and admits it to its conversation or concurrency key, if it has one. */
+/** Creates a task and admits it to its conversation, if it has one. */
 export const CREATE: string = /* lua */ `
 -- Returns the receipt for the creator of a task.
 local function receipt(task)
@@ -78,7 +73,7 @@ local function receipt(task)
 end
 
 local id, tenant, agent, input, nonce, maxReady = unpack(ARGV, 5, 10)
-local conversation, key, worker, priority, notBefore, concurrencyKey, concurrencyLimit, policy, holdMs = unpack(ARGV, 11, 19)
+local conversation, key, worker, priority, notBefore, policy, holdMs = unpack(ARGV, 11, 17)
 forget_some()
 if conversation ~= '' then forget_names() end
 local existing = load(id)
@@ -88,11 +83,8 @@ if existing then
   return receipt(existing)
 end
 -- A name that is no longer in use here starts in its new shard.
-if ARGV[20] == '1' and not is_here(id, tenant, conversation, concurrencyKey) then return { 'gone' } end
+if ARGV[18] == '1' and not is_here(id, tenant, conversation) then return { 'gone' } end
 if redis.call('ZCARD', ready_key(agent, tenant)) >= tonumber(maxReady) then return { 'full', 'tasks', maxReady } end
-if concurrencyKey ~= '' and redis.call('ZCARD', tag .. 'queued:' .. pair(tenant, concurrencyKey)) >= tonumber(maxReady) then
-  return { 'full', 'tasks', maxReady }
-end
 if redis.call('EXISTS', tag .. 'task:' .. id) == 1 then forget(id) end
 local task = new_task(id)
 put(task, 'tenant', tenant)
@@ -107,20 +99,22 @@ end
 if worker ~= '' then put(task, 'worker', worker) end
 if priority ~= '0' then put(task, 'priority', tonumber(priority)) end
 if notBefore ~= '' then put(task, 'notBefore', tonumber(notBefore)) end
-if ARGV[21] ~= '' then put(task, 'deadline', tonumber(ARGV[21])) end
-if concurrencyKey ~= '' then
-  put(task, 'concurrencyKey', concurrencyKey)
-  put(task, 'concurrencyLimit', tonumber(concurrencyLimit))
-end
+if ARGV[19] ~= '' then put(task, 'deadline', tonumber(ARGV[19])) end
+
+local context = ARGV[21]
 
 local function keep_input()
+  if context ~= '' then
+    put(task, 'context', '1')
+    redis.call('SET', tag .. 'context:' .. id, context)
+  end
   -- A small input is kept with the task, and readers know its title. A long title has a separate key.
   if #input <= 64 and not task.inputsOf and tonumber(holdMs) == 0 then
     put(task, 'input', input)
     return
   end
   redis.call('RPUSH', tag .. 'inputs:' .. (task.inputsOf or id), input)
-  local title = ARGV[22]
+  local title = ARGV[20]
   if title == '' then return end
   if #title <= 64 then
     put(task, 'title', title)
@@ -132,16 +126,10 @@ end
 
 if conversation == '' then
   keep_input()
-  if concurrencyKey ~= ''
-    and redis.call('SCARD', tag .. 'admitted:' .. pair(tenant, concurrencyKey)) >= tonumber(concurrencyLimit) then
-    put(task, 'stage', 'queue')
-    save(task)
-  else
-    come_next(task)
-  end
+  come_next(task)
   tell('status', task)
   -- The caller knows the rest.
-  return { 'new', tostring(now), task.stage, tostring(task.stageAt or '') }
+  return { 'new', tostring(now), task.stage, tostring(task.stageAt) }
 end
 
 local line = conversation_of(task)
@@ -149,6 +137,11 @@ if line.historyBytes > ${SIZES.historyBytes} then return { 'full', 'history', '$
 -- Check this before joining: a rejected message must not take the accepted ones that are held back with it.
 if policy == 'reject' and tonumber(holdMs) == 0 and line.current then return { 'rejected' } end
 local held = line.gathering and load(line.gathering)
+if held and context_of(held) ~= context then
+  -- Messages of different contexts are never merged: those that are held back come first.
+  admit_gathered(held)
+  held = nil
+end
 if held then
   local owner = held.inputsOf or held.id
   if redis.call('LLEN', tag .. 'inputs:' .. owner) >= ${LIMITS.maxGathered} then
@@ -172,7 +165,7 @@ if tonumber(holdMs) > 0 then
   save_conversation(line)
   tell('status', task)
 elseif not admit(task, policy) then
-  redis.call('DEL', tag .. 'title:' .. id)
+  redis.call('DEL', tag .. 'title:' .. id, tag .. 'context:' .. id)
   if not held then redis.call('DEL', tag .. 'inputs:' .. id) end
   return { 'rejected' }
 end

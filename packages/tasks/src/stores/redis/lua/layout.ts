@@ -1,8 +1,9 @@
+import { FORMAT } from '../../../rules/format.ts';
 import { toLua } from '../../../rules/literals.ts';
 import type { StoredSetting } from '../../driver.ts';
 
 /** The settings that the store holds. */
-export const STORED: readonly StoredSetting[] = ['retentionMs', 'conversationRetentionMs', 'archive'];
+export const STORED: readonly StoredSetting[] = ['retentionMs', 'conversationRetentionMs'];
 
 /** How the shards are laid out; kept beside the first of them. */
 export const LAYOUT: string = /* lua */ `
@@ -21,3 +22,9 @@ for i, name in ipairs(${toLua(STORED)}) do
   if ARGV[3 + i] ~= '' then redis.call('HSET', tag .. 'layout', name, ARGV[3 + i]) end
 end
 `;
+
+/** Returns the format of a shard. */
+export const READ_FORMAT: string = /* lua */ `return format`;
+
+/** Writes the newest format to a shard. */
+export const WRITE_FORMAT: string = /* lua */ `redis.call('HSET', tag .. 'layout', 'format', ${FORMAT})`;

@@ -34,7 +34,7 @@ end
 local waiting = redis.call('ZRANGE', tag .. 'waiters:*', now - ${LIMITS.parkedMs}, '+inf', 'BYSCORE', 'LIMIT', 0, limit)
 for _, worker in ipairs(waiting) do
   local noted = redis.call('HGET', tag .. 'waiting', worker)
-  if noted then waiters[#waiters + 1] = { worker, string.match(noted, '^%S+ %S+ (.*)$') } end
+  if noted then waiters[#waiters + 1] = { worker, string.match(noted, '^%S+ (.*)$') } end
 end
 return { sessions, waiters, tostring(now) }
 `;
@@ -94,21 +94,4 @@ if not found[1] then return { 'unknown' } end
 if found[2] or found[3] then return { 'live' } end
 forget_conversation(name, ARGV[5], ARGV[6])
 return { 'removed' }
-`;
-
-/** Lists ended tasks past their retention, oldest first. */
-export const EXPIRED: string = /* lua */ `
-local expires, limit, ended = tonumber(ARGV[5]), tonumber(ARGV[6]), tag .. 'ended'
-local found = {}
-for _, entry in ipairs(redis.call('LRANGE', ended, 0, limit - 1)) do
-  local id = string.match(entry, '^%d+ (.*)$')
-  local about = redis.call('HMGET', tag .. 'task:' .. id, 'tenant', 'endedAt')
-  if about[2] and tonumber(about[2]) + expires > now then break end
-  if about[2] then
-    found[#found + 1] = { about[1], id }
-  elseif #found == 0 then
-    redis.call('LPOP', ended)
-  end
-end
-return found
 `;

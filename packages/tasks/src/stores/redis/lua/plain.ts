@@ -8,7 +8,7 @@ import { STATUS_TABLE } from '../../../status.ts';
  * this takes to run.
  */
 export const CREATE_PLAIN: string = /* lua */ `
-if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and ARGV[16] == '' and ARGV[21] == '' and #ARGV[8] <= 64 then
+if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and ARGV[19] == '' and ARGV[21] == '' and #ARGV[8] <= 64 then
   local id, tenant, agent, priority = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[14])
   local key, ready, lanes = tag .. 'task:' .. id, tag .. 'ready:' .. pair(agent, tenant), tag .. 'lanes:' .. agent
   local oldest = redis.call('LINDEX', tag .. 'ended', 0)
@@ -42,9 +42,9 @@ end
 export const FINISH_PLAIN: string = /* lua */ `
 local key = tag .. 'task:' .. ARGV[5]
 local found = redis.call('HMGET', key, 'status', 'epoch', 'session', 'claim', 'tenant', 'agent', 'worker', 'createdAt',
-  'conversation', 'concurrencyKey', 'commandsSent', 'told')
+  'conversation', 'commandsSent', 'told')
 local isOwn = found[1] == 'running' and found[2] == ARGV[6] and found[3] == ARGV[7] and found[4] == ARGV[8]
-local isAlone = not found[9] and not found[10] and not found[11] and not found[12]
+local isAlone = not found[9] and not found[10] and not found[11]
 local status = (${toLua({ success: STATUS_TABLE.running.success, failed: STATUS_TABLE.running.failed })})[ARGV[9]]
 if isOwn and isAlone and status and ARGV[10] == '' and ARGV[11] == '' and string.match(ARGV[4], '^%d+ %d+ 0 0 ') then
   local id, tenant, forgetAt = ARGV[5], found[5], now + ARGV[2]
@@ -72,7 +72,7 @@ local function hold_plain(one)
   local key, at = tag .. 'task:' .. one, {}
   local flat = redis.call('HGETALL', key)
   for i = 1, #flat, 2 do at[flat[i]] = flat[i + 1] end
-  if at.status ~= 'init' or at.conversation or at.orderNumber or at.released or not at.input then return nil end
+  if at.status ~= 'init' or at.conversation or at.orderNumber or at.released or at.context or not at.input then return nil end
   local status, agent, epoch = CLAIMED[at.status], at.agent, (tonumber(at.epoch) or 0) + 1
   local attempts, startedAt = (tonumber(at.attempts) or 0) + 1, at.startedAt or now
   redis.call('HSET', key, 'status', status, 'stage', 'held', 'epoch', epoch, 'attempts', attempts, 'session', id,

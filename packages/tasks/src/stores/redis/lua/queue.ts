@@ -56,7 +56,7 @@ local function order_stop(task, asked)
 end
 `;
 
-/** The queues of tasks: in a conversation one is current and the others wait; of a concurrency key some run at once. */
+/** Conversations: one task is current, the others wait. */
 export const QUEUE: string = /* lua */ `
 local conversations = {}
 
@@ -126,7 +126,10 @@ local function without(ids, id)
   return rest
 end
 
-local function leave_conversation(task, conversation)
+-- Removes an ended task from its conversation. Returns the next task, if that changed.
+local function leave_conversation(task)
+  local conversation = conversation_of(task)
+  if not conversation then return nil end
   if conversation.gathering == task.id then conversation.gathering = nil end
   local waiting = without(conversation.waiting, task.id)
   if conversation.current ~= task.id then
@@ -139,23 +142,6 @@ local function leave_conversation(task, conversation)
   if not successor then return nil end
   come_next(successor)
   return successor.id
-end
-
-local function leave_key(task)
-  local name = pair(task.tenant, task.concurrencyKey)
-  local id = redis.call('ZRANGE', tag .. 'queued:' .. name, 0, 0)[1]
-  local successor = id and load(id)
-  if not successor then return nil end
-  if redis.call('SCARD', tag .. 'admitted:' .. name) >= successor.concurrencyLimit then return nil end
-  come_next(successor)
-  return id
-end
-
--- Removes an ended task from its queue. Returns the next task, if that changed.
-local function leave_queue(task)
-  if task.concurrencyKey then return leave_key(task) end
-  local conversation = conversation_of(task)
-  return conversation and leave_conversation(task, conversation)
 end
 `;
 
@@ -228,7 +214,7 @@ local function admit(task, policy)
   end
   local waiting = conversation.waiting
   if admission == 'reject' or #waiting >= ${LIMITS.maxQueued} then return false end
-  local isSteered = admission == 'steer'
+  local isSteered = admission == 'steer' and context_of(current) == context_of(task)
     and (current.commandsSent == 0 or redis.call('HLEN', tag .. 'commands:' .. current.id) < ${LIMITS.maxCommands})
   if not isSteered then
     local all = without(waiting, '')

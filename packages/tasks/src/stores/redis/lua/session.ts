@@ -78,7 +78,7 @@ local function load_of(task)
   if task.conversation then
     history = redis.call('LRANGE', tag .. 'history:' .. pair(task.tenant, task.conversation), 0, -1)
   end
-  return { inputs, history }
+  return { inputs, history, context_of(task) }
 end
 `;
 
@@ -138,7 +138,7 @@ local function free(task, hadSuspect)
   if status == 'running' and (attempts >= maxAttempts or deaths >= ${LIMITS.maxDeaths}) then
     local message = 'its workers were lost ' .. math.max(attempts, deaths) .. ' times'
     end_task(task, 'failed', '{"status":"failed","error":{"message":"' .. message .. '","code":"WORKERS_LOST"}}')
-    leave_queue(task)
+    leave_conversation(task)
     return
   end
   put(task, 'session', nil)

@@ -44,7 +44,7 @@ local function ring(agent)
     local worker = popped[1]
     if not worker then return end
     local noted = redis.call('HGET', tag .. 'waiting', worker)
-    if noted then unpark(worker, cjson.decode(string.match(noted, '^%S+ %S+ (.*)$'))) end
+    if noted then unpark(worker, cjson.decode(string.match(noted, '^%S+ (.*)$'))) end
     if tonumber(popped[2]) >= now - ${LIMITS.parkedMs} then
       redis.call('SPUBLISH', tag .. 'inbox:' .. worker, cjson.encode({ 'work', worker, agent }))
       return
@@ -109,7 +109,7 @@ local function make_room(task)
   if maxAgent > 0 then resume_agent(task.agent) end
 end
 
--- The only function that ends a task. The caller must remove it from its queue.
+-- The only function that ends a task. The caller must remove it from its conversation.
 local function end_task(task, status, outcome)
   local wasHeld = task.stage == 'held'
   if task.commandsSent > 0 then redis.call('DEL', tag .. 'commands:' .. task.id) end

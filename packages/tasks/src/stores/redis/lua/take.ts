@@ -1,4 +1,3 @@
-import { FORMAT } from '../../../rules/format.ts';
 import { LIMITS } from '../../../rules/rules.ts';
 import { HOLD_PLAIN } from './plain.ts';
 import { SESSION_RETENTION_MS } from './session.ts';
@@ -32,8 +31,8 @@ end
 -- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
 local function note_held(id, worker, leaseMs, wasEmpty, takeNumber, took)
   local key = tag .. 'session:' .. id
-  local flat = { 'worker', worker, 'leaseMs', leaseMs, 'format', ${FORMAT} }
-  if took then flat[7], flat[8], flat[9], flat[10] = 'takeNumber', takeNumber, 'took', took end
+  local flat = { 'worker', worker, 'leaseMs', leaseMs }
+  if took then flat[5], flat[6], flat[7], flat[8] = 'takeNumber', takeNumber, 'took', took end
   redis.call('HSET', key, unpack(flat))
   if not wasEmpty then return end
   redis.call('PEXPIRE', key, ${SESSION_RETENTION_MS} + leaseMs)
@@ -215,15 +214,15 @@ if #replies == 0 then
 end
 if #replies < limit then
   -- The worker waits for more; written again only when the last record would soon expire.
-  local at, of, agents = string.match(noted or '', '^(%S+) (%S+) (.*)$')
-  if agents ~= agentsText or of ~= '${FORMAT}' or tonumber(at) < now - ${LIMITS.parkedMs / 2} then
+  local at, agents = string.match(noted or '', '^(%S+) (.*)$')
+  if agents ~= agentsText or tonumber(at) < now - ${LIMITS.parkedMs / 2} then
     if agents then unpark(worker, cjson.decode(agents)) end
-    redis.call('HSET', tag .. 'waiting', worker, now .. ' ${FORMAT} ' .. agentsText)
+    redis.call('HSET', tag .. 'waiting', worker, now .. ' ' .. agentsText)
     redis.call('ZADD', tag .. 'waiters:*', now, worker)
     for i = 13, #ARGV do redis.call('ZADD', tag .. 'waiters:' .. ARGV[i], now, worker) end
   end
 elseif noted then
-  unpark(worker, cjson.decode(string.match(noted, '^%S+ %S+ (.*)$')))
+  unpark(worker, cjson.decode(string.match(noted, '^%S+ (.*)$')))
 end
 
 return { 'taken', replies, '0', later[2] or false, isExpired and '1' or '0', tostring(now) }

@@ -63,7 +63,7 @@ local ZEROS = {
 local NUMBERS = {
   epoch = true, attempts = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
   journalBytes = true, priority = true, stageAt = true, createdAt = true, startedAt = true, endedAt = true,
-  forgetAt = true, abortAt = true, killAt = true, watchedUntil = true, notBefore = true, deadline = true, concurrencyLimit = true,
+  forgetAt = true, abortAt = true, killAt = true, watchedUntil = true, notBefore = true, deadline = true,
 }
 
 -- Each task is one table per script, however often it is read; its place before the change is kept separately.
@@ -82,11 +82,6 @@ end
 local function lane_of(task)
   if task.status == 'cancelling' and task.undo ~= '1' then return ${toLua(SETTLE)} end
   return task.agent
-end
-
-local function place_of(task)
-  if not task.concurrencyKey or not task.stage then return nil end
-  return task.stage == 'queue' and 'queued:' or 'admitted:'
 end
 
 local function load(id)
@@ -108,7 +103,7 @@ local function load(id)
   if task.endedAt then task.stage, task.stageAt, task.session = nil, nil, nil end
   before[task] = {
     exists = true, status = task.status, stage = task.stage, stageAt = task.stageAt, session = task.session,
-    told = task.told, lane = task.stage == 'ready' and lane_of(task) or nil, place = place_of(task),
+    told = task.told, lane = task.stage == 'ready' and lane_of(task) or nil,
   }
   return task
 end
@@ -177,17 +172,6 @@ local function save_held(task, old)
   if old.told and not task.told then redis.call('ZREM', tag .. 'told:' .. session, id) end
 end
 
-local function save_place(task, old)
-  local place = place_of(task)
-  if place == old.place then return end
-  local name = pair(task.tenant, task.concurrencyKey)
-  if old.place == 'queued:' then redis.call('ZREM', tag .. 'queued:' .. name, task.id) end
-  if old.place == 'admitted:' then redis.call('SREM', tag .. 'admitted:' .. name, task.id) end
-  if place == 'queued:' then redis.call('ZADD', tag .. 'queued:' .. name, task.createdAt, task.id) end
-  if place == 'admitted:' then redis.call('SADD', tag .. 'admitted:' .. name, task.id) end
-  old.place = place
-end
-
 -- Writes the changes, and updates the indexes from the task's fields.
 local function save(task)
   local old, id, stage = before[task], task.id, task.stage
@@ -211,7 +195,6 @@ local function save(task)
   if old.stage == 'later' and stage ~= 'later' then redis.call('ZREM', tag .. 'later', id) end
   if stage == 'later' and (old.stage ~= 'later' or isMoved) then redis.call('ZADD', tag .. 'later', task.stageAt, id) end
   if stage == 'held' or old.stage == 'held' then save_held(task, old) end
-  if task.concurrencyKey then save_place(task, old) end
   old.exists, old.status, old.stage, old.stageAt = true, task.status, stage, task.stageAt
   old.session, old.told, old.lane, old.popped = task.session, task.told, lane, nil
 end
@@ -220,6 +203,11 @@ local function inputs_of(task)
   if task.input then return { task.input } end
   if task.inputsOf == '' then return {} end
   return redis.call('LRANGE', tag .. 'inputs:' .. (task.inputsOf or task.id), 0, -1)
+end
+
+-- Equal contexts are equal texts.
+local function context_of(task)
+  return task.context and redis.call('GET', tag .. 'context:' .. task.id) or ''
 end
 
 local function commands_of(task)
@@ -243,6 +231,7 @@ end
 local function record(task)
   local reply = head(task)
   reply[4] = inputs_of(task)
+  reply[5] = context_of(task)
   return reply
 end
 `;

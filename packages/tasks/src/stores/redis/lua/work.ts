@@ -26,7 +26,7 @@ local function end_steered(task, id)
   local waiting = load(id)
   if not waiting or waiting.status ~= 'init' then return end
   end_unstarted(waiting, reason_of('steered', 'answered by ' .. task.id))
-  leave_queue(waiting)
+  leave_conversation(waiting)
 end
 
 -- Returns the original entry, without the epoch and the time in front of it.
@@ -143,6 +143,6 @@ if task.conversation then
   conversation.historyBytes = conversation.historyBytes + tonumber(bytes)
 end
 end_task(task, status, outcome)
-local successor = leave_queue(task)
+local successor = leave_conversation(task)
 return { 'finished', status, successor or false, { task.tenant, task.worker, task.conversation or '' } }
 `;

@@ -10,7 +10,7 @@ import type {
   TaskLoad,
 } from '../../../delivery.ts';
 import { toActivity } from '../../../rules/activity.ts';
-import { toNewTask, toTitle } from '../../../rules/new-task.ts';
+import { toContext, toNewTask, toTitle } from '../../../rules/new-task.ts';
 import type { FinalStatus, TaskStatus } from '../../../status.ts';
 import type { CreateReceipt, FinishReceipt, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
 import type { NumberedCommand, Stage, StopOrder, TaskHead, TaskRecord } from '../../../task.ts';
@@ -20,11 +20,12 @@ import type { Reply } from '../connection/connection.ts';
 export type Flat = readonly string[];
 
 /**
- * A head from the scripts: the hash, an outcome that was too large for it, and the commands; a record also has inputs.
+ * A head from the scripts: the hash, an outcome that was too large for it, and the commands; a record also has inputs
+ * and a context.
  */
-type HeadReply = readonly [Flat, string | null, Flat, Flat?];
+type HeadReply = readonly [Flat, string | null, Flat, Flat?, string?];
 type OrdersReply = readonly [string, string, readonly string[] | null, Flat, string];
-type LoadReply = readonly [Flat, Flat];
+type LoadReply = readonly [Flat, Flat, string];
 type TakenReply = readonly [HeadReply, OrdersReply, LoadReply | null];
 
 const TEXTS = new Set([
@@ -50,8 +51,6 @@ const PARTS = new Set([
   'abortAt',
   'killAt',
   'undo',
-  'concurrencyKey',
-  'concurrencyLimit',
   'outcome',
   'session',
   'claim',
@@ -60,6 +59,7 @@ const PARTS = new Set([
   'input',
   'inputsOf',
   'forgetAt',
+  'context',
 ]);
 
 const NOTHING_YET = { epoch: 0, attempts: 0, deaths: 0, commandsSent: 0, orderNumber: 0, position: 0, journalBytes: 0 };
@@ -70,7 +70,8 @@ export function headOf(reply: Reply): TaskHead {
 
 export function recordOf(reply: Reply): TaskRecord {
   const { head } = partsOf(reply as unknown as HeadReply);
-  return { ...head, inputs: jsonsOf((reply as unknown as HeadReply)[3]!) };
+  const [, , , inputs, context] = reply as unknown as HeadReply;
+  return { ...head, inputs: jsonsOf(inputs!), ...toContext(context) };
 }
 
 function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts: Readonly<Record<string, string>> } {
@@ -86,12 +87,11 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts:
   // The last stage stays in the hash; it has no meaning after the end.
   if (head['endedAt'] !== undefined) delete head['stage'];
   if (head['stage'] !== 'ready' && head['stage'] !== 'later') delete head['stageAt'];
-  const { input, activity, superseded, concurrencyKey: key, concurrencyLimit, stopLevel } = parts;
+  const { input, activity, superseded, stopLevel } = parts;
   const title = input === undefined ? undefined : toTitle(JSON.parse(input));
   if (title !== undefined) head['title'] = title;
   if (activity !== undefined) head['activity'] = toActivity(activity, head as unknown as TaskHead);
   if (superseded !== undefined) head['superseded'] = superseded.split(' ');
-  if (key !== undefined) head['concurrency'] = { key, limit: Number(concurrencyLimit) };
   if (stopLevel !== undefined) {
     const { stopReason, abortAt, killAt, undo } = parts;
     head['stop'] = stopOf([stopLevel, stopReason!, abortAt!, killAt!, undo!]);
@@ -139,8 +139,8 @@ export function ordersOf(reply: Reply): Orders {
 }
 
 export function loadOf(reply: Reply): TaskLoad {
-  const [inputs, history] = reply as unknown as LoadReply;
-  return { inputs: jsonsOf(inputs), history: jsonsOf(history) };
+  const [inputs, history, context] = reply as unknown as LoadReply;
+  return { inputs: jsonsOf(inputs), history: jsonsOf(history), ...toContext(context) };
 }
 
 function takenOf(reply: Reply): TakenTask {
@@ -255,8 +255,9 @@ function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readon
   return {
     ...toNewTask(request, Number(createdAt)),
     stage: stage as Stage,
-    ...(stageAt !== '' && { stageAt: Number(stageAt) }),
+    stageAt: Number(stageAt),
     inputs: [JSON.parse(request.input) as Json],
+    ...toContext(request.context),
   };
 }
 

@@ -56,6 +56,15 @@ export const journalBoundCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'an entry that a batch replaces twice counts once',
+    async run({ store }) {
+      const { id, by } = await bring(store, 'running');
+      await store.append(by, { after: 0, events: ['long', 'x'] });
+      await store.append(by, { after: 2, events: [], replaces: [1, 1] });
+      assert.equal((await record(store, id)).journalBytes, 3);
+    },
+  },
+  {
     title: 'replacing entries that do not exist changes nothing',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ContractCase, create, expire, record, SHORT_MS, TENANT, tryClaim } from '../../case.ts';
+import { type ContractCase, create, TENANT } from '../../case.ts';
 import { take, taken } from '../../talk.ts';
 
 /** How much runs at once. */
@@ -34,41 +34,6 @@ export const limitCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'tasks with the same concurrency key run in order, up to its limit at a time',
-    async run({ store, advance }) {
-      const concurrency = { key: 'printer', limit: 2 };
-      const ids: string[] = [];
-      for (let i = 0; i < 4; i++) {
-        ids.push((await create(store, { concurrency, key: `k${i}` })).id);
-        await advance(1);
-      }
-      const first = await take(store);
-      assert.deepEqual(
-        first.tasks.map(({ task }) => task.id),
-        ids.slice(0, 2),
-      );
-      assert.equal((await tryClaim(store, ids[2]!)).answer, 'waiting');
-      const { successor } = await store.finish(first.tasks[1]!.claim, { status: 'success' });
-      assert.equal(successor, ids[2]);
-      assert.deepEqual(await taken(store), [ids[2]]);
-      await store.cancel({ tenant: TENANT, id: ids[3]! });
-      await store.finish(first.tasks[0]!.claim, { status: 'success' });
-      assert.deepEqual(await taken(store), []);
-    },
-  },
-  {
-    title: 'a concurrency key stays occupied while a worker is lost',
-    async run({ store, advance }) {
-      const concurrency = { key: 'printer', limit: 1 };
-      const one = await create(store, { concurrency });
-      const two = await create(store, { concurrency });
-      await take(store, { leaseMs: SHORT_MS });
-      await expire({ store, advance }, SHORT_MS);
-      assert.deepEqual(await taken(store), [one.id]);
-      assert.equal((await record(store, two.id)).stage, 'queue');
-    },
-  },
-  {
     title: 'tasks beyond the limit of waiting tasks of a tenant and agent are refused; others are not',
     options: { maxReady: 3 },
     async run({ store }) {
@@ -84,12 +49,9 @@ export const limitCases: readonly ContractCase[] = [
   {
     title: 'invalid options of a task are refused by name',
     async run({ store }) {
-      const concurrency = { key: 'k', limit: 1 };
-      await assert.rejects(create(store, { conversation: 'c', concurrency }), /concurrency/);
       await assert.rejects(create(store, { holdMs: 10 }), /holdMs/);
       await assert.rejects(create(store, { priority: 1.5 }), /priority/);
       await assert.rejects(create(store, { notBefore: Number.NaN }), /notBefore/);
-      await assert.rejects(create(store, { concurrency: { key: 'k', limit: 0 } }), /concurrency\.limit/);
       await assert.rejects(create(store, { agent: '*' }), /agent/);
       await assert.rejects(create(store, { input: 'x'.repeat(5 * 1024 * 1024) }), /input.*bytes/);
     },

@@ -167,7 +167,7 @@ const queueCases: readonly ContractCase[] = [
   },
 ];
 
-/** Removing, and what is kept until it is archived. */
+/** Removing, and how long records are kept. */
 const removeCases: readonly ContractCase[] = [
   {
     title: 'only an ended task is removed, with its journal, and only by its tenant',
@@ -214,26 +214,6 @@ const removeCases: readonly ContractCase[] = [
       await advance(SHORT_MS + 1);
       const { inputs } = await claim(store, newer.id);
       assert.deepEqual(inputs, [1, 2]);
-    },
-  },
-  {
-    title:
-      'with an archive, a task past its retention stays, is listed as expired, oldest first, and goes when removed',
-    options: { retentionMs: SHORT_MS, archive: true },
-    async run({ store, advance }) {
-      const old = await bring(store, 'success');
-      await advance(1);
-      const next = await bring(store, 'failed');
-      assert.deepEqual(await store.expired(), []);
-      await advance(SHORT_MS);
-      await bring(store, 'cancelled');
-      for (let i = 0; i < 20; i++) await create(store, { tenant: 'other' });
-      const refs = [old, next].map(({ id }) => ({ tenant: TENANT, id }));
-      assert.deepEqual(await store.expired(), refs);
-      assert.deepEqual(await store.expired({ limit: 1 }), refs.slice(0, 1));
-      assert.equal((await store.get(refs[0]!))?.status, 'success');
-      assert.deepEqual(await store.remove(refs[0]!), { answer: 'removed' });
-      assert.deepEqual(await store.expired(), refs.slice(1));
     },
   },
   {

@@ -1,0 +1,54 @@
+import type { SharedV4ProviderMetadata } from '@ai-sdk/provider';
+import { isProof } from '../signature.ts';
+import { type AiSdkMessage, type AiSdkPart, partsOf } from '../turn/call-sites.ts';
+import { asText } from './as-json.ts';
+import { sameOr } from './wire-safe.ts';
+
+/**
+ * Removes from replies that are over what providers refuse in them: calls that the provider was running when the reply
+ * was cut off, thinking that nothing follows, and text without a word. A reply is over when something other than
+ * results follows it: until then its provider may still return the result.
+ */
+export function endReplies(messages: readonly AiSdkMessage[]): readonly AiSdkMessage[] {
+  const end = messages.findLastIndex(({ role }) => role !== 'tool');
+  const over = messages.slice(0, Math.max(0, end));
+  const parts = over.flatMap(partsOf);
+  const answered = new Set(
+    messages.flatMap(partsOf).map(({ type, toolCallId }) => (type === 'tool-result' ? toolCallId : undefined)),
+  );
+  const cut = parts.filter(
+    ({ type, providerExecuted, toolCallId }) =>
+      type === 'tool-call' && providerExecuted === true && !answered.has(toolCallId),
+  );
+  const calls = new Set(cut.map(({ toolCallId }) => toolCallId));
+  const asked = parts.filter(({ type, toolCallId }) => type === 'tool-approval-request' && calls.has(toolCallId));
+  const gone = new Set([...calls, ...asked.map(({ approvalId }) => approvalId)]);
+  const ended = over.flatMap((message) => {
+    const given = partsOf(message);
+    const kept = given.filter(({ toolCallId, approvalId }) => !gone.has(toolCallId ?? approvalId));
+    const content = sameOr(given, message.role === 'assistant' ? withoutLooseEnd(kept) : kept);
+    if (content === given) return [message];
+    return content.some(({ type }) => type !== 'custom') ? [{ ...message, content }] : [];
+  });
+  return [...ended, ...messages.slice(over.length)];
+}
+
+function withoutLooseEnd(parts: readonly AiSdkPart[]): readonly AiSdkPart[] {
+  const said = parts.filter((part) => !isBlank(part));
+  const isProvided = ({ type, providerExecuted }: AiSdkPart): boolean =>
+    type === 'tool-result' || providerExecuted === true;
+  const spoken = said.findLastIndex((part) => part.type !== 'reasoning' && part.type !== 'custom' && !isProvided(part));
+  // OpenAI takes its own calls only together with their thinking, and not every version of the AI SDK sends them.
+  if (said.slice(spoken + 1).some(isStored)) return said.slice(0, spoken + 1);
+  return said.slice(0, said.findLastIndex(({ type }) => type !== 'reasoning') + 1);
+}
+
+/** Whether this is thinking that OpenAI knows by an id. */
+function isStored({ type, providerOptions }: AiSdkPart): boolean {
+  const fields = Object.values((providerOptions ?? {}) as SharedV4ProviderMetadata);
+  return type === 'reasoning' && fields.some((one) => 'itemId' in one);
+}
+
+function isBlank({ type, text, providerOptions }: AiSdkPart): boolean {
+  return type === 'text' && asText(text).trim() === '' && !isProof((providerOptions ?? {}) as SharedV4ProviderMetadata);
+}

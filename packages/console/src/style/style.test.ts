@@ -1,0 +1,34 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const SOURCE = join(import.meta.dirname, '..');
+
+const read = (pattern: string): string =>
+  globSync(pattern, { cwd: SOURCE, exclude: ['**/*.test.ts'] })
+    .map((file) => readFileSync(join(SOURCE, file), 'utf8'))
+    .join('\n');
+
+const styles = read('style/*.css').replaceAll(/\/\*.*?\*\//gs, '');
+
+/** Every word of a string or template: class names are never put together from parts of words. */
+const words = new Set(
+  [...read('**/*.{ts,tsx}').matchAll(/(["'`])((?:\\.|(?!\1)[^\\])*)\1/g)].flatMap(([, , text]) =>
+    text!.split(/[^\w-]+/),
+  ),
+);
+
+const named = (pattern: RegExp): string[] => [...new Set([...styles.matchAll(pattern)].map(([, name]) => name!))];
+
+test('every class in the styles is used by a page', () => {
+  const classes = named(/\.([a-z][\w-]*)(?=[^{}]*\{)/gi);
+  expect(classes.length).toBeGreaterThan(100);
+  expect(classes.filter((name) => !words.has(name))).toEqual([]);
+});
+
+test('every value in the styles is used, and every value that is used exists', () => {
+  const defined = named(/(--[\w-]+):/g);
+  // The colours of terminal output are chosen by their number.
+  const used = [...named(/var\((--[\w-]+)\)/g), ...[1, 2, 3, 4, 5, 6].map((color) => `--a${color}`)];
+  expect(defined.toSorted()).toEqual([...new Set(used)].toSorted());
+});

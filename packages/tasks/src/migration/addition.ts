@@ -1,0 +1,25 @@
+/** A column or an index that a release adds to the tables. Older releases must not notice it. */
+export type Addition =
+  | { readonly column: string; readonly table: string; readonly type: string }
+  | {
+      readonly index: string;
+      /** A table and its columns: `tasks (tenant)`. */
+      readonly on: string;
+    };
+
+/** What a migration does to a store. */
+export type MigrationMode = 'plan' | 'prepare' | 'finish';
+
+/** What a migration found in a store, after its changes. */
+export interface MigratedStore {
+  /** Which store, without its password. */
+  readonly store: string;
+  /** The format of its data. Left out if there is no store yet. */
+  readonly format?: number;
+  /** What this version of Whoa would add: columns, indexes, functions. */
+  readonly missing: readonly string[];
+}
+
+export function describeAddition(addition: Addition): string {
+  return 'column' in addition ? `column ${addition.table}.${addition.column}` : `index ${addition.index}`;
+}

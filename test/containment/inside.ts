@@ -1,0 +1,48 @@
+// Runs a script in a sandbox exactly as a containment starts it, as root or as another user.
+import { spawnSync } from 'node:child_process';
+import { lchownSync } from 'node:fs';
+import type { SandboxOptions } from '../../packages/tools/src/sandbox/options.ts';
+import { createSandbox } from '../../packages/tools/src/sandbox/sandbox.ts';
+import type { Workspace } from '../workspace.ts';
+
+export const USERS: readonly string[] = process.getuid?.() === 0 ? ['root', 'nobody'] : ['user'];
+const NOBODY = 65_534;
+const LIMITS = { memoryBytes: 400 << 20, processes: 100, tempBytes: 200 << 20 };
+
+/** What starts a program as a user. */
+export function as(user: string): readonly string[] {
+  return user === 'nobody' ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : [];
+}
+
+/** Gives files in a folder to a user. */
+export function giveTo(user: string, folder: Workspace, names: readonly string[] = ['.', ...folder.list()]): void {
+  if (user === 'nobody') for (const name of names) lchownSync(folder.at(name), NOBODY, NOBODY);
+}
+
+export interface InsideOptions {
+  readonly sandbox: Pick<SandboxOptions, 'kind' | 'workspace' | 'hidden'>;
+  readonly env: Readonly<Record<string, string>>;
+  readonly user: string;
+  /** The private folder of the host. */
+  readonly folder: string;
+}
+
+/** Returns everything that the script printed, and its exit code. */
+export async function runInside(
+  script: string,
+  { sandbox: options, env, user, folder }: InsideOptions,
+): Promise<string> {
+  const sandbox = createSandbox({ ...options, limits: LIMITS })!;
+  await sandbox.open(folder);
+  const argv = ['/bin/sh', '-c', `${sandbox.script}exec "$@"`, 'sh', 'bash', '-c', script];
+  const entrance = sandbox.enter({ argv, env, cwd: undefined, stdio: ['ignore', 'pipe', 'pipe'], folder });
+  const [file = '', ...args] = [...as(user), ...entrance.argv];
+  const { stdout, stderr, status } = spawnSync(file, args, {
+    stdio: entrance.stdio,
+    env: { PATH: process.env['PATH'] },
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+  });
+  entrance[Symbol.dispose]();
+  return `${stdout.toString()}${stderr.toString()}\n[${status}]`;
+}

@@ -1,0 +1,181 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findRunLater, runsLater } from '@whoa/tools';
+import { afterAll, describe, expect, test } from 'vitest';
+import { guardWorkspace } from '../../packages/tools/src/sandbox/guards.ts';
+import { UNASKED as LIST } from '../../packages/tools/src/sandbox/run-later.ts';
+import { createWorkspace, type Workspace } from '../workspace.ts';
+import { AFTER, GIT_ATTEMPTS, type GitAttempt } from './git-attempts.ts';
+import { as, giveTo, runInside, USERS } from './inside.ts';
+
+const folder = mkdtempSync(join(tmpdir(), `whoa-test-${process.pid}-folder-`));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** `.cargo/config` is in a folder, and `.cargo/config.toml` beside it. A `.git` of its own would be a broken repository. */
+const UNASKED = LIST.filter((name) => name !== '.git');
+
+const IDENTITY = {
+  GIT_AUTHOR_NAME: 'Ann',
+  GIT_AUTHOR_EMAIL: 'ann@example.com',
+  GIT_COMMITTER_NAME: 'Ann',
+  GIT_COMMITTER_EMAIL: 'ann@example.com',
+};
+
+/** Runs a script outside, as the user would. */
+function runOutside(script: string, where: Workspace, user: string): string {
+  const env = {
+    ...IDENTITY,
+    PATH: process.env['PATH'],
+    HOME: where.path,
+    OWNED: where.at('OWNED'),
+  };
+  const [file, ...args] = [...as(user), 'bash', '-c', script];
+  const { stdout, stderr } = spawnSync(file, args, { cwd: where.at('ws'), env, encoding: 'utf8' });
+  return stdout + stderr;
+}
+
+function createRepository(user: string, before = ':'): Workspace {
+  const where = createWorkspace({ 'ws/a': 'a\n' });
+  giveTo(user, where);
+  runOutside('git init -q . && git add a && git commit -qm one', where, user);
+  const problems = runOutside(before, where, user);
+  if (problems !== '') throw new Error(problems);
+  return where;
+}
+
+function tryInside(script: string, where: Workspace, user: string): Promise<string> {
+  const env = { PATH: '/usr/bin:/bin', OWNED: where.at('OWNED') };
+  return runInside(script, { sandbox: { kind: 'workspace', workspace: where.at('ws') }, env, user, folder });
+}
+
+describe.each(USERS)('as %s', (user) => {
+  test('git can be read inside, and a way out outside is seen', async () => {
+    using where = createRepository(user);
+    expect(await tryInside('git log --format=%s; git status --short; git diff', where, user)).toBe('one\n\n[0]');
+    runOutside(`git config core.fsmonitor "touch $OWNED; false"; git status`, where, user);
+    expect(existsSync(where.at('OWNED'))).toBe(true);
+  });
+
+  test.each(GIT_ATTEMPTS)('a command cannot $name', async ({ before, script, after = AFTER }: GitAttempt) => {
+    using where = createRepository(user, before);
+    await tryInside(script, where, user);
+    const said = runOutside(after, where, user);
+    expect(existsSync(where.at('OWNED')), said).toBe(false);
+    expect(said).not.toMatch(/fatal|not a git repository/);
+  });
+
+  test.each(GIT_ATTEMPTS)('without a sandbox a command can $name', ({ before, script, after = AFTER }) => {
+    using where = createRepository(user, before);
+    runOutside(script, where, user);
+    const said = runOutside(after, where, user);
+    expect(existsSync(where.at('OWNED')), said).toBe(true);
+  });
+
+  test('what was not there stays away: no empty file is left, and git still works', async () => {
+    using where = createRepository(user);
+    const before = where.list();
+    await tryInside('git status', where, user);
+    expect(where.list().filter((name) => !before.includes(name))).toEqual([]);
+    expect(runOutside('git status --short', where, user)).toBe('');
+  });
+
+  test('a repository that appears is reported, with its settings that start programs', async () => {
+    using where = createWorkspace({ 'ws/src/a': 'a\n' });
+    giveTo(user, where);
+    const since = Date.now();
+    const script = `git init -q . && git config core.fsmonitor 'touch $OWNED; false'; git init -q src/deep;
+      mkdir -p src/.vscode && echo x > src/.vscode/tasks.json; echo x > package.json; echo x > b`;
+    await tryInside(script, where, user);
+    expect((await findRunLater(where.at('ws'), since)).toSorted()).toEqual([
+      '.git  core.fsmonitor=touch $OWNED; false',
+      'package.json',
+      'src/.vscode/tasks.json',
+      'src/deep/.git',
+    ]);
+    expect(await findRunLater(where.at('ws'), Date.now() + 1_000)).toEqual([]);
+  });
+
+  test('the .git of a linked work tree cannot be changed, and git does not work there', async () => {
+    using where = createRepository(user, 'git worktree add -q ../linked -b linked');
+    const before = where.read('linked/.git');
+    const sandbox = { kind: 'workspace', workspace: where.at('linked') } as const;
+    const script = 'echo "gitdir: evil" > .git; mv .git old; rm -f .git; mkdir .git; git status';
+    const said = await runInside(script, { sandbox, env: { PATH: '/usr/bin:/bin' }, user, folder });
+    expect(said).toContain('not a git repository');
+    expect(where.read('linked/.git')).toBe(before);
+  });
+
+  test('a repository that is a link cannot be protected, so there is no sandbox', async () => {
+    using where = createRepository(user, 'mv .git real && ln -s real .git');
+    await expect(tryInside('true', where, user)).rejects.toThrow(/\.git is a symbolic link/);
+  });
+});
+
+describe.each(USERS)('as %s', (user) => {
+  test.each(['workspace', 'read-only'] as const)('a hidden folder is empty and stays so (%s)', async (kind) => {
+    using where = createWorkspace({ 'ws/a': 'a\n', 'ws/deep/own/secret': 'SECRET' });
+    giveTo(user, where);
+    const sandbox = { kind, workspace: where.at('ws'), hidden: [where.at('ws/deep/own')] };
+    const script = `ls -A deep/own; cat deep/own/*; echo evil > deep/own/config; rm -rf deep/own; mv deep/own moved; mv deep old
+      mkdir -p deep/own; echo evil > deep/own/config; mount -t tmpfs none deep; umount deep/own`;
+    const said = await runInside(script, { sandbox, env: { PATH: '/usr/bin:/bin' }, user, folder });
+    expect(said).not.toContain('SECRET');
+    expect(said).toContain('Read-only file system');
+    expect(where.read('ws/deep/own/secret')).toBe('SECRET');
+    expect(where.list().filter((name) => !/moved|old/.test(name))).toEqual([
+      'ws',
+      'ws/a',
+      'ws/deep',
+      'ws/deep/own',
+      'ws/deep/own/secret',
+    ]);
+  });
+
+  test.each(['file', 'folder'])(
+    'a command cannot change, move or remove what is on the list, as a %s',
+    async (kind) => {
+      using where = createWorkspace({ 'ws/a': 'a\n' });
+      for (const name of UNASKED) where.write(kind === 'file' ? `ws/${name}` : `ws/${name}/x`, '');
+      giveTo(user, where);
+      const before = where.list();
+      const script = `for name in ${UNASKED.join(' ')}; do
+        for path in $name $name/x; do echo evil >> $path; done; touch $name/new; mv $name moved; rm -rf $name; mkdir $name
+        above=$(dirname $name); [ $above = . ] || { mv $above moved && mkdir -p $name; }
+      done 2>/dev/null; echo b > b`;
+      await tryInside(script, where, user);
+      // A copy is left where a move failed.
+      const after = where.list().filter((name) => !name.startsWith('ws/moved'));
+      expect(after).toEqual([...before, 'ws/b'].toSorted());
+      const isChanged = (name: string): boolean => where.read(kind === 'file' ? `ws/${name}` : `ws/${name}/x`) !== '';
+      expect(UNASKED.filter(isChanged)).toEqual([]);
+    },
+  );
+});
+
+test('the list covers what other sandboxes refuse to write', () => {
+  const others =
+    `.git/hooks/x .git/config .gitconfig .gitmodules .bashrc .bash_profile .zshrc .zprofile .profile .ripgreprc
+    .mcp.json .vscode/x .idea/x .claude/commands/x .claude/agents/x .codex/x .agents/x`.split(/\s+/);
+  expect(others.filter((path) => !runsLater(path))).toEqual([]);
+  expect(['a.ts', '.gitignore', 'src/git', '.github/x', 'gitconfig'].filter(runsLater)).toEqual([]);
+});
+
+test('as many repositories are protected as the page says', async () => {
+  const names = Array.from({ length: 70 }, (_, index) => `ws/r${index}/.git/config`);
+  using where = createWorkspace(Object.fromEntries(names.map((name) => [name, ''])));
+  const guards = await guardWorkspace(where.at('ws'), []);
+  expect(guards.forCommands.filter((argument) => argument === '--ro-bind-try')).toHaveLength(64);
+});
+
+test('files that users run are reported, and others are not', async () => {
+  const reported =
+    `package.json src/Makefile justfile pyproject.toml app/build.gradle.kts a.csproj CMakeLists.txt flake.nix
+    docker-compose.yml .github/workflows/ci.yml .circleci/config.yml tsconfig.json a.code-workspace .eslintrc .prettierrc.json
+    .pylintrc vite.config.ts .env .env.local AGENTS.md .cursorrules`.split(/\s+/);
+  const others =
+    'README.md src/index.ts config.ts .gitignore .github/CODEOWNERS rc.txt node_modules/a/package.json'.split(' ');
+  using where = createWorkspace(Object.fromEntries([...reported, ...others].map((name) => [name, ''])));
+  expect((await findRunLater(where.path, 0)).toSorted()).toEqual(reported.toSorted());
+});

@@ -1,0 +1,35 @@
+// What is too long for every change, or installs more than a change should: upgrades, peers, broken agents of the check kit,
+// other runtimes, engines and frameworks, growth and durability of Redis, races, and the packed packages with pnpm and Yarn.
+//   npm run long -- nightly
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '../..');
+
+const STEPS: Readonly<Record<string, readonly string[]>> = {
+  runtimes: ['npm', 'ci', '--prefix', 'test/runtimes', '--ignore-scripts'],
+  // Not `npm ci`: it wants builds for every platform in the lock file, and some are not published for all versions.
+  engines: ['npm', 'install', '--no-save', '--prefix', 'examples/engines', '--ignore-scripts'],
+  tests: ['npx', 'vitest', 'run', '--project', 'nightly'],
+  ...Object.fromEntries(
+    ['delivery', 'wide', 'pauses', 'upgrade'].map((ground) => [
+      `simulation, ${ground}`,
+      ['npm', 'run', '-s', 'simulate', '--', '--seeds', '1000', '--ground', ground],
+    ]),
+  ),
+  races: ['npm', 'run', '-s', 'long', '--', 'race'],
+  'package managers': ['npm', 'run', '-s', 'release', '--', '--dry-run'],
+};
+
+const results = Object.entries(STEPS).map(([name, [file = '', ...args]]) => {
+  console.log(`── ${name}`);
+  const started = performance.now();
+  const { status } = spawnSync(file, args, { cwd: root, stdio: 'inherit' });
+  const seconds = Math.round((performance.now() - started) / 1_000);
+  return { name, hasPassed: status === 0, seconds };
+});
+for (const { name, hasPassed, seconds } of results)
+  console.log(`${hasPassed ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)`);
+const failed = results.filter(({ hasPassed }) => !hasPassed).length;
+console.log(`${results.length - failed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

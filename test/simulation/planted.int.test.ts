@@ -1,0 +1,39 @@
+import { beforeAll, expect, test } from 'vitest';
+import { plantedBugs } from './planted.ts';
+import type { Simulated } from './simulated.ts';
+import { tryPlanted } from './try-planted.ts';
+
+/** Those that few seeds find: all of them are tried by `npm run long -- planted`. */
+const QUICK = [
+  'blind final write',
+  'a cancel that is accepted is not written',
+  'the last reason wins',
+  'an end keeps its place in the conversation',
+  'a lane is closed while something is ready in it',
+  'a lane is not opened again',
+  'no fence',
+  'a worker counts its turns from the start again',
+  'a reader that comes back is given everything again',
+  'a task that is being cancelled is told as ended',
+  'an answer answers every question that waits',
+  'a no with a reason is a yes',
+  'two messages of a chat are answered at once',
+  'a stop ends what comes next, too',
+  'a call begins in a process that was stopped or slept',
+  'a process writes without a look at the format',
+];
+
+/** Played last in the same process: what the bugs before it left there must not count as a finding. */
+const UNCHANGED = { name: 'unchanged', ground: 'delivery', changes: [] } as const;
+
+let tried: Simulated[];
+beforeAll(async () => {
+  tried = await tryPlanted([...QUICK.map((name) => plantedBugs.find((bug) => bug.name === name)!), UNCHANGED], 150);
+}, 300_000);
+
+test.for(QUICK.map((name, i) => ({ name, i })))('the simulation finds a planted bug: $name', ({ i }) =>
+  expect(tried[i]!.broken).toHaveLength(1),
+);
+
+test('the simulation finds nothing in unchanged sources', () =>
+  expect(tried.at(-1)).toMatchObject({ broken: [], seeds: 150 }));
