@@ -139,7 +139,10 @@ export class SimulatedHistory {
       const counted = JSON.stringify([activity?.turns ?? 0, activity?.calls ?? 0]);
       const written = JSON.stringify(countsIn(entries));
       if (counted !== written) this.#broken('P5', `${id}: it counts ${counted} turns and calls, and has ${written}`);
-      const isSaid = JSON.stringify(entries).includes(JSON.stringify(outcome?.answer ?? ''));
+      const journal = JSON.stringify(entries);
+      // A paragraph for each message that it answered.
+      const answers = (outcome?.answer ?? '').split('\n\n');
+      const isSaid = answers.every((answer) => journal.includes(JSON.stringify(answer)));
       if (agent === 'assistant' && status === 'success' && !isSaid) {
         this.#broken('P5', `${id}: what it answered last is not in its journal`);
       }
