@@ -99,11 +99,12 @@ const WHERE = [
 const EXPECTED: Readonly<Record<Policy, readonly string[]>> = {
   replace: ['ann superseded', 'bob superseded', 'bob superseded', 'ann superseded', 'bob answered'],
   queue: ['ann answered', 'bob answered', 'bob answered', 'ann answered', 'bob answered'],
+  merge: ['ann answered', 'bob merged', 'bob answered', 'ann answered', 'bob answered'],
   steer: ['ann answered', 'bob answered', 'bob answered', 'ann steered', 'bob answered'],
   reject: ['ann answered', 'bob rejected', 'bob rejected', 'ann rejected', 'bob rejected'],
 };
 
-const CASES = (['replace', 'queue', 'steer', 'reject'] as const).flatMap((policy) =>
+const CASES = (['replace', 'queue', 'merge', 'steer', 'reject'] as const).flatMap((policy) =>
   [0, 30].flatMap((debounceMs) =>
     (['memory', 'store in memory', 'store in SQLite'] as const).map((kind) => [policy, debounceMs, kind] as const),
   ),

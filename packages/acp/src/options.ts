@@ -73,9 +73,9 @@ export interface AuthMethod {
 }
 
 /**
- * Every prompt of the protocol needs its own response, so a prompt cannot be passed to the run of another: no `steer`.
+ * Every prompt of the protocol needs its own response, so one run cannot answer several: no `steer`, no `merge`.
  */
-export type PromptPolicy = Exclude<Policy, 'steer'>;
+export type PromptPolicy = Exclude<Policy, 'steer' | 'merge'>;
 
 /** What the run of a prompt needs. Pass it to `agent.run`. */
 export interface PromptRunOptions extends Pick<RunOptions, 'history' | 'hooks'> {

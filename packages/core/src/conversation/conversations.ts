@@ -37,7 +37,7 @@ export interface Conversations extends AsyncDisposable {
 const MAX_CONVERSATIONS = 10_000;
 
 /** The rule for a policy. */
-export const POLICY_RULE: settings.Rule = /*#__PURE__*/ settings.oneOf('replace', 'queue', 'steer', 'reject');
+export const POLICY_RULE: settings.Rule = /*#__PURE__*/ settings.oneOf('replace', 'queue', 'merge', 'steer', 'reject');
 
 const CONVERSATIONS_RULES: settings.Rules<ConversationsOptions> = {
   agent: settings.required(settings.having('an agent', 'run')),

@@ -4,6 +4,7 @@ import {
   type ConversationEffect,
   type ConversationInput,
   type ConversationState,
+  MAX_MERGED_MESSAGES,
   MAX_SEEN_MESSAGES,
   MAX_WAITING_MESSAGES,
   NEW_CONVERSATION,
@@ -55,6 +56,35 @@ test('queue: messages wait their turn, in order', () => {
   const queued = [message('a'), message('b', 'queue'), message('c', 'queue')];
   expect(play(...queued).effects).toEqual([start('a')]);
   expect(play(...queued, ended, ended, ended).effects).toEqual([start('a'), start('b'), start('c')]);
+});
+
+test('merge: messages that wait in a row become one run, and the last gets the answer', () => {
+  const merged = [message('a'), message('b', 'queue'), message('c', 'merge'), message('d', 'merge')];
+  expect(play(...merged, ended, ended).effects).toEqual([
+    start('a'),
+    start('b', 'c', 'd'),
+    answer('b', 'merged'),
+    answer('c', 'merged'),
+  ]);
+});
+
+test('merge: other contexts and messages that were steered are left alone, and the limit holds', () => {
+  const apart = [message('a'), message('s', 'steer'), message('b', 'merge'), message('c', 'merge', 0, 'ann')];
+  expect(play(...apart, ended, ended, ended).effects.slice(2)).toEqual([start('s'), start('b'), start('c')]);
+  const many = Array.from({ length: MAX_MERGED_MESSAGES + 1 }, (_, i) => message(`m${i}`, 'merge'));
+  expect(play(message('a'), ...many).state.waiting.map(({ ids }) => ids.length)).toEqual([MAX_MERGED_MESSAGES, 1]);
+});
+
+test('merge: a message that was merged can be withdrawn, and a cancel drops all', () => {
+  const merged = [message('a'), message('b', 'merge'), message('c', 'merge')];
+  expect(play(...merged, { type: 'withdraw', id: 'c' }, ended).effects.slice(1)).toEqual([
+    answer('c', 'cancelled'),
+    start('b'),
+  ]);
+  expect(play(...merged, { type: 'cancel' }).effects.slice(1)).toEqual([
+    answer('b', 'cancelled'),
+    answer('c', 'cancelled'),
+  ]);
 });
 
 test('a queue has an end: beyond it messages are refused', () => {

@@ -3,10 +3,11 @@
  *
  * - `replace`: the run is cancelled; the message is next, and all waiting messages are dropped.
  * - `queue`: the message waits in the conversation queue.
+ * - `merge`: like `queue`, but if another message already waits last, one run answers both.
  * - `steer`: the message is passed to the run, which reads it at the next boundary.
  * - `reject`: the message is refused.
  */
-export type Policy = 'replace' | 'queue' | 'steer' | 'reject';
+export type Policy = 'replace' | 'queue' | 'merge' | 'steer' | 'reject';
 
 /** The state of one conversation. Messages are referred to by id. */
 export interface ConversationState {
@@ -83,6 +84,8 @@ export interface ConversationTransition {
 export const MAX_SEEN_MESSAGES = 1_000;
 /** How many messages may wait in a conversation. */
 export const MAX_WAITING_MESSAGES = 100;
+/** How many messages one run may answer. */
+export const MAX_MERGED_MESSAGES = 1_000;
 
 export const NEW_CONVERSATION: ConversationState = { steered: [], waiting: [], seen: [] };
 
@@ -146,7 +149,11 @@ function admitGathered(
     const seen = state.seen.filter((id) => !ids.includes(id));
     return { state: { ...state, seen }, effects: answers(ids, 'rejected') };
   }
-  return { state: { ...state, waiting: [...waiting, batch] }, effects: [] };
+  const last = waiting.at(-1);
+  const isMerged =
+    policy === 'merge' && last?.context === batch.context && last.ids.length + ids.length <= MAX_MERGED_MESSAGES;
+  const queue = isMerged ? [...waiting.slice(0, -1), { ...last, ids: [...last.ids, ...ids] }] : [...waiting, batch];
+  return { state: { ...state, waiting: queue }, effects: [] };
 }
 
 /** One run answers several messages: the last of them gets the reply. */
@@ -159,11 +166,9 @@ function start(state: ConversationState, { ids, context }: Batch): ConversationT
 
 function supersede(state: ConversationState, batch: Batch): ConversationTransition {
   const isStopping = state.running?.stopping !== undefined;
-  const dropped = waitingIds(state);
-  const next = stopping({ ...state, waiting: [batch], steered: [] }, 'superseded');
   return {
-    state: next,
-    effects: [...answers(dropped, 'superseded'), ...(isStopping ? [] : [{ type: 'stop' as const }])],
+    state: stopping({ ...state, waiting: [batch], steered: [] }, 'superseded'),
+    effects: [...answers(waitingIds(state), 'superseded'), ...(isStopping ? [] : [{ type: 'stop' as const }])],
   };
 }
 

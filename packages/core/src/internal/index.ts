@@ -12,7 +12,7 @@ export { SOURCE_RULES } from '../stop/token/source.ts';
 export { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
 export { UNDO_MS } from '../run/undo.ts';
 export { MAX_SHIELD_MS } from '../stop/token/shield.ts';
-export { describeEarlyStatus, MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
+export { describeEarlyStatus, MAX_MERGED_MESSAGES, MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
 export { MAX_DETAILS_BYTES } from '../tool/bounds.ts';
 
 // Waits.

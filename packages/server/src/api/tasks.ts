@@ -45,7 +45,7 @@ const NEW_TASK = z
     }),
     conversation: NAME.optional(),
     policy: z
-      .enum(['replace', 'queue', 'steer', 'reject'])
+      .enum(['replace', 'queue', 'merge', 'steer', 'reject'])
       .optional()
       .openapi({ description: 'What it does to the active task of its conversation. Defaults to replace.' }),
   })

@@ -4,12 +4,9 @@ import { toNewTask } from '../rules/new-task.ts';
 import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { CreateRequest } from '../stores/driver.ts';
-import { admit, conversationOf, endUnstarted, receiptFor } from './queue.ts';
+import { admit, conversationOf, endMerged, endUnstarted, receiptFor } from './queue.ts';
 import { comeNext, putOff } from './stage.ts';
 import { hintOf, type KeptTask, type Moment, recordOf } from './tables.ts';
-
-/** The `inputsOf` of a task that passed its inputs on. */
-const NO_INPUTS = '';
 
 /** Creates a task and admits it to its conversation, if it has one. */
 export function applyCreate(request: CreateRequest, moment: Moment): CreateReceipt {
@@ -67,12 +64,10 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   return receiptFor(held, tables);
 }
 
-/** Moves the messages that are still held back to the newest task; the older task ends as `merged`. */
+/** Moves the messages that are still held back to the newest task. */
 function joinGathering(task: KeptTask, held: KeptTask, moment: Moment): KeptTask {
   const { tables, now } = moment;
-  const reason = createReason({ kind: 'merged', message: `taken over by ${task.id}` }, now);
-  // Pass its inputs on; don't copy them.
-  endUnstarted({ ...held, inputsOf: NO_INPUTS }, reason, moment);
+  endMerged(held, task, moment);
   const { gathering: _gathering, ...rest } = conversationOf(task, tables)!;
   tables.saveConversation({ ...rest, changedAt: now });
   return { ...task, inputsOf: held.inputsOf };

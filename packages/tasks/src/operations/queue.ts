@@ -19,6 +19,9 @@ function openConversation(ref: ConversationRef, tables: Tables): Conversation {
   return tables.conversation(ref) ?? { ...ref, waiting: [], historyBytes: 0, changedAt: 0 };
 }
 
+/** The `inputsOf` of a task that passed its inputs on. */
+const NO_INPUTS = '';
+
 /** Admits a task to its conversation: it is next, waits, is passed to the current task as a message, or is rejected. */
 export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateReceipt {
   const { tables, now } = moment;
@@ -32,6 +35,8 @@ export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateRec
   }
   if (admission === 'replace') return replace(task, { conversation, current }, moment);
   if (admission === 'reject' || conversation.waiting.length >= LIMITS.maxQueued) return { answer: 'rejected' };
+  const last = admission === 'merge' ? tables.task(conversation.waiting.at(-1) ?? '') : undefined;
+  if (last !== undefined && canMerge(last, task, tables)) return merge(task, { conversation, last }, moment);
   const isSame = current.context === task.context;
   const isSteered = admission === 'steer' && isSame && current.commands.length < LIMITS.maxCommands;
   const waits = queued(task);
@@ -41,6 +46,30 @@ export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateRec
   const behind = conversation.waiting.filter((id) => !earlier.has(id));
   const waiting = [...ahead, task.id, ...behind];
   return enqueue({ ...waits, steered: current.id }, { conversation, waiting }, moment);
+}
+
+function canMerge(last: KeptTask, task: KeptTask, tables: Tables): boolean {
+  const isAlike = last.agent === task.agent && last.context === task.context;
+  const count = tables.inputsCount(last.inputsOf) + tables.inputsCount(task.inputsOf);
+  // A message that was passed to the current task may be read there.
+  return isAlike && last.steered === undefined && count <= LIMITS.maxGathered;
+}
+
+function merge(
+  task: KeptTask,
+  { conversation, last }: { conversation: Conversation; last: KeptTask },
+  moment: Moment,
+): CreateReceipt {
+  endMerged(last, task, moment);
+  moment.tables.moveInputs(task.inputsOf, last.inputsOf);
+  const waiting = [...conversation.waiting.slice(0, -1), task.id];
+  return enqueue(queued({ ...task, inputsOf: last.inputsOf }), { conversation, waiting }, moment);
+}
+
+/** Ends a task whose messages a newer one takes over. They are passed on, not copied. */
+export function endMerged(task: KeptTask, newer: KeptTask, moment: Moment): void {
+  const reason = createReason({ kind: 'merged', message: `taken over by ${newer.id}` }, moment.now);
+  endUnstarted({ ...task, inputsOf: NO_INPUTS }, reason, moment);
 }
 
 function enqueue(

@@ -78,6 +78,8 @@ export interface Tables {
   addInput(owner: string, input: Json): void;
   inputs(owner: string): readonly Json[];
   inputsCount(owner: string): number;
+  /** Moves inputs behind those of another owner. */
+  moveInputs(from: string, to: string): void;
 
   conversation(ref: ConversationRef): Conversation | undefined;
   saveConversation(conversation: Conversation): void;

@@ -1,16 +1,17 @@
 import type { Policy, StopLevel } from '@whoa/core';
-import { createStopSchedule, MAX_WAITING_MESSAGES } from '@whoa/core/internal';
+import { createStopSchedule, MAX_MERGED_MESSAGES, MAX_WAITING_MESSAGES } from '@whoa/core/internal';
 import { STATUS_TABLE, type TaskStatus } from '../status.ts';
 
 /**
  * What happens when a task enters its conversation.
  *
  * - `start`: it becomes the current task. `wait`: it is queued. `reject`: nothing is written.
+ * - `merge`: it takes the place and the messages of the last waiting task, if their contexts are equal; otherwise it waits.
  * - `replace`: waiting tasks end as superseded. A current task that never started ends too, and this one starts; otherwise
  * the current task is ordered to stop, and this one waits.
  * - `steer`: its message is passed to the current task, and it waits in case the message comes too late.
  */
-export type Admission = 'start' | 'wait' | 'replace' | 'steer' | 'reject';
+export type Admission = 'start' | 'wait' | 'merge' | 'replace' | 'steer' | 'reject';
 
 /** The status of a conversation's current task; `none`: there is no current task. */
 export type CurrentState = 'none' | Extract<TaskStatus, 'init' | 'running' | 'cancelling'>;
@@ -19,6 +20,7 @@ export type CurrentState = 'none' | Extract<TaskStatus, 'init' | 'running' | 'ca
 export const ADMISSION_TABLE: Readonly<Record<Policy, Readonly<Record<CurrentState, Admission>>>> = {
   replace: { none: 'start', init: 'replace', running: 'replace', cancelling: 'replace' },
   queue: { none: 'start', init: 'wait', running: 'wait', cancelling: 'wait' },
+  merge: { none: 'start', init: 'merge', running: 'merge', cancelling: 'merge' },
   steer: { none: 'start', init: 'steer', running: 'steer', cancelling: 'wait' },
   reject: { none: 'start', init: 'reject', running: 'reject', cancelling: 'reject' },
 };
@@ -60,8 +62,8 @@ export const LIMITS: Readonly<
   maxNonces: 100,
   /** Tasks that wait in one conversation. */
   maxQueued: MAX_WAITING_MESSAGES,
-  /** Messages that join one task while it is held back. */
-  maxGathered: 1_000,
+  /** Messages that one task may answer. */
+  maxGathered: MAX_MERGED_MESSAGES,
   /** Orders that one beat returns. */
   maxOrders: 200,
   /** Tasks that are moved from `later` by one take, and freed by one sweep. */

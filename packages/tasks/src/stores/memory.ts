@@ -82,6 +82,10 @@ class MemoryTables {
     addInput: (owner, input) => void listIn(this.#inputs, owner).push(input),
     inputs: (owner) => this.#inputs.get(owner) ?? [],
     inputsCount: (owner) => this.#inputs.get(owner)?.length ?? 0,
+    moveInputs: (from, to) => {
+      listIn(this.#inputs, to).push(...(this.#inputs.get(from) ?? []));
+      this.#inputs.delete(from);
+    },
     conversation: (ref) => this.#conversations.get(keyOf(ref)),
     saveConversation: (conversation) => {
       const key = keyOf(conversation);

@@ -5,6 +5,7 @@ import { contextCases } from './contract/conversation/context.ts';
 import { conversationCases } from './contract/conversation/conversation.ts';
 import { historyCases } from './contract/conversation/history.ts';
 import { holdCases } from './contract/conversation/hold.ts';
+import { mergeCases } from './contract/conversation/merge.ts';
 import { cancelCases } from './contract/delivery/cancel.ts';
 import { journalCases } from './contract/delivery/journal.ts';
 import { journalBoundCases } from './contract/delivery/journal-bound.ts';
@@ -63,6 +64,7 @@ export const storeContract: readonly ContractCase[] = [
   ...historyCases,
   ...holdCases,
   ...contextCases,
+  ...mergeCases,
   ...visibilityCases,
   ...watchCases,
   ...overviewCases,

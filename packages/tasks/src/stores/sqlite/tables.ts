@@ -27,6 +27,11 @@ INSERT INTO inputs (owner, position, input) VALUES (?,
   (SELECT coalesce(max(position), 0) + 1 FROM inputs WHERE owner = ?), ?)
 `;
 
+const MOVE_INPUTS = `
+UPDATE inputs SET owner = ?, position = position + (SELECT coalesce(max(position), 0) FROM inputs WHERE owner = ?)
+WHERE owner = ?
+`;
+
 /** The hints of a transaction, each as JSON, and the number of the last. */
 interface Told {
   readonly hints: string[];
@@ -71,6 +76,7 @@ export function createTables(database: Database): SqliteTables {
         .map((row) => JSON.parse(row['input'] as string) as Json),
     inputsCount: (owner) =>
       Number(database.get('SELECT count(*) AS number FROM inputs WHERE owner = ?', [owner])?.['number']),
+    moveInputs: (from, to) => void database.run(MOVE_INPUTS, [to, to, from]),
     clear: (id) => clear(database, id, id),
     removeTask: (task) => removeTask(database, task),
     sent: (id, nonce) =>

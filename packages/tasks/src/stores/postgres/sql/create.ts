@@ -59,9 +59,7 @@ BEGIN
       IF (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner) >= ${LIMITS.maxGathered} THEN
         RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', ${LIMITS.maxGathered});
       END IF;
-      -- The older task ends as merged. Its inputs are passed on, not copied.
-      UPDATE whoa.tasks t SET inputs_of = '' WHERE t.id = line.gathering;
-      PERFORM fn.end_unstarted(line.gathering, fn.own_reason('merged', 'taken over by ' || task_id, now), now);
+      PERFORM fn.end_merged(line.gathering, task_id, now);
       UPDATE whoa.conversations c SET gathering = NULL, changed_at = now
       WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
     END IF;
@@ -78,8 +76,8 @@ BEGIN
     new_stage_at := now + hold_ms;
     new_policy := given_policy;
   ELSIF of_conversation IS NOT NULL THEN
-    SELECT a.admitted, a.superseded, a.steered INTO admitted, ended, given_to
-    FROM fn.admit(task_id, of_tenant, of_conversation, given_policy, of_owner, of_context, now) a;
+    SELECT a.admitted, a.superseded, a.steered, coalesce(a.joined, of_owner) INTO admitted, ended, given_to, of_owner
+    FROM fn.admit(task_id, of_tenant, of_agent, of_conversation, given_policy, of_owner, of_context, now) a;
     IF admitted = 'reject' THEN
       DELETE FROM whoa.inputs i WHERE i.owner = task_id;
       RETURN json_build_object('answer', 'rejected');
@@ -147,14 +145,14 @@ DECLARE
   admission record;
 BEGIN
   UPDATE whoa.conversations c SET gathering = NULL WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
-  SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.conversation, task.policy, task.inputs_of,
+  SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.agent, task.conversation, task.policy, task.inputs_of,
     task.context, now);
   IF admission.admitted = 'reject' THEN
     PERFORM fn.end_unstarted(task.id, fn.own_reason('rejected', 'another task of the conversation was under way', now), now);
     RETURN;
   END IF;
   UPDATE whoa.tasks t SET policy = NULL, stage = 'queue', stage_at = NULL,
-    superseded = admission.superseded, steered = admission.steered WHERE t.id = task.id RETURNING * INTO task;
+    inputs_of = coalesce(admission.joined, t.inputs_of), superseded = admission.superseded, steered = admission.steered WHERE t.id = task.id RETURNING * INTO task;
   IF admission.admitted = 'start' THEN PERFORM fn.come_next(task.id, now); END IF;
   PERFORM fn.tell('status', task);
 END $$;

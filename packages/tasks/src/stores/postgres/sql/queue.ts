@@ -50,12 +50,13 @@ END $$;
 -- Admits a task to its locked conversation: it starts, waits, is passed to the current task as a message, or is
 -- rejected. Writes everything except the task itself.
 CREATE FUNCTION fn.admit(
-  task_id text, of_tenant text, of_conversation text, policy text, owner text, of_context text, now float8,
-  OUT admitted text, OUT superseded text[], OUT steered text
+  task_id text, of_tenant text, of_agent text, of_conversation text, policy text, owner text, of_context text, now float8,
+  OUT admitted text, OUT superseded text[], OUT steered text, OUT joined text
 ) LANGUAGE plpgsql AS $$
 DECLARE
   line whoa.conversations;
   present whoa.tasks;
+  last whoa.tasks;
   reason json := fn.own_reason('superseded', 'a newer message arrived', now);
   other text;
 BEGIN
@@ -87,11 +88,38 @@ BEGIN
     steered := line.current;
     admitted := 'wait';
   ELSE
+    IF admitted = 'merge' AND cardinality(line.waiting) > 0 THEN
+      SELECT * INTO last FROM whoa.tasks t WHERE t.id = line.waiting[cardinality(line.waiting)];
+      joined := fn.merge(last, task_id, of_agent, owner, of_context, now);
+      IF joined IS NOT NULL THEN line.waiting := array_remove(line.waiting, last.id); END IF;
+    END IF;
     line.waiting := line.waiting || task_id;
     admitted := 'wait';
   END IF;
   UPDATE whoa.conversations c SET current = line.current, waiting = line.waiting, changed_at = now
   WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+END $$;
+
+-- Passes the messages of the last waiting task and of a newer one to the newer one. Returns their owner; nothing if the
+-- two cannot be merged. A message that was passed to the current task may be read there.
+CREATE FUNCTION fn.merge(last whoa.tasks, newer text, of_agent text, of_owner text, of_context text, now float8)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  count int := (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = last.inputs_of);
+BEGIN
+  IF last.steered IS NOT NULL OR last.agent <> of_agent OR last.context IS DISTINCT FROM of_context
+    OR count + (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner) > ${LIMITS.maxGathered}
+  THEN RETURN NULL; END IF;
+  UPDATE whoa.inputs i SET owner = last.inputs_of, position = i.position + count WHERE i.owner = of_owner;
+  PERFORM fn.end_merged(last.id, newer, now);
+  RETURN last.inputs_of;
+END $$;
+
+-- Ends a task whose messages a newer one takes over. They are passed on, not copied.
+CREATE FUNCTION fn.end_merged(task_id text, newer text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE whoa.tasks t SET inputs_of = '' WHERE t.id = task_id;
+  PERFORM fn.end_unstarted(task_id, fn.own_reason('merged', 'taken over by ' || newer, now), now);
 END $$;
 
 -- Returns whether a task may have had effects. Then it must be settled, not just ended.

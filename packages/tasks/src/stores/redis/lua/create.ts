@@ -109,7 +109,7 @@ local function keep_input()
     redis.call('SET', tag .. 'context:' .. id, context)
   end
   -- A small input is kept with the task, and readers know its title. A long title has a separate key.
-  if #input <= 64 and not task.inputsOf and tonumber(holdMs) == 0 then
+  if #input <= 64 and not task.inputsOf and tonumber(holdMs) == 0 and policy ~= 'merge' then
     put(task, 'input', input)
     return
   end
@@ -150,10 +150,7 @@ if held then
 end
 if tonumber(holdMs) == 0 and policy ~= 'replace' and #line.waiting >= ${LIMITS.maxQueued} then return { 'rejected' } end
 if held then
-  -- The newest task takes over messages that are still held back: passed on, not copied. The older task ends as merged.
-  put(task, 'inputsOf', held.inputsOf or held.id)
-  put(held, 'inputsOf', '')
-  end_unstarted(held, reason_of('merged', 'taken over by ' .. id))
+  end_merged(held, task)
   line.gathering = nil
   save_conversation(line)
 end

@@ -196,6 +196,32 @@ local function replace(task, conversation, current)
   tell('status', task)
 end
 
+-- Ends a task whose messages a newer one takes over. They are passed on, not copied.
+local function end_merged(task, newer)
+  local owner = task.inputsOf or task.id
+  if task.input then redis.call('RPUSH', tag .. 'inputs:' .. owner, task.input) end
+  put(newer, 'inputsOf', owner)
+  put(task, 'inputsOf', '')
+  end_unstarted(task, reason_of('merged', 'taken over by ' .. newer.id))
+end
+
+-- Merges a task with the last one that waits. Returns whether that was possible.
+local function merge(task, conversation)
+  local waiting = without(conversation.waiting, '')
+  local last = waiting[1] and load(waiting[#waiting])
+  -- A message that was passed to the current task may be read there.
+  if not last or last.steered or last.agent ~= task.agent or context_of(last) ~= context_of(task) then return false end
+  local inputs, own = inputs_of(task), task.inputsOf or task.id
+  local count = last.input and 1 or redis.call('LLEN', tag .. 'inputs:' .. (last.inputsOf or last.id))
+  if count + #inputs > ${LIMITS.maxGathered} then return false end
+  end_merged(last, task)
+  for _, input in ipairs(inputs) do redis.call('RPUSH', tag .. 'inputs:' .. task.inputsOf, input) end
+  redis.call('DEL', tag .. 'inputs:' .. own)
+  waiting[#waiting] = task.id
+  enqueue(task, conversation, waiting)
+  return true
+end
+
 -- Returns whether the task was admitted; if not, nothing was written.
 local function admit(task, policy)
   local conversation = conversation_of(task)
@@ -214,6 +240,7 @@ local function admit(task, policy)
   end
   local waiting = conversation.waiting
   if admission == 'reject' or #waiting >= ${LIMITS.maxQueued} then return false end
+  if admission == 'merge' and merge(task, conversation) then return true end
   local isSteered = admission == 'steer' and context_of(current) == context_of(task)
     and (current.commandsSent == 0 or redis.call('HLEN', tag .. 'commands:' .. current.id) < ${LIMITS.maxCommands})
   if not isSteered then

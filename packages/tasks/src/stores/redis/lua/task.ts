@@ -200,8 +200,8 @@ local function save(task)
 end
 
 local function inputs_of(task)
-  if task.input then return { task.input } end
   if task.inputsOf == '' then return {} end
+  if task.input then return { task.input } end
   return redis.call('LRANGE', tag .. 'inputs:' .. (task.inputsOf or task.id), 0, -1)
 end
 
