@@ -3,8 +3,8 @@ import type { StoreOptions } from '@whoa/tasks/store';
 import type { StoreKind } from '@whoa/tasks/testing';
 import pg from 'pg';
 
-/** The contract is about what a store does, not how fast: a busy machine may take this long for one statement. */
-const BUSY_MS = 60_000;
+/** The contract is about what a store does, not how fast: a busy machine may take this long. */
+const PATIENT = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 
 /** The Postgres store under the contract. Each case gets a schema without tasks, in which time passes when told. */
 export async function openPostgresKind(url: string): Promise<StoreKind & AsyncDisposable> {
@@ -20,7 +20,7 @@ export async function openPostgresKind(url: string): Promise<StoreKind & AsyncDi
       let now = Date.UTC(2030, 0, 1);
       await schema.setClock(now);
       const open = (options: StoreOptions): TaskStore =>
-        createPostgresStore({ ...options, url, schema: schema.name, maxConnections: 4, statementTimeoutMs: BUSY_MS });
+        createPostgresStore({ ...options, url, schema: schema.name, maxConnections: 4, ...PATIENT });
       return {
         open: (options) => Promise.resolve(open(options)),
         openSecond: () => Promise.resolve(open({})),
@@ -50,7 +50,7 @@ interface CaseSchema {
 
 async function createSchema(client: pg.Client, { url, name }: { url: string; name: string }): Promise<CaseSchema> {
   {
-    await using store = createPostgresStore({ url, schema: name });
+    await using store = createPostgresStore({ url, schema: name, ...PATIENT });
     await store.list({ tenant: 'acme' });
   }
   // A table, because replacing the function would discard every plan.
