@@ -224,68 +224,6 @@ test('a burst of cancels brings every order along', async () => {
   expect(watching).toBeDefined();
 });
 
-test('no operation reads a whole table', async () => {
-  const schema = newSchema();
-  const options = { url: server.url, schema, retentionMs: 1_000_000 };
-  const scans = (): Promise<Record<string, unknown>[]> =>
-    ask(
-      'SELECT relname, seq_scan::int FROM pg_stat_user_tables WHERE schemaname = $1 AND relname <> ALL ($2) ORDER BY 1',
-      [schema, ['layout', 'settings', 'functions', 'pulse']],
-    );
-  {
-    await using store = createPostgresStore(options);
-    const fill = async (i: number): Promise<void> => {
-      const { by } = await createRunning(store, { conversation: `c${i}` });
-      await store.append(by, { after: 0, events: [i] });
-      if (i % 2 === 0) await store.finish(by, { status: 'success' });
-    };
-    for (let i = 0; i < 600; i += 20) await Promise.all(Array.from({ length: 20 }, (_, j) => fill(i + j)));
-  }
-  await ask(
-    `ANALYZE ${['tasks', 'inputs', 'journal', 'conversations', 'commands', 'sessions'].map((t) => `${schema}.${t}`).join(', ')}`,
-  );
-  const before = await scans();
-  {
-    await using store = createPostgresStore(options);
-    const { ref, by } = await createRunning(store, { conversation: 'last' });
-    await createTask(store, { conversation: 'last' });
-    await createTask(store, { conversation: 'last', holdMs: 1 });
-    await createTask(store, { key: 'k', notBefore: 1 });
-    const request = { domain: 0, session: 'taker', worker: 'w2', leaseMs: LEASE_MS, claim: 'c', number: 1 };
-    await store.take({ ...request, agents: ['a', 'b'], limit: 5 });
-    await store.append(by, { after: 0, events: ['x'], done: [1] });
-    await store.send(ref, { type: 'steer', message: 'x' });
-    await store.cancel(ref);
-    const confirmed = [{ ...by, orderNumber: 2 }];
-    await store.beat({ domain: 0, session: by.session, count: 1, confirmed });
-    await store.held({ domain: 0, session: by.session });
-    await store.sweep();
-    await store.get(ref);
-    await store.list({ tenant: 'acme', limit: 5 });
-    await store.list({ tenant: 'acme', limit: 5, status: 'running' });
-    await store.list({ tenant: 'acme', limit: 5, status: 'running', conversation: 'c1' });
-    await store.read(ref, { watchMs: 1_000 });
-    await store.conversation({ tenant: 'acme', conversation: 'last' });
-    await store.conversations({ tenant: 'acme', limit: 5 });
-    await store.queues({ limit: 5 });
-    await store.remove({ tenant: 'acme', conversation: 'c0' });
-    for (const target of [{ agent: 'a' }, { tenant: 'acme' }]) {
-      for (const isPaused of [true, false]) await store.pause(target, isPaused);
-    }
-    await store.release((await createRunning(store)).by);
-    await store.finish(by, { status: 'success', history: [] });
-    await store.cancel({ tenant: 'acme', conversation: 'last' });
-    await using watching = await store.watch({ tenant: 'acme' }, () => {});
-    await createTask(store);
-    expect(watching).toBeDefined();
-  }
-  // Connections hand their figures in when they end.
-  await expect
-    .poll(() => ask("SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'whoa'"), SOON)
-    .toEqual([{ count: 0 }]);
-  expect(await scans()).toEqual(before);
-});
-
 test('an answer that was lost is an unknown outcome, and asking again is safe', async () => {
   const { hostname, port } = new URL(server.url);
   await using proxy = await startProxy({ host: hostname, port: Number(port) });

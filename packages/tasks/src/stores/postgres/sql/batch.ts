@@ -101,8 +101,8 @@ DECLARE
   place int;
 BEGIN
   FOR place IN SELECT n.place FROM unnest(ids) WITH ORDINALITY AS n (id, place) ORDER BY n.id, n.place LOOP
-    SELECT * INTO task FROM whoa.tasks t WHERE t.id = ids[place] AND t.tenant = tenants[place] AND t.ended_at IS NULL
-      AND (t.stage = 'held' OR t.conversation IS NULL) FOR UPDATE;
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = ids[place] AND t.tenant IS NOT DISTINCT FROM tenants[place]
+      AND t.ended_at IS NULL AND (t.stage IS NOT DISTINCT FROM 'held' OR t.conversation IS NULL) FOR UPDATE;
     IF NOT FOUND THEN
       -- A single request has locked nothing yet, so it may lock its conversation.
       IF cardinality(ids) = 1 THEN

@@ -12,14 +12,15 @@ DECLARE
   now float8;
 BEGIN
   -- The first cancel of a task that a worker holds, as nearly every cancel is, touches only its row.
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant AND t.stage = 'held' FOR UPDATE;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant
+    AND t.stage IS NOT DISTINCT FROM 'held' FOR UPDATE;
   IF FOUND THEN
     -- Don't read the clock earlier: locking the row may have taken long.
     now := fn.now_ms();
     RETURN fn.cancel_begun(task, fn.reason(given, coalesce(at, now)), level, abort_ms, kill_ms, undo, now);
   END IF;
   -- Check before locking anything: a tenant must not hold up another tenant's task.
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant;
   IF NOT FOUND OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
   PERFORM fn.lock_conversation(task_id);
@@ -95,7 +96,7 @@ DECLARE
   task whoa.tasks;
   given int;
 BEGIN
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant FOR UPDATE;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant FOR UPDATE;
   IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   -- Check this first: the command may have been carried out since, and the task may have ended.
   SELECT s.number INTO given FROM whoa.sent s WHERE s.task = task_id AND s.nonce = given_nonce;
@@ -115,10 +116,10 @@ DECLARE
   was_until float8;
 BEGIN
   SELECT coalesce(t.watched_until, 0) INTO was_until FROM whoa.tasks t
-  WHERE t.id = task_id AND t.tenant = of_tenant AND t.ended_at IS NULL;
+  WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant AND t.ended_at IS NULL;
   IF was_until IS NULL OR was_until >= now + watch_ms / 2 THEN RETURN; END IF;
   UPDATE whoa.tasks t SET watched_until = now + watch_ms
-  WHERE t.id = task_id AND t.tenant = of_tenant AND t.ended_at IS NULL;
+  WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant AND t.ended_at IS NULL;
   IF FOUND AND now >= was_until THEN PERFORM fn.give_order(task_id, 'command'); END IF;
 END $$;
 `;

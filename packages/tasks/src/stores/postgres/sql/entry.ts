@@ -9,8 +9,9 @@ $$;
 
 -- Sets up the transaction for the operations, whatever the defaults of the role. Every setting ends with the
 -- transaction, because a pooler hands the connection to other programs. What was acknowledged is on disk. Every row is
--- found through an index: a plan made while a table was empty must not scan it once it is full. One plan serves every
--- value. A read-only server is refused for reads too: its data may be out of date. So is a client that cannot use the format. A
+-- found through an index: a plan made while a table was empty must not scan it once it is full. For the same reason a
+-- statement that names a task's id compares its other columns with IS NOT DISTINCT FROM: then only the index of ids serves
+-- it, and not one that was empty. One plan serves every value. A read-only server is refused for reads too: its data may be out of date. So is a client that cannot use the format. A
 -- client that changes the format locks the table against readers first: running transactions end before, and later ones
 -- see the new format.
 CREATE FUNCTION fn.enter(lock_ms text, tenant_cap text, agent_cap text) RETURNS void LANGUAGE plpgsql AS $$
@@ -27,7 +28,8 @@ BEGIN
   SELECT l.format INTO found FROM whoa.layout l;
   IF found NOT BETWEEN ${OLDEST_FORMAT} AND ${FORMAT} THEN RAISE EXCEPTION '%', found USING ERRCODE = 'WH002'; END IF;
   PERFORM set_config('lock_timeout', lock_ms, true), set_config('enable_seqscan', 'off', true),
-    set_config('enable_bitmapscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+    set_config('enable_bitmapscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
     set_config('jit', 'off', true);
   IF current_setting('synchronous_commit') = 'off' THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
   IF tenant_cap IS NOT NULL THEN PERFORM set_config('whoa_store.tenant_cap', tenant_cap, true); END IF;

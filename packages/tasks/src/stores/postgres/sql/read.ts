@@ -15,7 +15,7 @@ CREATE FUNCTION fn.get_task(of_tenant text, task_id text, kept_ms float8) RETURN
 DECLARE
   task whoa.tasks;
 BEGIN
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant;
   -- Hides tasks past their retention, whether or not they have been removed yet.
   IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN NULL; END IF;
   RETURN fn.record_of(task);
@@ -55,7 +55,7 @@ RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
 BEGIN
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant;
   IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN '[]'; END IF;
   RETURN (SELECT coalesce(json_agg(json_build_object('position', e.position, 'epoch', e.epoch, 'at', e.at, 'event', e.event)), '[]')
     FROM (SELECT * FROM whoa.journal j WHERE j.task = task_id AND j.position > after ORDER BY j.position LIMIT page) e);
@@ -94,7 +94,7 @@ DECLARE
   names text[] := '{}';
 BEGIN
   WHILE coalesce(array_length(names, 1), 0) < page LOOP
-    SELECT t.tenant INTO last FROM whoa.tasks t WHERE t.tenant > last ORDER BY t.tenant LIMIT 1;
+    SELECT t.tenant INTO last FROM whoa.tasks t WHERE t.tenant > last AND t.status > '' ORDER BY t.tenant LIMIT 1;
     EXIT WHEN NOT FOUND;
     names := names || last;
   END LOOP;
@@ -187,7 +187,7 @@ CREATE FUNCTION fn.remove_task(of_tenant text, task_id text, kept_ms float8) RET
 DECLARE
   task whoa.tasks;
 BEGIN
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant = of_tenant FOR UPDATE;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant FOR UPDATE;
   IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   IF task.ended_at IS NULL THEN RETURN json_build_object('answer', 'live'); END IF;
   PERFORM fn.drop_tasks(ARRAY[task_id]);

@@ -82,7 +82,7 @@ BEGIN
   IF cardinality(ids) > 0 THEN
     PERFORM 1 FROM whoa.tasks t WHERE t.id = ANY (ids) ORDER BY t.id FOR UPDATE;
     UPDATE whoa.tasks t SET told = false FROM unnest(ids, epochs, claims, numbers) AS c (id, epoch, claim, number)
-    WHERE t.id = c.id AND t.told AND t.session = session_id AND t.epoch = c.epoch AND t.claim = c.claim
+    WHERE t.id = c.id AND t.told IS NOT DISTINCT FROM true AND t.session = session_id AND t.epoch = c.epoch AND t.claim = c.claim
       AND t.order_number = c.number;
   END IF;
   FOR task IN SELECT * FROM whoa.tasks t WHERE t.told AND t.session = session_id LIMIT ${LIMITS.maxOrders + 1} LOOP
@@ -152,7 +152,8 @@ DECLARE
   delay_ms float8;
 BEGIN
   PERFORM fn.lock_conversation(task_id);
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.stage = 'held' AND t.session = of_session.id FOR UPDATE;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.stage IS NOT DISTINCT FROM 'held'
+    AND t.session = of_session.id FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   -- Only a task whose worker crashed before is blamed, not the others.
   IF of_session.had_suspect AND task.attempts < 2 THEN task.attempts := task.attempts - 1; END IF;

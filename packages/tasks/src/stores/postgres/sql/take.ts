@@ -75,8 +75,8 @@ BEGIN
     PERFORM 1 FROM whoa.tasks t JOIN whoa.conversations c USING (tenant, conversation)
     WHERE t.id = due_id FOR UPDATE OF c SKIP LOCKED;
     CONTINUE WHEN NOT FOUND;
-    SELECT * INTO task FROM whoa.tasks t WHERE t.id = due_id AND t.stage = 'later' AND t.policy IS NOT NULL
-      AND t.stage_at <= now FOR UPDATE SKIP LOCKED;
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = due_id AND t.stage IS NOT DISTINCT FROM 'later'
+      AND t.policy IS NOT NULL AND t.stage_at <= now FOR UPDATE SKIP LOCKED;
     IF FOUND THEN PERFORM fn.admit_gathered(task, now); END IF;
   END LOOP;
 END $$;
@@ -176,7 +176,7 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. tenant ' || of_tenant, 0)) THEN RETURN 0; END IF;
     room := least(room, cap
       - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.tenant = of_tenant LIMIT cap) held)
-      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.tenant = of_tenant));
+      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.tenant IS NOT DISTINCT FROM of_tenant));
   END IF;
   RETURN room;
 END $$;
@@ -217,7 +217,7 @@ DECLARE
 BEGIN
   FOR task IN
     SELECT t.* FROM unnest(ids) WITH ORDINALITY AS p (id, place) JOIN whoa.tasks t USING (id)
-    WHERE t.stage = 'held' AND t.session = session_id ORDER BY p.place
+    WHERE t.stage IS NOT DISTINCT FROM 'held' AND t.session = session_id ORDER BY p.place
   LOOP
     load := fn.load_of(task);
     IF octet_length(load::text) <= max_bytes THEN

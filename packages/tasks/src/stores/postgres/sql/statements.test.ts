@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import * as batch from './batch.ts';
+import * as cancel from './cancel.ts';
+import * as create from './create.ts';
+import * as queue from './queue.ts';
+import * as read from './read.ts';
+import * as session from './session.ts';
+import * as stage from './stage.ts';
+import * as take from './take.ts';
+import * as work from './work.ts';
+
+const SOURCES: readonly unknown[] = [batch, cancel, create, queue, read, session, stage, take, work].flatMap(
+  Object.values,
+);
+const STATEMENTS = SOURCES.filter((source) => typeof source === 'string').flatMap((source) => source.split(';'));
+
+/** Statements that find a task by its id, with what they say after WHERE. */
+const BY_ID = STATEMENTS.flatMap((statement) => {
+  const [, alias] = /\bwhoa\.tasks (?:AS )?(\w+)/.exec(statement) ?? [];
+  const condition = statement.slice(statement.lastIndexOf('WHERE'));
+  const isById =
+    alias !== undefined &&
+    (condition.includes(`${alias}.id = `) || /JOIN whoa\.tasks \w+ USING \(id\)/.test(statement));
+  return isById ? [{ alias, condition }] : [];
+});
+
+test('there are statements that find a task by its id', () => expect(BY_ID.length).toBeGreaterThan(40));
+
+test.each(BY_ID)('only the index of ids serves %j', ({ alias, condition }) => {
+  const others = new RegExp(String.raw`\b${alias}\.(stage|tenant|lane|conversation) = |\b${alias}\.told\b(?! IS)`);
+  expect(condition).not.toMatch(others);
+});
