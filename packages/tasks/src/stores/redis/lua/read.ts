@@ -22,6 +22,15 @@ const MAX_LOOKED_AT = 1_000;
 export const LIST: string = /* lua */ `
 local tenant, status, conversation, limit, at, last = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
 
+-- Compares bytes, as sorted sets do: '<' follows the locale of the server.
+local function is_before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local one, other = string.byte(a, i), string.byte(b, i)
+    if one ~= other then return one < other end
+  end
+  return #a < #b
+end
+
 -- Returns ids with their creation times, newest first, after the end of the previous page.
 local function some_of(key, count)
   local found, offset = {}, 0
@@ -32,7 +41,7 @@ local function some_of(key, count)
     offset = offset + #flat / 2
     for i = 1, #flat, 2 do
       local createdAt = tonumber(flat[i + 1])
-      local isAfter = last == '' or createdAt < tonumber(at) or flat[i] < last
+      local isAfter = last == '' or createdAt < tonumber(at) or is_before(flat[i], last)
       if isAfter and #found < count then found[#found + 1] = { flat[i], createdAt } end
     end
   end
@@ -51,7 +60,7 @@ else
   end
   table.sort(found, function(a, b)
     if a[2] ~= b[2] then return a[2] > b[2] end
-    return a[1] > b[1]
+    return is_before(b[1], a[1])
   end)
 end
 local heads, lookedAt = {}, nil

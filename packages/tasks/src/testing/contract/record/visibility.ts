@@ -74,6 +74,21 @@ export const visibilityCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'tasks that were created at the same time are each listed once, with any page size',
+    async run({ store }) {
+      const created = await Promise.all(Array.from({ length: 120 }, () => create(store)));
+      for (const filter of [{}, { status: 'init' }] as const) {
+        const seen: string[] = [];
+        for (let next: { cursor?: string } | undefined = {}; next !== undefined; ) {
+          const page = await store.list({ tenant: TENANT, limit: 7, ...filter, ...next });
+          seen.push(...page.tasks.map(({ id }) => id));
+          next = page.next === undefined ? undefined : { cursor: page.next };
+        }
+        assert.deepEqual(seen.toSorted(), created.map(({ id }) => id).toSorted());
+      }
+    },
+  },
+  {
     title: 'a list can be filtered by status and by conversation',
     async run({ store }) {
       const running = await bring(store, 'running');
