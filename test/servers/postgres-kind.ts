@@ -23,7 +23,7 @@ export async function openPostgresKind(url: string): Promise<StoreKind & AsyncDi
         createPostgresStore({ ...options, url, schema: schema.name, maxConnections: 4, ...PATIENT });
       return {
         open: (options) => Promise.resolve(open(options)),
-        openSecond: () => Promise.resolve(open({})),
+        openSecond: (options = {}) => Promise.resolve(open(options)),
         async advance(ms) {
           now += ms;
           await schema.setClock(now);

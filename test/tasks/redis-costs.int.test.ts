@@ -74,8 +74,8 @@ test('the end of a plain task takes the short path', async () => {
     const { by } = await running(store);
     ends.push(() => store.finish(by, { status: 'success' }));
   }
-  // The script, the clock, the layout, the task; then seven changes and a message.
-  expect(await commandsOf(() => ends.pop()!())).toBe(11);
+  // The script, the clock, the layout, the task; then eight changes and a message.
+  expect(await commandsOf(() => ends.pop()!())).toBe(12);
 });
 
 test('a small task that has ended takes at most 2 KB', async () => {

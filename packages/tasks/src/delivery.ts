@@ -47,7 +47,7 @@ export type TakeAnswer =
       readonly repeat: boolean;
       /** When the next task becomes ready. */
       readonly nextAt?: number;
-      /** Some sessions expired: call `sweep`. Only one worker at a time is asked. */
+      /** Some sessions expired, or ended tasks are past their retention: call `sweep`. Only one worker at a time is asked. */
       readonly expired: boolean;
       readonly now: number;
     }
@@ -118,7 +118,7 @@ export type HeldTask = Omit<ClaimRef, 'session'>;
 export interface SweepAnswer {
   /** How many tasks were freed or failed. */
   readonly freed: number;
-  /** There are more tasks to free now. */
+  /** There are more tasks to free or to remove now. */
   readonly more: boolean;
   /** When the next session expires unless its worker beats. */
   readonly nextAt?: number;

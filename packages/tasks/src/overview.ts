@@ -3,7 +3,7 @@ import type { TaskStatus } from './status.ts';
 /** How many tasks of a tenant have each status. */
 export interface TaskCounts {
   readonly tenant: string;
-  /** Counts stop at `limit`: a count equal to it means that many or more. Ended tasks count until they are removed. */
+  /** Counts stop at `limit`: a count equal to it means that many or more. Ended tasks count until their retention is over. */
   readonly statuses: Readonly<Record<TaskStatus, number>>;
   readonly limit: number;
 }

@@ -75,7 +75,10 @@ export interface TaskStore extends AsyncDisposable {
   beat(beat: Beat): Promise<BeatAnswer>;
   /** Returns the tasks that a session holds according to the store. */
   held(session: SessionRef): Promise<readonly HeldTask[]>;
-  /** Frees at most `limit` tasks of sessions whose lease expired. Call it again while `more` is true. */
+  /**
+   * Frees at most `limit` tasks of sessions whose lease expired, and removes at most `limit` ended tasks past their
+   * retention. Call it again while `more` is true.
+   */
   sweep(options?: { readonly domain?: number; readonly limit?: number }): Promise<SweepAnswer>;
 
   /**

@@ -120,6 +120,8 @@ export interface Tables {
   /** Returns tasks in `later` whose time has come. */
   due(now: number, limit: number): readonly KeptTask[];
   nextLater(): number | undefined;
+  /** Returns when the first of the ended tasks ended. */
+  firstEnded(): number | undefined;
 
   session(id: string): Session | undefined;
   saveSession(session: Session): void;
@@ -146,7 +148,11 @@ export interface Tables {
 /** Read queries of a local store. */
 export interface Queries {
   list(filter: ListRequest): readonly KeptTask[];
-  countStatus(of: { readonly tenant: string; readonly status: TaskStatus }, limit: number): number;
+  /** Counts tasks, except those that ended at `endedAt` or before. */
+  countStatus(
+    of: { readonly tenant: string; readonly status: TaskStatus; readonly endedAt: number },
+    limit: number,
+  ): number;
   /** Lists names of tenants that have tasks, after a given one, in byte order. */
   tenants(after: string, limit: number): readonly string[];
   /** Lists sessions that can expire. */
@@ -164,8 +170,11 @@ export interface Queries {
     readonly limit: number;
   }): readonly string[];
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
-  /** Removes a few old tasks, conversations and sessions; constant work each time. */
-  forget(before: { readonly endedAt: number; readonly changedAt: number; readonly usedAt: number }): void;
+  /** Removes old tasks, conversations and sessions, at most `limit` of each. Returns whether there may be more. */
+  forget(
+    before: { readonly endedAt: number; readonly changedAt: number; readonly usedAt: number },
+    limit: number,
+  ): boolean;
 }
 
 /** The context of an operation: its tables, time and limits. */

@@ -12,11 +12,12 @@ interface Visit {
 
 /**
  * Records a worker's visit. During an outage, a failover or a clock step no worker could beat, so afterwards all
- * sessions get another lease. Returns whether sessions have expired, and asks one worker at a time to sweep.
+ * sessions get another lease. Returns whether there is something to sweep, and asks one worker at a time: expired
+ * sessions, or ended tasks past their retention.
  * `tells`: the visitor is told, or sweeps itself; others must not use the request up.
  */
 export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tells: boolean }): Visit {
-  const { tables, now } = moment;
+  const { tables, now, rules } = moment;
   const before = tables.domain() ?? { pulse: now, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 };
   let state = before;
   if (before.pulse > now) {
@@ -31,9 +32,11 @@ export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tel
   if (now - state.pulse > leaseMs * OUTAGE_SHARE && first !== undefined && !state.graceGiven) {
     state = { ...state, graceUntil: now + leaseMs, graceGiven: true };
   }
-  if (now - state.pulse >= leaseMs * PULSE_SHARE || tables.domain() === undefined) state = { ...state, pulse: now };
+  const isDue = now - state.pulse >= leaseMs * PULSE_SHARE;
+  if (isDue || tables.domain() === undefined) state = { ...state, pulse: now };
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
-  const expired = tells && hasExpired && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
+  const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
+  const expired = tells && (hasExpired || hasOld) && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
   if (expired) state = { ...state, sweepAskedAt: now };
   if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
   return { expired };

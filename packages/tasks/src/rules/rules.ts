@@ -66,7 +66,7 @@ export const LIMITS: Readonly<
   maxGathered: MAX_MERGED_MESSAGES,
   /** Orders that one beat returns. */
   maxOrders: 200,
-  /** Tasks that are moved from `later` by one take, and freed by one sweep. */
+  /** Tasks that are moved from `later` by one take, and freed or removed by one sweep. */
   maxMoved: 100,
   /** How often the workers of a task may crash in total. */
   maxDeaths: 20,

@@ -166,7 +166,7 @@ class StoreRunner implements Runner {
       pollMs: this.#options.pollMs,
       clock: this.#world.clock,
       onTaken: (taken) => this.#background(this.#execute(taken)),
-      onExpired: (domain) => this.#background(this.#sweeper.sweep(domain)),
+      onExpired: (domain) => this.#background(this.#sweeper.sweep(domain, true)),
       onStoreError: this.#onStoreError,
       background: (work) => this.#background(work),
     });
@@ -208,7 +208,7 @@ class StoreRunner implements Runner {
       worker: this.worker,
       world: this.#world,
       onStoreError: this.#onStoreError,
-      onExpired: (one) => this.#background(this.#sweeper.sweep(one)),
+      onExpired: (one) => this.#background(this.#sweeper.sweep(one, true)),
       background: (work) => this.#background(work),
     });
   }

@@ -43,6 +43,15 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
   };
   const transact = <T>(work: (moment: Moment) => T): Promise<T> =>
     engine.transact(() => work({ tables, now: engine.now(), rules }));
+  const forget = (now: number, limit: number): boolean =>
+    tables.forget(
+      {
+        endedAt: now - rules.retentionMs,
+        changedAt: now - rules.conversationRetentionMs,
+        usedAt: now - SESSION_RETENTION_MS,
+      },
+      limit,
+    );
   const visible = (ref: TaskRef): KeptTask | undefined => {
     const task = tables.task(ref.id);
     return task?.tenant === ref.tenant ? task : undefined;
@@ -53,12 +62,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     domains: 1,
     create: (request) =>
       transact((moment) => {
-        const { now } = moment;
-        tables.forget({
-          endedAt: now - rules.retentionMs,
-          changedAt: now - rules.conversationRetentionMs,
-          usedAt: now - SESSION_RETENTION_MS,
-        });
+        forget(moment.now, LIMITS.maxForgotten);
         return applyCreate(request, moment);
       }),
     take: (request) => transact((moment) => applyTake(request, moment)),
@@ -66,7 +70,12 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     load: (claim) => engine.query(() => loadOf(ownTask(tables, claim), tables)),
     beat: (beat) => transact((moment) => applyBeat(beat, moment)),
     held: (session) => engine.query(() => applyHeld(session, { tables })),
-    sweep: ({ limit }) => transact((moment) => applySweep(limit, moment)),
+    sweep: ({ limit }) =>
+      transact((moment) => {
+        const isMoreOld = forget(moment.now, limit);
+        const answer = applySweep(limit, moment);
+        return { ...answer, more: answer.more || isMoreOld };
+      }),
     append: (claim, batch) => transact((moment) => applyAppend(claim, batch, moment)),
     release: (claim) => transact((moment) => applyRelease(claim, moment)),
     finish: (claim, end) => transact((moment) => applyFinish(claim, end, moment)),
@@ -90,7 +99,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       });
     },
     conversation: (ref) => engine.query(() => shownConversation(ref, tables)),
-    ...operatorMethods(engine, { tables, transact }),
+    ...operatorMethods(engine, { tables, transact, rules }),
     watch: (filter, listener) => engine.watch(filter, listener),
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   };
@@ -101,13 +110,20 @@ type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'conversatio
 interface OperatorParts {
   readonly tables: Tables & Queries;
   readonly transact: <T>(work: (moment: Moment) => T) => Promise<T>;
+  readonly rules: StoreRules;
 }
 
 /** What operators ask of a store. */
-function operatorMethods(engine: Engine, { tables, transact }: OperatorParts): Pick<StoreDriver, OperatorMethod> {
+function operatorMethods(
+  engine: Engine,
+  { tables, transact, rules }: OperatorParts,
+): Pick<StoreDriver, OperatorMethod> {
   return {
     counts: ({ tenant, limit }) =>
-      engine.query(() => byStatus((status) => tables.countStatus({ tenant, status }, limit))),
+      engine.query(() => {
+        const endedAt = engine.now() - rules.retentionMs;
+        return byStatus((status) => tables.countStatus({ tenant, status, endedAt }, limit));
+      }),
     tenants: ({ after, limit }) => engine.query(() => tables.tenants(after, limit)),
     workers: ({ limit }) => engine.query(() => seenWorkers(limit, { tables, now: engine.now() })),
     queues: ({ after, limit }) =>

@@ -135,10 +135,12 @@ class MemoryTables {
     saveDomain: (state) => void (this.#domain = state),
     tell: (hint) => this.#hints.push(hint),
     list: (filter) => this.#list(filter),
-    countStatus: ({ tenant, status }, limit) => {
-      const found = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter((task) => task.status === status);
+    countStatus: ({ tenant, status, endedAt: before }, limit) => {
+      const tasks = [...(this.#byTenant.get(tenant)?.values() ?? [])];
+      const found = tasks.filter((task) => task.status === status && (task.endedAt ?? Infinity) > before);
       return Math.min(found.length, limit);
     },
+    firstEnded: () => this.#ended.values().next().value,
     tenants: (after, limit) => {
       const used = [...this.#byTenant].filter(([tenant, tasks]) => tasks.size > 0 && compareBytes(tenant, after) > 0);
       return used
@@ -168,7 +170,7 @@ class MemoryTables {
       while (first > 0 && journal[first - 1]!.position > after) first--;
       return journal.slice(first, first + limit);
     },
-    forget: (before) => this.#forget(before),
+    forget: (before, limit) => this.#forget(before, limit),
   };
 
   takeHints(): Hint[] {
@@ -215,25 +217,28 @@ class MemoryTables {
     return wanted.toSorted(newestFirst).slice(0, limit);
   }
 
-  #forget({ endedAt, changedAt, usedAt }: Parameters<Queries['forget']>[0]): void {
-    for (const [id, at] of first(this.#ended)) {
+  #forget({ endedAt, changedAt, usedAt }: Parameters<Queries['forget']>[0], limit: number): boolean {
+    let removed = 0;
+    for (const [id, at] of first(this.#ended, limit)) {
       if (at > endedAt) break;
       this.#removeTask(this.#tasks.get(id)!);
+      removed++;
     }
-    for (const [key, conversation] of first(this.#conversations)) {
+    for (const [key, conversation] of first(this.#conversations, limit)) {
       if (conversation.changedAt > changedAt) break;
       if (conversation.current !== undefined || conversation.gathering !== undefined) continue;
       this.#removeConversation(key);
     }
-    for (const [id, session] of first(this.#sessions)) {
+    for (const [id, session] of first(this.#sessions, limit)) {
       if (session.expiresAt === undefined && session.usedAt <= usedAt) this.#sessions.delete(id);
     }
+    return removed === limit;
   }
 }
 
-function first<K, V>(map: ReadonlyMap<K, V>): [K, V][] {
+function first<K, V>(map: ReadonlyMap<K, V>, limit: number): [K, V][] {
   const some: [K, V][] = [];
-  for (const entry of map) if (some.push(entry) >= LIMITS.maxForgotten) break;
+  for (const entry of map) if (some.push(entry) >= limit) break;
   return some;
 }
 

@@ -11,7 +11,7 @@ export interface CaseContext {
   /** Lets the store's clock move on. */
   readonly advance: (ms: number) => Promise<void>;
   /** Another store on the same data, as another process would have it. */
-  readonly openSecond: () => Promise<TaskStore>;
+  readonly openSecond: (options?: StoreOptions) => Promise<TaskStore>;
   /** Marks the data as a version with this format would. */
   readonly setFormat: (format: number) => Promise<void>;
 }

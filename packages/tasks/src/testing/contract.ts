@@ -22,6 +22,7 @@ import { nonceCases } from './contract/record/nonces.ts';
 import { operateCases } from './contract/record/operate.ts';
 import { overviewCases } from './contract/record/overview.ts';
 import { repeatCases } from './contract/record/repeat.ts';
+import { retentionCases } from './contract/record/retention.ts';
 import { sizeCases } from './contract/record/sizes.ts';
 import { statusCases } from './contract/record/status.ts';
 import { visibilityCases } from './contract/record/visibility.ts';
@@ -31,7 +32,7 @@ export interface StoreHarness extends AsyncDisposable {
   /** Opens a store with its own data. */
   open(options: StoreOptions): Promise<TaskStore>;
   /** Opens another client on the same data. If that is impossible, leave it out and say why in `skips`. */
-  openSecond?(): Promise<TaskStore>;
+  openSecond?(options?: StoreOptions): Promise<TaskStore>;
   advance(ms: number): Promise<void>;
   /** Marks the data as a version with this format would. If that is impossible, leave it out and say why in `skips`. */
   setFormat?(format: number): Promise<void>;
@@ -66,6 +67,7 @@ export const storeContract: readonly ContractCase[] = [
   ...contextCases,
   ...mergeCases,
   ...visibilityCases,
+  ...retentionCases,
   ...watchCases,
   ...overviewCases,
   ...operateCases,
@@ -85,7 +87,8 @@ export async function runContractCase(kind: StoreKind, one: ContractCase): Promi
       const context: CaseContext = {
         store,
         advance: (ms) => harness.advance(ms),
-        openSecond: () => harness.openSecond?.() ?? Promise.reject(new Error(`${kind.name} has no second client`)),
+        openSecond: (options) =>
+          harness.openSecond?.(options) ?? Promise.reject(new Error(`${kind.name} has no second client`)),
         setFormat: (format) => harness.setFormat?.(format) ?? Promise.reject(new Error(`${kind.name} has no format`)),
       };
       await one.run(context);

@@ -39,7 +39,7 @@ export const sqliteStoreKind: StoreKind = {
       Promise.resolve(createSqliteStore({ ...options, file, world }));
     return Promise.resolve({
       open,
-      openSecond: () => open({}),
+      openSecond: (options = {}) => open(options),
       advance: (ms: number) => world.clock.advance(ms),
       setFormat(format: number) {
         const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
@@ -76,7 +76,7 @@ export function createRedisStoreKind(
         Promise.resolve(openRedisStore({ shards: 1, ...options, ...address, prefix }, () => advancedMs + shift()));
       return Promise.resolve({
         open,
-        openSecond: () => open({}),
+        openSecond: (options = {}) => open(options),
         advance: (ms: number) => Promise.resolve(void (advancedMs += ms)),
         setFormat: async (format: number) => void (await setField?.(`${prefix}:{s0}:layout`, 'format', `${format}`)),
         [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -12,7 +12,7 @@ export interface SessionOptions {
   readonly leaseMs: number;
   readonly world: World;
   readonly onStoreError: (error: unknown) => void;
-  /** Sessions of other workers have expired: one worker should sweep. */
+  /** Sessions of other workers have expired, or records are past their retention: one worker should sweep. */
   readonly onExpired: (domain: number) => void;
   /** Runs work that no caller awaits. */
   readonly background: (work: Promise<unknown>) => void;

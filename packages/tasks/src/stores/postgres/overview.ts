@@ -19,7 +19,7 @@ export class Overview {
 
   async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
     checkNames({ tenant });
-    return this.#functions.read('counts', 'count_tasks', [tenant, limit]);
+    return this.#functions.read('counts', 'count_tasks', [tenant, limit, () => this.#rules.retentionMs]);
   }
 
   async tenants({ after, limit }: { after: string; limit: number }): Promise<readonly string[]> {

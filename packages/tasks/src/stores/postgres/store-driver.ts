@@ -188,12 +188,10 @@ export class PostgresDriver implements StoreDriver {
   }
 
   async sweep({ limit }: { readonly limit: number }): Promise<SweepAnswer> {
-    const answer = await this.#functions.call<SweepAnswer>({
-      operation: 'sweep',
-      name: 'sweep',
-      values: [limit, this.#options.rules.maxAttempts],
-    });
-    return present(answer) as SweepAnswer;
+    const values = [limit, this.#options.rules.maxAttempts];
+    const answer = await this.#functions.call<SweepAnswer>({ operation: 'sweep', name: 'sweep', values });
+    const isMoreOld = await this.#forgetting.forget(limit);
+    return present({ ...answer, more: answer.more || isMoreOld }) as SweepAnswer;
   }
 
   async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {

@@ -76,12 +76,12 @@ const MOVE = [RULES, TASK, TELL, STAGE];
 /** Every operation and query, composed of the pieces it needs. */
 export const SCRIPTS: Record<Operation, Script> = {
   create: writes('create', CREATE_PLAIN, ...MOVE, STOP, QUEUE, ADMIT, FORGET, HERE, CREATE),
-  take: writesAlways('take', ...MOVE, STOP, QUEUE, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, FORGET, TAKE),
+  take: writesAlways('take', ...MOVE, STOP, QUEUE, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, TAKE),
   claim: writesAlways('claim', ...MOVE, STOP, QUEUE, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, CLAIM),
   load: reads('load', TASK, LOAD_OF, OWN, LOAD),
   beat: writesAlways('beat', TASK, SESSION, ORDERS, BEAT),
   held: reads('held', HELD),
-  sweep: writesAlways('sweep', ...MOVE, QUEUE, SESSION, SWEEP),
+  sweep: writesAlways('sweep', ...MOVE, QUEUE, SESSION, FORGET, SWEEP),
   append: writes('append', ...MOVE, QUEUE, ORDERS, OWN, APPEND),
   release: writesAlways('release', ...MOVE, OWN, RELEASE),
   finish: writesAlways('finish', FINISH_PLAIN, ...MOVE, QUEUE, OWN, FINISH),

@@ -61,9 +61,10 @@ export function overviewTables(database: Database): Overview {
           [tenant, after, limit],
         )
         .map((row) => row['conversation'] as string),
-    countStatus: ({ tenant, status }, limit) => {
-      const sql = 'SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE tenant = ? AND status = ? LIMIT ?)';
-      return Number(database.get(sql, [tenant, status, limit])?.['number']);
+    countStatus: ({ tenant, status, endedAt }, limit) => {
+      const sql = `SELECT count(*) AS number FROM
+        (SELECT 1 FROM tasks WHERE tenant = ? AND status = ? AND (endedAt IS NULL OR endedAt > ?) LIMIT ?)`;
+      return Number(database.get(sql, [tenant, status, endedAt, limit])?.['number']);
     },
     tenants: (after, limit) => database.all(TENANTS, [after, limit]).map((row) => row['tenant'] as string),
     sessions: (limit) =>

@@ -111,7 +111,11 @@ export function createTables(database: Database): SqliteTables {
     },
     ...overviewTables(database),
     list: (filter) => list(database, filter),
-    forget: (before) => forget(database, before),
+    forget: (before, limit) => forget(database, before, limit),
+    firstEnded: () =>
+      (database.get('SELECT min(endedAt) AS at FROM tasks WHERE endedAt IS NOT NULL')?.['at'] ?? undefined) as
+        | number
+        | undefined,
   };
 }
 
@@ -203,17 +207,15 @@ function removeConversation(database: Database, { tenant, conversation }: Conver
   }
 }
 
-function forget(database: Database, before: Parameters<Queries['forget']>[0]): void {
-  const ended = database.all('SELECT record FROM tasks WHERE endedAt <= ? LIMIT ?', [
-    before.endedAt,
-    LIMITS.maxForgotten,
-  ]);
+function forget(database: Database, before: Parameters<Queries['forget']>[0], limit: number): boolean {
+  const ended = database.all('SELECT record FROM tasks WHERE endedAt <= ? LIMIT ?', [before.endedAt, limit]);
   for (const row of ended) removeTask(database, recordOf<KeptTask>(row)!);
   const idle = 'SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?';
-  for (const row of database.all(idle, [before.changedAt, LIMITS.maxForgotten])) {
+  for (const row of database.all(idle, [before.changedAt, limit])) {
     removeConversation(database, row as { tenant: string; conversation: string });
   }
   forgetSessions(database, before);
+  return ended.length === limit;
 }
 
 /** Returns the changes after a number, oldest first, and whether some in between are gone. */

@@ -157,9 +157,9 @@ BEGIN
   PERFORM fn.tell('status', task);
 END $$;
 
--- Removes some old tasks, conversations, and sessions that hold nothing. Never waits.
+-- Removes some old tasks, conversations, and sessions that hold nothing. Never waits. Returns whether there may be more.
 CREATE FUNCTION fn.forget(kept_ms float8, conversation_kept_ms float8, session_kept_ms float8, most int)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   ended_before float8 := fn.now_ms() - kept_ms;
   changed_before float8 := fn.now_ms() - conversation_kept_ms;
@@ -184,6 +184,7 @@ BEGIN
   DELETE FROM whoa.waiters w USING (
     SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.at < used_before LIMIT most FOR UPDATE SKIP LOCKED
   ) old WHERE w.agent = old.agent AND w.at = old.at AND w.worker = old.worker;
+  RETURN to_json(coalesce(cardinality(gone), 0) = most);
 END $$;
 
 CREATE FUNCTION fn.drop_tasks(ids text[]) RETURNS void LANGUAGE plpgsql AS $$

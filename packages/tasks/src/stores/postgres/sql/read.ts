@@ -1,7 +1,7 @@
 import { MAX_SHOWN_TASKS } from '../../../overview.ts';
 import { toSqlText } from '../../../rules/literals.ts';
 import { LIMITS } from '../../../rules/rules.ts';
-import { STATUS_TABLE } from '../../../status.ts';
+import { isFinalStatus, STATUS_TABLE, type TaskStatus } from '../../../status.ts';
 
 /** One page of a tenant's tasks with one status, newest first: a piece of one index. */
 const PAGE = `SELECT * FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.status = :status
@@ -75,14 +75,15 @@ BEGIN
 END $$;
 `;
 
-const counted = Object.keys(STATUS_TABLE).map(
+const counted = (Object.keys(STATUS_TABLE) as TaskStatus[]).map(
   (status) => `${toSqlText(status)}, (SELECT count(*) FROM (
-    SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.status = ${toSqlText(status)} LIMIT most) found)`,
+    SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.status = ${toSqlText(status)}
+      ${isFinalStatus(status) ? 'AND t.ended_at > fn.now_ms() - kept_ms' : ''} LIMIT most) found)`,
 );
 
 /** Queries for operators: counts, tenants, workers. */
 export const OVERVIEW: string = `
-CREATE FUNCTION fn.count_tasks(of_tenant text, most int) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.count_tasks(of_tenant text, most int, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN json_build_object(${counted.join(', ')});
 END $$;

@@ -1,4 +1,4 @@
-import { LIMITS } from '../../../rules/rules.ts';
+import { DEFAULTS, LIMITS } from '../../../rules/rules.ts';
 
 /** The pulse is written when it is older than this share of a lease; a longer gap than that share is an outage. */
 const PULSE_SHARE = 1 / 8;
@@ -9,14 +9,15 @@ const MAX_COUNTED = 1_000;
 /** How workers keep their tasks, and how tasks are taken away. See `operations/session.ts`. */
 export const SESSION: string = `
 -- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, all sessions get
--- another lease. Returns whether sessions have expired, and asks one worker at a time to sweep. tells: the
--- visitor is told, or sweeps itself; others must not use the request up.
+-- another lease. Returns whether there is something to sweep: expired sessions, or ended tasks past their retention. One
+-- worker at a time is asked. tells: the visitor is told, or sweeps itself; others must not use the request up.
 CREATE FUNCTION fn.visit(of_lease_ms float8, now float8, tells boolean, waits boolean DEFAULT false) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
   state whoa.pulse;
   first float8;
   expired boolean;
+  has_old boolean := false;
 BEGIN
   SELECT * INTO state FROM whoa.pulse;
   SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
@@ -42,8 +43,13 @@ BEGIN
     state.grace_until := now + of_lease_ms;
     state.grace_given := true;
   END IF;
-  IF now - state.pulse >= of_lease_ms * ${PULSE_SHARE} THEN state.pulse := now; END IF;
-  expired := coalesce(tells AND first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}, false);
+  IF now - state.pulse >= of_lease_ms * ${PULSE_SHARE} THEN
+    state.pulse := now;
+    has_old := EXISTS (SELECT FROM whoa.tasks t WHERE t.ended_at <= now - coalesce(
+      (SELECT s.value FROM whoa.settings s WHERE s.name = 'retentionMs'), ${DEFAULTS.retentionMs}));
+  END IF;
+  expired := coalesce(tells AND (has_old OR first <= now AND now >= state.grace_until)
+    AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}, false);
   IF expired THEN state.sweep_asked_at := now; END IF;
   UPDATE whoa.pulse SET pulse = state.pulse, grace_until = state.grace_until, grace_given = state.grace_given,
     sweep_asked_at = state.sweep_asked_at;

@@ -5,29 +5,42 @@ import { STATUS_TABLE } from '../../../status.ts';
 /** The keys of one task beside the indexes. */
 const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:', 'title:', 'context:'];
 
-/** Removes records past their retention: constant work each time. */
+/**
+ * Removes records past their retention. Ended tasks are in one sorted set for each status and tenant, by the time of their
+ * end; `ended` has the names of these sets, by the end of their first task or earlier.
+ */
 export const FORGET: string = /* lua */ `
 -- isAsked: before its retention ends.
 local function forget(id, isAsked)
-  local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputsOf', 'forgetAt')
-  -- An id that was used again belongs to its new task.
-  if not found[1] or not found[5] or (tonumber(found[5]) > now and not isAsked) then return end
+  local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputsOf', 'endedAt')
+  if not found[5] or (found[5] + retention > now and not isAsked) then return end
   local keys = { tag .. 'inputs:' .. (found[4] or id) }
   for _, kind in ipairs({ ${KINDS.map((kind) => `'${kind}'`).join(', ')} }) do keys[#keys + 1] = tag .. kind .. id end
   redis.call('UNLINK', unpack(keys))
-  redis.call('ZREM', tag .. 'status:' .. found[1] .. ':' .. found[2], id)
+  for _, index in ipairs({ 'status:', 'ended:' }) do redis.call('ZREM', tag .. index .. found[1] .. ':' .. found[2], id) end
   local left = {}
   for i, status in ipairs(${toLua(Object.keys(STATUS_TABLE))}) do left[i] = tag .. 'status:' .. status .. ':' .. found[2] end
   if redis.call('EXISTS', unpack(left)) == 0 then redis.call('ZREM', tag .. 'tenants', found[2]) end
   if found[3] then redis.call('ZREM', tag .. 'said:' .. pair(found[2], found[3]), id) end
 end
 
-local function forget_some()
-  for _ = 1, ${LIMITS.maxForgotten} do
-    local forgetAt, id = string.match(redis.call('LINDEX', tag .. 'ended', 0) or '', '^(%d+) (.*)$')
-    if not forgetAt or tonumber(forgetAt) > now then return end
-    redis.call('LPOP', tag .. 'ended')
-    forget(id)
+-- Returns whether there are more.
+local function forget_some(limit)
+  while true do
+    local first = redis.call('ZRANGE', tag .. 'ended', 0, 0, 'WITHSCORES')
+    if not first[1] or first[2] + retention > now then return false end
+    if limit <= 0 then return true end
+    local key = tag .. 'ended:' .. first[1]
+    local ids = redis.call('ZRANGEBYSCORE', key, '-inf', now - retention, 'LIMIT', 0, limit)
+    for _, id in ipairs(ids) do forget(id) end
+    if #ids > 0 then redis.call('ZREM', key, unpack(ids)) end
+    limit = limit - math.max(1, #ids)
+    local following = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    if following[1] then
+      redis.call('ZADD', tag .. 'ended', following[2], first[1])
+    else
+      redis.call('ZREM', tag .. 'ended', first[1])
+    end
   end
 end
 
@@ -36,26 +49,26 @@ local function forget_conversation(name, tenant, conversation)
   redis.call('ZREM', tag .. 'conversations:' .. tenant, conversation)
 end
 
--- Conversations expire by themselves; their names do not.
-local function forget_names()
-  local idle = redis.call('ZRANGEBYSCORE', tag .. 'idle', '-inf', now, 'LIMIT', 0, ${LIMITS.maxForgotten})
+-- Returns whether there are more.
+local function forget_conversations(limit)
+  local idle = redis.call('ZRANGEBYSCORE', tag .. 'idle', '-inf', now - conversationRetention, 'LIMIT', 0, limit)
   for _, name in ipairs(idle) do
     redis.call('ZREM', tag .. 'idle', name)
-    local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'forgetAt')
-    if not found[1] or (found[2] and tonumber(found[2]) <= now) then forget_conversation(name, split(name)) end
+    local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'gathering')
+    local isIdle = found[1] and not found[2] and not found[3] and found[1] + conversationRetention <= now
+    if isIdle then forget_conversation(name, split(name)) end
   end
+  return #idle == limit
 end
 `;
 
 /** Returns whether a task or conversation of an earlier shard count is still in use in this shard. */
 export const HERE: string = /* lua */ `
-local function is_kept(key, id)
-  local found = redis.call('HMGET', tag .. key .. id, 'forgetAt', 'changedAt', 'createdAt')
-  return (found[2] or found[3]) and not (found[1] and tonumber(found[1]) <= now)
-end
-
 local function is_here(id, tenant, conversation)
-  return is_kept('task:', id) or (conversation ~= '' and is_kept('conversation:', pair(tenant, conversation)))
+  local task = redis.call('HMGET', tag .. 'task:' .. id, 'createdAt', 'endedAt')
+  if task[1] and not (task[2] and task[2] + retention <= now) then return true end
+  local found = redis.call('HMGET', tag .. 'conversation:' .. pair(tenant, conversation), 'changedAt', 'current', 'gathering')
+  return found[1] and (found[2] or found[3] or found[1] + conversationRetention > now)
 end
 `;
 
@@ -74,8 +87,8 @@ end
 
 local id, tenant, agent, input, nonce, maxReady = unpack(ARGV, 5, 10)
 local conversation, key, worker, priority, notBefore, policy, holdMs = unpack(ARGV, 11, 17)
-forget_some()
-if conversation ~= '' then forget_names() end
+forget_some(${LIMITS.maxForgotten})
+if conversation ~= '' then forget_conversations(${LIMITS.maxForgotten}) end
 local existing = load(id)
 if existing then
   -- Without a key the id is derived from the nonce, so it is the same request.

@@ -1,13 +1,15 @@
 import { MAX_SHOWN_TASKS } from '../../../overview.ts';
 import { toLua } from '../../../rules/literals.ts';
 import { LIMITS } from '../../../rules/rules.ts';
-import { STATUS_TABLE } from '../../../status.ts';
+import { byStatus, isFinalStatus, STATUS_TABLE } from '../../../status.ts';
 
-/** Counts a tenant's tasks by status, in the order of the table. */
+/** Counts a tenant's tasks by status, in the order of the table, without those past their retention. */
 export const COUNTS: string = /* lua */ `
-local counts = {}
+local isFinal, counts = ${toLua(byStatus(isFinalStatus))}, {}
 for i, status in ipairs(${toLua(Object.keys(STATUS_TABLE))}) do
-  counts[i] = redis.call('ZCARD', tag .. 'status:' .. status .. ':' .. ARGV[5])
+  local group = status .. ':' .. ARGV[5]
+  counts[i] = isFinal[status] and redis.call('ZCOUNT', tag .. 'ended:' .. group, '(' .. now - retention, '+inf')
+    or redis.call('ZCARD', tag .. 'status:' .. group)
 end
 return counts
 `;

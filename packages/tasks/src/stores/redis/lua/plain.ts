@@ -11,8 +11,8 @@ export const CREATE_PLAIN: string = /* lua */ `
 if ARGV[11] == '' and ARGV[12] == '' and ARGV[13] == '' and ARGV[15] == '' and ARGV[19] == '' and ARGV[21] == '' and #ARGV[8] <= 64 then
   local id, tenant, agent, priority = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[14])
   local key, ready, lanes = tag .. 'task:' .. id, tag .. 'ready:' .. pair(agent, tenant), tag .. 'lanes:' .. agent
-  local oldest = redis.call('LINDEX', tag .. 'ended', 0)
-  local isClear = not oldest or tonumber(string.match(oldest, '^%d+')) > now
+  local oldest = redis.call('ZRANGE', tag .. 'ended', 0, 0, 'WITHSCORES')
+  local isClear = not oldest[1] or oldest[2] + retention > now
   local waiting = redis.call('ZCARD', ready)
   -- Nothing to remove, no task with that id, no worker to notify, and below the limit.
   if isClear and redis.call('EXISTS', key, tag .. 'waiters:' .. agent) == 0
@@ -47,19 +47,21 @@ local isOwn = found[1] == 'running' and found[2] == ARGV[6] and found[3] == ARGV
 local isAlone = not found[9] and not found[10] and not found[11]
 local status = (${toLua({ success: STATUS_TABLE.running.success, failed: STATUS_TABLE.running.failed })})[ARGV[9]]
 if isOwn and isAlone and status and ARGV[10] == '' and ARGV[11] == '' and string.match(ARGV[4], '^%d+ %d+ 0 0 ') then
-  local id, tenant, forgetAt = ARGV[5], found[5], now + ARGV[2]
+  local id, tenant = ARGV[5], found[5]
+  local group = status .. ':' .. tenant
   local outcome = '{"status":"' .. status .. '"' .. (ARGV[12] == '{}' and '}' or ',' .. string.sub(ARGV[12], 2))
   if #outcome <= 64 then
-    redis.call('HSET', key, 'status', status, 'endedAt', now, 'forgetAt', forgetAt, 'outcome', outcome)
+    redis.call('HSET', key, 'status', status, 'endedAt', now, 'outcome', outcome)
   else
-    redis.call('HSET', key, 'status', status, 'endedAt', now, 'forgetAt', forgetAt)
+    redis.call('HSET', key, 'status', status, 'endedAt', now)
     redis.call('SET', tag .. 'outcome:' .. id, outcome)
   end
   redis.call('HDEL', tag .. 'held:' .. found[3], id)
   redis.call('HINCRBY', tag .. 'running', found[6], -1)
   redis.call('ZREM', tag .. 'status:running:' .. tenant, id)
-  redis.call('ZADD', tag .. 'status:' .. status .. ':' .. tenant, found[8], id)
-  redis.call('RPUSH', tag .. 'ended', forgetAt .. ' ' .. id)
+  redis.call('ZADD', tag .. 'status:' .. group, found[8], id)
+  redis.call('ZADD', tag .. 'ended:' .. group, now, id)
+  redis.call('ZADD', tag .. 'ended', 'LT', now, group)
   redis.call('SPUBLISH', tag .. 'changes:' .. tenant, cjson.encode({ 'status', id, tenant, found[7], '' }))
   return { 'finished', status, false, { tenant, found[7], '' } }
 end

@@ -65,8 +65,8 @@ local function conversation_named(tenant, conversation)
   local known = conversations[name]
   if known then return known end
   local key = tag .. 'conversation:' .. name
-  local found = redis.call('HMGET', key, 'current', 'gathering', 'historyBytes', 'forgetAt')
-  if found[4] and tonumber(found[4]) <= now then
+  local found = redis.call('HMGET', key, 'current', 'gathering', 'historyBytes', 'changedAt')
+  if found[4] and not found[1] and not found[2] and found[4] + conversationRetention <= now then
     redis.call('DEL', key, tag .. 'history:' .. name)
     found = {}
   end
@@ -85,7 +85,7 @@ end
 
 local function save_conversation(conversation, waiting)
   local name = conversation.name
-  local key, history = tag .. 'conversation:' .. name, tag .. 'history:' .. name
+  local key = tag .. 'conversation:' .. name
   local flat, gone = { 'changedAt', now, 'historyBytes', conversation.historyBytes }, {}
   for _, field in ipairs({ 'current', 'gathering' }) do
     if conversation[field] then
@@ -105,19 +105,9 @@ local function save_conversation(conversation, waiting)
     conversation.isNew = nil
   end
   -- Only idle conversations are removed.
-  if conversation.current or conversation.gathering then
-    gone[#gone + 1] = 'forgetAt'
-    redis.call('PERSIST', key)
-    redis.call('PERSIST', history)
-  else
-    flat[#flat + 1], flat[#flat + 2] = 'forgetAt', now + conversationRetention
-  end
+  if not conversation.current and not conversation.gathering then redis.call('ZADD', tag .. 'idle', now, name) end
   redis.call('HSET', key, unpack(flat))
   if #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
-  if conversation.current or conversation.gathering then return end
-  redis.call('ZADD', tag .. 'idle', now + conversationRetention, name)
-  redis.call('PEXPIRE', key, conversationRetention)
-  redis.call('PEXPIRE', history, conversationRetention)
 end
 
 local function without(ids, id)

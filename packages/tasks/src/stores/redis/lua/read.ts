@@ -111,8 +111,8 @@ return entries
 
 export const CONVERSATION: string = /* lua */ `
 local name = pair(ARGV[5], ARGV[6])
-local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'gathering', 'forgetAt')
-if not found[1] or (found[4] and tonumber(found[4]) <= now) then return false end
+local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'gathering')
+if not found[1] or not (found[2] or found[3] or found[1] + conversationRetention > now) then return false end
 local history = redis.call('LRANGE', tag .. 'history:' .. name, 0, -1)
 return { found[1], found[2], found[3], history, redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1) }
 `;

@@ -26,8 +26,15 @@ local function first_session()
   if found[1] then return found[1], tonumber(found[2]) end
 end
 
+-- Returns whether an ended task is past its retention.
+local function has_old()
+  local first = redis.call('ZRANGE', tag .. 'ended', 0, 0, 'WITHSCORES')
+  return first[1] and first[2] + retention <= now
+end
+
 -- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, every session
--- gets another lease. Returns whether sessions have expired; one worker at a time is asked to sweep.
+-- gets another lease. Returns whether there is something to sweep: expired sessions, or ended tasks past their retention.
+-- One worker at a time is asked.
 -- tells: the visitor is told, or sweeps itself; others must not use the request up.
 local function visit(leaseMs, tells)
   local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'graceGiven', 'sweepAskedAt')
@@ -51,8 +58,10 @@ local function visit(leaseMs, tells)
     note('graceUntil', graceUntil)
     note('graceGiven', '1')
   end
-  if not found[1] or now - pulse >= leaseMs / ${PULSE_SHARE} then note('pulse', now) end
-  local isExpired = tells and first ~= nil and expiresAt <= now and now >= graceUntil and now - askedAt >= ${LIMITS.sweepAskedMs}
+  local isDue = now - pulse >= leaseMs / ${PULSE_SHARE}
+  if not found[1] or isDue then note('pulse', now) end
+  local hasExpired = first ~= nil and expiresAt <= now and now >= graceUntil
+  local isExpired = tells and now - askedAt >= ${LIMITS.sweepAskedMs} and (hasExpired or isDue and has_old())
   if isExpired then note('sweepAskedAt', now) end
   if #flat > 0 then redis.call('HSET', tag .. 'domain', unpack(flat)) end
   return isExpired, graceUntil, isGraceGiven
@@ -121,7 +130,7 @@ end
 return held
 `;
 
-/** Ends expired sessions and frees their tasks, a few at a time. */
+/** Ends expired sessions and frees their tasks, and removes records past their retention, a few at a time. */
 export const SWEEP: string = /* lua */ `
 local RELEASED = ${columnOf('release')}
 
@@ -180,11 +189,13 @@ local function free_some(id, limit)
 end
 
 local limit, freed = tonumber(ARGV[5]), 0
+local hasMoreTasks, hasMoreConversations = forget_some(limit), forget_conversations(limit)
+local isMoreOld = hasMoreTasks or hasMoreConversations
 local first, expiresAt = first_session()
 if first then
   local session = session_named(first)
   local _, graceUntil = visit(session and session.leaseMs or 1, true)
-  if now < graceUntil then return { '0', '0', tostring(graceUntil), tostring(now) } end
+  if now < graceUntil then return { '0', isMoreOld and '1' or '0', tostring(graceUntil), tostring(now) } end
 end
 -- The clock may have been set back, and the sessions adjusted.
 first, expiresAt = first_session()
@@ -192,6 +203,6 @@ while first and expiresAt <= now and freed < limit do
   freed = freed + free_some(first, limit - freed)
   first, expiresAt = first_session()
 end
-local isMore = first and expiresAt <= now
+local isMore = isMoreOld or (first and expiresAt <= now)
 return { tostring(freed), isMore and '1' or '0', first and tostring(expiresAt) or false, tostring(now) }
 `;

@@ -120,14 +120,15 @@ local function end_task(task, status, outcome)
   end
   put(task, 'status', status)
   put(task, 'endedAt', now)
-  put(task, 'forgetAt', now + retention)
   put(task, 'stage', nil)
   put(task, 'stageAt', nil)
   if task.policy then put(task, 'policy', nil) end
   if task.told then put(task, 'told', nil) end
   if task.session then put(task, 'session', nil) end
   save(task)
-  redis.call('RPUSH', tag .. 'ended', task.forgetAt .. ' ' .. task.id)
+  local group = status .. ':' .. task.tenant
+  redis.call('ZADD', tag .. 'ended:' .. group, now, task.id)
+  redis.call('ZADD', tag .. 'ended', 'LT', now, group)
   if wasHeld then make_room(task) end
   tell('status', task, wasHeld)
 end

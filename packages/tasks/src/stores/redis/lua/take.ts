@@ -208,10 +208,6 @@ if #replies > 0 then
 end
 
 local noted = redis.call('HGET', tag .. 'waiting', worker)
-if #replies == 0 then
-  forget_some()
-  forget_names()
-end
 if #replies < limit then
   -- The worker waits for more; written again only when the last record would soon expire.
   local at, agents = string.match(noted or '', '^(%S+) (.*)$')

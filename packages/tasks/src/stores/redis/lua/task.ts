@@ -3,11 +3,15 @@ import { toLua } from '../../../rules/literals.ts';
 import { SETTLE } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
-/** Every script starts with this: the prefix of the shard's keys, and the server's clock in whole milliseconds. */
+/**
+ * Every script starts with this: the prefix of the shard's keys, the server's clock in whole milliseconds, and for how long
+ * records are kept.
+ */
 export const PROLOGUE: string = /* lua */ `
 local tag = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+local retention, conversationRetention = tonumber(ARGV[2]), tonumber(ARGV[3])
 
 -- Both names may contain any text; the length in front keeps them apart.
 local function pair(first, second)
@@ -41,7 +45,6 @@ end
 
 /** The limits of a store. */
 export const RULES: string = /* lua */ `
-local retention, conversationRetention = tonumber(ARGV[2]), tonumber(ARGV[3])
 local maxAttempts, maxTenant, maxAgent = string.match(ARGV[4], '^%d+ (%d+) (%d+) (%d+)')
 maxAttempts, maxTenant, maxAgent = tonumber(maxAttempts), tonumber(maxTenant), tonumber(maxAgent)
 `;
@@ -63,7 +66,7 @@ local ZEROS = {
 local NUMBERS = {
   epoch = true, attempts = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
   journalBytes = true, priority = true, stageAt = true, createdAt = true, startedAt = true, endedAt = true,
-  forgetAt = true, abortAt = true, killAt = true, watchedUntil = true, notBefore = true, deadline = true,
+  abortAt = true, killAt = true, watchedUntil = true, notBefore = true, deadline = true,
 }
 
 -- Each task is one table per script, however often it is read; its place before the change is kept separately.
@@ -95,7 +98,7 @@ local function load(id)
     if NUMBERS[name] then task[name] = tonumber(flat[i + 1]) else task[name] = flat[i + 1] end
   end
   -- Hides a task past its retention, whether or not it has been removed yet.
-  if task.forgetAt and task.forgetAt <= now then
+  if task.endedAt and task.endedAt + retention <= now then
     loaded[id] = nil
     return nil
   end

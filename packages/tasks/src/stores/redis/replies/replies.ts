@@ -58,7 +58,6 @@ const PARTS = new Set([
   'told',
   'input',
   'inputsOf',
-  'forgetAt',
   'context',
 ]);
 

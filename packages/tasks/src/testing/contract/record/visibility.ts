@@ -6,13 +6,12 @@ import {
   create,
   nth,
   record,
-  SHORT_MS,
   TENANT,
   tryClaim,
   withOwned,
 } from '../../case.ts';
 
-/** Who sees what, and for how long. */
+/** Who sees what. */
 export const visibilityCases: readonly ContractCase[] = [
   {
     title: 'another tenant sees nothing of a task: no record, no journal, no list, no conversation',
@@ -116,52 +115,6 @@ export const visibilityCases: readonly ContractCase[] = [
       await tryClaim(store, id, { worker: 'w2' });
       await store.finish(by, { status: 'failed' });
       assert.deepEqual(await record(store, id), before);
-    },
-  },
-  {
-    title: 'an ended task is forgotten after its retention, with its journal and its key',
-    options: { retentionMs: SHORT_MS },
-    async run({ store, advance }) {
-      const { id } = await create(store, { key: 'k' });
-      const ref = { tenant: TENANT, id };
-      await claim(store, id);
-      await store.append(nth(store, id, 1), { after: 0, events: ['x'] });
-      await store.finish(nth(store, id, 1), { status: 'success' });
-      await advance(SHORT_MS / 2);
-      assert.equal((await store.get(ref))?.status, 'success');
-      await advance(SHORT_MS);
-      assert.equal(await store.get(ref), undefined);
-      assert.deepEqual(await store.read(ref), []);
-      assert.deepEqual((await store.list({ tenant: TENANT })).tasks, []);
-      assert.deepEqual(await store.cancel(ref), { answer: 'unknown' });
-      const again = await create(store, { key: 'k' });
-      assert.deepEqual([again.id, again.status, again.position], [id, 'init', 0]);
-      assert.deepEqual(await store.read(ref), []);
-    },
-  },
-  {
-    title: 'a task that has not ended is never forgotten',
-    options: { retentionMs: SHORT_MS },
-    async run({ store, advance }) {
-      const { id } = await create(store);
-      await advance(10 * SHORT_MS);
-      await create(store);
-      assert.equal((await record(store, id)).status, 'init');
-    },
-  },
-  {
-    title: 'a history outlives its tasks, and is forgotten after a retention of its own',
-    options: { retentionMs: SHORT_MS, conversationRetentionMs: 10 * SHORT_MS },
-    async run({ store, advance }) {
-      const { id } = await create(store, { conversation: 'c' });
-      await claim(store, id);
-      await store.finish(nth(store, id, 1), { status: 'success', history: ['said'] });
-      await advance(2 * SHORT_MS);
-      await create(store);
-      assert.deepEqual((await store.conversation({ tenant: TENANT, conversation: 'c' }))?.history, ['said']);
-      await advance(20 * SHORT_MS);
-      await create(store);
-      assert.equal(await store.conversation({ tenant: TENANT, conversation: 'c' }), undefined);
     },
   },
   {
