@@ -1,5 +1,4 @@
 // The configuration of every server and every worker of a deployment. Add your agents here.
-import { createTaskStore } from '@whoa/tasks';
 import { defineConfig } from 'whoa';
 
 const { STORE_URL } = process.env;
@@ -9,7 +8,7 @@ if (STORE_URL === undefined)
 delete process.env['STORE_URL'];
 
 export default defineConfig({
-  store: createTaskStore(STORE_URL),
+  store: STORE_URL,
   // The grace periods in compose.yaml and kubernetes/ follow from this.
   ladder: { drainMs: 10_000, abortMs: 2_000 },
 });

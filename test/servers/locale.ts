@@ -6,7 +6,9 @@ import { join } from 'node:path';
 const SOURCE = '/usr/share/i18n/locales/en_US';
 
 /** Why the locale en_US.UTF-8 cannot be compiled here; `undefined` if it can. */
-export const whyNoLocale: string | undefined = existsSync(SOURCE) ? undefined : `the package 'locales' is not installed`;
+export const whyNoLocale: string | undefined = existsSync(SOURCE)
+  ? undefined
+  : `the package 'locales' is not installed`;
 
 /** Compiles en_US.UTF-8, which sorts text differently from its bytes. A process with this environment uses it. */
 export function compileLocale(): Disposable & { readonly env: NodeJS.ProcessEnv } {

@@ -2,5 +2,6 @@
 
 export { createSqliteSessions } from '../stores/sqlite-sessions.ts';
 export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/database-file.ts';
+export { readStoreConfig } from '../stores/factory.ts';
 export { cancelBackground } from '../run/background.ts';
 export { type PendingQuestion, PendingQuestions } from '../follow/pending-questions.ts';

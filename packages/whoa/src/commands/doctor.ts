@@ -15,7 +15,7 @@ import {
   parseModelName,
 } from '../model/model-name.ts';
 import type { Surroundings, System } from '../system.ts';
-import { openStore } from '../tasks/local-tasks.ts';
+import { openStore, storeOf } from '../tasks/local-tasks.ts';
 import { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
 
@@ -151,7 +151,8 @@ async function lookAtStore(config: WhoaConfig, own: Own, { env }: Surroundings):
   }
 }
 
-function describeStore({ store }: WhoaConfig, env: NodeJS.ProcessEnv): { name: string; location: string } {
+function describeStore(config: WhoaConfig, env: NodeJS.ProcessEnv): { name: string; location: string } {
+  const store = storeOf(config);
   if (store === undefined || ('backend' in store && store.backend === 'sqlite')) {
     return { name: 'SQLite', location: store?.file ?? getDefaultSqlitePath(env) };
   }

@@ -4,6 +4,7 @@ import { type Command, EXIT, type Own, readArguments, UsageError } from '../comm
 import type { WhoaConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
+import { storeOf } from '../tasks/local-tasks.ts';
 import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa migrate [--plan | --finish] [--config FILE] [--json]
@@ -18,6 +19,7 @@ creates a store that does not exist yet, and adds columns and indexes. Can be ru
 
 Exit code: 0 if it is done, 1 if it failed.`;
 
+const NO_ADDRESS = `the store of your configuration has no address: write 'store: process.env.STORE_URL' instead of creating it, or call migrateStore of @whoa/tasks`;
 const OPTIONS = {
   plan: { type: 'boolean', default: false },
   finish: { type: 'boolean', default: false },
@@ -38,10 +40,9 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   return EXIT.success;
 }
 
-function findStore({ store }: WhoaConfig, env: NodeJS.ProcessEnv): TaskStoreConfig {
-  if (store !== undefined && 'claim' in store) {
-    throw new UsageError('the store of your configuration is an object: call migrateStore of @whoa/tasks', 'CONFIG');
-  }
+function findStore(config: WhoaConfig, env: NodeJS.ProcessEnv): TaskStoreConfig {
+  const store = storeOf(config);
+  if (store !== undefined && 'claim' in store) throw new UsageError(NO_ADDRESS, 'CONFIG');
   if (store?.backend === 'memory') throw new UsageError('a store in memory has nothing to migrate', 'CONFIG');
   if (store !== undefined && store.backend !== 'sqlite') return store;
   return { backend: 'sqlite', ...store, file: store?.file ?? getDefaultSqlitePath(env) };

@@ -20,6 +20,9 @@ test('a configuration with everything in it is well', () => {
   expect(check({ store: { backend: 'sqlite' }, ladder: 'now', policy: 'reject' })).not.toThrow();
   expect(check({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, ladder: {} })).not.toThrow();
   expect(check({ store: { backend: 'redis', url: 'redis://localhost' }, policy: undefined })).not.toThrow();
+  for (const store of ['rediss://host:6380/1', 'postgres://host/agents', 'sqlite:/srv/tasks.db', 'memory:']) {
+    expect(check({ store })).not.toThrow();
+  }
 });
 
 test.each<[object, string]>([
@@ -35,7 +38,9 @@ test.each<[object, string]>([
   [{ agents: [], model: null }, 'model: expected a string'],
   [{ agents: 'mine' }, 'agents: expected { name: agent }'],
   [{ agents: { mine: {} } }, "agents: 'mine' is not an agent; write createAgent({ … })"],
-  [{ store: 'redis://localhost' }, "store: expected { backend: 'sqlite', file: '/…/tasks.db' }"],
+  [{ store: 'mysql://localhost' }, "store: expected an address ('redis://…', 'postgres://…', 'sqlite:/…')"],
+  [{ store: 'sqlite:tasks.db' }, 'store: expected an address'],
+  [{ store: '' }, 'store: expected an address'],
   [{ store: { url: 'x' } }, 'store: backend: expected one of sqlite, redis, postgres, memory, got undefined'],
   [{ store: { backend: 'mysql' } }, "store: backend: expected one of sqlite, redis, postgres, memory, got 'mysql'"],
   [{ store: { backend: 'sqlite', file: 'tasks.db' } }, "store: file: expected an absolute path, got 'tasks.db'"],
@@ -80,7 +85,7 @@ test.each<[object, string]>([
 });
 
 test('what is written is checked while it is written', () => {
-  expectTypeOf<WhoaConfig['store']>().toEqualTypeOf<TaskStoreConfig | TaskStore | undefined>();
+  expectTypeOf<WhoaConfig['store']>().toEqualTypeOf<string | TaskStoreConfig | TaskStore | undefined>();
   expectTypeOf<WhoaConfig['policy']>().toEqualTypeOf<'queue' | 'replace' | 'reject' | undefined>();
   expectTypeOf(defineConfig).toBeCallableWith({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, ladder: 'now' });
   expectTypeOf(defineConfig).toBeCallableWith({ ladder: { drainMs: 1_000, abortMs: 500 } });

@@ -19,12 +19,13 @@ const agents = z
     if (wrong !== undefined) context.addIssue(`'${wrong}' is not an agent; write ${AGENT}`);
   });
 
+const ADDRESS = /^((rediss?|postgres|postgresql|memory):|sqlite:\/)/;
 const store = z.union([
-  z.custom((value) => typeof (value as { claim?: unknown } | null)?.claim === 'function'),
+  z.custom((value) => typeof (value as { claim?: unknown } | null)?.claim === 'function' || ADDRESS.test(String(value))),
   z
     .looseObject(
       { backend: oneOf(['sqlite', 'redis', 'postgres', 'memory']), file: z.unknown().optional() },
-      "expected { backend: 'sqlite', file: '/…/tasks.db' }, or a store created by createTaskStore",
+      "expected an address ('redis://…', 'postgres://…', 'sqlite:/…'), { backend: 'sqlite', file: '/…/tasks.db' }, or a store",
     )
     .refine(({ backend, file }) => backend !== 'sqlite' || file === undefined || isAbsolutePath(file), {
       path: ['file'],

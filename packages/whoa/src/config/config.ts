@@ -38,8 +38,8 @@ export interface WhoaConfig {
   readonly instructions?: string;
   /** Your own agents, chosen with `--agent`. The first one is the default. */
   readonly agents?: Readonly<Record<string, Agent | AgentFactory>>;
-  /** Where tasks are kept. Everyone with access to it can see and stop them. Defaults to a SQLite file of this user. */
-  readonly store?: TaskStoreConfig | TaskStore;
+  /** Where tasks are kept: an address, or options. Everyone with access can stop them. Defaults to a SQLite file of this user. */
+  readonly store?: string | TaskStoreConfig | TaskStore | undefined;
   /** What a new prompt in an editor does to the running one. Defaults to `queue`. */
   readonly policy?: PromptPolicy;
   /**

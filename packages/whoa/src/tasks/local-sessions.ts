@@ -1,6 +1,7 @@
 import type { SessionRecord, SessionStore, SessionSummary } from '@whoa/acp';
 import type { createSqliteSessions } from '@whoa/tasks/internal';
 import type { WhoaConfig } from '../config/config.ts';
+import { storeOf } from './local-tasks.ts';
 
 type Sessions = ReturnType<typeof createSqliteSessions<SessionRecord>>;
 
@@ -8,7 +9,8 @@ type Sessions = ReturnType<typeof createSqliteSessions<SessionRecord>>;
  * Keeps editor sessions in the SQLite file of the tasks, or in the default file of this user if tasks are in another store.
  * The file is opened on first use.
  */
-export function createLocalSessions({ store }: Pick<WhoaConfig, 'store'> = {}): SessionStore & AsyncDisposable {
+export function createLocalSessions(config: Pick<WhoaConfig, 'store'> = {}): SessionStore & AsyncDisposable {
+  const store = storeOf(config);
   const file = store !== undefined && 'backend' in store && store.backend === 'sqlite' ? store.file : undefined;
   let opened: Promise<Sessions> | undefined;
   const open = async (): Promise<Sessions> => {

@@ -7,7 +7,7 @@ import {
   type TaskStore,
   type TaskStoreConfig,
 } from '@whoa/tasks';
-import { getDefaultSqlitePath } from '@whoa/tasks/internal';
+import { getDefaultSqlitePath, readStoreConfig } from '@whoa/tasks/internal';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
@@ -17,9 +17,10 @@ export const LOCAL_TENANT = 'local';
 const ID_CHARACTERS = 11;
 
 /** Opens the store of the configuration. Defaults to the file that all terminals of this user share. */
-export function openStore({ store }: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): TaskStore {
+export function openStore(config: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): TaskStore {
+  const store = storeOf(config);
   if (store !== undefined && 'claim' in store) return store;
-  if (store !== undefined && store.backend !== 'sqlite') return createConfiguredStore(store);
+  if (store !== undefined && store.backend !== 'sqlite') return createTaskStore(store);
   const file = store?.file ?? getDefaultSqlitePath(env);
   try {
     return createSqliteStore({ ...store, file });
@@ -28,9 +29,11 @@ export function openStore({ store }: Pick<WhoaConfig, 'store'>, env: NodeJS.Proc
   }
 }
 
-function createConfiguredStore(store: TaskStoreConfig): TaskStore {
+/** Returns the store of the configuration, or its options. */
+export function storeOf({ store }: Pick<WhoaConfig, 'store'>): TaskStoreConfig | TaskStore | undefined {
+  if (store === undefined || (typeof store === 'object' && 'claim' in store)) return store;
   try {
-    return createTaskStore(store);
+    return readStoreConfig(store);
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
     throw new UsageError(`the store of the configuration is not valid: store.${error.message}`, 'CONFIG');
@@ -39,13 +42,10 @@ function createConfiguredStore(store: TaskStoreConfig): TaskStore {
 
 /** Opens the store of the configuration for a process that shares its tasks with others. */
 export function openSharedStore(config: Pick<WhoaConfig, 'store'>, command: string, env: NodeJS.ProcessEnv): TaskStore {
-  const { store } = config;
+  const store = storeOf(config);
   if (store === undefined || !('backend' in store) || store.backend !== 'memory') return openStore(config, env);
-  const other = "'sqlite', 'redis' or 'postgres'";
-  throw new UsageError(
-    `whoa ${command} shares tasks with other processes, which a memory store cannot do: use ${other}`,
-    'CONFIG',
-  );
+  const why = `whoa ${command} shares tasks with other processes, which a memory store cannot do`;
+  throw new UsageError(`${why}: use 'sqlite', 'redis' or 'postgres'`, 'CONFIG');
 }
 
 type SqliteError = Error & { readonly code?: string; readonly errcode?: number };
@@ -60,9 +60,8 @@ function describeFailure({ message, errcode, code }: SqliteError, file: string):
   if (errcode === SQLITE_CORRUPT || errcode === SQLITE_NOT_A_DATABASE) {
     return `${file} is corrupt (${message}); move it away, and a new one is created`;
   }
-  const isPlace = errcode !== undefined || code !== undefined;
-  const advice = 'set XDG_STATE_HOME to a folder that you can write to';
-  return isPlace ? `cannot store tasks in ${file}: ${message}; ${advice}` : message;
+  if (errcode === undefined && code === undefined) return message;
+  return `cannot store tasks in ${file}: ${message}; set XDG_STATE_HOME to a folder that you can write to`;
 }
 
 /** The beginning of an id, short enough to type. */
@@ -70,9 +69,9 @@ export function shortId(id: string): string {
   return id.slice(0, ID_CHARACTERS);
 }
 
-/** Frees the tasks of workers whose lease has expired by the clock of the store. */
+/** Frees the tasks of workers whose lease has expired by the clock of the store. Leaves old records to the workers. */
 export async function freeLost(store: TaskStore): Promise<void> {
-  for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).more);
+  for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).freed > 0);
 }
 
 /** Whether the worker of a task died and no other worker has taken it. */

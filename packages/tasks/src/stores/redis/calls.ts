@@ -5,6 +5,7 @@ import { StoreBusyError, StoreClosedError } from '../../errors.ts';
 import { FORMAT } from '../../rules/format.ts';
 import { UnknownOutcomeError } from '../../unknown-outcome.ts';
 import type { StoredSettings } from '../driver.ts';
+import { adviceOnCertificate } from '../untrusted.ts';
 import type { Connection, ConnectionEvents, Reply, Routes, Sent } from './connection/connection.ts';
 import { openRoutes } from './connection/routes.ts';
 import { slotOf } from './connection/slot.ts';
@@ -227,11 +228,13 @@ export class Calls implements AsyncDisposable {
   }
 
   #busy({ name }: Ask, cause: Error | undefined): StoreBusyError {
-    const said = cause?.message ?? 'no connection';
-    const advice = cause && adviceOn(cause);
+    const said = cause?.message || 'no connection';
+    const refused = cause && adviceOn(cause);
+    const advice = refused ?? adviceOnCertificate(cause, '`tls: { ca }` of the store');
     const words = advice === undefined ? said : `${said}; ${advice}`;
+    const failed = refused === undefined ? 'cannot be reached' : `could not carry out '${name}'`;
     return new StoreBusyError(
-      `Redis could not carry out '${name}' within ${this.#timeoutMs} ms (${words}); nothing was changed, try again`,
+      `Redis ${failed} within ${this.#timeoutMs} ms (${words}); nothing was changed, try again`,
       { cause },
     );
   }

@@ -45,11 +45,7 @@ function sourceOf(
     freeLost: () => freeLost(store),
     async settleLost({ id, agent }) {
       const runner = createRunner({ store, agents: { [agent]: () => Promise.resolve(undefined) } });
-      try {
-        await runner.work({ tenant, id });
-      } finally {
-        await runner[Symbol.asyncDispose]();
-      }
+      await runner.work({ tenant, id }).finally(() => runner[Symbol.asyncDispose]());
     },
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };

@@ -1,6 +1,7 @@
 import { StoreBusyError, StoreSetupError } from '../../../errors.ts';
 import { wrongFormat } from '../../../rules/format.ts';
 import { UnknownOutcomeError } from '../../../unknown-outcome.ts';
+import { adviceOnCertificate } from '../../untrusted.ts';
 
 /** The operation that failed. */
 export interface Attempt {
@@ -45,6 +46,8 @@ const SETUP: Readonly<Record<string, string>> = {
   WH002: '',
 };
 
+const CHECK = 'check that it runs and that the url is right';
+
 /** Nothing was done, and the connection or its server is the cause: another connection may work. */
 const STALE = new Set(['25006', '25P02', '26000', '42P05', '57P03', '08P01']);
 
@@ -65,10 +68,9 @@ export function failureOf(error: unknown, { operation, sent, changes, server }: 
   if (isAnswer(error) || !sent || !changes) {
     if (busy !== undefined) return busyError(`${server} did not do '${operation}': ${busy}`, error);
     if (isAnswer(error)) return error;
-    return busyError(
-      `${server} cannot be reached for '${operation}'; check that it runs and that the url is right`,
-      error,
-    );
+    const { message, code: systemCode } = error as { message?: string; code?: string };
+    const advice = adviceOnCertificate(error, "'sslrootcert=FILE' in the url") ?? CHECK;
+    return busyError(`${server} cannot be reached (${message || systemCode || 'no connection'}); ${advice}`, error);
   }
   return new UnknownOutcomeError(operation, { cause: error });
 }

@@ -1,15 +1,5 @@
 import assert from 'node:assert/strict';
-import {
-  bring,
-  type ContractCase,
-  claim,
-  create,
-  nth,
-  record,
-  TENANT,
-  tryClaim,
-  withOwned,
-} from '../../case.ts';
+import { bring, type ContractCase, claim, create, nth, record, TENANT, tryClaim, withOwned } from '../../case.ts';
 
 /** Who sees what. */
 export const visibilityCases: readonly ContractCase[] = [
