@@ -28,7 +28,7 @@ const MOMENT = z.number().int().min(0).max(8_640_000_000_000_000);
 
 const NEW_TASK = z
   .strictObject({
-    agent: NAME.refine((agent) => agent !== '*', "'*' is reserved for the store; choose another name"),
+    agent: NAME.refine((agent) => !agent.startsWith('*'), "names that start with '*' are reserved for the store"),
     input: JSON_VALUE.openapi({
       description: "For an agent: a text, its parts, or a user's message. For other work: any JSON.",
     }),

@@ -1,7 +1,8 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
+import { LIMITS } from '../rules/rules.ts';
 import { createMemoryStore } from '../stores/memory.ts';
-import { bring, claim, create, expire, TENANT } from '../testing/case.ts';
+import { bring, claim, create, expire, TENANT, tryClaim } from '../testing/case.ts';
 import { cancelTasks } from './cancel-tasks.ts';
 import { eraseRecords } from './erase.ts';
 import { readFleetLoad } from './fleet.ts';
@@ -73,8 +74,13 @@ test('tasks whose workers crashed again and again are listed as poison', async (
   await using store = createMemoryStore({ world, maxAttempts: 1 });
   await bring(store, 'failed');
   const { id } = await create(store);
-  await claim(store, id, { leaseMs: 1_000 });
-  await expire({ store, advance: (ms) => world.clock.advance(ms) }, 1_000);
+  const advance = (ms: number): Promise<void> => world.clock.advance(ms);
+  for (let i = 0; i < 3; i++) {
+    await claim(store, id, { leaseMs: 1_000 });
+    await expire({ store, advance }, 1_000);
+    await advance(LIMITS.maxDeathDelayMs);
+  }
+  expect((await tryClaim(store, id)).answer).toBe('too-late');
   const { tasks } = await listPoisonTasks(store, { tenant: TENANT });
   expect(tasks.map((task) => task.id)).toEqual([id]);
 });

@@ -1,5 +1,6 @@
 import type { Beat, BeatAnswer, HeldTask, SessionRef, SweepAnswer, TaskOrders } from '../delivery.ts';
 import { LIMITS } from '../rules/rules.ts';
+import { toDeathDelay, toLostMessage } from '../rules/suspects.ts';
 import { nextStatus } from '../status.ts';
 import { ordersFor } from './orders.ts';
 import { leaveConversation } from './queue.ts';
@@ -60,45 +61,42 @@ function freeSome(session: Session, limit: number, moment: Moment): number {
   const { tables } = moment;
   const tasks = tables.heldBy(session.id, limit);
   const isOver = session.isOver || tasks.length > 0;
-  // Do this in the step that frees the first task: from here on no beat counts. A session without tasks is only idle.
-  const over = session.isOver ? session : { ...session, isOver, hadSuspect: hasSuspect(session.id, tables) };
-  for (const task of tasks) free(task, over, moment);
+  for (const task of tasks) free(task, session, moment);
   const isEmpty = tables.countHeldBy(session.id) === 0;
-  const { expiresAt, ...rest } = over;
+  // Do this in the step that frees the first task: from here on no beat counts. A session without tasks is only idle.
+  const { expiresAt, ...rest } = { ...session, isOver };
   tables.saveSession({ ...rest, ...(!isEmpty && expiresAt !== undefined && { expiresAt }) });
   return tasks.length;
 }
 
-/** Returns whether a session holds a task whose worker crashed before. Then that task is blamed, not the others. */
-function hasSuspect(session: string, tables: Moment['tables']): boolean {
-  return tables.heldBy(session, Infinity).some(({ attempts }) => attempts >= 2);
-}
-
 /** Takes a task away from a session that is over. Its epoch increases, so later writes of its worker do not count. */
-function free(task: KeptTask, { hadSuspect }: Session, moment: Moment): void {
-  const { now, rules } = moment;
-  const attempts = hadSuspect && task.attempts < 2 ? task.attempts - 1 : task.attempts;
+function free(task: KeptTask, session: Session, moment: Moment): void {
   const deaths = task.deaths + 1;
-  const freed = { ...unheld(task), attempts, deaths };
-  if (task.status === 'running' && (attempts >= rules.maxAttempts || deaths >= LIMITS.maxDeaths)) {
-    const message = `its workers were lost ${Math.max(attempts, deaths)} times`;
-    const failed = end(
-      { ...freed, stage: 'held' },
-      { status: 'failed', error: { message, code: 'WORKERS_LOST' } },
-      moment,
-    );
-    leaveConversation(failed, moment);
+  // A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
+  const isCharged = task.status === 'running' && holdsAsSuspect(session, task);
+  const charges = (task.charges ?? 0) + Number(isCharged);
+  const freed = { ...unheld(task), deaths, charges, isCharged, lostClaim: task.claim! };
+  if (task.status === 'running' && deaths >= LIMITS.maxDeaths) {
+    failLost({ ...freed, stage: 'held' }, moment);
     return;
   }
   freeSlot(task, moment);
   const { status } = nextStatus(task.status, 'release');
-  const delayMs = task.status === 'cancelling' ? 0 : delayAfter(deaths);
-  if (delayMs > 0) putOff({ ...freed, status }, now + delayMs, moment);
+  const delayMs = task.status === 'cancelling' ? 0 : toDeathDelay(task.id, deaths);
+  if (delayMs > 0) putOff({ ...freed, status }, moment.now + delayMs, moment);
   else makeReady({ ...freed, status }, moment);
 }
 
-function delayAfter(deaths: number): number {
-  return deaths <= 1 ? 0 : Math.min(LIMITS.maxDeathDelayMs, LIMITS.deathDelayMs * 2 ** (deaths - 2));
+/** Returns whether a session holds a task as its suspect. Progress, a release or the end of the task change that. */
+export function holdsAsSuspect({ id, suspect }: Session, task: KeptTask | undefined): boolean {
+  const isHeld = task?.id === suspect && task?.stage === 'held' && task.session === id;
+  return isHeld && task.attempts > LIMITS.suspectAttempts;
+}
+
+/** Ends a task whose workers kept crashing. */
+export function failLost(task: KeptTask, moment: Moment): void {
+  const error = { message: toLostMessage(task.deaths), code: 'WORKERS_LOST' };
+  leaveConversation(end(task, { status: 'failed', error }, moment), moment);
 }
 
 /** Returns a task without its holder. */

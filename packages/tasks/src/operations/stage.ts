@@ -1,5 +1,6 @@
 import type { PauseTarget } from '../overview.ts';
-import { LIMITS } from '../rules/rules.ts';
+import { LIMITS, SUSPECTS } from '../rules/rules.ts';
+import { toAgent } from '../rules/suspects.ts';
 import type { TaskOutcome } from '../task.ts';
 import { hintOf, type KeptTask, type Lane, laneOf, type Moment } from './tables.ts';
 
@@ -34,7 +35,7 @@ export function comeNext(task: KeptTask, moment: Moment): KeptTask {
   return later;
 }
 
-/** Lets any free worker settle a task that no worker holds. */
+/** Lets a free worker settle a task that no worker holds. */
 export function settleSoon(task: KeptTask, moment: Moment): void {
   const { worker: _worker, ...rest } = task;
   moment.tables.tell(hintOf('cancel', rest));
@@ -42,7 +43,8 @@ export function settleSoon(task: KeptTask, moment: Moment): void {
 }
 
 /** Notifies one waiting worker that a task is ready. */
-function ring({ agent }: Pick<Lane, 'agent'>, { tables, now }: Pick<Moment, 'tables' | 'now'>): void {
+function ring({ agent: lane }: Pick<Lane, 'agent'>, { tables, now }: Pick<Moment, 'tables' | 'now'>): void {
+  const agent = toAgent(lane);
   const worker = tables.popWaiter(agent, now - LIMITS.parkedMs);
   if (worker !== undefined) tables.tell({ type: 'work', worker, domain: 0, agent });
 }
@@ -59,7 +61,7 @@ export function giveOrder(task: KeptTask, type: 'cancel' | 'command', { tables }
 /** The only function that ends a task. The caller must remove it from its conversation. */
 export function end(task: KeptTask, outcome: NonNullable<KeptTask['outcome']>, moment: Moment): KeptTask {
   const { tables, now } = moment;
-  const { stage, stageAt: _stageAt, policy: _policy, told: _told, ...rest } = task;
+  const { stage, stageAt: _stageAt, policy: _policy, told: _told, lostClaim: _lostClaim, ...rest } = task;
   const status: TaskOutcome['status'] = outcome.status;
   const ended: KeptTask = { ...rest, status, endedAt: now, commands: [], outcome };
   tables.saveTask(ended);
@@ -78,11 +80,11 @@ export function freeSlot({ tenant, agent }: KeptTask, moment: Moment): void {
 /** Lets workers take tasks of a tenant or an agent again. */
 export function resume(target: PauseTarget, { tables, now }: Pick<Moment, 'tables' | 'now'>): void {
   if ('tenant' in target) {
-    for (const agent of tables.readyAgents(target.tenant)) {
+    for (const agent of tables.readyLanes(target.tenant)) {
       tables.openLane({ agent, tenant: target.tenant });
       ring({ agent }, { tables, now });
     }
-  } else if (tables.firstLane([target.agent]) !== undefined) {
+  } else if (tables.firstLane([target.agent, SUSPECTS + target.agent]) !== undefined) {
     ring(target, { tables, now });
   }
 }

@@ -2,7 +2,7 @@ import type { Json } from '@whoa/core';
 import type { PauseTarget, Queue, SeenWaiter } from '../overview.ts';
 import { toActivity } from '../rules/activity.ts';
 import { toContext } from '../rules/new-task.ts';
-import { SETTLE } from '../rules/rules.ts';
+import { toLaneName } from '../rules/suspects.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
 import type { ListRequest, StoreRules } from '../stores/driver.ts';
@@ -19,6 +19,12 @@ export interface KeptTask extends TaskHead {
   readonly claim?: string;
   /** The claim that was handed back last. */
   readonly released?: string;
+  /** Crashes since the last progress that are this task's own: it was the only suspect of its session. */
+  readonly charges?: number;
+  /** The claim that was taken away last. Its worker may still hand it back, which takes the crash back. */
+  readonly lostClaim?: string;
+  /** That crash was charged. */
+  readonly isCharged?: boolean;
   /** Its worker has not confirmed the latest order. */
   readonly told?: boolean;
   /** For `toActivity`. */
@@ -39,8 +45,8 @@ export interface Session {
   readonly expiresAt?: number;
   /** Never becomes false again. */
   readonly isOver: boolean;
-  /** It held a task whose worker had crashed before: only such tasks are charged for this crash. */
-  readonly hadSuspect: boolean;
+  /** The last suspect that it took. It holds no other until this one has made progress or left. */
+  readonly suspect?: string;
   readonly takeNumber: number;
   /** The tasks of the last take that returned any. */
   readonly took: readonly string[];
@@ -61,8 +67,9 @@ export interface DomainState {
   readonly sweepAskedAt: number;
 }
 
-/** Tasks of one tenant that are ready for one agent, or only have to be settled. */
+/** Tasks of one tenant that wait for the same kind of worker. */
 export interface Lane {
+  /** Its name: an agent, or one of the reserved names. */
   readonly agent: string;
   readonly tenant: string;
 }
@@ -105,15 +112,17 @@ export interface Tables {
   /** Puts a lane with ready tasks behind all others, unless it is already open. */
   openLane(lane: Lane): void;
   closeLane(lane: Lane): void;
-  /** Returns the open lane of these agents that waited longest. */
-  firstLane(agents: readonly string[]): Lane | undefined;
+  /** Returns whether a lane of suspects or of tasks to undo may be open, which is rare. */
+  hasReservedLanes(): boolean;
+  /** Returns the open lane among these names that waited longest. */
+  firstLane(names: readonly string[]): Lane | undefined;
   /** Moves a lane behind all others. */
   rotateLane(lane: Lane): void;
   /** Returns the first task of a lane: highest priority, then longest ready. */
   firstReady(lane: Lane): KeptTask | undefined;
   countReady(lane: Lane, limit: number): number;
-  /** Returns the agents for which tasks of a tenant are ready. */
-  readyAgents(tenant: string): readonly string[];
+  /** Returns the names of a tenant's lanes with ready tasks, without `SETTLE`. */
+  readyLanes(tenant: string): readonly string[];
   countHeldOf(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
   isPaused(target: PauseTarget): boolean;
   setPaused(target: PauseTarget, isPaused: boolean): void;
@@ -184,9 +193,9 @@ export interface Moment {
   readonly rules: StoreRules;
 }
 
-/** Returns the lane of a ready task. A task that only has to be settled can be taken by any worker. */
-export function laneOf({ agent, tenant, status, stop }: KeptTask): Lane {
-  return { agent: status === 'cancelling' && stop?.undo !== true ? SETTLE : agent, tenant };
+/** Returns the lane of a ready task. */
+export function laneOf(task: KeptTask): Lane {
+  return { agent: toLaneName(task), tenant: task.tenant };
 }
 
 /** Creates the hint for a task's watchers. A cancel includes its order. */
@@ -207,7 +216,8 @@ export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal
 /** Returns the fields of a task that callers may see. */
 export function headOf(task: KeptTask): TaskHead {
   const { inputsOf: _inputsOf, session: _session, claim: _claim, released: _released, told: _told, ...rest } = task;
-  const { keptActivity, context: _context, ...head } = rest;
+  const { charges: _charges, lostClaim: _lostClaim, isCharged: _isCharged, ...open } = rest;
+  const { keptActivity, context: _context, ...head } = open;
   return keptActivity === undefined ? head : { ...head, activity: toActivity(keptActivity, head) };
 }
 

@@ -1,10 +1,12 @@
 import type { ClaimAnswer, ClaimRequest, TakeAnswer, TakenTask, TakeRequest } from '../delivery.ts';
-import { LIMITS, SETTLE } from '../rules/rules.ts';
+import { LIMITS, SETTLE, SUSPECTS, UNDO } from '../rules/rules.ts';
+import { isExempt, isSuspect, toAgent, toLaneName } from '../rules/suspects.ts';
 import { isFinalStatus, nextStatus } from '../status.ts';
 import { admitGathered } from './create.ts';
 import { loadOf, ordersFor } from './orders.ts';
+import { failLost, holdsAsSuspect } from './session.ts';
 import { makeReady } from './stage.ts';
-import { headOf, hintOf, type KeptTask, type Lane, laneOf, type Moment, type Session } from './tables.ts';
+import { headOf, hintOf, type KeptTask, type Lane, type Moment, type Session } from './tables.ts';
 import { visit } from './visit.ts';
 
 /** Takes ready tasks for a session, fairly across tenants. */
@@ -23,11 +25,7 @@ export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeA
   bringOnDue(moment);
   const claimed = takeReady(request, moment);
   if (claimed.length > 0) {
-    noteHeld(request, moment, {
-      takeNumber: number,
-      took: claimed.map((task) => task.id),
-      tookBy: request.claim,
-    });
+    noteHeld(request, claimed, { ...moment, number });
   }
   if (claimed.length < limit) tables.park(worker, agents, now);
   else tables.unpark(worker);
@@ -57,27 +55,41 @@ function bringOnDue(moment: Moment): void {
 function takeReady(request: Required<TakeRequest>, moment: Moment): KeptTask[] {
   const { tables, rules } = moment;
   const taken: KeptTask[] = [];
+  const hasReserved = tables.hasReservedLanes();
+  let mayTakeSuspect = hasReserved && currentSuspect(tables.session(request.session), tables) === undefined;
   const { maxRunningPerAgent = Infinity, maxRunningPerTenant = Infinity } = rules;
   const isOpen = (agent: string): boolean =>
     !tables.isPaused({ agent }) &&
     (maxRunningPerAgent === Infinity || tables.countHeldOf({ agent }, maxRunningPerAgent) < maxRunningPerAgent);
   const isFull = ({ tenant }: Lane): boolean =>
     tables.isPaused({ tenant }) || tables.countHeldOf({ tenant }, maxRunningPerTenant) >= maxRunningPerTenant;
-  let agents = [SETTLE, ...request.agents.filter(isOpen)];
+  const exempt = [SETTLE, ...(hasReserved ? request.agents.map((agent) => UNDO + agent) : [])];
+  let agents = request.agents.filter(isOpen);
   while (taken.length < request.limit) {
-    const lane = tables.firstLane(agents);
+    const suspects = mayTakeSuspect ? agents.map((agent) => SUSPECTS + agent) : [];
+    const lane = tables.firstLane([...exempt, ...agents, ...suspects]);
     if (lane === undefined) break;
-    const isSettled = lane.agent === SETTLE;
-    const task = !isSettled && isFull(lane) ? undefined : tables.firstReady(lane);
+    const isLimited = !isExempt(lane.agent);
+    const task = isLimited && isFull(lane) ? undefined : tables.firstReady(lane);
     if (task === undefined) {
       tables.closeLane(lane);
       continue;
     }
-    taken.push(hold(task, request, moment));
+    const held = holdOrFail(task, request, moment);
     keepLane(lane, tables);
-    if (!isSettled && !isOpen(lane.agent)) agents = agents.filter((agent) => agent !== lane.agent);
+    if (held === undefined) continue;
+    taken.push(held);
+    if (isSuspect(task)) mayTakeSuspect = false;
+    const agent = toAgent(lane.agent);
+    if (isLimited && !isOpen(agent)) agents = agents.filter((one) => one !== agent);
   }
   return taken;
+}
+
+/** Returns the suspect that a session holds. */
+function currentSuspect(session: Session | undefined, tables: Moment['tables']): string | undefined {
+  if (session?.suspect === undefined) return undefined;
+  return holdsAsSuspect(session, tables.task(session.suspect)) ? session.suspect : undefined;
 }
 
 function keepLane(lane: Lane, tables: Moment['tables']): void {
@@ -86,6 +98,13 @@ function keepLane(lane: Lane, tables: Moment['tables']): void {
 }
 
 type Holder = Pick<ClaimRequest, 'session' | 'claim' | 'worker'>;
+
+/** Gives a task to a session. A suspect that has crashed too many sessions fails instead. */
+function holdOrFail(task: KeptTask, holder: Holder, moment: Moment): KeptTask | undefined {
+  if (!isSuspect(task) || (task.charges ?? 0) < moment.rules.maxAttempts) return hold(task, holder, moment);
+  failLost(task, moment);
+  return undefined;
+}
 
 /** Gives a task to a session. Its earlier orders are included, and sent until they are confirmed. */
 function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now }: Moment): KeptTask {
@@ -111,15 +130,23 @@ function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now 
  * Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
  */
 function noteHeld(
-  { session: id, worker, leaseMs }: ClaimRequest,
-  { tables, now }: Moment,
-  took: Partial<Pick<Session, 'takeNumber' | 'took' | 'tookBy'>>,
+  { session: id, worker, leaseMs, claim }: ClaimRequest,
+  held: readonly KeptTask[],
+  { tables, now, number }: Moment & { readonly number?: number },
 ): void {
   const before = tables.session(id);
-  const heldBefore = tables.countHeldBy(id) - (took.took?.length ?? 1);
+  const heldBefore = tables.countHeldBy(id) - held.length;
   const expiresAt = heldBefore > 0 ? before!.expiresAt! : now + leaseMs;
-  const fresh = { id, worker, leaseMs, isOver: false, hadSuspect: false, takeNumber: 0, took: [] };
-  tables.saveSession({ ...(before ?? fresh), ...took, expiresAt, usedAt: now });
+  const fresh = { id, worker, leaseMs, isOver: false, takeNumber: 0, took: [] };
+  const took = number !== undefined && { takeNumber: number, took: held.map((task) => task.id), tookBy: claim };
+  const suspect = held.find(({ status, attempts }) => isSuspect({ status, attempts: attempts - 1 }));
+  tables.saveSession({
+    ...(before ?? fresh),
+    ...took,
+    ...(suspect !== undefined && { suspect: suspect.id }),
+    expiresAt,
+    usedAt: now,
+  });
 }
 
 /** Claims one task by its id. */
@@ -144,15 +171,19 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, moment: 
   if (found.stage === 'queue' || isPaused(found, tables)) return { answer: 'waiting' };
   const until = waitsUntil(found);
   if (until !== undefined && until > now) return { answer: 'waiting', until };
-  const held = hold(found, request, moment);
-  noteHeld({ ...request }, moment, {});
+  if (isSuspect(found) && currentSuspect(session, tables) !== undefined) {
+    return { answer: 'waiting', until: now + LIMITS.suspectWaitMs };
+  }
+  const held = holdOrFail(found, request, moment);
+  if (held === undefined) return { answer: 'too-late', status: 'failed' };
+  noteHeld(request, [held], moment);
   return { answer: 'claimed', ...withLoads([held], request.maxBytes, moment)[0]! };
 }
 
-/** A task that only has to be settled is delivered all the same. */
+/** A pause never delays a cancel. */
 function isPaused(task: KeptTask, tables: Moment['tables']): boolean {
-  const { agent, tenant } = laneOf(task);
-  return agent !== SETTLE && (tables.isPaused({ agent }) || tables.isPaused({ tenant }));
+  const { agent, tenant } = task;
+  return !isExempt(toLaneName(task)) && (tables.isPaused({ agent }) || tables.isPaused({ tenant }));
 }
 
 /** A task in `later` that only waits for its preferred worker can be claimed; the others have to wait. */

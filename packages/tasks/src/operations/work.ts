@@ -28,7 +28,7 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: Moment): O
   if (replaces.length > 0) tables.removeEntries(task.id, replaces);
   if (added.length > 0) tables.addEntries(task.id, entriesOf(added, { after, epoch: by.epoch, at: now }));
   const kept = alreadyThere || activity === undefined ? {} : { keptActivity: activity };
-  const appended = { ...task, position, journalBytes, commands, ...(progress && { attempts: 0 }), ...kept };
+  const appended = { ...task, position, journalBytes, commands, ...(progress && { attempts: 0, charges: 0 }), ...kept };
   tables.saveTask(appended);
   if (added.length > 0) tables.tell(hintOf('journal', appended));
   endSteered(task, done, moment);
@@ -64,7 +64,9 @@ function endSteered(task: KeptTask, done: readonly number[], moment: Moment): vo
 
 export function applyRelease(by: ClaimRef, moment: Moment): ReleaseReceipt {
   const { tables } = moment;
-  if (tables.task(by.id)?.released === by.claim) return { answer: 'already' };
+  const found = tables.task(by.id);
+  if (found?.released === by.claim) return { answer: 'already' };
+  if (found?.lostClaim === by.claim) return releaseLate(found, moment);
   const own = ownTask(tables, by);
   const { status } = nextStatus(own.status, 'release');
   const released = { ...unheld(own), status, attempts: Math.max(0, own.attempts - 1), released: by.claim };
@@ -72,6 +74,24 @@ export function applyRelease(by: ClaimRef, moment: Moment): ReleaseReceipt {
   tables.tell(hintOf('wake', released));
   makeReady(released, moment);
   return { answer: 'released' };
+}
+
+/** Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work. */
+function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, moment: Moment): ReleaseReceipt {
+  const back: KeptTask = {
+    ...task,
+    deaths: task.deaths - 1,
+    attempts: Math.max(0, task.attempts - 1),
+    charges: Math.max(0, charges - Number(isCharged)),
+    released: lostClaim!,
+  };
+  if (task.stage === 'held') {
+    moment.tables.saveTask(back);
+  } else {
+    moment.tables.tell(hintOf('wake', back));
+    makeReady(back, moment);
+  }
+  return { answer: 'already' };
 }
 
 export function applyFinish(by: ClaimRef, { outcome, said, anew }: End, moment: Moment): FinishReceipt {

@@ -31,8 +31,14 @@ export const LEVEL_RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abor
 /** The ladder of a cancel that names none, as distances from now. */
 export const GRACEFUL: ReturnType<typeof createStopSchedule> = createStopSchedule('graceful', 0);
 
-/** The lane agent of tasks that only have to be settled: any worker can do that. */
+/** The lane of tasks that only have to be settled: any worker can do that. No agent's name starts with it. */
 export const SETTLE = '*';
+/** Starts the name of the lane in which an agent's suspects wait: tasks whose workers crashed repeatedly. */
+export const SUSPECTS = '*?';
+/** Starts the name of the lane for cancelled tasks whose calls must be undone by a worker that has their agent. */
+export const UNDO = '*!';
+/** The first name after those of all these lanes, in byte order. */
+export const AFTER_RESERVED = '+';
 
 /**
  * All limits of a store. Stores in other languages get them as generated text (`to-lua.ts`, `to-sql.ts`), never by
@@ -51,6 +57,9 @@ export const LIMITS: Readonly<
     | 'homeMs'
     | 'deathDelayMs'
     | 'maxDeathDelayMs'
+    | 'deathDelaySteps'
+    | 'suspectAttempts'
+    | 'suspectWaitMs'
     | 'parkedMs'
     | 'sweepAskedMs',
     number
@@ -77,6 +86,12 @@ export const LIMITS: Readonly<
   /** The delay before a task whose worker crashed is taken again. It doubles each time, up to … */
   deathDelayMs: 500,
   maxDeathDelayMs: 60_000,
+  /** Up to twice that long, in this many steps, so that tasks that crashed together do not come back together. */
+  deathDelaySteps: 8,
+  /** From this many attempts on, a task is a suspect when it is taken: its workers may have crashed because of it. */
+  suspectAttempts: 2,
+  /** When to claim a suspect again if the session already holds another. */
+  suspectWaitMs: 1_000,
   /** A waiting worker is notified until this long after its last take. */
   parkedMs: 120_000,
   /** In this time only one worker is asked to sweep. */

@@ -9,10 +9,12 @@ import { mergeCases } from './contract/conversation/merge.ts';
 import { cancelCases } from './contract/delivery/cancel.ts';
 import { journalCases } from './contract/delivery/journal.ts';
 import { journalBoundCases } from './contract/delivery/journal-bound.ts';
+import { lateReleaseCases } from './contract/delivery/late-release.ts';
 import { leaseCases } from './contract/delivery/lease.ts';
 import { ringCases } from './contract/delivery/ring.ts';
 import { limitCases } from './contract/delivery/running-limits.ts';
 import { sessionCases } from './contract/delivery/session.ts';
+import { suspectCases } from './contract/delivery/suspects.ts';
 import { takeCases } from './contract/delivery/take.ts';
 import { watchCases } from './contract/delivery/watch.ts';
 import { createCases } from './contract/record/create.ts';
@@ -52,6 +54,8 @@ export const storeContract: readonly ContractCase[] = [
   ...createCases,
   ...headCases,
   ...leaseCases,
+  ...lateReleaseCases,
+  ...suspectCases,
   ...takeCases,
   ...limitCases,
   ...sessionCases,

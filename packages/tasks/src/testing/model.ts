@@ -17,6 +17,10 @@ interface ModelTask {
   epoch: number;
   attempts: number;
   deaths: number;
+  /** Crashes that are its own: it was a suspect, and every session here holds one task. */
+  charges: number;
+  /** The claim that was taken away last, if it was not handed back since. */
+  lost?: { readonly claim: ClaimRef; readonly isCharged: boolean } | undefined;
   position: number;
   ends: number;
   /** The epoch of the last append, which says that one question waits. */
@@ -42,7 +46,7 @@ type Command = FastCheck.AsyncCommand<Model, Real>;
 
 const TENANT = 'model';
 const LEASE_MS = 1_000;
-const MAX_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 2;
 const MAX_TASKS = 6;
 
 export interface ModelOptions {
@@ -81,10 +85,12 @@ function commandsOf(fc: typeof FastCheck): FastCheck.Arbitrary<Command>[] {
     fc.tuple(policy, conversation).map(([by, queue]) => createCommand(by, queue)),
     index.map(claimCommand),
     index.map(loadCommand),
-    fc.tuple(index, stale).map(([i, ago]) => appendCommand(i, ago)),
+    fc.tuple(index, stale, fc.nat(7)).map(([i, ago, n]) => appendCommand(i, { ago, progress: n === 0 })),
     fc.tuple(index, stale, status).map(([i, ago, end]) => finishCommand(i, { ago, end })),
     index.map(cancelCommand),
     fc.tuple(index, stale).map(([i, ago]) => releaseCommand(i, ago)),
+    fc.constant(expireCommand()),
+    // Often: it takes four crashes without progress to fail.
     fc.constant(expireCommand()),
   ];
 }
@@ -133,6 +139,7 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
         epoch: 0,
         attempts: 0,
         deaths: 0,
+        charges: 0,
         position: 0,
         ends: 0,
         claims: [],
@@ -159,6 +166,11 @@ function claimCommand(i: number): Command {
     const isNext = task.conversation === undefined || model.queues.get(task.conversation)?.[0] === task;
     if (!isNext) return assert.equal(claim.answer, 'waiting');
     if (task.held) return assert.equal(claim.answer, 'held');
+    const isSuspect = task.status === 'init' && task.attempts >= LIMITS.suspectAttempts;
+    if (isSuspect && task.charges >= MAX_ATTEMPTS) {
+      end(model, task, 'failed');
+      return assert.deepEqual(claim, { answer: 'too-late', status: 'failed' });
+    }
     assert.ok(claim.answer === 'claimed');
     if (task.status === 'init') task.status = 'running';
     task.held = true;
@@ -177,13 +189,15 @@ function loadCommand(i: number): Command {
   });
 }
 
-function appendCommand(i: number, ago: number): Command {
-  return command(`append(${i}, -${ago})`, exists(i), async (model, { store }) => {
+function appendCommand(i: number, { ago, progress }: { ago: number; progress: boolean }): Command {
+  return command(`append(${i}, -${ago}, ${progress})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
     const owned = isOwned(task, ago);
     const activity = { turns: task.position + 1, calls: 0, questions: 1 };
-    await ownedOnly(owned, store.append(claimOf(task, ago), { after: task.position, events: ['x'], activity }));
+    const batch = { after: task.position, events: ['x'], activity, progress };
+    await ownedOnly(owned, store.append(claimOf(task, ago), batch));
     if (!owned) return;
+    if (progress) task.attempts = task.charges = 0;
     task.position++;
     task.askedIn = task.epoch;
   });
@@ -223,12 +237,20 @@ function releaseCommand(i: number, ago: number): Command {
     const by = claimOf(task, ago);
     const owned = isOwned(task, ago);
     const repeated = task.released === by;
-    const receipt = await ownedOnly(owned || repeated, store.release(by));
-    if (receipt !== undefined) assert.equal(receipt.answer, repeated ? 'already' : 'released');
-    if (!owned) return;
-    free(task);
+    const { lost } = task;
+    const late = !repeated && isLive(task) && lost?.claim === by;
+    const receipt = await ownedOnly(owned || repeated || late, store.release(by));
+    if (receipt !== undefined) assert.equal(receipt.answer, owned ? 'released' : 'already');
+    if (!owned && !late) return;
+    if (late) {
+      task.deaths--;
+      task.lost = undefined;
+      if (lost!.isCharged) task.charges = Math.max(0, task.charges - 1);
+    } else {
+      free(task);
+    }
     task.released = by;
-    task.attempts--;
+    task.attempts = Math.max(0, task.attempts - 1);
   });
 }
 
@@ -248,10 +270,12 @@ function expireCommand(): Command {
       await harness.advance(LIMITS.maxDeathDelayMs);
       for (const task of model.tasks) {
         if (!task.held) continue;
-        const isLost = task.status === 'running' && task.attempts >= MAX_ATTEMPTS;
-        free(task);
+        const isCharged = task.status === 'running' && task.attempts > LIMITS.suspectAttempts;
+        if (isCharged) task.charges++;
+        task.lost = { claim: task.claims.at(-1)!, isCharged };
         task.deaths++;
-        task.released = undefined;
+        const isLost = task.status === 'running' && task.deaths >= LIMITS.maxDeaths;
+        free(task);
         if (isLost) end(model, task, 'failed');
       }
     },

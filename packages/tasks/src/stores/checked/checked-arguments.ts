@@ -1,7 +1,7 @@
 import type { Json } from '@whoa/core';
 import type { ClaimRef, ClaimRequest } from '../../delivery.ts';
 import { toKeptActivity } from '../../rules/activity.ts';
-import { SIZES } from '../../rules/rules.ts';
+import { SETTLE, SIZES } from '../../rules/rules.ts';
 import type { NewTask, TaskActivity, TaskOutcome } from '../../task.ts';
 import type { ListRequest } from '../driver.ts';
 import { checkDuration, checkName, checkPriority } from './checks.ts';
@@ -11,7 +11,9 @@ export function checkTask(task: NewTask): void {
   for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
-  if (agent === '*') throw new TypeError("agent: '*' is reserved for the store; choose another name");
+  if (agent.startsWith(SETTLE)) {
+    throw new TypeError(`agent: names that start with '${SETTLE}' are reserved for the store; choose another name`);
+  }
   if (holdMs !== 0) {
     checkDuration('holdMs', holdMs);
     if (conversation === undefined) throw new TypeError('holdMs: only valid for a task of a conversation');

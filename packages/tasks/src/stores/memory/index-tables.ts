@@ -1,6 +1,7 @@
 import { type KeptTask, type Lane, laneOf, type Queries, type Tables } from '../../operations/tables.ts';
 import type { Queue } from '../../overview.ts';
 import { SETTLE } from '../../rules/rules.ts';
+import { toAgent, toLaneName } from '../../rules/suspects.ts';
 import { Groups, Schedule } from './ordered.ts';
 
 type Indexed = Pick<
@@ -11,7 +12,8 @@ type Indexed = Pick<
   | 'rotateLane'
   | 'firstReady'
   | 'countReady'
-  | 'readyAgents'
+  | 'hasReservedLanes'
+  | 'readyLanes'
   | 'countHeldOf'
   | 'due'
   | 'nextLater'
@@ -70,6 +72,7 @@ export class TaskIndexes {
       if (!lanes.has(tenant)) lanes.set(tenant, ++this.#tick);
     },
     closeLane: ({ agent, tenant }) => this.#lanes.get(agent)?.delete(tenant),
+    hasReservedLanes: () => true,
     firstLane: (agents) => this.#firstLane(agents),
     rotateLane: ({ agent, tenant }) => {
       const lanes = this.#lanes.get(agent)!;
@@ -78,7 +81,7 @@ export class TaskIndexes {
     },
     firstReady: (lane) => this.#firstReady(lane),
     countReady: (lane) => this.#readyAgents.get(lane.tenant)?.get(lane.agent) ?? 0,
-    readyAgents: (tenant) => [...(this.#readyAgents.get(tenant)?.keys() ?? [])].filter((agent) => agent !== SETTLE),
+    readyLanes: (tenant) => [...(this.#readyAgents.get(tenant)?.keys() ?? [])].filter((agent) => agent !== SETTLE),
     countHeldOf: (of) => this.#held.count('tenant' in of ? `tenant ${of.tenant}` : `agent ${of.agent}`),
     due: (now, limit) => this.#due(now, limit),
     nextLater: () => this.#later.first()?.at,
@@ -98,13 +101,21 @@ export class TaskIndexes {
   };
 
   #queues(after: string, limit: number): Queue[] {
-    const keys = [...this.#priorities.keys()].filter((key) => key > after).toSorted();
-    return keys.slice(0, limit).map((key) => {
-      const [agent, tenant] = JSON.parse(key) as [string, string];
+    const queues = new Map<string, Queue>();
+    for (const key of this.#priorities.keys()) {
+      const [lane, tenant] = JSON.parse(key) as [string, string];
       const first = [...this.#priorities.get(key)!.keys()].map((priority) => this.#ready.first(`${key} ${priority}`));
-      const oldestAt = Math.min(...first.map((id) => this.#found(id)!.stageAt!));
-      return { agent, tenant, ready: this.operations.countReady({ agent, tenant }, Infinity), oldestAt };
-    });
+      const queue = { agent: toAgent(lane), tenant };
+      const name = keyOfLane(queue);
+      const { ready, oldestAt } = queues.get(name) ?? { ready: 0, oldestAt: Infinity };
+      queues.set(name, {
+        ...queue,
+        ready: ready + this.operations.countReady({ agent: lane, tenant }, Infinity),
+        oldestAt: Math.min(oldestAt, ...first.map((id) => this.#found(id)!.stageAt!)),
+      });
+    }
+    const names = [...queues.keys()].filter((name) => name > after).toSorted();
+    return names.slice(0, limit).map((name) => queues.get(name)!);
   }
 
   #tell({ id, session, told }: KeptTask): void {
@@ -191,9 +202,9 @@ export class TaskIndexes {
 }
 
 function isSamePosition(before: KeptTask, after: KeptTask): boolean {
-  const [lane, other] = [laneOf(before), laneOf(after)];
   const isSameStage = before.stage === after.stage && before.stageAt === after.stageAt;
-  return isSameStage && before.session === after.session && lane.agent === other.agent;
+  const isSameLane = after.stage !== 'ready' || toLaneName(before) === toLaneName(after);
+  return isSameStage && before.session === after.session && isSameLane;
 }
 
 function count<Key>(counts: Map<Key, number>, key: Key, change: number): void {

@@ -7,6 +7,7 @@ import { ADDITIONS } from './additions.ts';
 import type { Connection } from './connection/driver.ts';
 import { BATCH } from './sql/batch.ts';
 import { CANCEL } from './sql/cancel.ts';
+import { CLAIM } from './sql/claim.ts';
 import { CREATE } from './sql/create.ts';
 import { ENTRY } from './sql/entry.ts';
 import { QUEUE } from './sql/queue.ts';
@@ -14,6 +15,7 @@ import { OPERATE, OVERVIEW, READ } from './sql/read.ts';
 import { SESSION } from './sql/session.ts';
 import { SHOW } from './sql/show.ts';
 import { STAGE } from './sql/stage.ts';
+import { SUSPECT } from './sql/suspects.ts';
 import { TABLES } from './sql/tables.ts';
 import { TAKE } from './sql/take.ts';
 import { WORK } from './sql/work.ts';
@@ -22,9 +24,23 @@ import { WORK } from './sql/work.ts';
 const VERSION = 1;
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,56}$/;
-const FUNCTIONS = [ENTRY, SHOW, STAGE, QUEUE, CREATE, TAKE, SESSION, WORK, CANCEL, BATCH, READ, OVERVIEW, OPERATE].join(
-  '\n',
-);
+const FUNCTIONS = [
+  ENTRY,
+  SHOW,
+  STAGE,
+  SUSPECT,
+  QUEUE,
+  CREATE,
+  TAKE,
+  CLAIM,
+  SESSION,
+  WORK,
+  CANCEL,
+  BATCH,
+  READ,
+  OVERVIEW,
+  OPERATE,
+].join('\n');
 /** Detects definitions that change without a new version: they would replace the functions that other processes use. */
 const DIGEST = createHash('sha256').update(FUNCTIONS).digest('hex').slice(0, 16);
 

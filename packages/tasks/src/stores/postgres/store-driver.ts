@@ -130,6 +130,7 @@ export class PostgresDriver implements StoreDriver {
       claim,
       maxBytes,
       this.#lastTenant,
+      this.#options.rules.maxAttempts,
     ];
     for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
     type Taken = Extract<TakeAnswer, { answer: 'taken' }>;
@@ -152,7 +153,7 @@ export class PostgresDriver implements StoreDriver {
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
     for (const [name, value] of Object.entries({ id, session, worker, claim })) checkText(name, value);
-    const values = [id, session, worker, leaseMs, claim, maxBytes, this.#retentionMs];
+    const values = [id, session, worker, leaseMs, claim, maxBytes, this.#retentionMs, this.#options.rules.maxAttempts];
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimAnswer, { answer: 'claimed' }>;
     const answer = await this.#functions.call<Claimed | Other>({ operation: 'claim', name: 'claim', values: values });
@@ -188,8 +189,7 @@ export class PostgresDriver implements StoreDriver {
   }
 
   async sweep({ limit }: { readonly limit: number }): Promise<SweepAnswer> {
-    const values = [limit, this.#options.rules.maxAttempts];
-    const answer = await this.#functions.call<SweepAnswer>({ operation: 'sweep', name: 'sweep', values });
+    const answer = await this.#functions.call<SweepAnswer>({ operation: 'sweep', name: 'sweep', values: [limit] });
     const isMoreOld = await this.#forgetting.forget(limit);
     return present({ ...answer, more: answer.more || isMoreOld }) as SweepAnswer;
   }

@@ -4,7 +4,7 @@ import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
 import { LAY_OUT, LAYOUT, READ_FORMAT, WRITE_FORMAT } from './lua/layout.ts';
 import { CONVERSATIONS, COUNTS, PAUSE, QUEUES, REMOVE, REMOVE_CONVERSATION, TENANTS, WORKERS } from './lua/overview.ts';
 import { CANCEL_PLAIN, CREATE_PLAIN, FINISH_PLAIN } from './lua/plain.ts';
-import { ADMIT, QUEUE, STOP } from './lua/queue.ts';
+import { ADMIT, FAIL_LOST, QUEUE, STOP } from './lua/queue.ts';
 import { CONVERSATION, GET, LIST, READ, READ_ALONG, TENANT_OF } from './lua/read.ts';
 import { BEAT, HELD, LOAD_OF, ORDERS, SESSION, SWEEP } from './lua/session.ts';
 import { STAGE, TELL } from './lua/stage.ts';
@@ -76,12 +76,12 @@ const MOVE = [RULES, TASK, TELL, STAGE];
 /** Every operation and query, composed of the pieces it needs. */
 export const SCRIPTS: Record<Operation, Script> = {
   create: writes('create', CREATE_PLAIN, ...MOVE, STOP, QUEUE, ADMIT, FORGET, HERE, CREATE),
-  take: writesAlways('take', ...MOVE, STOP, QUEUE, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, TAKE),
-  claim: writesAlways('claim', ...MOVE, STOP, QUEUE, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, CLAIM),
+  take: writesAlways('take', ...MOVE, STOP, QUEUE, FAIL_LOST, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, TAKE),
+  claim: writesAlways('claim', ...MOVE, STOP, QUEUE, FAIL_LOST, ADMIT, SESSION, ORDERS, LOAD_OF, HOLD, CLAIM),
   load: reads('load', TASK, LOAD_OF, OWN, LOAD),
   beat: writesAlways('beat', TASK, SESSION, ORDERS, BEAT),
   held: reads('held', HELD),
-  sweep: writesAlways('sweep', ...MOVE, QUEUE, SESSION, FORGET, SWEEP),
+  sweep: writesAlways('sweep', ...MOVE, QUEUE, FAIL_LOST, SESSION, FORGET, SWEEP),
   append: writes('append', ...MOVE, QUEUE, ORDERS, OWN, APPEND),
   release: writesAlways('release', ...MOVE, OWN, RELEASE),
   finish: writesAlways('finish', FINISH_PLAIN, ...MOVE, QUEUE, OWN, FINISH),

@@ -1,5 +1,5 @@
 import type { DomainState, KeptTask, Lane, Queries, Session, Tables } from '../../operations/tables.ts';
-import { LIMITS, SETTLE } from '../../rules/rules.ts';
+import { AFTER_RESERVED, LIMITS, SETTLE } from '../../rules/rules.ts';
 import { type Database, recordOf } from './database.ts';
 
 type Delivery = Pick<
@@ -10,7 +10,8 @@ type Delivery = Pick<
   | 'rotateLane'
   | 'firstReady'
   | 'countReady'
-  | 'readyAgents'
+  | 'hasReservedLanes'
+  | 'readyLanes'
   | 'countHeldOf'
   | 'isPaused'
   | 'setPaused'
@@ -84,7 +85,8 @@ function laneTables(
   | 'firstLane'
   | 'rotateLane'
   | 'countReady'
-  | 'readyAgents'
+  | 'hasReservedLanes'
+  | 'readyLanes'
   | 'countHeldOf'
   | 'countHeldBy'
   | 'nextLater'
@@ -101,6 +103,10 @@ function laneTables(
     },
     closeLane: ({ agent, tenant }) =>
       void database.run('DELETE FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]),
+    hasReservedLanes: () => {
+      const sql = 'SELECT 1 FROM lanes WHERE agent > ? AND agent < ? LIMIT 1';
+      return database.get(sql, [SETTLE, AFTER_RESERVED]) !== undefined;
+    },
     firstLane: (agents) => {
       const lanes = agents.flatMap(
         (agent) => database.get('SELECT * FROM lanes WHERE agent = ? ORDER BY tick LIMIT 1', [agent]) ?? [],
@@ -112,7 +118,7 @@ function laneTables(
       void database.run('UPDATE lanes SET tick = ? WHERE agent = ? AND tenant = ?', [nextTick(), agent, tenant]),
     countReady: ({ agent, tenant }, limit) =>
       limit > MAX_COUNTED ? 0 : count("tenant = ? AND lane = ? AND stage = 'ready'", [tenant, agent], limit),
-    readyAgents: (tenant) =>
+    readyLanes: (tenant) =>
       database
         .all("SELECT DISTINCT lane FROM tasks WHERE tenant = ? AND stage = 'ready'", [tenant])
         .map((row) => row['lane'] as string)

@@ -1,6 +1,7 @@
 import type { Lane, Queries, Session } from '../../operations/tables.ts';
 import type { PauseTarget, Queue } from '../../overview.ts';
 import { DEFAULTS } from '../../rules/rules.ts';
+import { toAgent } from '../../rules/suspects.ts';
 import { type Database, recordOf } from './database.ts';
 
 /** Jumps to the next name in the index each time, however many tasks a tenant has. */
@@ -17,8 +18,8 @@ const WAITERS = `
 SELECT worker, json_group_array(agent) AS agents FROM waiters WHERE at >= ? GROUP BY worker ORDER BY worker LIMIT ?
 `;
 
-/** Jumps to the next queue in the index each time, however many tasks are ready in one. */
-const NEXT_QUEUE = `
+/** Jumps to the next lane in the index each time, however many tasks are ready in one. */
+const NEXT_LANE = `
 SELECT tenant, lane FROM tasks WHERE stage = 'ready' AND (tenant, lane) > (?, ?) ORDER BY tenant, lane LIMIT 1
 `;
 const FIRST_OF_PRIORITY = `
@@ -37,14 +38,13 @@ export function overviewTables(database: Database): Overview {
   return {
     queues: (after, limit) => {
       const queues: Queue[] = [];
-      for (let last: Lane | undefined = after ?? { agent: '', tenant: '' }; queues.length < limit; ) {
-        last = nextQueue(database, last);
-        if (last === undefined) break;
-        const sql = `SELECT count(*) AS number FROM (${READY})`;
-        const ready = Number(database.get(sql, [last.tenant, last.agent, DEFAULTS.maxCounted])?.['number']);
-        queues.push({ ...last, ready, oldestAt: oldestIn(database, last) });
+      let tenant = after?.tenant ?? nextTenant(database, '');
+      while (tenant !== undefined && queues.length < limit) {
+        const isNext = ({ agent }: Queue): boolean => tenant !== after?.tenant || agent > after!.agent;
+        queues.push(...queuesOf(database, tenant).filter(isNext));
+        tenant = nextTenant(database, tenant);
       }
-      return queues;
+      return queues.slice(0, limit);
     },
     runningByAgent: () => {
       const rows = database.all("SELECT agent, count(*) AS number FROM tasks WHERE stage = 'held' GROUP BY agent");
@@ -79,9 +79,26 @@ export function overviewTables(database: Database): Overview {
   };
 }
 
-function nextQueue(database: Database, { tenant, agent }: Lane): Lane | undefined {
-  const row = database.get(NEXT_QUEUE, [tenant, agent]);
-  return row && { agent: row['lane'] as string, tenant: row['tenant'] as string };
+function nextTenant(database: Database, tenant: string): string | undefined {
+  const sql = "SELECT tenant FROM tasks WHERE stage = 'ready' AND tenant > ? ORDER BY tenant LIMIT 1";
+  return database.get(sql, [tenant])?.['tenant'] as string | undefined;
+}
+
+/** Returns a tenant's queues in the order of their agents. An agent has up to three lanes. */
+function queuesOf(database: Database, tenant: string): Queue[] {
+  const queues = new Map<string, Queue>();
+  for (let lane: Lane = { tenant, agent: '' }; ; ) {
+    const row = database.get(NEXT_LANE, [tenant, lane.agent]);
+    if (row?.['tenant'] !== tenant) break;
+    lane = { tenant, agent: row['lane'] as string };
+    const sql = `SELECT count(*) AS number FROM (${READY})`;
+    const ready = Number(database.get(sql, [tenant, lane.agent, DEFAULTS.maxCounted])?.['number']);
+    const agent = toAgent(lane.agent);
+    const known = queues.get(agent) ?? { agent, tenant, ready: 0, oldestAt: Infinity };
+    const oldestAt = Math.min(known.oldestAt, oldestIn(database, lane));
+    queues.set(agent, { ...known, ready: known.ready + ready, oldestAt });
+  }
+  return [...queues.values()].toSorted((a, b) => (a.agent < b.agent ? -1 : 1));
 }
 
 /** Within a priority the index is in order of time. */

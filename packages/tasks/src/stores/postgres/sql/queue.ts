@@ -172,7 +172,7 @@ BEGIN
 END $$;
 
 -- Orders a locked task to stop. Levels only rise, deadlines only move closer, the first reason
--- is kept. A started task that no worker holds is settled by any free worker.
+-- is kept. A started task that no worker holds is settled by a free worker.
 CREATE FUNCTION fn.order_stop(
   task whoa.tasks, reason json, level text, abort_ms float8, kill_ms float8, undo boolean, now float8,
   OUT answer text, OUT stopped whoa.tasks
@@ -196,7 +196,7 @@ BEGIN
     stop_undo = undo OR coalesce(t.stop_undo, false), order_number = t.order_number + 1, told = is_held,
     worker = CASE WHEN is_held THEN t.worker END, stage = CASE WHEN is_held THEN 'held' ELSE 'ready' END,
     stage_at = CASE WHEN NOT is_held THEN now END, policy = NULL,
-    lane = CASE WHEN NOT is_held THEN fn.lane_of(t.agent, 'cancelling', undo OR coalesce(t.stop_undo, false)) END
+    lane = CASE WHEN NOT is_held THEN fn.lane_of(t.agent, 'cancelling', undo OR coalesce(t.stop_undo, false), 0) END
   WHERE t.id = task.id RETURNING * INTO stopped;
   PERFORM fn.tell('cancel', stopped);
   IF NOT is_held THEN PERFORM fn.ring_waiter(stopped.lane, now); END IF;

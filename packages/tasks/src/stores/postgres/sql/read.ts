@@ -1,6 +1,6 @@
 import { MAX_SHOWN_TASKS } from '../../../overview.ts';
 import { toSqlText } from '../../../rules/literals.ts';
-import { LIMITS } from '../../../rules/rules.ts';
+import { AFTER_RESERVED, LIMITS, SETTLE, SUSPECTS, UNDO } from '../../../rules/rules.ts';
 import { isFinalStatus, STATUS_TABLE, type TaskStatus } from '../../../status.ts';
 
 /** One page of a tenant's tasks with one status, newest first: a piece of one index. */
@@ -75,6 +75,17 @@ BEGIN
 END $$;
 `;
 
+/** The first text after all that start with another, in byte order. */
+const textAfter = (start: string): string =>
+  `${start.slice(0, -1)}${String.fromCharCode(start.charCodeAt(start.length - 1) + 1)}`;
+
+/** The first lane after one, and its tenant. */
+const nextLane = (
+  after: string,
+  where: string,
+): string => `(SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (${after}, after_tenant) AND ${where} ORDER BY t.lane, t.tenant LIMIT 1)`;
+
 const counted = (Object.keys(STATUS_TABLE) as TaskStatus[]).map(
   (status) => `${toSqlText(status)}, (SELECT count(*) FROM (
     SELECT FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.status = ${toSqlText(status)}
@@ -137,19 +148,40 @@ BEGIN
 END $$;
 
 -- Jumps to the next queue in the index each time, however many tasks are ready in one.
+-- Returns the queue after a given one, with an agent that may have three lanes.
+CREATE FUNCTION fn.next_queue(INOUT of_agent text, INOUT of_tenant text) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  after text COLLATE "C" := of_agent;
+  after_tenant text COLLATE "C" := of_tenant;
+BEGIN
+  SELECT q.agent, q.tenant INTO of_agent, of_tenant FROM (
+    ${nextLane('after', `t.lane <= ${toSqlText(SETTLE)}`)}
+    UNION ALL ${nextLane('after', `t.lane >= ${toSqlText(AFTER_RESERVED)}`)}
+    ${[SUSPECTS, UNDO].map((start) => `UNION ALL ${nextLane(`${toSqlText(start)} || after`, `t.lane < ${toSqlText(textAfter(start))}`)}`).join('\n    ')}
+  ) q ORDER BY q.agent COLLATE "C", q.tenant COLLATE "C" LIMIT 1;
+END $$;
+
 CREATE FUNCTION fn.list_queues(after_lane text, after_tenant text, page int, most int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   queues json[] := '{}';
   of_lane text COLLATE "C" := after_lane;
   of_tenant text COLLATE "C" := after_tenant;
+  has_reserved boolean := fn.has_reserved();
+  lanes text[];
 BEGIN
   WHILE cardinality(queues) < page LOOP
-    SELECT t.lane, t.tenant INTO of_lane, of_tenant FROM whoa.tasks t
-    WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (of_lane, of_tenant) ORDER BY t.lane, t.tenant LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant, 'oldestAt', fn.oldest_in(of_lane, of_tenant),
+    IF has_reserved THEN
+      SELECT n.of_agent, n.of_tenant INTO of_lane, of_tenant FROM fn.next_queue(of_lane, of_tenant) n;
+    ELSE
+      SELECT t.lane, t.tenant INTO of_lane, of_tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (of_lane, of_tenant) ORDER BY t.lane, t.tenant LIMIT 1;
+    END IF;
+    EXIT WHEN of_lane IS NULL;
+    lanes := CASE WHEN has_reserved THEN ARRAY[of_lane, ${toSqlText(SUSPECTS)} || of_lane, ${toSqlText(UNDO)} || of_lane] ELSE ARRAY[of_lane] END;
+    queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant,
+      'oldestAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l),
       'ready', (SELECT count(*) FROM (SELECT FROM whoa.tasks t
-        WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant = of_tenant LIMIT most) found));
+        WHERE t.stage = 'ready' AND t.lane = ANY (lanes) AND t.tenant = of_tenant LIMIT most) found));
   END LOOP;
   RETURN json_build_object('queues', array_to_json(queues), 'now', fn.now_ms(), 'running', (
     SELECT coalesce(json_object_agg(r.agent, r.number), '{}') FROM (
@@ -179,7 +211,7 @@ BEGIN
     PERFORM fn.ring_waiter(of_name, now);
   ELSE
     PERFORM fn.ring_waiter(w.agent, now) FROM (SELECT DISTINCT agent FROM whoa.waiters) w WHERE EXISTS (
-      SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = w.agent AND t.tenant = of_name);
+      SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane IN (w.agent, ${toSqlText(SUSPECTS)} || w.agent) AND t.tenant = of_name);
   END IF;
   RETURN 'true';
 END $$;

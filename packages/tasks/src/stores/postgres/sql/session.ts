@@ -109,7 +109,7 @@ BEGIN
 END $$;
 
 -- Ends expired sessions and frees their tasks, a few at a time.
-CREATE FUNCTION fn.sweep(most int, attempts_max int) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.sweep(most int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions;
   now float8 := fn.now_ms();
@@ -127,32 +127,28 @@ BEGIN
     -- Skips a session that beats, takes or is swept at this moment.
     SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at <= now ORDER BY s.expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
     EXIT WHEN NOT FOUND;
-    freed := freed + fn.free_some(session, most - freed, attempts_max, now);
+    freed := freed + fn.free_some(session, most - freed, now);
   END LOOP;
   SELECT s.expires_at INTO next_at FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   RETURN json_build_object('freed', freed, 'more', coalesce(next_at <= now, false), 'nextAt', next_at, 'now', now);
 END $$;
 
-CREATE FUNCTION fn.free_some(session whoa.sessions, most int, attempts_max int, now float8) RETURNS int LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.free_some(session whoa.sessions, most int, now float8) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   ids text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id ORDER BY t.id LIMIT most);
   task_id text;
 BEGIN
   -- In the step that frees the first task: from here on no beat counts. A session without tasks is only idle.
-  IF NOT session.is_over AND cardinality(ids) > 0 THEN
-    session.is_over := true;
-    session.had_suspect := EXISTS (SELECT FROM whoa.tasks t
-      WHERE t.stage = 'held' AND t.session = free_some.session.id AND t.attempts >= 2);
-  END IF;
-  FOREACH task_id IN ARRAY ids LOOP PERFORM fn.free(task_id, session, attempts_max, now); END LOOP;
-  UPDATE whoa.sessions s SET is_over = session.is_over, had_suspect = session.had_suspect, expires_at =
+  IF cardinality(ids) > 0 THEN session.is_over := true; END IF;
+  FOREACH task_id IN ARRAY ids LOOP PERFORM fn.free(task_id, session, now); END LOOP;
+  UPDATE whoa.sessions s SET is_over = session.is_over, expires_at =
     CASE WHEN EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id) THEN s.expires_at END
   WHERE s.id = session.id;
   RETURN cardinality(ids);
 END $$;
 
 -- Takes a task away from a session that is over. Its epoch increases, so later writes of its worker do not count.
-CREATE FUNCTION fn.free(task_id text, of_session whoa.sessions, attempts_max int, now float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.free(task_id text, of_session whoa.sessions, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
   delay_ms float8;
@@ -161,24 +157,22 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.stage IS NOT DISTINCT FROM 'held'
     AND t.session = of_session.id FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
-  -- Only a task whose worker crashed before is blamed, not the others.
-  IF of_session.had_suspect AND task.attempts < 2 THEN task.attempts := task.attempts - 1; END IF;
   task.deaths := task.deaths + 1;
-  IF task.status = 'running' AND (task.attempts >= attempts_max OR task.deaths >= ${LIMITS.maxDeaths}) THEN
-    UPDATE whoa.tasks t SET epoch = t.epoch + 1, attempts = task.attempts, deaths = task.deaths, session = NULL, claim = NULL,
-      worker = NULL WHERE t.id = task_id;
+  IF task.status = 'running' AND task.deaths >= ${LIMITS.maxDeaths} THEN
+    UPDATE whoa.tasks t SET epoch = t.epoch + 1, deaths = task.deaths, session = NULL, claim = NULL, worker = NULL
+    WHERE t.id = task_id;
     task.worker := NULL;
-    PERFORM fn.end_task(task, 'failed', json_build_object('error', json_build_object('message',
-      format('its workers were lost %s times', greatest(task.attempts, task.deaths)), 'code', 'WORKERS_LOST')), NULL, NULL, now);
-    PERFORM fn.leave_conversation(task, now);
+    PERFORM fn.fail_lost(task, now);
     RETURN;
   END IF;
-  delay_ms := CASE WHEN task.status = 'cancelling' OR task.deaths <= 1 THEN 0
-    ELSE least(${LIMITS.maxDeathDelayMs}, ${LIMITS.deathDelayMs} * 2 ^ (task.deaths - 2)) END;
-  UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, attempts = task.attempts,
-    deaths = task.deaths, session = NULL, claim = NULL, worker = NULL, told = false, policy = NULL,
+  -- A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
+  task.is_charged := coalesce(task.status = 'running' AND task.id = of_session.suspect AND task.attempts > ${LIMITS.suspectAttempts}, false);
+  delay_ms := CASE WHEN task.status = 'cancelling' THEN 0 ELSE fn.death_delay(task_id, task.deaths) END;
+  UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, deaths = task.deaths,
+    charges = t.charges + task.is_charged::int, is_charged = task.is_charged, lost_claim = t.claim,
+    session = NULL, claim = NULL, worker = NULL, told = false, policy = NULL,
     stage = CASE WHEN delay_ms > 0 THEN 'later' ELSE 'ready' END, stage_at = now + delay_ms,
-    lane = CASE WHEN delay_ms = 0 THEN fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo) END
+    lane = CASE WHEN delay_ms = 0 THEN fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, t.attempts) END
   WHERE t.id = task_id RETURNING * INTO task;
   PERFORM fn.make_room(task.tenant, task.agent, now);
   IF delay_ms = 0 THEN PERFORM fn.ring_waiter(task.lane, now); END IF;

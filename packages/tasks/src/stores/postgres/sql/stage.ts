@@ -1,5 +1,5 @@
 import { toSqlTable, toSqlText } from '../../../rules/literals.ts';
-import { LIMITS, SETTLE } from '../../../rules/rules.ts';
+import { AFTER_RESERVED, LIMITS, SETTLE, SUSPECTS, UNDO } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 /** The stages of a live task, who is notified, and how it ends. See `operations/stage.ts`. */
@@ -9,10 +9,17 @@ BEGIN
   RETURN ${toSqlTable(STATUS_TABLE, { row: 'status', column: 'asked' })};
 END $$;
 
--- Returns the lane of a ready task. A task that only has to be settled can be taken by any worker.
-CREATE FUNCTION fn.lane_of(agent text, status text, undo boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+-- Returns the name of the lane in which a task waits when it is ready. Any worker can settle a task.
+CREATE FUNCTION fn.lane_of(agent text, status text, undo boolean, attempts int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  RETURN CASE WHEN status = 'cancelling' AND undo IS NOT TRUE THEN ${toSqlText(SETTLE)} ELSE agent END;
+  IF status = 'cancelling' THEN RETURN CASE WHEN undo THEN ${toSqlText(UNDO)} || agent ELSE ${toSqlText(SETTLE)} END; END IF;
+  RETURN CASE WHEN fn.is_suspect(status, attempts) THEN ${toSqlText(SUSPECTS)} || agent ELSE agent END;
+END $$;
+
+CREATE FUNCTION fn.agent_of(lane text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN CASE WHEN lane > ${toSqlText(SETTLE)} COLLATE "C" AND lane < ${toSqlText(AFTER_RESERVED)} COLLATE "C"
+    THEN substr(lane, ${SUSPECTS.length + 1}) ELSE lane END;
 END $$;
 
 -- Tells one worker that waits for it that something is ready; returns whether there was one. Never waits: a waiter that
@@ -21,6 +28,7 @@ CREATE FUNCTION fn.ring_waiter(of_lane text, now float8) RETURNS boolean LANGUAG
 DECLARE
   found text;
 BEGIN
+  of_lane := fn.agent_of(of_lane);
   IF of_lane = ${toSqlText(SETTLE)} THEN
     SELECT w.worker INTO found FROM whoa.waiters w WHERE w.at >= now - ${LIMITS.parkedMs}
     ORDER BY w.agent, w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
@@ -86,7 +94,7 @@ DECLARE
   task whoa.tasks;
 BEGIN
   UPDATE whoa.tasks t SET (stage, stage_at) = (SELECT n.stage, n.stage_at FROM fn.next_stage(t.not_before, t.worker, now) n),
-    policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo) WHERE t.id = task_id RETURNING * INTO task;
+    policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts) WHERE t.id = task_id RETURNING * INTO task;
   PERFORM fn.announce(task, now);
 END $$;
 
@@ -141,12 +149,14 @@ DECLARE
 BEGIN
   IF fn.tenant_cap() IS NOT NULL THEN
     FOR waiting IN SELECT DISTINCT w.agent FROM whoa.waiters w LIMIT 100 LOOP
-      IF EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = waiting AND t.tenant = of_tenant) THEN
+      IF EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane IN (waiting, ${toSqlText(SUSPECTS)} || waiting)
+        AND t.tenant = of_tenant) THEN
         PERFORM fn.ring_waiter(waiting, now);
       END IF;
     END LOOP;
   END IF;
-  IF fn.agent_cap() IS NOT NULL AND EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_agent) THEN
+  IF fn.agent_cap() IS NOT NULL AND EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready'
+    AND t.lane IN (of_agent, ${toSqlText(SUSPECTS)} || of_agent)) THEN
     PERFORM fn.ring_waiter(of_agent, now);
   END IF;
 END $$;

@@ -18,7 +18,8 @@ CREATE TABLE whoa.tasks (
   tenant text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, conversation text COLLATE "C", title text, key text, nonce text,
   superseded text[], steered text, priority int NOT NULL, not_before float8, deadline float8,
   status text COLLATE "C" NOT NULL, stage text COLLATE "C", stage_at float8, lane text COLLATE "C", policy text,
-  epoch int NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0, deaths int NOT NULL DEFAULT 0,
+  epoch int NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0, charges int NOT NULL DEFAULT 0,
+  deaths int NOT NULL DEFAULT 0, lost_claim text COLLATE "C", is_charged boolean NOT NULL DEFAULT false,
   worker text, session text COLLATE "C", claim text COLLATE "C", released text COLLATE "C", told boolean NOT NULL DEFAULT false,
   created_at float8 NOT NULL, started_at float8, ended_at float8,
   stop_level text, stop_reason json, stop_abort_at float8, stop_kill_at float8, stop_undo boolean,
@@ -69,7 +70,7 @@ CREATE TABLE whoa.history (
 -- A worker's session. It expires only while it holds tasks, and only beats extend it.
 CREATE TABLE whoa.sessions (
   id text COLLATE "C" PRIMARY KEY, worker text NOT NULL, lease_ms float8 NOT NULL, expires_at float8,
-  is_over boolean NOT NULL DEFAULT false, had_suspect boolean NOT NULL DEFAULT false,
+  is_over boolean NOT NULL DEFAULT false, suspect text COLLATE "C",
   take_number int NOT NULL DEFAULT 0, took text[] NOT NULL DEFAULT '{}', used_at float8 NOT NULL
 ) WITH (fillfactor = 50);
 CREATE INDEX sessions_in_turn ON whoa.sessions (expires_at) WHERE expires_at IS NOT NULL;

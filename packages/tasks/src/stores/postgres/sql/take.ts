@@ -1,7 +1,7 @@
 import { toSqlText } from '../../../rules/literals.ts';
-import { LIMITS, SETTLE } from '../../../rules/rules.ts';
+import { LIMITS, SETTLE, UNDO } from '../../../rules/rules.ts';
 
-/** How tasks reach workers: take, claim, load. See `operations/take.ts`. */
+/** How tasks reach workers. See `operations/take.ts`. */
 export const TAKE: string = `
 -- One take or claim of a session at a time: a request that is repeated must not overtake itself.
 CREATE FUNCTION fn.open_session(session_id text) RETURNS whoa.sessions LANGUAGE plpgsql AS $$
@@ -15,13 +15,14 @@ END $$;
 
 CREATE FUNCTION fn.take(
   session_id text, number int, of_worker text, agents text[], of_lease_ms float8, most int, own_claim text, max_bytes float8,
-  after_tenant text
+  after_tenant text, attempts_max int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions := fn.open_session(session_id);
   now float8 := fn.now_ms();
   expired boolean;
   picked text[];
+  suspect text;
   next_at float8;
 BEGIN
   IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('answer', 'gone'); END IF;
@@ -40,9 +41,17 @@ BEGIN
     PERFORM fn.bring_on_due(now);
     SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
   END IF;
-  picked := fn.pick(agents, most, after_tenant, now);
+  IF fn.has_reserved() AND NOT fn.holds_suspect(session) AND (most > 1 OR number % 2 = 0) THEN
+    suspect := fn.pick_suspect(agents, after_tenant, attempts_max, now);
+  END IF;
+  picked := fn.pick(agents, most, after_tenant, CASE WHEN suspect IS NULL THEN '{}' ELSE ARRAY[suspect] END);
+  -- A worker with one place takes suspects and others in turn.
+  IF cardinality(picked) = 0 AND most = 1 AND fn.has_reserved() AND NOT fn.holds_suspect(session) THEN
+    suspect := fn.pick_suspect(agents, after_tenant, attempts_max, now);
+    picked := array_remove(ARRAY[suspect], NULL);
+  END IF;
   IF cardinality(picked) > 0 THEN
-    PERFORM fn.note_held(session_id, of_worker, of_lease_ms, number, own_claim || picked, now);
+    PERFORM fn.note_held(session_id, of_worker, of_lease_ms, number, own_claim || picked, suspect, now);
     PERFORM fn.hold(picked, session_id, own_claim, of_worker, now);
   END IF;
   IF cardinality(picked) < most THEN
@@ -61,7 +70,7 @@ DECLARE
   due_id text;
 BEGIN
   FOR task IN
-    UPDATE whoa.tasks t SET stage = 'ready', stage_at = now, lane = fn.lane_of(t.agent, t.status, t.stop_undo) FROM (
+    UPDATE whoa.tasks t SET stage = 'ready', stage_at = now, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts) FROM (
       SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NULL
       ORDER BY o.stage_at LIMIT ${LIMITS.maxMoved} FOR UPDATE SKIP LOCKED
     ) due WHERE t.id = due.id RETURNING t.*
@@ -107,9 +116,10 @@ END $$;
 
 -- Locks ready tasks fairly across tenants: every tenant with ready tasks is served once before one is served again.
 -- Skips tasks that another take has locked, so takes do not wait for each other.
-CREATE FUNCTION fn.pick(agents text[], most int, after_tenant text, now float8) RETURNS text[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.pick(agents text[], most int, after_tenant text, picked text[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
-  picked text[] := '{}';
+  -- A pause or a limit never delays a cancel.
+  exempt text[] := ARRAY[${toSqlText(SETTLE)}];
   lanes text[];
   tenants text[];
   kept_lanes text[];
@@ -119,16 +129,17 @@ DECLARE
   found text[];
   paused text[];
 BEGIN
+  IF fn.has_reserved() THEN exempt := exempt || ARRAY(SELECT ${toSqlText(UNDO)} || a FROM unnest(agents) AS a); END IF;
   -- Seldom is anything paused: one look at an empty table.
   IF EXISTS (SELECT FROM whoa.paused) THEN
     paused := ARRAY(SELECT p.name FROM whoa.paused p WHERE p.kind = 'tenant');
-    agents := ARRAY(SELECT a FROM unnest(agents) AS a WHERE NOT EXISTS (SELECT FROM whoa.paused p WHERE p.kind = 'agent' AND p.name = a));
+    agents := fn.unpaused(agents);
   END IF;
   SELECT coalesce(array_agg(l.lane ORDER BY l.turn, l.place), '{}'), coalesce(array_agg(l.tenant ORDER BY l.turn, l.place), '{}')
   INTO lanes, tenants FROM (
-    SELECT a.lane, a.place, n.tenant, n.turn FROM unnest(array_prepend(${toSqlText(SETTLE)}::text, agents)) WITH ORDINALITY AS a (lane, place)
+    SELECT a.lane, a.place, n.tenant, n.turn FROM unnest(exempt || agents) WITH ORDINALITY AS a (lane, place)
     CROSS JOIN LATERAL unnest(fn.tenants_in(a.lane, after_tenant, most,
-      CASE WHEN a.place > 1 THEN paused END)) WITH ORDINALITY AS n (tenant, turn)
+      CASE WHEN a.place > cardinality(exempt) THEN paused END)) WITH ORDINALITY AS n (tenant, turn)
   ) l;
   WHILE cardinality(lanes) > 0 AND cardinality(picked) < most LOOP
     share := ceil((most - cardinality(picked))::float8 / cardinality(lanes));
@@ -156,6 +167,11 @@ BEGIN
   RETURN picked;
 END $$;
 
+CREATE FUNCTION fn.unpaused(agents text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN ARRAY(SELECT a FROM unnest(agents) AS a WHERE NOT EXISTS (SELECT FROM whoa.paused p WHERE p.kind = 'agent' AND p.name = a));
+END $$;
+
 -- Returns how many more may run under a limit. Counting locks the row, so no two takes count the same capacity; a
 -- locked row is skipped this time.
 CREATE FUNCTION fn.room_for(of_lane text, of_tenant text, picked text[]) RETURNS int LANGUAGE plpgsql AS $$
@@ -163,7 +179,7 @@ DECLARE
   room int := 2147483647;
   cap int;
 BEGIN
-  IF of_lane = ${toSqlText(SETTLE)} THEN RETURN room; END IF;
+  IF starts_with(of_lane, ${toSqlText(SETTLE)}) THEN RETURN room; END IF;
   cap := fn.agent_cap();
   IF cap IS NOT NULL THEN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. agent ' || of_lane, 0)) THEN RETURN 0; END IF;
@@ -197,15 +213,16 @@ END $$;
 
 -- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
 CREATE FUNCTION fn.note_held(
-  session_id text, of_worker text, of_lease_ms float8, number int, picked text[], now float8
+  session_id text, of_worker text, of_lease_ms float8, number int, picked text[], of_suspect text, now float8
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   had_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
 BEGIN
-  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, took, used_at)
-  VALUES (session_id, of_worker, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), now)
+  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, took, suspect, used_at)
+  VALUES (session_id, of_worker, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), of_suspect, now)
   ON CONFLICT (id) DO UPDATE SET expires_at = CASE WHEN had_some THEN s.expires_at ELSE now + of_lease_ms END,
-    take_number = coalesce(number, s.take_number), took = coalesce(picked, s.took), used_at = now;
+    take_number = coalesce(number, s.take_number), took = coalesce(picked, s.took),
+    suspect = coalesce(of_suspect, s.suspect), used_at = now;
 END $$;
 
 -- Returns tasks for the session that holds them, with their inputs and history unless those are too large.
@@ -229,71 +246,5 @@ BEGIN
       'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
   END LOOP;
   RETURN array_to_json(shown);
-END $$;
-
-CREATE FUNCTION fn.claim(
-  task_id text, session_id text, of_worker text, of_lease_ms float8, own_claim text, max_bytes float8, kept_ms float8
-) RETURNS json LANGUAGE plpgsql AS $$
-DECLARE
-  session whoa.sessions;
-  task whoa.tasks;
-  until float8;
-  now float8 := fn.now_ms();
-  has_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
-BEGIN
-  -- Claims of one session run in parallel: a session that holds tasks need not be written.
-  IF has_some THEN
-    SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR SHARE;
-  ELSE
-    session := fn.open_session(session_id);
-  END IF;
-  IF session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
-  -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
-  PERFORM fn.visit(of_lease_ms, now, false);
-  PERFORM fn.lock_conversation(task_id);
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
-  -- Don't read the clock before the lock: its last holder may have changed the task.
-  now := fn.now_ms();
-  IF task.stage = 'later' AND task.policy IS NOT NULL AND task.stage_at <= now THEN
-    PERFORM fn.admit_gathered(task, now);
-    SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
-  END IF;
-  IF task.id IS NULL OR task.ended_at <= now - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
-  IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
-  IF task.stage = 'held' THEN
-    IF task.session = session_id AND task.claim = own_claim THEN
-      RETURN json_build_object('answer', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
-    END IF;
-    SELECT s.expires_at INTO until FROM whoa.sessions s WHERE s.id = task.session;
-    RETURN json_build_object('answer', 'held', 'until', coalesce(until, now));
-  END IF;
-  IF task.stage = 'queue' OR (fn.lane_of(task.agent, task.status, task.stop_undo) <> ${toSqlText(SETTLE)} AND EXISTS (
-    SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('agent', task.agent), ('tenant', task.tenant))))
-  THEN RETURN json_build_object('answer', 'waiting'); END IF;
-  -- A task that only waits for its preferred worker can be claimed; the others have to wait.
-  IF task.stage = 'later' THEN
-    until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.deaths > 0 THEN task.stage_at ELSE task.not_before END;
-    IF until > now THEN RETURN json_build_object('answer', 'waiting', 'until', until); END IF;
-  END IF;
-  IF NOT has_some THEN PERFORM fn.note_held(session_id, of_worker, of_lease_ms, NULL, NULL, now); END IF;
-  PERFORM fn.hold(ARRAY[task_id], session_id, own_claim, of_worker, now);
-  RETURN json_build_object('answer', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
-END $$;
-
-CREATE FUNCTION fn.load(task_id text, own_epoch int, own_session text, own_claim text) RETURNS json LANGUAGE plpgsql AS $$
-DECLARE
-  task whoa.tasks;
-BEGIN
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
-  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
-  RETURN fn.load_of(task);
-END $$;
-
--- Returns whether the claim is still valid: by epoch, session and claim, never by time.
-CREATE FUNCTION fn.is_own(task whoa.tasks, own_epoch int, own_session text, own_claim text)
-RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-  RETURN task.id IS NOT NULL AND task.epoch = own_epoch AND coalesce(task.session = own_session, false)
-    AND coalesce(task.claim = own_claim, false) AND task.status IN ('running', 'cancelling');
 END $$;
 `;

@@ -52,7 +52,8 @@ BEGIN
   IF added > 0 OR cardinality(done) > 0 OR cardinality(replaces) > 0 OR (progress AND task.attempts <> 0)
     OR shown <> coalesce(task.activity, '') THEN
     UPDATE whoa.tasks t SET position = t.position + added, journal_bytes = bytes, commands_waiting = task.commands_waiting,
-      attempts = CASE WHEN progress THEN 0 ELSE t.attempts END, activity = coalesce(shown, t.activity)
+      attempts = CASE WHEN progress THEN 0 ELSE t.attempts END,
+      charges = CASE WHEN progress THEN 0 ELSE t.charges END, activity = coalesce(shown, t.activity)
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
   FOREACH message IN ARRAY steered LOOP PERFORM fn.end_steered(message, task, now); END LOOP;
@@ -79,10 +80,14 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
   IF task.released = own_claim THEN RETURN json_build_object('answer', 'already'); END IF;
+  IF task.lost_claim = own_claim AND task.ended_at IS NULL THEN
+    PERFORM fn.release_late(task, now);
+    RETURN json_build_object('answer', 'already');
+  END IF;
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
   UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1,
     attempts = greatest(0, t.attempts - 1), released = own_claim, session = NULL, claim = NULL, worker = NULL, told = false,
-    stage = 'ready', stage_at = now, lane = fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo)
+    stage = 'ready', stage_at = now, lane = fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, t.attempts - 1)
   WHERE t.id = task_id RETURNING * INTO task;
   PERFORM fn.make_room(task.tenant, task.agent, now);
   PERFORM fn.tell('wake', task);

@@ -1,6 +1,6 @@
 import { MAX_SHOWN_TASKS } from '../../../overview.ts';
 import { toLua } from '../../../rules/literals.ts';
-import { LIMITS } from '../../../rules/rules.ts';
+import { LIMITS, SUSPECTS, UNDO } from '../../../rules/rules.ts';
 import { byStatus, isFinalStatus, STATUS_TABLE } from '../../../status.ts';
 
 /** Counts a tenant's tasks by status, in the order of the table, without those past their retention. */
@@ -59,8 +59,13 @@ local limit, queues = tonumber(ARGV[7]), {}
 local after = ARGV[5] == '' and '-' or '(' .. pair(ARGV[5], ARGV[6])
 for i, name in ipairs(redis.call('ZRANGE', tag .. 'queues', after, '+', 'BYLEX', 'LIMIT', 0, limit)) do
   local agent, tenant = split(name)
-  local key = tag .. 'ready:' .. name
-  queues[i] = { agent, tenant, tostring(redis.call('ZCARD', key)), string.format('%.0f', oldest_in(key)) }
+  local ready, oldest = 0, math.huge
+  for _, lane in ipairs({ agent, ${toLua(SUSPECTS)} .. agent, ${toLua(UNDO)} .. agent }) do
+    local key = tag .. 'ready:' .. pair(lane, tenant)
+    local count = redis.call('ZCARD', key)
+    if count > 0 then ready, oldest = ready + count, math.min(oldest, oldest_in(key)) end
+  end
+  queues[i] = { agent, tenant, tostring(ready), string.format('%.0f', oldest) }
 end
 return { queues, redis.call('SMEMBERS', tag .. 'paused'), tostring(now), redis.call('HGETALL', tag .. 'running') }
 `;

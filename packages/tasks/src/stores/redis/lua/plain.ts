@@ -1,4 +1,5 @@
 import { toLua } from '../../../rules/literals.ts';
+import { LIMITS } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 // Fast paths for most tasks. Everything else is handled by the pieces that follow.
@@ -69,7 +70,7 @@ end
 
 /** A part of a take. */
 export const HOLD_PLAIN: string = /* lua */ `
--- Holds a task that never ran and got no orders, as most: its fields and the changes are returned unparsed.
+-- Holds a task that got no orders and is no suspect, as most: its fields and the changes are returned unparsed.
 local function hold_plain(one)
   local key, at = tag .. 'task:' .. one, {}
   local flat = redis.call('HGETALL', key)
@@ -77,6 +78,7 @@ local function hold_plain(one)
   if at.status ~= 'init' or at.conversation or at.orderNumber or at.released or at.context or not at.input then return nil end
   local status, agent, epoch = CLAIMED[at.status], at.agent, (tonumber(at.epoch) or 0) + 1
   local attempts, startedAt = (tonumber(at.attempts) or 0) + 1, at.startedAt or now
+  if attempts > ${LIMITS.suspectAttempts} then return nil end
   redis.call('HSET', key, 'status', status, 'stage', 'held', 'epoch', epoch, 'attempts', attempts, 'session', id,
     'claim', claim, 'worker', worker, 'startedAt', startedAt)
   redis.call('ZREM', tag .. 'status:' .. at.status .. ':' .. at.tenant, one)

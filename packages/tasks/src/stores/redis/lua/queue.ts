@@ -1,5 +1,6 @@
 import { toLua } from '../../../rules/literals.ts';
 import { ADMISSION_TABLE, GRACEFUL, LEVEL_RANKS, LIMITS } from '../../../rules/rules.ts';
+import { toLostMessage } from '../../../rules/suspects.ts';
 import { columnOf } from './task.ts';
 
 /** Stopping: levels only rise, deadlines only move closer, the first reason is kept. */
@@ -24,7 +25,7 @@ local function has_begun(task)
   return task.status ~= 'init' or task.position > 0
 end
 
--- Orders the worker of a task to stop; if no worker holds it, any free worker settles it.
+-- Orders the worker of a task to stop; if no worker holds it, a free worker settles it.
 local function order_stop(task, asked)
   local abortAt, killAt = now + asked.abortMs, now + asked.killMs
   local level, undo, answer = asked.level, asked.undo, 'accepted'
@@ -132,6 +133,15 @@ local function leave_conversation(task)
   if not successor then return nil end
   come_next(successor)
   return successor.id
+end
+`;
+
+/** Ends a task whose workers kept crashing. */
+export const FAIL_LOST: string = /* lua */ `
+local function fail_lost(task)
+  local message = '${toLostMessage("' .. task.deaths .. '")}'
+  end_task(task, 'failed', '{"status":"failed","error":{"message":"' .. message .. '","code":"WORKERS_LOST"}}')
+  leave_conversation(task)
 end
 `;
 

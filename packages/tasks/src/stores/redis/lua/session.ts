@@ -13,12 +13,20 @@ const OUTAGE_SHARE = 2;
 /** Sessions of workers, and what a domain remembers about time. */
 export const SESSION: string = /* lua */ `
 local function session_named(id)
-  local found = redis.call('HMGET', tag .. 'session:' .. id, 'worker', 'leaseMs', 'isOver', 'takeNumber', 'took', 'hadSuspect')
+  local found = redis.call('HMGET', tag .. 'session:' .. id, 'worker', 'leaseMs', 'isOver', 'takeNumber', 'took', 'suspect')
   if not found[1] then return nil end
   return {
     id = id, worker = found[1], leaseMs = tonumber(found[2]), isOver = found[3] == '1', takeNumber = tonumber(found[4] or 0),
-    took = found[5] or '', hadSuspect = found[6] == '1',
+    took = found[5] or '', suspect = found[6] or nil,
   }
+end
+
+-- Returns whether a session holds a suspect. Progress, a release or the end of the task change that.
+local function holds_suspect(session)
+  if not session or not session.suspect then return false end
+  local found = redis.call('HMGET', tag .. 'task:' .. session.suspect, 'status', 'session', 'attempts')
+  local isHeld = (found[1] == 'running' or found[1] == 'cancelling') and found[2] == session.id
+  return isHeld and tonumber(found[3] or 0) > ${LIMITS.suspectAttempts}
 end
 
 local function first_session()
@@ -134,38 +142,34 @@ return held
 export const SWEEP: string = /* lua */ `
 local RELEASED = ${columnOf('release')}
 
+-- See \`toDeathDelay\`.
+local function death_delay(id, deaths)
+  if deaths <= 1 then return 0 end
+  local sum = deaths
+  for i = 1, #id do sum = sum + string.byte(id, i) end
+  local share = 1 + (sum % ${LIMITS.deathDelaySteps}) / ${LIMITS.deathDelaySteps}
+  return math.min(${LIMITS.maxDeathDelayMs}, ${LIMITS.deathDelayMs} * 2 ^ (deaths - 2) * share)
+end
+
 -- Its epoch increases, so later writes of its worker do not count.
-local function free(task, hadSuspect)
-  local status, attempts, deaths = task.status, task.attempts, task.deaths + 1
-  -- A task whose worker crashed before is blamed, not the others.
-  if hadSuspect and attempts < 2 then attempts = attempts - 1 end
+local function free(task, suspect)
+  local status, deaths = task.status, task.deaths + 1
+  -- A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
+  local isCharged = status == 'running' and task.id == suspect and task.attempts > ${LIMITS.suspectAttempts}
   put(task, 'epoch', task.epoch + 1)
-  put(task, 'attempts', attempts)
   put(task, 'deaths', deaths)
+  put(task, 'charges', task.charges + (isCharged and 1 or 0))
+  put(task, 'isCharged', isCharged and '1' or nil)
+  put(task, 'lostClaim', task.claim)
   put(task, 'claim', nil)
   put(task, 'worker', nil)
-  if status == 'running' and (attempts >= maxAttempts or deaths >= ${LIMITS.maxDeaths}) then
-    local message = 'its workers were lost ' .. math.max(attempts, deaths) .. ' times'
-    end_task(task, 'failed', '{"status":"failed","error":{"message":"' .. message .. '","code":"WORKERS_LOST"}}')
-    leave_conversation(task)
-    return
-  end
+  if status == 'running' and deaths >= ${LIMITS.maxDeaths} then return fail_lost(task) end
   put(task, 'session', nil)
   put(task, 'told', nil)
   put(task, 'status', RELEASED[status])
-  local delayMs = 0
-  if status ~= 'cancelling' and deaths > 1 then
-    delayMs = math.min(${LIMITS.maxDeathDelayMs}, ${LIMITS.deathDelayMs} * 2 ^ (deaths - 2))
-  end
+  local delayMs = status ~= 'cancelling' and death_delay(task.id, deaths) or 0
   if delayMs > 0 then put_off(task, now + delayMs) else make_ready(task) end
   make_room(task)
-end
-
-local function has_suspect(id)
-  for _, one in ipairs(redis.call('HKEYS', tag .. 'held:' .. id)) do
-    if tonumber(redis.call('HGET', tag .. 'task:' .. one, 'attempts') or 0) >= 2 then return true end
-  end
-  return false
 end
 
 local function free_some(id, limit)
@@ -175,15 +179,14 @@ local function free_some(id, limit)
     redis.call('ZREM', tag .. 'sessions', id)
     return 0
   end
-  local session = session_named(id) or { hadSuspect = false }
+  local session = session_named(id) or {}
   if not session.isOver then
     -- In the step that frees the first task: from here on no beat counts.
-    session.hadSuspect = has_suspect(id)
-    redis.call('HSET', key, 'isOver', '1', 'hadSuspect', session.hadSuspect and '1' or '0', 'worker', session.worker or '-', 'leaseMs', session.leaseMs or 1)
+    redis.call('HSET', key, 'isOver', '1', 'worker', session.worker or '-', 'leaseMs', session.leaseMs or 1)
     redis.call('PEXPIRE', key, ${SESSION_RETENTION_MS})
   end
   local freed = math.min(#held, limit)
-  for i = 1, freed do free(load(held[i]), session.hadSuspect) end
+  for i = 1, freed do free(load(held[i]), session.suspect) end
   if freed == #held then redis.call('ZREM', tag .. 'sessions', id) end
   return freed
 end

@@ -23,10 +23,10 @@ end
 
 /** The next stage of a live task, and how it ends. */
 export const STAGE: string = /* lua */ `
-local function open_lane(agent, tenant)
-  local key = tag .. 'lanes:' .. agent
+local function open_lane(lane, tenant)
+  local key = tag .. 'lanes:' .. lane
   -- A lane whose last task was claimed by its id or cancelled is still open.
-  redis.call('ZADD', tag .. 'queues', 0, pair(agent, tenant))
+  redis.call('ZADD', tag .. 'queues', 0, pair(agent_of(lane), tenant))
   if redis.call('ZSCORE', key, tenant) then return end
   redis.call('ZADD', key, redis.call('HINCRBY', tag .. 'domain', 'tick', 1), tenant)
 end
@@ -38,7 +38,8 @@ local function unpark(worker, agents)
 end
 
 -- Notifies one waiting worker that a task is ready. A worker that has not asked for long is gone.
-local function ring(agent)
+local function ring(lane)
+  local agent = agent_of(lane)
   for _ = 1, ${LIMITS.maxMoved} do
     local popped = redis.call('ZPOPMIN', tag .. 'waiters:' .. agent)
     local worker = popped[1]
@@ -89,18 +90,18 @@ end
 -- Lets workers take the tasks of a tenant again.
 local function resume_tenant(tenant)
   local capped = tag .. 'capped:' .. tenant
-  local agents = redis.call('SMEMBERS', capped)
-  if #agents > 0 then redis.call('DEL', capped) end
-  for _, agent in ipairs(agents) do
-    if redis.call('EXISTS', ready_key(agent, tenant)) == 1 then
-      open_lane(agent, tenant)
-      ring(agent)
+  local lanes = redis.call('SMEMBERS', capped)
+  if #lanes > 0 then redis.call('DEL', capped) end
+  for _, lane in ipairs(lanes) do
+    if redis.call('EXISTS', ready_key(lane, tenant)) == 1 then
+      open_lane(lane, tenant)
+      ring(lane)
     end
   end
 end
 
 local function resume_agent(agent)
-  if redis.call('EXISTS', tag .. 'lanes:' .. agent) == 1 then ring(agent) end
+  if redis.call('EXISTS', tag .. 'lanes:' .. agent, tag .. 'lanes:' .. SUSPECTS .. agent) > 0 then ring(agent) end
 end
 
 -- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
@@ -125,6 +126,7 @@ local function end_task(task, status, outcome)
   if task.policy then put(task, 'policy', nil) end
   if task.told then put(task, 'told', nil) end
   if task.session then put(task, 'session', nil) end
+  if task.lostClaim then put(task, 'lostClaim', nil) end
   save(task)
   local group = status .. ':' .. task.tenant
   redis.call('ZADD', tag .. 'ended:' .. group, now, task.id)

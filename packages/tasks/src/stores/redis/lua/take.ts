@@ -28,11 +28,22 @@ local function hold(task, session, claim, worker)
   tell('status', task, true)
 end
 
+-- Gives a task to a session. A suspect that has crashed too many sessions fails instead.
+local function hold_or_fail(task, session, claim, worker)
+  if is_suspect(task) and task.charges >= maxAttempts then
+    fail_lost(task)
+    return false
+  end
+  hold(task, session, claim, worker)
+  return true
+end
+
 -- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
-local function note_held(id, worker, leaseMs, wasEmpty, takeNumber, took)
+local function note_held(id, worker, leaseMs, wasEmpty, suspect, takeNumber, took)
   local key = tag .. 'session:' .. id
   local flat = { 'worker', worker, 'leaseMs', leaseMs }
   if took then flat[5], flat[6], flat[7], flat[8] = 'takeNumber', takeNumber, 'took', took end
+  if suspect then flat[#flat + 1], flat[#flat + 2] = 'suspect', suspect end
   redis.call('HSET', key, unpack(flat))
   if not wasEmpty then return end
   redis.call('PEXPIRE', key, ${SESSION_RETENTION_MS} + leaseMs)
@@ -95,6 +106,15 @@ batch = { held = {}, agents = {} }
 
 local hasPaused = redis.call('EXISTS', tag .. 'paused') == 1
 
+-- Lanes of suspects and of tasks to undo are rare: one look at all of them.
+local reserved = {}
+for i = 13, #ARGV do
+  reserved[#reserved + 1] = tag .. 'lanes:' .. UNDO .. ARGV[i]
+  reserved[#reserved + 1] = tag .. 'lanes:' .. SUSPECTS .. ARGV[i]
+end
+local hasReserved = #reserved > 0 and redis.call('EXISTS', unpack(reserved)) > 0
+local mayTakeSuspect, suspect = hasReserved and not holds_suspect(session), nil
+
 local function is_open(agent)
   if agent == '*' then return true end
   if hasPaused and is_paused('agent', agent) then return false end
@@ -102,8 +122,9 @@ local function is_open(agent)
   return tonumber(redis.call('HGET', tag .. 'running', agent) or 0) + (batch.agents[agent] or 0) < maxAgent
 end
 
+-- A pause or a limit never delays a cancel.
 local function has_room(lane)
-  if lane.agent == '*' then return true end
+  if lane.isExempt then return true end
   if hasPaused and is_paused('tenant', lane.tenant) then return false end
   if maxTenant == 0 then return true end
   local running = redis.call('ZCARD', tag .. 'status:running:' .. lane.tenant)
@@ -111,47 +132,60 @@ local function has_room(lane)
 end
 
 local function close_lane(lane)
-  redis.call('ZREM', tag .. 'lanes:' .. lane.agent, lane.tenant)
+  redis.call('ZREM', tag .. 'lanes:' .. lane.name, lane.tenant)
   lane.isClosed = true
 end
 
 local function close_empty(lane)
   close_lane(lane)
-  redis.call('ZREM', tag .. 'queues', pair(lane.agent, lane.tenant))
+  close_queue(lane.name, lane.tenant)
 end
 
 ${HOLD_PLAIN}
-local function hold_all(popped)
-  for i = 1, #popped, 2 do
-    local one = popped[i]
-    names[#names + 1] = one
-    -- A task that became ready in this step is already known.
-    local reply = not loaded[one] and hold_plain(one)
-    if not reply then
-      local task = load(one)
-      before[task].popped = true
-      hold(task, id, claim, worker)
-      reply = taken(task)
-    end
-    replies[#replies + 1] = reply
+local function hold_one(one)
+  -- A task that became ready in this step is already known.
+  local reply = not loaded[one] and hold_plain(one)
+  if not reply then
+    local task = load(one)
+    before[task].popped = true
+    local isSuspect = is_suspect(task)
+    if not hold_or_fail(task, id, claim, worker) then return end
+    if isSuspect then suspect, mayTakeSuspect = one, false end
+    reply = taken(task)
   end
+  names[#names + 1], replies[#replies + 1] = one, reply
 end
 
 -- Returns the open lanes of all agents that waited longest. isMore: there are others.
 local function first_lanes()
   local lanes, isMore = {}, false
-  for i = 12, #ARGV do
-    local agent = i == 12 and '*' or ARGV[i]
+  local function add(name, agent, isExempt)
+    local found = redis.call('ZRANGE', tag .. 'lanes:' .. name, 0, limit - 1, 'WITHSCORES')
+    if #found == 2 * limit then isMore = true end
+    for j = 1, #found, 2 do
+      lanes[#lanes + 1] = {
+        name = name, agent = agent, isExempt = isExempt, tenant = found[j], tick = tonumber(found[j + 1]),
+      }
+    end
+  end
+  add('*', '*', true)
+  for i = 13, #ARGV do
+    local agent = ARGV[i]
+    if hasReserved then add(UNDO .. agent, agent, true) end
     if is_open(agent) then
-      local found = redis.call('ZRANGE', tag .. 'lanes:' .. agent, 0, limit - 1, 'WITHSCORES')
-      if #found == 2 * limit then isMore = true end
-      for j = 1, #found, 2 do
-        lanes[#lanes + 1] = { agent = agent, tenant = found[j], tick = tonumber(found[j + 1]) }
-      end
+      add(agent, agent)
+      if mayTakeSuspect then add(SUSPECTS .. agent, agent) end
     end
   end
   if #lanes > 1 then table.sort(lanes, function(a, b) return a.tick < b.tick end) end
   return lanes, isMore
+end
+
+-- A served lane moves behind all others; an empty one is removed.
+local function keep_lane(lane, tick)
+  lane.isClosed = true
+  if redis.call('EXISTS', ready_key(lane.name, lane.tenant)) == 0 then return close_empty(lane) end
+  redis.call('ZADD', tag .. 'lanes:' .. lane.name, tick, lane.tenant)
 end
 
 -- Takes from each lane in turn. Returns how many had no task.
@@ -160,15 +194,18 @@ local function serve(lanes)
   while #replies < limit and first <= #lanes do
     local lane = lanes[first]
     local isLast = first == #lanes and maxTenant == 0 and maxAgent == 0
-    local popped = {}
-    if not is_open(lane.agent) then
+    local isSuspect = string.sub(lane.name, 1, #SUSPECTS) == SUSPECTS
+    if (not lane.isExempt and not is_open(lane.agent)) or (isSuspect and not mayTakeSuspect) then
       lane.isClosed = true
     elseif not has_room(lane) then
-      redis.call('SADD', tag .. 'capped:' .. lane.tenant, lane.agent)
+      redis.call('SADD', tag .. 'capped:' .. lane.tenant, lane.name)
       close_lane(lane)
     else
-      popped = redis.call('ZPOPMIN', ready_key(lane.agent, lane.tenant), isLast and limit - #replies or 1)
-      if #popped == 0 then close_empty(lane) else hold_all(popped) end
+      local count = isLast and not isSuspect and limit - #replies or 1
+      local popped = redis.call('ZPOPMIN', ready_key(lane.name, lane.tenant), count)
+      if #popped == 0 then close_empty(lane) end
+      for i = 1, #popped, 2 do hold_one(popped[i]) end
+      if isSuspect and not mayTakeSuspect then keep_lane(lane, redis.call('HINCRBY', tag .. 'domain', 'tick', 1)) end
     end
     first = first + 1
     if lane.isClosed then
@@ -179,17 +216,10 @@ local function serve(lanes)
       lanes[#lanes + 1] = lane
     end
   end
-  -- Served lanes move behind all others; empty ones are removed.
   local tick = served > 0 and redis.call('HINCRBY', tag .. 'domain', 'tick', served)
   for i = first, #lanes do
     local lane = lanes[i]
-    if lane.isServed then
-      if redis.call('EXISTS', ready_key(lane.agent, lane.tenant)) == 0 then
-        close_empty(lane)
-      else
-        redis.call('ZADD', tag .. 'lanes:' .. lane.agent, tick + i - #lanes, lane.tenant)
-      end
-    end
+    if lane.isServed then keep_lane(lane, tick + i - #lanes) end
   end
   return closed
 end
@@ -204,7 +234,7 @@ if #replies > 0 then
   local wasEmpty = redis.call('HLEN', tag .. 'held:' .. id) == 0
   redis.call('HSET', tag .. 'held:' .. id, unpack(batch.held))
   for agent, count in pairs(batch.agents) do redis.call('HINCRBY', tag .. 'running', agent, count) end
-  note_held(id, worker, leaseMs, wasEmpty, number, table.concat(names, ' ') .. '\\n' .. claim)
+  note_held(id, worker, leaseMs, wasEmpty, suspect, number, table.concat(names, ' ') .. '\\n' .. claim)
 end
 
 local noted = redis.call('HGET', tag .. 'waiting', worker)
@@ -244,14 +274,16 @@ if task.stage == 'held' then
   return { 'held', redis.call('ZSCORE', tag .. 'sessions', task.session) or tostring(now) }
 end
 if task.stage == 'queue' then return { 'waiting' } end
-if lane_of(task) ~= '*' and (is_paused('agent', task.agent) or is_paused('tenant', task.tenant)) then return { 'waiting' } end
+if task.status ~= 'cancelling' and (is_paused('agent', task.agent) or is_paused('tenant', task.tenant)) then return { 'waiting' } end
 if task.stage == 'later' then
   -- A task that only waits for its preferred worker can be claimed; the others have to wait.
   local until_ = (task.worker and task.deaths == 0) and (task.notBefore or 0) or task.stageAt
   if until_ > now then return { 'waiting', tostring(until_) } end
 end
+local isSuspect = is_suspect(task)
+if isSuspect and holds_suspect(session) then return { 'waiting', tostring(now + ${LIMITS.suspectWaitMs}) } end
 local wasEmpty = redis.call('HLEN', tag .. 'held:' .. sessionId) == 0
-hold(task, sessionId, claim, worker)
-note_held(sessionId, worker, leaseMs, wasEmpty)
+if not hold_or_fail(task, sessionId, claim, worker) then return { 'too-late', task.status } end
+note_held(sessionId, worker, leaseMs, wasEmpty, isSuspect and task.id or nil)
 return { 'claimed', taken(task) }
 `;

@@ -1,6 +1,6 @@
 import { FORMAT, OLDEST_FORMAT } from '../../../rules/format.ts';
 import { toLua } from '../../../rules/literals.ts';
-import { SETTLE } from '../../../rules/rules.ts';
+import { LIMITS, SETTLE, SUSPECTS, UNDO } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
 
 /**
@@ -60,11 +60,11 @@ export function columnOf(action: keyof (typeof STATUS_TABLE)['init']): string {
  */
 export const TASK: string = /* lua */ `
 local ZEROS = {
-  epoch = true, attempts = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
+  epoch = true, attempts = true, charges = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
   journalBytes = true, priority = true,
 }
 local NUMBERS = {
-  epoch = true, attempts = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
+  epoch = true, attempts = true, charges = true, deaths = true, commandsSent = true, orderNumber = true, position = true,
   journalBytes = true, priority = true, stageAt = true, createdAt = true, startedAt = true, endedAt = true,
   abortAt = true, killAt = true, watchedUntil = true, notBefore = true, deadline = true,
 }
@@ -74,17 +74,28 @@ local loaded, before, changed = {}, {}, {}
 
 local function new_task(id)
   local task = {
-    id = id, epoch = 0, attempts = 0, deaths = 0, commandsSent = 0, orderNumber = 0, position = 0, journalBytes = 0,
+    id = id, epoch = 0, attempts = 0, charges = 0, deaths = 0, commandsSent = 0, orderNumber = 0, position = 0, journalBytes = 0,
     priority = 0,
   }
   before[task], loaded[id] = {}, task
   return task
 end
 
--- A task that only has to be settled is ready for every worker.
+local SUSPECTS, UNDO = ${toLua(SUSPECTS)}, ${toLua(UNDO)}
+
+local function is_suspect(task)
+  return task.status ~= 'cancelling' and task.attempts >= ${LIMITS.suspectAttempts}
+end
+
+-- Returns the name of the lane in which a task waits when it is ready. Any worker can settle a task.
 local function lane_of(task)
-  if task.status == 'cancelling' and task.undo ~= '1' then return ${toLua(SETTLE)} end
-  return task.agent
+  if task.status == 'cancelling' then return task.undo == '1' and UNDO .. task.agent or ${toLua(SETTLE)} end
+  return is_suspect(task) and SUSPECTS .. task.agent or task.agent
+end
+
+local function agent_of(lane)
+  local start = string.sub(lane, 1, ${SUSPECTS.length})
+  return (start == SUSPECTS or start == UNDO) and string.sub(lane, ${SUSPECTS.length + 1}) or lane
 end
 
 local function load(id)
@@ -124,6 +135,14 @@ end
 
 local function ready_key(agent, tenant)
   return tag .. 'ready:' .. pair(agent, tenant)
+end
+
+-- Call it when the last task has left a lane.
+local function close_queue(lane, tenant)
+  local agent = agent_of(lane)
+  if redis.call('EXISTS', ready_key(agent, tenant), ready_key(SUSPECTS .. agent, tenant), ready_key(UNDO .. agent, tenant)) == 0 then
+    redis.call('ZREM', tag .. 'queues', pair(agent, tenant))
+  end
 end
 
 -- Higher priorities first, then longest ready.
@@ -190,9 +209,8 @@ local function save(task)
   local lane = stage == 'ready' and lane_of(task) or nil
   local isMoved = old.stageAt ~= task.stageAt
   if old.lane and old.lane ~= lane and not old.popped then
-    local ready = ready_key(old.lane, task.tenant)
-    redis.call('ZREM', ready, id)
-    if redis.call('EXISTS', ready) == 0 then redis.call('ZREM', tag .. 'queues', pair(old.lane, task.tenant)) end
+    redis.call('ZREM', ready_key(old.lane, task.tenant), id)
+    close_queue(old.lane, task.tenant)
   end
   if lane and (old.lane ~= lane or isMoved) then redis.call('ZADD', ready_key(lane, task.tenant), rank_of(task), id) end
   if old.stage == 'later' and stage ~= 'later' then redis.call('ZREM', tag .. 'later', id) end

@@ -71,7 +71,10 @@ if not isThere and count > 0 then
   put(task, 'position', after + count)
 end
 put(task, 'journalBytes', sum)
-if progress == '1' then put(task, 'attempts', 0) end
+if progress == '1' then
+  put(task, 'attempts', 0)
+  put(task, 'charges', 0)
+end
 if activity ~= '' and not isThere then put(task, 'activity', activity) end
 local steered = {}
 for i = 15, firstReplaced - 1 do
@@ -94,6 +97,22 @@ export const RELEASE: string = /* lua */ `
 local RELEASED = ${columnOf('release')}
 local found = load(ARGV[5])
 if found and found.released == ARGV[8] then return { 'already' } end
+if found and found.lostClaim == ARGV[8] and not found.endedAt then
+  -- Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work.
+  put(found, 'deaths', found.deaths - 1)
+  put(found, 'attempts', math.max(0, found.attempts - 1))
+  put(found, 'charges', math.max(0, found.charges - (found.isCharged and 1 or 0)))
+  put(found, 'isCharged', nil)
+  put(found, 'lostClaim', nil)
+  put(found, 'released', ARGV[8])
+  if found.stage == 'held' then
+    save(found)
+  else
+    tell('wake', found)
+    make_ready(found)
+  end
+  return { 'already' }
+end
 local task = own(unpack(ARGV, 5, 8))
 if not task then return { 'lost' } end
 put(task, 'released', task.claim)

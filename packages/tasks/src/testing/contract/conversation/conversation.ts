@@ -1,17 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
-import {
-  type ContractCase,
-  claim,
-  expire,
-  LEASE_MS,
-  nth,
-  ordersFor,
-  record,
-  SHORT_MS,
-  TENANT,
-  tryClaim,
-} from '../../case.ts';
+import { type ContractCase, claim, LEASE_MS, nth, ordersFor, record, SHORT_MS, TENANT, tryClaim } from '../../case.ts';
 import { CONVERSATION, kindOf, say, statuses } from '../../talk.ts';
 
 /** One live task in a conversation, and what a newer message does to it. */
@@ -256,18 +245,6 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'queue');
       const two = await say(store, 'two', 'queue');
       await store.cancel({ tenant: TENANT, id: one.id });
-      await claim(store, two.id);
-    },
-  },
-  {
-    title: 'when a task fails because its workers keep dying, the next one starts',
-    options: { maxAttempts: 1 },
-    async run({ store, advance }) {
-      const one = await say(store, 'one', 'queue');
-      const two = await say(store, 'two', 'queue');
-      await claim(store, one.id, { leaseMs: SHORT_MS });
-      await expire({ store, advance }, SHORT_MS);
-      assert.equal((await tryClaim(store, one.id, { worker: 'w2' })).answer, 'too-late');
       await claim(store, two.id);
     },
   },

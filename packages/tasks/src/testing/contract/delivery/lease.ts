@@ -6,7 +6,6 @@ import {
   claim,
   create,
   expire,
-  LEASE_MS,
   nth,
   record,
   SHORT_MS,
@@ -69,7 +68,7 @@ export const leaseCases: readonly ContractCase[] = [
       assert.equal((await tryClaim(store, id)).answer, 'held');
     },
   },
-  ...(['append', 'release', 'finish', 'load'] as const).map(
+  ...(['append', 'finish', 'load'] as const).map(
     (write): ContractCase => ({
       title: `a ${write} of an old claim is fenced and changes nothing`,
       async run({ store, advance }) {
@@ -80,7 +79,6 @@ export const leaseCases: readonly ContractCase[] = [
         const before = await record(store, id);
         const writes = {
           append: () => store.append(by, { after: 0, events: ['late'] }),
-          release: () => store.release(by),
           finish: () => store.finish(by, { status: 'success' }),
           load: () => store.load(by),
         };
@@ -113,35 +111,6 @@ export const leaseCases: readonly ContractCase[] = [
       await store.finish(nth(store, id, 2), { status: 'success', answer: 'two' });
       await assertFenced(store.finish(nth(store, id, 1), { status: 'failed' }));
       assert.equal((await record(store, id)).outcome?.answer, 'two');
-    },
-  },
-  {
-    title: 'a task whose workers keep dying fails, and the last of them is fenced',
-    options: { maxAttempts: 2 },
-    async run({ store, advance }) {
-      const { id } = await create(store);
-      for (const worker of ['w1', 'w2']) {
-        await claim(store, id, { worker, leaseMs: SHORT_MS });
-        await expire({ store, advance }, SHORT_MS);
-      }
-      assert.deepEqual(await tryClaim(store, id), { answer: 'too-late', status: 'failed' });
-      assert.equal((await record(store, id)).outcome?.error?.code, 'WORKERS_LOST');
-      await assertFenced(store.finish(nth(store, id, 2), { status: 'success' }));
-    },
-  },
-  {
-    title: 'progress resets the attempts, but not the total number of deaths',
-    options: { maxAttempts: 2 },
-    async run({ store, advance }) {
-      const { id } = await create(store);
-      for (let i = 0; i < 4; i++) {
-        const { by } = await claim(store, id, { leaseMs: SHORT_MS });
-        await store.append(by, { after: i, events: ['on'], progress: true });
-        await expire({ store, advance }, SHORT_MS);
-        await advance(LEASE_MS);
-      }
-      const { status, attempts, deaths } = await record(store, id);
-      assert.deepEqual([status, attempts, deaths], ['init', 0, 4]);
     },
   },
   {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { LIMITS } from '../../../rules/rules.ts';
 import type { TaskStore } from '../../../store.ts';
 import {
   assertFenced,
@@ -9,7 +8,6 @@ import {
   create,
   expire,
   LEASE_MS,
-  record,
   SHORT_MS,
   TENANT,
   tryClaim,
@@ -177,35 +175,6 @@ export const sessionCases: readonly ContractCase[] = [
       assert.deepEqual(await store.beat(beatOf(tasks[0]!.claim.session, 3)), { answer: 'gone' });
       assert.deepEqual([(await store.sweep()).freed, (await store.sweep()).more], [1, false]);
       assert.equal((await taken(store)).length, 3);
-    },
-  },
-  {
-    title: 'a task that kills its workers does not make other tasks fail',
-    options: { maxAttempts: 3 },
-    async run({ store, advance }) {
-      const poison = await create(store, { priority: 1 });
-      for (let i = 0; i < 3; i++) {
-        const neighbour = await create(store);
-        assert.ok((await taken(store, { leaseMs: SHORT_MS })).includes(poison.id));
-        await expire({ store, advance }, SHORT_MS);
-        await advance(LIMITS.maxDeathDelayMs);
-        const { status, attempts } = await record(store, neighbour.id);
-        assert.deepEqual([status, attempts <= 1], ['init', true]);
-      }
-      assert.equal((await record(store, poison.id)).status, 'failed');
-    },
-  },
-  {
-    title: 'a task whose workers died several times waits before it is tried again',
-    async run({ store, advance }) {
-      const { id } = await create(store);
-      for (let i = 0; i < 2; i++) {
-        assert.deepEqual(await taken(store, { leaseMs: SHORT_MS }), [id]);
-        await expire({ store, advance }, SHORT_MS);
-      }
-      assert.equal((await record(store, id)).stage, 'later');
-      await advance(LIMITS.deathDelayMs);
-      assert.deepEqual(await taken(store), [id]);
     },
   },
 ];

@@ -42,6 +42,26 @@ const pauseCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a pause or a limit never delays a cancel with undo: a worker that has the agent gets the task',
+    options: { maxRunningPerTenant: 1, maxRunningPerAgent: 1 },
+    async run({ store }) {
+      await claim(store, (await create(store)).id);
+      for (const target of [{ agent: 'assistant' }, { tenant: TENANT }]) {
+        for (const byId of [false, true]) {
+          const { task, by } = await claim(store, (await create(store)).id);
+          await store.append(by, { after: 0, events: ['begun'] });
+          await store.release(by);
+          await store.pause(target, true);
+          await store.cancel({ tenant: TENANT, id: task.id }, {}, { undo: true });
+          assert.deepEqual(await taken(store, ['writer']), []);
+          if (byId) await claim(store, task.id);
+          else assert.deepEqual(await taken(store), [task.id]);
+          await store.pause(target, false);
+        }
+      }
+    },
+  },
+  {
     title: 'a task of a paused tenant that runs goes on, ends, and is stopped as always',
     async run({ store }) {
       const ended = await claim(store, (await create(store)).id);

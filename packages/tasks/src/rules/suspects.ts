@@ -1,0 +1,44 @@
+import type { TaskStatus } from '../status.ts';
+import { LIMITS, SETTLE, SUSPECTS, UNDO } from './rules.ts';
+
+interface LaneTask {
+  readonly agent: string;
+  readonly status: TaskStatus;
+  readonly attempts: number;
+  readonly stop?: { readonly undo: boolean };
+}
+
+/** Returns whether a task that no worker holds is a suspect: its workers may have crashed because of it. */
+export function isSuspect({ status, attempts }: Pick<LaneTask, 'status' | 'attempts'>): boolean {
+  return status !== 'cancelling' && attempts >= LIMITS.suspectAttempts;
+}
+
+/** Returns the name of the lane in which a task waits when it is ready. */
+export function toLaneName(task: LaneTask): string {
+  if (task.status === 'cancelling') return task.stop?.undo === true ? UNDO + task.agent : SETTLE;
+  return isSuspect(task) ? SUSPECTS + task.agent : task.agent;
+}
+
+/** Returns the agent of a lane; `SETTLE` if any worker can take its tasks. */
+export function toAgent(lane: string): string {
+  return lane.startsWith(SUSPECTS) || lane.startsWith(UNDO) ? lane.slice(SUSPECTS.length) : lane;
+}
+
+/** Returns whether a lane's tasks are delivered despite pauses and limits: a cancel must not wait for either. */
+export function isExempt(lane: string): boolean {
+  return lane === SETTLE || lane.startsWith(UNDO);
+}
+
+/** Returns the delay before a task is taken again. Every store computes the same, so it is not random. */
+export function toDeathDelay(id: string, deaths: number): number {
+  if (deaths <= 1) return 0;
+  const baseMs = LIMITS.deathDelayMs * 2 ** (deaths - 2);
+  const sum = [...id].reduce((all, character) => all + character.charCodeAt(0), deaths);
+  const share = 1 + (sum % LIMITS.deathDelaySteps) / LIMITS.deathDelaySteps;
+  return Math.min(LIMITS.maxDeathDelayMs, baseMs * share);
+}
+
+/** Returns the error of a task that fails because its workers kept crashing. */
+export function toLostMessage(deaths: number | string): string {
+  return `its workers were lost ${deaths} times: fix what ends them, then requeue the task`;
+}

@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { LIMITS } from '../../../rules/rules.ts';
+import type { TaskStore } from '../../../store.ts';
+import {
+  assertFenced,
+  type CaseContext,
+  type ContractCase,
+  claim,
+  create,
+  expire,
+  fresh,
+  nth,
+  record,
+  SHORT_MS,
+  TENANT,
+  tryClaim,
+} from '../../case.ts';
+import { CONVERSATION, requestOf, say, take, taken } from '../../talk.ts';
+
+const CODE = 'WORKERS_LOST';
+
+/** Crashes the session that holds everything taken so far, and waits until its tasks can be taken again. */
+async function crash(context: Pick<CaseContext, 'store' | 'advance'>): Promise<void> {
+  await expire(context, SHORT_MS);
+  await context.advance(LIMITS.maxDeathDelayMs);
+}
+
+/** Claims a task in a new session and crashes it, a number of times. */
+async function crashWith(context: Pick<CaseContext, 'store' | 'advance'>, id: string, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    await claim(context.store, id, { leaseMs: SHORT_MS });
+    await crash(context);
+  }
+}
+
+/** Creates tasks that are suspects: their first two sessions crashed. */
+async function createSuspects(context: CaseContext, count: number, rest: object = {}): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) ids.push((await create(context.store, rest)).id);
+  for (let i = 0; i < LIMITS.suspectAttempts; i++) {
+    for (const id of ids) await claim(context.store, id, { leaseMs: SHORT_MS });
+    await crash(context);
+  }
+  return ids;
+}
+
+const errorOf = async (store: TaskStore, id: string) => (await record(store, id)).outcome?.error;
+
+/** Which task is charged for a crash, and what takes the charge back. */
+export const suspectCases: readonly ContractCase[] = [
+  {
+    title: 'a task fails at its next take after three crashes that were its own, and its last worker is fenced',
+    async run(context) {
+      const { store } = context;
+      const { id } = await create(store);
+      await crashWith(context, id, LIMITS.suspectAttempts + 3);
+      assert.equal((await record(store, id)).status, 'init');
+      assert.deepEqual(await taken(store), []);
+      assert.equal((await errorOf(store, id))?.code, CODE);
+      assert.match((await errorOf(store, id))!.message, /^its workers were lost 5 times: /);
+      assert.deepEqual(await tryClaim(store, id), { answer: 'too-late', status: 'failed' });
+      await assertFenced(store.finish(nth(store, id, 5), { status: 'success' }));
+      await assertFenced(store.release(nth(store, id, 5)));
+    },
+  },
+  {
+    title: 'a claim by id ends a task that was charged too often',
+    options: { maxAttempts: 1 },
+    async run(context) {
+      const { store } = context;
+      const { id } = await create(store);
+      await crashWith(context, id, LIMITS.suspectAttempts + 1);
+      assert.deepEqual(await tryClaim(store, id), { answer: 'too-late', status: 'failed' });
+      assert.equal((await errorOf(store, id))?.code, CODE);
+    },
+  },
+  {
+    title: 'a task that fails for its crashes leaves its conversation, and the next task starts',
+    options: { maxAttempts: 1 },
+    async run(context) {
+      const { store } = context;
+      const first = await say(store, 'one', 'queue');
+      const next = await say(store, 'two', 'queue');
+      await crashWith(context, first.id, LIMITS.suspectAttempts + 1);
+      await taken(store);
+      assert.equal((await errorOf(store, first.id))?.code, CODE);
+      assert.equal((await store.conversation(CONVERSATION))?.current, next.id);
+      assert.notEqual((await record(store, next.id)).stage, 'queue');
+    },
+  },
+  {
+    title: 'a task whose workers crashed twenty times fails, however much progress it made',
+    async run(context) {
+      const { store } = context;
+      const { id } = await create(store);
+      for (let i = 0; i < LIMITS.maxDeaths; i++) {
+        assert.equal((await record(store, id)).status, 'init');
+        const { by } = await claim(store, id, { leaseMs: SHORT_MS });
+        await store.append(by, { after: i, events: ['on'], progress: true });
+        await crash(context);
+      }
+      const { status, deaths, outcome } = await record(store, id);
+      assert.deepEqual([status, deaths, outcome?.error?.code], ['failed', LIMITS.maxDeaths, CODE]);
+    },
+  },
+  {
+    title: 'progress resets attempts and charges, but not the total number of crashes',
+    options: { maxAttempts: 1 },
+    async run(context) {
+      const { store } = context;
+      const { id } = await create(store);
+      await crashWith(context, id, LIMITS.suspectAttempts);
+      const { by } = await claim(store, id, { leaseMs: SHORT_MS });
+      await store.append(by, { after: 0, events: ['on'], progress: true });
+      await crash(context);
+      await crashWith(context, id, LIMITS.suspectAttempts);
+      const { status, attempts, deaths } = await record(store, id);
+      assert.deepEqual([status, attempts, deaths], ['init', 2, 5]);
+      assert.deepEqual(await taken(store), [id]);
+    },
+  },
+  {
+    title: 'a take hands out one suspect at most, and everything else',
+    async run(context) {
+      const { store } = context;
+      const suspects = await createSuspects(context, 5, { priority: 5 });
+      const others = await Promise.all(Array.from({ length: 3 }, () => create(store)));
+      const ids = await taken(store);
+      assert.equal(ids.filter((id) => suspects.includes(id)).length, 1);
+      for (const { id } of others) assert.ok(ids.includes(id));
+      assert.equal(ids.length, 4);
+    },
+  },
+  {
+    title: 'a worker with one place takes suspects and other tasks in turn',
+    async run(context) {
+      const { store } = context;
+      const suspects = await createSuspects(context, 3, { priority: 5 });
+      const others = await Promise.all(Array.from({ length: 3 }, () => create(store)));
+      const ids: string[] = [];
+      const { session, claim: nonce } = requestOf();
+      for (let number = 1; number <= 6; number++) {
+        const { tasks } = await take(store, { session, claim: `${nonce}-${number}`, number, limit: 1 });
+        ids.push(tasks[0]!.task.id);
+        await store.finish(tasks[0]!.claim, { status: 'success' });
+      }
+      assert.deepEqual(ids.toSorted(), [...suspects, ...others.map(({ id }) => id)].toSorted());
+      assert.ok(others.some(({ id }) => ids.slice(0, 3).includes(id)));
+      assert.ok(suspects.some((id) => ids.slice(0, 3).includes(id)));
+    },
+  },
+  ...(['finish', 'release', 'progress'] as const).map(
+    (act): ContractCase => ({
+      title: `a session that holds a suspect gets the next one after a ${act}`,
+      async run(context) {
+        const { store } = context;
+        await createSuspects(context, 2);
+        const { session, claim: nonce } = requestOf();
+        const { tasks } = await take(store, { session, claim: nonce });
+        assert.equal(tasks.length, 1);
+        const [{ claim: by }] = tasks as [(typeof tasks)[0]];
+        const again = { session, claim: `${nonce}-2`, number: 2 };
+        assert.deepEqual(await taken(store, again), []);
+        if (act === 'finish') await store.finish(by, { status: 'success' });
+        if (act === 'release') await store.release(by);
+        if (act === 'progress') await store.append(by, { after: 0, events: ['on'], progress: true });
+        const next = await taken(store, again);
+        // A released task may come back: it needs no other crash to be a suspect.
+        assert.ok(next.length === 1 && (act === 'release' || next[0] !== by.id));
+      },
+    }),
+  ),
+  {
+    title: 'another session takes a suspect while the first holds one',
+    async run(context) {
+      const { store } = context;
+      const suspects = await createSuspects(context, 2);
+      const ids = [...(await taken(store)), ...(await taken(store))];
+      assert.deepEqual(ids.toSorted(), suspects.toSorted());
+      assert.deepEqual(await taken(store), []);
+    },
+  },
+  {
+    title: 'a claim of a suspect waits while its session holds another',
+    async run(context) {
+      const { store } = context;
+      const [one, other] = await createSuspects(context, 2);
+      const session = fresh('session');
+      const { by, orders } = await claim(store, one!, { session });
+      const answer = await tryClaim(store, other!, { session });
+      assert.ok(answer.answer === 'waiting' && answer.until! >= orders.now + LIMITS.suspectWaitMs);
+      const plain = await create(store);
+      await claim(store, plain.id, { session });
+      await store.finish(by, { status: 'success' });
+      await claim(store, other!, { session });
+    },
+  },
+  {
+    title: 'only the suspect of a session is charged for its crash',
+    options: { maxAttempts: 1 },
+    async run(context) {
+      const { store } = context;
+      const [suspect] = await createSuspects(context, 1);
+      const neighbours = await Promise.all(Array.from({ length: 4 }, () => create(store)));
+      assert.equal((await taken(store, { leaseMs: SHORT_MS })).length, 5);
+      await crash(context);
+      assert.equal((await taken(store, { leaseMs: SHORT_MS })).length, 4);
+      assert.equal((await errorOf(store, suspect!))?.code, CODE);
+      for (const { id } of neighbours) {
+        const { status, attempts, deaths } = await record(store, id);
+        assert.deepEqual([status, attempts, deaths], ['running', 2, 1]);
+      }
+    },
+  },
+  {
+    title: 'a crash without a suspect charges no task',
+    options: { maxAttempts: 1 },
+    async run(context) {
+      const { store } = context;
+      const ids = await Promise.all(Array.from({ length: 4 }, async () => (await create(store)).id));
+      for (let i = 0; i < LIMITS.suspectAttempts; i++) {
+        assert.equal((await taken(store, { leaseMs: SHORT_MS })).length, 4);
+        await crash(context);
+      }
+      // Suspects now, and not charged: each is handed out, in its own session.
+      const again = await Promise.all(ids.map(() => taken(store)));
+      assert.deepEqual(again.flat().toSorted(), ids.toSorted());
+    },
+  },
+  {
+    title: 'a suspect that made progress is not charged',
+    options: { maxAttempts: 1 },
+    async run(context) {
+      const { store } = context;
+      const [id] = await createSuspects(context, 1);
+      const { by } = await claim(store, id!, { leaseMs: SHORT_MS });
+      await store.append(by, { after: 0, events: ['on'], progress: true });
+      await crash(context);
+      assert.deepEqual(await taken(store), [id]);
+    },
+  },
+  {
+    title: 'a suspect that is being cancelled is settled, and never fails for its crashes',
+    options: { maxAttempts: 1 },
+    async run(context) {
+      const { store } = context;
+      const [id] = await createSuspects(context, 1);
+      await claim(store, id!, { leaseMs: SHORT_MS });
+      await store.cancel({ tenant: TENANT, id: id! });
+      for (let i = 0; i < 3; i++) {
+        await crash(context);
+        assert.deepEqual(await taken(store, { leaseMs: SHORT_MS }), [id]);
+      }
+      assert.equal((await record(store, id!)).status, 'cancelling');
+    },
+  },
+  {
+    title: 'tasks being cancelled do not take the place of a suspect',
+    async run(context) {
+      const { store } = context;
+      const [one, other] = await createSuspects(context, 2);
+      await claim(store, one!, { leaseMs: SHORT_MS });
+      await store.cancel({ tenant: TENANT, id: one! });
+      await crash(context);
+      assert.deepEqual((await taken(store)).toSorted(), [one, other].toSorted());
+    },
+  },
+  {
+    title: 'tasks that crashed together wait for different times before they are tried again',
+    async run(context) {
+      const { store } = context;
+      for (let i = 0; i < 20; i++) await create(store);
+      for (let i = 0; i < 2; i++) {
+        assert.equal((await taken(store, { leaseMs: SHORT_MS })).length, 20);
+        await expire(context, SHORT_MS);
+      }
+      const { tasks } = await store.list({ tenant: TENANT });
+      assert.ok(tasks.every(({ stage }) => stage === 'later'));
+      const times = tasks.map(({ stageAt }) => stageAt!);
+      assert.ok(new Set(times).size > 2);
+      assert.ok(Math.max(...times) - Math.min(...times) < LIMITS.deathDelayMs);
+      await context.advance(2 * LIMITS.deathDelayMs);
+      assert.equal((await taken(store)).length, 1);
+    },
+  },
+  {
+    title: 'suspects keep the pauses and limits of their agent and tenant',
+    options: { maxRunningPerTenant: 1, maxRunningPerAgent: 2 },
+    async run(context) {
+      const { store } = context;
+      const [id] = await createSuspects(context, 1);
+      for (const target of [{ agent: 'assistant' }, { tenant: TENANT }]) {
+        await store.pause(target, true);
+        assert.deepEqual(await taken(store), []);
+        assert.equal((await tryClaim(store, id!)).answer, 'waiting');
+        await store.pause(target, false);
+        const [one] = (await take(store)).tasks;
+        assert.equal(one?.task.id, id);
+        await store.release(one!.claim);
+      }
+      const other = await claim(store, (await create(store)).id);
+      assert.deepEqual(await taken(store), []);
+      await store.finish(other.by, { status: 'success' });
+      const strangers = await Promise.all(
+        ['a', 'b'].map(async (tenant) => claim(store, (await create(store, { tenant })).id)),
+      );
+      assert.deepEqual(await taken(store), []);
+      await store.finish(strangers[0]!.by, { status: 'success' });
+      assert.deepEqual(await taken(store), [id]);
+    },
+  },
+  {
+    title: 'suspects are listed in the queue of their agent',
+    async run(context) {
+      const { store } = context;
+      await createSuspects(context, 2);
+      await create(store);
+      await create(store, { agent: 'writer' });
+      // After a crash they wait: a take makes them ready.
+      assert.deepEqual(await listQueues(store), [`assistant ${TENANT} 1`, `writer ${TENANT} 1`]);
+      await taken(store, { agents: ['nothing'] });
+      assert.deepEqual(await listQueues(store), [`assistant ${TENANT} 3`, `writer ${TENANT} 1`]);
+      for (let i = 0; i < 3; i++) await taken(store, { agents: ['assistant', 'writer'] });
+      assert.deepEqual(await listQueues(store), []);
+    },
+  },
+  {
+    title: 'a worker that waits for an agent is notified of its suspects',
+    async run(context) {
+      const { store } = context;
+      const [id] = await createSuspects(context, 1);
+      const { by } = await claim(store, id!);
+      const rung = Promise.withResolvers<string>();
+      await using _watch = await store.watch({ worker: 'w9' }, (hint) => {
+        if (hint.type === 'work') rung.resolve(hint.agent);
+      });
+      assert.deepEqual(await taken(store, { worker: 'w9' }), []);
+      await store.release(by);
+      assert.equal(await rung.promise, 'assistant');
+    },
+  },
+];
+
+/** Reads all pages of queues, one by one. */
+async function listQueues(store: TaskStore): Promise<string[]> {
+  const found: string[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.queues({ limit: 1, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.queues.map(({ agent, tenant, ready }) => `${agent} ${tenant} ${ready}`));
+    cursor = page.next;
+    if (cursor === undefined) return found.toSorted();
+  }
+}
