@@ -19,7 +19,15 @@ import { settleTask } from './recovery/settle-task.ts';
 import { RETRY_DELAY_MS } from './retry-delay.ts';
 import type { RunnerOptions } from './runner.ts';
 import { isSameStop, ladderOf, setDeadline } from './stop-times.ts';
-import { type HeldContext, isAdopted, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
+import {
+  type HeldContext,
+  type HeldWork,
+  isAdopted,
+  isAgent,
+  isHeldWork,
+  type TaskFunction,
+  type Work,
+} from './work.ts';
 
 export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume'> {
   readonly store: TaskStore;
@@ -32,6 +40,8 @@ export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'res
   /** Checks whether the task must stop. If so, its token is cancelled when this resolves. */
   readonly check: (execution: Execution) => Promise<void>;
   readonly onEvent: ((event: RunEvent) => void) | undefined;
+  /** Its work has stopped, and the store does not know how it ended. */
+  readonly onUnfinished: (claim: ClaimRef) => void;
   readonly onStoreError: (error: unknown) => void;
 }
 
@@ -51,6 +61,8 @@ export class Execution implements Holder {
   #run: Run | undefined;
   #stop: StopOrder | undefined;
   #lost: LeaseLostError | undefined;
+  /** No work runs once `#perform` has settled. */
+  #isStopped = true;
   readonly #deadline: Disposable;
 
   constructor({ claim, task, orders, load }: TakenTask, options: ExecutionOptions) {
@@ -99,7 +111,7 @@ export class Execution implements Holder {
     let isKnown = false;
     try {
       const outcome = await this.#perform();
-      if (this.token.reason?.kind === 'lease-lost') await this.#giveUp();
+      if (this.token.reason?.kind === 'lease-lost') throw this.#lostError();
       await this.#journal.flush();
       const status = await this.#end(outcome);
       isKnown = true;
@@ -108,23 +120,12 @@ export class Execution implements Holder {
       this.#deadline[Symbol.dispose]();
       this.#options.session.drop(this, { isKnown });
       this.token[Symbol.dispose]();
-      this.#journal.close(this.#lostError());
-      this.#options.approvals?.forget(this.#attempt);
-    }
-  }
-
-  /** The work was stopped because the claim may be lost. If it is not, hands it back, which costs no attempt. */
-  async #giveUp(): Promise<never> {
-    if (this.#lost === undefined) {
       // Don't write to a task after handing it back.
       this.#journal.close(this.#lostError());
-      try {
-        await this.#options.store.release(this.claim);
-      } catch (error) {
-        this.#options.onStoreError(error);
-      }
+      // Even a claim that was taken away: this shows that its worker did not crash.
+      if (!isKnown && this.#isStopped) this.#options.onUnfinished(this.claim);
+      this.#options.approvals?.forget(this.#attempt);
     }
-    throw this.#lostError();
   }
 
   #lostError(): LeaseLostError {
@@ -197,7 +198,7 @@ export class Execution implements Holder {
     if (task.status === 'cancelling' && isHeldWork(work) && work.settle !== undefined) return work.settle(given);
     if (task.status === 'cancelling' || (isOverdue && !isHeldWork(work))) return this.#settle(past);
     await this.#options.check(this);
-    if (isHeldWork(work)) return work.hold(given);
+    if (isHeldWork(work)) return this.#hold(work, given);
     if (isAdopted(work)) return followRun(work, this.#recorded(history));
     if (!isAgent(work)) return outcomeOfWork(this.#runFunction(work, given), token);
     const { resume = 'any', world } = this.#options;
@@ -205,6 +206,14 @@ export class Execution implements Holder {
     return (
       approvals?.during({ attempt: this.#attempt, publish: (asked) => this.#publish(asked) }, perform) ?? perform()
     );
+  }
+
+  async #hold(work: HeldWork, given: HeldContext): Promise<TaskOutcome> {
+    // Unless it resolves, it may still run: then the claim must not be handed back.
+    this.#isStopped = false;
+    const outcome = await work.hold(given);
+    this.#isStopped = true;
+    return outcome;
   }
 
   #recorded(history: readonly Json[]): RecordedWork {
@@ -263,8 +272,9 @@ export class Execution implements Holder {
     return close;
   }
 
+  /** Work that is not an agent writes only what it has done: every step is progress. */
   async #write(event: object): Promise<void> {
-    this.#journal.add(event);
+    this.#journal.add(event, true);
     await this.#journal.flushWhole();
   }
 

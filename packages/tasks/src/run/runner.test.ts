@@ -716,7 +716,7 @@ test('a worker whose machine slept asks whether it still has its tasks before it
   asked.length = 0;
   awake.happen();
   await expect(running).rejects.toThrow(LeaseLostError);
-  expect(asked).toEqual(['beat']);
+  expect(asked).toEqual(['beat', 'release']);
 });
 
 test('a call does not begin when its process was stopped until the lease was over', async () => {

@@ -5,13 +5,14 @@ import type { TakenTask } from '../delivery.ts';
 import { LeaseLostError } from '../errors.ts';
 import { getShardOrFirst } from '../id.ts';
 import type { FinalStatus } from '../status.ts';
-import { type NewTask, type TaskHead, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
+import { type NewTask, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
 import { AdoptedRun, type AdoptOptions } from './adopted-run.ts';
 import { withBackground } from './background.ts';
 import { askAgain } from './claim/ask-again.ts';
 import type { EventChannel } from './claim/channel.ts';
 import type { CancellationChecker } from './claim/checker.ts';
 import { DomainSession } from './claim/domain-session.ts';
+import { HandBack, type HandBackOptions } from './claim/hand-back.ts';
 import { OrderListener } from './claim/order-listener.ts';
 import { Sweeper } from './claim/sweeper.ts';
 import { TakeLoop } from './claim/take-loop.ts';
@@ -28,7 +29,7 @@ import {
   type WorkOptions,
 } from './runner.ts';
 import { RUNNER_DEFAULTS, RUNNER_RULES, SERVE_RULES, WORK_RULES } from './runner-rules.ts';
-import type { Work } from './work.ts';
+import { findWork } from './work.ts';
 
 /** How a claimed task is run here. */
 interface RunHere {
@@ -67,8 +68,10 @@ class StoreRunner implements Runner {
   readonly #orders: OrderListener;
   readonly #shutdown: CancellationToken;
   readonly #tell: (event: RunnerEvent) => void;
-  readonly #onStoreError = (error: unknown): void => this.#tell({ type: 'store-error', error });
+  /** What most parts of this runner need. */
+  readonly #shared: Pick<HandBackOptions, 'clock' | 'onStoreError' | 'background'>;
   readonly #sweeper: Sweeper;
+  readonly #handBack: HandBack;
   #takes: TakeLoop | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -78,22 +81,27 @@ class StoreRunner implements Runner {
     this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
     this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
     this.#tell = createHookDispatcher<RunnerEvent>(options.hooks);
+    this.#shared = {
+      clock: this.#world.clock,
+      onStoreError: (error) => this.#tell({ type: 'store-error', error }),
+      background: (work) => this.#background(work),
+    };
     this.#sweeper = new Sweeper({
       store: options.store,
       isOver: () => this.#shutdown.isCancelled,
       onFreed: (domain) => this.#takes?.wake(domain),
     });
+    this.#handBack = new HandBack({ ...this.#options, ...this.#shared, shutdown: this.#shutdown });
     this.#sessions = Array.from({ length: options.store.domains }, (_, domain) => this.#sessionIn(domain));
     this.#orders = new OrderListener({
       ...this.#options,
+      ...this.#shared,
       worker: this.worker,
-      clock: this.#world.clock,
       sessions: this.#sessions,
       live: this.#live,
       tasks: () => [...this.#asked, ...[...this.#live.values()].map(({ task }) => task)],
       tell: this.#tell,
       onWork: (domain) => this.#takes?.wake(domain),
-      background: (work) => this.#background(work),
     });
   }
 
@@ -159,16 +167,14 @@ class StoreRunner implements Runner {
     this.#shutdown.throwIfCancelled();
     this.#takes?.[Symbol.dispose]();
     this.#takes = new TakeLoop({
+      ...this.#shared,
       sessions: this.#sessions,
       agents: agents ?? Object.keys(this.#options.agents),
       concurrency,
       live: () => this.#live.size - (this.#options.background?.live ?? 0),
       pollMs: this.#options.pollMs,
-      clock: this.#world.clock,
       onTaken: (taken) => this.#background(this.#execute(taken)),
       onExpired: (domain) => this.#background(this.#sweeper.sweep(domain, true)),
-      onStoreError: this.#onStoreError,
-      background: (work) => this.#background(work),
     });
     this.#takes.pump();
   }
@@ -197,6 +203,7 @@ class StoreRunner implements Runner {
   async #leave(): Promise<void> {
     while (this.#ends.size > 0) await Promise.allSettled(this.#ends);
     for (const session of this.#sessions) session.stop();
+    this.#handBack[Symbol.dispose]();
     await this.#orders[Symbol.asyncDispose]();
     this.#shutdown[Symbol.dispose]();
   }
@@ -204,21 +211,13 @@ class StoreRunner implements Runner {
   #sessionIn(domain: number): DomainSession {
     return new DomainSession({
       ...this.#options,
+      ...this.#shared,
       domain,
       worker: this.worker,
       world: this.#world,
-      onStoreError: this.#onStoreError,
+      handBack: this.#handBack,
       onExpired: (one) => this.#background(this.#sweeper.sweep(one, true)),
-      background: (work) => this.#background(work),
     });
-  }
-
-  /** Returns what runs a task. A task that only has to be settled needs no agent, unless calls must be undone. */
-  #workFor({ agent, status, stop }: TaskHead): Work | undefined {
-    const { agents } = this.#options;
-    // Check own properties: the agent name may come from anywhere, and 'constructor' is not an agent.
-    if (Object.hasOwn(agents, agent)) return agents[agent];
-    return status === 'cancelling' && stop?.undo !== true ? () => Promise.resolve(undefined) : undefined;
   }
 
   /** Retries until the task has run here or has ended elsewhere. */
@@ -247,7 +246,7 @@ class StoreRunner implements Runner {
   }
 
   #askAgain<T>(ask: () => Promise<T>): Promise<T> {
-    return askAgain(ask, { clock: this.#world.clock, onStoreError: this.#onStoreError });
+    return askAgain(ask, this.#shared);
   }
 
   #session(id: string): DomainSession {
@@ -257,19 +256,20 @@ class StoreRunner implements Runner {
   async #execute(taken: TakenTask, { onEvent, adopted }: RunHere = {}): Promise<FinalStatus | 'released'> {
     const { store, agents, background } = this.#options;
     const { id, tenant, epoch, agent, conversation } = taken.task;
-    const work = adopted ?? this.#workFor(taken.task);
+    const work = adopted ?? findWork(agents, taken.task);
     if (work === undefined) {
-      await store.release(taken.claim);
+      this.#handBack.claim(taken.claim);
       throw new TypeError(`agent: this runner has no '${agent}', only ${Object.keys(agents).join(', ')}`);
     }
     const execution = new Execution(taken, {
       ...this.#options,
+      ...this.#shared,
       work,
       session: this.#session(id),
       world: this.#world,
       check: (checked) => this.#orders.check(checked),
       onEvent,
-      onStoreError: this.#onStoreError,
+      onUnfinished: (claim) => this.#handBack.claim(claim),
     });
     this.#live.set(id, execution);
     this.#orders.pollSoon();

@@ -37,6 +37,16 @@ export type HeldContext = Omit<TaskContext, 'signal' | 'defer'>;
 /** What a task can run: an agent, any async function, or work that reports its own end. */
 export type Work = Agent | TaskFunction | HeldWork;
 
+/** Returns what runs a task. A task that only has to be settled needs no agent, unless calls must be undone. */
+export function findWork(
+  agents: Readonly<Record<string, Work>>,
+  { agent, status, stop }: Pick<TaskRecord, 'agent' | 'status' | 'stop'>,
+): Work | undefined {
+  // Check own properties: the agent name may come from anywhere, and 'constructor' is not an agent.
+  if (Object.hasOwn(agents, agent)) return agents[agent];
+  return status === 'cancelling' && stop?.undo !== true ? () => Promise.resolve(undefined) : undefined;
+}
+
 export function isAgent(work: Work | AdoptedRun): work is Agent {
   return typeof work === 'object' && 'run' in work;
 }

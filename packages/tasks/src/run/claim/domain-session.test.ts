@@ -1,3 +1,4 @@
+import { CancellationToken } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
@@ -7,6 +8,7 @@ import { StoreBusyError } from '../../errors.ts';
 import type { TaskStore } from '../../store.ts';
 import { createMemoryStore } from '../../stores/memory.ts';
 import { DomainSession } from './domain-session.ts';
+import { HandBack } from './hand-back.ts';
 import type { Holder } from './holder.ts';
 
 const LEASE_MS = 3_000;
@@ -17,15 +19,20 @@ const fail = (error: unknown): never => {
 };
 
 function sessionOf(store: TaskStore, options: { world: World; worker?: string }): DomainSession {
-  return new DomainSession({
+  const { clock } = options.world;
+  const shared = {
     store,
+    leaseMs: LEASE_MS,
+    onStoreError: () => {},
+    background: (work: Promise<unknown>) => void work.catch(fail),
+  };
+  return new DomainSession({
+    ...shared,
     domain: 0,
     worker: options.worker ?? 'w1',
-    leaseMs: LEASE_MS,
     world: options.world,
-    onStoreError: () => {},
+    handBack: new HandBack({ ...shared, clock, shutdown: new CancellationToken({ name: 'test', clock }) }),
     onExpired: () => {},
-    background: (work) => void work.catch(fail),
   });
 }
 

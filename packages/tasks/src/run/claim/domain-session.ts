@@ -1,22 +1,9 @@
-import type { Clock, World } from '@whoa/core/embed';
+import type { Clock } from '@whoa/core/embed';
 import type { Beat, BeatAnswer, ClaimAnswer, TakeAnswer } from '../../delivery.ts';
 import { LeaseLostError, StoreBusyError } from '../../errors.ts';
-import type { TaskStore } from '../../store.ts';
 import type { Holder } from './holder.ts';
 import { LeaseClock, type Sent } from './lease-clock.ts';
-
-export interface SessionOptions {
-  readonly store: TaskStore;
-  readonly domain: number;
-  readonly worker: string;
-  readonly leaseMs: number;
-  readonly world: World;
-  readonly onStoreError: (error: unknown) => void;
-  /** Sessions of other workers have expired, or records are past their retention: one worker should sweep. */
-  readonly onExpired: (domain: number) => void;
-  /** Runs work that no caller awaits. */
-  readonly background: (work: Promise<unknown>) => void;
-}
+import type { SessionOptions } from './session-options.ts';
 
 /** A failed request to the store is retried after this share of a lease. */
 const RETRY = 1 / 20;
@@ -70,7 +57,7 @@ export class DomainSession {
     const answer = await store.take({ domain, session, worker, leaseMs, number: this.#number, agents, limit, claim });
     const isTaken = answer.answer === 'taken' && answer.tasks.length > 0;
     if (isTaken && session === this.#id) await this.#startLease(asked);
-    if (session !== this.#id) return { answer: 'gone' };
+    if (session !== this.#id) return this.#options.handBack.refuse(answer.answer === 'taken' ? answer.tasks : []);
     this.#asking = undefined;
     if (answer.answer === 'gone') this.#end();
     if (isTaken || (answer.answer === 'taken' && answer.repeat)) this.#number++;
@@ -87,11 +74,12 @@ export class DomainSession {
     try {
       const answer = await askAgain(() => store.claim(id, { session, worker, leaseMs, claim }));
       if (answer.answer === 'claimed' && session === this.#id) await askAgain(() => this.#startLease(asked));
-      if (session !== this.#id) return { answer: 'gone' };
+      if (session !== this.#id) return this.#options.handBack.refuse(answer.answer === 'claimed' ? [answer] : []);
       if (answer.answer === 'gone') this.#end();
       return answer;
     } catch (error) {
-      this.#isDoubtful = true;
+      if (session === this.#id) this.#isDoubtful = true;
+      else this.#handBackAll(session);
       throw error;
     } finally {
       this.#claiming--;
@@ -248,7 +236,7 @@ export class DomainSession {
     if (requests !== this.#requests) return;
     for (const one of held) {
       if (known.has(one.id) || this.#holders.has(one.id)) continue;
-      this.#options.background(store.release({ ...one, session }));
+      this.#options.handBack.claim({ ...one, session });
     }
   }
 
@@ -275,8 +263,13 @@ export class DomainSession {
       this.#begin();
   }
 
+  #handBackAll(session: string): void {
+    this.#options.handBack.session({ domain: this.#options.domain, session }, this.#holders.values());
+  }
+
   #begin(): void {
     this.stop();
+    if (this.#asking !== undefined || this.#isDoubtful) this.#handBackAll(this.#id);
     this.#holders.clear();
     this.#confirmed.clear();
     this.#id = this.#newId();

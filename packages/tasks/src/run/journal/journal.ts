@@ -8,7 +8,7 @@ import { RETRY_DELAY_MS } from '../retry-delay.ts';
 import { entryFor, withEntry } from './entry.ts';
 import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
 
-/** Events that show progress: earlier worker crashes no longer count against the task. */
+/** An agent's events that show progress: earlier worker crashes no longer count against the task. */
 const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
 /** How long an event may wait while no client is reading. */
 const UNWATCHED_FLUSH_MS = 5_000;
@@ -56,9 +56,9 @@ export class Journal {
   }
 
   /** Adds an event; it is written a little later. */
-  add(event: object): void {
+  add(event: object, isProgress: boolean = PROGRESS.has((event as { type?: string }).type ?? '')): void {
     if (this.#lost !== undefined) return;
-    if (PROGRESS.has((event as { type?: string }).type ?? '')) this.#progress = true;
+    if (isProgress) this.#progress = true;
     this.#waiting = withEntry(this.#waiting, entryFor(event));
     this.#schedule();
   }

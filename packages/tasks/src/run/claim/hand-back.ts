@@ -1,0 +1,111 @@
+import { type CancellationToken, sleep } from '@whoa/core';
+import type { Clock } from '@whoa/core/embed';
+import type { ClaimRef, SessionRef, TakenTask } from '../../delivery.ts';
+import { LeaseLostError } from '../../errors.ts';
+import type { TaskStore } from '../../store.ts';
+import { RETRY_DELAY_MS } from '../retry-delay.ts';
+import type { Holder } from './holder.ts';
+
+export interface HandBackOptions {
+  readonly store: TaskStore;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  /** Cancelled when the worker stops. */
+  readonly shutdown: CancellationToken;
+  readonly onStoreError: (error: unknown) => void;
+  /** Runs work that no caller awaits. */
+  readonly background: (work: Promise<unknown>) => void;
+}
+
+/** The longest pause between two requests while the store is away. */
+const MAX_PAUSE_MS = 5_000;
+
+/**
+ * Hands back claims of this worker whose work has stopped. It repeats each request until the store answers, however long
+ * that takes: a claim that is not handed back counts as a crash. A worker that stops waits for one lease at most.
+ */
+export class HandBack implements Disposable {
+  readonly #options: HandBackOptions;
+  /** The requests without an answer. */
+  readonly #pending = new Set<() => void>();
+  #timer: Disposable | undefined;
+  #isOver = false;
+
+  constructor(options: HandBackOptions) {
+    this.#options = options;
+    options.shutdown.onCancel(() => {
+      // Higher levels of the same shutdown do not extend it.
+      this.#timer ??= options.clock.setTimer(options.leaseMs, () => this[Symbol.dispose]());
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.#timer?.[Symbol.dispose]();
+    for (const giveUp of this.#pending) giveUp();
+  }
+
+  /** Hands back one claim. */
+  claim(claim: ClaimRef): void {
+    this.#options.background(this.#release(claim));
+  }
+
+  /** Hands back tasks that arrived for a session that is over. */
+  refuse(tasks: readonly Pick<TakenTask, 'claim'>[]): { readonly answer: 'gone' } {
+    for (const { claim } of tasks) this.claim(claim);
+    return { answer: 'gone' };
+  }
+
+  /** Hands back what the store may list for a session that is over: the answer to a take or claim was lost. */
+  session(ref: SessionRef, holders: Iterable<Holder>): void {
+    // These are still being stopped, and are handed back afterwards.
+    const running = new Set(Array.from(holders, ({ claim }) => `${claim.id} ${claim.claim}`));
+    this.#options.background(this.#releaseUnknown(ref, running));
+  }
+
+  /** Looks twice, because the take may still be on its way. */
+  async #releaseUnknown({ domain, session }: SessionRef, running: ReadonlySet<string>): Promise<void> {
+    const { store, leaseMs, shutdown } = this.#options;
+    for (const pauseMs of [0, leaseMs / 3]) {
+      if (pauseMs > 0) await this.#pause(pauseMs);
+      if (pauseMs > 0 && shutdown.isCancelled) return;
+      const held = (await this.#insist(() => store.held({ domain, session }))) ?? [];
+      const unknown = held.filter(({ id, claim }) => !running.has(`${id} ${claim}`));
+      await Promise.all(unknown.map((one) => this.#release({ ...one, session })));
+    }
+  }
+
+  async #release(claim: ClaimRef): Promise<void> {
+    await this.#insist(() => this.#options.store.release(claim));
+  }
+
+  async #insist<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    for (let pauseMs = RETRY_DELAY_MS; !this.#isOver; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      try {
+        return await this.#answer(ask());
+      } catch (error) {
+        // The store has answered: the task is not ours.
+        if (error instanceof LeaseLostError) return undefined;
+        this.#options.onStoreError(error);
+      }
+      await this.#pause(pauseMs);
+    }
+    return undefined;
+  }
+
+  /** Resolves with the answer, or with nothing once the worker has stopped for too long. */
+  #answer<T>(work: Promise<T>): Promise<T | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<T | undefined>();
+    const giveUp = (): void => resolve(undefined);
+    this.#pending.add(giveUp);
+    work.then(resolve, reject).finally(() => this.#pending.delete(giveUp));
+    return promise;
+  }
+
+  /** Pauses. A shutdown ends a long pause, so that the request is repeated immediately. */
+  async #pause(ms: number): Promise<void> {
+    const { clock, shutdown } = this.#options;
+    if (shutdown.isCancelled) await sleep(RETRY_DELAY_MS, { clock });
+    else await sleep(ms, { clock, token: shutdown }).catch(() => {});
+  }
+}
