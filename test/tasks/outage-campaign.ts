@@ -1,0 +1,55 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { createRunner, createTaskStore } from '@whoa/tasks';
+import { startRedis } from '../servers/redis.ts';
+
+export interface OutageReport {
+  readonly outages: number;
+  /** Status, attempts and deaths of each task, and how many tasks have them, after each outage. */
+  readonly seen: readonly Readonly<Record<string, number>>[];
+}
+
+const TENANT = 'outage';
+const TASKS = 20;
+const LEASE_MS = 1_000;
+const OUTAGE_MS = 3_500;
+
+/** Stops a Redis server again and again for longer than a lease, while a worker lives and its tasks wait. */
+export async function runOutageCampaign({ outages }: { readonly outages: number }): Promise<OutageReport> {
+  await using server = await startRedis();
+  await using store = createTaskStore({ backend: 'redis', url: server.url });
+  await using runner = createRunner({
+    store,
+    leaseMs: LEASE_MS,
+    pollMs: 200,
+    agents: {
+      waits: ({ signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+        }),
+    },
+  });
+  await runner.serve({ concurrency: 2 * TASKS });
+  for (let i = 0; i < TASKS; i++) await store.create({ tenant: TENANT, agent: 'waits', input: i });
+  const isBack = async (): Promise<boolean> =>
+    runner.live === TASKS && (await store.list({ tenant: TENANT })).tasks.every(({ stage }) => stage === 'held');
+  while (!(await isBack())) await wait(20);
+  const seen: Record<string, number>[] = [];
+  for (let i = 0; i < outages; i++) {
+    server.process.kill('SIGSTOP');
+    try {
+      await wait(OUTAGE_MS);
+    } finally {
+      server.process.kill('SIGCONT');
+    }
+    // Fenced tasks are handed back and taken again.
+    do await wait(50);
+    while (!(await isBack()) && (await store.counts({ tenant: TENANT })).statuses.failed === 0);
+    const counts: Record<string, number> = {};
+    for (const { status, attempts, deaths } of (await store.list({ tenant: TENANT })).tasks) {
+      const state = `${status}, attempts ${attempts}, deaths ${deaths}`;
+      counts[state] = (counts[state] ?? 0) + 1;
+    }
+    seen.push(counts);
+  }
+  return { outages, seen };
+}
