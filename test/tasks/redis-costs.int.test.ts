@@ -97,3 +97,26 @@ test('a small task that has ended takes at most 2 KB', async () => {
   for (let i = 0; i < 500; i++) await live();
   expect(((await usedMemory()) - before) / 500).toBeLessThan(2_048);
 });
+
+test('what operators read costs the same no matter how many tenants wait and how many tasks a worker holds', async () => {
+  await using store = createRedisStore({ url: server.url });
+  const request = { domain: 0, session: 's', worker: 'w', leaseMs: 60_000, agents: ['mine'], limit: 100 };
+  const fill = async (prefix: string, number: number): Promise<void> => {
+    await createMany(store, 100, { agent: 'mine' });
+    await store.take({ ...request, number, claim: `c${number}` });
+    const tenants = Array.from({ length: 250 }, (_, i) => `${prefix}${i}`);
+    await Promise.all(tenants.map((tenant) => create(store, { tenant, agent: 'waiting' })));
+  };
+  const costs = async (): Promise<number[]> => [
+    await commandsOf(() => store.queues({ limit: 1_000 })),
+    await commandsOf(() => store.workers()),
+    await commandsOf(() => store.counts({ tenant: 't1' })),
+  ];
+  await fill('t', 1);
+  const before = await costs();
+  expect(Math.max(...before)).toBeLessThan(5 * 201);
+  await fill('u', 2);
+  expect(await costs()).toEqual(before);
+  const [{ holds, tasks } = { holds: 0, tasks: [] }] = (await store.workers()).workers;
+  expect([holds, new Set(tasks).size]).toEqual([200, 100]);
+});

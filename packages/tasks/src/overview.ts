@@ -10,7 +10,7 @@ export interface TaskCounts {
 
 /** Which page of a list. */
 export interface PageRequest {
-  /** The maximum number of results. Defaults to 100. */
+  /** The maximum number of results, at most 200. Defaults to 100. */
   readonly limit?: number;
   /** `next` of the previous page. */
   readonly cursor?: string;
@@ -44,8 +44,11 @@ export interface Queue {
 /** A page of queues that are not empty. Their order is up to the store. */
 export interface QueuePage {
   readonly queues: readonly Queue[];
-  /** How many tasks each agent has running. */
+  /** How many tasks each agent has running: for many, at least this many. Only on the first page. */
   readonly running: Readonly<Record<string, number>>;
+  /** How many workers wait for tasks of the agents that are listed here. */
+  readonly waiting: Readonly<Record<string, number>>;
+  /** At most one page of them. Only on the first page. */
   readonly paused: readonly PauseTarget[];
   /** The store's clock. */
   readonly now: number;
@@ -55,9 +58,9 @@ export interface QueuePage {
 /** A worker as the store last saw it. */
 interface WorkerRecord {
   readonly worker: string;
-  /** How many tasks it holds. */
+  /** How many tasks it holds: for many, at least this many. */
   readonly holds: number;
-  /** Ids of the tasks it holds, at most 100. */
+  /** Ids of the tasks it holds, at most 100, and fewer in a long list of workers. */
   readonly tasks: readonly string[];
   /** When the first of its leases expires unless renewed. Left out if it holds nothing. */
   readonly expiresAt?: number;

@@ -234,6 +234,8 @@ export interface ListFilter {
   readonly tenant: string;
   readonly status?: TaskStatus;
   readonly conversation?: string;
+  /** Only background tasks that belong to this conversation: their keys are from `createBackgroundKey`. */
+  readonly backgroundOf?: string;
   readonly limit?: number;
   /** `next` of the previous page. */
   readonly cursor?: string;

@@ -27,6 +27,7 @@ export interface FleetLoad {
 }
 
 const MAX_QUEUES = 10_000;
+const PAGE = 200;
 
 /**
  * Summarises the queues and workers of a store by agent. For operators: it crosses tenants.
@@ -34,7 +35,16 @@ const MAX_QUEUES = 10_000;
  * @returns Every agent that has tasks ready or running, or workers.
  */
 export async function readFleetLoad(store: Pick<TaskStore, 'queues' | 'workers'>): Promise<FleetLoad> {
-  const { queues, running, paused, now, next } = await store.queues({ limit: MAX_QUEUES });
+  const first = await store.queues({ limit: PAGE });
+  const { running, paused, now } = first;
+  const [queues, waiters] = [[...first.queues], { ...first.waiting }];
+  let { next } = first;
+  while (next !== undefined && queues.length < MAX_QUEUES) {
+    const page = await store.queues({ limit: PAGE, cursor: next });
+    queues.push(...page.queues);
+    Object.assign(waiters, page.waiting);
+    next = page.next;
+  }
   const { workers } = await store.workers();
   const names = new Set([
     ...queues.map(({ agent }) => agent),
@@ -42,17 +52,18 @@ export async function readFleetLoad(store: Pick<TaskStore, 'queues' | 'workers'>
     ...workers.flatMap(({ waitsFor }) => waitsFor),
   ]);
   const agents = [...names].filter((agent) => agent !== SETTLE).toSorted();
+  const byAgent = Map.groupBy(queues, ({ agent }) => agent);
   return {
     agents: agents.map((agent) => {
-      const own = queues.filter((queue) => queue.agent === agent);
-      const waiting = workers.filter(({ waitsFor }) => waitsFor.includes(agent)).length;
+      const own = byAgent.get(agent) ?? [];
+      const waiting = waiters[agent] ?? workers.filter(({ waitsFor }) => waitsFor.includes(agent)).length;
       const isPaused = paused.some((target) => 'agent' in target && target.agent === agent);
       const count = { ready: countReady(own), running: running[agent] ?? 0 };
       const isUnserved = count.ready > 0 && waiting === 0 && count.running === 0 && !isPaused;
       return { agent, ...count, oldestMs: oldestOf(own, now), waiting, isPaused, isUnserved };
     }),
     paused,
-    unsettled: countReady(queues.filter(({ agent }) => agent === SETTLE)),
+    unsettled: countReady(byAgent.get(SETTLE) ?? []),
     more: next !== undefined,
   };
 }

@@ -1,6 +1,7 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { LIMITS } from '../rules/rules.ts';
+import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { bring, claim, create, expire, TENANT, tryClaim } from '../testing/case.ts';
 import { cancelTasks } from './cancel-tasks.ts';
@@ -106,6 +107,19 @@ test('a fleet is summarised by agent, and an agent without workers is named', as
     { ...base, agent: 'writer', ready: 1, running: 1 },
   ]);
   expect({ paused, unsettled, more }).toEqual({ paused: [{ agent: 'paused' }], unsettled: 0, more: false });
+});
+
+test('a fleet with many queues is read in small pages', async () => {
+  await using store = createMemoryStore();
+  for (let i = 0; i < 450; i++) await create(store, { tenant: `t${i}` });
+  const pages: number[] = [];
+  const queues: TaskStore['queues'] = async (request) => {
+    const page = await store.queues(request);
+    pages.push(page.queues.length);
+    return page;
+  };
+  const { agents, more } = await readFleetLoad({ queues, workers: () => store.workers() });
+  expect({ pages, ready: agents[0]!.ready, more }).toEqual({ pages: [200, 200, 50], ready: 450, more: false });
 });
 
 test('everything of a tenant is erased: what runs is cancelled and waited for', async () => {

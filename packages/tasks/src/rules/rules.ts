@@ -109,7 +109,7 @@ export const DEFAULTS: Readonly<
     | 'listLimit'
     | 'readLimit'
     | 'maxCounted'
-    | 'workersLimit'
+    | 'maxPage'
     | 'maxBytes',
     number
   >
@@ -123,7 +123,8 @@ export const DEFAULTS: Readonly<
   readLimit: 1_000,
   /** The limit up to which tasks are counted. */
   maxCounted: 100_000,
-  workersLimit: 1_000,
+  /** The largest page of what operators read: one step on the server must stay short. */
+  maxPage: 200,
   /** Inputs and histories that a take includes. */
   maxBytes: 256 * 1024,
 };

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld, type WorkContext } from '@whoa/core/embed';
+import { BACKGROUND, backgroundOf } from '../rules/background.ts';
 import type { StoreCancelReceipt, TaskStore } from '../store.ts';
 import type { ConversationRef, TaskHead, TaskRef, TaskResponse } from '../task.ts';
 import type { TaskFunction, Work } from './work.ts';
@@ -41,7 +42,6 @@ interface HeldBackground {
 }
 
 const AGENT = 'whoa-background';
-const PREFIX = 'background/';
 const MAX_NAME = 200;
 
 /**
@@ -51,12 +51,7 @@ const MAX_NAME = 200;
  * @returns A new key.
  */
 export function createBackgroundKey(conversation: string): string {
-  return `${PREFIX}${conversation}/${systemWorld.createId()}`;
-}
-
-/** Returns the conversation that a key names. */
-function conversationOf(key = ''): string | undefined {
-  return key.startsWith(PREFIX) ? key.slice(PREFIX.length, key.lastIndexOf('/')) : undefined;
+  return `${BACKGROUND}${conversation}/${systemWorld.createId()}`;
 }
 
 /**
@@ -89,7 +84,7 @@ export function createBackground(): Background {
     return found;
   };
   // What a background task starts belongs to the same conversation.
-  const ownerOf = ({ key, conversation, id }: TaskHead): string => conversation ?? conversationOf(key) ?? id;
+  const ownerOf = (task: TaskHead): string => task.conversation ?? backgroundOf(task) ?? task.id;
 
   return {
     async start(work, { name = '' } = {}) {
@@ -153,12 +148,10 @@ export function withBackground<Options extends RunOptions>(options: Options): Op
   return background === undefined ? options : { ...options, agents: { ...agents, [AGENT]: background.run } };
 }
 
-/** In the order in which a task goes through them, so that a task that moves on meanwhile is not missed. */
-const LIVE = ['init', 'running', 'cancelling'] as const;
 const PAGE = 100;
 
 /**
- * Cancels the background tasks of a conversation, in any process. It reads all live tasks of the tenant.
+ * Cancels the background tasks of a conversation, in any process.
  *
  * @returns The receipt of each cancel.
  */
@@ -167,16 +160,14 @@ export async function cancelBackground(
   { tenant, conversation }: ConversationRef,
   reason: CancelReasonInit,
 ): Promise<readonly StoreCancelReceipt['answer'][]> {
-  const ids = new Set<string>();
-  for (const status of LIVE) {
-    let cursor: string | undefined;
-    do {
-      const page = await store.list({ tenant, status, limit: PAGE, ...(cursor !== undefined && { cursor }) });
-      for (const { id, key, conversation: own } of page.tasks)
-        if (own === undefined && conversationOf(key) === conversation) ids.add(id);
-      cursor = page.next;
-    } while (cursor !== undefined);
-  }
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const filter = { tenant, backgroundOf: conversation, limit: PAGE };
+    const page = await store.list({ ...filter, ...(cursor !== undefined && { cursor }) });
+    ids.push(...page.tasks.filter(({ endedAt }) => endedAt === undefined).map(({ id }) => id));
+    cursor = page.next;
+  } while (cursor !== undefined);
   return Promise.all(
     Array.from(ids, async (id) => (await store.cancel({ tenant, id }, reason, { mode: 'now' })).answer),
   );

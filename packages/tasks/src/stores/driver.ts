@@ -93,7 +93,10 @@ export interface QueuesRequest {
 /** Queues as a driver finds them; at most `limit` of each list. */
 export interface SeenQueues {
   readonly queues: readonly Queue[];
+  /** Of a page that continues another, nothing. The same for `paused`. */
   readonly running: Readonly<Record<string, number>>;
+  /** At least for the agents of these queues. */
+  readonly waiting: Readonly<Record<string, number>>;
   readonly paused: readonly PauseTarget[];
   readonly now: number;
 }

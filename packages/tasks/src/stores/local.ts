@@ -7,7 +7,7 @@ import { headOf, type KeptTask, type Moment, type Queries, recordOf, type Tables
 import { applyClaim, applyTake } from '../operations/take.ts';
 import { applyAppend, applyFinish, applyRelease, ownTask } from '../operations/work.ts';
 import { MAX_SHOWN_TASKS, type SeenWorkers } from '../overview.ts';
-import { LIMITS } from '../rules/rules.ts';
+import { DEFAULTS, LIMITS } from '../rules/rules.ts';
 import { byStatus } from '../status.ts';
 import type { Hint, ListPage, WatchFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
@@ -127,12 +127,16 @@ function operatorMethods(
     tenants: ({ after, limit }) => engine.query(() => tables.tenants(after, limit)),
     workers: ({ limit }) => engine.query(() => seenWorkers(limit, { tables, now: engine.now() })),
     queues: ({ after, limit }) =>
-      engine.query(() => ({
-        queues: tables.queues(after, limit),
-        running: tables.runningByAgent(),
-        paused: tables.paused(limit),
-        now: engine.now(),
-      })),
+      engine.query(() => {
+        const [isFirst, now] = [after === undefined, engine.now()];
+        const waiting: Record<string, number> = {};
+        for (const { agents } of tables.waiters(now - LIMITS.parkedMs, DEFAULTS.maxPage)) {
+          for (const agent of agents) waiting[agent] = (waiting[agent] ?? 0) + 1;
+        }
+        const running = isFirst ? tables.runningByAgent() : {};
+        const paused = isFirst ? tables.paused(limit) : [];
+        return { queues: tables.queues(after, limit), running, waiting, paused, now };
+      }),
     conversations: (request) => engine.query(() => tables.conversations(request)),
     pause: (target, isPaused) => transact((moment) => applyPause(target, isPaused, moment)),
     remove: (target) => transact((moment) => applyRemove(target, moment)),

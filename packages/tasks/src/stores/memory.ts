@@ -2,6 +2,7 @@ import type { Json } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../operations/tables.ts';
 import type { PauseTarget } from '../overview.ts';
+import { backgroundOf } from '../rules/background.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { Hint, TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
@@ -207,11 +208,12 @@ class MemoryTables {
     this.#histories.delete(key);
   }
 
-  #list({ tenant, status, conversation, limit, after }: ListRequest): KeptTask[] {
+  #list({ tenant, status, conversation, backgroundOf: owner, limit, after }: ListRequest): KeptTask[] {
     const wanted = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter(
       (task) =>
         (status === undefined || task.status === status) &&
         (conversation === undefined || task.conversation === conversation) &&
+        (owner === undefined || backgroundOf(task) === owner) &&
         (after === undefined || newestFirst(after, task) < 0),
     );
     return wanted.toSorted(newestFirst).slice(0, limit);

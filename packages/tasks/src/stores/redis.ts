@@ -216,8 +216,9 @@ class RedisDriver extends OverviewCalls implements StoreDriver {
     return reply === null ? undefined : recordOf(reply);
   }
 
-  async list({ tenant, status, conversation, limit, after }: ListRequest): Promise<ListPage> {
-    const values = [tenant, status ?? '', conversation ?? '', limit + 1, after?.createdAt ?? '', after?.id ?? ''];
+  async list({ tenant, status, conversation, backgroundOf = '', limit, after }: ListRequest): Promise<ListPage> {
+    const last = [after?.createdAt ?? '', after?.id ?? ''];
+    const values = [tenant, status ?? '', conversation ?? '', limit + 1, ...last, backgroundOf];
     const shards = conversation === undefined ? undefined : this.#shards.ofConversation({ tenant, conversation });
     return pageOf(await this.callAll(SCRIPTS.list, values, shards), limit);
   }

@@ -26,35 +26,35 @@ export abstract class CheckedOverview {
   }
 
   async tenants({ limit = DEFAULTS.listLimit, cursor = '' }: PageRequest = {}): Promise<TenantPage> {
-    checkLimit('limit', limit);
+    const page = pageOf(limit);
     if (cursor !== '') checkName('cursor', cursor);
-    const found = await this.open().tenants({ after: cursor, limit: limit + 1 });
-    const tenants = found.slice(0, limit);
-    return found.length > limit ? { tenants, next: tenants.at(-1)! } : { tenants };
+    const found = await this.open().tenants({ after: cursor, limit: page + 1 });
+    const tenants = found.slice(0, page);
+    return found.length > page ? { tenants, next: tenants.at(-1)! } : { tenants };
   }
 
-  async workers({ limit = DEFAULTS.workersLimit }: { readonly limit?: number } = {}): Promise<WorkerPage> {
-    checkLimit('limit', limit);
-    return toWorkerPage(await this.open().workers({ limit: limit + 1 }), limit);
+  async workers({ limit = DEFAULTS.maxPage }: { readonly limit?: number } = {}): Promise<WorkerPage> {
+    const page = pageOf(limit);
+    return toWorkerPage(await this.open().workers({ limit: page + 1 }), page);
   }
 
   async queues({ limit = DEFAULTS.listLimit, cursor }: PageRequest = {}): Promise<QueuePage> {
-    checkLimit('limit', limit);
+    const page = pageOf(limit);
     const after = cursor === undefined ? undefined : laneOfCursor(cursor);
-    const found = await this.open().queues({ limit: limit + 1, ...(after !== undefined && { after }) });
-    const queues = found.queues.slice(0, limit);
+    const found = await this.open().queues({ limit: page + 1, ...(after !== undefined && { after }) });
+    const queues = found.queues.slice(0, page);
     const { agent, tenant } = queues.at(-1) ?? {};
-    return { ...found, queues, ...(found.queues.length > limit && { next: JSON.stringify([agent, tenant]) }) };
+    return { ...found, queues, ...(found.queues.length > page && { next: JSON.stringify([agent, tenant]) }) };
   }
 
   async conversations(request: PageRequest & { readonly tenant: string }): Promise<ConversationPage> {
     const { tenant, limit = DEFAULTS.listLimit, cursor = '' } = request;
     checkName('tenant', tenant);
-    checkLimit('limit', limit);
+    const page = pageOf(limit);
     if (cursor !== '') checkName('cursor', cursor);
-    const found = await this.open().conversations({ tenant, after: cursor, limit: limit + 1 });
-    const conversations = found.slice(0, limit);
-    return { conversations, ...(found.length > limit && { next: conversations.at(-1)! }) };
+    const found = await this.open().conversations({ tenant, after: cursor, limit: page + 1 });
+    const conversations = found.slice(0, page);
+    return { conversations, ...(found.length > page && { next: conversations.at(-1)! }) };
   }
 
   async pause(target: PauseTarget, isPaused: boolean): Promise<void> {
@@ -68,6 +68,10 @@ export abstract class CheckedOverview {
     checkRef(target);
     return this.open().remove(target);
   }
+}
+
+function pageOf(limit: number): number {
+  return Math.min(checkLimit('limit', limit), DEFAULTS.maxPage);
 }
 
 function laneOfCursor(cursor: string): Pick<Queue, 'agent' | 'tenant'> {

@@ -22,10 +22,11 @@ export class Reads {
     return found === null ? undefined : recordOf(found);
   }
 
-  async list({ tenant, status, conversation, limit, after }: ListRequest): Promise<ListPage> {
+  async list({ tenant, status, conversation, backgroundOf, limit, after }: ListRequest): Promise<ListPage> {
     checkNames({ tenant, conversation });
+    checkNames({ tenant, conversation: backgroundOf });
     const before = [after?.createdAt ?? null, after?.id ?? null];
-    const values = [tenant, status ?? null, conversation ?? null, ...before, limit + 1];
+    const values = [tenant, status ?? null, conversation ?? null, ...before, limit + 1, backgroundOf ?? null];
     type Page = { readonly now: number; readonly tasks: readonly ShownHead[] };
     const { now, tasks: found } = await this.#functions.read<Page>('list', 'list_tasks', values);
     const shown = found.slice(0, limit).map(headOf);

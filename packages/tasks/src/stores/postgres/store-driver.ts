@@ -13,6 +13,7 @@ import type {
   TaskLoad,
 } from '../../delivery.ts';
 import { JournalFullError, JournalGapError } from '../../errors.ts';
+import { backgroundOf } from '../../rules/background.ts';
 import type { FinalStatus } from '../../status.ts';
 import type {
   CreateReceipt,
@@ -95,6 +96,7 @@ export class PostgresDriver implements StoreDriver {
     const { deadline, title, context } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
+    checkNames({ tenant, key: backgroundOf(request) });
     for (const [name, value] of Object.entries({ key, worker, nonce })) if (value !== undefined) checkText(name, value);
     if (conversation === undefined && deadline === undefined && context === '') {
       const created = await this.#creates.ask(request);

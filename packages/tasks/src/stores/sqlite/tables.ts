@@ -1,5 +1,6 @@
 import type { Json } from '@whoa/core';
 import { type Conversation, type KeptTask, laneOf, type Queries, type Tables } from '../../operations/tables.ts';
+import { backgroundOf } from '../../rules/background.ts';
 import { LIMITS } from '../../rules/rules.ts';
 import type { Hint } from '../../store.ts';
 import type { ConversationRef } from '../../task.ts';
@@ -140,7 +141,8 @@ function historyTables(
 }
 
 function insertTask(database: Database, task: KeptTask): void {
-  const { id, tenant, conversation = null, createdAt, agent } = task;
+  const { id, tenant, createdAt, agent } = task;
+  const conversation = task.conversation ?? behind(backgroundOf(task)) ?? null;
   const { status, endedAt, stage, lane, priority, stageAt, session, told } = columnsOf(task);
   const found = [stage, lane, priority, stageAt, session, told, agent];
   database.run(INSERT_TASK, [id, tenant, conversation, status, createdAt, endedAt, ...found, JSON.stringify(task)]);
@@ -176,7 +178,7 @@ function updateTask(database: Database, task: KeptTask, before: KeptTask): void 
 }
 
 function list(database: Database, filter: Parameters<Queries['list']>[0]): KeptTask[] {
-  const { tenant, status, conversation, limit, after } = filter;
+  const { tenant, status, conversation = behind(filter.backgroundOf), limit, after } = filter;
   const conditions = ['tenant = ?'];
   const values: Value[] = [tenant];
   const narrow = (condition: string, ...more: Value[]): void => {
@@ -189,6 +191,11 @@ function list(database: Database, filter: Parameters<Queries['list']>[0]): KeptT
   const where = conditions.join(' AND ');
   const sql = `SELECT record FROM tasks WHERE ${where} ORDER BY createdAt DESC, id DESC LIMIT ?`;
   return database.all(sql, [...values, limit]).map((row) => recordOf<KeptTask>(row)!);
+}
+
+/** What the column has instead of a conversation for its background tasks, which are not in it. */
+function behind(conversation: string | undefined): string | undefined {
+  return conversation === undefined ? undefined : `\0${conversation}`;
 }
 
 function clear(database: Database, id: string, inputsOf: string): void {

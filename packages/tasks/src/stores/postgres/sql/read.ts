@@ -1,6 +1,7 @@
 import { MAX_SHOWN_TASKS } from '../../../overview.ts';
+import { BACKGROUND } from '../../../rules/background.ts';
 import { toSqlText } from '../../../rules/literals.ts';
-import { AFTER_RESERVED, LIMITS, SETTLE, SUSPECTS, UNDO } from '../../../rules/rules.ts';
+import { AFTER_RESERVED, DEFAULTS, LIMITS, SETTLE, SUSPECTS, UNDO } from '../../../rules/rules.ts';
 import { isFinalStatus, STATUS_TABLE, type TaskStatus } from '../../../status.ts';
 
 /** One page of a tenant's tasks with one status, newest first: a piece of one index. */
@@ -23,7 +24,7 @@ END $$;
 
 -- Returns a page after a cursor, newest first: each kind of query has an index in this order.
 CREATE FUNCTION fn.list_tasks(
-  of_tenant text, of_status text, of_conversation text, before_at float8, before_id text, page int
+  of_tenant text, of_status text, of_conversation text, before_at float8, before_id text, page int, of_background text
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -34,6 +35,11 @@ BEGIN
   before_id := coalesce(before_id, '');
   IF of_conversation IS NOT NULL THEN
     OPEN source FOR SELECT * FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.conversation = of_conversation
+      AND (of_status IS NULL OR t.status = of_status)
+      AND (t.created_at, t.id) < (before_at, before_id) ORDER BY t.created_at DESC, t.id DESC LIMIT page;
+  ELSIF of_background IS NOT NULL THEN
+    OPEN source FOR SELECT * FROM whoa.tasks t WHERE t.tenant = of_tenant AND t.key LIKE '${BACKGROUND}%'
+      AND t.conversation IS NULL AND regexp_replace(t.key, '/[^/]*$', '') = '${BACKGROUND}' || of_background
       AND (of_status IS NULL OR t.status = of_status)
       AND (t.created_at, t.id) < (before_at, before_id) ORDER BY t.created_at DESC, t.id DESC LIMIT page;
   ELSIF of_status IS NOT NULL THEN
@@ -92,6 +98,10 @@ const counted = (Object.keys(STATUS_TABLE) as TaskStatus[]).map(
       ${isFinalStatus(status) ? 'AND t.ended_at > fn.now_ms() - kept_ms' : ''} LIMIT most) found)`,
 );
 
+/** Tasks of one session are counted up to this many; ready tasks of one queue at least up to that many. */
+const MAX_HELD = 1_000;
+const MIN_COUNTED = 100;
+
 /** Queries for operators: counts, tenants, workers. */
 export const OVERVIEW: string = `
 CREATE FUNCTION fn.count_tasks(of_tenant text, most int, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
@@ -119,7 +129,7 @@ BEGIN
   RETURN json_build_object(
     'sessions', (SELECT coalesce(json_agg(s), '[]') FROM (
       SELECT s.worker AS "worker", s.expires_at AS "expiresAt",
-        (SELECT count(*) FROM whoa.tasks t WHERE t.session = s.id AND t.stage = 'held') AS "holds",
+        (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.session = s.id AND t.stage = 'held' LIMIT ${MAX_HELD}) h) AS "holds",
         ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.session = s.id AND t.stage = 'held' LIMIT ${MAX_SHOWN_TASKS}) AS "tasks"
       FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT page
     ) s WHERE s."holds" > 0),
@@ -167,7 +177,10 @@ DECLARE
   of_lane text COLLATE "C" := after_lane;
   of_tenant text COLLATE "C" := after_tenant;
   has_reserved boolean := fn.has_reserved();
+  is_first boolean := after_lane = '';
   lanes text[];
+  ready int;
+  now float8 := fn.now_ms();
 BEGIN
   WHILE cardinality(queues) < page LOOP
     IF has_reserved THEN
@@ -178,15 +191,31 @@ BEGIN
     END IF;
     EXIT WHEN of_lane IS NULL;
     lanes := CASE WHEN has_reserved THEN ARRAY[of_lane, ${toSqlText(SUSPECTS)} || of_lane, ${toSqlText(UNDO)} || of_lane] ELSE ARRAY[of_lane] END;
-    queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant,
-      'oldestAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l),
-      'ready', (SELECT count(*) FROM (SELECT FROM whoa.tasks t
-        WHERE t.stage = 'ready' AND t.lane = ANY (lanes) AND t.tenant = of_tenant LIMIT most) found));
+    -- All queues of a page share the limit up to which they are counted.
+    ready := (SELECT sum(fn.count_ready(l, of_tenant, greatest(most, ${MIN_COUNTED}))) FROM unnest(lanes) AS l);
+    most := most - ready;
+    queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant, 'ready', ready,
+      'oldestAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l));
   END LOOP;
-  RETURN json_build_object('queues', array_to_json(queues), 'now', fn.now_ms(), 'running', (
-    SELECT coalesce(json_object_agg(r.agent, r.number), '{}') FROM (
-      SELECT t.agent, count(*) AS number FROM whoa.tasks t WHERE t.stage = 'held' GROUP BY t.agent) r), 'paused', (
-    SELECT coalesce(json_agg(json_build_object(p.kind, p.name)), '[]') FROM (SELECT * FROM whoa.paused ORDER BY kind, name LIMIT page) p));
+  RETURN json_build_object('queues', array_to_json(queues), 'now', now,
+    'running', CASE WHEN is_first THEN fn.count_running(page, ${DEFAULTS.maxCounted}) ELSE '{}' END,
+    'waiting', (SELECT coalesce(json_object_agg(w.agent, w.number), '{}') FROM (
+      SELECT w.agent, count(*) AS number FROM whoa.waiters w WHERE w.at >= now - ${LIMITS.parkedMs} GROUP BY w.agent) w),
+    'paused', (SELECT coalesce(json_agg(json_build_object(p.kind, p.name)), '[]') FROM (
+      SELECT * FROM whoa.paused WHERE is_first ORDER BY kind, name LIMIT page) p));
+END $$;
+
+-- Jumps to the next agent in the index each time.
+CREATE FUNCTION fn.count_running(page int, most int) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (WITH RECURSIVE held (agent, number) AS (
+    SELECT (SELECT t.agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent > '' ORDER BY t.agent LIMIT 1), 1
+    UNION ALL
+    SELECT (SELECT t.agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent > h.agent ORDER BY t.agent LIMIT 1), h.number + 1
+    FROM held h WHERE h.agent IS NOT NULL AND h.number < page
+  ) SELECT coalesce(json_object_agg(h.agent, (SELECT count(*) FROM (
+      SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = h.agent LIMIT most) found)), '{}')
+    FROM held h WHERE h.agent IS NOT NULL);
 END $$;
 
 CREATE FUNCTION fn.list_conversations(of_tenant text, after text, page int) RETURNS json LANGUAGE plpgsql AS $$

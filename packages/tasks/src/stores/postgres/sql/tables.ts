@@ -1,3 +1,5 @@
+import { BACKGROUND } from '../../../rules/background.ts';
+
 /**
  * The tables. `whoa.` stands for their schema, `fn.` for that of the functions. Times are milliseconds since 1970 on
  * the database's clock. Messages are `json`, never `jsonb`: they must come back unchanged, and `jsonb` refuses
@@ -33,6 +35,8 @@ CREATE TABLE whoa.tasks (
 -- all indexes are empty might otherwise choose the wrong one, and read all of it later.
 CREATE INDEX tasks_by_status ON whoa.tasks (tenant, status, created_at, id) WHERE status IS NOT NULL;
 CREATE INDEX tasks_of_conversation ON whoa.tasks (tenant, conversation, created_at, id) WHERE conversation IS NOT NULL;
+CREATE INDEX tasks_of_background ON whoa.tasks (tenant, (regexp_replace(key, '/[^/]*$', '')), created_at, id)
+  WHERE key LIKE '${BACKGROUND}%' AND conversation IS NULL;
 CREATE INDEX tasks_ended ON whoa.tasks (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX tasks_ready ON whoa.tasks (lane, tenant, priority DESC, stage_at, id) WHERE stage = 'ready';
 CREATE INDEX tasks_later ON whoa.tasks (stage_at) WHERE stage = 'later';

@@ -1,3 +1,4 @@
+import { BACKGROUND } from '../../../rules/background.ts';
 import { toLua } from '../../../rules/literals.ts';
 import { LIMITS, SIZES } from '../../../rules/rules.ts';
 import { STATUS_TABLE } from '../../../status.ts';
@@ -10,9 +11,14 @@ const KINDS = ['task:', 'outcome:', 'journal:', 'commands:', 'sent:', 'title:', 
  * end; `ended` has the names of these sets, by the end of their first task or earlier.
  */
 export const FORGET: string = /* lua */ `
+-- Returns the conversation that a background task belongs to.
+local function background_of(key)
+  return string.match(key, '^${BACKGROUND}(.*)/[^/]*$')
+end
+
 -- isAsked: before its retention ends.
 local function forget(id, isAsked)
-  local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputsOf', 'endedAt')
+  local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputsOf', 'endedAt', 'key')
   if not found[5] or (found[5] + retention > now and not isAsked) then return end
   local keys = { tag .. 'inputs:' .. (found[4] or id) }
   for _, kind in ipairs({ ${KINDS.map((kind) => `'${kind}'`).join(', ')} }) do keys[#keys + 1] = tag .. kind .. id end
@@ -22,6 +28,8 @@ local function forget(id, isAsked)
   for i, status in ipairs(${toLua(Object.keys(STATUS_TABLE))}) do left[i] = tag .. 'status:' .. status .. ':' .. found[2] end
   if redis.call('EXISTS', unpack(left)) == 0 then redis.call('ZREM', tag .. 'tenants', found[2]) end
   if found[3] then redis.call('ZREM', tag .. 'said:' .. pair(found[2], found[3]), id) end
+  local background = not found[3] and background_of(found[6] or '')
+  if background then redis.call('ZREM', tag .. 'background:' .. pair(found[2], background), id) end
 end
 
 -- Returns whether there are more.
@@ -141,6 +149,8 @@ if conversation == '' then
   keep_input()
   come_next(task)
   tell('status', task)
+  local background = background_of(key)
+  if background then redis.call('ZADD', tag .. 'background:' .. pair(tenant, background), now, id) end
   -- The caller knows the rest.
   return { 'new', tostring(now), task.stage, tostring(task.stageAt) }
 end

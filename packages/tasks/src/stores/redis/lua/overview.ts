@@ -20,17 +20,19 @@ local after = ARGV[5] == '' and '-' or '(' .. ARGV[5]
 return redis.call('ZRANGE', tag .. 'tenants', after, '+', 'BYLEX', 'LIMIT', 0, ARGV[6])
 `;
 
+/** How many ids of tasks a list of workers has, in all. */
+const MAX_SHOWN = 2_000;
+
 /** Sessions that hold tasks, and workers that wait. */
 export const WORKERS: string = /* lua */ `
 local limit, sessions, waiters = tonumber(ARGV[5]), {}, {}
 local flat = redis.call('ZRANGE', tag .. 'sessions', 0, limit - 1, 'WITHSCORES')
+local shown = math.min(${MAX_SHOWN_TASKS}, math.ceil(2 * ${MAX_SHOWN} / math.max(1, #flat)))
 for i = 1, #flat, 2 do
-  local held = redis.call('HKEYS', tag .. 'held:' .. flat[i])
+  local held = redis.call('HLEN', tag .. 'held:' .. flat[i])
   local worker = redis.call('HGET', tag .. 'session:' .. flat[i], 'worker')
-  if worker and #held > 0 then
-    local shown = {}
-    for n = 1, math.min(#held, ${MAX_SHOWN_TASKS}) do shown[n] = held[n] end
-    sessions[#sessions + 1] = { worker, tostring(#held), flat[i + 1], shown }
+  if worker and held > 0 then
+    sessions[#sessions + 1] = { worker, tostring(held), flat[i + 1], redis.call('HRANDFIELD', tag .. 'held:' .. flat[i], shown) }
   end
 end
 local waiting = redis.call('ZRANGE', tag .. 'waiters:*', now - ${LIMITS.parkedMs}, '+inf', 'BYSCORE', 'LIMIT', 0, limit)
@@ -44,30 +46,43 @@ return { sessions, waiters, tostring(now) }
 /** Lists queues after a given one, and what is paused. */
 export const QUEUES: string = /* lua */ `
 -- Within a priority, tasks are in order of time.
-local function oldest_in(key)
+local function oldest_in(key, count)
+  local function time_of(score) return score - math.floor(score / 1e13) * 1e13 end
+  if count == 1 then return time_of(tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])) end
   local oldest, from = math.huge, '-inf'
   while true do
     local first = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
     if not first[1] then return oldest end
     local score = tonumber(first[2])
     local rank = math.floor(score / 1e13)
-    oldest, from = math.min(oldest, score - rank * 1e13), string.format('%.0f', (rank + 1) * 1e13)
+    oldest, from = math.min(oldest, time_of(score)), string.format('%.0f', (rank + 1) * 1e13)
   end
 end
 
-local limit, queues = tonumber(ARGV[7]), {}
+local limit, queues, agents = tonumber(ARGV[7]), {}, {}
 local after = ARGV[5] == '' and '-' or '(' .. pair(ARGV[5], ARGV[6])
 for i, name in ipairs(redis.call('ZRANGE', tag .. 'queues', after, '+', 'BYLEX', 'LIMIT', 0, limit)) do
   local agent, tenant = split(name)
   local ready, oldest = 0, math.huge
+  agents[agent] = true
   for _, lane in ipairs({ agent, ${toLua(SUSPECTS)} .. agent, ${toLua(UNDO)} .. agent }) do
     local key = tag .. 'ready:' .. pair(lane, tenant)
     local count = redis.call('ZCARD', key)
-    if count > 0 then ready, oldest = ready + count, math.min(oldest, oldest_in(key)) end
+    if count > 0 then ready, oldest = ready + count, math.min(oldest, oldest_in(key, count)) end
   end
   queues[i] = { agent, tenant, tostring(ready), string.format('%.0f', oldest) }
 end
-return { queues, redis.call('SMEMBERS', tag .. 'paused'), tostring(now), redis.call('HGETALL', tag .. 'running') }
+local running, paused, waiting = {}, {}, {}
+if after == '-' then
+  running = redis.call('HGETALL', tag .. 'running')
+  paused = redis.call('SSCAN', tag .. 'paused', 0, 'COUNT', limit)[2]
+  for i = 1, #running, 2 do agents[running[i]] = true end
+end
+for agent in pairs(agents) do
+  local count = redis.call('ZCOUNT', tag .. 'waiters:' .. agent, now - ${LIMITS.parkedMs}, '+inf')
+  waiting[#waiting + 1], waiting[#waiting + 2] = agent, tostring(count)
+end
+return { queues, paused, tostring(now), running, waiting }
 `;
 
 export const CONVERSATIONS: string = /* lua */ `

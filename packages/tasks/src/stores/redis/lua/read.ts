@@ -17,10 +17,14 @@ return redis.call('HGET', tag .. 'task:' .. ARGV[5], 'tenant')
 const MAX_LOOKED_AT = 1_000;
 
 /**
- * A page of a tenant's tasks in this shard, newest first: those of one status, of a conversation, or all. Never a scan.
+ * A page of a tenant's tasks in this shard, newest first: those of one status, of or behind a conversation, or all. Never a
+ * scan.
  */
 export const LIST: string = /* lua */ `
-local tenant, status, conversation, limit, at, last = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8]), ARGV[9], ARGV[10]
+local tenant, status, conversation, limit, at, last, background = unpack(ARGV, 5, 11)
+local index = conversation ~= '' and 'said:' .. pair(tenant, conversation)
+  or background ~= '' and 'background:' .. pair(tenant, background)
+limit = tonumber(limit)
 
 -- Compares bytes, as sorted sets do: '<' follows the locale of the server.
 local function is_before(a, b)
@@ -49,9 +53,9 @@ local function some_of(key, count)
 end
 
 local found, bound = {}, limit
-if conversation ~= '' then
+if index then
   bound = math.max(limit, ${MAX_LOOKED_AT})
-  found = some_of(tag .. 'said:' .. pair(tenant, conversation), bound)
+  found = some_of(tag .. index, bound)
 elseif status ~= '' then
   found = some_of(tag .. 'status:' .. status .. ':' .. tenant, bound)
 else
@@ -67,7 +71,7 @@ local heads, lookedAt = {}, nil
 for i = 1, math.min(#found, bound) do
   if #heads >= limit then break end
   lookedAt = found[i]
-  local isWanted = conversation == '' or status == ''
+  local isWanted = not index or status == ''
     or redis.call('HGET', tag .. 'task:' .. lookedAt[1], 'status') == status
   local task = isWanted and load(lookedAt[1])
   if task then heads[#heads + 1] = head(task) end

@@ -22,7 +22,8 @@ export function namesOf(replies: readonly Reply[], limit: number): readonly stri
 
 /** Adds up the queues of all shards, each of which has them in the order of their names. */
 export function queuesOf(replies: readonly Reply[], limit: number): SeenQueues {
-  type Shard = readonly [readonly (readonly string[])[], paused: readonly string[], now: string, running: string[]];
+  type Counts = readonly string[];
+  type Shard = readonly [readonly Counts[], paused: readonly string[], now: string, running: Counts, waiting: Counts];
   const shards = replies as unknown as readonly Shard[];
   const queues = new Map<string, Queue>();
   for (const [agent = '', tenant = '', ready, oldest] of shards.flatMap(([found]) => found)) {
@@ -33,11 +34,11 @@ export function queuesOf(replies: readonly Reply[], limit: number): SeenQueues {
   }
   const paused = new Set(shards.flatMap(([, names]) => names));
   const running: Record<string, number> = {};
-  for (const [, , , flat] of shards) {
-    for (let i = 0; i < flat.length; i += 2) {
-      const [agent, count] = [flat[i]!, Number(flat[i + 1])];
-      if (count > 0) running[agent] = (running[agent] ?? 0) + count;
-    }
+  const waiting: Record<string, number> = {};
+  for (const [, , , held, parked] of shards) {
+    for (const [agent, count] of pairsOf(held)) if (count > 0) running[agent] = (running[agent] ?? 0) + count;
+    // A worker waits in every shard.
+    for (const [agent, count] of pairsOf(parked)) waiting[agent] = Math.max(waiting[agent] ?? 0, count);
   }
   return {
     queues: [...queues]
@@ -45,9 +46,14 @@ export function queuesOf(replies: readonly Reply[], limit: number): SeenQueues {
       .slice(0, limit)
       .map(([, queue]) => queue),
     running,
+    waiting,
     paused: [...paused].toSorted(compareBytes).slice(0, limit).map(toPauseTarget),
     now: Math.max(...shards.map(([, , now]) => Number(now))),
   };
+}
+
+function pairsOf(flat: readonly string[]): [string, number][] {
+  return flat.flatMap((name, i) => (i % 2 === 0 ? [[name, Number(flat[i + 1])]] : []));
 }
 
 function toPauseTarget(text: string): PauseTarget {

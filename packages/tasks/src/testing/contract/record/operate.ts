@@ -137,6 +137,35 @@ const queueCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a page of queues or tenants has at most 200 entries, and only the first repeats what is not in pages',
+    async run({ store }) {
+      const count = 210;
+      await Promise.all(Array.from({ length: count }, (_, i) => create(store, { tenant: `t${i}` })));
+      await store.pause({ agent: 'assistant' }, true);
+      await claim(store, (await create(store, { agent: 'writer' })).id);
+      const first = await store.queues({ limit: 1_000 });
+      assert.deepEqual([first.queues.length, first.running, first.paused.length], [200, { writer: 1 }, 1]);
+      const second = await store.queues({ limit: 1_000, cursor: first.next! });
+      assert.deepEqual([second.queues.length, second.running, second.paused, second.next], [10, {}, [], undefined]);
+      assert.equal(new Set([...first.queues, ...second.queues].map(({ tenant }) => tenant)).size, count);
+      const tenants = await store.tenants({ limit: 1_000 });
+      assert.equal(tenants.tenants.length, 200);
+      assert.equal((await store.tenants({ limit: 1_000, cursor: tenants.next! })).tenants.length, count + 1 - 200);
+    },
+  },
+  {
+    title: 'the workers that wait for the agents of a page are counted',
+    async run({ store }) {
+      for (let i = 0; i < 2; i++) await take(store, ['assistant', 'writer']);
+      await store.pause({ agent: 'assistant' }, true);
+      await create(store);
+      await create(store, { agent: 'other' });
+      // The first task woke up one of them.
+      const { waiting } = await store.queues();
+      assert.deepEqual([waiting['assistant'], waiting['other'] ?? 0], [1, 0]);
+    },
+  },
+  {
     title: 'the running tasks of each agent are counted',
     async run({ store }) {
       assert.deepEqual((await store.queues()).running, {});

@@ -89,6 +89,28 @@ export const visibilityCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a list can be limited to the background tasks of a conversation, until they are removed',
+    async run({ store }) {
+      const [first, second] = [
+        await create(store, { key: 'background/c/1' }),
+        await create(store, { key: 'background/c/2' }),
+      ];
+      await create(store, { key: 'background/c/d/1' });
+      await create(store, { key: 'background/c' });
+      await create(store, { key: 'background/c/3', conversation: 'other' });
+      await create(store, { key: 'background/c/1', tenant: 'other' });
+      await create(store, { conversation: 'c' });
+      const ids = async (filter: object) =>
+        (await store.list({ tenant: TENANT, backgroundOf: 'c', ...filter })).tasks.map(({ id }) => id).toSorted();
+      assert.deepEqual(await ids({}), [first.id, second.id].toSorted());
+      await store.cancel({ tenant: TENANT, id: first.id });
+      assert.deepEqual(await ids({ status: 'init' }), [second.id]);
+      assert.equal((await ids({ limit: 1 })).length, 1);
+      await store.remove({ tenant: TENANT, id: first.id });
+      assert.deepEqual(await ids({}), [second.id]);
+    },
+  },
+  {
     title: 'a limit that is not a count is refused by name',
     async run({ store }) {
       await assert.rejects(store.list({ tenant: TENANT, limit: 0 }), /limit/);
