@@ -55,9 +55,16 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   if (isSame && tables.inputsCount(first.inputsOf) >= LIMITS.maxGathered) {
     return { answer: 'full', what: 'tasks', limit: LIMITS.maxGathered };
   }
+  // Before joining, too.
+  const { waiting } = conversationOf(record, tables)!;
+  if (holdMs === 0 && policy !== 'replace' && waiting.length >= LIMITS.maxQueued) return { answer: 'rejected' };
   const task = isSame ? joinGathering(record, first, moment) : record;
   begin(task, request, moment);
-  if (holdMs === 0) return admit(task, policy, moment);
+  if (holdMs === 0) {
+    const receipt = admit(task, policy, moment);
+    if (receipt.answer !== 'created') tables.clear(task.id);
+    return receipt;
+  }
   const held = putOff({ ...task, policy }, now + holdMs, moment);
   tables.saveConversation({ ...conversationOf(task, tables)!, gathering: task.id, changedAt: now });
   tables.tell(hintOf('status', held));
@@ -77,7 +84,7 @@ function joinGathering(task: KeptTask, held: KeptTask, moment: Moment): KeptTask
 export function admitGathered(task: KeptTask, moment: Moment): void {
   const { tables, now } = moment;
   const { gathering: _gathering, ...conversation } = conversationOf(task, tables)!;
-  tables.saveConversation(conversation);
+  tables.saveConversation({ ...conversation, changedAt: now });
   const receipt = admit(task, task.policy!, moment);
   if (receipt.answer === 'created') return;
   const message = 'another task of the conversation was under way';

@@ -51,8 +51,12 @@ BEGIN
       -- Messages of different contexts are never merged: those that are held back come first.
       IF held.context IS DISTINCT FROM of_context THEN
         PERFORM fn.admit_gathered(held, now);
-        line.gathering := NULL;
+        SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
       END IF;
+    END IF;
+    -- Before joining, too.
+    IF hold_ms = 0 AND given_policy <> 'replace' AND cardinality(line.waiting) >= ${LIMITS.maxQueued} THEN
+      RETURN json_build_object('answer', 'rejected');
     END IF;
     IF line.gathering IS NOT NULL THEN
       of_owner := held.inputs_of;
@@ -144,7 +148,8 @@ CREATE FUNCTION fn.admit_gathered(task whoa.tasks, now float8) RETURNS void LANG
 DECLARE
   admission record;
 BEGIN
-  UPDATE whoa.conversations c SET gathering = NULL WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
+  UPDATE whoa.conversations c SET gathering = NULL, changed_at = now
+  WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
   SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.agent, task.conversation, task.policy, task.inputs_of,
     task.context, now);
   IF admission.admitted = 'reject' THEN

@@ -103,4 +103,31 @@ export const holdCases: readonly ContractCase[] = [
       assert.equal(await kindOf(store, two), 'rejected');
     },
   },
+  {
+    title: 'a conversation has changed when a message that was held back is refused',
+    async run({ store, advance }) {
+      const one = await say(store, 'one', 'replace');
+      await claim(store, one.id);
+      const two = await say(store, 'two', { policy: 'reject', holdMs: SHORT_MS });
+      const before = (await store.conversation(CONVERSATION))!.changedAt;
+      await advance(SHORT_MS);
+      await tryClaim(store, two.id, { worker: 'w' });
+      assert.ok((await store.conversation(CONVERSATION))!.changedAt >= before + SHORT_MS);
+    },
+  },
+  {
+    title: 'a message that a full queue refuses does not affect those that are held back',
+    async run({ store }) {
+      await say(store, 'current', 'queue');
+      for (let i = 0; i < LIMITS.maxQueued; i++) await say(store, `${i}`, 'queue');
+      const held = await say(store, 'held', { policy: 'queue', holdMs: LEASE_MS });
+      const refused = { ...CONVERSATION, agent: 'assistant', input: 'too many' };
+      for (const policy of ['queue', 'steer'] as const) {
+        assert.deepEqual(await store.create(refused, { policy }), { answer: 'rejected' });
+      }
+      assert.equal((await store.conversation(CONVERSATION))?.gathering, held.id);
+      const { status, inputs } = await record(store, held.id);
+      assert.deepEqual({ status, inputs }, { status: 'init', inputs: ['held'] });
+    },
+  },
 ];
