@@ -142,7 +142,8 @@ BEGIN
       CASE WHEN a.place > cardinality(exempt) THEN paused END)) WITH ORDINALITY AS n (tenant, turn)
   ) l;
   WHILE cardinality(lanes) > 0 AND cardinality(picked) < most LOOP
-    share := ceil((most - cardinality(picked))::float8 / cardinality(lanes));
+    -- A limit of an agent is shared too: the first tenant must not use all of it.
+    share := ceil(least(most - cardinality(picked), fn.agent_cap())::float8 / cardinality(lanes));
     kept_lanes := '{}';
     kept_tenants := '{}';
     FOR i IN 1 .. cardinality(lanes) LOOP

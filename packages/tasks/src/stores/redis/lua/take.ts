@@ -188,6 +188,18 @@ local function keep_lane(lane, tick)
   redis.call('ZADD', tag .. 'lanes:' .. lane.name, tick, lane.tenant)
 end
 
+-- Leaves a lane because of a limit. One that was served in this step is empty, or moves behind all others.
+local function leave_lane(lane, isFull)
+  lane.isClosed = true
+  local isEmpty = lane.isServed and redis.call('EXISTS', ready_key(lane.name, lane.tenant)) == 0
+  if isFull and not isEmpty then
+    redis.call('SADD', tag .. 'capped:' .. lane.tenant, lane.name)
+    close_lane(lane)
+  elseif lane.isServed then
+    keep_lane(lane, redis.call('HINCRBY', tag .. 'domain', 'tick', 1))
+  end
+end
+
 -- Takes from each lane in turn. Returns how many had no task.
 local function serve(lanes)
   local first, served, closed = 1, 0, 0
@@ -196,10 +208,9 @@ local function serve(lanes)
     local isLast = first == #lanes and maxTenant == 0 and maxAgent == 0
     local isSuspect = string.sub(lane.name, 1, #SUSPECTS) == SUSPECTS
     if (not lane.isExempt and not is_open(lane.agent)) or (isSuspect and not mayTakeSuspect) then
-      lane.isClosed = true
+      leave_lane(lane, false)
     elseif not has_room(lane) then
-      redis.call('SADD', tag .. 'capped:' .. lane.tenant, lane.name)
-      close_lane(lane)
+      leave_lane(lane, true)
     else
       local count = isLast and not isSuspect and limit - #replies or 1
       local popped = redis.call('ZPOPMIN', ready_key(lane.name, lane.tenant), count)

@@ -33,6 +33,31 @@ export const limitCases: readonly ContractCase[] = [
       assert.equal((await taken(store)).length, 1);
     },
   },
+  ...[{ maxRunningPerAgent: 2 }, { maxRunningPerTenant: 2 }].map(
+    (options): ContractCase => ({
+      title: `a queue is not listed when its last task is taken and the limit is reached (${Object.keys(options)[0]})`,
+      options,
+      async run({ store }) {
+        for (let i = 0; i < 2; i++) await create(store);
+        assert.equal((await take(store)).tasks.length, 2);
+        assert.deepEqual((await store.queues()).queues, []);
+      },
+    }),
+  ),
+  {
+    title: 'tenants that were served until the limit of an agent was reached are behind the others',
+    options: { maxRunningPerAgent: 2 },
+    async run({ store }) {
+      for (let i = 0; i < 6; i++) await create(store, { tenant: `t${i % 3}` });
+      const served: string[] = [];
+      for (let i = 0; i < 3; i++) {
+        const { tasks } = await take(store);
+        served.push(...tasks.map(({ task }) => task.tenant));
+        for (const { claim } of tasks) await store.finish(claim, { status: 'success' });
+      }
+      assert.deepEqual(served, ['t0', 't1', 't2', 't0', 't1', 't2']);
+    },
+  },
   {
     title: 'tasks beyond the limit of waiting tasks of a tenant and agent are refused; others are not',
     options: { maxReady: 3 },
