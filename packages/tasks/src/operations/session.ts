@@ -46,6 +46,8 @@ export function applySweep(limit: number, moment: Moment): SweepAnswer {
   const { tables, now } = moment;
   let first = tables.firstSession();
   if (first !== undefined) visit(first.leaseMs, moment, { tells: true });
+  // The clock may have been set back, and the sessions adjusted.
+  first = tables.firstSession();
   const { graceUntil } = tables.domain() ?? { graceUntil: 0 };
   if (first !== undefined && now < graceUntil) return { freed: 0, more: false, nextAt: graceUntil, now };
   let freed = 0;

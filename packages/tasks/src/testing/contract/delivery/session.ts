@@ -131,6 +131,15 @@ export const sessionCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'when the clock goes back, a sweep returns when the first session expires by the new time',
+    async run({ store, advance }) {
+      await bring(store, 'running');
+      await advance(-10 * LEASE_MS);
+      const { nextAt, now } = await store.sweep();
+      assert.ok(nextAt !== undefined && nextAt <= now + LEASE_MS, `${nextAt! - now} ms`);
+    },
+  },
+  {
     title: 'a take or a heartbeat reports expired sessions, to one worker at a time',
     async run({ store, advance }) {
       await create(store);
