@@ -19,13 +19,15 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: Moment): O
   const alreadyThere = events.length > 0 && task.position === after + events.length;
   if (!alreadyThere && task.position !== after) throw new JournalGapError(task.id, task.position, after);
   const added = alreadyThere ? [] : events;
+  // The first batch removed them. One of the same positions may be there since.
+  const removed = alreadyThere ? [] : replaces;
   const position = task.position + added.length;
-  const journalBytes = bytesAfter(task, { added, replaces, tables });
+  const journalBytes = bytesAfter(task, { added, replaces: removed, tables });
   if (journalBytes > Math.max(rules.maxJournalBytes, task.journalBytes)) {
     throw new JournalFullError(task.id, task.journalBytes, rules.maxJournalBytes);
   }
   const commands = task.commands.filter(({ number }) => !done.includes(number));
-  if (replaces.length > 0) tables.removeEntries(task.id, replaces);
+  if (removed.length > 0) tables.removeEntries(task.id, removed);
   if (added.length > 0) tables.addEntries(task.id, entriesOf(added, { after, epoch: by.epoch, at: now }));
   const kept = alreadyThere || activity === undefined ? {} : { keptActivity: activity };
   const appended = { ...task, position, journalBytes, commands, ...(progress && { attempts: 0, charges: 0 }), ...kept };

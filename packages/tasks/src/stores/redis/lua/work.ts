@@ -47,7 +47,7 @@ local isThere = count > 0 and task.position == after + count
 if not isThere and task.position ~= after then return { 'gap', tostring(task.position) } end
 local sum, gone = task.journalBytes, {}
 if not isThere then for i = first, #ARGV do sum = sum + #ARGV[i] end end
-for i = firstReplaced, first - 1 do
+for i = firstReplaced, isThere and 0 or first - 1 do
   local index = tonumber(ARGV[i]) - 1
   local found = index >= 0 and redis.call('LINDEX', journal, index)
   if found and found ~= '' then

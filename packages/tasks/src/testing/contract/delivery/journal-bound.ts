@@ -56,6 +56,16 @@ export const journalBoundCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a batch that arrives twice does not replace its own entries',
+    async run({ store }) {
+      const { by, id } = await bring(store, 'running');
+      for (let i = 0; i < 2; i++) await store.append(by, { after: 0, events: ['a', 'b'], replaces: [1] });
+      const { journalBytes, position } = await record(store, id);
+      assert.deepEqual({ journalBytes, position }, { journalBytes: 6, position: 2 });
+      assert.equal((await store.read({ tenant: TENANT, id })).length, 2);
+    },
+  },
+  {
     title: 'an entry that a batch replaces twice counts once',
     async run({ store }) {
       const { id, by } = await bring(store, 'running');
