@@ -1,6 +1,7 @@
 import type { TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
 import { type CaseContext, type ContractCase, withOwned } from './case.ts';
+import { conversationCancelCases } from './contract/conversation/cancel.ts';
 import { contextCases } from './contract/conversation/context.ts';
 import { conversationCases } from './contract/conversation/conversation.ts';
 import { historyCases } from './contract/conversation/history.ts';
@@ -66,6 +67,7 @@ export const storeContract: readonly ContractCase[] = [
   ...repeatCases,
   ...cancelCases,
   ...conversationCases,
+  ...conversationCancelCases,
   ...historyCases,
   ...holdCases,
   ...contextCases,

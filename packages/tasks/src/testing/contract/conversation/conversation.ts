@@ -209,26 +209,6 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a cancel of a conversation ends what waits and stops what runs',
-    async run({ store }) {
-      const one = await say(store, 'one', 'queue');
-      await claim(store, one.id);
-      const two = await say(store, 'two', 'queue');
-      const three = await say(store, 'three', { holdMs: SHORT_MS });
-      const receipt = await store.cancel(CONVERSATION, { kind: 'user', by: 'ann' });
-      assert.equal(receipt.answer, 'accepted');
-      assert.deepEqual(await statuses(store, [one, two, three]), ['cancelling', 'cancelled', 'cancelled']);
-      assert.equal((await store.finish(nth(store, one.id, 1), { status: 'cancelled' })).successor, undefined);
-      assert.equal((await store.conversation(CONVERSATION))?.current, undefined);
-    },
-  },
-  {
-    title: 'a cancel of a conversation without active tasks returns unknown',
-    async run({ store }) {
-      assert.deepEqual(await store.cancel(CONVERSATION), { answer: 'unknown' });
-    },
-  },
-  {
     title: 'a cancelled task that was waiting is skipped',
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
