@@ -114,7 +114,7 @@ test('what operators read costs the same no matter how many tenants wait and how
   ];
   await fill('t', 1);
   const before = await costs();
-  expect(Math.max(...before)).toBeLessThan(5 * 201);
+  expect(Math.max(...before)).toBeLessThan(5 * 101);
   await fill('u', 2);
   expect(await costs()).toEqual(before);
   const [{ holds, tasks } = { holds: 0, tasks: [] }] = (await store.workers()).workers;

@@ -10,7 +10,7 @@ export interface TaskCounts {
 
 /** Which page of a list. */
 export interface PageRequest {
-  /** The maximum number of results, at most 200. Defaults to 100. */
+  /** The maximum number of results: at most 1,000 names, 100 of anything else. Defaults to 100. */
   readonly limit?: number;
   /** `next` of the previous page. */
   readonly cursor?: string;

@@ -5,7 +5,7 @@ import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { MOMENT, NAME, TASK, TASK_PARAMS } from './http/schemas.ts';
 
-const MAX_QUEUES = 200;
+const MAX_QUEUES = 1_000;
 /** The longest that an erasure waits for running tasks: proxies give up on longer requests. */
 const MAX_ERASE_MS = 30_000;
 
@@ -34,10 +34,8 @@ const FLEET = z
 const QUEUES = z
   .object({
     queues: z.array(z.object({ agent: z.string(), tenant: z.string(), ready: COUNT, oldestAt: MOMENT })),
-    running: z
-      .record(z.string(), COUNT)
-      .openapi({ description: 'How many tasks each agent has running. First page only.' }),
-    waiting: z.record(z.string(), COUNT).openapi({ description: 'How many workers wait for each agent.' }),
+    running: z.record(z.string(), COUNT).openapi({ description: 'Running tasks by agent. First page only.' }),
+    waiting: z.record(z.string(), COUNT).openapi({ description: 'Workers that wait, by agent.' }),
     paused: z.array(TARGET),
     now: MOMENT,
     next: z.string().optional(),

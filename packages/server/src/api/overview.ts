@@ -3,8 +3,8 @@ import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import type { ApiParts } from './http/parts.ts';
 import { MOMENT, NAME } from './http/schemas.ts';
 
-const MAX_TENANTS = 200;
-const MAX_WORKERS = 200;
+const MAX_TENANTS = 1_000;
+const MAX_WORKERS = 1_000;
 
 const COUNT = z.number().int();
 const COUNTS = z

@@ -3,9 +3,9 @@ import type { TaskStore } from '@whoa/tasks';
 import type { Meter } from './meter.ts';
 
 const EVERY_MS = 15_000;
-/** How much a server reads each time: this many queues, in so many requests. If more wait, the figures are lower bounds. */
-const PAGE = 200;
-const MAX_PAGES = 5;
+/** How much a server reads each time: this many queues, in so many requests. With more, figures are lower bounds. */
+const PAGE = 100;
+const MAX_PAGES = 10;
 
 interface QueueWatcherOptions {
   readonly store: TaskStore;

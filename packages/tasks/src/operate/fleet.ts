@@ -27,7 +27,7 @@ export interface FleetLoad {
 }
 
 const MAX_QUEUES = 10_000;
-const PAGE = 200;
+const PAGE = 100;
 
 /**
  * Summarises the queues and workers of a store by agent. For operators: it crosses tenants.

@@ -109,6 +109,7 @@ export const DEFAULTS: Readonly<
     | 'listLimit'
     | 'readLimit'
     | 'maxCounted'
+    | 'maxNames'
     | 'maxPage'
     | 'maxBytes',
     number
@@ -123,8 +124,9 @@ export const DEFAULTS: Readonly<
   readLimit: 1_000,
   /** The limit up to which tasks are counted. */
   maxCounted: 100_000,
-  /** The largest page of what operators read: one step on the server must stay short. */
-  maxPage: 200,
+  /** The largest pages of what operators read: one step on the server must stay short. Names cost little. */
+  maxNames: 1_000,
+  maxPage: 100,
   /** Inputs and histories that a take includes. */
   maxBytes: 256 * 1024,
 };

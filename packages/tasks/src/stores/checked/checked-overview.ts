@@ -26,7 +26,7 @@ export abstract class CheckedOverview {
   }
 
   async tenants({ limit = DEFAULTS.listLimit, cursor = '' }: PageRequest = {}): Promise<TenantPage> {
-    const page = pageOf(limit);
+    const page = pageOf(limit, DEFAULTS.maxNames);
     if (cursor !== '') checkName('cursor', cursor);
     const found = await this.open().tenants({ after: cursor, limit: page + 1 });
     const tenants = found.slice(0, page);
@@ -50,7 +50,7 @@ export abstract class CheckedOverview {
   async conversations(request: PageRequest & { readonly tenant: string }): Promise<ConversationPage> {
     const { tenant, limit = DEFAULTS.listLimit, cursor = '' } = request;
     checkName('tenant', tenant);
-    const page = pageOf(limit);
+    const page = pageOf(limit, DEFAULTS.maxNames);
     if (cursor !== '') checkName('cursor', cursor);
     const found = await this.open().conversations({ tenant, after: cursor, limit: page + 1 });
     const conversations = found.slice(0, page);
@@ -70,8 +70,8 @@ export abstract class CheckedOverview {
   }
 }
 
-function pageOf(limit: number): number {
-  return Math.min(checkLimit('limit', limit), DEFAULTS.maxPage);
+function pageOf(limit: number, most: number = DEFAULTS.maxPage): number {
+  return Math.min(checkLimit('limit', limit), most);
 }
 
 function laneOfCursor(cursor: string): Pick<Queue, 'agent' | 'tenant'> {

@@ -46,8 +46,11 @@ return { sessions, waiters, tostring(now) }
 /** Lists queues after a given one, and what is paused. */
 export const QUEUES: string = /* lua */ `
 -- Within a priority, tasks are in order of time.
+local function time_of(score)
+  return score - math.floor(score / 1e13) * 1e13
+end
+
 local function oldest_in(key, count)
-  local function time_of(score) return score - math.floor(score / 1e13) * 1e13 end
   if count == 1 then return time_of(tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])) end
   local oldest, from = math.huge, '-inf'
   while true do

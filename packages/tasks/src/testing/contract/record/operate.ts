@@ -137,20 +137,18 @@ const queueCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a page of queues or tenants has at most 200 entries, and only the first repeats what is not in pages',
+    title: 'a page of queues has at most 100 entries, and only the first has what is not in pages',
     async run({ store }) {
-      const count = 210;
+      const count = 110;
       await Promise.all(Array.from({ length: count }, (_, i) => create(store, { tenant: `t${i}` })));
       await store.pause({ agent: 'assistant' }, true);
       await claim(store, (await create(store, { agent: 'writer' })).id);
       const first = await store.queues({ limit: 1_000 });
-      assert.deepEqual([first.queues.length, first.running, first.paused.length], [200, { writer: 1 }, 1]);
+      assert.deepEqual([first.queues.length, first.running, first.paused.length], [100, { writer: 1 }, 1]);
       const second = await store.queues({ limit: 1_000, cursor: first.next! });
       assert.deepEqual([second.queues.length, second.running, second.paused, second.next], [10, {}, [], undefined]);
       assert.equal(new Set([...first.queues, ...second.queues].map(({ tenant }) => tenant)).size, count);
-      const tenants = await store.tenants({ limit: 1_000 });
-      assert.equal(tenants.tenants.length, 200);
-      assert.equal((await store.tenants({ limit: 1_000, cursor: tenants.next! })).tenants.length, count + 1 - 200);
+      assert.equal((await store.tenants({ limit: 1_000 })).tenants.length, count + 1);
     },
   },
   {
