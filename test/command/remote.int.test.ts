@@ -1,5 +1,7 @@
 // Approve and steer from another terminal, in the store and over a server.
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { until } from '../promises/fixture.ts';
 import type { InProcess } from './in-process.ts';
@@ -158,3 +160,26 @@ test('over a server: the question of a worker is read and answered, and its task
   expect(await own.main(['watch', task.id, '--server', url], { env })).toMatchObject({ status: 0 });
   expect(existsSync(own.folder.at('made'))).toBe(true);
 });
+
+test('a server beyond loopback accepts only the host names that it is given', async () => {
+  const own = home();
+  for (const [names, expected] of [
+    [[], { 'app.example.com': 200, 'evil.example': 200 }],
+    [['--hostname', 'app.example.com'], { 'app.example.com': 200, 'evil.example': 421 }],
+  ] as const) {
+    const server = startCommand(own, ['serve', '--host', '0.0.0.0', '--port', '0', ...names], { WHOA_TOKEN: TOKEN });
+    const { port } = new URL((await server.waitFor({ type: 'listening' }))['url'] as string);
+    for (const [host, status] of Object.entries(expected)) expect(await statusFor(Number(port), host)).toBe(status);
+    server.kill('SIGTERM');
+    await server.closed;
+  }
+});
+
+/** Asks for tasks under a name. `fetch` does not send another host. */
+async function statusFor(port: number, host: string): Promise<number | undefined> {
+  const headers = { host, authorization: `Bearer ${TOKEN}` };
+  const request = get({ host: '127.0.0.1', port, path: '/v1/tasks', headers });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}

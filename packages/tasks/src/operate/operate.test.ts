@@ -51,6 +51,22 @@ test('a failed task is requeued once, with its input and in its conversation', a
   expect(await requeueTask(store, { tenant: TENANT, id })).toEqual({ answer: 'not-failed', status: 'success' });
 });
 
+test('a task whose requeued copy failed too is requeued again, and one that was cancelled is not', async () => {
+  await using store = createMemoryStore();
+  const ref = (await bring(store, 'failed')).ref;
+  const ids = [ref.id];
+  for (let i = 0; i < 3; i++) {
+    const receipt = await requeueTask(store, ref);
+    if (receipt.answer !== 'requeued') throw new Error(`it was not requeued: ${receipt.answer}`);
+    expect(await requeueTask(store, ref)).toMatchObject({ answer: 'already', task: { id: receipt.task.id } });
+    ids.push(receipt.task.id);
+    if (i < 2) await store.finish((await claim(store, receipt.task.id)).by, { status: 'failed' });
+  }
+  expect(new Set(ids).size).toBe(4);
+  await store.cancel({ tenant: TENANT, id: ids[3]! });
+  expect(await requeueTask(store, ref)).toMatchObject({ answer: 'already', task: { status: 'cancelled' } });
+});
+
 test('gathered messages are requeued together if they are text', async () => {
   const world = createVirtualWorld();
   await using store = createMemoryStore({ world });

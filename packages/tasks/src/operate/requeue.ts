@@ -5,7 +5,7 @@ import type { TaskRecord, TaskRef } from '../task.ts';
 
 /** The result of requeueing a task. */
 export type RequeueReceipt =
-  /** `already`: it was requeued before; this is the task that was created then. */
+  /** `already`: it was requeued before, and the task that was created then has not failed. */
   | { readonly answer: 'requeued' | 'already'; readonly task: TaskRecord }
   /** Only failed and cancelled tasks are requeued. */
   | { readonly answer: 'not-failed'; readonly status: TaskRecord['status'] }
@@ -17,7 +17,8 @@ export type RequeueReceipt =
 
 /**
  * Creates a task with the input of one that failed or was cancelled. An end is final, so the old task stays as it is.
- * In a conversation the new task waits for its turn. Requeueing twice creates one task.
+ * In a conversation the new task waits for its turn. Requeueing twice creates one task; if that has failed too, it is the
+ * one that is requeued.
  *
  * @returns The new task, or why there is none.
  */
@@ -34,7 +35,9 @@ export async function requeueTask(store: TaskStore, ref: TaskRef): Promise<Reque
     { policy: 'queue' },
   );
   if (receipt.answer === 'created') return { answer: 'requeued', task: receipt.task };
-  return receipt.answer === 'duplicate' ? { answer: 'already', task: receipt.task } : { answer: 'full' };
+  if (receipt.answer !== 'duplicate') return { answer: 'full' };
+  const { task } = receipt;
+  return task.status === 'failed' ? requeueTask(store, { tenant, id: task.id }) : { answer: 'already', task };
 }
 
 function joinInputs(inputs: readonly Json[]): Json | undefined {

@@ -35,6 +35,7 @@ once, unless WHOA_TOKEN or --token-file is set.
   --agent NAME       the agent of the chat; defaults to the first agent of the configuration
   --port PORT        defaults to 8787; 0 chooses a free port
   --host HOST        defaults to 127.0.0.1, which other machines cannot reach. For any other, put a proxy with TLS in front of it
+  --hostname NAME    with another --host: a name that clients use, such as app.example.com; can be repeated. Then no other is accepted
   --origin ORIGIN    the origin of a page that may send requests, such as https://app.example.com; can be repeated
   --token-file FILE  tokens as JSON: [{ "sha256": "…", "tenant": "acme", "name": "ann", "rights": ["read", "start", "cancel"] }]
   --work             also run tasks in this process, as 'whoa worker' does
@@ -52,6 +53,7 @@ const OPTIONS = {
   agent: { type: 'string' },
   port: { type: 'string', default: '8787' },
   host: { type: 'string', default: '127.0.0.1' },
+  hostname: { type: 'string', multiple: true, default: [] as string[] },
   origin: { type: 'string', multiple: true },
   'token-file': { type: 'string' },
   work: { type: 'boolean', default: false },
@@ -98,21 +100,14 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     own(await startWorker({ ...open, store: opened, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
-  const shared = { authenticate, origins, hosts: hostsOf(host, origins) };
+  const shared = { authenticate, origins, hosts: hostsOf(host, values.hostname, origins) };
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
   const chat = own(createChatHandler({ ...shared, store, agent: chatAgent, api: CHAT, hooks }));
   const agUi = own(createAgUiHandler({ ...shared, store, agent: chatAgent, api: AG_UI, hooks }));
   const access = createAccess({ ...shared, onError });
   const names = agentNames(config);
   const mcp = await createMcpHandler({ store, access, agents: describeAgents(names) });
-  const tasks = createTaskApi({
-    store,
-    login,
-    access,
-    agents: names,
-    metrics: prometheus.read,
-    onError,
-  });
+  const tasks = createTaskApi({ store, login, access, agents: names, metrics: prometheus.read, onError });
   const page = createConsoleHandler();
   const fetch = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
@@ -131,17 +126,15 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
 
 function readOrigins(given: readonly string[] = []): readonly string[] {
   const wrong = given.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
-  if (wrong !== undefined)
-    throw new UsageError(
-      `--origin: expected an origin such as https://app.example.com, without a path, got '${wrong}'`,
-    );
+  const form = 'an origin such as https://app.example.com, without a path';
+  if (wrong !== undefined) throw new UsageError(`--origin: expected ${form}, got '${wrong}'`);
   return given;
 }
 
 /** Accept only our own host names, against DNS rebinding. Beyond loopback only the operator knows the names. */
-function hostsOf(host: string, origins: readonly string[]): readonly string[] | 'any' {
-  if (!LOOPBACK.includes(host)) return 'any';
-  return [...LOOPBACK, '[::1]', ...origins.map((origin) => new URL(origin).host)];
+function hostsOf(host: string, names: readonly string[], origins: readonly string[]): readonly string[] | 'any' {
+  if (!LOOPBACK.includes(host) && names.length === 0) return 'any';
+  return [...LOOPBACK, '[::1]', ...names, ...origins.map((origin) => new URL(origin).host)];
 }
 
 interface Start {

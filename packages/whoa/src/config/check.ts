@@ -21,7 +21,9 @@ const agents = z
 
 const ADDRESS = /^((rediss?|postgres|postgresql|memory):|sqlite:\/)/;
 const store = z.union([
-  z.custom((value) => typeof (value as { claim?: unknown } | null)?.claim === 'function' || ADDRESS.test(String(value))),
+  z.custom(
+    (value) => typeof (value as { claim?: unknown } | null)?.claim === 'function' || ADDRESS.test(String(value)),
+  ),
   z
     .looseObject(
       { backend: oneOf(['sqlite', 'redis', 'postgres', 'memory']), file: z.unknown().optional() },

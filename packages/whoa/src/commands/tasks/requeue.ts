@@ -11,7 +11,7 @@ const help = `whoa requeue TASK... [options]
 whoa requeue --failed [options]
 
 Creates a new task with the input of each that failed or was cancelled; the old ones stay as they are. A task is requeued once,
-however often you ask. TASK is an id or the beginning of one.
+until the new one has failed too. TASK is an id or the beginning of one.
 
   --failed        every failed task; or, with --poison, those whose workers crashed again and again
   --poison        only those
