@@ -56,6 +56,8 @@ export class DeliveryChecks {
   readonly #calls = new Map<string, ClaimRef>();
   /** When a worker was told that a session is lost, or a task of it: one take may claim several. */
   readonly #lostAt = new Map<string, number>();
+  /** Claims that a process was given and has neither ended nor handed back. */
+  readonly #open = new Map<string, { readonly process: SimulatedProcess; readonly claim: ClaimRef }>();
   #hasRung = false;
   #looking: Promise<void>[] = [];
 
@@ -98,6 +100,10 @@ export class DeliveryChecks {
     if (error === undefined && name === 'take' && (answer as TakeAnswer).answer === 'taken') {
       this.#taken(args[0] as TakeRequest, answer as Taken);
     }
+    const session = sessionIn(name, args);
+    if (name !== 'beat' && session !== undefined && given(answer).length > 0) {
+      this.#looking.push(this.#countSuspects(session));
+    }
     if (error === undefined && name === 'beat') this.#beaten(args[0] as Beat, answer as BeatAnswer);
     if (error === undefined && name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch);
     if (error === undefined && name === 'create') this.#wasCreated(answer as CreateReceipt);
@@ -110,6 +116,11 @@ export class DeliveryChecks {
     { name, args, answer, error, sentAt }: Commit & { readonly sentAt: number },
   ): void {
     const session = sessionIn(name, args);
+    if (error === undefined) for (const claim of given(answer)) this.#open.set(nameOf(claim), { process, claim });
+    const isAnswered = error === undefined || (error as { code?: string }).code === 'LEASE_LOST';
+    if ((name === 'finish' && error === undefined) || (name === 'release' && isAnswered)) {
+      this.#open.delete(nameOf(args[0] as ClaimRef));
+    }
     if (name === 'beat') this.#addUnderWay(session!, -1);
     const said = (answer as { answer?: string } | undefined)?.answer;
     if (session !== undefined && said === 'gone') this.#lostAt.set(session, this.#options.now());
@@ -122,7 +133,7 @@ export class DeliveryChecks {
       said === 'claimed' ||
       (said === 'taken' && ((answer as Partial<Taken>).tasks?.length ?? 0) > 0);
     if (session === undefined || !isKept) return;
-    for (const id of given(answer)) this.#askedAt.set(`${process.name} ${id}`, sentAt);
+    for (const { id } of given(answer)) this.#askedAt.set(`${process.name} ${id}`, sentAt);
     const own = process.world.clock.now();
     const kept = this.#kept.get(session);
     const at = name === 'take' ? this.#takesSent.get((args[0] as TakeRequest).claim)! : sentAt;
@@ -185,6 +196,18 @@ export class DeliveryChecks {
     }
   }
 
+  /** Whether every process that lives has ended or handed back what it was given. */
+  get areClaimsOver(): boolean {
+    return this.#open.values().every(({ process }) => process.isDead);
+  }
+
+  judgeClaims(): void {
+    for (const { process, claim } of this.#open.values()) {
+      if (process.isDead) continue;
+      this.#broken('P1', `${claim.id}: ${process.name} lives, and has neither ended it nor handed it back`);
+    }
+  }
+
   /** Resolves when everything that was looked up has been judged. */
   async settled(): Promise<void> {
     while (this.#looking.length > 0) await Promise.all(this.#looking.splice(0));
@@ -217,6 +240,15 @@ export class DeliveryChecks {
     const names = (claims: readonly ClaimRef[]): string[] => claims.map(({ id, claim }) => `${id} ${claim}`).toSorted();
     const expected = names(this.#took.get(key) ?? []).filter((name) => held.has(name));
     if (expected.join() !== names(given).join()) this.#broken('P1', `${key}: a repeated take forgot what it took`);
+  }
+
+  /** Of tasks whose workers crashed repeatedly, a session holds one at most. */
+  async #countSuspects(session: string): Promise<void> {
+    const { store, tenantOf } = this.#options;
+    const held = await store.held({ domain: 0, session });
+    const tasks = await Promise.all(held.map(({ id }) => store.get({ tenant: tenantOf(id), id })));
+    const suspects = tasks.filter((task) => task?.status === 'running' && task.attempts > 2);
+    if (suspects.length > 1) this.#broken('P1', `${session}: it holds ${suspects.length} suspects`);
   }
 
   #beaten({ session, confirmed = [] }: Beat, answer: BeatAnswer): void {
@@ -280,11 +312,13 @@ export class DeliveryChecks {
   }
 }
 
-/** The tasks in the answer to a take or a claim. */
-function given(answer: unknown): string[] {
-  const { tasks = [], claim } = answer as { tasks?: readonly { claim: ClaimRef }[]; claim?: ClaimRef };
-  return [...tasks.map((one) => one.claim.id), ...(claim ? [claim.id] : [])];
+/** The claims in the answer to a take or a claim. */
+function given(answer: unknown): readonly ClaimRef[] {
+  const { tasks = [], claim } = (answer ?? {}) as { tasks?: readonly { claim: ClaimRef }[]; claim?: ClaimRef };
+  return [...tasks.map((one) => one.claim), ...(claim ? [claim] : [])];
 }
+
+const nameOf = ({ id, claim }: ClaimRef): string => `${id} ${claim}`;
 
 /** The session under which something is asked for. */
 function sessionIn(name: string, args: readonly unknown[]): string | undefined {

@@ -7,7 +7,8 @@ import type { Commit } from './network.ts';
 import type { Effect } from './work.ts';
 
 const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
-const MAX_ATTEMPTS = 3;
+/** Two crashes make a task a suspect, three more are charged; or twenty in total. */
+const MIN_DEATHS = 5;
 /** What is asked often, and changes no record by itself. */
 const QUIET: ReadonlySet<string> = new Set(['beat', 'get', 'find', 'read', 'held', 'load']);
 const WRITES: ReadonlySet<string> = new Set(['append', 'release', 'finish']);
@@ -153,7 +154,7 @@ export class SimulatedHistory {
     this.entries.push({ seen: 'task', task: task as never });
     if (FINAL.has(task.status)) this.#ended.set(task.id, task.status);
     const { error } = task.outcome ?? {};
-    if (error?.code === 'WORKERS_LOST' && task.deaths < MAX_ATTEMPTS) {
+    if (error?.code === 'WORKERS_LOST' && task.deaths < MIN_DEATHS) {
       this.#broken('P1', `${task.id}: it failed after ${task.deaths} deaths of its workers`);
     }
     if (task.deaths > this.deaths.size) {

@@ -21,6 +21,10 @@ const QUICK = [
   'a stop ends what comes next, too',
   'a call begins in a process that was stopped or slept',
   'a process writes without a look at the format',
+  'the neighbours of a crash are charged',
+  'a session takes several suspects',
+  'a charge survives a late release',
+  'a release is sent once',
 ];
 
 /** Played last in the same process: what the bugs before it left there must not count as a finding. */

@@ -1,4 +1,5 @@
 import { type PlantedBug, plantOn } from './planted-bug.ts';
+import { plantedInPoison } from './planted-poison.ts';
 import { plantedInUpgrade } from './planted-upgrade.ts';
 import { plantedInWide } from './planted-wide.ts';
 
@@ -22,8 +23,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a sweep fails what is being cancelled',
     'operations/session.ts',
-    "if (task.status === 'running' && (attempts",
-    "if (task.status === 'cancelling' || (attempts",
+    "if (task.status === 'running' && deaths >= LIMITS.maxDeaths) {",
+    "if (task.status === 'cancelling' || deaths >= LIMITS.maxDeaths) {",
   ),
   one('a release forgets the cancel', 'status.ts', "release: 'cancelling',", "release: 'init',"),
   one(
@@ -53,12 +54,6 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'operations/session.ts',
     'while (first !== undefined && first.expiresAt! <= now && freed < limit)',
     'while (first !== undefined && first.expiresAt! <= now && freed < -limit)',
-  ),
-  one(
-    'attempts are counted twice',
-    'operations/take.ts',
-    'attempts: task.attempts + 1,',
-    'attempts: task.attempts + 2,',
   ),
   one(
     'a release loses an attempt, and a death two',
@@ -105,7 +100,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'an ended task is held on',
     'operations/stage.ts',
-    'const { stage, stageAt: _stageAt, policy: _policy, told: _told, ...rest } = task;',
+    'const { stage, stageAt: _stageAt, policy: _policy, told: _told, lostClaim: _lostClaim, ...rest } = task;',
     'const { told: _told, ...rest } = task; const { stage } = task;',
   ),
   one(
@@ -132,8 +127,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
     changes: [
       {
         file: 'run/claim/domain-session.ts',
-        find: "if (session !== this.#id) return { answer: 'gone' };\n    this.#asking = undefined;",
-        replace: 'this.#asking = undefined;',
+        find: "if (session !== this.#id) return { answer: 'gone' };\n    if (answer",
+        replace: 'if (answer',
       },
       {
         file: 'run/claim/domain-session.ts',
@@ -191,6 +186,12 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'tables.saveTask',
   ),
   one(
+    'a release is sent once',
+    'run/claim/hand-back.ts',
+    'this.#options.onStoreError(error);\n      }\n',
+    'return undefined;\n      }\n',
+  ),
+  one(
     'a former holder confirms for the new one',
     'operations/session.ts',
     'if (task?.told !== true || task.session !== session || task.epoch !== epoch || task.claim !== claim) return;',
@@ -208,7 +209,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'if (claimed.length < limit) tables.park(worker, agents, now);\n  else tables.unpark(worker);',
     '',
   ),
-  one('a limit on what runs at once is not kept', 'operations/take.ts', '!isSettled && isFull(lane) ?', 'false ?'),
+  one('a limit on what runs at once is not kept', 'operations/take.ts', 'isLimited && isFull(lane) ?', 'false ?'),
   one(
     'a worker goes on after its lease by its own clock',
     'run/claim/domain-session.ts',
@@ -218,8 +219,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'the lease of a repeated take counts from its repeat',
     'run/claim/domain-session.ts',
-    'await this.#startLease(asked);\n    if (session',
-    'await this.#startLease(this.#lease.now());\n    if (session',
+    'await this.#startLease(asked);\n      isStarted',
+    'await this.#startLease(this.#lease.now());\n      isStarted',
   ),
   plantOn('pauses')(
     'a session is kept by an answer that took longer than its lease',
@@ -253,4 +254,9 @@ const plantedInDelivery: readonly PlantedBug[] = [
   ),
 ];
 
-export const plantedBugs: readonly PlantedBug[] = [...plantedInDelivery, ...plantedInWide, ...plantedInUpgrade];
+export const plantedBugs: readonly PlantedBug[] = [
+  ...plantedInDelivery,
+  ...plantedInWide,
+  ...plantedInUpgrade,
+  ...plantedInPoison,
+];

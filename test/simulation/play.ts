@@ -5,6 +5,7 @@ import { DeliveryChecks } from './delivery-checks.ts';
 import { Digest } from './digest.ts';
 import { SimulatedHistory } from './history.ts';
 import { type Commit, connect, type Faults } from './network.ts';
+import { judgePoison, Poison } from './poison.ts';
 import { SimulatedProcess } from './process.ts';
 import { untilQuiet } from './quiet.ts';
 import type { Stage } from './stage.ts';
@@ -36,8 +37,9 @@ interface Parts {
  * `delivery`: tasks and what users do to them. `wide`: readers, a chat and people who are asked, too, in less time.
  * `pauses`: as `delivery`, and processes are stopped or sleep just after they have asked the store for something.
  * `upgrade`: as `delivery`, on SQLite, with workers of two releases, which roll back and forth, and a migration.
+ * `poison`: tasks that kill their worker, next to harmless ones; in half of the histories nothing else fails.
  */
-export const grounds = ['delivery', 'wide', 'pauses', 'upgrade'] as const;
+export const grounds = ['delivery', 'wide', 'pauses', 'upgrade', 'poison'] as const;
 export type Ground = (typeof grounds)[number];
 
 export interface Played {
@@ -56,6 +58,7 @@ const TIMES = {
   wide: { hostileMs: 20_000, workMs: 6_000 },
   pauses: { hostileMs: 40_000, workMs: 20_000 },
   upgrade: { hostileMs: 40_000, workMs: 20_000 },
+  poison: { hostileMs: 60_000, workMs: 3_000 },
 } as const;
 /** Where processes pause, they do once in so many requests. */
 const PAUSE_ONE_IN = 40;
@@ -71,6 +74,9 @@ const MAX_MOMENTS = 20_000;
 
 const RELEASES = ['before', 'after'] as const;
 const FAULTS = ['die', 'stop', 'cut-off', 'down', 'clock', 'start', 'shut-down', 'sleep'] as const;
+/** Where tasks kill their workers, other faults kill none, so that each crash has a known cause. */
+const HARMLESS_FAULTS = ['stop', 'stop', 'cut-off', 'down'] as const;
+const MAX_HARMLESS_FAULTS = 24;
 
 /** Plays one history: faults for a while, then none, and everything must end. */
 export async function playSeed(seed: number, parts: Parts): Promise<Played> {
@@ -91,6 +97,8 @@ class Simulation implements AsyncDisposable {
   readonly #upgrade: Upgrade | undefined;
   readonly #visitors: SimulatedProcess[] = [];
   readonly #workers: Worker[] = [];
+  /** Only tasks do harm. */
+  readonly #isQuiet: boolean;
   #shiftMs = 0;
   #started = 0;
   readonly #digest = new Digest();
@@ -108,6 +116,8 @@ class Simulation implements AsyncDisposable {
       slowOneIn: this.#chance.pick([8, 60, 60]),
       lostOneIn: this.#chance.pick([15, 80, 80]),
     };
+    this.#isQuiet = parts.ground === 'poison' && this.#chance.oneIn(2);
+    this.#faults.isCalm = this.#isQuiet;
     this.#clock = new parts.testing.VirtualClock();
     const clock = this.#clock;
     let ids = 0;
@@ -138,7 +148,8 @@ class Simulation implements AsyncDisposable {
 
   async play(): Promise<Played> {
     for (let i = 0; i < 2; i++) this.#startWorker();
-    if (this.#wide?.plan() ?? true) new Users(this.#stage).plan();
+    if (this.#parts.ground === 'poison') new Poison(this.#stage).plan();
+    else if (this.#wide?.plan() ?? true) new Users(this.#stage).plan();
     this.#planFaults();
     if (this.#upgrade !== undefined) this.#planUpgrade(this.#upgrade);
     await this.#advance(TIMES[this.#parts.ground].hostileMs, this.#isOverFor(REST_MS));
@@ -146,6 +157,9 @@ class Simulation implements AsyncDisposable {
     await this.#advance(CALM_MS, this.#isOverFor(WAKE_MS));
     await this.#history.look({ all: true });
     await this.#history.journals();
+    this.#checks.judgeClaims();
+    if (this.#parts.ground === 'poison')
+      await judgePoison(this.#history, { store: this.#store, isQuiet: this.#isQuiet });
     await this.#checks.settled();
     await this.#wide?.judge();
     await this.#upgrade?.judge();
@@ -191,7 +205,8 @@ class Simulation implements AsyncDisposable {
   #isOverFor(ms: number): () => Promise<boolean> {
     let since = this.#clock.now();
     return async () => {
-      const isOver = (await this.#history.look()) && this.#plans === 0 && (this.#wide?.isDone ?? true);
+      const isDone = this.#plans === 0 && (this.#wide?.isDone ?? true) && (ms > WAKE_MS || this.#checks.areClaimsOver);
+      const isOver = (await this.#history.look()) && isDone;
       if (!isOver) since = this.#clock.now();
       return isOver && this.#clock.now() - since >= ms;
     };
@@ -222,7 +237,8 @@ class Simulation implements AsyncDisposable {
   }
 
   #startWorker(): void {
-    const process = new SimulatedProcess(`w${++this.#started}`, this.#clock, this.#chance);
+    const chance = this.#chance;
+    const process = new SimulatedProcess(`w${++this.#started}`, this.#clock, chance);
     const release = this.#upgrade?.starting(process.name);
     const { core, tasks } = { ...this.#parts, ...release };
     const approvals = this.#wide && tasks.createTaskApprovals();
@@ -236,6 +252,7 @@ class Simulation implements AsyncDisposable {
         this.#checks.effect(effect);
         this.#wide?.effect(effect);
       },
+      onKilled: () => this.#at(chance.below(LEASE_MS), () => this.#startWorker()),
     });
     const runner = tasks.createRunner({
       store: this.#connect(process, release),
@@ -256,15 +273,16 @@ class Simulation implements AsyncDisposable {
     this.#workers.push({ process, runner });
     // A ring for a worker that is gone is a ring all the same.
     this.#try(() => this.#store.watch({ worker: process.name }, (hint) => this.#checks.told(hint)));
-    this.#try(() => runner.serve({ concurrency: 1 + this.#chance.below(4) }));
+    this.#try(() => runner.serve({ concurrency: (this.#parts.ground === 'poison' ? 3 : 1) + chance.below(4) }));
   }
 
   #planFaults(): void {
     const chance = this.#chance;
-    const count = chance.below(6);
+    const isPoison = this.#parts.ground === 'poison';
+    const count = this.#isQuiet ? 0 : chance.below(isPoison ? MAX_HARMLESS_FAULTS : 6);
     for (let i = 0; i < count; i++) {
       const at = chance.below(TIMES[this.#parts.ground].hostileMs);
-      const fault = chance.pick(FAULTS);
+      const fault = chance.pick(isPoison ? HARMLESS_FAULTS : FAULTS);
       this.#at(at, () => this.#strike(fault));
     }
   }

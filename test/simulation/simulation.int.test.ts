@@ -6,6 +6,7 @@ const GROUNDS = [
   { ground: 'wide', seeds: 75 },
   { ground: 'pauses', seeds: 50 },
   { ground: 'upgrade', seeds: 30 },
+  { ground: 'poison', seeds: 75 },
 ] as const;
 
 /** Rare ones: answers that reach a worker after it has given its session up, or in the moment in which it does. */

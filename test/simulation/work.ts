@@ -20,6 +20,8 @@ interface WorkOptions {
   readonly process: SimulatedProcess;
   readonly chance: Chance;
   readonly onEffect: (effect: Effect) => void;
+  /** A task has killed the process. */
+  readonly onKilled: () => void;
   /** Then there is an agent that asks before it wires. */
   readonly approvals?: TaskApprovals | undefined;
 }
@@ -30,6 +32,7 @@ export function createWork({
   process,
   chance,
   onEffect,
+  onKilled,
   approvals,
 }: WorkOptions): Readonly<Record<string, Work>> {
   const { world } = process;
@@ -134,5 +137,14 @@ export function createWork({
       return 'done';
     },
     broken: () => Promise.reject(new Error('broken')),
+    mute: async ({ token }) => {
+      await sleep(2_000 + chance.below(6_000), token);
+      return 'done';
+    },
+    poison: () => {
+      process.die();
+      onKilled();
+      return new Promise(() => {});
+    },
   };
 }

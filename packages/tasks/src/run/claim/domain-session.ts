@@ -1,14 +1,9 @@
 import type { Clock } from '@whoa/core/embed';
-import type { Beat, BeatAnswer, ClaimAnswer, TakeAnswer } from '../../delivery.ts';
+import type { Beat, BeatAnswer, ClaimAnswer, TakeAnswer, TakenTask } from '../../delivery.ts';
 import { LeaseLostError, StoreBusyError } from '../../errors.ts';
 import type { Holder } from './holder.ts';
 import { LeaseClock, type Sent } from './lease-clock.ts';
-import type { SessionOptions } from './session-options.ts';
-
-/** A failed request to the store is retried after this share of a lease. */
-const RETRY = 1 / 20;
-/** How often the worker and the store compare their tasks by id, even if the counts match. */
-const RECOUNT_MS = 60_000;
+import { RECOUNT_MS, RETRY, type SessionOptions } from './session-options.ts';
 
 /**
  * The sessions of this worker in one domain of a store, one at a time. The tasks it holds there depend on the session:
@@ -55,29 +50,39 @@ export class DomainSession {
     const { claim, asked } = (this.#asking ??= { claim: this.#newId(), asked: this.#lease.now() });
     const session = this.#id;
     const answer = await store.take({ domain, session, worker, leaseMs, number: this.#number, agents, limit, claim });
-    const isTaken = answer.answer === 'taken' && answer.tasks.length > 0;
-    if (isTaken && session === this.#id) await this.#startLease(asked);
-    if (session !== this.#id) return this.#options.handBack.refuse(answer.answer === 'taken' ? answer.tasks : []);
-    this.#asking = undefined;
+    const tasks = answer.answer === 'taken' ? answer.tasks : [];
+    // What cannot be started is handed back: here it would wait until it counts as a crash.
+    let isStarted = false;
+    try {
+      if (tasks.length > 0 && session === this.#id) await this.#startLease(asked);
+      isStarted = session === this.#id;
+    } finally {
+      if (!isStarted) this.#options.handBack.refuse(tasks);
+      if (session === this.#id) this.#asking = undefined;
+      if (session === this.#id && (tasks.length > 0 || (answer.answer === 'taken' && answer.repeat))) this.#number++;
+    }
+    if (session !== this.#id) return { answer: 'gone' };
     if (answer.answer === 'gone') this.#end();
-    if (isTaken || (answer.answer === 'taken' && answer.repeat)) this.#number++;
     return answer;
   }
 
   /** Claims one task. The same request is repeated while its response is lost. */
   async claim(id: string, askAgain: <T>(ask: () => Promise<T>) => Promise<T>): Promise<ClaimAnswer> {
-    const { store, worker, leaseMs } = this.#options;
+    const { store, worker, leaseMs, handBack } = this.#options;
+    const given: TakenTask[] = [];
     this.#renewIfDoubtful();
     const [session, asked, claim] = [this.#id, this.#lease.now(), this.#newId()];
     this.#claiming++;
     this.#requests++;
     try {
       const answer = await askAgain(() => store.claim(id, { session, worker, leaseMs, claim }));
-      if (answer.answer === 'claimed' && session === this.#id) await askAgain(() => this.#startLease(asked));
-      if (session !== this.#id) return this.#options.handBack.refuse(answer.answer === 'claimed' ? [answer] : []);
+      if (answer.answer === 'claimed') given.push(answer);
+      if (given.length > 0 && session === this.#id) await askAgain(() => this.#startLease(asked));
+      if (session !== this.#id) return handBack.refuse(given);
       if (answer.answer === 'gone') this.#end();
       return answer;
     } catch (error) {
+      handBack.refuse(given);
       if (session === this.#id) this.#isDoubtful = true;
       else this.#handBackAll(session);
       throw error;
