@@ -76,7 +76,7 @@ export type ClaimAnswer =
   | ({ readonly answer: 'claimed' } & TakenTask)
   /** Another session holds it, at least until then. After that, a sweep can free it. */
   | { readonly answer: 'held'; readonly until: number }
-  /** Other tasks come first, or its start time has not come; then `until` is set. */
+  /** Other tasks come first, or its start time has not come, or the session holds another suspect: see `until`. */
   | { readonly answer: 'waiting'; readonly until?: number }
   | { readonly answer: 'too-late'; readonly status: FinalStatus }
   | { readonly answer: 'unknown' }

@@ -5,7 +5,10 @@ export interface StoreOptions {
    * new tasks are spread over 16 shards, and existing data stays where it is.
    */
   readonly shards?: number | readonly number[];
-  /** A task fails when its workers crashed this many times without progress. */
+  /**
+   * How many crashes without progress are charged to a task before it fails. A crash is charged to a task only if its
+   * workers had crashed twice before, and no other task of that worker was such a suspect. Defaults to 3.
+   */
   readonly maxAttempts?: number;
   /**
    * How long a task is kept after it ends. The store holds this value: it applies to all clients, from their next

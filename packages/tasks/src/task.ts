@@ -144,9 +144,12 @@ export interface TaskHead {
   readonly policy?: Policy;
   /** Fences workers: increases whenever the task is taken, handed back or taken away. */
   readonly epoch: number;
-  /** Claims since the last progress that were not handed back. Each one after the first means that a worker crashed. */
+  /**
+   * Claims since the last progress that were not handed back. Each one after the first means that a worker crashed. From
+   * 2 on, a task that waits is a suspect: a worker holds one at a time.
+   */
   readonly attempts: number;
-  /** How often its workers crashed in total. */
+  /** How often its workers crashed in total. A worker that comes back and hands the task back did not crash. */
   readonly deaths: number;
   /** The worker that runs it, or is preferred to run it. */
   readonly worker?: string;

@@ -80,10 +80,12 @@ export function applyRelease(by: ClaimRef, moment: Moment): ReleaseReceipt {
 
 /** Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work. */
 function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, moment: Moment): ReleaseReceipt {
+  // The attempt of its next worker still counts, and progress may have reset its own.
+  const isCounted = task.attempts > Number(task.stage === 'held');
   const back: KeptTask = {
     ...task,
     deaths: task.deaths - 1,
-    attempts: Math.max(0, task.attempts - 1),
+    attempts: task.attempts - Number(isCounted),
     charges: Math.max(0, charges - Number(isCharged)),
     released: lostClaim!,
   };

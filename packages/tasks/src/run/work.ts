@@ -12,7 +12,10 @@ export interface TaskContext {
   readonly past: readonly JournalEntry[];
   readonly token: CancellationToken;
   readonly signal: AbortSignal;
-  /** Writes an event to the task's journal. Resolves when it is stored, so a crash cannot lose it. */
+  /**
+   * Writes an event to the task's journal. Resolves when it is stored, so a crash cannot lose it. It counts as progress:
+   * earlier crashes are no longer charged to the task.
+   */
   readonly journal: (event: { readonly type: string } & Record<string, Json>) => Promise<void>;
   readonly defer: (cleanup: Cleanup) => void;
 }
@@ -25,6 +28,7 @@ export type TaskFunction = (context: TaskContext) => Promise<Json | undefined>;
  * even after a `kill`.
  */
 export interface HeldWork {
+  /** If it rejects, it may still run: the task is not handed back, and its claim ends with the lease. */
   hold(context: HeldContext): Promise<TaskOutcome>;
   /**
    * Ends a task that was being cancelled when its worker was lost. Defaults to what the journal says about an agent.

@@ -244,13 +244,14 @@ function releaseCommand(i: number, ago: number): Command {
     if (!owned && !late) return;
     if (late) {
       task.deaths--;
+      if (task.attempts > Number(task.held)) task.attempts--;
       task.lost = undefined;
       if (lost!.isCharged) task.charges = Math.max(0, task.charges - 1);
     } else {
       free(task);
+      task.attempts = Math.max(0, task.attempts - 1);
     }
     task.released = by;
-    task.attempts = Math.max(0, task.attempts - 1);
   });
 }
 

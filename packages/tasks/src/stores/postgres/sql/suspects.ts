@@ -65,7 +65,8 @@ END $$;
 -- Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work.
 CREATE FUNCTION fn.release_late(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE whoa.tasks t SET deaths = t.deaths - 1, attempts = greatest(0, t.attempts - 1),
+  -- The attempt of its next worker still counts, and progress may have reset its own.
+  UPDATE whoa.tasks t SET deaths = t.deaths - 1, attempts = t.attempts - (t.attempts > (t.stage = 'held')::int)::int,
     charges = greatest(0, t.charges - t.is_charged::int), is_charged = false, lost_claim = NULL, released = t.lost_claim
   WHERE t.id = task.id;
   IF task.stage = 'held' THEN RETURN; END IF;

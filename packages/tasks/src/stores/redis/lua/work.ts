@@ -100,7 +100,8 @@ if found and found.released == ARGV[8] then return { 'already' } end
 if found and found.lostClaim == ARGV[8] and not found.endedAt then
   -- Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work.
   put(found, 'deaths', found.deaths - 1)
-  put(found, 'attempts', math.max(0, found.attempts - 1))
+  -- The attempt of its next worker still counts, and progress may have reset its own.
+  if found.attempts > (found.stage == 'held' and 1 or 0) then put(found, 'attempts', found.attempts - 1) end
   put(found, 'charges', math.max(0, found.charges - (found.isCharged and 1 or 0)))
   put(found, 'isCharged', nil)
   put(found, 'lostClaim', nil)

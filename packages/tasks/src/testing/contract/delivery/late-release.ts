@@ -58,6 +58,19 @@ export const lateReleaseCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a late release takes no attempt back that progress had reset',
+    async run(context) {
+      const { store } = context;
+      const { id } = await create(store);
+      const { by } = await claim(store, id, { leaseMs: SHORT_MS });
+      await store.append(by, { after: 0, events: ['on'], progress: true });
+      await crash(context);
+      await claim(store, id);
+      await store.release(by);
+      assert.deepEqual(await costs(context, id), [1, 0]);
+    },
+  },
+  {
     title: 'only the claim that was taken away last takes its crash back',
     async run(context) {
       const { store } = context;
