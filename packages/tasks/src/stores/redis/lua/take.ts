@@ -275,10 +275,7 @@ if session and session.isOver then return { 'gone' } end
 visit(leaseMs, false)
 local task = load(id)
 if not task then return { 'unknown' } end
-if task.stage == 'later' and task.policy then
-  if task.stageAt > now then return { 'waiting', tostring(task.stageAt) } end
-  admit_gathered(task)
-end
+if task.stage == 'later' and task.policy and task.stageAt <= now then admit_gathered(task) end
 if task.endedAt then return { 'too-late', task.status } end
 if task.stage == 'held' then
   if task.session == sessionId and task.claim == claim then return { 'claimed', taken(task) } end
@@ -288,7 +285,7 @@ if task.stage == 'queue' then return { 'waiting' } end
 if task.status ~= 'cancelling' and (is_paused('agent', task.agent) or is_paused('tenant', task.tenant)) then return { 'waiting' } end
 if task.stage == 'later' then
   -- A task that only waits for its preferred worker can be claimed; the others have to wait.
-  local until_ = (task.worker and task.deaths == 0) and (task.notBefore or 0) or task.stageAt
+  local until_ = (task.worker and task.deaths == 0 and not task.policy) and (task.notBefore or 0) or task.stageAt
   if until_ > now then return { 'waiting', tostring(until_) } end
 end
 local isSuspect = is_suspect(task)

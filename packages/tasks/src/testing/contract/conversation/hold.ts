@@ -16,6 +16,17 @@ export const holdCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a message that is held back has no time at which it can be claimed while its tenant is paused',
+    async run({ store }) {
+      const one = await say(store, 'one', { holdMs: SHORT_MS, worker: 'w' });
+      await store.pause({ tenant: one.tenant }, true);
+      assert.deepEqual(await tryClaim(store, one.id, { worker: 'w' }), { answer: 'waiting' });
+      await store.pause({ tenant: one.tenant }, false);
+      const answer = await tryClaim(store, one.id, { worker: 'w' });
+      assert.ok(answer.answer === 'waiting' && answer.until === one.stageAt);
+    },
+  },
+  {
     title: 'a message that was merged with others has their inputs, and they have none',
     async run({ store }) {
       const one = await say(store, 'one', { holdMs: SHORT_MS });
