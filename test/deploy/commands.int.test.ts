@@ -40,13 +40,13 @@ function commandsIn(page: string): string[] {
   const shown = blocksOf(page).filter(({ language }) => ['', 'sh', 'console'].includes(language));
   const lines = shown.flatMap(({ text }) => text.split('\n').map((line) => line.replace(/^\$ /, '')));
   const named = [...proseOf(page).matchAll(/`(whoa [a-z][^`]*)`/g)].map(([, command]) => command!);
-  return [...lines.filter((line) => PROGRAM.test(`${line} `) || /^NODE_OPTIONS=/.test(line)), ...named];
+  return [...lines.filter((line) => PROGRAM.test(`${line} `) || line.startsWith('NODE_OPTIONS=')), ...named];
 }
 
 const commands = [
   ...new Set(globSync('docs/operations/*.md', { cwd: ROOT }).toSorted().flatMap(commandsIn)),
 ].toSorted();
-const isServing = (command: string): boolean => /^whoa worker /.test(command);
+const isServing = (command: string): boolean => command.startsWith('whoa worker ');
 const [served, ended] = [commands.filter(isServing), commands.filter((one) => !isServing(one) && !(one in NOT_RUN))];
 
 let redis: BorrowedServer;
@@ -76,9 +76,8 @@ async function wordsOf(command: string, store: TaskStore): Promise<string[]> {
     await store.finish(by, { status: words[0] === 'requeue' ? 'failed' : 'success' });
     return id;
   };
-  return Promise.all(
-    words.map((word, i) => (word === 'TASK' ? task() : word === 'NAME' ? names[words[i - 1]!]! : word)),
-  );
+  const named = words.map((word, i) => (word === 'NAME' ? names[words[i - 1]!]! : word));
+  return named.includes('TASK') ? named.with(named.indexOf('TASK'), await task()) : named;
 }
 
 test.each(ended)('%s works with the configuration of deploy/', async (command) => {
@@ -110,7 +109,7 @@ test.each(served)('%s works with the configuration of deploy/', async (command) 
     ['/readyz', health],
     ['/metrics', metrics],
   ] as const) {
-    if (url !== undefined) expect((await fetch(new URL(path, String(url)))).status).toBe(200);
+    if (url !== undefined) expect((await fetch(new URL(path, url as string))).status).toBe(200);
   }
   worker.kill('SIGTERM');
   expect((await worker.closed)[0]).toBe(0);

@@ -56,7 +56,13 @@ function configOf(address: string): TaskStoreConfig {
   );
 }
 
-/** Rejects unknown options. A configuration file with `path` instead of `file` would otherwise open the wrong store. */
+/**
+ * Checks a configuration or an address, including for unknown options: a file with `path` instead of `file` would otherwise
+ * open the wrong store.
+ *
+ * @returns The configuration.
+ * @throws TypeError or {@link SettingsError} when it is invalid.
+ */
 export function readStoreConfig(config: TaskStoreConfig | string): TaskStoreConfig {
   const given = typeof config === 'string' ? configOf(config) : config;
   const backend = required(oneOf(...Object.keys(BACKENDS)));

@@ -43,15 +43,6 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
   };
   const transact = <T>(work: (moment: Moment) => T): Promise<T> =>
     engine.transact(() => work({ tables, now: engine.now(), rules }));
-  const forget = (now: number, limit: number): boolean =>
-    tables.forget(
-      {
-        endedAt: now - rules.retentionMs,
-        changedAt: now - rules.conversationRetentionMs,
-        usedAt: now - SESSION_RETENTION_MS,
-      },
-      limit,
-    );
   const visible = (ref: TaskRef): KeptTask | undefined => {
     const task = tables.task(ref.id);
     return task?.tenant === ref.tenant ? task : undefined;
@@ -62,7 +53,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     domains: 1,
     create: (request) =>
       transact((moment) => {
-        forget(moment.now, LIMITS.maxForgotten);
+        forget(tables, moment, LIMITS.maxForgotten);
         return applyCreate(request, moment);
       }),
     take: (request) => transact((moment) => applyTake(request, moment)),
@@ -72,7 +63,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     held: (session) => engine.query(() => applyHeld(session, { tables })),
     sweep: ({ limit }) =>
       transact((moment) => {
-        const isMoreOld = forget(moment.now, limit);
+        const isMoreOld = forget(tables, moment, limit);
         const answer = applySweep(limit, moment);
         return { ...answer, more: answer.more || isMoreOld };
       }),
@@ -103,6 +94,12 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     watch: (filter, listener) => engine.watch(filter, listener),
     [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
   };
+}
+
+/** Removes records past their retention. Returns whether there may be more. */
+function forget(tables: Queries, { now, rules }: Pick<Moment, 'now' | 'rules'>, limit: number): boolean {
+  const [endedAt, changedAt] = [now - rules.retentionMs, now - rules.conversationRetentionMs];
+  return tables.forget({ endedAt, changedAt, usedAt: now - SESSION_RETENTION_MS }, limit);
 }
 
 type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'conversations' | 'pause' | 'remove';

@@ -17,6 +17,7 @@ type Delivery = Pick<
   | 'setPaused'
   | 'due'
   | 'nextLater'
+  | 'firstEnded'
   | 'session'
   | 'saveSession'
   | 'firstSession'
@@ -90,6 +91,7 @@ function laneTables(
   | 'countHeldOf'
   | 'countHeldBy'
   | 'nextLater'
+  | 'firstEnded'
 > {
   const count = (from: string, values: readonly string[], limit = Infinity): number => {
     const sql = `SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE ${from} LIMIT ?)`;
@@ -131,6 +133,10 @@ function laneTables(
     nextLater: () => {
       const sql = "SELECT stageAt FROM tasks WHERE stage = 'later' ORDER BY stageAt LIMIT 1";
       return database.get(sql)?.['stageAt'] as number | undefined;
+    },
+    firstEnded: () => {
+      const sql = 'SELECT endedAt FROM tasks WHERE endedAt IS NOT NULL ORDER BY endedAt LIMIT 1';
+      return database.get(sql)?.['endedAt'] as number | undefined;
     },
   };
 }

@@ -113,10 +113,6 @@ export function createTables(database: Database): SqliteTables {
     ...overviewTables(database),
     list: (filter) => list(database, filter),
     forget: (before, limit) => forget(database, before, limit),
-    firstEnded: () =>
-      (database.get('SELECT min(endedAt) AS at FROM tasks WHERE endedAt IS NOT NULL')?.['at'] ?? undefined) as
-        | number
-        | undefined,
   };
 }
 

@@ -45,7 +45,11 @@ function sourceOf(
     freeLost: () => freeLost(store),
     async settleLost({ id, agent }) {
       const runner = createRunner({ store, agents: { [agent]: () => Promise.resolve(undefined) } });
-      await runner.work({ tenant, id }).finally(() => runner[Symbol.asyncDispose]());
+      try {
+        await runner.work({ tenant, id });
+      } finally {
+        await runner[Symbol.asyncDispose]();
+      }
     },
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
