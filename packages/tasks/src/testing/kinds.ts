@@ -53,18 +53,15 @@ export const sqliteStoreKind: StoreKind = {
 };
 
 /**
- * Describes the Redis store to the contract, on a server that runs. Every case has a prefix and a clock of its own; `shift` says
- * how far that is ahead of the server's, `setField` writes into a hash as an administrator would.
+ * Describes the Redis store to the contract, on a server that runs. Every case has its own prefix and clock; `setField`
+ * writes into a hash as an administrator would.
  *
  * @returns The kind.
  */
 export function createRedisStoreKind(
   name: string,
   address: Pick<RedisStoreOptions, 'url' | 'cluster' | 'sentinel' | 'timeoutMs'>,
-  {
-    shift = () => 0,
-    setField,
-  }: { shift?: () => number; setField?: (key: string, field: string, value: string) => Promise<unknown> } = {},
+  { setField }: { setField?: (key: string, field: string, value: string) => Promise<unknown> } = {},
 ): StoreKind {
   return {
     name,
@@ -73,7 +70,7 @@ export function createRedisStoreKind(
       const prefix = `contract-${randomUUID()}`;
       let advancedMs = 0;
       const open = (options: StoreOptions): Promise<TaskStore> =>
-        Promise.resolve(openRedisStore({ shards: 1, ...options, ...address, prefix }, () => advancedMs + shift()));
+        Promise.resolve(openRedisStore({ shards: 1, ...options, ...address, prefix }, () => advancedMs));
       return Promise.resolve({
         open,
         openSecond: (options = {}) => open(options),

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type BorrowedServer, borrowPostgres, borrowRedis } from '../servers/borrow.ts';
+import { runAgreement } from './stores-agree/campaign.ts';
+
+/** Results that only some paths lead to. */
+const REACHED = [
+  ...['duplicate', 'rejected', 'full', 'stale', 'gone', 'held', 'waiting', 'too-late', 'already', 'escalated', 'freed'],
+  ...['removed', 'live', 'requeued', 'not-failed', 'LEASE_LOST', 'JOURNAL_FULL', 'JOURNAL_GAP'],
+];
+
+/** Only ends what hangs: a busy machine takes minutes. */
+const TIMEOUT_MS = 900_000;
+
+let redis: BorrowedServer;
+let postgres: BorrowedServer;
+beforeAll(async () => {
+  [redis, postgres] = await Promise.all([borrowRedis(), borrowPostgres()]);
+});
+afterAll(() => Promise.all([redis[Symbol.asyncDispose](), postgres[Symbol.asyncDispose]()]));
+
+test(
+  'memory, SQLite, Redis and Postgres agree in 2,000 random histories',
+  async () => {
+    const servers = { redis: redis.url, postgres: postgres.url };
+    const report = await runAgreement({ ...servers, histories: 2_000, seed: 1, log: console.error });
+    console.log(JSON.stringify(report));
+    expect(report.failed).toEqual([]);
+    expect(Object.keys(report.results)).toEqual(expect.arrayContaining(REACHED));
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,86 @@
+import type { ConversationRecord, TaskHead, TaskStore } from '@whoa/tasks';
+import type { Hint } from '@whoa/tasks/store';
+import { signatureOf } from '../../../packages/tasks/src/id.ts';
+import { TENANTS } from './stores.ts';
+
+/** Lists whose order is up to the store. */
+const UNORDERED = new Set(['queues', 'paused', 'orders', 'held']);
+
+/** Returns a value as text that is the same for equal values: fields in order, without those that are `undefined`. */
+export function canonical(value: unknown, field = ''): string {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => canonical(item));
+    return `[${(UNORDERED.has(field) ? items.toSorted() : items).join(',')}]`;
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? '"undefined"';
+  const fields = Object.entries(value).filter(([, one]) => one !== undefined);
+  return `{${fields
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, one]) => `${JSON.stringify(name)}:${canonical(one, name)}`)
+    .join(',')}}`;
+}
+
+/** Runs a request. An error counts as a result: its code. */
+export async function resultOf(request: Promise<unknown>): Promise<unknown> {
+  try {
+    return await request;
+  } catch (error) {
+    return { throws: (error as { code?: string }).code ?? String(error) };
+  }
+}
+
+/** A hint as text. Stores that others can listen to sign the claim of an order; the others name it. */
+export function toHintText(hint: Hint): string {
+  if (!('order' in hint) || hint.order === undefined) return canonical(hint);
+  const { claim } = hint.order;
+  const signed = /^[0-9a-f]{40}$/.test(claim) ? claim : signatureOf({ id: hint.id, claim });
+  return canonical({ ...hint, order: { ...hint.order, claim: signed } });
+}
+
+export interface Known {
+  readonly tasks: readonly TaskHead[];
+  readonly keys: readonly string[];
+  readonly sessions: readonly string[];
+  readonly hasGoneBack: boolean;
+}
+
+/** Every task and conversation of some tenants, as after each step. */
+export async function look(store: TaskStore, tenants: readonly string[]): Promise<readonly View[]> {
+  return await Promise.all(
+    tenants.map(async (tenant) => {
+      const [{ tasks }, conversation] = await Promise.all([
+        store.list({ tenant, limit: 100 }),
+        store.conversation({ tenant, conversation: 'c' }),
+      ]);
+      return { tasks, conversation };
+    }),
+  );
+}
+
+export interface View {
+  readonly tasks: readonly TaskHead[];
+  readonly conversation: ConversationRecord | undefined;
+}
+
+/** Everything else that can be read: inputs, journals, and what operators see. */
+export async function lookClosely(store: TaskStore, { tasks, keys, sessions, hasGoneBack }: Known): Promise<unknown> {
+  const written = tasks.filter(({ position }) => position > 0);
+  const [tenant = ''] = TENANTS;
+  const [records, journals, found, held, counts, names] = await Promise.all([
+    Promise.all(tasks.map((task) => store.get(task))),
+    Promise.all(written.map((task) => store.read(task))),
+    Promise.all(keys.map((key) => store.find({ tenant, key }))),
+    Promise.all(sessions.map(async (session) => ({ held: await store.held({ domain: 0, session }) }))),
+    Promise.all(TENANTS.map((name) => store.counts({ tenant: name }))),
+    Promise.all(TENANTS.map((name) => store.conversations({ tenant: name }))),
+  ]);
+  const [queues, workers, tenants] = await Promise.all([store.queues(), store.workers(), store.tenants()]);
+  // Until when a worker counts as waiting is up to the store; see `rings.ts`.
+  const busy = workers.workers.filter(({ holds }) => holds > 0);
+  const shown = busy.map(({ waitsFor: _waitsFor, tasks: ids, ...rest }) => ({ ...rest, tasks: ids.toSorted() }));
+  const running = Object.fromEntries(Object.entries(queues.running).filter(([, number]) => number > 0));
+  // Memory keeps ready tasks in the order in which they became ready, even if the clock was set back.
+  const waiting = hasGoneBack ? queues.queues.map(({ oldestAt: _oldestAt, ...queue }) => queue) : queues.queues;
+  const seen = { ...queues, queues: waiting, running, workers: shown };
+  return { records, journals, found, held, counts, names, tenants, ...seen };
+}

@@ -1,0 +1,154 @@
+import { requeueTask } from '@whoa/tasks';
+import * as fc from 'fast-check';
+import type { Made, Mode } from './made.ts';
+import {
+  AGENTS,
+  appends,
+  beats,
+  claims,
+  createPlans,
+  finishes,
+  index,
+  LEASE_MS,
+  type Plan,
+  plansOf,
+  stopMode,
+  sweeps,
+  takes,
+} from './requests.ts';
+import { TENANTS } from './stores.ts';
+
+/** One step of a history: time passes, then something is asked. */
+export interface Step {
+  readonly passes: number;
+  /** Its response is lost, so it is asked again. */
+  readonly isLost: boolean;
+  readonly isCloselyLookedAt: boolean;
+  readonly plan: Plan;
+}
+
+interface Scope {
+  readonly tenants: readonly string[];
+  readonly agents: readonly string[];
+  /** Only what leaves no doubt about which lane comes next, and which task in it. */
+  readonly isOrdered?: boolean;
+}
+
+/** Everything that can be asked about a few tasks, by a few workers. */
+function plans({ tenants, agents, isOrdered = false }: Scope): fc.Arbitrary<Plan> {
+  const tenant = fc.constantFrom(...tenants);
+  const [tenantTargets, agentTargets] = [
+    tenants.map((name) => ({ tenant: name })),
+    agents.map((name) => ({ agent: name })),
+  ];
+  const paused = fc.constantFrom(...(isOrdered ? [] : tenantTargets), ...agentTargets);
+  const status = fc.constantFrom(undefined, 'init' as const, 'success' as const);
+  const creates = createPlans({ tenant, agent: fc.constantFrom(...agents), isOrdered });
+  const held = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
+    orFirst(later, takes, (made) => made.claims.length > 0);
+  const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
+    orFirst(later, creates, (made) => made.ids.length > 0);
+  return fc.oneof(
+    { arbitrary: creates, weight: 7 },
+    { arbitrary: known(takes), weight: 4 },
+    { arbitrary: known(claims), weight: 2 },
+    { arbitrary: held(beats), weight: 2 },
+    { arbitrary: held(appends), weight: 3 },
+    { arbitrary: held(finishes), weight: 3 },
+    { arbitrary: held(isOrdered ? beats : sweeps), weight: 3 },
+    { arbitrary: held(onClaims), weight: 2 },
+    { arbitrary: known(onTasks(tenant)), weight: 7 },
+    plansOf('cancelConversation', fc.tuple(tenant, stopMode), ([of, mode]) => () => ({
+      call: (store) => store.cancel({ tenant: of, conversation: 'c' }, { kind: 'budget' }, { mode }),
+    })),
+    plansOf('removeConversation', tenant, (of) => () => ({
+      call: (store) => store.remove({ tenant: of, conversation: 'c' }),
+    })),
+    plansOf('list', fc.tuple(tenant, status, fc.boolean()), ([of, wanted, talks]) => () => ({
+      call: (store) =>
+        store.list({
+          tenant: of,
+          limit: 2,
+          ...(wanted !== undefined && { status: wanted }),
+          ...(talks && { conversation: 'c' }),
+        }),
+    })),
+    plansOf('pause', fc.tuple(paused, fc.boolean()), ([target, isPaused]) => () => ({
+      call: (store) => store.pause(target, isPaused),
+    })),
+    // A request that arrives again, long after its response was lost.
+    plansOf('again', fc.nat(6), (i) => (made) => {
+      return made.requests.at(-1 - i) ?? { call: () => Promise.resolve(undefined) };
+    }),
+  );
+}
+
+/** What needs something to exist is replaced, until it does, by what makes it. */
+function orFirst(
+  later: fc.Arbitrary<Plan>,
+  first: fc.Arbitrary<Plan>,
+  isReady: (made: Made) => boolean,
+): fc.Arbitrary<Plan> {
+  return fc.tuple(later, first).map(([plan, instead]) => {
+    const shown = { [fc.toStringMethod]: () => `${fc.stringify(plan)} or ${fc.stringify(instead)}` };
+    return Object.assign((made: Made) => (isReady(made) ? plan : instead)(made), shown);
+  });
+}
+
+const onClaims: fc.Arbitrary<Plan> = plansOf('return', fc.tuple(index, fc.boolean()), ([i, isRead]) => (made) => {
+  const claim = made.claim(i);
+  return { call: (store) => (isRead ? store.load(claim) : store.release(claim)) };
+});
+
+function onTasks(tenant: fc.Arbitrary<string>): fc.Arbitrary<Plan> {
+  return fc.oneof(
+    {
+      weight: 3,
+      arbitrary: plansOf('cancel', fc.tuple(index, tenant, stopMode, fc.boolean()), ([i, of, mode, undo]) => (made) => {
+        const ref = made.ref(i, of);
+        return { call: (store) => store.cancel(ref, { by: 'b' }, { mode, undo }) };
+      }),
+    },
+    plansOf('send', fc.tuple(index, tenant, fc.nat(9)), ([i, of, nonce]) => (made) => {
+      const ref = made.ref(i, of);
+      return { call: (store) => store.send(ref, { type: 'steer', message: 'm' }, { nonce: `n${nonce}` }) };
+    }),
+    plansOf('read', fc.tuple(index, tenant), ([i, of]) => (made) => {
+      const ref = made.ref(i, of);
+      return { call: (store) => store.read(ref, { watchMs: 30_000 }) };
+    }),
+    plansOf('remove', fc.tuple(index, tenant), ([i, of]) => (made) => {
+      const ref = made.ref(i, of);
+      return { call: (store) => store.remove(ref) };
+    }),
+    plansOf('requeue', fc.tuple(index, tenant), ([i, of]) => (made) => {
+      const ref = made.ref(i, of);
+      return { call: (store) => requeueTask(store, ref), learn: (receipt: never) => made.learnCreated(receipt) };
+    }),
+  );
+}
+
+/** Often a moment; sometimes exactly a limit of the rules, or one millisecond beside it; seldom back. */
+const passes = fc.oneof(
+  { weight: 12, arbitrary: fc.constantFrom(1_100, 1_000, 500, LEASE_MS / 8, 1, 0) },
+  { weight: 4, arbitrary: fc.constantFrom(LEASE_MS / 2, LEASE_MS / 2 - 1, 2_500) },
+  { weight: 3, arbitrary: fc.constantFrom(5_000, 4_999, LEASE_MS, LEASE_MS / 2 + 1, 8_000, 30_000, 130_000) },
+  { weight: 1, arbitrary: fc.constantFrom(-1, -1_000, -LEASE_MS, -30_000) },
+);
+/** In one direction, and never none: of two tasks that are ready at the same time any may be first. */
+const forward = passes.map((ms) => Math.abs(ms) || 1);
+
+function histories(scope: Scope): fc.Arbitrary<readonly Step[]> {
+  const isLost = fc.nat(7).map((n) => n === 7);
+  const isCloselyLookedAt = fc.nat(11).map((n) => n === 11);
+  const plan = plans(scope);
+  const step = fc.record({ passes: scope.isOrdered ? forward : passes, isLost, isCloselyLookedAt, plan });
+  return fc.array(step, { minLength: 3, maxLength: 24, size: 'max' });
+}
+
+/** What is played in each mode. */
+export const HISTORIES: Readonly<Record<Mode, fc.Arbitrary<readonly Step[]>>> = {
+  open: histories({ tenants: TENANTS, agents: AGENTS }),
+  capped: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1) }),
+  lanes: histories({ tenants: TENANTS, agents: AGENTS, isOrdered: true }),
+};

@@ -1,0 +1,127 @@
+import type { TaskHead, TaskRef, TaskStore } from '@whoa/tasks';
+import type { ClaimRef } from '@whoa/tasks/store';
+import { WORKERS } from './stores.ts';
+
+/** An agent that no task is for: a take for it gets only tasks to settle. */
+const NO_AGENT = 'z';
+const ALL = 100;
+
+/** A request, which is the same for every store, and what the history learns from its result. */
+export interface Request {
+  readonly call: (store: TaskStore) => Promise<unknown>;
+  readonly learn?: (result: never) => void;
+  /** If it got nothing, the same request can get something later. It is not repeated then: another may be fit. */
+  readonly isNew?: boolean;
+  /** Which worker waits for more tasks after this, or no longer does. */
+  readonly park?: (result: never) => { worker: string; agents: readonly string[]; isShort: boolean } | undefined;
+}
+
+/** What a history has made so far. */
+export class Made {
+  now = 0;
+  /** Then a task that became ready later can have an earlier time. */
+  hasGoneBack = false;
+  step = 0;
+  readonly ids: string[] = [];
+  readonly keys: string[] = [];
+  readonly claims: ClaimRef[] = [];
+  readonly requests: Request[] = [];
+  /** Heads of all tasks, as the first store shows them. */
+  tasks: readonly TaskHead[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #lives = new Map<string, number>();
+  readonly #mode: Mode;
+
+  constructor(mode: Mode) {
+    this.#mode = mode;
+  }
+
+  get sessions(): string[] {
+    return WORKERS.map((worker) => this.session(worker));
+  }
+
+  id(i: number): string {
+    return this.ids.at(-1 - (i % Math.max(1, this.ids.length))) ?? 't0-nothing';
+  }
+
+  /** Most often one that holds its task, sometimes an earlier one. */
+  claim(i: number): ClaimRef {
+    const held = this.claims.filter(({ id, epoch }) =>
+      this.tasks.some((task) => task.id === id && task.epoch === epoch && task.stage === 'held'),
+    );
+    const claims = i < 4 && held.length > 0 ? held : this.claims;
+    const none = { id: this.id(i), epoch: 1, session: 'none', claim: 'none' };
+    return claims.at(-1 - (i % Math.max(1, claims.length))) ?? none;
+  }
+
+  /** Most often with the task's own tenant. */
+  ref(i: number, tenant: string): TaskRef {
+    const id = this.id(i);
+    const own = this.tasks.find((task) => task.id === id)?.tenant;
+    return { tenant: i < 4 ? (own ?? tenant) : tenant, id };
+  }
+
+  /** The session of a worker. One that is over is followed by another. */
+  session(worker: string): string {
+    return `${worker}-s${this.#lives.get(worker) ?? 1}`;
+  }
+
+  takeNumber(worker: string): number {
+    return this.#numbers.get(this.session(worker)) ?? 1;
+  }
+
+  learnCreated(receipt: { readonly answer?: string; readonly task?: TaskHead }): void {
+    const { task } = receipt;
+    if (task === undefined || this.ids.includes(task.id)) return;
+    this.ids.push(task.id);
+    if (task.key !== undefined) this.keys.push(task.key);
+  }
+
+  learnTaken({ worker, session, number = 0 }: Taker, result: Taken): void {
+    if (result.answer === 'gone' && session === this.session(worker)) {
+      this.#lives.set(worker, (this.#lives.get(worker) ?? 1) + 1);
+    }
+    if (result.claim !== undefined) this.claims.push(result.claim);
+    const { tasks = [], repeat = false } = result;
+    if (repeat || tasks.length > 0) this.#numbers.set(session, Math.max(this.#numbers.get(session) ?? 1, number + 1));
+    if (!repeat) this.claims.push(...tasks.map(({ claim }) => claim));
+  }
+
+  /**
+   * Which tenant or agent comes first is up to the store, and so is which of two tasks that became ready together. So a
+   * take asks for a few where neither is in question, and for everything otherwise.
+   */
+  takeable(agents: readonly string[], limit: number): { agents: readonly string[]; limit: number; isSorted: boolean } {
+    const ready = this.tasks.filter(({ stage }) => stage === 'ready').map((task) => ({ ...task, lane: laneOf(task) }));
+    const wanted = ready.filter(({ lane }) => lane === '*' || agents.includes(lane));
+    const isDue = this.tasks.some(({ stage, stageAt = 0 }) => stage === 'later' && stageAt <= this.now);
+    const lanes = new Set(wanted.map(({ lane, tenant }) => `${lane} ${tenant}`));
+    const ranks = new Set(wanted.map(({ priority, stageAt }) => `${priority} ${this.hasGoneBack ? '' : stageAt}`));
+    const isClear = !isDue && lanes.size <= 1 && ranks.size === wanted.length;
+    if (isClear || this.#mode === 'lanes') return { agents, limit, isSorted: false };
+    return { agents: this.#mode === 'capped' ? [NO_AGENT] : agents, limit: ALL, isSorted: true };
+  }
+}
+
+interface Taker {
+  readonly worker: string;
+  readonly session: string;
+  readonly number?: number;
+}
+
+export interface Taken {
+  readonly answer?: string;
+  readonly tasks?: readonly { readonly claim: ClaimRef }[];
+  readonly repeat?: boolean;
+  readonly claim?: ClaimRef;
+}
+
+export function laneOf({ status, stop, agent }: TaskHead): string {
+  return status === 'cancelling' && stop?.undo !== true ? '*' : agent;
+}
+
+/**
+ * `open`: no limits on what runs. `capped`: such limits, and one lane. `lanes`: limits and several lanes, for stores that
+ * serve lanes in the same order.
+ */
+export type Mode = 'open' | 'capped' | 'lanes';

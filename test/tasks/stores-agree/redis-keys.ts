@@ -1,0 +1,180 @@
+import type { Redis } from 'ioredis';
+
+/** The keys of a shard by kind: what stands before the first colon. */
+const HASHES = ['task', 'held', 'session', 'commands', 'conversation', 'running', 'domain', 'layout'];
+const LISTS = ['journal', 'inputs', 'history', 'ended'];
+const SETS = ['capped', 'paused'];
+const TEXTS = ['outcome', 'context', 'title'];
+
+type Hash = Readonly<Record<string, string>>;
+
+/** Everything that a shard holds. */
+class Keys {
+  readonly #found = new Map<string, unknown>();
+
+  constructor(found: Iterable<readonly [string, unknown]>) {
+    for (const [key, value] of found) this.#found.set(key, value);
+  }
+
+  get names(): string[] {
+    return [...this.#found.keys()];
+  }
+
+  hash(name: string): Hash {
+    return (this.#found.get(name) ?? {}) as Hash;
+  }
+
+  /** Members of a set, a sorted set or a list. */
+  members(name: string): readonly string[] {
+    return (this.#found.get(name) ?? []) as string[];
+  }
+
+  has(name: string): boolean {
+    return this.#found.has(name);
+  }
+
+  /** What stands behind the kind in the names of all keys of that kind. */
+  of(kind: string): string[] {
+    return this.names.filter((name) => name.startsWith(`${kind}:`)).map((name) => name.slice(kind.length + 1));
+  }
+}
+
+async function readKeys(client: Redis, tag: string, keys: readonly string[]): Promise<Keys> {
+  const names = keys.map((key) => key.slice(tag.length));
+  const pipeline = client.pipeline();
+  for (const name of names) {
+    const [kind = ''] = name.split(':');
+    const key = tag + name;
+    if (HASHES.includes(kind) || name === 'waiting') pipeline.hgetall(key);
+    else if (LISTS.includes(kind) || kind === 'waiting') pipeline.lrange(key, 0, -1);
+    else if (SETS.includes(kind)) pipeline.smembers(key);
+    else if (TEXTS.includes(kind)) pipeline.get(key);
+    else pipeline.zrange(key, '0', '-1');
+  }
+  const replies = (await pipeline.exec()) ?? [];
+  const failed = replies.find(([error]) => error !== null)?.[0];
+  if (failed) throw failed;
+  return new Keys(names.map((name, i) => [name, replies[i]![1]]));
+}
+
+const pair = (first: string, second: string): string => `${Buffer.byteLength(first)}:${first}:${second}`;
+
+/** Returns what contradicts itself in the keys of a shard. */
+export async function findRedisProblems(client: Redis, tag: string, all: readonly string[]): Promise<string[]> {
+  const keys = await readKeys(client, tag, all);
+  const tasks = new Map(keys.of('task').map((id) => [id, keys.hash(`task:${id}`)]));
+  const live = new Map([...tasks].filter(([, task]) => task['endedAt'] === undefined));
+  const problems: string[] = [];
+  const expect = (isRight: boolean, problem: string): void => void (isRight || problems.push(problem));
+  checkStages(keys, live, expect);
+  checkTasks(keys, tasks, expect);
+  checkLeftovers(keys, { tasks, live }, expect);
+  checkConversations(keys, live, expect);
+  return problems;
+}
+
+type Tasks = ReadonlyMap<string, Hash>;
+type Expect = (isRight: boolean, problem: string) => void;
+
+const laneOf = ({ status, undo, agent }: Hash): string => (status === 'cancelling' && undo !== '1' ? '*' : agent!);
+
+/** A live task is in exactly one of later, queue, ready and held, and nothing else is in any of them. */
+function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
+  const places = new Map<string, string[]>();
+  const put = (id: string, place: string): void => void places.set(id, [...(places.get(id) ?? []), place]);
+  for (const id of keys.members('later')) put(id, 'later');
+  for (const name of keys.of('waiting')) for (const id of keys.members(`waiting:${name}`)) put(id, `queue ${name}`);
+  for (const lane of keys.of('ready')) for (const id of keys.members(`ready:${lane}`)) put(id, `ready ${lane}`);
+  for (const session of keys.of('held'))
+    for (const id of Object.keys(keys.hash(`held:${session}`))) put(id, `held ${session}`);
+  for (const [id, found] of places) expect(live.has(id), `${id} is in ${found.join(' and ')}, and not live`);
+  for (const [id, task] of live) {
+    const { stage, tenant = '', conversation = '', session } = task;
+    const lane = pair(laneOf(task), tenant);
+    const place = {
+      later: 'later',
+      queue: `queue ${pair(tenant, conversation)}`,
+      ready: `ready ${lane}`,
+      held: `held ${session}`,
+    };
+    const found = places.get(id)?.join(' and ');
+    expect(found === place[stage as 'later'], `${id} is ${stage}, and in ${found}`);
+    if (stage !== 'ready') continue;
+    const isOpen = keys.members(`lanes:${laneOf(task)}`).includes(tenant);
+    const isCapped = keys.members(`capped:${tenant}`).includes(laneOf(task));
+    expect(isOpen || isCapped, `${id} is ready in a lane that is neither open nor noted as capped`);
+    expect(keys.members('queues').includes(lane), `${id} is ready in a queue that is not listed`);
+  }
+  for (const lane of keys.members('queues')) expect(keys.has(`ready:${lane}`), `queue ${lane} is listed, and empty`);
+  const held = [...live.values()].filter(({ stage }) => stage === 'held');
+  const agents = new Set([...held.map(({ agent }) => agent!), ...Object.keys(keys.hash('running'))]);
+  for (const agent of agents) {
+    const running = held.filter((task) => task['agent'] === agent).length;
+    const counted = Number(keys.hash('running')[agent] ?? 0);
+    expect(running === counted, `${agent} runs ${running} tasks, and ${counted} are counted`);
+  }
+}
+
+function checkTasks(keys: Keys, tasks: Tasks, expect: Expect): void {
+  for (const [id, task] of tasks) {
+    const { status, tenant, stage, session, told, endedAt } = task;
+    const listed = keys.of('status').filter((name) => keys.members(`status:${name}`).includes(id));
+    expect(listed.join() === `${status}:${tenant}`, `${id} is ${status}, and listed as ${listed.join(' and ')}`);
+    const isHeld = endedAt === undefined && stage === 'held';
+    const tellers = keys.of('told').filter((name) => keys.members(`told:${name}`).includes(id));
+    const due = isHeld && told === '1' ? session : '';
+    expect(tellers.join() === due, `${id} should be told by '${due}', and is by '${tellers.join(' and ')}'`);
+    if (!isHeld) continue;
+    expect(keys.hash(`session:${session}`)['worker'] !== undefined, `${id} is held by no session`);
+    expect(keys.members('sessions').includes(session!), `${id} is held by a session that cannot expire`);
+    expect(keys.hash(`held:${session}`)[id] === task['epoch'], `${id} is held with another epoch`);
+  }
+  const tenants = [...new Set([...tasks.values()].map(({ tenant }) => tenant!))].toSorted();
+  expect(
+    keys.members('tenants').join() === tenants.join(),
+    `tenants are ${tenants}, and listed ${keys.members('tenants')}`,
+  );
+}
+
+/** No key is left of a task that is gone. */
+function checkLeftovers(keys: Keys, { tasks, live }: { tasks: Tasks; live: Tasks }, expect: Expect): void {
+  for (const kind of ['outcome', 'journal', 'sent', 'title', 'context']) {
+    for (const id of keys.of(kind)) expect(tasks.has(id), `${kind}:${id} is left of a task that is gone`);
+  }
+  for (const id of keys.of('commands'))
+    expect(live.has(id), `commands:${id} is left of a task that is gone or has ended`);
+  const owners = new Set([...tasks].map(([id, task]) => task['inputsOf'] ?? id));
+  for (const owner of keys.of('inputs')) expect(owners.has(owner), `inputs:${owner} is left of a task that is gone`);
+  for (const name of keys.of('status')) {
+    for (const id of keys.members(`status:${name}`)) expect(tasks.has(id), `status:${name} lists ${id}, which is gone`);
+  }
+  for (const name of keys.of('said')) {
+    for (const id of keys.members(`said:${name}`)) expect(tasks.has(id), `said:${name} lists ${id}, which is gone`);
+  }
+  for (const worker of Object.keys(keys.hash('waiting'))) {
+    expect(keys.members('waiters:*').includes(worker), `${worker} waits, and cannot be rung`);
+  }
+}
+
+function checkConversations(keys: Keys, live: Tasks, expect: Expect): void {
+  const names = keys.of('conversation');
+  for (const name of names) {
+    const { current, gathering } = keys.hash(`conversation:${name}`);
+    const [task, held] = [live.get(current ?? ''), live.get(gathering ?? '')];
+    if (current !== undefined)
+      expect(task !== undefined && task['policy'] === undefined, `${current} is current, and should not be`);
+    if (current === undefined) expect(!keys.has(`waiting:${name}`), `${name} has no current task, and some wait`);
+    if (gathering !== undefined) expect(held?.['policy'] !== undefined, `${gathering} is gathering, and not held back`);
+  }
+  for (const kind of ['waiting', 'history']) {
+    for (const name of keys.of(kind))
+      expect(names.includes(name), `${kind}:${name} is left of a conversation that is gone`);
+  }
+  const members = (task: Hash): string => `conversation:${pair(task['tenant']!, task['conversation']!)}`;
+  for (const [id, task] of live) {
+    if (task['conversation'] === undefined || task['stage'] === 'queue') continue;
+    const { current, gathering } = keys.hash(members(task));
+    expect(id === current || id === gathering, `${id} is live, and not in its conversation`);
+    expect(task['policy'] === undefined || id === gathering, `${id} has a policy, and is not gathering`);
+  }
+}

@@ -1,0 +1,155 @@
+import type { Policy } from '@whoa/core';
+import type { ClaimRef } from '@whoa/tasks/store';
+import * as fc from 'fast-check';
+import type { Made, Request, Taken } from './made.ts';
+import { WORKERS } from './stores.ts';
+
+/** Short, so that sessions expire within a few steps. */
+export const LEASE_MS = 6_000;
+export const AGENTS: readonly string[] = ['a', 'b'];
+
+/** Makes a request from what a history knows by then. */
+export type Plan = (made: Made) => Request;
+
+/** Steps of one kind, which show what they were made of when a history fails. */
+export function plansOf<T>(kind: string, values: fc.Arbitrary<T>, toPlan: (value: T) => Plan): fc.Arbitrary<Plan> {
+  return values.map((value) =>
+    Object.assign(toPlan(value), { [fc.toStringMethod]: () => `${kind}(${JSON.stringify(value)})` }),
+  );
+}
+
+export const index = fc.nat(5);
+const worker = fc.constantFrom(...WORKERS);
+export const stopMode = fc.constantFrom('graceful' as const, 'now' as const, 'kill' as const);
+const some = fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 2 });
+const usage = fc.option(fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat(), complete: fc.boolean() }));
+const counts = fc.record({ turns: fc.nat(), calls: fc.nat(), questions: fc.nat(2) });
+const activity = fc.option(
+  fc.tuple(counts, usage).map(([counted, used]) => (used === null ? counted : { ...counted, usage: used })),
+  { nil: undefined },
+);
+
+interface CreateScope {
+  readonly tenant: fc.Arbitrary<string>;
+  readonly agent: fc.Arbitrary<string>;
+  /** No two tasks have the same priority. */
+  readonly isOrdered: boolean;
+}
+
+export function createPlans({ tenant, agent, isOrdered }: CreateScope): fc.Arbitrary<Plan> {
+  const wanted = fc.record({
+    tenant,
+    agent,
+    policy: fc.constantFrom<Policy>('replace', 'queue', 'steer', 'reject'),
+    kind: fc.constantFrom(
+      'plain',
+      'plain',
+      'talk',
+      'talk',
+      'talk',
+      'held',
+      'held',
+      'later',
+      'home',
+      'late talk',
+      'home talk',
+    ),
+    priority: fc.constantFrom(0, 0, 0, 1, -100, 100),
+    input: fc.nat(50),
+    nonce: fc.nat(3),
+    context: fc.constantFrom(undefined, undefined, undefined, { user: 'ann' }, { user: 'bob', locale: 'de' }),
+    deadline: fc.constantFrom(undefined, undefined, 60_000),
+  });
+  return plansOf('create', wanted, ({ policy, kind, input, nonce, deadline, ...rest }) => (made) => {
+    const kinds = {
+      plain: {},
+      talk: { conversation: 'c' },
+      held: { conversation: 'c', holdMs: 8_000 },
+      later: { notBefore: made.now + 5_000 },
+      home: { worker: 'w1' },
+      'late talk': { conversation: 'c', notBefore: made.now + 8_000 },
+      'home talk': { conversation: 'c', worker: 'w2' },
+    };
+    // Texts of many lengths: small inputs and titles are kept in other places than long ones.
+    const text = input % 2 === 0 ? 'wörd '.repeat(input) : input;
+    const key = nonce === 1 ? { key: `k${input % 4}` } : {};
+    const until = deadline === undefined ? {} : { deadline: made.now + deadline };
+    const priority = isOrdered ? { priority: ((made.step * 37) % 201) - 100 } : {};
+    const task = { ...rest, input: text, ...kinds[kind], ...key, ...until, ...priority };
+    const request = { policy, nonce: `n${nonce < 2 ? made.step : input}` };
+    return { call: (store) => store.create(task, request), learn: (receipt: never) => made.learnCreated(receipt) };
+  });
+}
+
+/** Which tasks of a session are freed first is up to the store. */
+export const sweeps: fc.Arbitrary<Plan> = plansOf('sweep', fc.constant(100), (limit) => () => ({
+  call: (store) => store.sweep({ limit }),
+}));
+
+export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(9)), ([by, few, back]) => (made) => {
+  const { agents, limit, isSorted } = made.takeable(AGENTS, few + 1);
+  const number = Math.max(1, made.takeNumber(by) - (back === 0 ? 1 : 0));
+  const about = { domain: 0, session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
+  const byId = (a: { claim: ClaimRef }, b: { claim: ClaimRef }): number => (a.claim.id < b.claim.id ? -1 : 1);
+  return {
+    isNew: true,
+    async call(store) {
+      const result = await store.take({ ...about, number, agents, limit });
+      if (result.answer !== 'taken' || !(isSorted || result.repeat)) return result;
+      return { ...result, tasks: result.tasks.toSorted(byId) };
+    },
+    learn: (result: never) => made.learnTaken({ ...about, number }, result),
+    park({ tasks, repeat = true }: Taken) {
+      return repeat ? undefined : { worker: by, agents, isShort: tasks!.length < limit };
+    },
+  };
+});
+
+export const claims = plansOf('claim', fc.tuple(index, worker), ([i, by]) => (made) => {
+  const request = { session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
+  const id = made.id(i);
+  return { call: (store) => store.claim(id, request), learn: (result: never) => made.learnTaken(request, result) };
+});
+
+export const beats = plansOf(
+  'beat',
+  fc.tuple(worker, fc.nat(2), fc.nat(3), index),
+  ([by, count, orderNumber, i]) =>
+    (made) => {
+      const { id, epoch, session: holder, claim } = made.claim(i);
+      const session = i < 4 && holder !== 'none' ? holder : made.session(by);
+      const beat = { domain: 0, session, count, confirmed: [{ id, epoch, claim, orderNumber }] };
+      return {
+        call: (store) => store.beat(beat),
+        learn: (result: never) => made.learnTaken({ worker: by, session }, result),
+      };
+    },
+);
+
+const appended = fc.tuple(
+  index,
+  fc.option(fc.nat(3), { nil: undefined }),
+  some,
+  some,
+  fc.nat(60),
+  fc.boolean(),
+  activity,
+);
+export const appends = plansOf('append', appended, ([i, given, done, replaces, size, progress, did]) => (made) => {
+  const claim = made.claim(i);
+  const after = given ?? made.tasks.find(({ id }) => id === claim.id)?.position ?? 0;
+  const events = size < 10 ? [] : ['ñ'.repeat(size)];
+  const batch = { after, events, done, replaces, progress, ...(did !== undefined && { activity: did }) };
+  return { call: (store) => store.append(claim, batch) };
+});
+
+const finished = fc.tuple(
+  index,
+  fc.constantFrom<'success'>('success', 'failed' as 'success', 'cancelled' as 'success'),
+  fc.nat(3),
+);
+export const finishes = plansOf('finish', finished, ([i, status, says]) => (made) => {
+  const claim = made.claim(i);
+  const history = says === 1 ? { history: [status] } : says > 1 ? { said: [status, says] } : {};
+  return { call: (store) => store.finish(claim, { status, answer: 'a'.repeat(says * 40), ...history }) };
+});

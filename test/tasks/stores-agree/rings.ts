@@ -1,0 +1,53 @@
+import type { TaskHead } from '@whoa/tasks';
+import { laneOf } from './made.ts';
+
+/** Stores note seldom that a worker still waits, so one that asked longer ago may already count as gone. */
+const FRESH_MS = 30_000;
+
+/**
+ * Which workers wait for work in one store. Who of them is told first is up to the store; but a task must not become
+ * ready while one waits and nobody is told.
+ */
+export class Waiters {
+  readonly #waiting = new Map<string, { readonly agents: readonly string[]; readonly at: number }>();
+
+  clear(): void {
+    this.#waiting.clear();
+  }
+
+  /** A take returned fewer tasks than the worker asked for, or all of them. */
+  noteTake({ worker, agents, at, isShort }: Take): void {
+    if (isShort) this.#waiting.set(worker, { agents, at });
+    else this.#waiting.delete(worker);
+  }
+
+  /** Returns the task for which a worker should have been told, if no worker was. */
+  findMissedRing({ before, after, now }: Moments, rung: readonly string[]): string | undefined {
+    const waiting = [...this.#waiting.values()];
+    for (const worker of rung) this.#waiting.delete(worker);
+    if (rung.length > 0) return undefined;
+    const known = new Map(before.map((task) => [task.id, task]));
+    const became = after.filter(({ id, stage, stageAt }) => {
+      const old = known.get(id);
+      return stage === 'ready' && stageAt === now && (old?.stage !== 'ready' || old.stageAt !== now);
+    });
+    const isWaitedFor = (task: TaskHead): boolean =>
+      waiting.some(
+        ({ agents, at }) => now - at < FRESH_MS && now >= at && (laneOf(task) === '*' || agents.includes(task.agent)),
+      );
+    return became.find(isWaitedFor)?.id;
+  }
+}
+
+interface Take {
+  readonly worker: string;
+  readonly agents: readonly string[];
+  readonly at: number;
+  readonly isShort: boolean;
+}
+
+interface Moments {
+  readonly before: readonly TaskHead[];
+  readonly after: readonly TaskHead[];
+  readonly now: number;
+}

@@ -1,0 +1,117 @@
+export type Query = (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+/** The tables of a store as the checks see them: `t` tasks, `w` waiting, `c` conversations, and what belongs to them. */
+type Views = Readonly<
+  Record<'t' | 'w' | 'c' | 's' | 'inputs_' | 'commands_' | 'journal_' | 'sent_' | 'history_', string>
+>;
+
+const POSTGRES: Views = {
+  t: `SELECT id, tenant, agent, conversation, status, stage, policy, ended_at AS ended, session, claim, worker, lane,
+    CASE WHEN status = 'cancelling' AND stop_undo IS NOT TRUE THEN '*' ELSE agent END AS due_lane,
+    CASE WHEN told THEN 1 ELSE 0 END AS told, inputs_of, journal_bytes, commands_waiting AS commands FROM whoa.tasks`,
+  w: 'SELECT tenant, conversation, one COLLATE "C" AS id FROM whoa.conversations, unnest(waiting) AS one',
+  c: `SELECT tenant, conversation, current COLLATE "C" AS current, gathering COLLATE "C" AS gathering, history_bytes
+    FROM whoa.conversations`,
+  s: 'SELECT id, expires_at AS expires FROM whoa.sessions',
+  inputs_: 'SELECT owner FROM whoa.inputs',
+  commands_: 'SELECT task FROM whoa.commands',
+  journal_: 'SELECT task, octet_length(event::text) AS bytes FROM whoa.journal',
+  sent_: 'SELECT task FROM whoa.sent',
+  history_: 'SELECT tenant, conversation, octet_length(message::text) AS bytes FROM whoa.history',
+};
+
+const SQLITE: Views = {
+  t: `SELECT id, tenant, agent, conversation, status, stage, record ->> 'policy' AS policy, endedAt AS ended,
+    record ->> 'session' AS session, record ->> 'claim' AS claim, record ->> 'worker' AS worker, lane,
+    CASE WHEN status = 'cancelling' AND coalesce(record ->> '$.stop.undo', 0) = 0 THEN '*' ELSE agent END AS due_lane,
+    coalesce(told, 0) AS told, record ->> 'inputsOf' AS inputs_of, record ->> 'journalBytes' AS journal_bytes,
+    json_array_length(record, '$.commands') AS commands FROM tasks`,
+  w: "SELECT tenant, conversation, one.value AS id FROM conversations, json_each(record, '$.waiting') AS one",
+  c: `SELECT tenant, conversation, record ->> 'current' AS current, record ->> 'gathering' AS gathering,
+    record ->> 'historyBytes' AS history_bytes FROM conversations`,
+  s: 'SELECT id, expiresAt AS expires FROM worker_sessions',
+  inputs_: 'SELECT owner FROM inputs',
+  commands_: "SELECT tasks.id AS task FROM tasks, json_each(record, '$.commands')",
+  journal_: 'SELECT id AS task, length(CAST(event AS BLOB)) AS bytes FROM journal',
+  sent_: 'SELECT id AS task FROM sent',
+  history_: 'SELECT tenant, conversation, length(CAST(message AS BLOB)) AS bytes FROM history',
+};
+
+const SAME = 'x.tenant = t.tenant AND x.conversation = t.conversation';
+
+/** What must never be found. */
+const CHECKS: Readonly<Record<string, string>> = {
+  'is live and in no stage, or has ended and is in one':
+    'SELECT id FROM t WHERE (ended IS NULL AND stage IS NULL) OR (ended IS NOT NULL AND stage IS NOT NULL)',
+  'has a status that does not fit its end': `SELECT id FROM t
+    WHERE (ended IS NULL AND status NOT IN ('init', 'running', 'cancelling')) OR (ended IS NOT NULL AND status IN ('init', 'running', 'cancelling'))`,
+  'is queued and does not wait once in its conversation': `SELECT id FROM t WHERE stage = 'queue'
+    AND (SELECT count(*) FROM w AS x WHERE x.id = t.id AND ${SAME}) <> 1`,
+  'waits in a conversation and is not queued':
+    "SELECT id FROM w WHERE id NOT IN (SELECT id FROM t WHERE stage = 'queue')",
+  'is live and not in its conversation': `SELECT id FROM t WHERE ended IS NULL AND conversation IS NOT NULL AND stage <> 'queue'
+    AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND t.id IN (x.current, x.gathering))`,
+  'is current and has ended, waits or is still held back': `SELECT x.current FROM c AS x WHERE x.current IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.current AND ${SAME} AND stage IN ('later', 'ready', 'held') AND policy IS NULL)`,
+  'is gathering and not held back': `SELECT x.gathering FROM c AS x WHERE x.gathering IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.gathering AND ${SAME} AND stage = 'later' AND policy IS NOT NULL)`,
+  'has a policy and is not gathering': `SELECT id FROM t WHERE policy IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND x.gathering = t.id)`,
+  'waits behind no current task':
+    'SELECT w.id FROM w JOIN c ON c.tenant = w.tenant AND c.conversation = w.conversation WHERE c.current IS NULL',
+  'is ready in another lane than its own':
+    "SELECT id FROM t WHERE stage = 'ready' AND (lane IS NULL OR lane <> due_lane)",
+  'is held by no session that can expire': `SELECT id FROM t WHERE stage = 'held'
+    AND (claim IS NULL OR worker IS NULL OR NOT EXISTS (SELECT 1 FROM s WHERE s.id = t.session AND expires IS NOT NULL))`,
+  'is live, has a session and is not held':
+    "SELECT id FROM t WHERE ended IS NULL AND session IS NOT NULL AND stage <> 'held'",
+  'was told something and is not held': "SELECT id FROM t WHERE told = 1 AND (stage IS NULL OR stage <> 'held')",
+  'has another number of commands than it counts':
+    'SELECT id FROM t WHERE commands <> (SELECT count(*) FROM commands_ WHERE task = t.id)',
+  'has ended and has commands': 'SELECT id FROM t WHERE ended IS NOT NULL AND commands > 0',
+  'is gone or has ended and left commands':
+    'SELECT task FROM commands_ WHERE task NOT IN (SELECT id FROM t WHERE ended IS NULL)',
+  'is gone and left inputs': 'SELECT owner FROM inputs_ WHERE owner NOT IN (SELECT inputs_of FROM t)',
+  'has no input': "SELECT id FROM t WHERE inputs_of <> '' AND inputs_of NOT IN (SELECT owner FROM inputs_)",
+  'is gone and left a journal': 'SELECT task FROM journal_ WHERE task NOT IN (SELECT id FROM t)',
+  'is gone and left nonces': 'SELECT task FROM sent_ WHERE task NOT IN (SELECT id FROM t)',
+  'has another journal than it counts': `SELECT id FROM t
+    WHERE journal_bytes <> (SELECT coalesce(sum(bytes), 0) FROM journal_ WHERE task = t.id)`,
+  'is a history of no conversation, or of another size': `SELECT conversation FROM (
+      SELECT tenant, conversation, history_bytes AS bytes FROM c
+      UNION ALL SELECT tenant, conversation, -bytes FROM history_
+    ) AS x GROUP BY tenant, conversation HAVING sum(bytes) <> 0`,
+};
+
+/** What only SQLite can get wrong: it keeps a record and columns to find it by. */
+const SQLITE_CHECKS: Readonly<Record<string, string>> = {
+  'has columns that differ from its record': `SELECT id FROM tasks WHERE status <> record ->> 'status'
+    OR stage IS NOT record ->> 'stage' OR endedAt IS NOT record ->> 'endedAt' OR stageAt IS NOT record ->> 'stageAt'
+    OR priority IS NOT record ->> 'priority' OR (stage = 'held') <> (session IS NOT NULL)
+    OR (stage = 'held' AND session IS NOT record ->> 'session')`,
+  'is ready in a lane that is closed for no reason': `SELECT id FROM tasks AS t WHERE stage = 'ready'
+    AND NOT EXISTS (SELECT 1 FROM lanes WHERE lanes.agent = t.lane AND lanes.tenant = t.tenant)
+    AND NOT EXISTS (SELECT 1 FROM paused) AND NOT EXISTS (SELECT 1 FROM tasks AS o WHERE o.tenant = t.tenant AND o.stage = 'held')`,
+};
+
+function toSql(views: Views, checks: Readonly<Record<string, string>>): string {
+  const tables = Object.entries(views).map(([name, sql]) => `${name} AS (${sql})`);
+  const found = Object.entries(checks).map(
+    ([problem, sql]) =>
+      `SELECT '${problem}' AS problem, found.* FROM (${sql.replace(/^SELECT (\S+)/, 'SELECT $1 AS id')}) AS found`,
+  );
+  return `WITH ${tables.join(', ')} ${found.join(' UNION ALL ')}`;
+}
+
+const POSTGRES_SQL = toSql(POSTGRES, CHECKS);
+const SQLITE_SQL = toSql(SQLITE, { ...CHECKS, ...SQLITE_CHECKS });
+
+/** Returns what contradicts itself in a Postgres schema. */
+export async function findPostgresProblems(query: Query): Promise<readonly string[]> {
+  return (await query(POSTGRES_SQL)).map(({ id, problem }) => `${id} ${problem}`);
+}
+
+/** Returns what contradicts itself in a SQLite file. */
+export async function findSqliteProblems(query: Query): Promise<readonly string[]> {
+  return (await query(SQLITE_SQL)).map(({ id, problem }) => `${id} ${problem}`);
+}

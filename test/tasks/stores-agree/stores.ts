@@ -1,0 +1,210 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createMemoryStore, createPostgresStore, createSqliteStore, type TaskStore } from '@whoa/tasks';
+import type { Hint, StoreOptions } from '@whoa/tasks/store';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { openRedisStore } from '../../../packages/tasks/src/stores/redis.ts';
+import { findRedisProblems } from './redis-keys.ts';
+import { Waiters } from './rings.ts';
+import { findPostgresProblems, findSqliteProblems, type Query } from './rows.ts';
+import type { SharedTime } from './time.ts';
+
+export const TENANTS: readonly string[] = ['acme', 'other'];
+export const WORKERS: readonly string[] = ['w1', 'w2', 'w3'];
+/** A busy machine may take this long for one request. */
+const BUSY_MS = 60_000;
+
+/** One of the stores that must agree. */
+export interface Contestant extends AsyncDisposable {
+  readonly name: string;
+  readonly store: TaskStore;
+  readonly heard: Heard;
+  readonly waiters: Waiters;
+  /** Makes the store's clock show the shared time. */
+  setTime?(): Promise<unknown>;
+  /** Waits until the hints of all requests have arrived, except those of the last one. */
+  settle(): Promise<void> | void;
+  /** Returns what contradicts itself in the stored data. */
+  findProblems(): Promise<readonly string[]>;
+  /** Removes everything, so that the next history finds an empty store. */
+  empty(): Promise<void>;
+}
+
+export interface ContestantOptions {
+  readonly rules: StoreOptions;
+  readonly time: SharedTime;
+  /** Tells data of stores on the same server apart. */
+  readonly name: string;
+}
+
+/** Hints that arrived since they were last looked at. */
+export interface Heard {
+  /** Who heard what, as text. */
+  readonly changes: string[];
+  /** Workers that were told about new work. */
+  readonly rung: string[];
+}
+
+/** Types of hints about what a worker did itself. Whether it hears of them is up to the store. */
+const OWN = new Set(['status', 'journal']);
+
+/** Hears everything about the tenants and the workers of a history. */
+async function listen(store: TaskStore, toText: (hint: Hint) => string): Promise<Heard> {
+  const heard: Heard = { changes: [], rung: [] };
+  for (const tenant of TENANTS) {
+    await store.watch({ tenant }, (hint) => void heard.changes.push(`${tenant} hears ${toText(hint)}`));
+  }
+  for (const worker of WORKERS) {
+    await store.watch({ worker }, (hint) => {
+      if (hint.type === 'work') heard.rung.push(hint.worker);
+      else if (!OWN.has(hint.type)) heard.changes.push(`${worker} hears ${toText(hint)}`);
+    });
+  }
+  return heard;
+}
+
+export async function openMemory(
+  { rules, time }: ContestantOptions,
+  toText: (hint: Hint) => string,
+): Promise<Contestant> {
+  let store = createMemoryStore({ ...rules, world: time.world });
+  let heard = await listen(store, toText);
+  return {
+    name: 'memory',
+    get store() {
+      return store;
+    },
+    get heard() {
+      return heard;
+    },
+    waiters: new Waiters(),
+    settle: () => {},
+    findProblems: () => Promise.resolve([]),
+    async empty() {
+      await store[Symbol.asyncDispose]();
+      store = createMemoryStore({ ...rules, world: time.world });
+      heard = await listen(store, toText);
+    },
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+const SQLITE_TABLES = [
+  'tasks',
+  'lanes',
+  'worker_sessions',
+  'waiters',
+  'paused',
+  'inputs',
+  'journal',
+  'sent',
+  'conversations',
+  'history',
+];
+
+export async function openSqlite(
+  { rules, time }: ContestantOptions,
+  toText: (hint: Hint) => string,
+): Promise<Contestant> {
+  const folder = mkdtempSync(join(tmpdir(), 'whoa-agree-'));
+  const file = join(folder, 'tasks.db');
+  const store = createSqliteStore({ ...rules, file, world: time.heldWorld });
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+  const database = new DatabaseSync(file, { timeout: BUSY_MS });
+  const query: Query = (sql) => Promise.resolve(database.prepare(sql).all());
+  const emptied = SQLITE_TABLES.map((table) => `DELETE FROM ${table};`).join('');
+  return {
+    name: 'sqlite',
+    store,
+    heard: await listen(store, toText),
+    waiters: new Waiters(),
+    settle: () => time.runTimers(),
+    findProblems: () => findSqliteProblems(query),
+    empty: () => Promise.resolve(database.exec(`BEGIN; ${emptied} UPDATE domain SET tick = 0, state = ''; COMMIT`)),
+    async [Symbol.asyncDispose]() {
+      database.close();
+      await store[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+export async function openRedis(
+  { rules, time, name, url }: ContestantOptions & { readonly url: string },
+  toText: (hint: Hint) => string,
+): Promise<Contestant> {
+  const prefix = `agree-${name}`;
+  const options = { ...rules, url, prefix, shards: 1, world: time.world, timeoutMs: BUSY_MS };
+  const store = openRedisStore(options, () => time.now);
+  const client = new Redis(url);
+  const keys = async (): Promise<string[]> => client.keys(`${prefix}:*`);
+  return {
+    name: 'redis',
+    store,
+    heard: await listen(store, toText),
+    waiters: new Waiters(),
+    // The server sends what it publishes before it reads the next command. So once a later reply is here, the hints are
+    // too, and at most not read yet.
+    settle: () => new Promise((resolve) => setImmediate(resolve)),
+    findProblems: async () => findRedisProblems(client, `${prefix}:{s0}:`, await keys()),
+    async empty() {
+      const left = await keys();
+      if (left.length > 0) await client.unlink(left);
+    },
+    async [Symbol.asyncDispose]() {
+      client.disconnect();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What belongs to the schema and to subscriptions, not to tasks. */
+const POSTGRES_KEPT = ['layout', 'settings', 'functions', 'watchers', 'pulse'];
+/** Deleted rows make the tables grow until they are vacuumed. */
+const HISTORIES_PER_VACUUM = 100;
+
+export async function openPostgres(
+  { rules, time, name, url }: ContestantOptions & { readonly url: string },
+  toText: (hint: Hint) => string,
+): Promise<Contestant> {
+  const schema = `agree_${name}`;
+  const options = { ...rules, url, schema, world: time.world, maxConnections: 3, statementTimeoutMs: BUSY_MS };
+  const store = createPostgresStore(options);
+  await store.list({ tenant: 'acme' });
+  const client = new pg.Client(url);
+  await client.connect();
+  // A table, because replacing the function would discard every plan.
+  await client.query(`CREATE TABLE ${schema}_v1.clock AS SELECT 0::float8 AS ms`);
+  await client.query(
+    `CREATE OR REPLACE FUNCTION ${schema}_v1.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ms FROM ${schema}_v1.clock'`,
+  );
+  const query: Query = async (sql) => (await client.query(sql.replaceAll('whoa.', `${schema}.`))).rows;
+  const all = await query(`SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = '${schema}'`);
+  const tables = all.map((row) => String(row['name'])).filter((table) => !POSTGRES_KEPT.includes(table));
+  const pulse = `UPDATE ${schema}.pulse SET pulse = -1, grace_until = 0, grace_given = false, sweep_asked_at = 0;`;
+  const emptied = `${pulse} ${tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')}`;
+  let histories = 0;
+  return {
+    name: 'postgres',
+    store,
+    heard: await listen(store, toText),
+    setTime: () => client.query(`UPDATE ${schema}_v1.clock SET ms = ${time.now}`),
+    waiters: new Waiters(),
+    // A store reports its own changes before it returns.
+    settle: () => {},
+    findProblems: () => findPostgresProblems(query),
+    async empty() {
+      await client.query(emptied);
+      if (++histories % HISTORIES_PER_VACUUM > 0) return;
+      await client.query(
+        `VACUUM ${[...tables, 'pulse'].map((table) => `${schema}.${table}`).join(', ')}, ${schema}_v1.clock`,
+      );
+    },
+    async [Symbol.asyncDispose]() {
+      await client.end();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}

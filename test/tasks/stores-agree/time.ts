@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { systemClock, type World } from '@whoa/core/embed';
+import { SCRIPTS } from '../../../packages/tasks/src/stores/redis/scripts.ts';
+
+/** The time and the ids of one history: the same for every store, and exact to the millisecond. */
+export class SharedTime {
+  now = 0;
+  /** What a store uses for a request that names no nonce. */
+  nonce = '';
+  /** Timers that only run when the history lets them. */
+  readonly #timers = new Set<() => void>();
+
+  /** For stores whose timers should run by themselves. */
+  readonly world: World = this.#worldWith(systemClock.setTimer);
+  /** For a store whose timers run when `runTimers` is called. */
+  readonly heldWorld: World = this.#worldWith((_ms, callback) => {
+    this.#timers.add(callback);
+    return { [Symbol.dispose]: () => this.#timers.delete(callback) };
+  });
+
+  runTimers(): void {
+    const due = [...this.#timers];
+    this.#timers.clear();
+    for (const callback of due) callback();
+  }
+
+  #worldWith(setTimer: World['clock']['setTimer']): World {
+    return { clock: { now: () => this.now, setTimer }, createId: () => this.nonce, random: () => 0.5 };
+  }
+}
+
+const SERVER_TIME = "local time = redis.call('TIME')";
+const NO_TIME = 'local time = { 0, 0 }';
+
+/**
+ * Makes the scripts use the time that a test passes as the distance from the server's clock. Between two reads of that
+ * clock some milliseconds pass, so times could only be compared roughly. Lasts until it is disposed of.
+ */
+export function setExactRedisTime(): Disposable {
+  const stack = new DisposableStack();
+  for (const script of Object.values(SCRIPTS) as { source: string; sha: string }[]) {
+    const { source, sha } = script;
+    if (!source.includes(SERVER_TIME)) throw new Error(`a script no longer reads the time with: ${SERVER_TIME}`);
+    stack.defer(() => Object.assign(script, { source, sha }));
+    script.source = source.replace(SERVER_TIME, NO_TIME);
+    script.sha = createHash('sha1').update(script.source).digest('hex');
+  }
+  return stack;
+}
