@@ -198,7 +198,7 @@ export class DeliveryChecks {
 
   /** Whether every process that lives has ended or handed back what it was given. */
   get areClaimsOver(): boolean {
-    return this.#open.values().every(({ process }) => process.isDead);
+    return [...this.#open.values()].every(({ process }) => process.isDead);
   }
 
   judgeClaims(): void {

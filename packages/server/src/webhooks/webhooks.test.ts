@@ -103,8 +103,12 @@ test('every way in which a task ends is reported once, signed, without what it s
   await store.cancel(running, { message: 'enough' }, { mode: 'kill' });
   await working;
   const crashed = await create(store);
-  await claimFor(store, crashed.id, { worker: 'dead', leaseMs: 1_000 });
-  await expireSessions(store, world, 1_000);
+  for (let i = 0; i < 3; i++) {
+    await claimFor(store, crashed.id, { worker: 'dead', leaseMs: 1_000 });
+    await expireSessions(store, world, 1_000);
+    await world.clock.advance(2_000);
+  }
+  await store.claim(crashed.id, { session: 's', worker: 'next', leaseMs: 1_000, claim: 'c' });
   await attempted(5);
   await runner.stop();
   const seen = new Map(receiver.hooks.map((hook) => [hook.event.data['id'], hook]));

@@ -33,7 +33,7 @@ export function isExempt(lane: string): boolean {
 export function toDeathDelay(id: string, deaths: number): number {
   if (deaths <= 1) return 0;
   const baseMs = LIMITS.deathDelayMs * 2 ** (deaths - 2);
-  const sum = [...id].reduce((all, character) => all + character.charCodeAt(0), deaths);
+  const sum = Buffer.from(id).reduce((all, byte) => all + byte, deaths);
   const share = 1 + (sum % LIMITS.deathDelaySteps) / LIMITS.deathDelaySteps;
   return Math.min(LIMITS.maxDeathDelayMs, baseMs * share);
 }

@@ -19,15 +19,7 @@ import { settleTask } from './recovery/settle-task.ts';
 import { RETRY_DELAY_MS } from './retry-delay.ts';
 import type { RunnerOptions } from './runner.ts';
 import { isSameStop, ladderOf, setDeadline } from './stop-times.ts';
-import {
-  type HeldContext,
-  type HeldWork,
-  isAdopted,
-  isAgent,
-  isHeldWork,
-  type TaskFunction,
-  type Work,
-} from './work.ts';
+import { type HeldContext, isAdopted, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
 
 export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume'> {
   readonly store: TaskStore;
@@ -61,7 +53,6 @@ export class Execution implements Holder {
   #run: Run | undefined;
   #stop: StopOrder | undefined;
   #lost: LeaseLostError | undefined;
-  /** No work runs once `#perform` has settled. */
   #isStopped = true;
   readonly #deadline: Disposable;
 
@@ -111,6 +102,7 @@ export class Execution implements Holder {
     let isKnown = false;
     try {
       const outcome = await this.#perform();
+      this.#isStopped = true;
       if (this.token.reason?.kind === 'lease-lost') throw this.#lostError();
       await this.#journal.flush();
       const status = await this.#end(outcome);
@@ -198,7 +190,9 @@ export class Execution implements Holder {
     if (task.status === 'cancelling' && isHeldWork(work) && work.settle !== undefined) return work.settle(given);
     if (task.status === 'cancelling' || (isOverdue && !isHeldWork(work))) return this.#settle(past);
     await this.#options.check(this);
-    if (isHeldWork(work)) return this.#hold(work, given);
+    // Unless it resolves, it may still run: then the claim must not be handed back.
+    this.#isStopped = !isHeldWork(work);
+    if (isHeldWork(work)) return work.hold(given);
     if (isAdopted(work)) return followRun(work, this.#recorded(history));
     if (!isAgent(work)) return outcomeOfWork(this.#runFunction(work, given), token);
     const { resume = 'any', world } = this.#options;
@@ -206,14 +200,6 @@ export class Execution implements Holder {
     return (
       approvals?.during({ attempt: this.#attempt, publish: (asked) => this.#publish(asked) }, perform) ?? perform()
     );
-  }
-
-  async #hold(work: HeldWork, given: HeldContext): Promise<TaskOutcome> {
-    // Unless it resolves, it may still run: then the claim must not be handed back.
-    this.#isStopped = false;
-    const outcome = await work.hold(given);
-    this.#isStopped = true;
-    return outcome;
   }
 
   #recorded(history: readonly Json[]): RecordedWork {

@@ -15,6 +15,7 @@ import { leaseCases } from './contract/delivery/lease.ts';
 import { ringCases } from './contract/delivery/ring.ts';
 import { limitCases } from './contract/delivery/running-limits.ts';
 import { sessionCases } from './contract/delivery/session.ts';
+import { suspectQueueCases } from './contract/delivery/suspect-queues.ts';
 import { suspectCases } from './contract/delivery/suspects.ts';
 import { takeCases } from './contract/delivery/take.ts';
 import { watchCases } from './contract/delivery/watch.ts';
@@ -57,6 +58,7 @@ export const storeContract: readonly ContractCase[] = [
   ...leaseCases,
   ...lateReleaseCases,
   ...suspectCases,
+  ...suspectQueueCases,
   ...takeCases,
   ...limitCases,
   ...sessionCases,

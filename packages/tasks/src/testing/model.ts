@@ -2,40 +2,11 @@ import assert from 'node:assert/strict';
 import type * as FastCheck from 'fast-check';
 import type { ClaimRef } from '../delivery.ts';
 import { LIMITS } from '../rules/rules.ts';
-import type { FinalStatus, TaskStatus } from '../status.ts';
+import type { FinalStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
 import { expire, tryClaim, withOwned } from './case.ts';
 import type { StoreHarness, StoreKind } from './contract.ts';
-
-/** What one task must look like, told in the fewest words. */
-interface ModelTask {
-  readonly id: string;
-  readonly conversation: string | undefined;
-  status: TaskStatus;
-  /** In a session now. */
-  held: boolean;
-  epoch: number;
-  attempts: number;
-  deaths: number;
-  /** Crashes that are its own: it was a suspect, and every session here holds one task. */
-  charges: number;
-  /** The claim that was taken away last, if it was not handed back since. */
-  lost?: { readonly claim: ClaimRef; readonly isCharged: boolean } | undefined;
-  position: number;
-  ends: number;
-  /** The epoch of the last append, which says that one question waits. */
-  askedIn?: number;
-  /** Every claim there ever was, oldest first. */
-  readonly claims: ClaimRef[];
-  /** The claim that handed it back last, if no other claimed it since. */
-  released?: ClaimRef | undefined;
-}
-
-interface Model {
-  readonly tasks: ModelTask[];
-  /** Tasks of each conversation that live, in the order of their turns. */
-  readonly queues: Map<string, ModelTask[]>;
-}
+import { end, free, type Model, type ModelTask } from './model-state.ts';
 
 interface Real {
   readonly store: TaskStore;
@@ -255,12 +226,6 @@ function releaseCommand(i: number, ago: number): Command {
   });
 }
 
-function free(task: ModelTask): void {
-  task.held = false;
-  task.epoch++;
-  if (task.status === 'running') task.status = 'init';
-}
-
 /** No worker beats here: every session runs out, and with it goes all that is held. */
 function expireCommand(): Command {
   return command(
@@ -280,18 +245,6 @@ function expireCommand(): Command {
         if (isLost) end(model, task, 'failed');
       }
     },
-  );
-}
-
-function end(model: Model, task: ModelTask, status: FinalStatus): void {
-  task.status = status;
-  task.held = false;
-  task.ends++;
-  if (task.conversation === undefined) return;
-  const queue = model.queues.get(task.conversation) ?? [];
-  model.queues.set(
-    task.conversation,
-    queue.filter((one) => one !== task),
   );
 }
 

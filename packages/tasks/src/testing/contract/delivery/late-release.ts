@@ -13,11 +13,7 @@ import {
   TENANT,
 } from '../../case.ts';
 import { taken } from '../../talk.ts';
-
-async function crash(context: Pick<CaseContext, 'store' | 'advance'>): Promise<void> {
-  await expire(context, SHORT_MS);
-  await context.advance(LIMITS.maxDeathDelayMs);
-}
+import { crash } from './crash.ts';
 
 const costs = async ({ store }: Pick<CaseContext, 'store'>, id: string): Promise<number[]> => {
   const { attempts, deaths } = await record(store, id);

@@ -3,11 +3,9 @@ import { LIMITS } from '../../../rules/rules.ts';
 import type { TaskStore } from '../../../store.ts';
 import {
   assertFenced,
-  type CaseContext,
   type ContractCase,
   claim,
   create,
-  expire,
   fresh,
   nth,
   record,
@@ -16,33 +14,9 @@ import {
   tryClaim,
 } from '../../case.ts';
 import { CONVERSATION, requestOf, say, take, taken } from '../../talk.ts';
+import { crash, crashWith, createSuspects } from './crash.ts';
 
 const CODE = 'WORKERS_LOST';
-
-/** Crashes the session that holds everything taken so far, and waits until its tasks can be taken again. */
-async function crash(context: Pick<CaseContext, 'store' | 'advance'>): Promise<void> {
-  await expire(context, SHORT_MS);
-  await context.advance(LIMITS.maxDeathDelayMs);
-}
-
-/** Claims a task in a new session and crashes it, a number of times. */
-async function crashWith(context: Pick<CaseContext, 'store' | 'advance'>, id: string, times: number): Promise<void> {
-  for (let i = 0; i < times; i++) {
-    await claim(context.store, id, { leaseMs: SHORT_MS });
-    await crash(context);
-  }
-}
-
-/** Creates tasks that are suspects: their first two sessions crashed. */
-async function createSuspects(context: CaseContext, count: number, rest: object = {}): Promise<string[]> {
-  const ids: string[] = [];
-  for (let i = 0; i < count; i++) ids.push((await create(context.store, rest)).id);
-  for (let i = 0; i < LIMITS.suspectAttempts; i++) {
-    for (const id of ids) await claim(context.store, id, { leaseMs: SHORT_MS });
-    await crash(context);
-  }
-  return ids;
-}
 
 const errorOf = async (store: TaskStore, id: string) => (await record(store, id)).outcome?.error;
 
@@ -262,92 +236,7 @@ export const suspectCases: readonly ContractCase[] = [
       await claim(store, one!, { leaseMs: SHORT_MS });
       await store.cancel({ tenant: TENANT, id: one! });
       await crash(context);
-      assert.deepEqual((await taken(store)).toSorted(), [one, other].toSorted());
-    },
-  },
-  {
-    title: 'tasks that crashed together wait for different times before they are tried again',
-    async run(context) {
-      const { store } = context;
-      for (let i = 0; i < 20; i++) await create(store);
-      for (let i = 0; i < 2; i++) {
-        assert.equal((await taken(store, { leaseMs: SHORT_MS })).length, 20);
-        await expire(context, SHORT_MS);
-      }
-      const { tasks } = await store.list({ tenant: TENANT });
-      assert.ok(tasks.every(({ stage }) => stage === 'later'));
-      const times = tasks.map(({ stageAt }) => stageAt!);
-      assert.ok(new Set(times).size > 2);
-      assert.ok(Math.max(...times) - Math.min(...times) < LIMITS.deathDelayMs);
-      await context.advance(2 * LIMITS.deathDelayMs);
-      assert.equal((await taken(store)).length, 1);
-    },
-  },
-  {
-    title: 'suspects keep the pauses and limits of their agent and tenant',
-    options: { maxRunningPerTenant: 1, maxRunningPerAgent: 2 },
-    async run(context) {
-      const { store } = context;
-      const [id] = await createSuspects(context, 1);
-      for (const target of [{ agent: 'assistant' }, { tenant: TENANT }]) {
-        await store.pause(target, true);
-        assert.deepEqual(await taken(store), []);
-        assert.equal((await tryClaim(store, id!)).answer, 'waiting');
-        await store.pause(target, false);
-        const [one] = (await take(store)).tasks;
-        assert.equal(one?.task.id, id);
-        await store.release(one!.claim);
-      }
-      const other = await claim(store, (await create(store)).id);
-      assert.deepEqual(await taken(store), []);
-      await store.finish(other.by, { status: 'success' });
-      const strangers = await Promise.all(
-        ['a', 'b'].map(async (tenant) => claim(store, (await create(store, { tenant })).id)),
-      );
-      assert.deepEqual(await taken(store), []);
-      await store.finish(strangers[0]!.by, { status: 'success' });
-      assert.deepEqual(await taken(store), [id]);
-    },
-  },
-  {
-    title: 'suspects are listed in the queue of their agent',
-    async run(context) {
-      const { store } = context;
-      await createSuspects(context, 2);
-      await create(store);
-      await create(store, { agent: 'writer' });
-      // After a crash they wait: a take makes them ready.
-      assert.deepEqual(await listQueues(store), [`assistant ${TENANT} 1`, `writer ${TENANT} 1`]);
-      await taken(store, { agents: ['nothing'] });
-      assert.deepEqual(await listQueues(store), [`assistant ${TENANT} 3`, `writer ${TENANT} 1`]);
-      for (let i = 0; i < 3; i++) await taken(store, { agents: ['assistant', 'writer'] });
-      assert.deepEqual(await listQueues(store), []);
-    },
-  },
-  {
-    title: 'a worker that waits for an agent is notified of its suspects',
-    async run(context) {
-      const { store } = context;
-      const [id] = await createSuspects(context, 1);
-      const { by } = await claim(store, id!);
-      const rung = Promise.withResolvers<string>();
-      await using _watch = await store.watch({ worker: 'w9' }, (hint) => {
-        if (hint.type === 'work') rung.resolve(hint.agent);
-      });
-      assert.deepEqual(await taken(store, { worker: 'w9' }), []);
-      await store.release(by);
-      assert.equal(await rung.promise, 'assistant');
+      assert.deepEqual((await taken(store)).toSorted(), [one!, other!].toSorted());
     },
   },
 ];
-
-/** Reads all pages of queues, one by one. */
-async function listQueues(store: TaskStore): Promise<string[]> {
-  const found: string[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await store.queues({ limit: 1, ...(cursor !== undefined && { cursor }) });
-    found.push(...page.queues.map(({ agent, tenant, ready }) => `${agent} ${tenant} ${ready}`));
-    cursor = page.next;
-    if (cursor === undefined) return found.toSorted();
-  }
-}
