@@ -104,7 +104,7 @@ test('every way in which a task ends is reported once, signed, without what it s
   await working;
   const crashed = await create(store);
   for (let i = 0; i < 3; i++) {
-    await claimFor(store, crashed.id, { worker: 'dead', leaseMs: 1_000 });
+    await claimFor(store, crashed.id, { worker: `dead ${i}`, leaseMs: 1_000 });
     await expireSessions(store, world, 1_000);
     await world.clock.advance(2_000);
   }
