@@ -3,8 +3,7 @@ import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import type { ApiParts } from './http/parts.ts';
 import { MOMENT, NAME } from './http/schemas.ts';
 
-const MAX_TENANTS = 1_000;
-const MAX_WORKERS = 1_000;
+const MAX_PAGE = 1_000;
 
 const COUNT = z.number().int();
 const COUNTS = z
@@ -80,7 +79,7 @@ export function overviewEndpoints({ store, agents }: ApiParts): Endpoint[] {
       right: 'operate',
       summary: 'Tenants that have tasks.',
       query: z.object({
-        limit: z.coerce.number().int().min(1).max(MAX_TENANTS).default(100),
+        limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(100),
         cursor: NAME.optional().openapi({ description: '`next` of the previous page.' }),
       }),
       responses: {
@@ -97,7 +96,7 @@ export function overviewEndpoints({ store, agents }: ApiParts): Endpoint[] {
       path: '/v1/workers',
       right: 'operate',
       summary: 'Workers that hold tasks or wait for some, of all tenants.',
-      query: z.object({ limit: z.coerce.number().int().min(1).max(MAX_WORKERS).default(MAX_WORKERS) }),
+      query: z.object({ limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(MAX_PAGE) }),
       responses: { 200: { description: 'The workers.', schema: WORKERS } },
       handle: async ({ query: { limit } }) => Response.json(await store.workers({ limit })),
     }),
