@@ -1,8 +1,11 @@
 import type { Redis } from 'ioredis';
+import { SUSPECTS, UNDO } from '../../../packages/tasks/src/rules/rules.ts';
+import { toAgent, toLaneName } from '../../../packages/tasks/src/rules/suspects.ts';
+import type { TaskStatus } from '../../../packages/tasks/src/status.ts';
 
 /** The keys of a shard by kind: what stands before the first colon. */
 const HASHES = ['task', 'held', 'session', 'commands', 'conversation', 'running', 'domain', 'layout'];
-const LISTS = ['journal', 'inputs', 'history', 'ended'];
+const LISTS = ['journal', 'inputs', 'history'];
 const SETS = ['capped', 'paused'];
 const TEXTS = ['outcome', 'context', 'title'];
 
@@ -76,7 +79,13 @@ export async function findRedisProblems(client: Redis, tag: string, all: readonl
 type Tasks = ReadonlyMap<string, Hash>;
 type Expect = (isRight: boolean, problem: string) => void;
 
-const laneOf = ({ status, undo, agent }: Hash): string => (status === 'cancelling' && undo !== '1' ? '*' : agent!);
+const laneOf = ({ status, undo, agent, attempts }: Hash): string =>
+  toLaneName({
+    status: status as TaskStatus,
+    agent: agent!,
+    attempts: Number(attempts ?? 0),
+    stop: { undo: undo === '1' },
+  });
 
 /** A live task is in exactly one of later, queue, ready and held, and nothing else is in any of them. */
 function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
@@ -103,9 +112,19 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
     const isOpen = keys.members(`lanes:${laneOf(task)}`).includes(tenant);
     const isCapped = keys.members(`capped:${tenant}`).includes(laneOf(task));
     expect(isOpen || isCapped, `${id} is ready in a lane that is neither open nor noted as capped`);
-    expect(keys.members('queues').includes(lane), `${id} is ready in a queue that is not listed`);
+    const queue = pair(toAgent(laneOf(task)), tenant);
+    expect(keys.members('queues').includes(queue), `${id} is ready in a queue that is not listed`);
   }
-  for (const lane of keys.members('queues')) expect(keys.has(`ready:${lane}`), `queue ${lane} is listed, and empty`);
+  for (const queue of keys.members('queues')) {
+    const [, size = '', rest = ''] = /^(\d+):(.*)$/s.exec(queue) ?? [];
+    const agent = Buffer.from(rest).subarray(0, Number(size)).toString();
+    const tenant = rest.slice(agent.length + 1);
+    const lanes = ['', SUSPECTS, UNDO].map((reserved) => pair(reserved + agent, tenant));
+    expect(
+      lanes.some((lane) => keys.has(`ready:${lane}`)),
+      `queue ${queue} is listed, and empty`,
+    );
+  }
   const held = [...live.values()].filter(({ stage }) => stage === 'held');
   const agents = new Set([...held.map(({ agent }) => agent!), ...Object.keys(keys.hash('running'))]);
   for (const agent of agents) {
@@ -119,7 +138,17 @@ function checkTasks(keys: Keys, tasks: Tasks, expect: Expect): void {
   for (const [id, task] of tasks) {
     const { status, tenant, stage, session, told, endedAt } = task;
     const listed = keys.of('status').filter((name) => keys.members(`status:${name}`).includes(id));
-    expect(listed.join() === `${status}:${tenant}`, `${id} is ${status}, and listed as ${listed.join(' and ')}`);
+    const ended = keys.of('ended').filter((name) => keys.members(`ended:${name}`).includes(id));
+    const group = `${status}:${tenant}`;
+    expect(
+      ended.join() === (endedAt === undefined ? '' : group),
+      `${id} is ${status}, and in ended ${ended.join(' and ')}`,
+    );
+    expect(
+      ended.every((name) => keys.members('ended').includes(name)),
+      `ended ${ended.join()} is not listed`,
+    );
+    expect(listed.join() === group, `${id} is ${status}, and listed as ${listed.join(' and ')}`);
     const isHeld = endedAt === undefined && stage === 'held';
     const tellers = keys.of('told').filter((name) => keys.members(`told:${name}`).includes(id));
     const due = isHeld && told === '1' ? session : '';

@@ -40,7 +40,7 @@ export function createPlans({ tenant, agent, isOrdered }: CreateScope): fc.Arbit
   const wanted = fc.record({
     tenant,
     agent,
-    policy: fc.constantFrom<Policy>('replace', 'queue', 'steer', 'reject'),
+    policy: fc.constantFrom<Policy>('replace', 'queue', 'merge', 'steer', 'reject'),
     kind: fc.constantFrom(
       'plain',
       'plain',

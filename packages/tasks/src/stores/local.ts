@@ -126,13 +126,15 @@ function operatorMethods(
     queues: ({ after, limit }) =>
       engine.query(() => {
         const [isFirst, now] = [after === undefined, engine.now()];
-        const waiting: Record<string, number> = {};
-        for (const { agents } of tables.waiters(now - LIMITS.parkedMs, DEFAULTS.maxPage)) {
-          for (const agent of agents) waiting[agent] = (waiting[agent] ?? 0) + 1;
-        }
+        const queues = tables.queues(after, limit);
         const running = isFirst ? tables.runningByAgent() : {};
         const paused = isFirst ? tables.paused(limit) : [];
-        return { queues: tables.queues(after, limit), running, waiting, paused, now };
+        const listed = new Set([...queues.map(({ agent }) => agent), ...Object.keys(running)]);
+        const waiting: Record<string, number> = {};
+        for (const { agents } of tables.waiters(now - LIMITS.parkedMs, DEFAULTS.maxPage)) {
+          for (const agent of agents) if (listed.has(agent)) waiting[agent] = (waiting[agent] ?? 0) + 1;
+        }
+        return { queues, running, waiting, paused, now };
       }),
     conversations: (request) => engine.query(() => tables.conversations(request)),
     pause: (target, isPaused) => transact((moment) => applyPause(target, isPaused, moment)),

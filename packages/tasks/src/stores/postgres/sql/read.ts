@@ -178,6 +178,8 @@ DECLARE
   of_tenant text COLLATE "C" := after_tenant;
   has_reserved boolean := fn.has_reserved();
   is_first boolean := after_lane = '';
+  running json := '{}';
+  agents text[] := '{}';
   lanes text[];
   ready int;
   now float8 := fn.now_ms();
@@ -194,13 +196,16 @@ BEGIN
     -- All queues of a page share the limit up to which they are counted.
     ready := (SELECT sum(fn.count_ready(l, of_tenant, greatest(most, ${MIN_COUNTED}))) FROM unnest(lanes) AS l);
     most := most - ready;
+    agents := agents || of_lane;
     queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant, 'ready', ready,
       'oldestAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l));
   END LOOP;
-  RETURN json_build_object('queues', array_to_json(queues), 'now', now,
-    'running', CASE WHEN is_first THEN fn.count_running(page, ${DEFAULTS.maxCounted}) ELSE '{}' END,
+  IF is_first THEN running := fn.count_running(page, ${DEFAULTS.maxCounted}); END IF;
+  agents := array_remove(agents || ARRAY(SELECT json_object_keys(running)), ${toSqlText(SETTLE)});
+  RETURN json_build_object('queues', array_to_json(queues), 'now', now, 'running', running,
     'waiting', (SELECT coalesce(json_object_agg(w.agent, w.number), '{}') FROM (
-      SELECT w.agent, count(*) AS number FROM whoa.waiters w WHERE w.at >= now - ${LIMITS.parkedMs} GROUP BY w.agent) w),
+      SELECT w.agent, count(*) AS number FROM whoa.waiters w
+      WHERE w.agent = ANY (agents) AND w.at >= now - ${LIMITS.parkedMs} GROUP BY w.agent) w),
     'paused', (SELECT coalesce(json_agg(json_build_object(p.kind, p.name)), '[]') FROM (
       SELECT * FROM whoa.paused WHERE is_first ORDER BY kind, name LIMIT page) p));
 END $$;

@@ -79,11 +79,14 @@ local running, paused, waiting = {}, {}, {}
 if after == '-' then
   running = redis.call('HGETALL', tag .. 'running')
   paused = redis.call('SSCAN', tag .. 'paused', 0, 'COUNT', limit)[2]
-  for i = 1, #running, 2 do agents[running[i]] = true end
+  for i = 1, #running, 2 do
+    if running[i + 1] ~= '0' then agents[running[i]] = true end
+  end
 end
+agents['*'] = nil
 for agent in pairs(agents) do
   local count = redis.call('ZCOUNT', tag .. 'waiters:' .. agent, now - ${LIMITS.parkedMs}, '+inf')
-  waiting[#waiting + 1], waiting[#waiting + 2] = agent, tostring(count)
+  if count > 0 then waiting[#waiting + 1], waiting[#waiting + 2] = agent, tostring(count) end
 end
 return { queues, paused, tostring(now), running, waiting }
 `;
