@@ -4,13 +4,13 @@ import type { StoreOptions } from '@whoa/tasks/store';
 import * as fc from 'fast-check';
 import { canonical, look, lookClosely, resultOf, toHintText, type View } from './compare.ts';
 import { HISTORIES, type Step } from './history.ts';
-import { Made, type Mode, type Request } from './made.ts';
-import { type Contestant, openMemory, openPostgres, openRedis, openSqlite, TENANTS } from './stores.ts';
+import { Made, type Mode, type Request, TENANTS } from './made.ts';
+import { type Contestant, openMemory, openPostgres, openRedis, openSqlite } from './stores.ts';
 import { SharedTime, setExactRedisTime } from './time.ts';
 
 const RULES: Readonly<Record<Mode, StoreOptions>> = {
-  open: { maxJournalBytes: 150, maxReady: 4 },
-  capped: { maxJournalBytes: 150, maxReady: 4, maxRunningPerTenant: 2, maxRunningPerAgent: 2 },
+  open: { maxJournalBytes: 100, maxReady: 2 },
+  capped: { maxJournalBytes: 100, maxReady: 2, maxRunningPerTenant: 2, maxRunningPerAgent: 2 },
   lanes: { maxReady: 4, maxRunningPerAgent: 3 },
 };
 /** Most histories are without limits on what runs. */
@@ -47,7 +47,8 @@ export interface AgreeReport {
 export async function runAgreement(options: AgreeOptions): Promise<AgreeReport> {
   const { histories, seed, lanes = 2 } = options;
   const report = { histories: 0, steps: 0, results: {} as Record<string, number>, failed: [] as number[] };
-  using _exact = setExactRedisTime();
+  using stack = new DisposableStack();
+  stack.use(setExactRedisTime());
   const run = async (lane: number): Promise<void> => {
     await using arenas = new Arenas(options, `${lane}`);
     while (report.histories < histories && report.failed.length < MAX_FAILURES) {
@@ -142,8 +143,8 @@ class Arena {
     }
     await this.#look(made, await look(this.stores[0]!.store, TENANTS), TENANTS);
     await this.#compare('everything', ({ store }) => lookClosely(store, made));
-    for (const { name, findProblems } of this.stores) {
-      assert.deepEqual(await findProblems(), [], `${name} contradicts itself after step ${made.step}`);
+    for (const one of this.stores) {
+      assert.deepEqual(await one.findProblems(), [], `${one.name} contradicts itself after step ${made.step}`);
     }
   }
 
@@ -177,9 +178,9 @@ class Arena {
     tenants: readonly string[] = TENANTS.filter(isUsed(views)),
   ): Promise<void> {
     await this.#compare(`tasks after step ${made.step}`, ({ store }) => look(store, tenants));
-    await this.#compare(`hints of step ${made.step}`, async ({ settle, heard }) => {
-      await settle();
-      return heard.changes.splice(0).toSorted();
+    await this.#compare(`hints of step ${made.step}`, async (one) => {
+      await one.settle();
+      return one.heard.changes.splice(0).toSorted();
     });
     const before = made.tasks;
     this.#views = views;
@@ -193,7 +194,7 @@ class Arena {
   async #setTime(made: Made, now: number): Promise<void> {
     if (now < made.now) made.hasGoneBack = true;
     made.now = this.#time.now = now;
-    await Promise.all(this.stores.map((one) => one.setTime?.()));
+    await Promise.all(this.stores.map((one) => one.setTime()));
   }
 
   /** Asks every store the same, and returns what the first one returned. */

@@ -1,7 +1,7 @@
 import type { ConversationRecord, TaskHead, TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import { signatureOf } from '../../../packages/tasks/src/id.ts';
-import { TENANTS } from './stores.ts';
+import { TENANTS } from './made.ts';
 
 /** Lists whose order is up to the store. */
 const UNORDERED = new Set(['queues', 'paused', 'orders', 'held']);
@@ -45,8 +45,8 @@ export interface Known {
 }
 
 /** Every task and conversation of some tenants, as after each step. */
-export async function look(store: TaskStore, tenants: readonly string[]): Promise<readonly View[]> {
-  return await Promise.all(
+export function look(store: TaskStore, tenants: readonly string[]): Promise<readonly View[]> {
+  return Promise.all(
     tenants.map(async (tenant) => {
       const [{ tasks }, conversation] = await Promise.all([
         store.list({ tenant, limit: 100 }),

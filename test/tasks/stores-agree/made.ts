@@ -1,6 +1,8 @@
 import type { TaskHead, TaskRef, TaskStore } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
-import { WORKERS } from './stores.ts';
+
+export const TENANTS: readonly string[] = ['acme', 'other'];
+export const WORKERS: readonly string[] = ['w1', 'w2', 'w3'];
 
 /** An agent that no task is for: a take for it gets only tasks to settle. */
 const NO_AGENT = 'z';

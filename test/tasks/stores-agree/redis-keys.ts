@@ -89,25 +89,25 @@ const laneOf = ({ status, undo, agent, attempts }: Hash): string =>
 
 /** A live task is in exactly one of later, queue, ready and held, and nothing else is in any of them. */
 function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
-  const places = new Map<string, string[]>();
-  const put = (id: string, place: string): void => void places.set(id, [...(places.get(id) ?? []), place]);
+  const stages = new Map<string, string[]>();
+  const put = (id: string, due: string): void => void stages.set(id, [...(stages.get(id) ?? []), due]);
   for (const id of keys.members('later')) put(id, 'later');
   for (const name of keys.of('waiting')) for (const id of keys.members(`waiting:${name}`)) put(id, `queue ${name}`);
   for (const lane of keys.of('ready')) for (const id of keys.members(`ready:${lane}`)) put(id, `ready ${lane}`);
   for (const session of keys.of('held'))
     for (const id of Object.keys(keys.hash(`held:${session}`))) put(id, `held ${session}`);
-  for (const [id, found] of places) expect(live.has(id), `${id} is in ${found.join(' and ')}, and not live`);
+  for (const [id, found] of stages) expect(live.has(id), `${id} is in ${found.join(' and ')}, and not live`);
   for (const [id, task] of live) {
     const { stage, tenant = '', conversation = '', session } = task;
     const lane = pair(laneOf(task), tenant);
-    const place = {
+    const due = {
       later: 'later',
       queue: `queue ${pair(tenant, conversation)}`,
       ready: `ready ${lane}`,
       held: `held ${session}`,
     };
-    const found = places.get(id)?.join(' and ');
-    expect(found === place[stage as 'later'], `${id} is ${stage}, and in ${found}`);
+    const found = stages.get(id)?.join(' and ');
+    expect(found === due[stage as 'later'], `${id} is ${stage}, and in ${found}`);
     if (stage !== 'ready') continue;
     const isOpen = keys.members(`lanes:${laneOf(task)}`).includes(tenant);
     const isCapped = keys.members(`capped:${tenant}`).includes(laneOf(task));
@@ -161,7 +161,7 @@ function checkTasks(keys: Keys, tasks: Tasks, expect: Expect): void {
   const tenants = [...new Set([...tasks.values()].map(({ tenant }) => tenant!))].toSorted();
   expect(
     keys.members('tenants').join() === tenants.join(),
-    `tenants are ${tenants}, and listed ${keys.members('tenants')}`,
+    `tenants are ${tenants.join()}, and listed ${keys.members('tenants').join()}`,
   );
 }
 

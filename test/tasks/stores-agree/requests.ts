@@ -1,8 +1,7 @@
 import type { Policy } from '@whoa/core';
 import type { ClaimRef } from '@whoa/tasks/store';
 import * as fc from 'fast-check';
-import type { Made, Request, Taken } from './made.ts';
-import { WORKERS } from './stores.ts';
+import { type Made, type Request, type Taken, WORKERS } from './made.ts';
 
 /** Short, so that sessions expire within a few steps. */
 export const LEASE_MS = 6_000;
@@ -47,6 +46,8 @@ export function createPlans({ tenant, agent, isOrdered }: CreateScope): fc.Arbit
       'talk',
       'talk',
       'talk',
+      'talk',
+      'talk',
       'held',
       'held',
       'later',
@@ -86,9 +87,9 @@ export const sweeps: fc.Arbitrary<Plan> = plansOf('sweep', fc.constant(100), (li
   call: (store) => store.sweep({ limit }),
 }));
 
-export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(9)), ([by, few, back]) => (made) => {
+export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(12)), ([by, few, ahead]) => (made) => {
   const { agents, limit, isSorted } = made.takeable(AGENTS, few + 1);
-  const number = Math.max(1, made.takeNumber(by) - (back === 0 ? 1 : 0));
+  const number = Math.max(1, made.takeNumber(by) - Math.max(0, ahead - 10));
   const about = { domain: 0, session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
   const byId = (a: { claim: ClaimRef }, b: { claim: ClaimRef }): number => (a.claim.id < b.claim.id ? -1 : 1);
   return {

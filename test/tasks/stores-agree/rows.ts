@@ -108,10 +108,14 @@ const SQLITE_SQL = toSql(SQLITE, { ...CHECKS, ...SQLITE_CHECKS });
 
 /** Returns what contradicts itself in a Postgres schema. */
 export async function findPostgresProblems(query: Query): Promise<readonly string[]> {
-  return (await query(POSTGRES_SQL)).map(({ id, problem }) => `${id} ${problem}`);
+  return (await query(POSTGRES_SQL)).map(toText);
 }
 
 /** Returns what contradicts itself in a SQLite file. */
 export async function findSqliteProblems(query: Query): Promise<readonly string[]> {
-  return (await query(SQLITE_SQL)).map(({ id, problem }) => `${id} ${problem}`);
+  return (await query(SQLITE_SQL)).map(toText);
+}
+
+function toText({ id, problem }: Readonly<Record<string, unknown>>): string {
+  return `${String(id)} ${String(problem)}`;
 }

@@ -6,13 +6,12 @@ import type { Hint, StoreOptions } from '@whoa/tasks/store';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { openRedisStore } from '../../../packages/tasks/src/stores/redis.ts';
+import { TENANTS, WORKERS } from './made.ts';
 import { findRedisProblems } from './redis-keys.ts';
 import { Waiters } from './rings.ts';
 import { findPostgresProblems, findSqliteProblems, type Query } from './rows.ts';
 import type { SharedTime } from './time.ts';
 
-export const TENANTS: readonly string[] = ['acme', 'other'];
-export const WORKERS: readonly string[] = ['w1', 'w2', 'w3'];
 /** A busy machine may take this long for one request. */
 const BUSY_MS = 60_000;
 
@@ -23,9 +22,9 @@ export interface Contestant extends AsyncDisposable {
   readonly heard: Heard;
   readonly waiters: Waiters;
   /** Makes the store's clock show the shared time. */
-  setTime?(): Promise<unknown>;
+  setTime(): Promise<unknown>;
   /** Waits until the hints of all requests have arrived, except those of the last one. */
-  settle(): Promise<void> | void;
+  settle(): Promise<void>;
   /** Returns what contradicts itself in the stored data. */
   findProblems(): Promise<readonly string[]>;
   /** Removes everything, so that the next history finds an empty store. */
@@ -40,7 +39,7 @@ export interface ContestantOptions {
 }
 
 /** Hints that arrived since they were last looked at. */
-export interface Heard {
+interface Heard {
   /** Who heard what, as text. */
   readonly changes: string[];
   /** Workers that were told about new work. */
@@ -80,7 +79,8 @@ export async function openMemory(
       return heard;
     },
     waiters: new Waiters(),
-    settle: () => {},
+    setTime: () => Promise.resolve(),
+    settle: () => Promise.resolve(),
     findProblems: () => Promise.resolve([]),
     async empty() {
       await store[Symbol.asyncDispose]();
@@ -120,7 +120,8 @@ export async function openSqlite(
     store,
     heard: await listen(store, toText),
     waiters: new Waiters(),
-    settle: () => time.runTimers(),
+    setTime: () => Promise.resolve(),
+    settle: () => Promise.resolve(time.runTimers()),
     findProblems: () => findSqliteProblems(query),
     empty: () => Promise.resolve(database.exec(`BEGIN; ${emptied} UPDATE domain SET tick = 0, state = ''; COMMIT`)),
     async [Symbol.asyncDispose]() {
@@ -145,6 +146,7 @@ export async function openRedis(
     store,
     heard: await listen(store, toText),
     waiters: new Waiters(),
+    setTime: () => Promise.resolve(),
     // The server sends what it publishes before it reads the next command. So once a later reply is here, the hints are
     // too, and at most not read yet.
     settle: () => new Promise((resolve) => setImmediate(resolve)),
@@ -180,7 +182,10 @@ export async function openPostgres(
   await client.query(
     `CREATE OR REPLACE FUNCTION ${schema}_v1.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ms FROM ${schema}_v1.clock'`,
   );
-  const query: Query = async (sql) => (await client.query(sql.replaceAll('whoa.', `${schema}.`))).rows;
+  const query: Query = async (sql) => {
+    const found = await client.query<Readonly<Record<string, unknown>>>(sql.replaceAll('whoa.', `${schema}.`));
+    return found.rows;
+  };
   const all = await query(`SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = '${schema}'`);
   const tables = all.map((row) => String(row['name'])).filter((table) => !POSTGRES_KEPT.includes(table));
   const pulse = `UPDATE ${schema}.pulse SET pulse = -1, grace_until = 0, grace_given = false, sweep_asked_at = 0;`;
@@ -193,7 +198,7 @@ export async function openPostgres(
     setTime: () => client.query(`UPDATE ${schema}_v1.clock SET ms = ${time.now}`),
     waiters: new Waiters(),
     // A store reports its own changes before it returns.
-    settle: () => {},
+    settle: () => Promise.resolve(),
     findProblems: () => findPostgresProblems(query),
     async empty() {
       await client.query(emptied);

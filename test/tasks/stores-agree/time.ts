@@ -11,7 +11,7 @@ export class SharedTime {
   readonly #timers = new Set<() => void>();
 
   /** For stores whose timers should run by themselves. */
-  readonly world: World = this.#worldWith(systemClock.setTimer);
+  readonly world: World = this.#worldWith((...timer) => systemClock.setTimer(...timer));
   /** For a store whose timers run when `runTimers` is called. */
   readonly heldWorld: World = this.#worldWith((_ms, callback) => {
     this.#timers.add(callback);
