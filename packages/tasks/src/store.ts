@@ -87,7 +87,8 @@ export interface TaskStore extends AsyncDisposable {
    */
   append(claim: ClaimRef, batch: Batch): Promise<Orders>;
   /**
-   * Hands a claim back unfinished. It costs no attempt; a task in `cancelling` stays there. Throws `LeaseLostError`.
+   * Hands a claim back unfinished. It costs no attempt; a task in `cancelling` stays there. The claim that was taken away
+   * last can still be handed back, which takes its crash back; repeat it until it is answered. Throws `LeaseLostError`.
    */
   release(claim: ClaimRef): Promise<ReleaseReceipt>;
   /** Ends a task, stores the conversation's history, and wakes its successor. Throws `LeaseLostError`. */
@@ -189,7 +190,7 @@ export interface Batch {
 }
 
 export interface ReleaseReceipt {
-  /** `already`: this claim was handed back before. */
+  /** `already`: this claim was handed back or taken away before. */
   readonly answer: 'released' | 'already';
 }
 
