@@ -167,13 +167,13 @@ export type CreateReceipt =
     }
   /** A task with this key already exists, and a different request created it. */
   | { readonly answer: 'duplicate'; readonly task: TaskRecord }
-  /** The policy is `reject` and a task is live, or too many tasks wait in the conversation. Nothing was written. */
+  /** The policy is `reject` and a task is live. Nothing was written. */
   | { readonly answer: 'rejected' }
   /**
-   * A limit was reached: ready `tasks` of this tenant for this agent, or `history` bytes in the conversation. Nothing
-   * was written. Try again later, or compact the conversation.
+   * A limit was reached: ready `tasks` of this tenant for this agent, tasks in the `queue` of the conversation, or
+   * `history` bytes in it. Nothing was written. Try again later, or compact the conversation.
    */
-  | { readonly answer: 'full'; readonly what: 'tasks' | 'history'; readonly limit: number };
+  | { readonly answer: 'full'; readonly what: 'tasks' | 'queue' | 'history'; readonly limit: number };
 
 export interface Batch {
   /** The last position of the journal, as the writer knows it. */

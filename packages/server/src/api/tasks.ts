@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
-import { type CreateReceipt, type ListFilter, listPoisonTasks, type TaskHead } from '@whoa/tasks';
+import { type CreateReceipt, type ListFilter, listPoisonTasks, StoreFullError, type TaskHead } from '@whoa/tasks';
 import { askStore } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
@@ -101,11 +101,7 @@ function notCreated(receipt: Extract<CreateReceipt, { answer: 'rejected' | 'full
     return new HttpError(409, { code: 'rejected', message });
   }
   const { what, limit } = receipt;
-  const message =
-    what === 'tasks'
-      ? `${limit} tasks are already waiting; try again later`
-      : `The history of the conversation has more than ${limit} bytes; start another conversation`;
-  return new HttpError(429, { code: 'full', message, what, limit });
+  return new HttpError(429, { code: 'full', message: new StoreFullError(receipt).message, what, limit });
 }
 
 function listEndpoint({ store }: ApiParts): Endpoint {

@@ -57,7 +57,9 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   }
   // Before joining, too.
   const { waiting } = conversationOf(record, tables)!;
-  if (holdMs === 0 && policy !== 'replace' && waiting.length >= LIMITS.maxQueued) return { answer: 'rejected' };
+  if (holdMs === 0 && policy !== 'replace' && waiting.length >= LIMITS.maxQueued) {
+    return { answer: 'full', what: 'queue', limit: LIMITS.maxQueued };
+  }
   const task = isSame ? joinGathering(record, first, moment) : record;
   begin(task, request, moment);
   if (holdMs === 0) {

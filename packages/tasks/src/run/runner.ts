@@ -140,7 +140,7 @@ export interface Runner extends AsyncDisposable {
   listen(channel: EventChannel): Disposable;
 }
 
-/** Thrown when a task was rejected: the conversation's policy is `reject`, or too many tasks wait in it. */
+/** Thrown when a task was rejected: the conversation's policy is `reject`, and another task is live. */
 export class TaskRejectedError extends Error {
   override readonly name: string = 'TaskRejectedError';
   readonly code: string = 'TASK_REJECTED';
@@ -155,12 +155,13 @@ export class StoreFullError extends Error {
   override readonly name: string = 'StoreFullError';
   readonly code: string = 'STORE_FULL';
 
-  constructor({ what, limit }: { readonly what: 'tasks' | 'history'; readonly limit: number }) {
-    super(
-      what === 'tasks'
-        ? `${limit} tasks of this tenant are already waiting for this agent; try again later, or add workers`
-        : `The history of this conversation has more than ${limit} bytes; compact it, or start another conversation`,
-    );
+  constructor({ what, limit }: Pick<Extract<CreateReceipt, { answer: 'full' }>, 'what' | 'limit'>) {
+    const words = {
+      tasks: `${limit} tasks of this tenant are already waiting for this agent; try again later, or add workers`,
+      queue: `${limit} tasks are already waiting in this conversation; try again later`,
+      history: `The history of this conversation has more than ${limit} bytes; compact it, or start another conversation`,
+    };
+    super(words[what]);
   }
 }
 

@@ -56,7 +56,7 @@ BEGIN
     END IF;
     -- Before joining, too.
     IF hold_ms = 0 AND given_policy <> 'replace' AND cardinality(line.waiting) >= ${LIMITS.maxQueued} THEN
-      RETURN json_build_object('answer', 'rejected');
+      RETURN json_build_object('answer', 'full', 'what', 'queue', 'limit', ${LIMITS.maxQueued});
     END IF;
     IF line.gathering IS NOT NULL THEN
       of_owner := held.inputs_of;

@@ -171,7 +171,9 @@ if held then
     return { 'full', 'tasks', '${LIMITS.maxGathered}' }
   end
 end
-if tonumber(holdMs) == 0 and policy ~= 'replace' and #line.waiting >= ${LIMITS.maxQueued} then return { 'rejected' } end
+if tonumber(holdMs) == 0 and policy ~= 'replace' and #line.waiting >= ${LIMITS.maxQueued} then
+  return { 'full', 'queue', '${LIMITS.maxQueued}' }
+end
 if held then
   end_merged(held, task)
   line.gathering = nil

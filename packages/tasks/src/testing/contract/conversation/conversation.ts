@@ -77,7 +77,7 @@ export const conversationCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'queue refuses a message when the queue is full',
+    title: 'queue refuses a message when the queue is full, which is not the same as a policy that rejects',
     async run({ store }) {
       await say(store, 'current', 'queue');
       for (let i = 0; i < 100; i++) await say(store, `${i}`, 'queue');
@@ -85,7 +85,7 @@ export const conversationCases: readonly ContractCase[] = [
         { ...CONVERSATION, agent: 'assistant', input: 'too many' },
         { policy: 'queue' },
       );
-      assert.deepEqual(receipt, { answer: 'rejected' });
+      assert.deepEqual(receipt, { answer: 'full', what: 'queue', limit: 100 });
     },
   },
   {
