@@ -7,7 +7,8 @@ type Views = Readonly<
 
 const POSTGRES: Views = {
   t: `SELECT id, tenant, agent, conversation, status, stage, policy, ended_at AS ended, session, claim, worker, lane,
-    CASE WHEN status = 'cancelling' AND stop_undo IS NOT TRUE THEN '*' ELSE agent END AS due_lane,
+    CASE WHEN status = 'cancelling' THEN CASE WHEN stop_undo THEN '*!' || agent ELSE '*' END
+      WHEN attempts >= 2 THEN '*?' || agent ELSE agent END AS due_lane,
     CASE WHEN told THEN 1 ELSE 0 END AS told, inputs_of, journal_bytes, commands_waiting AS commands FROM whoa.tasks`,
   w: 'SELECT tenant, conversation, one COLLATE "C" AS id FROM whoa.conversations, unnest(waiting) AS one',
   c: `SELECT tenant, conversation, current COLLATE "C" AS current, gathering COLLATE "C" AS gathering, history_bytes
@@ -23,7 +24,8 @@ const POSTGRES: Views = {
 const SQLITE: Views = {
   t: `SELECT id, tenant, agent, conversation, status, stage, record ->> 'policy' AS policy, endedAt AS ended,
     record ->> 'session' AS session, record ->> 'claim' AS claim, record ->> 'worker' AS worker, lane,
-    CASE WHEN status = 'cancelling' AND coalesce(record ->> '$.stop.undo', 0) = 0 THEN '*' ELSE agent END AS due_lane,
+    CASE WHEN status = 'cancelling' THEN CASE WHEN record ->> '$.stop.undo' THEN '*!' || agent ELSE '*' END
+      WHEN record ->> 'attempts' >= 2 THEN '*?' || agent ELSE agent END AS due_lane,
     coalesce(told, 0) AS told, record ->> 'inputsOf' AS inputs_of, record ->> 'journalBytes' AS journal_bytes,
     json_array_length(record, '$.commands') AS commands FROM tasks`,
   w: "SELECT tenant, conversation, one.value AS id FROM conversations, json_each(record, '$.waiting') AS one",
