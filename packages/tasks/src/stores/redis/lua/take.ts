@@ -127,8 +127,15 @@ local function has_room(lane)
   if lane.isExempt then return true end
   if hasPaused and is_paused('tenant', lane.tenant) then return false end
   if maxTenant == 0 then return true end
-  local running = redis.call('ZCARD', tag .. 'status:running:' .. lane.tenant)
-  return running + redis.call('ZCARD', tag .. 'status:cancelling:' .. lane.tenant) < maxTenant
+  local running, stopping = redis.call('ZCARD', tag .. 'status:running:' .. lane.tenant), tag .. 'status:cancelling:' .. lane.tenant
+  if running >= maxTenant then return false end
+  if running + redis.call('ZCARD', stopping) < maxTenant then return true end
+  -- A task that no worker holds does not run: it waits to be settled.
+  for _, one in ipairs(redis.call('ZRANGE', stopping, 0, -1)) do
+    if redis.call('HGET', tag .. 'task:' .. one, 'stage') == 'held' then running = running + 1 end
+    if running >= maxTenant then return false end
+  end
+  return true
 end
 
 local function close_lane(lane)

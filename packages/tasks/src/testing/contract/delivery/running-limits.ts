@@ -45,6 +45,19 @@ export const limitCases: readonly ContractCase[] = [
     }),
   ),
   {
+    title: 'a cancelled task that no worker holds does not count as running, and is taken to be undone',
+    options: { maxRunningPerTenant: 1 },
+    async run({ store }) {
+      const { id } = await create(store);
+      const [held] = (await take(store)).tasks;
+      await store.cancel({ tenant: TENANT, id }, {}, { undo: true });
+      await store.release(held!.claim);
+      assert.deepEqual(await taken(store), [id]);
+      await create(store);
+      assert.deepEqual(await taken(store), []);
+    },
+  },
+  {
     title: 'tenants that were served until the limit of an agent was reached are behind the others',
     options: { maxRunningPerAgent: 2 },
     async run({ store }) {
