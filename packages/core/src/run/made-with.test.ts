@@ -189,7 +189,9 @@ test('conversations and sub-agents refuse what cannot work', async () => {
   const one = createAgent({ name: 'a', planner });
   const make = (options: object): string => refusal(() => createConversations({ agent: one, ...options }));
   expect(make({ agent: undefined })).toBe('agent: expected an agent (an object with run()), got undefined');
-  expect(make({ policy: 'wait' })).toMatch(/^policy: expected 'replace' or 'queue' or 'steer' or 'reject', got "wait"/);
+  expect(make({ policy: 'wait' })).toMatch(
+    /^policy: expected 'replace' or 'queue' or 'merge' or 'steer' or 'reject', got "wait"/,
+  );
   expect(make({ maxConversations: 0 })).toMatch(/^maxConversations: expected a whole number from 1, or Infinity/);
   expect(make({ onreply: () => {} })).toMatch(/^onreply: unknown setting; the settings are .*onReply/);
   const conversations = createConversations({ agent: one });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CANCEL, CANCEL_CONVERSATION, SEND } from './lua/cancel.ts';
+import { CLAIM } from './lua/claim.ts';
 import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
 import { LAY_OUT, LAYOUT, READ_FORMAT, WRITE_FORMAT } from './lua/layout.ts';
 import { CONVERSATIONS, COUNTS, PAUSE, QUEUES, REMOVE, REMOVE_CONVERSATION, TENANTS, WORKERS } from './lua/overview.ts';
@@ -8,7 +9,7 @@ import { ADMIT, FAIL_LOST, QUEUE, STOP } from './lua/queue.ts';
 import { CONVERSATION, GET, LIST, READ, READ_ALONG, TENANT_OF } from './lua/read.ts';
 import { BEAT, HELD, LOAD_OF, ORDERS, SESSION, SWEEP } from './lua/session.ts';
 import { STAGE, TELL } from './lua/stage.ts';
-import { CLAIM, HOLD, TAKE } from './lua/take.ts';
+import { HOLD, TAKE } from './lua/take.ts';
 import { PROLOGUE, RULES, sameLayout, TASK } from './lua/task.ts';
 import { APPEND, FINISH, LOAD, OWN, RELEASE } from './lua/work.ts';
 

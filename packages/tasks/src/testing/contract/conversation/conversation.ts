@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
-import { type ContractCase, claim, LEASE_MS, nth, ordersFor, record, SHORT_MS, TENANT, tryClaim } from '../../case.ts';
+import { type ContractCase, claim, LEASE_MS, nth, ordersFor, record, TENANT, tryClaim } from '../../case.ts';
 import { CONVERSATION, kindOf, say, statuses } from '../../talk.ts';
 
 /** One live task in a conversation, and what a newer message does to it. */

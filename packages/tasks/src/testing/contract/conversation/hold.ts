@@ -134,7 +134,8 @@ export const holdCases: readonly ContractCase[] = [
       const held = await say(store, 'held', { policy: 'queue', holdMs: LEASE_MS });
       const refused = { ...CONVERSATION, agent: 'assistant', input: 'too many' };
       for (const policy of ['queue', 'steer'] as const) {
-        assert.deepEqual(await store.create(refused, { policy }), { answer: 'rejected' });
+        const full = { answer: 'full', what: 'queue', limit: LIMITS.maxQueued };
+        assert.deepEqual(await store.create(refused, { policy }), full);
       }
       assert.equal((await store.conversation(CONVERSATION))?.gathering, held.id);
       const { status, inputs } = await record(store, held.id);
