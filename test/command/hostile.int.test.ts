@@ -237,6 +237,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--agent of serve', 'serve', '--agent', ARGUMENT],
   ['--port of serve', 'serve', '--port', ARGUMENT],
   ['--host of serve', 'serve', '--host', ARGUMENT],
+  ['--hostname of serve', 'serve', '--host', '0.0.0.0', '--hostname', ARGUMENT],
   ['--origin of serve', 'serve', '--origin', ARGUMENT],
   ['--token-file of serve', 'serve', '--token-file', PATH],
   ['--concurrency of serve', 'serve', '--concurrency', ARGUMENT],

@@ -128,7 +128,7 @@ test('a store that does not answer shows a sign of life', async () => {
   terminal.type('whoa tasks; echo "exit:$?"');
   terminal.press('Enter');
   await terminal.waitFor(/asking the store · \d s/);
-  expect(await terminal.waitFor(/exit:1/)).toMatch(/^whoa tasks: Redis could not/m);
+  expect(await terminal.waitFor(/exit:1/)).toMatch(/^whoa tasks: Redis cannot be reached/m);
 });
 
 test('output that cannot be written ends the run, and says why', () => {

@@ -81,7 +81,7 @@ test('connections that have gone half-open are all left once one of them has not
   await using store = createPostgresStore({
     url: through(server, network),
     maxConnections: 5,
-    statementTimeoutMs: 200,
+    statementTimeoutMs: 1_000,
   });
   const task = await createTask(store);
   await openAll(store, 5);
@@ -91,7 +91,8 @@ test('connections that have gone half-open are all left once one of them has not
   await expect(createTask(store)).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
   const before = performance.now();
   for (let i = 0; i < 10; i++) expect(await store.get({ tenant: 'acme', id: task.id })).toBeDefined();
-  expect(performance.now() - before).toBeLessThan(1_000);
+  // Each of the others would cost a second.
+  expect(performance.now() - before).toBeLessThan(3_000);
 });
 
 test('a question on a half-open connection is asked again by itself', async () => {

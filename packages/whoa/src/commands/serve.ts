@@ -75,8 +75,8 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
   const { host, model, sandbox, yes, json: asJson } = values;
-  const { env } = system;
   const origins = readOrigins(values.origin);
+  const hosts = hostsOf(host, values.hostname, origins);
   const config = await loadConfig(values.config, system);
   const [chatAgent = ''] = chooseNames(config, values.agent === undefined ? undefined : [values.agent]);
   const { authenticate: byToken, made } = readServerTokens(values['token-file'], system);
@@ -90,7 +90,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     else screen.note(`✘ ${message}`);
   };
   const open = values.work ? own(await openAgents({ config, model, sandbox, yes, surroundings: system })) : undefined;
-  const opened = own(values.work ? openStore(config, env) : openSharedStore(config, 'serve', env));
+  const opened = own(values.work ? openStore(config, system.env) : openSharedStore(config, 'serve', system.env));
   const prometheus = await createPrometheusMetrics();
   const telemetry = own(createTelemetry({ prometheus }));
   const store = telemetry.observeStore(opened);
@@ -100,11 +100,11 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     own(await startWorker({ ...open, store: opened, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
-  const shared = { authenticate, origins, hosts: hostsOf(host, values.hostname, origins) };
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
-  const chat = own(createChatHandler({ ...shared, store, agent: chatAgent, api: CHAT, hooks }));
-  const agUi = own(createAgUiHandler({ ...shared, store, agent: chatAgent, api: AG_UI, hooks }));
-  const access = createAccess({ ...shared, onError });
+  const shared = { authenticate, origins, hosts, store, hooks };
+  const chat = own(createChatHandler({ ...shared, agent: chatAgent, api: CHAT }));
+  const agUi = own(createAgUiHandler({ ...shared, agent: chatAgent, api: AG_UI }));
+  const access = createAccess({ authenticate, origins, hosts, onError });
   const names = agentNames(config);
   const mcp = await createMcpHandler({ store, access, agents: describeAgents(names) });
   const tasks = createTaskApi({ store, login, access, agents: names, metrics: prometheus.read, onError });
@@ -119,20 +119,21 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   };
   const listening = own(await listenAt({ fetch }, { host, port }));
   if (asJson) screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
-  else tellStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(env) });
+  else tellStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
   await ended;
   return EXIT.success;
 }
 
 function readOrigins(given: readonly string[] = []): readonly string[] {
   const wrong = given.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
-  const form = 'an origin such as https://app.example.com, without a path';
-  if (wrong !== undefined) throw new UsageError(`--origin: expected ${form}, got '${wrong}'`);
+  if (wrong !== undefined) throw new UsageError(`--origin: expected an origin (https://example.com), got '${wrong}'`);
   return given;
 }
 
 /** Accept only our own host names, against DNS rebinding. Beyond loopback only the operator knows the names. */
 function hostsOf(host: string, names: readonly string[], origins: readonly string[]): readonly string[] | 'any' {
+  const wrong = names.find((name) => URL.parse(`http://${name}`)?.host !== name);
+  if (wrong !== undefined) throw new UsageError(`--hostname: expected a name such as app.example.com, got '${wrong}'`);
   if (!LOOPBACK.includes(host) && names.length === 0) return 'any';
   return [...LOOPBACK, '[::1]', ...names, ...origins.map((origin) => new URL(origin).host)];
 }
