@@ -2,6 +2,7 @@ import type { TaskHead } from '@whoa/tasks';
 import { type ReactNode, useMemo } from 'react';
 import { clientFor } from '../api/session.ts';
 import { isLive, shownStatus } from '../model/shown-status.ts';
+import { plural } from '../model/words.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { LoadingRows, StateCard, Status, useLive, useNow, useTitle } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
@@ -29,7 +30,7 @@ export function ApprovalsPage(props: PageProps): ReactNode {
       <div className="stack">
         <div className="row">
           <h1>Approvals</h1>
-          {isLoaded && <span className="mute">{waiting.length} tasks wait for an answer</span>}
+          {isLoaded && <span className="mute">{plural(waiting.length, 'task')} waiting for an answer</span>}
         </div>
         {!isLoaded && problem === undefined && <LoadingRows />}
         {problem !== undefined && (

@@ -2,6 +2,7 @@ import { type Message, type StopReport, toText } from '@whoa/core';
 import type { ConversationView } from '@whoa/server/task-client';
 import type { TaskHead } from '@whoa/tasks';
 import { type ReactNode, useEffect } from 'react';
+import { toContent } from '../model/reply-events.ts';
 import { isLive } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { Status, useNow } from '../page/parts.tsx';
@@ -21,7 +22,7 @@ interface MessagesProps extends PageProps {
 
 /** The history of a conversation, then the task that works on the last message. */
 export function Messages({ record, tasks, end, ...page }: MessagesProps): ReactNode {
-  const history = (record?.history ?? []) as unknown as readonly Message[];
+  const history = (record?.history ?? []) as unknown as readonly (Message | UiMessage)[];
   const current = tasks.find((task) => task.id === record?.current && isLive(task));
   const waiting = tasks.filter(({ id }) => record?.waiting.includes(id)).toReversed();
   const stopped = tasks.find(({ status }) => status === 'cancelled');
@@ -47,7 +48,15 @@ export function Messages({ record, tasks, end, ...page }: MessagesProps): ReactN
   );
 }
 
-function Said({ message }: { readonly message: Message }): ReactNode {
+/** A message of the AI SDK, as an application's own loop leaves it in the history. */
+interface UiMessage {
+  readonly role: string;
+  readonly parts: readonly { readonly type: string; readonly text?: string; readonly [field: string]: unknown }[];
+}
+
+function Said({ message }: { readonly message: Message | UiMessage }): ReactNode {
+  if ('parts' in message)
+    return message.parts.map((part, index) => <Part key={index} {...{ part, role: message.role }} />);
   if (message.role === 'user') return <p className="me say wrap">{toText(message.content)}</p>;
   if (message.role === 'tool') {
     return (
@@ -68,6 +77,23 @@ function Said({ message }: { readonly message: Message }): ReactNode {
       {text}
       {message.stopReason === 'aborted' && <span className="cut" role="img" aria-label="interrupted here" />}
     </p>
+  );
+}
+
+function Part({ part, role }: { readonly part: UiMessage['parts'][number]; readonly role: string }): ReactNode {
+  const { type, text, toolName = type.slice('tool-'.length), state, output, errorText } = part;
+  if (type === 'text') return <p className={role === 'user' ? 'me say wrap' : 'say wrap'}>{text}</p>;
+  if (!type.startsWith('tool-') && type !== 'dynamic-tool') return null;
+  const shown = state === 'output-available' ? 'finished' : state === 'output-error' ? 'failed' : 'not-started';
+  return (
+    <details>
+      <summary className="tag">
+        <Status status={shown}>
+          <b>{String(toolName)}</b>
+        </Status>
+      </summary>
+      <pre className="out tall wrap">{toContent(output ?? errorText)}</pre>
+    </details>
   );
 }
 

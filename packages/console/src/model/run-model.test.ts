@@ -1,4 +1,4 @@
-import type { JournalEvent } from '@whoa/tasks';
+import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { RunModel } from './run-model.ts';
 
@@ -92,8 +92,43 @@ test('what was said to the run stands before the turn that read it', () => {
   expect(run.turns.map(({ steered }) => steered)).toEqual([[], ['faster']]);
 });
 
+test("a reply of the application's own loop reads like an agent's", () => {
+  const chunks = (...list: readonly Entry[]): Entry => ({ type: 'ui-chunks', chunks: list });
+  const run = read(
+    chunks({ type: 'start-step' }, { type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Let me ' }),
+    chunks(
+      { type: 'text-delta', id: 't', delta: 'see.' },
+      { type: 'data-unheard-of', data: 1 },
+      { type: 'tool-input-start', toolCallId: 'c1', toolName: 'mail' },
+      { type: 'tool-input-available', toolCallId: 'c1', toolName: 'mail', input: { to: 'ada' } },
+      { type: 'tool-output-available', toolCallId: 'c1', output: { sent: 1 }, preliminary: true },
+    ),
+  );
+  expect(run.turns).toMatchObject([{ number: 1, text: 'Let me see.' }]);
+  expect(run.calls.get('c1')).toMatchObject({ tool: 'mail', state: 'running', input: { to: 'ada' }, startedAt: 1_001 });
+  const more = chunks(
+    { type: 'tool-output-error', toolCallId: 'c1', errorText: 'Outcome unknown' },
+    { type: 'finish-step' },
+    { type: 'start-step' },
+    { type: 'text-delta', id: 'u', delta: 'draft' },
+    { type: 'reset-step' },
+    { type: 'text-delta', id: 'v', delta: 'Half an ans' },
+  );
+  run.apply({ position: 3, at: 2_000, event: more as unknown as JournalEvent });
+  expect(run.calls.get('c1')).toMatchObject({ state: 'failed', endedAt: 2_000 });
+  expect(run.turns[1]).toMatchObject({ number: 2, text: 'Half an ans' });
+  // Only the report says how the stop ended it.
+  const reason = { kind: 'user', at: 1_900 };
+  const stop = { reason, levels: [{ level: 'abort', afterMs: 0 }], calls: [{ callId: 'c1', state: 'unknown' }] };
+  run.settle({ outcome: { status: 'cancelled', complete: false, stop } } as unknown as TaskRecord);
+  expect(run.calls.get('c1')).toMatchObject({ state: 'unknown' });
+  expect(run.levels).toEqual([{ level: 'abort', at: 1_900, reason }]);
+  expect(run.turns.map(({ isCut }) => isCut)).toEqual([false, true]);
+});
+
 test.each<Entry>([
   { type: 'unheard-of' },
+  { type: 'ui-chunks', chunks: [{ type: 'text-delta', delta: 'no step' }, { type: 'tool-output-denied' }] },
   { type: 'text', text: 'before any turn' },
   { type: 'call-update', ...call, partial: {} },
   { type: 'undo-end', ...call, state: 'undone' },

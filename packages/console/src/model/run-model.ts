@@ -1,6 +1,7 @@
-import type { CancelReason, Content, Json, StopLevel } from '@whoa/core';
+import type { CancelReason, Content, Json, StopLevel, StopReport } from '@whoa/core';
 import type { ApprovalQuestion } from '@whoa/core/approval';
-import type { JournalEvent } from '@whoa/tasks';
+import type { JournalEvent, TaskRecord } from '@whoa/tasks';
+import { eventsOf, type ReplyEvent } from './reply-events.ts';
 
 type EventOf<Type extends JournalEvent['type']> = Extract<JournalEvent, { readonly type: Type }>;
 
@@ -102,7 +103,7 @@ export class RunModel {
   }: {
     readonly position: number;
     readonly at: number;
-    readonly event: JournalEvent;
+    readonly event: JournalEvent | ReplyEvent;
   }): void {
     const moment = 'at' in event && typeof event.at === 'number' ? event.at : at;
     this.lastAt = Math.max(this.lastAt, moment);
@@ -112,7 +113,7 @@ export class RunModel {
         this.agent = event.agent;
         return;
       case 'turn-start':
-        this.turns.push(this.#newTurn(event.turn, moment));
+        this.turns.push(this.#newTurn(event.turn ?? this.turns.length + 1, moment));
         return;
       case 'text':
         this.#turn(moment).text += event.text;
@@ -141,9 +142,29 @@ export class RunModel {
       case 'journal-cut':
         this.cut = event;
         return;
+      case 'turn-reset':
+        Object.assign(this.#turn(moment), { text: '', thinking: '' });
+        return;
+      case 'ui-chunks':
+        for (const inner of eventsOf(event.chunks)) this.apply({ position, at: moment, event: inner });
+        return;
       default:
         this.#applyToCall(event, { moment, position });
     }
+  }
+
+  /** Takes over what only the record of an ended task says about calls and levels of an application's own loop. */
+  settle({ outcome }: TaskRecord): void {
+    const report = outcome?.stop as StopReport | undefined;
+    if (report === undefined || this.levels.length > 0) return;
+    const { reason } = report;
+    for (const { level, afterMs } of report.levels) this.levels.push({ level, at: reason.at + afterMs, reason });
+    for (const { callId, state } of report.calls) {
+      const call = this.calls.get(callId);
+      if (call !== undefined) call.state = state;
+    }
+    const last = this.turns.at(-1);
+    if (last !== undefined && outcome?.complete === false) last.isCut = last.text !== '' && last.calls.length === 0;
   }
 
   #applyToCall(event: JournalEvent, { moment, position }: { moment: number; position: number }): void {

@@ -139,9 +139,9 @@ function Waiting({ task }: { readonly task: TaskRecord }): ReactNode {
     return (
       <StateCard status={task.status === 'cancelled' ? 'cancelled' : task.status} title="Nothing was said or done">
         <p>
-          {task.status === 'cancelled'
-            ? 'It was cancelled before it began, so it had no effect.'
-            : 'Its journal is empty.'}
+          {task.startedAt === undefined
+            ? `It was ${task.status} before it began, so it had no effect.`
+            : 'Its journal is empty. It did begin, so it may have had effects.'}
         </p>
       </StateCard>
     );

@@ -131,7 +131,10 @@ export class TaskFollower {
     }
     this.#waiting = this.#waiting.slice(applied);
     this.#timer = this.#waiting.length === 0 ? undefined : setTimeout(this.#apply, 0);
-    if (task !== undefined) this.#ended = task;
+    if (task !== undefined) {
+      this.#run.settle(task);
+      this.#ended = task;
+    }
     this.#draw(applied > MUCH ? Math.max(0, this.#drawnAt + DRAW_MS - performance.now()) : 0);
   };
 

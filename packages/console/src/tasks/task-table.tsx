@@ -1,7 +1,6 @@
-import type { TaskClient } from '@whoa/server/task-client';
 import type { TaskHead } from '@whoa/tasks';
-import { memo, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import type { Me } from '../api/session.ts';
+import { memo, type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { clientFor, type Me } from '../api/session.ts';
 import { shownStatus } from '../model/shown-status.ts';
 import { formatCount, formatDuration } from '../model/words.ts';
 import { Status, useNow } from '../page/parts.tsx';
@@ -20,13 +19,11 @@ interface TaskTableProps {
   readonly list: TaskList;
   readonly hasMore: boolean;
   readonly me: Me;
-  readonly tenant: string | undefined;
-  readonly client: TaskClient;
   readonly empty: ReactNode;
 }
 
 /** The list. Only the rows in the window are drawn, so its length does not matter. */
-export function TaskTable({ tasks, list, hasMore, me, tenant, client, empty }: TaskTableProps): ReactNode {
+export function TaskTable({ tasks, list, hasMore, me, empty }: TaskTableProps): ReactNode {
   const body = useRef<HTMLTableSectionElement>(null);
   const height = useSyncExternalStore(watchPhone, () => (matchMedia(PHONE).matches ? CARD : ROW));
   const { first, last } = useWindow(body, { count: tasks.length, height });
@@ -58,7 +55,7 @@ export function TaskTable({ tasks, list, hasMore, me, tenant, client, empty }: T
         <tbody ref={body}>
           <Spacer height={first * height} />
           {tasks.slice(first, last).map((task, index) => (
-            <Row key={task.id} {...{ task, me, tenant, client }} row={first + index + 2} now={ageNow(task, now)} />
+            <Row key={task.id} {...{ task, me }} row={first + index + 2} now={ageNow(task, now)} />
           ))}
           <Spacer height={(tasks.length - last) * height} />
         </tbody>
@@ -80,12 +77,11 @@ interface RowProps {
   readonly row: number;
   readonly now: number;
   readonly me: Me;
-  readonly tenant: string | undefined;
-  readonly client: TaskClient;
 }
 
-const Row = memo(function Row({ task, row, now, me, tenant, client }: RowProps): ReactNode {
+const Row = memo(function Row({ task, row, now, me }: RowProps): ReactNode {
   const { id, title, agent, activity, outcome } = task;
+  const tenant = task.tenant === me.tenant ? undefined : task.tenant;
   const usage = outcome?.usage ?? activity?.usage;
   const tokens = usage === undefined ? undefined : usage.inputTokens + usage.outputTokens;
   return (
@@ -104,7 +100,7 @@ const Row = memo(function Row({ task, row, now, me, tenant, client }: RowProps):
       <td>{activity?.calls ?? 0}</td>
       <td>{tokens === undefined ? '–' : formatCount(tokens)}</td>
       <td>
-        <RowActions {...{ task, me, tenant, client }} />
+        <RowActions {...{ task, me, tenant }} />
       </td>
     </tr>
   );
@@ -128,8 +124,13 @@ function TaskStatusCell({ task }: { readonly task: TaskHead }): ReactNode {
   );
 }
 
-function RowActions({ task, me, tenant, client }: Omit<RowProps, 'row' | 'now'>): ReactNode {
+interface RowActionsProps extends Pick<RowProps, 'task' | 'me'> {
+  readonly tenant: string | undefined;
+}
+
+function RowActions({ task, me, tenant }: RowActionsProps): ReactNode {
   const { id, status } = task;
+  const client = useMemo(() => clientFor(me, tenant), [me, tenant]);
   if (status === 'cancelled') {
     return (
       <Link className="btn tiny quiet" to={addresses.report(id, tenant)}>

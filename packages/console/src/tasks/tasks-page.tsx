@@ -19,14 +19,16 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
   const filter = useFilter();
   const { status, agent, conversation } = filter.asked;
   const isOperator = me.rights.includes('operate');
-  const client = useMemo(() => clientFor(me, tenant), [me, tenant]);
+  // Operators see every tenant until they choose one.
+  const isAll = isOperator && tenant === undefined;
+  const client = useMemo(() => clientFor(me, isAll ? '*' : tenant), [me, isAll, tenant]);
   const list = useMemo(
     () => new TaskList({ client, filter: { status, agent, conversation }, withWorkers: isOperator, onLoggedOut }),
     [client, status, agent, conversation, isOperator, onLoggedOut],
   );
   const state = useLive(list);
   const [isStopping, setStopping] = useState(false);
-  const shown = filter.isNarrower ? state.tasks.filter(filter.matches) : state.tasks;
+  const shown = state.tasks.filter(filter.matches);
   // What the server cannot filter may leave too little to scroll.
   useEffect(() => {
     if (shown.length < MIN_SHOWN && state.hasMore) list.loadMore();
@@ -48,6 +50,8 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
               type="button"
               className="btn so push"
               aria-expanded={isStopping}
+              disabled={isAll}
+              title={isAll ? 'Choose a tenant first' : undefined}
               onClick={() => setStopping(!isStopping)}
             >
               Stop by filter…
@@ -57,7 +61,7 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
         <Overview state={state} />
         <StatusCounts counts={state.counts} filter={filter} />
         <Filters filter={filter} agents={me.agents ?? []} client={client} isOperator={isOperator} />
-        {isStopping && (
+        {isStopping && !isAll && (
           <StopByFilter
             client={client}
             filter={filter}
@@ -71,7 +75,7 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
             tasks={shown}
             list={list}
             hasMore={state.hasMore}
-            {...{ me, tenant, client }}
+            me={me}
             empty={<Nothing filter={filter} total={total ?? 0} />}
           />
         ) : (

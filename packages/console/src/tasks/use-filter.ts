@@ -5,6 +5,9 @@ import type { TaskFilter } from './task-list.ts';
 
 const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
 
+/** Cuts the history of a chat. Nobody started it, and it has no effect of its own. */
+const INTERNAL_AGENT = 'whoa-chat-history';
+
 /** The parts of a filter, each a parameter of the address. */
 export type FilterName = 'status' | 'agent' | 'conversation' | 'tenant' | 'q';
 
@@ -13,9 +16,7 @@ export interface AddressFilter {
   readonly values: Readonly<Partial<Record<FilterName, string>>>;
   /** What the server is asked for. */
   readonly asked: TaskFilter;
-  /** Something is wanted that the server cannot be asked for. */
-  readonly isNarrower: boolean;
-  /** Whether a task matches that. */
+  /** Whether a task matches what the server cannot be asked for. Internal tasks match if their agent is chosen. */
   readonly matches: (task: TaskHead) => boolean;
   readonly set: (name: FilterName, value: string | undefined) => void;
   readonly clear: () => void;
@@ -42,10 +43,9 @@ export function useFilter(): AddressFilter {
       ...(q && { q }),
     },
     asked: { status: asked, agent, conversation },
-    isNarrower: status === 'waiting' || words.length > 0,
     matches: (task) => {
       if (status === 'waiting' && shownStatus(task) !== 'waiting') return false;
-      if (words.length === 0) return true;
+      if (task.agent === INTERNAL_AGENT && agent === undefined) return false;
       const text = `${task.id} ${task.title ?? ''} ${task.conversation ?? ''} ${task.agent}`.toLowerCase();
       return words.every((word) => text.includes(word));
     },

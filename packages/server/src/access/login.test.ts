@@ -49,6 +49,15 @@ test('over HTTPS, or behind something that speaks it, the cookie is secure and o
   expect(behind.authenticate(page(pairOf(cookie).replace('__Host-', '')))).toBeUndefined();
 });
 
+test('two pages on one host do not log each other out, because cookies ignore ports', () => {
+  const [demo, console] = [setUp().login, setUp().login];
+  const first = pairOf(demo.exchange(demo.createCode(ANN), page('', 'http://127.0.0.1:4001'))!);
+  const second = pairOf(console.exchange(console.createCode(ANN), page('', 'http://127.0.0.1:4002'))!);
+  expect([first, second]).toMatchObject([expect.stringMatching(/^whoa-4001=/), expect.stringMatching(/^whoa-4002=/)]);
+  expect(demo.authenticate(page(`${first}; ${second}`, 'http://127.0.0.1:4001'))).toEqual(ANN);
+  expect(console.authenticate(page(`${first}; ${second}`, 'http://127.0.0.1:4002'))).toEqual(ANN);
+});
+
 test('who logs out is out, and so is whoever copied the cookie', () => {
   const { login } = setUp();
   const cookie = pairOf(login.exchange(login.createCode(ANN), page())!);

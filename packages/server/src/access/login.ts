@@ -59,9 +59,10 @@ export function createLogin(options: LoginOptions = {}): Login {
   const isHttps = (request: Request): boolean => isSecure || new URL(request.url).protocol === 'https:';
   const cookie = (request: Request, value: string, maxAge: number): string => {
     const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isHttps(request) ? '; Secure' : ''}`;
-    return `${cookieName(isHttps(request))}=${value}; ${attributes}`;
+    return `${cookieName(request, isHttps(request))}=${value}; ${attributes}`;
   };
-  const sessionOf = (request: Request): string | undefined => readCookie(request, cookieName(isHttps(request)));
+  const sessionOf = (request: Request): string | undefined =>
+    readCookie(request, cookieName(request, isHttps(request)));
 
   return {
     createCode: (principal) => codes.add(principal),
@@ -132,9 +133,13 @@ class Kept {
   }
 }
 
-/** With this prefix, no other host of the domain can set the cookie. */
-function cookieName(isHttps: boolean): string {
-  return isHttps ? '__Host-whoa' : 'whoa';
+/**
+ * The prefix keeps other hosts of the domain from setting the cookie. The port is in the name because cookies ignore
+ * ports: two pages on one host would log each other out.
+ */
+function cookieName({ url }: Request, isHttps: boolean): string {
+  const { port } = new URL(url);
+  return `${isHttps ? '__Host-' : ''}whoa${port && `-${port}`}`;
 }
 
 /** The request as one that carries the token itself. */

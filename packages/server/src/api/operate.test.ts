@@ -1,4 +1,4 @@
-import { createMemoryStore, type TaskStore } from '@whoa/tasks';
+import { createMemoryStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { ORIGIN, type Person, type Served, serve } from '../../../../test/server/served.ts';
 import { createTaskClient, type TaskClient } from '../task-client/index.ts';
@@ -64,6 +64,30 @@ test('poison tasks are listed apart', async () => {
   const id = await createFailed(served.store, 'WORKERS_LOST');
   expect((await client.list({ poison: true })).tasks.map((task) => task.id)).toEqual([id]);
   expect((await client.list()).tasks).toHaveLength(2);
+});
+
+test('an operator lists and counts the tasks of all tenants, page by page; others do not', async () => {
+  const served = serve({ store: createMemoryStore() });
+  const created: string[] = [];
+  for (const tenant of ['acme', 'other', 'third', 'acme', 'other']) {
+    const receipt = await served.store.create({ tenant, agent: 'assistant', input: 'hello' });
+    created.push((receipt as { task: TaskRecord }).task.id);
+  }
+  const everyone = clientOf(served, 'operator', '*');
+  expect(await everyone.counts()).toMatchObject({ tenant: '*', statuses: { init: 5, running: 0 } });
+  const seen: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await everyone.list({ limit: 2, ...(cursor && { cursor }) });
+    seen.push(...page.tasks.map(({ id }) => id));
+    cursor = page.next;
+  } while (cursor !== undefined);
+  expect(seen.toSorted()).toEqual(created.toSorted());
+  await expect(clientOf(served, 'ann', '*').list()).rejects.toMatchObject({ status: 403 });
+  for (let index = 0; index < 50; index++) {
+    await served.store.create({ tenant: `t${index}`, agent: 'assistant', input: 'hello' });
+  }
+  await expect(everyone.list()).rejects.toMatchObject({ status: 400, code: 'too-many-tenants' });
 });
 
 test('an operator erases a conversation, then a tenant, and gets receipts', async () => {

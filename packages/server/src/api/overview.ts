@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { ALL_TENANTS, addCounts, readAll } from './all-tenants.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import type { ApiParts } from './http/parts.ts';
 import { MOMENT, NAME } from './http/schemas.ts';
@@ -69,9 +70,12 @@ export function overviewEndpoints({ store, agents }: ApiParts): Endpoint[] {
       path: '/v1/counts',
       right: 'read',
       forOperators: true,
-      summary: 'The number of tasks by status.',
+      summary: 'The number of tasks by status. Of all tenants with tenant=*.',
       responses: { 200: { description: 'The counts.', schema: COUNTS } },
-      handle: async ({ tenant }) => Response.json(await store.counts({ tenant })),
+      async handle({ tenant }) {
+        const count = (tenant: string) => store.counts({ tenant });
+        return Response.json(tenant === ALL_TENANTS ? addCounts(await readAll(store, count)) : await count(tenant));
+      },
     }),
     defineEndpoint({
       method: 'get',

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
 import { type CreateReceipt, type ListFilter, listPoisonTasks, StoreFullError, type TaskHead } from '@whoa/tasks';
+import { ALL_TENANTS, mergePages, readAll } from './all-tenants.ts';
 import { askStore } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
@@ -110,7 +111,7 @@ function listEndpoint({ store }: ApiParts): Endpoint {
     path: '/v1/tasks',
     right: 'read',
     forOperators: true,
-    summary: 'Tasks, newest first, without their inputs.',
+    summary: 'Tasks, newest first, without their inputs. Of all tenants with tenant=*.',
     query: z.object({
       status: STATUS.optional(),
       agent: NAME.optional().openapi({
@@ -131,8 +132,11 @@ function listEndpoint({ store }: ApiParts): Endpoint {
       200: { description: 'A page.', schema: z.object({ tasks: z.array(TASK), next: z.string().optional() }) },
     },
     async handle({ tenant, query: { agent, brief, poison, ...filter } }) {
-      const wanted = { tenant, ...(filter as Omit<ListFilter, 'tenant'>) };
-      const page = await (poison ? listPoisonTasks(store, wanted) : store.list(wanted));
+      const list = (tenant: string) => {
+        const wanted = { tenant, ...(filter as Omit<ListFilter, 'tenant'>) };
+        return poison ? listPoisonTasks(store, wanted) : store.list(wanted);
+      };
+      const page = tenant === ALL_TENANTS ? mergePages(await readAll(store, list), filter.limit) : await list(tenant);
       const tasks = ofAgent(page.tasks, agent);
       return Response.json({ ...page, tasks: brief ? tasks.map(toBrief) : tasks });
     },

@@ -29,7 +29,7 @@ export const CANCEL_FIELDS: {
   undo: z.boolean().default(false).openapi({ description: 'Also undoes completed calls that can be undone.' }),
 };
 
-const STATUSES = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'] as const;
+export const STATUSES = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'] as const;
 export const STATUS: z.ZodType<(typeof STATUSES)[number]> = z.enum(STATUSES);
 
 export const MOMENT: z.ZodType<number> = z
