@@ -19,7 +19,7 @@ const CEILINGS: Readonly<Record<string, Ceiling>> = {
   bullmq: { budget: 400 },
   acp: { budget: 4_000 },
   server: { budget: 7_400, now: 7_607 },
-  console: { budget: 5_900, now: 6_464 },
+  console: { budget: 5_900, now: 6_467 },
   check: { budget: 3_500, now: 3_845 },
   whoa: { budget: 6_900, now: 7_515 },
 };

@@ -21,13 +21,16 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
   const isOperator = me.rights.includes('operate');
   // Operators see every tenant until they choose one.
   const isAll = isOperator && tenant === undefined;
-  const client = useMemo(() => clientFor(me, isAll ? '*' : tenant), [me, isAll, tenant]);
+  const own = useMemo(() => clientFor(me, tenant), [me, tenant]);
+  const client = useMemo(() => (isAll ? clientFor(me, '*') : own), [me, isAll, own]);
   const list = useMemo(
     () => new TaskList({ client, filter: { status, agent, conversation }, withWorkers: isOperator, onLoggedOut }),
     [client, status, agent, conversation, isOperator, onLoggedOut],
   );
   const state = useLive(list);
   const [isStopping, setStopping] = useState(false);
+  // A stop by filter is about one tenant.
+  const isMixed = isAll && state.tasks.some((task) => task.tenant !== me.tenant);
   const shown = state.tasks.filter(filter.matches);
   // What the server cannot filter may leave too little to scroll.
   useEffect(() => {
@@ -50,8 +53,8 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
               type="button"
               className="btn so push"
               aria-expanded={isStopping}
-              disabled={isAll}
-              title={isAll ? 'Choose a tenant first' : undefined}
+              disabled={isMixed}
+              title={isMixed ? 'Choose a tenant first' : undefined}
               onClick={() => setStopping(!isStopping)}
             >
               Stop by filter…
@@ -61,13 +64,8 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
         <Overview state={state} />
         <StatusCounts counts={state.counts} filter={filter} />
         <Filters filter={filter} agents={me.agents ?? []} client={client} isOperator={isOperator} />
-        {isStopping && !isAll && (
-          <StopByFilter
-            client={client}
-            filter={filter}
-            onClose={() => setStopping(false)}
-            onDone={() => list.refresh()}
-          />
+        {isStopping && !isMixed && (
+          <StopByFilter client={own} filter={filter} onClose={() => setStopping(false)} onDone={() => list.refresh()} />
         )}
         <Problem state={state} onRetry={() => list.refresh()} />
         {state.isLoaded || state.tasks.length > 0 ? (
