@@ -93,6 +93,12 @@ export const GIT_ATTEMPTS: readonly GitAttempt[] = [
     script: `${SETTINGS} >> other/.git/config; cp -r other copy; mv other old && mv copy other; ${SETTINGS} >> other/.git/config`,
     after: 'git -C other status; git -C other checkout -b b',
   },
+  {
+    name: 'write a hook of a bare repository in the workspace',
+    before: 'git init -q --bare store',
+    script: `${HOOK} > store/hooks/post-receive; chmod +x store/hooks/post-receive`,
+    after: 'git push -q ./store HEAD:refs/heads/later',
+  },
 ];
 
 export const AFTER = 'git status; git add -A; git commit -qm later --allow-empty; git checkout -q -b later';

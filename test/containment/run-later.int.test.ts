@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findRunLater, runsLater } from '@whoa/tools';
+import { createContainment, findRunLater, runsLater } from '@whoa/tools';
 import { afterAll, describe, expect, test } from 'vitest';
+import { findGit } from '../../packages/tools/src/sandbox/git-call.ts';
 import { guardWorkspace } from '../../packages/tools/src/sandbox/guards.ts';
 import { UNASKED as LIST } from '../../packages/tools/src/sandbox/run-later.ts';
 import { createWorkspace, type Workspace } from '../workspace.ts';
@@ -97,6 +98,29 @@ describe.each(USERS)('as %s', (user) => {
     expect(await findRunLater(where.at('ws'), Date.now() + 1_000)).toEqual([]);
   });
 
+  test('a folder that git takes for a repository is reported too', async () => {
+    using where = createRepository(user, 'mkdir docs');
+    const since = Date.now();
+    const script = `cd docs && mkdir objects refs && echo 'ref: refs/heads/main' > HEAD &&
+      printf '[core]\\n\\tworktree = .\\n\\tfsmonitor = "touch $OWNED; false"\\n' > config`;
+    await tryInside(script, where, user);
+    expect(await findRunLater(where.at('ws'), since)).toEqual(['docs  core.fsmonitor=touch $OWNED; false']);
+    runOutside('cd docs && git status', where, user);
+    expect(existsSync(where.at('OWNED')), 'git does so').toBe(true);
+  });
+
+  test('nothing in the folder keeps the rest from being reported', async () => {
+    using where = createWorkspace({ 'ws/sub/a': 'a\n', 'ws/broken/.git/config': '[', 'ws/odd/.git/objects': '' });
+    giveTo(user, where);
+    const since = Date.now();
+    const script = `echo 'gitdir: nowhere' > sub/.git; echo x >> broken/.git/config; ln -s nowhere odd/.envrc
+      mkdir -p deep/.git/hooks shut/.git && chmod 0 deep/.git/hooks && chmod 311 shut; echo x > Makefile`;
+    await tryInside(script, where, user);
+    expect((await findRunLater(where.at('ws'), since)).toSorted()).toEqual(
+      expect.arrayContaining(['Makefile', 'deep/.git', 'odd/.envrc', 'sub/.git']),
+    );
+  });
+
   test('the .git of a linked work tree cannot be changed, and git does not work there', async () => {
     using where = createRepository(user, 'git worktree add -q ../linked -b linked');
     const before = where.read('linked/.git');
@@ -167,6 +191,33 @@ test('as many repositories are protected as the page says', async () => {
   using where = createWorkspace(Object.fromEntries(names.map((name) => [name, ''])));
   const guards = await guardWorkspace(where.at('ws'), []);
   expect(guards.forCommands.filter((argument) => argument === '--ro-bind-try')).toHaveLength(64);
+});
+
+test('a folder that a command made impossible to list is reported', () => {
+  using where = createWorkspace({ 'ws/shut/.envrc': 'x' });
+  const user = USERS.at(-1)!;
+  giveTo(user, where);
+  const source = join(import.meta.dirname, '../../packages/tools/src/sandbox/run-later.ts');
+  const script = `const { findRunLater } = await import('${source}'); console.log(await findRunLater('.', 0));`;
+  const node = `${process.execPath} --conditions=@whoa/source --no-warnings --input-type=module --eval`;
+  expect(runOutside(`chmod 311 shut && ${node} "${script}"`, where, user)).toBe("[ 'shut  cannot be listed' ]\n");
+  runOutside('chmod 755 shut', where, user);
+});
+
+test('a workspace named like installed packages is looked at', async () => {
+  using where = createWorkspace({
+    'node_modules.bak/ws/Makefile': '',
+    'node_modules.bak/ws/node_modules/a/Makefile': '',
+  });
+  expect(await findRunLater(where.at('node_modules.bak/ws'), 0)).toEqual(['Makefile']);
+});
+
+test('a file where the list or git expects a folder is no obstacle', async () => {
+  using where = createWorkspace({ 'ws/.yarn': '', 'ws/.git': 'gitdir: nowhere' });
+  const workspace = where.at('ws');
+  expect((await guardWorkspace(workspace, [])).forCommands).toContain(`${workspace}/.git`);
+  await using containment = createContainment({ sandbox: { kind: 'workspace', workspace } });
+  expect(findGit('git add a', containment)).toBeUndefined();
 });
 
 test('files that users run are reported, and others are not', async () => {

@@ -1,8 +1,7 @@
-import { lstatSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isUnder } from '../process/programs.ts';
 import { EXECUTES, readGitSettings, userEnvironment } from './git-settings.ts';
-import { UNASKED, walkFolders } from './run-later.ts';
+import { findRepositories, statsOf, UNASKED, walkFolders } from './run-later.ts';
 
 const MAX_FOLDERS = 2_000;
 const MAX_REPOSITORIES = 64;
@@ -26,15 +25,15 @@ type Guard = readonly [path: string, ...mount: string[]];
 export async function guardWorkspace(workspace: string, hidden: readonly string[]): Promise<Guards> {
   const repositories: string[] = [];
   await walkFolders(workspace, { maxFolders: MAX_FOLDERS, skip: ['.git', 'node_modules'] }, (folder, entries) => {
-    const has = entries.some(({ name }) => name === '.git');
-    if (has && repositories.length < MAX_REPOSITORIES) repositories.push(folder);
+    const found = findRepositories(folder, entries).filter((git) => git !== workspace);
+    repositories.push(...found.slice(0, MAX_REPOSITORIES - repositories.length));
   });
-  if (lstatSync(join(workspace, '.git'), { throwIfNoEntry: false })?.isSymbolicLink()) {
+  if (statsOf(join(workspace, '.git'))?.isSymbolicLink()) {
     throw new Error(`sandbox.workspace: ${workspace}/.git is a symbolic link, which cannot be protected`);
   }
   const listed = UNASKED.map((name) => join(workspace, name));
-  const always = [...repositories.map((folder) => join(folder, '.git')), ...ownCode(workspace)];
-  const used = await Promise.all(repositories.map(guardGitFiles));
+  const always = [...repositories, ...ownCode(workspace)];
+  const used = await Promise.all(repositories.map((git) => guardGitFiles(git.replace(/\/\.git$/, ''))));
   const guards = [
     ...always.filter(exists).map(readOnly),
     ...used.flat().filter(([path]) => isUnder(workspace, path) && !path.split('/').includes('.git')),
@@ -52,7 +51,7 @@ export const hide = (path: string): string[] => ['--tmpfs', path, '--remount-ro'
 const readOnly = (path: string): Guard => [path, '--ro-bind-try', path, path];
 
 function exists(path: string): boolean {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
+  const stats = statsOf(path);
   return stats?.isFile() === true || stats?.isDirectory() === true;
 }
 
@@ -66,7 +65,7 @@ async function guardGitFiles(folder: string): Promise<Guard[]> {
       return [guardOr(resolve(dirname(origin), value), ['--ro-bind', '/dev/null'])];
     if (key === 'core.hookspath' && isNamed) return [guardOr(resolve(folder, value), ['--tmpfs'])];
     const words = EXECUTES.test(key) ? value.split(/[\s!"'();&|]+/).map((word) => resolve(folder, word)) : [];
-    return [origin, ...words].filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isFile()).map(readOnly);
+    return [origin, ...words].filter((path) => statsOf(path)?.isFile()).map(readOnly);
   });
   return guards.filter(([path]) => !isUnder(path, folder));
 }

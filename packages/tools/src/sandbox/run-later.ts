@@ -1,4 +1,4 @@
-import { type Dirent, lstatSync, readdirSync } from 'node:fs';
+import { type Dirent, lstatSync, readdirSync, type Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { EXECUTES, readGitSettings } from './git-settings.ts';
@@ -49,44 +49,67 @@ export function runsLater(path: string): boolean {
  * @returns One line for each, relative to the folder. `since` is in milliseconds since 1970.
  */
 export async function findRunLater(folder: string, since: number): Promise<readonly string[]> {
-  const isNew = (path: string): boolean => (lstatSync(path, { throwIfNoEntry: false })?.ctimeMs ?? 0) > since;
+  const isNew = (path: string): boolean => (statsOf(path)?.ctimeMs ?? 0) > since;
   const lines: string[] = [];
   const limits = { maxFolders: MAX_FOLDERS, skip: ['.git'] };
   const isComplete = await walkFolders(folder, limits, async (here, entries) => {
-    const isInstalled = here.includes('/node_modules');
-    for (const entry of entries) {
+    const show = (path: string): string => relative(folder, path) || '.';
+    // Programs that know a name in it can still use it.
+    if (entries === undefined && isNew(here)) lines.push(`${show(here)}  cannot be listed`);
+    for (const git of findRepositories(here, entries)) {
+      if (repositoryFiles(git).some(isNew)) lines.push(await describeRepository(here, show(git)));
+    }
+    if (show(here).split('/').includes('node_modules')) return;
+    for (const entry of entries ?? []) {
       const path = join(here, entry.name);
-      const shown = relative(folder, path);
-      if (entry.name === '.git' && repositoryFiles(path).some(isNew)) lines.push(await describeRepository(here, shown));
-      else if (entry.isDirectory() || isInstalled) continue;
-      else if ((runsLater(shown) || RUNS_WHEN_ASKED.test(shown)) && isNew(path)) lines.push(shown);
+      const isNamed = runsLater(show(path)) || RUNS_WHEN_ASKED.test(show(path));
+      if (isNamed && entry.name !== '.git' && !entry.isDirectory() && isNew(path)) lines.push(show(path));
     }
   });
   return isComplete ? lines : [...lines, `more than ${MAX_FOLDERS} folders, of which some were not checked`];
 }
 
-/** Visits folders, those at the top first. Returns whether it visited all of them. */
+/** Visits folders, those at the top first, without entries if they cannot be listed. Returns whether it visited all of them. */
 export async function walkFolders(
   root: string,
   { maxFolders, skip }: { readonly maxFolders: number; readonly skip: readonly string[] },
-  visit: (folder: string, entries: readonly Dirent[]) => Promise<void> | void,
+  visit: (folder: string, entries: readonly Dirent[] | undefined) => Promise<void> | void,
 ): Promise<boolean> {
   const folders = [root];
   for (const folder of folders) {
-    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined);
     await visit(folder, entries);
-    const below = entries.filter((entry) => entry.isDirectory() && !skip.includes(entry.name));
+    const below = (entries ?? []).filter((entry) => entry.isDirectory() && !skip.includes(entry.name));
     if (folders.length + below.length > maxFolders) return false;
     folders.push(...below.map(({ name }) => join(folder, name)));
   }
   return true;
 }
 
+/** The `.git` in a folder, and the folder itself if git takes it for one, as it does with a bare repository. */
+export function findRepositories(folder: string, entries: readonly Dirent[] = []): string[] {
+  const names = new Set(entries.map(({ name }) => name));
+  const isBare = names.has('HEAD') && (names.has('commondir') || (names.has('objects') && names.has('refs')));
+  return [...(names.has('.git') ? [join(folder, '.git')] : []), ...(isBare ? [folder] : [])];
+}
+
+/** Undefined also where a file takes the place of a folder on the way, for which `lstatSync` throws. */
+export function statsOf(path: string): Stats | undefined {
+  return attempt(() => lstatSync(path));
+}
+
 function repositoryFiles(git: string): string[] {
-  const hooks = join(git, 'hooks');
-  const isFolder = lstatSync(hooks, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  const names = isFolder ? readdirSync(hooks).map((name) => join('hooks', name)) : [];
-  return lstatSync(git).isDirectory() ? [...GIT_PARTS, ...names].map((part) => join(git, part)) : [git];
+  if (statsOf(git)?.isDirectory() !== true) return [git];
+  const hooks = attempt(() => readdirSync(join(git, 'hooks'))) ?? [];
+  return [...GIT_PARTS, ...hooks.map((name) => join('hooks', name))].map((part) => join(git, part));
+}
+
+function attempt<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
 }
 
 async function describeRepository(folder: string, shown: string): Promise<string> {
