@@ -102,7 +102,7 @@ describe.each(USERS)('as %s', (user) => {
     using where = createRepository(user, 'mkdir docs');
     const since = Date.now();
     const script = `cd docs && mkdir objects refs && echo 'ref: refs/heads/main' > HEAD &&
-      printf '[core]\\n\\tworktree = .\\n\\tfsmonitor = "touch $OWNED; false"\\n' > config`;
+      printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = "touch $OWNED; false"\\n' > config`;
     await tryInside(script, where, user);
     expect(await findRunLater(where.at('ws'), since)).toEqual(['docs  core.fsmonitor=touch $OWNED; false']);
     runOutside('cd docs && git status', where, user);
