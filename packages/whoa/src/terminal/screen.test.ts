@@ -39,6 +39,12 @@ test('a sign of life comes after a second of silence, and goes without a trace',
   expect(clock.pending).toBe(0);
 });
 
+test('a terminal that does not know its size is taken for one of 80 columns and 24 rows', () => {
+  const stderr = { ...output(true), columns: 0, rows: 0 };
+  const { columns, rows } = new Screen({ stdout: output(true), stderr });
+  expect({ columns, rows }).toEqual({ columns: 80, rows: 24 });
+});
+
 test('what is piped gets neither signs of life nor escapes, and the answer alone', async () => {
   const [stdout, stderr, clock] = [output(false), output(false), new VirtualClock()];
   const screen = new Screen({ stdout, stderr, clock });

@@ -10,7 +10,8 @@ const FRAMES = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const MAX_COLUMNS = 500;
 /** For the answer to a question, after the prompt. */
 const MIN_COLUMNS = 20;
-const ROWS = 24;
+/** For a terminal that says zero, as one does whose size was never set. */
+const [COLUMNS, ROWS] = [80, 24];
 /** Before the line that the user types. */
 const PROMPT = '› ';
 /** Terminals echo Ctrl-C as ^C. This removes it from the start of the line. */
@@ -69,11 +70,11 @@ export class Screen implements Disposable {
   }
 
   get columns(): number {
-    return this.#stderr.columns ?? MAX_COLUMNS;
+    return (this.#stderr.columns ?? MAX_COLUMNS) || COLUMNS;
   }
 
   get rows(): number {
-    return this.#stderr.rows ?? ROWS;
+    return this.#stderr.rows || ROWS;
   }
 
   /** Prints a part of the reply. */
