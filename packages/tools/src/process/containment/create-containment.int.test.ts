@@ -172,7 +172,9 @@ test('a watchdog that was killed is replaced at once, and again', async () => {
 
 test('a containment that does not work here is refused, and never replaced in silence', async () => {
   await using wrong = createContainment({ technique: 'taskkill' });
-  await expect(wrong.start(bash('true'))).rejects.toThrow("The containment 'taskkill' does not work here: win32 only");
+  await expect(wrong.start(bash('true'))).rejects.toThrow(
+    "The containment 'taskkill' does not work here: it is not for linux",
+  );
   expect(() => createContainment({ technique: 'strong' as 'tags' })).toThrow(
     /technique: expected 'tags', .*got strong/,
   );

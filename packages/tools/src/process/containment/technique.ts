@@ -23,27 +23,33 @@ export interface DetectedTechnique {
   readonly reason?: string;
 }
 
-const TECHNIQUES: readonly Technique[] = ['tags', 'bubblewrap', 'group', 'taskkill'];
+const VERIFIED: Readonly<Record<Technique, CleanupReport['verified']>> = {
+  tags: 'tags',
+  bubblewrap: 'kernel',
+  group: 'no',
+  taskkill: 'no',
+};
+
+/** The techniques of this system. The first one is the default and needs no privileges. */
+function ownTechniques(): readonly [Technique, ...Technique[]] {
+  if (process.platform === 'linux') return ['tags', 'bubblewrap', 'group'];
+  return [process.platform === 'win32' ? 'taskkill' : 'group'];
+}
 
 /**
- * Tries every technique once on this machine.
+ * Tries every technique of this system once.
  *
  * @returns Which ones work, and why others do not.
  */
 export async function detectContainments(): Promise<readonly DetectedTechnique[]> {
-  return Promise.all(TECHNIQUES.map(detect));
+  return Promise.all(ownTechniques().map(detect));
 }
 
-/** The technique that was asked for, or the best one that works without privileges. */
-export function readTechnique(asked: Technique | undefined): Technique {
-  if (asked === undefined) return defaultTechnique();
-  if (TECHNIQUES.includes(asked)) return asked;
-  throw new TypeError(`technique: expected ${TECHNIQUES.map((one) => `'${one}'`).join(', ')}, got ${String(asked)}`);
-}
-
-function defaultTechnique(): Technique {
-  if (process.platform === 'linux') return 'tags';
-  return process.platform === 'win32' ? 'taskkill' : 'group';
+/** The technique that was asked for, or the default. */
+export function readTechnique(asked: Technique = ownTechniques()[0]): Technique {
+  if (Object.hasOwn(VERIFIED, asked)) return asked;
+  const known = Object.keys(VERIFIED).map((one) => `'${one}'`);
+  throw new TypeError(`technique: expected ${known.join(', ')}, got ${String(asked)}`);
 }
 
 /** Throws if the technique does not work here. Never fall back to a weaker one silently. */
@@ -53,12 +59,6 @@ export async function requireTechnique(technique: Technique): Promise<void> {
   throw new Error(`The containment '${technique}' does not work here: ${reason}. Install it, or choose another`);
 }
 
-const VERIFIED: Record<Technique, CleanupReport['verified']> = {
-  tags: 'tags',
-  bubblewrap: 'kernel',
-  group: 'no',
-  taskkill: 'no',
-};
 const MAX_PROBE_MS = 5_000;
 
 async function detect(technique: Technique): Promise<DetectedTechnique> {
@@ -74,9 +74,7 @@ async function detect(technique: Technique): Promise<DetectedTechnique> {
 
 /** Try it: seccomp or AppArmor may block a program that is installed. */
 async function probe(technique: Technique): Promise<void> {
-  const platform = process.platform === 'linux' || process.platform === 'win32' ? process.platform : 'posix';
-  const needs = technique === 'taskkill' ? 'win32' : technique === 'group' ? 'posix' : 'linux';
-  if (needs !== platform && !(needs === 'posix' && platform === 'linux')) throw new Error(`${needs} only`);
+  if (!ownTechniques().includes(technique)) throw new Error(`it is not for ${process.platform}`);
   if (technique !== 'bubblewrap') return;
   const [file = '', ...args] = fenceArguments([requireHelper('true')]);
   await promisify(execFile)(file, args, { env: {}, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
