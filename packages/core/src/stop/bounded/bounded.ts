@@ -29,6 +29,7 @@ export interface BoundedWork<T, Meaning> {
   readonly whenCancelled?: WhenCancelled | undefined;
   /** Required for `finish` work. */
   readonly timeoutMs?: number | undefined;
+  readonly graceMs?: number | undefined;
   readonly cleanupMs: number;
   /** Ordinary work ignores a drain. Nested work receives every level. */
   readonly nested?: boolean;
@@ -92,12 +93,10 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
 }
 
 /** Checks that work which is always waited for has a time limit. */
-export function checkFinishBound(work: {
-  readonly name: string;
-  readonly whenCancelled?: WhenCancelled;
-  readonly timeoutMs?: number;
-}): void {
+export function checkFinishBound(work: Pick<Bound, 'name' | 'whenCancelled' | 'timeoutMs' | 'graceMs'>): void {
   if (work.whenCancelled !== 'finish') return;
+  if (work.graceMs !== undefined)
+    throw new SettingsError('graceMs', `'${work.name}' finishes when cancelled, and is abandoned at timeoutMs`);
   if (work.timeoutMs === undefined) {
     throw new SettingsError('timeoutMs', `'${work.name}' finishes when cancelled, so it needs a bound`);
   }
@@ -112,15 +111,12 @@ function stopBeforeStart(token: CancellationToken, own: CancellationToken): Canc
 type Bound = Omit<BoundedWork<unknown, unknown>, 'execute' | 'onEnd'>;
 
 function createOwnToken(work: Bound): CancellationToken {
-  const { token, name, timeoutMs } = work;
+  const { token, name, timeoutMs, graceMs } = work;
   if (work.whenCancelled === 'finish') return shield(token, { boundMs: timeoutMs!, name });
   const own = new CancellationToken({ parent: token, name, inheritFrom: work.nested ? 'drain' : 'abort' });
   if (timeoutMs !== undefined) {
-    own.cancelAfter(
-      timeoutMs,
-      { kind: 'deadline', message: `${name} took longer than ${timeoutMs} ms` },
-      { mode: 'now' },
-    );
+    const reason = { kind: 'deadline', message: `${name} took longer than ${timeoutMs} ms` } as const;
+    own.cancelAfter(timeoutMs, reason, { mode: graceMs === undefined ? 'now' : { abortMs: graceMs } });
   }
   return own;
 }
@@ -215,7 +211,8 @@ async function endInThisLoop<T>(
   return end;
 }
 
-async function lateEndOf(work: Promise<unknown>, clock: Clock): Promise<LateEnd> {
+/** Follows abandoned work. Never rejects. */
+export async function lateEndOf(work: PromiseLike<unknown>, clock: Pick<Clock, 'now'>): Promise<LateEnd> {
   try {
     const value = await work;
     return { at: clock.now(), state: 'finished', value };

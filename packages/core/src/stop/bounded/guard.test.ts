@@ -203,6 +203,36 @@ test('a time-out asks it to stop, and abandons it 2 s later', async () => {
   expect(clock.pending).toBe(0);
 });
 
+test.each([
+  [0, 300],
+  [50, 350],
+  [undefined, 2_300],
+])('a deaf function is abandoned `graceMs` (%s) after its time is over', async (graceMs, endsAt) => {
+  const { clock, token } = setUp();
+  const start = clock.now();
+  const { work } = held();
+  const limits = { timeoutMs: 300, ...(graceMs !== undefined && { graceMs }) };
+  const result = settle(guard(work, { name: 'slow', token, ...limits })).then((end) => ({ ...end, at: clock.now() }));
+  await clock.advance(3_000);
+  const { error, at } = await result;
+  expect(error).toMatchObject({ code: 'CALL_TIMEOUT', state: 'unknown' });
+  expect(at - start).toBe(endsAt);
+  expect(clock.pending).toBe(0);
+});
+
+test('`graceMs` does not lengthen a cancel, and finish work has none', async () => {
+  const { clock, token } = setUp();
+  const { work } = held();
+  const result = settle(guard(work, { name: 'slow', token, timeoutMs: 300, graceMs: 60_000 }));
+  token.cancel({ kind: 'user' }, { mode: 'now' });
+  await clock.advance(2_000);
+  expect((await result).error).toMatchObject({ code: 'CANCELLED' });
+  const given = { name: 'pay', whenCancelled: 'finish', timeoutMs: 100, graceMs: 10 } as const;
+  await expect(guard(work, given)).rejects.toThrow(
+    "graceMs: 'pay' finishes when cancelled, and is abandoned at timeoutMs",
+  );
+});
+
 test('a timeout with its own reason is not mistaken for the cancel that came before it', async () => {
   const { clock, token } = setUp();
   const { work } = held();

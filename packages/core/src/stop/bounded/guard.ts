@@ -16,8 +16,10 @@ export interface GuardOptions {
   readonly name: string;
   /** Defaults to `interrupt`. `finish` needs `timeoutMs`. */
   readonly whenCancelled?: WhenCancelled;
-  /** After this it is asked to stop, and abandoned 2 s later (`finish`: immediately). */
+  /** After this it is asked to stop, and abandoned `graceMs` later (`finish`: immediately). */
   readonly timeoutMs?: number;
+  /** Defaults to 2,000. With 0, `timeoutMs` is the longest that you wait, even for a function that ignores its signal. */
+  readonly graceMs?: number;
   readonly cleanupMs?: number;
   /** Records abandoned work and its late result. */
   readonly ledger?: Ledger;
@@ -55,7 +57,7 @@ export async function guard<T>(execute: (context: WorkContext) => T | PromiseLik
   callback(execute, 'execute');
   const options = readSettings<GuardOptions>(given, GUARD_RULES);
   checkFinishBound(options);
-  const { name, whenCancelled, timeoutMs, cleanupMs = CLEANUP_MS } = options;
+  const { name, whenCancelled, timeoutMs, graceMs, cleanupMs = CLEANUP_MS } = options;
   const token = tokenFor(options, { name });
   try {
     return await runBounded<T, T>({
@@ -64,6 +66,7 @@ export async function guard<T>(execute: (context: WorkContext) => T | PromiseLik
       name,
       whenCancelled,
       timeoutMs,
+      graceMs,
       cleanupMs,
       onCleanupError: warn,
       ...(options.onWait && { onWait: options.onWait }),
@@ -84,6 +87,7 @@ const GUARD_RULES: Rules<GuardOptions> = {
   name: required(nonEmptyText),
   whenCancelled: oneOf('interrupt', 'finish'),
   timeoutMs: timeLimitMs,
+  graceMs: timeLimitMs,
   cleanupMs: shieldMs,
   ledger: ledgerRule,
   key: nonEmptyText,
