@@ -4,6 +4,7 @@ import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts
 import { defineTool, type Tool } from '../tool/tool.ts';
 import { createAgent } from './agent.ts';
 import { callTools, type Planner, reply } from './reply/planner.ts';
+import type { Run } from './run.ts';
 import type { AgentParts } from './setup.ts';
 import { createAgentTool } from './sub-agent.ts';
 
@@ -37,6 +38,40 @@ test('what a run that ended left running is in the ledger, with its late end', a
     { at: abandonedAt + 5, state: 'finished', value: 'late' },
     { at: abandonedAt + 5, state: 'failed', error: new Error('reset') },
   ]);
+});
+
+test('a run does not outlive the block that owns it', async () => {
+  const { agent, clock } = setUp((_, { token }) => new Promise((resolve) => token.onCancel(() => resolve(reply('')))));
+  const runs: Run[] = [];
+  const failing = async (): Promise<void> => {
+    await using run = agent.run('go');
+    runs.push(run);
+    await clock.advance(10);
+    throw new Error('the request failed');
+  };
+  await expect(failing()).rejects.toThrow('the request failed');
+  const reason = { kind: 'parent', message: 'its owner ended' };
+  const settled = await Promise.race([runs[0]!.outcome, 'still running']);
+  expect(settled).toMatchObject({ status: 'cancelled', reason });
+  expect(clock.pending).toBe(0);
+});
+
+test('disposing a run that has ended, that is being stopped, or that is disposed already changes nothing', async () => {
+  const events: string[] = [];
+  const { agent, clock } = setUp((_, { turn }) => (turn === 1 ? reply('done') : reply('')), {
+    hooks: { any: ({ type }) => events.push(type) },
+  });
+  await using ended = agent.run('go');
+  await ended.outcome;
+  const before = [...events];
+  await ended[Symbol.asyncDispose]();
+  expect(await ended.outcome).toMatchObject({ status: 'success' });
+  expect(events).toEqual(before);
+  const stopped = agent.run('go');
+  stopped.cancel('stop', { mode: 'now' });
+  await Promise.all([stopped[Symbol.asyncDispose](), stopped[Symbol.asyncDispose]()]);
+  expect(await stopped.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', message: 'stop' } });
+  expect(clock.pending).toBe(0);
 });
 
 test('a message that is none is refused by name', async () => {

@@ -1,4 +1,5 @@
-import { enterInLedger, type LateEnd, type Ledger } from '../stop/bounded/ledger.ts';
+import { lateEndOf } from '../stop/bounded/bounded.ts';
+import { enterInLedger, type Ledger } from '../stop/bounded/ledger.ts';
 import type { World } from '../stop/clock.ts';
 import { isCancelledError } from '../stop/errors.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
@@ -29,8 +30,8 @@ import type { AgentParts, RunOptions } from './setup.ts';
 import { Steering, type SteerOptions, type SteerReceipt } from './steering.ts';
 import { UNDO_MS, type UndoneCall, type UndoOptions, undoCalls, undoSteps, undoWhole } from './undo.ts';
 
-/** An agent working on one input. */
-export interface Run {
+/** An agent working on one input. Disposing it (`await using`) cancels it, unless it has ended, and waits for its outcome. */
+export interface Run extends AsyncDisposable {
   readonly id: string;
   /** The text of the reply so far. */
   readonly text: string;
@@ -148,15 +149,19 @@ class AgentRun implements Run {
     return this.#undo();
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { ladder = 'graceful' } = this.#setup.agent;
+    // Not `cancel`, which reports a cancel that comes too late.
+    this.#token.cancel({ kind: 'parent', message: 'its owner ended' }, { mode: ladder });
+    await this.outcome;
+  }
+
   #watchToken(): void {
     tellStops(this.#token, (event) => this.#gate.tell(event));
     const { deadlineMs } = this.#setup.agent.budgets ?? {};
     if (deadlineMs !== undefined) {
-      this.#token.cancelAfter(
-        deadlineMs,
-        { kind: 'deadline', message: `the run took longer than ${deadlineMs} ms` },
-        { mode: 'now' },
-      );
+      const reason = { kind: 'deadline', message: `the run took longer than ${deadlineMs} ms` } as const;
+      this.#token.cancelAfter(deadlineMs, reason, { mode: 'now' });
     }
   }
 
@@ -252,11 +257,7 @@ class AgentRun implements Run {
   /** Work that still runs when the run settles is reported by name. Its late end changes only the ledger. */
   #abandon({ name, ended }: Left, abandonedAt: number): void {
     const { ledger, world } = this.#setup.agent;
-    const at = (): number => this.#gate.now();
-    const late = ended.then(
-      (value): LateEnd => ({ at: at(), state: 'finished', value }),
-      (error: unknown): LateEnd => ({ at: at(), state: 'failed', error }),
-    );
+    const late = lateEndOf(ended, this.#gate);
     const reason = this.#token.reason ?? createReason({ kind: 'parent', message: 'its run ended' }, abandonedAt);
     enterInLedger(ledger, { key: `${this.id}/${name}/${world.createId()}`, name, reason, abandonedAt }, { late });
     this.#gate.tell({ type: 'work-abandoned', name });

@@ -49,6 +49,7 @@ export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntr
       }),
       steer: (message, steerOptions) => run.steer(message, steerOptions),
       undo: () => run.undo(),
+      [Symbol.asyncDispose]: () => run[Symbol.asyncDispose](),
       cancel(reason, options) {
         const receipt = run.cancel(reason, options);
         note({ seen: 'receipt', runId: run.id, receipt });

@@ -70,8 +70,11 @@ export class ReplyCallIds {
   }
 }
 
-function named<Part extends ModelPart & { readonly callId: string }>(part: Part, callId: string): Part {
-  return part.callId === callId ? part : { ...part, callId, providerId: part.callId };
+function named<Part extends { readonly callId: string; readonly providerId?: string }>(
+  part: Part,
+  callId: string,
+): Part {
+  return part.callId === callId ? part : { ...part, callId, providerId: part.providerId ?? part.callId };
 }
 
 /**
@@ -94,14 +97,14 @@ export class TurnCallIds {
 
   /** Returns the same step with our own ids. Calls missing from its message are added to it: nothing runs unseen. */
   ofStep({ message, calls }: Step): Step {
-    const named = new Set<string>();
+    const seen = new Set<string>();
     const content = message.content.map((part): AssistantPart => {
       if (part.type !== 'call') return part;
-      named.add(part.callId);
-      return this.#part(part);
+      seen.add(part.callId);
+      return named(part, this.own(part.callId));
     });
     for (const { id: callId, tool, input } of calls) {
-      if (!named.has(callId)) content.push(this.#part({ type: 'call', callId, tool, input }));
+      if (!seen.has(callId)) content.push(named({ type: 'call' as const, callId, tool, input }, this.own(callId)));
     }
     return {
       message: { ...message, content },
@@ -111,10 +114,5 @@ export class TurnCallIds {
         ...(call.dependsOn && { dependsOn: call.dependsOn.map((id) => this.#own.get(id) ?? id) }),
       })),
     };
-  }
-
-  #part(part: AssistantPart & { type: 'call' }): AssistantPart {
-    const callId = this.own(part.callId);
-    return callId === part.callId ? part : { ...part, callId, providerId: part.providerId ?? part.callId };
   }
 }
