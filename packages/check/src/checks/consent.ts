@@ -22,6 +22,14 @@ async function ask(scenario: Scenario): Promise<StartedPrompt & { readonly quest
   return { turn, key, question: (await asked) as Question };
 }
 
+/** Cancels a turn that asks, and answers its question then. */
+async function cancelQuestion(scenario: Scenario, answer?: Parameters<Question['answer']>[0]) {
+  const asked = await ask(scenario);
+  await scenario.conversation.cancel();
+  if (answer !== undefined) asked.question.answer(answer);
+  return { ...asked, end: await settle(scenario, asked.turn) };
+}
+
 async function expectNeverRan({ stage: { witness } }: Scenario, key: string): Promise<void> {
   expect(!(await witness.startsSoon(key)), 'the call ran, although it was not allowed before the cancel');
 }
@@ -33,10 +41,8 @@ export const CONSENT_CHECKS: readonly GroupCheck[] = [
     rules: PERMISSION_CANCELLED,
     needs,
     async run(scenario) {
-      const { turn, key, question } = await ask(scenario);
-      await scenario.conversation.cancel();
-      question.answer('cancelled');
-      expectCancelled(scenario, await settle(scenario, turn));
+      const { key, end } = await cancelQuestion(scenario, 'cancelled');
+      expectCancelled(scenario, end);
       await expectNeverRan(scenario, key);
     },
   },
@@ -45,9 +51,8 @@ export const CONSENT_CHECKS: readonly GroupCheck[] = [
     title: 'A cancel ends the turn although the question is never answered',
     needs,
     async run(scenario) {
-      const { turn, key } = await ask(scenario);
-      await scenario.conversation.cancel();
-      expectCancelled(scenario, await settle(scenario, turn));
+      const { key, end } = await cancelQuestion(scenario);
+      expectCancelled(scenario, end);
       await expectNeverRan(scenario, key);
     },
   },
@@ -56,10 +61,7 @@ export const CONSENT_CHECKS: readonly GroupCheck[] = [
     title: 'A yes that arrives after the cancel runs nothing',
     needs,
     async run(scenario) {
-      const { turn, key, question } = await ask(scenario);
-      await scenario.conversation.cancel();
-      question.answer('allow');
-      await settle(scenario, turn);
+      const { key } = await cancelQuestion(scenario, 'allow');
       await expectNeverRan(scenario, key);
     },
   },
@@ -69,9 +71,7 @@ export const CONSENT_CHECKS: readonly GroupCheck[] = [
     needs,
     only: ['acp'],
     async run(scenario) {
-      const { turn, question } = await ask(scenario);
-      await scenario.conversation.cancel();
-      await settle(scenario, turn);
+      const { question } = await cancelQuestion(scenario);
       expect(question.isWithdrawn(), 'the question was left open: $/cancel_request was not sent for it');
     },
   },
@@ -80,10 +80,7 @@ export const CONSENT_CHECKS: readonly GroupCheck[] = [
     title: 'After the cancel, the next call is asked about anew',
     needs: [...needs, 'conversation'],
     async run(scenario) {
-      const first = await ask(scenario);
-      await scenario.conversation.cancel();
-      first.question.answer('cancelled');
-      await settle(scenario, first.turn);
+      await cancelQuestion(scenario, 'cancelled');
       const second = await ask(scenario);
       expect(!scenario.stage.witness.hasStarted(second.key), 'the call ran before its question was answered');
       await scenario.conversation.cancel();
