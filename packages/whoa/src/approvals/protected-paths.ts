@@ -31,7 +31,7 @@ export function whyProtected(
   { path, mentions }: { readonly path: string | undefined; readonly mentions: readonly string[] },
   { folders, cwd }: ProtectedPaths & { readonly cwd: string },
 ): string | undefined {
-  const texts = path === undefined ? mentions : [path];
+  const texts = path === undefined ? mentions : [path, ...mentions];
   if (texts.some((text) => KEYS.test(text) || HIDDEN_PATTERN.test(text)))
     return 'it accesses a file that may contain keys';
   if (effects === 'read') return undefined;

@@ -313,3 +313,25 @@ test('what is run later and what holds keys is asked about, whatever rules and -
   ])
     expect([line, command(line)]).toEqual([line, 'allow']);
 });
+
+test('a path is seen wherever the input of another tool names it', () => {
+  const { call } = setUp([{ decision: 'deny', path: 'migrations/**' }], { yes: true });
+  const inputs = [
+    { paths: ['a', 'migrations/1.sql'] },
+    { files: [{ to: { name: 'migrations/1.sql' } }] },
+    { path: 'a', destination: 'migrations/1.sql' },
+    ['migrations/1.sql'],
+    'migrations/1.sql',
+  ];
+  expect(inputs.map((input) => call('mcp_files', input))).toEqual(inputs.map(() => 'deny'));
+  expect(
+    [{ paths: ['a', '.env'] }, { path: 'a', to: '~/.ssh/id_rsa' }].map((input) => call('mcp_files', input)),
+  ).toEqual(['ask', 'ask']);
+  expect(call('mcp_files', { path: 'a', paths: ['b'], deep: [{ n: 1 }, null] })).toBe('allow');
+});
+
+test('a rule that allows a path does not allow another one beside it', () => {
+  const { call, write } = setUp([{ decision: 'allow', path: 'src/**' }]);
+  expect([write('src/a'), call('mcp_move', { path: 'src/a' })]).toEqual(['allow', 'allow']);
+  expect(call('mcp_move', { path: 'src/a', destination: 'lib/a' })).toBe('ask');
+});

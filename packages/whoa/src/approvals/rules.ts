@@ -29,7 +29,7 @@ export interface JudgeOptions {
 interface Subject {
   readonly path: string | undefined;
   readonly line: CommandLine | undefined;
-  /** What a call without a `path` names: its texts, the words in them, and the real paths that these would be. */
+  /** What a call names besides its `path`: its texts, the words in them, and the real paths that these would be. */
   readonly mentions: readonly string[];
 }
 
@@ -60,37 +60,39 @@ const SEPARATORS = /[\s@=:,;|&<>(){}$`'"]+/;
 const MAX_PATH = 4_096;
 
 function toSubject({ input, effects }: ApprovalRequest, cwd: string): Subject {
-  const { command, path } = (input ?? {}) as { readonly command?: unknown; readonly path?: unknown };
+  const { command, path: named } = (input ?? {}) as { readonly command?: unknown; readonly path?: unknown };
   const line = typeof command === 'string' ? readCommandLine(command) : undefined;
-  if (typeof path === 'string') return { path: realPathOf(path, cwd), line, mentions: [] };
-  if (line === undefined && effects === 'read') return { path: undefined, line, mentions: [] };
-  const texts = [...(Object.values(input ?? {}) as unknown[]), ...(line?.commands.flat() ?? [])].filter(
-    (text) => typeof text === 'string',
-  );
+  const path = typeof named === 'string' ? realPathOf(named, cwd) : undefined;
+  // A tool that writes to its path has other texts for the file. One that executes may mean anything by them.
+  const isPlain = effects === 'read' || (effects === 'write' && path !== undefined);
+  if (line === undefined && isPlain) return { path, line, mentions: [] };
+  const others = path === undefined ? input : { ...(input as object), path: undefined };
+  const texts = [...textsIn(others), ...(line?.commands.flat() ?? [])];
   const words = new Set(texts.flatMap((text) => [text, ...text.split(SEPARATORS)]));
   const paths = [...words]
     .filter(({ length }) => length > 0 && length <= MAX_PATH)
     .map((word) => realPathOf(expandHome(word), cwd));
-  return { path: undefined, line, mentions: [...words, ...paths] };
+  return { path, line, mentions: [...words, ...paths] };
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return Object.values((value ?? {}) as object).flatMap(textsIn);
 }
 
 /** Whether a call is plainly what a rule means. To deny one, it is enough that a command of a line is, or a word a path. */
-function applies(
-  { decision, command, path }: ApprovalRule,
-  { path: own, line, mentions }: Subject,
-  cwd: string,
-): boolean {
+function applies({ decision, command, path }: ApprovalRule, subject: Subject, cwd: string): boolean {
+  const { path: own, line, mentions } = subject;
   if (command !== undefined) {
     const isPlain = line?.isCertain === true && line.commands.length === 1;
-    return (
-      (isPlain || decision === 'deny') &&
-      (line?.commands.some((words) => beginsWith(words, command, decision)) ?? false)
-    );
+    if (!isPlain && decision !== 'deny') return false;
+    return line?.commands.some((words) => beginsWith(words, command, decision)) ?? false;
   }
   if (path === undefined) return true;
   const matches = createPathTest(path, cwd);
-  if (own !== undefined) return matches(own);
-  return decision !== 'allow' && mentions.some((word) => matches(word) || matches(`${word}/-`));
+  const isOwn = own !== undefined && matches(own);
+  if (decision === 'allow') return isOwn && mentions.length === 0;
+  return isOwn || mentions.some((word) => matches(word) || matches(`${word}/-`));
 }
 
 /** Whether a call that is not plain may still be what a rule means. */
@@ -139,13 +141,9 @@ function prefixOf(command: string): readonly string[] {
 }
 
 function strongest(rules: readonly ApprovalRule[]): Ruling | undefined {
-  const [first] = rules.toSorted((a, b) => weightOf(b) - weightOf(a) || asks(b) - asks(a));
-  return (
-    first && {
-      decision: first.decision,
-      ...(first.decision === 'ask' && { why: `a rule asks about ${describeRule(first)}` }),
-    }
-  );
+  const [rule] = rules.toSorted((a, b) => weightOf(b) - weightOf(a) || asks(b) - asks(a));
+  if (rule?.decision === 'ask') return { decision: 'ask', why: `a rule asks about ${describeRule(rule)}` };
+  return rule && { decision: rule.decision };
 }
 
 const asks = ({ decision }: ApprovalRule): number => (decision === 'ask' ? 1 : 0);
