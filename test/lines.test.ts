@@ -14,14 +14,14 @@ interface Ceiling {
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
   core: { budget: 8_100, now: 8_254 },
   'ai-sdk': { budget: 2_300, now: 2_490 },
-  tools: { budget: 6_800, now: 7_602 },
+  tools: { budget: 6_800, now: 7_589 },
   tasks: { budget: 18_900, now: 19_536 },
   bullmq: { budget: 400 },
   acp: { budget: 4_000 },
   server: { budget: 7_400, now: 7_607 },
   console: { budget: 5_900, now: 6_467 },
-  check: { budget: 3_500, now: 3_845 },
-  whoa: { budget: 6_900, now: 7_515 },
+  check: { budget: 3_500, now: 3_842 },
+  whoa: { budget: 6_900, now: 7_512 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */

@@ -51,7 +51,7 @@ test('a run does not outlive the block that owns it', async () => {
   };
   await expect(failing()).rejects.toThrow('the request failed');
   const reason = { kind: 'parent', message: 'its owner ended' };
-  const settled = await Promise.race([runs[0]!.outcome, 'still running']);
+  const settled = await Promise.race([runs[0]!.outcome, Promise.resolve('still running')]);
   expect(settled).toMatchObject({ status: 'cancelled', reason });
   expect(clock.pending).toBe(0);
 });
