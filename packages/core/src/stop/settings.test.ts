@@ -72,7 +72,7 @@ test('a refusal has a name and a code, and a cause only if it has one', () => {
 
 test('a setting that is misspelt is refused with the names there are', async () => {
   expect(await refusal({ timeout: 5 })).toBe(
-    'timeout: unknown setting; the settings are name, whenCancelled, timeoutMs, cleanupMs, ledger, key, onWait, token, signal',
+    'timeout: unknown setting; the settings are name, whenCancelled, timeoutMs, graceMs, cleanupMs, ledger, key, onWait, token, signal',
   );
 });
 

@@ -43,8 +43,9 @@ test.each([
 });
 
 test('a megabyte of escapes takes no time to speak of', () => {
-  const started = performance.now();
+  const before = process.cpuUsage();
   parseAnsi('\u001b['.repeat(300_000));
   parseAnsi(`${'\u001b[31mx\r'.repeat(100_000)}`);
-  expect(performance.now() - started).toBeLessThan(5_000);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(5_000);
 });

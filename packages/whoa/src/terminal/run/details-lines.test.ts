@@ -70,6 +70,7 @@ test('calls that were not started or failed without output have no details', () 
 });
 
 test.each([false, true])('no hostile string leaves its line or is obeyed, in any field (full: %s)', (isFull) => {
+  const wrong: string[] = [];
   for (const text of hostileStrings) {
     const diff = `@@ -1,1 +1,1 @@\n-${text}\n+${text}\n`;
     const all = [
@@ -90,10 +91,11 @@ test.each([false, true])('no hostile string leaves its line or is obeyed, in any
       const result = { callId: 'c', tool: 't', state: 'finished', isError: false, endedAt: 0, content: text, details };
       for (const line of detailsLines(result as CallResult, { columns: 60, style: (_, shown) => shown }, { isFull })) {
         const shown = rendered(line);
-        expect(obeyedIn(shown)).toEqual([]);
-        expect(shown).toMatch(/^ {2}│ [^\n\t]*$/);
-        expect(columnsOf(shown.slice(4)), shown).toBeLessThan(56);
+        const isRight = /^ {2}│ [^\n\t]*$/.test(shown) && columnsOf(shown.slice(4)) < 56;
+        // One assertion for each of the many lines would take most of the time.
+        if (!isRight || obeyedIn(shown).length > 0) wrong.push(shown);
       }
     }
   }
+  expect(wrong).toEqual([]);
 });
