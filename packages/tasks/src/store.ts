@@ -1,4 +1,4 @@
-import type { CancelReason, CancelReasonInit, Policy, StopLevel } from '@whoa/core';
+import type { CancelReason, CancelReasonInit, Json, Policy, StopLevel } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 import type {
   Beat,
@@ -120,6 +120,11 @@ export interface TaskStore extends AsyncDisposable {
   workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
   /** Lists the queues that are not empty, and what is paused. For operators: it crosses tenants. */
   queues(page?: PageRequest): Promise<QueuePage>;
+  /**
+   * Returns what one of the store's clients found out for all, less than `maxAgeMs` ago; `undefined` while the first of them
+   * does. If that is too long ago, this client calls `find`: at most one does in that time. For figures, not for decisions.
+   */
+  findOnce<T extends Json>(maxAgeMs: number, find: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Lists the names of a tenant's conversations. */
   conversations(page: PageRequest & { readonly tenant: string }): Promise<ConversationPage>;
 

@@ -3,7 +3,9 @@ import type { TaskStore } from '@whoa/tasks';
 import type { Meter } from './meter.ts';
 
 const EVERY_MS = 15_000;
-/** How much a server reads each time: this many queues, in so many requests. With more, figures are lower bounds. */
+/** One server reads for all, when the last reading is older than this. */
+const MAX_AGE_MS = 10_000;
+/** How much it reads each time: this many queues, in so many requests. With more, figures are lower bounds. */
 const PAGE = 100;
 const MAX_PAGES = 10;
 
@@ -15,46 +17,42 @@ interface QueueWatcherOptions {
 }
 
 /** Reads at intervals what waits in the queues of a store, so that a scrape does not have to ask it. */
-export class QueueWatcher implements AsyncDisposable {
-  readonly #options: QueueWatcherOptions;
-  #timer: Disposable | undefined;
-  #reading: Promise<void> | undefined;
-  #isStopped = false;
+export function watchQueues({ store, meter, clock, onError }: QueueWatcherOptions): AsyncDisposable {
+  let isStopped = false;
+  let timer: Disposable | undefined;
+  const measure = async (): Promise<void> => {
+    const found = await store.findOnce(MAX_AGE_MS, () => readQueues(store, () => isStopped));
+    if (found === undefined || isStopped) return;
+    meter.series('whoa.ready.tasks').set(found.ready);
+    meter.series('whoa.ready.oldest').set(found.oldestMs / 1_000);
+  };
+  const repeat = async (): Promise<void> => {
+    await measure().catch(onError);
+    if (!isStopped) timer = clock.setTimer(EVERY_MS, () => void (reading = repeat()), { keepAlive: false });
+  };
+  let reading = repeat();
+  return {
+    async [Symbol.asyncDispose]() {
+      isStopped = true;
+      timer?.[Symbol.dispose]();
+      await reading;
+    },
+  };
+}
 
-  constructor(options: QueueWatcherOptions) {
-    this.#options = options;
-    this.#read();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isStopped = true;
-    this.#timer?.[Symbol.dispose]();
-    await this.#reading;
-  }
-
-  #read(): void {
-    const { clock, onError } = this.#options;
-    this.#reading = this.#measure()
-      .catch(onError)
-      .finally(() => {
-        if (!this.#isStopped) this.#timer = clock.setTimer(EVERY_MS, () => this.#read(), { keepAlive: false });
-      });
-  }
-
-  async #measure(): Promise<void> {
-    const { store, meter } = this.#options;
-    let [ready, oldestMs] = [0, 0];
-    let cursor: string | undefined;
-    for (let pages = 0; pages < MAX_PAGES && !this.#isStopped; pages++) {
-      const page = await store.queues({ limit: PAGE, ...(cursor !== undefined && { cursor }) });
-      for (const queue of page.queues) {
-        ready += queue.ready;
-        oldestMs = Math.max(oldestMs, page.now - queue.oldestAt);
-      }
-      cursor = page.next;
-      if (cursor === undefined) break;
+async function readQueues(
+  store: TaskStore,
+  isStopped: () => boolean,
+): Promise<{ ready: number; oldestMs: number } | undefined> {
+  const figures = { ready: 0, oldestMs: 0 };
+  for (let pages = 0, cursor: string | undefined; pages === 0 || (cursor && pages < MAX_PAGES); pages++) {
+    if (isStopped()) return undefined;
+    const { queues, now, next } = await store.queues({ limit: PAGE, ...(cursor && { cursor }) });
+    for (const { ready, oldestAt } of queues) {
+      figures.ready += ready;
+      figures.oldestMs = Math.max(figures.oldestMs, now - oldestAt);
     }
-    meter.series('whoa.ready.tasks').set(ready);
-    meter.series('whoa.ready.oldest').set(oldestMs / 1_000);
+    cursor = next;
   }
+  return figures;
 }

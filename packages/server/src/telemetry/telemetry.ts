@@ -18,7 +18,7 @@ import { Meter, toOpenTelemetry, toPrometheus } from './meter.ts';
 import type { MetricName } from './metrics.ts';
 import { observeStore } from './observed-store.ts';
 import type { PrometheusMetrics } from './prometheus.ts';
-import { QueueWatcher } from './queue-watcher.ts';
+import { watchQueues } from './queue-watcher.ts';
 import { agentSpan, codeOf, fail, RunSpans } from './run-spans.ts';
 import { type TelemetryLog, WorkCounts } from './work-counts.ts';
 
@@ -43,7 +43,7 @@ export interface Telemetry extends AsyncDisposable {
   observeStore(store: TaskStore): TaskStore;
   /** Returns the same agent, measured. Its sub-agents are included. */
   observeAgent(agent: Agent): Agent;
-  /** Reads every 15 s what waits in a store, until the result is disposed. One process of a deployment is enough. */
+  /** Reads every 15 s what waits in a store, until the result is disposed. One process reads it for all that do. */
   watchQueues(store: TaskStore): AsyncDisposable;
   /** Counts one more. For parts of Whoa. */
   count(name: MetricName, ...labels: readonly string[]): void;
@@ -152,7 +152,7 @@ class ObservingTelemetry implements Telemetry {
 
   watchQueues(store: TaskStore): AsyncDisposable {
     const onError = (error: unknown): void => this.#quietly(() => this.#noteStoreError({ error }));
-    return new QueueWatcher({ store, meter: this.#meter, clock: this.#clock, onError });
+    return watchQueues({ store, meter: this.#meter, clock: this.#clock, onError });
   }
 
   count(name: MetricName, ...labels: readonly string[]): void {

@@ -1,13 +1,24 @@
 import type { PauseTarget } from '../overview.ts';
 import type { RemoveReceipt } from '../store.ts';
+import type { Shared, ShareRequest } from '../stores/driver.ts';
 import type { ConversationRef, TaskRef } from '../task.ts';
 import { resume } from './stage.ts';
-import type { Moment } from './tables.ts';
+import { type Moment, newDomain } from './tables.ts';
 
 /** Stops or resumes the delivery of an agent's or a tenant's tasks. */
 export function applyPause(target: PauseTarget, isPaused: boolean, moment: Moment): void {
   moment.tables.setPaused(target, isPaused);
   if (!isPaused) resume(target, moment);
+}
+
+/** Keeps what a client found out, or tells one client that it is due. */
+export function applyShare({ maxAgeMs, found }: ShareRequest, { tables, now }: Moment): Shared {
+  const state = tables.domain() ?? newDomain(now);
+  const { sharedAt = -Infinity, shared = null } = state;
+  const isDue = found === undefined && (now - sharedAt >= maxAgeMs || sharedAt > now);
+  if (isDue) tables.saveDomain({ ...state, sharedAt: now });
+  if (found !== undefined) tables.saveDomain({ ...state, shared: found });
+  return { isDue, found: shared };
 }
 
 /** Removes an ended task, or an idle conversation. */

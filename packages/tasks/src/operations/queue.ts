@@ -1,6 +1,6 @@
 import type { CancelReason, Policy } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
-import { ADMISSION_TABLE, type CurrentState, LIMITS, RULES } from '../rules/rules.ts';
+import { ADMISSION_TABLE, type CurrentState, GRACEFUL, LIMITS } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { ConversationRef } from '../task.ts';
 import { comeNext, end, giveOrder } from './stage.ts';
@@ -103,7 +103,7 @@ function replace(
   for (const id of conversation.waiting) endUnstarted(tables.task(id)!, reason, moment);
   const newest = { ...task, superseded: [...conversation.waiting, current.id] };
   if (hasStarted(current)) {
-    orderStop(current, { ...RULES.graceful, undo: false, reason }, moment);
+    orderStop(current, { ...GRACEFUL, undo: false, reason }, moment);
     return enqueue(queued(newest), { conversation, waiting: [task.id] }, moment);
   }
   endUnstarted(current, reason, moment);

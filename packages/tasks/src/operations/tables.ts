@@ -65,6 +65,13 @@ export interface DomainState {
   /** The grace time was given since the last beat. */
   readonly graceGiven: boolean;
   readonly sweepAskedAt: number;
+  /** JSON text that one client found out for all, and when one last began to. */
+  readonly shared?: string;
+  readonly sharedAt?: number;
+}
+
+export function newDomain(now: number): DomainState {
+  return { pulse: now, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 };
 }
 
 /** Tasks of one tenant that wait for the same kind of worker. */
@@ -74,12 +81,55 @@ export interface Lane {
   readonly tenant: string;
 }
 
+/** Tasks by stage, and the workers that wait for them. */
+export interface StageTables {
+  /** Puts a lane with ready tasks behind all others, unless it is already open. */
+  openLane(lane: Lane): void;
+  closeLane(lane: Lane): void;
+  /** Returns whether a lane of suspects or of tasks to undo may be open, which is rare. */
+  hasReservedLanes(): boolean;
+  /** Returns the open lane among these names that waited longest. */
+  firstLane(names: readonly string[]): Lane | undefined;
+  /** Moves a lane behind all others. */
+  rotateLane(lane: Lane): void;
+  /** Returns the first task of a lane: highest priority, then longest ready. */
+  firstReady(lane: Lane): KeptTask | undefined;
+  countReady(lane: Lane, limit: number): number;
+  /** Returns the names of a tenant's lanes with ready tasks, without `SETTLE`. */
+  readyLanes(tenant: string): readonly string[];
+  countHeldOf(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
+  /** Returns tasks in `later` whose time has come. */
+  due(now: number, limit: number): readonly KeptTask[];
+  nextLater(): number | undefined;
+  heldBy(session: string, limit: number): readonly KeptTask[];
+  countHeldBy(session: string): number;
+  toldIn(session: string, limit: number): readonly KeptTask[];
+
+  /** Records that a worker waits for tasks of these agents. Writes nothing if that was recorded recently. */
+  park(worker: string, agents: readonly string[], at: number): void;
+  unpark(worker: string): void;
+  /** Removes and returns one worker that waits for an agent, or for any agent if a task only has to be settled. */
+  popWaiter(agent: string, since: number): string | undefined;
+}
+
+/** Sessions, and what the domain remembers. */
+export interface SessionTables {
+  session(id: string): Session | undefined;
+  saveSession(session: Session): void;
+  /** Returns the session that expires first. */
+  firstSession(): Session | undefined;
+  /** Returns sessions that expire after a given time. They exist only if the clock was set back. */
+  sessionsAfter(at: number): readonly Session[];
+  domain(): DomainState | undefined;
+  saveDomain(state: DomainState): void;
+}
+
 /**
  * The tables that operations work on: one transaction in a local store. Nothing here waits, so no other operation can
  * run in between. Where a task is found (ready in its lane, later, queued, held by a session, told) follows from its
  * fields.
  */
-export interface Tables {
+export interface Tables extends StageTables, SessionTables {
   task(id: string): KeptTask | undefined;
   saveTask(task: KeptTask): void;
   addInput(owner: string, input: Json): void;
@@ -109,46 +159,10 @@ export interface Tables {
   /** Stores a nonce. Only the nonces of the latest `maxNonces` numbers must be kept. */
   saveSent(id: string, sent: { readonly nonce: string; readonly number: number }): void;
 
-  /** Puts a lane with ready tasks behind all others, unless it is already open. */
-  openLane(lane: Lane): void;
-  closeLane(lane: Lane): void;
-  /** Returns whether a lane of suspects or of tasks to undo may be open, which is rare. */
-  hasReservedLanes(): boolean;
-  /** Returns the open lane among these names that waited longest. */
-  firstLane(names: readonly string[]): Lane | undefined;
-  /** Moves a lane behind all others. */
-  rotateLane(lane: Lane): void;
-  /** Returns the first task of a lane: highest priority, then longest ready. */
-  firstReady(lane: Lane): KeptTask | undefined;
-  countReady(lane: Lane, limit: number): number;
-  /** Returns the names of a tenant's lanes with ready tasks, without `SETTLE`. */
-  readyLanes(tenant: string): readonly string[];
-  countHeldOf(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
   isPaused(target: PauseTarget): boolean;
   setPaused(target: PauseTarget, isPaused: boolean): void;
-  /** Returns tasks in `later` whose time has come. */
-  due(now: number, limit: number): readonly KeptTask[];
-  nextLater(): number | undefined;
   /** Returns when the first of the ended tasks ended. */
   firstEnded(): number | undefined;
-
-  session(id: string): Session | undefined;
-  saveSession(session: Session): void;
-  /** Returns the session that expires first. */
-  firstSession(): Session | undefined;
-  /** Returns sessions that expire after a given time. They exist only if the clock was set back. */
-  sessionsAfter(at: number): readonly Session[];
-  heldBy(session: string, limit: number): readonly KeptTask[];
-  countHeldBy(session: string): number;
-  toldIn(session: string, limit: number): readonly KeptTask[];
-  domain(): DomainState | undefined;
-  saveDomain(state: DomainState): void;
-
-  /** Records that a worker waits for tasks of these agents. Writes nothing if that was recorded recently. */
-  park(worker: string, agents: readonly string[], at: number): void;
-  unpark(worker: string): void;
-  /** Removes and returns one worker that waits for an agent, or for any agent if a task only has to be settled. */
-  popWaiter(agent: string, since: number): string | undefined;
 
   /** Notifies watchers once the transaction has been committed. */
   tell(hint: Hint): void;

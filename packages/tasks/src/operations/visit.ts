@@ -1,5 +1,5 @@
 import { LIMITS } from '../rules/rules.ts';
-import type { Moment } from './tables.ts';
+import { type Moment, newDomain } from './tables.ts';
 
 /** The pulse is written when it is older than this share of a lease: a visit without changes should write nothing. */
 const PULSE_SHARE = 1 / 8;
@@ -18,7 +18,7 @@ interface Visit {
  */
 export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tells: boolean }): Visit {
   const { tables, now, rules } = moment;
-  const before = tables.domain() ?? { pulse: now, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 };
+  const before = tables.domain() ?? newDomain(now);
   let state = before;
   if (before.pulse > now) {
     // The clock was set back: shorten leases that would now last too long.

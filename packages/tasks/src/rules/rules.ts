@@ -1,6 +1,6 @@
 import type { Policy, StopLevel } from '@whoa/core';
 import { createStopSchedule, MAX_MERGED_MESSAGES, MAX_WAITING_MESSAGES } from '@whoa/core/internal';
-import { STATUS_TABLE, type TaskStatus } from '../status.ts';
+import type { TaskStatus } from '../status.ts';
 
 /**
  * What happens when a task enters its conversation.
@@ -29,7 +29,12 @@ export const ADMISSION_TABLE: Readonly<Record<Policy, Readonly<Record<CurrentSta
 export const LEVEL_RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3 };
 
 /** The ladder of a cancel that names none, as distances from now. */
-export const GRACEFUL: ReturnType<typeof createStopSchedule> = createStopSchedule('graceful', 0);
+const { level, abortAt, killAt } = createStopSchedule('graceful', 0);
+export const GRACEFUL: { readonly level: StopLevel; readonly abortMs: number; readonly killMs: number } = {
+  level,
+  abortMs: abortAt,
+  killMs: killAt,
+};
 
 /** The lane of tasks that only have to be settled: any worker can do that. No agent's name starts with it. */
 export const SETTLE = '*';
@@ -44,35 +49,15 @@ export const AFTER_RESERVED = '+';
  * All limits of a store. Stores in other languages get them as generated text (`to-lua.ts`, `to-sql.ts`), never by
  * hand.
  */
-export const LIMITS: Readonly<
-  Record<
-    | 'maxCommands'
-    | 'maxNonces'
-    | 'maxQueued'
-    | 'maxGathered'
-    | 'maxOrders'
-    | 'maxMoved'
-    | 'maxDeaths'
-    | 'maxForgotten'
-    | 'homeMs'
-    | 'deathDelayMs'
-    | 'maxDeathDelayMs'
-    | 'deathDelaySteps'
-    | 'suspectAttempts'
-    | 'suspectWaitMs'
-    | 'parkedMs'
-    | 'sweepAskedMs',
-    number
-  >
-> = {
+export const LIMITS = {
   /** Commands that wait for one worker. */
   maxCommands: 100,
   /** A repeated command is recognised until this many newer ones were sent to its task. */
   maxNonces: 100,
   /** Tasks that wait in one conversation. */
-  maxQueued: MAX_WAITING_MESSAGES,
+  maxQueued: MAX_WAITING_MESSAGES as number,
   /** Messages that one task may answer. */
-  maxGathered: MAX_MERGED_MESSAGES,
+  maxGathered: MAX_MERGED_MESSAGES as number,
   /** Orders that one beat returns. */
   maxOrders: 200,
   /** Tasks that are moved from `later` by one take, and freed or removed by one sweep. */
@@ -96,29 +81,14 @@ export const LIMITS: Readonly<
   parkedMs: 120_000,
   /** In this time only one worker is asked to sweep. */
   sweepAskedMs: 1_000,
-};
+} as const;
 
 /** The default options of stores. */
-export const DEFAULTS: Readonly<
-  Record<
-    | 'maxAttempts'
-    | 'retentionMs'
-    | 'conversationRetentionMs'
-    | 'maxJournalBytes'
-    | 'maxReady'
-    | 'listLimit'
-    | 'readLimit'
-    | 'maxCounted'
-    | 'maxNames'
-    | 'maxPage'
-    | 'maxBytes',
-    number
-  >
-> = {
+export const DEFAULTS = {
   maxAttempts: 3,
-  retentionMs: 7 * 24 * 3_600_000,
-  conversationRetentionMs: 90 * 24 * 3_600_000,
-  maxJournalBytes: 16 * 1024 * 1024,
+  retentionMs: (7 * 24 * 3_600_000) as number,
+  conversationRetentionMs: (90 * 24 * 3_600_000) as number,
+  maxJournalBytes: (16 * 1024 * 1024) as number,
   maxReady: 1_000_000,
   listLimit: 100,
   readLimit: 1_000,
@@ -128,31 +98,12 @@ export const DEFAULTS: Readonly<
   maxNames: 1_000,
   maxPage: 100,
   /** Inputs and histories that a take includes. */
-  maxBytes: 256 * 1024,
-};
+  maxBytes: (256 * 1024) as number,
+} as const;
 
 /** The maximum sizes of arguments. */
 export const SIZES: Readonly<Record<'inputBytes' | 'outcomeBytes' | 'historyBytes', number>> = {
   inputBytes: 4 * 1024 * 1024,
   outcomeBytes: 4 * 1024 * 1024,
   historyBytes: 64 * 1024 * 1024,
-};
-
-/** All rules that stores in other languages need, as plain data. */
-export const RULES: {
-  readonly status: typeof STATUS_TABLE;
-  readonly admission: typeof ADMISSION_TABLE;
-  readonly ranks: typeof LEVEL_RANKS;
-  readonly graceful: { readonly level: StopLevel; readonly abortMs: number; readonly killMs: number };
-  readonly settle: string;
-  readonly limits: typeof LIMITS;
-  readonly sizes: typeof SIZES;
-} = {
-  status: STATUS_TABLE,
-  admission: ADMISSION_TABLE,
-  ranks: LEVEL_RANKS,
-  graceful: { level: GRACEFUL.level, abortMs: GRACEFUL.abortAt, killMs: GRACEFUL.killAt },
-  settle: SETTLE,
-  limits: LIMITS,
-  sizes: SIZES,
 };

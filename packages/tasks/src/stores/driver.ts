@@ -74,6 +74,8 @@ export interface StoreDriver extends AsyncDisposable {
   workers(request: { readonly limit: number }): Promise<SeenWorkers>;
   /** Lists queues after a given one, and what is paused. */
   queues(request: QueuesRequest): Promise<SeenQueues>;
+  /** Keeps what a client found out. Without `found`, returns it; if it is too old, tells one client in that time so. */
+  share(request: ShareRequest): Promise<Shared>;
   /** Lists a tenant's conversations after a given one, in byte order. */
   conversations(request: {
     readonly tenant: string;
@@ -84,6 +86,10 @@ export interface StoreDriver extends AsyncDisposable {
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
+
+/** `found`: JSON text. */
+export type ShareRequest = { readonly maxAgeMs: number; readonly found?: string };
+export type Shared = { readonly isDue: boolean; readonly found: string | null };
 
 export interface QueuesRequest {
   readonly after?: Pick<Queue, 'agent' | 'tenant'>;

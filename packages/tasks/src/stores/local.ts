@@ -1,6 +1,6 @@
 import { applyCancel, applyCancelConversation, applySend, applyWatch } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
-import { applyPause, applyRemove } from '../operations/operate.ts';
+import { applyPause, applyRemove, applyShare } from '../operations/operate.ts';
 import { loadOf } from '../operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from '../operations/session.ts';
 import { headOf, type KeptTask, type Moment, type Queries, recordOf, type Tables } from '../operations/tables.ts';
@@ -102,7 +102,7 @@ function forget(tables: Queries, { now, rules }: Pick<Moment, 'now' | 'rules'>, 
   return tables.forget({ endedAt, changedAt, usedAt: now - SESSION_RETENTION_MS }, limit);
 }
 
-type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'conversations' | 'pause' | 'remove';
+type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'share' | 'conversations' | 'pause' | 'remove';
 
 interface OperatorParts {
   readonly tables: Tables & Queries;
@@ -136,6 +136,7 @@ function operatorMethods(
         }
         return { queues, running, waiting, paused, now };
       }),
+    share: (request) => transact((moment) => applyShare(request, moment)),
     conversations: (request) => engine.query(() => tables.conversations(request)),
     pause: (target, isPaused) => transact((moment) => applyPause(target, isPaused, moment)),
     remove: (target) => transact((moment) => applyRemove(target, moment)),

@@ -1,3 +1,4 @@
+import type { Json } from '@whoa/core';
 import {
   type ConversationPage,
   type PageRequest,
@@ -13,7 +14,7 @@ import { DEFAULTS } from '../../rules/rules.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
 import type { StoreDriver } from '../driver.ts';
-import { checkLimit, checkName, checkRef } from './checks.ts';
+import { checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
 
 /** What operators ask of a store: it checks arguments and cuts pages. */
 export abstract class CheckedOverview {
@@ -45,6 +46,15 @@ export abstract class CheckedOverview {
     const queues = found.queues.slice(0, page);
     const { agent, tenant } = queues.at(-1) ?? {};
     return { ...found, queues, ...(found.queues.length > page && { next: JSON.stringify([agent, tenant]) }) };
+  }
+
+  async findOnce<T extends Json>(maxAgeMs: number, find: () => Promise<T | undefined>): Promise<T | undefined> {
+    checkDuration('maxAgeMs', maxAgeMs);
+    const { isDue, found } = await this.open().share({ maxAgeMs });
+    if (!isDue) return found === null ? undefined : (JSON.parse(found) as T);
+    const fresh = await find();
+    if (fresh !== undefined) await this.open().share({ maxAgeMs, found: JSON.stringify(fresh) });
+    return fresh;
   }
 
   async conversations(request: PageRequest & { readonly tenant: string }): Promise<ConversationPage> {

@@ -1,32 +1,10 @@
-import { type KeptTask, type Lane, laneOf, type Queries, type Tables } from '../../operations/tables.ts';
+import { type KeptTask, type Lane, laneOf, type Queries, type StageTables } from '../../operations/tables.ts';
 import type { Queue } from '../../overview.ts';
 import { SETTLE } from '../../rules/rules.ts';
 import { toAgent, toLaneName } from '../../rules/suspects.ts';
 import { Groups, Schedule } from './ordered.ts';
 
-type Indexed = Pick<
-  Tables & Queries,
-  | 'openLane'
-  | 'closeLane'
-  | 'firstLane'
-  | 'rotateLane'
-  | 'firstReady'
-  | 'countReady'
-  | 'hasReservedLanes'
-  | 'readyLanes'
-  | 'countHeldOf'
-  | 'due'
-  | 'nextLater'
-  | 'heldBy'
-  | 'countHeldBy'
-  | 'toldIn'
-  | 'park'
-  | 'unpark'
-  | 'popWaiter'
-  | 'waiters'
-  | 'queues'
-  | 'runningByAgent'
->;
+type Indexed = StageTables & Pick<Queries, 'waiters' | 'queues' | 'runningByAgent'>;
 
 /** Finds tasks by stage. */
 export class TaskIndexes {

@@ -3,7 +3,7 @@ import { DEFAULTS } from '../../rules/rules.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
-import type { QueuesRequest, SeenQueues, StoreRules } from '../driver.ts';
+import type { QueuesRequest, SeenQueues, Shared, ShareRequest, StoreRules } from '../driver.ts';
 import type { DatabaseFunctions } from './functions.ts';
 import { checkNames, checkText } from './text.ts';
 
@@ -35,6 +35,10 @@ export class Overview {
     for (const name of [after?.agent ?? '', after?.tenant ?? '']) checkText('cursor', name);
     const values = [after?.agent ?? '', after?.tenant ?? '', limit, DEFAULTS.maxCounted];
     return this.#functions.read('queues', 'list_queues', values);
+  }
+
+  share({ maxAgeMs, found }: ShareRequest): Promise<Shared> {
+    return this.#functions.call({ operation: 'findOnce', name: 'share', values: [maxAgeMs, found ?? null] });
   }
 
   async conversations(request: { tenant: string; after: string; limit: number }): Promise<readonly string[]> {

@@ -260,6 +260,7 @@ export class PostgresDriver implements StoreDriver {
   readonly tenants: StoreDriver['tenants'] = (request) => this.#overview.tenants(request);
   readonly workers: StoreDriver['workers'] = (request) => this.#overview.workers(request);
   readonly queues: StoreDriver['queues'] = (request) => this.#overview.queues(request);
+  readonly share: StoreDriver['share'] = (request) => this.#overview.share(request);
   readonly conversations: StoreDriver['conversations'] = (request) => this.#overview.conversations(request);
   readonly pause: StoreDriver['pause'] = (target, isPaused) => this.#overview.pause(target, isPaused);
   readonly remove: StoreDriver['remove'] = (target) => this.#overview.remove(target);

@@ -2,7 +2,7 @@ import type { PauseTarget, SeenWorkers } from '../../overview.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
-import type { QueuesRequest, SeenQueues } from '../driver.ts';
+import type { QueuesRequest, SeenQueues, Shared, ShareRequest } from '../driver.ts';
 import type { Reply } from './connection/connection.ts';
 import { countsOf, namesOf, queuesOf, workersOf } from './replies/overview-replies.ts';
 import { SCRIPTS, type Script } from './scripts.ts';
@@ -11,8 +11,8 @@ type Values = readonly (string | number)[];
 
 /** What operators ask of the store. */
 export abstract class OverviewCalls {
-  /** Runs a script on all shards. */
-  protected abstract callAll(script: Script, values: Values): Promise<Reply[]>;
+  /** Runs a script on all shards, or on these. */
+  protected abstract callAll(script: Script, values: Values, shards?: Iterable<number>): Promise<Reply[]>;
   /** Runs a script on the shard of a task. */
   protected abstract run(script: Script, id: string, values: Values): Promise<Reply>;
   /** Runs a script on the shard of a conversation. */
@@ -33,6 +33,12 @@ export abstract class OverviewCalls {
   async queues({ after, limit }: QueuesRequest): Promise<SeenQueues> {
     const values = [after?.agent ?? '', after?.tenant ?? '', limit];
     return queuesOf(await this.callAll(SCRIPTS.queues, values), limit);
+  }
+
+  async share({ maxAgeMs, found = '' }: ShareRequest): Promise<Shared> {
+    const [reply] = await this.callAll(SCRIPTS.share, [maxAgeMs, found], [0]);
+    const [isDue, known] = reply as [string, string | null];
+    return { isDue: isDue === '1', found: known };
   }
 
   async conversations(request: { tenant: string; after: string; limit: number }): Promise<readonly string[]> {

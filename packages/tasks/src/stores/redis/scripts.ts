@@ -3,7 +3,17 @@ import { CANCEL, CANCEL_CONVERSATION, SEND } from './lua/cancel.ts';
 import { CLAIM } from './lua/claim.ts';
 import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
 import { LAY_OUT, LAYOUT, READ_FORMAT, WRITE_FORMAT } from './lua/layout.ts';
-import { CONVERSATIONS, COUNTS, PAUSE, QUEUES, REMOVE, REMOVE_CONVERSATION, TENANTS, WORKERS } from './lua/overview.ts';
+import {
+  CONVERSATIONS,
+  COUNTS,
+  PAUSE,
+  QUEUES,
+  REMOVE,
+  REMOVE_CONVERSATION,
+  SHARE,
+  TENANTS,
+  WORKERS,
+} from './lua/overview.ts';
 import { CANCEL_PLAIN, CREATE_PLAIN, FINISH_PLAIN } from './lua/plain.ts';
 import { ADMIT, FAIL_LOST, QUEUE, STOP } from './lua/queue.ts';
 import { CONVERSATION, GET, LIST, READ, READ_ALONG, TENANT_OF } from './lua/read.ts';
@@ -37,6 +47,7 @@ type Operation =
   | 'tenants'
   | 'workers'
   | 'queues'
+  | 'share'
   | 'conversations'
   | 'pause'
   | 'remove'
@@ -99,6 +110,7 @@ export const SCRIPTS: Record<Operation, Script> = {
   tenants: reads('tenants', TENANTS),
   workers: reads('workers', WORKERS),
   queues: reads('queues', QUEUES),
+  share: repeatable(writesAlways('findOnce', SHARE)),
   conversations: reads('conversations', CONVERSATIONS),
   pause: repeatable(writesAlways('pause', ...MOVE, PAUSE)),
   remove: writesAlways('remove', TASK, FORGET, REMOVE),

@@ -1,36 +1,17 @@
-import type { DomainState, KeptTask, Lane, Queries, Session, Tables } from '../../operations/tables.ts';
+import type {
+  DomainState,
+  KeptTask,
+  Lane,
+  Queries,
+  Session,
+  SessionTables,
+  StageTables,
+  Tables,
+} from '../../operations/tables.ts';
 import { AFTER_RESERVED, LIMITS, SETTLE } from '../../rules/rules.ts';
 import { type Database, recordOf } from './database.ts';
 
-type Delivery = Pick<
-  Tables,
-  | 'openLane'
-  | 'closeLane'
-  | 'firstLane'
-  | 'rotateLane'
-  | 'firstReady'
-  | 'countReady'
-  | 'hasReservedLanes'
-  | 'readyLanes'
-  | 'countHeldOf'
-  | 'isPaused'
-  | 'setPaused'
-  | 'due'
-  | 'nextLater'
-  | 'firstEnded'
-  | 'session'
-  | 'saveSession'
-  | 'firstSession'
-  | 'sessionsAfter'
-  | 'heldBy'
-  | 'countHeldBy'
-  | 'toldIn'
-  | 'domain'
-  | 'saveDomain'
-  | 'park'
-  | 'unpark'
-  | 'popWaiter'
->;
+type Delivery = StageTables & SessionTables & Pick<Tables, 'isPaused' | 'setPaused' | 'firstEnded'>;
 
 /** How tasks reach workers, in a database: lanes, sessions, and waiting workers. */
 export function deliveryTables(database: Database, note: (task: KeptTask) => KeptTask): Delivery {
@@ -77,22 +58,9 @@ export function deliveryTables(database: Database, note: (task: KeptTask) => Kep
   };
 }
 
-function laneTables(
-  database: Database,
-): Pick<
-  Tables,
-  | 'openLane'
-  | 'closeLane'
-  | 'firstLane'
-  | 'rotateLane'
-  | 'countReady'
-  | 'hasReservedLanes'
-  | 'readyLanes'
-  | 'countHeldOf'
-  | 'countHeldBy'
-  | 'nextLater'
-  | 'firstEnded'
-> {
+type Lanes = Omit<StageTables, 'firstReady' | 'due' | 'heldBy' | 'toldIn' | keyof ReturnType<typeof waiterTables>>;
+
+function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
   const count = (from: string, values: readonly string[], limit = Infinity): number => {
     const sql = `SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE ${from} LIMIT ?)`;
     return Number(database.get(sql, [...values, most(limit)])?.['number']);
@@ -148,9 +116,7 @@ function isOpen(database: Database, { agent, tenant }: Lane): boolean {
   return database.get('SELECT 1 FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]) !== undefined;
 }
 
-function sessionTables(
-  database: Database,
-): Pick<Tables, 'session' | 'saveSession' | 'firstSession' | 'sessionsAfter' | 'domain' | 'saveDomain'> {
+function sessionTables(database: Database): SessionTables {
   return {
     session: (id) => recordOf<Session>(database.get('SELECT record FROM worker_sessions WHERE id = ?', [id])),
     saveSession: (session) => {

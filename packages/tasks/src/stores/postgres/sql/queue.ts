@@ -1,7 +1,7 @@
 import { toSqlTable, toSqlText } from '../../../rules/literals.ts';
-import { ADMISSION_TABLE, LEVEL_RANKS, LIMITS, RULES } from '../../../rules/rules.ts';
+import { ADMISSION_TABLE, GRACEFUL, LEVEL_RANKS, LIMITS } from '../../../rules/rules.ts';
 
-const { level, abortMs, killMs } = RULES.graceful;
+const { level, abortMs, killMs } = GRACEFUL;
 const ranks = Object.entries(LEVEL_RANKS).map(([name, rank]) => `WHEN ${toSqlText(name)} THEN ${rank}`);
 
 /** Conversations: which task is next, which wait, which are superseded. See `operations/queue.ts`. */

@@ -210,17 +210,22 @@ BEGIN
       SELECT * FROM whoa.paused WHERE is_first ORDER BY kind, name LIMIT page) p));
 END $$;
 
--- Jumps to the next agent in the index each time.
+-- Jumps to the next agent in the index each time. All agents share the limit up to which they are counted.
 CREATE FUNCTION fn.count_running(page int, most int) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  counts jsonb := '{}';
+  of_agent text COLLATE "C" := '';
+  number int;
 BEGIN
-  RETURN (WITH RECURSIVE held (agent, number) AS (
-    SELECT (SELECT t.agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent > '' ORDER BY t.agent LIMIT 1), 1
-    UNION ALL
-    SELECT (SELECT t.agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent > h.agent ORDER BY t.agent LIMIT 1), h.number + 1
-    FROM held h WHERE h.agent IS NOT NULL AND h.number < page
-  ) SELECT coalesce(json_object_agg(h.agent, (SELECT count(*) FROM (
-      SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = h.agent LIMIT most) found)), '{}')
-    FROM held h WHERE h.agent IS NOT NULL);
+  FOR i IN 1..page LOOP
+    SELECT t.agent INTO of_agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent > of_agent ORDER BY t.agent LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    SELECT count(*) INTO number FROM (
+      SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_agent LIMIT greatest(most, ${MIN_COUNTED})) held;
+    most := most - number;
+    counts := counts || jsonb_build_object(of_agent, number);
+  END LOOP;
+  RETURN counts;
 END $$;
 
 CREATE FUNCTION fn.list_conversations(of_tenant text, after text, page int) RETURNS json LANGUAGE plpgsql AS $$
@@ -232,6 +237,20 @@ END $$;
 
 /** What operators change: deliveries are paused, records are removed. */
 export const OPERATE: string = `
+CREATE FUNCTION fn.share(max_age float8, of_found text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms();
+  is_due boolean := false;
+BEGIN
+  IF of_found IS NOT NULL THEN
+    UPDATE whoa.pulse SET shared = of_found;
+  ELSIF EXISTS (SELECT FROM whoa.pulse p WHERE now - p.shared_at >= max_age OR p.shared_at > now) THEN
+    UPDATE whoa.pulse p SET shared_at = now WHERE now - p.shared_at >= max_age OR p.shared_at > now;
+    is_due := FOUND;
+  END IF;
+  RETURN (SELECT json_build_object('isDue', is_due, 'found', p.shared) FROM whoa.pulse p);
+END $$;
+
 CREATE FUNCTION fn.pause(of_kind text, of_name text, is_paused boolean) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now float8 := fn.now_ms();

@@ -91,6 +91,16 @@ end
 return { queues, paused, tostring(now), running, waiting }
 `;
 
+/** Keeps what a client found out, or tells one client that it is due. */
+export const SHARE: string = /* lua */ `
+if ARGV[6] ~= '' then redis.call('HSET', tag .. 'domain', 'shared', ARGV[6]) return { '0', false } end
+local found = redis.call('HMGET', tag .. 'domain', 'sharedAt', 'shared')
+local age = now - (found[1] or -math.huge)
+local isDue = age >= tonumber(ARGV[5]) or age < 0
+if isDue then redis.call('HSET', tag .. 'domain', 'sharedAt', now) end
+return { isDue and '1' or '0', found[2] }
+`;
+
 export const CONVERSATIONS: string = /* lua */ `
 local after = ARGV[6] == '' and '-' or '(' .. ARGV[6]
 return redis.call('ZRANGE', tag .. 'conversations:' .. ARGV[5], after, '+', 'BYLEX', 'LIMIT', 0, ARGV[7])

@@ -184,7 +184,7 @@ local function replace(task, conversation, current)
   put(task, 'superseded', table.concat(superseded, ' '))
   if has_begun(current) then
     order_stop(current, {
-      level = ${toLua(GRACEFUL.level)}, abortMs = ${GRACEFUL.abortAt}, killMs = ${GRACEFUL.killAt}, undo = false, reason = reason,
+      level = ${toLua(GRACEFUL.level)}, abortMs = ${GRACEFUL.abortMs}, killMs = ${GRACEFUL.killMs}, undo = false, reason = reason,
     })
     enqueue(task, conversation, { task.id })
     return

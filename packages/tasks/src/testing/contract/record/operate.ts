@@ -176,6 +176,26 @@ const queueCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'what one client found out serves all until it is too old; then one of them finds it out again',
+    async run({ store, advance }) {
+      let calls = 0;
+      const count = (): Promise<number> => Promise.resolve(++calls);
+      const find = (): Promise<number | undefined> => store.findOnce(LEASE_MS, count);
+      assert.deepEqual([await find(), await find(), calls], [1, 1, 1]);
+      await advance(LEASE_MS);
+      const found = await Promise.all(Array.from({ length: 10 }, find));
+      assert.deepEqual([calls, found.filter((number) => number !== 1 && number !== 2)], [2, []]);
+      for (const failing of [() => Promise.reject(new Error('down')), () => Promise.resolve(undefined)]) {
+        await advance(LEASE_MS);
+        await store.findOnce(LEASE_MS, failing).catch((error: unknown) => assert.match(String(error), /down/));
+        assert.equal(await find(), 2);
+      }
+      await advance(LEASE_MS);
+      assert.equal(await find(), 3);
+      await assert.rejects(store.findOnce(0, count), /maxAgeMs/);
+    },
+  },
+  {
     title: 'a queue that was emptied by takes, claims or cancels is not listed, and is again when a task is ready',
     async run({ store }) {
       const queues = async (): Promise<number> => (await store.queues()).queues.length;
