@@ -32,6 +32,4 @@ export interface BenchCase extends AsyncDisposable {
   memoryBytes(): Promise<number>;
   /** Has the server do now what it would do later about past changes, at a moment of its own choosing. */
   tidy?(): Promise<void>;
-  /** Copies every task so many times inside the server, where making each through the store would take an hour. */
-  copyTasks?(times: number): Promise<void>;
 }

@@ -37,30 +37,12 @@ export async function startPostgresCase(): Promise<BenchCase> {
     async tidy() {
       await admin.query('VACUUM ANALYZE');
     },
-    copyTasks: (times) => copyTasks(admin, times),
     async [Symbol.asyncDispose]() {
       await bare[Symbol.asyncDispose]();
       await admin.end();
       await server[Symbol.asyncDispose]();
     },
   };
-}
-
-/** New ids and times, everything else as it is; triggers and indexes do what they always do. */
-async function copyTasks(admin: pg.Client, times: number): Promise<void> {
-  const { rows } = await admin.query<{ name: string }>(
-    "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'whoa' AND table_name = 'tasks'",
-  );
-  const columns = rows.map(({ name }) => name);
-  const changed: Record<string, string> = { id: "t.id || '-' || n", created_at: 't.created_at + n' };
-  await admin.query(
-    `INSERT INTO whoa.tasks (${columns.join(', ')})
-     SELECT ${columns.map((name) => changed[name] ?? `t.${name}`).join(', ')}
-     FROM whoa.tasks t CROSS JOIN generate_series(1, $1::int) AS copies (n)`,
-    [times],
-  );
-  await admin.query('VACUUM ANALYZE');
-  await admin.query('CHECKPOINT');
 }
 
 /** NOTIFY, LISTEN and SELECT: the same road as a cancel takes, with nothing on it. And one UPDATE of one row. */
