@@ -77,14 +77,6 @@ export interface WorkerPage {
   readonly now: number;
 }
 
-/** A session that holds tasks, as a driver finds it. */
-interface SeenSession {
-  readonly worker: string;
-  readonly holds: number;
-  readonly tasks: readonly string[];
-  readonly expiresAt: number;
-}
-
 /** A worker that waits, as a driver finds it. */
 export interface SeenWaiter {
   readonly worker: string;
@@ -93,7 +85,7 @@ export interface SeenWaiter {
 
 /** What a driver knows about workers; at most `limit` of each. */
 export interface SeenWorkers {
-  readonly sessions: readonly SeenSession[];
+  readonly sessions: readonly Required<Omit<WorkerRecord, 'waitsFor'>>[];
   readonly waiters: readonly SeenWaiter[];
   readonly now: number;
 }

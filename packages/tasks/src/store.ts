@@ -170,8 +170,8 @@ export type CreateReceipt =
       /** The task that received the message, under `steer`. */
       readonly steered?: string;
     }
-  /** A task with this key already exists, and a different request created it. */
-  | { readonly answer: 'duplicate'; readonly task: TaskRecord }
+  /** A task with this key already exists, and a different request created it: a repeat, or one with another input. */
+  | { readonly answer: 'duplicate'; readonly task: TaskRecord; readonly isSameInput: boolean }
   /** The policy is `reject` and a task is live. Nothing was written. */
   | { readonly answer: 'rejected' }
   /**

@@ -43,7 +43,7 @@ export interface NewTask {
   readonly notBefore?: number | undefined;
   /**
    * The time at which it is cancelled if it has not ended, in milliseconds since 1970. A task that is still waiting
-   * then never starts: it ends as soon as a worker claims it.
+   * then never starts: any worker ends it, whichever agents it has.
    */
   readonly deadline?: number | undefined;
 }

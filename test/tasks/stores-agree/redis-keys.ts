@@ -149,6 +149,8 @@ function checkTasks(keys: Keys, tasks: Tasks, expect: Expect): void {
       `ended ${ended.join()} is not listed`,
     );
     expect(listed.join() === group, `${id} is ${status}, and listed as ${listed.join(' and ')}`);
+    const hasDeadline = status === 'init' && task['deadline'] !== undefined;
+    expect(keys.members('deadlines').includes(id) === hasDeadline, `${id} is ${status}, and its deadline is not`);
     const isHeld = endedAt === undefined && stage === 'held';
     const tellers = keys.of('told').filter((name) => keys.members(`told:${name}`).includes(id));
     const due = isHeld && told === '1' ? session : '';
@@ -177,6 +179,7 @@ function checkLeftovers(keys: Keys, { tasks, live }: { tasks: Tasks; live: Tasks
   for (const name of keys.of('status')) {
     for (const id of keys.members(`status:${name}`)) expect(tasks.has(id), `status:${name} lists ${id}, which is gone`);
   }
+  for (const id of keys.members('deadlines')) expect(tasks.has(id), `deadlines lists ${id}, which is gone`);
   for (const name of keys.of('said')) {
     for (const id of keys.members(`said:${name}`)) expect(tasks.has(id), `said:${name} lists ${id}, which is gone`);
   }

@@ -59,7 +59,7 @@ export function createPlans({ tenant, agent, isOrdered }: CreateScope): fc.Arbit
     input: fc.nat(50),
     nonce: fc.nat(3),
     context: fc.constantFrom(undefined, undefined, undefined, { user: 'ann' }, { user: 'bob', locale: 'de' }),
-    deadline: fc.constantFrom(undefined, undefined, 60_000),
+    deadline: fc.constantFrom(undefined, undefined, undefined, 8_100, 60_000),
   });
   return plansOf('create', wanted, ({ policy, kind, input, nonce, deadline, ...rest }) => (made) => {
     const kinds = {
@@ -74,7 +74,8 @@ export function createPlans({ tenant, agent, isOrdered }: CreateScope): fc.Arbit
     // Texts of many lengths: small inputs and titles are kept in other places than long ones.
     const text = input % 2 === 0 ? 'wörd '.repeat(input) : input;
     const key = nonce === 1 ? { key: `k${input % 4}` } : {};
-    const until = deadline === undefined ? {} : { deadline: made.now + deadline };
+    // No two are the same: then any of them may end first.
+    const until = deadline === undefined ? {} : { deadline: made.now + deadline + 3 * made.step };
     const priority = isOrdered ? { priority: ((made.step * 37) % 201) - 100 } : {};
     const task = { ...rest, input: text, ...kinds[kind], ...key, ...until, ...priority };
     const request = { policy, nonce: `n${nonce < 2 ? made.step : input}` };

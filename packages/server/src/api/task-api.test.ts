@@ -102,6 +102,8 @@ test('a task is created, shown and listed, once for each key', async () => {
   const id = await create(served, { key: 'k1', priority: 5, conversation: 'c1', policy: 'queue' });
   const again = await served.ask('ann', 'POST /v1/tasks', { ...TASK, key: 'k1', conversation: 'c1' });
   expect(again).toMatchObject({ status: 200, json: { answer: 'duplicate', task: { id } } });
+  const other = await served.ask('ann', 'POST /v1/tasks', { ...TASK, input: 'bye', key: 'k1', conversation: 'c1' });
+  expect(other).toMatchObject({ status: 409, json: { error: { code: 'other-input', task: { id } } } });
   const shown = await served.ask('ann', `GET /v1/tasks/${id}`);
   expect(shown).toMatchObject({
     status: 200,

@@ -34,7 +34,8 @@ const NEW_TASK = z
       description: "For an agent: a text, its parts, or a user's message. For other work: any JSON.",
     }),
     key: NAME.optional().openapi({
-      description: 'Your own name for the task: a second request with the same key creates nothing.',
+      description:
+        'Your own name for the task: a second request with the same key creates nothing, and must have the same input.',
     }),
     priority: z.number().int().min(-100).max(100).optional(),
     notBefore: MOMENT.optional().openapi({
@@ -79,14 +80,15 @@ function createEndpoint({ store, world, agents }: ApiParts): Endpoint {
       201: { description: 'The task was created.', schema: CREATED },
       200: { description: 'A task with this key already exists.', schema: CREATED },
       409: {
-        description: 'The policy is reject and the conversation has an active task, or too many tasks wait in it.',
+        description:
+          'The policy is reject and the conversation has an active task, or a task with this key has another input.',
       },
     },
     async handle({ tenant, body: { policy, input, ...task } }) {
       if (agents !== undefined && !agents.includes(task.agent)) throw unknownAgent(agents);
       const wanted = { ...task, tenant, input: input as Json };
       const receipt = await askStore(world, (nonce) => store.create(wanted, { nonce, ...(policy && { policy }) }));
-      if (receipt.answer !== 'created' && receipt.answer !== 'duplicate') throw notCreated(receipt);
+      if (receipt.answer !== 'created' && !('isSameInput' in receipt && receipt.isSameInput)) throw notCreated(receipt);
       return Response.json(receipt, { status: receipt.answer === 'created' ? 201 : 200 });
     },
   });
@@ -96,7 +98,11 @@ function unknownAgent(agents: readonly string[]): HttpError {
   return new HttpError(400, { code: 'unknown-agent', message: `agent: expected one of ${agents.join(', ')}` });
 }
 
-function notCreated(receipt: Extract<CreateReceipt, { answer: 'rejected' | 'full' }>): HttpError {
+function notCreated(receipt: Exclude<CreateReceipt, { answer: 'created' }>): HttpError {
+  if (receipt.answer === 'duplicate') {
+    const message = 'A task with this key exists, and its input is another; use a new key, or read that task';
+    return new HttpError(409, { code: 'other-input', message, ...receipt });
+  }
   if (receipt.answer === 'rejected') {
     const message = 'This conversation has an active task; cancel it, wait for it, or use another policy';
     return new HttpError(409, { code: 'rejected', message });

@@ -43,6 +43,12 @@ test('what a store answers is what the client returns', async () => {
   const { id } = (created as { task: { id: string } }).task;
   expect(await client.create({ agent: 'assistant', input: 'x', key: 'k1', conversation: 'c1' })).toMatchObject({
     answer: 'duplicate',
+    isSameInput: false,
+    task: { id },
+  });
+  expect(await client.create({ agent: 'assistant', input: 'hello', key: 'k1', conversation: 'c1' })).toMatchObject({
+    answer: 'duplicate',
+    isSameInput: true,
   });
   expect(await client.create({ agent: 'assistant', input: 'x', conversation: 'c1', policy: 'reject' })).toEqual({
     answer: 'rejected',

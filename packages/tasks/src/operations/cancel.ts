@@ -1,6 +1,6 @@
 import type { CancelReason } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
-import { LIMITS } from '../rules/rules.ts';
+import { GRACEFUL, LIMITS, OVERDUE } from '../rules/rules.ts';
 import { isFinalStatus } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
 import type { StopRequest } from '../stores/driver.ts';
@@ -47,6 +47,18 @@ function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCanc
   }
   const { answer, stop } = orderStop(task, asked, moment);
   return { answer, status: 'cancelling', level: levelAt(stop, now), reason: stop.reason, killAt: stop.killAt };
+}
+
+/** Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more. */
+export function endOverdue(limit: number, moment: Moment): boolean {
+  const { tables, now } = moment;
+  const asked = { ...GRACEFUL, undo: false, reason: createReason(OVERDUE, now) };
+  let first = tables.firstOverdue(now);
+  for (let ended = 0; first !== undefined && ended < limit; ended++) {
+    cancelTask(first, asked, moment);
+    first = tables.firstOverdue(now);
+  }
+  return first !== undefined;
 }
 
 /** Withdraws the task's message from the current task if it has not read it yet. */

@@ -3,13 +3,13 @@ import { createReason } from '@whoa/core/embed';
 import { toNewTask } from '../rules/new-task.ts';
 import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
-import type { CreateRequest } from '../stores/driver.ts';
+import type { CreateRequest, DriverReceipt } from '../stores/driver.ts';
 import { admit, conversationOf, endMerged, endUnstarted, receiptFor } from './queue.ts';
 import { comeNext, putOff } from './stage.ts';
 import { hintOf, type KeptTask, type Moment, recordOf } from './tables.ts';
 
 /** Creates a task and admits it to its conversation, if it has one. */
-export function applyCreate(request: CreateRequest, moment: Moment): CreateReceipt {
+export function applyCreate(request: CreateRequest, moment: Moment): DriverReceipt {
   const { tables, now } = moment;
   const existing = tables.task(request.id);
   if (existing !== undefined) {

@@ -13,7 +13,7 @@ export function applyBeat({ session: id, confirmed, count }: Required<Beat>, mom
   const { tables, now } = moment;
   const session = tables.session(id);
   if (session === undefined || session.isOver) return { answer: 'gone' };
-  const { expired } = visit(session.leaseMs, moment, { tells: true });
+  const expired = visit(session.leaseMs, moment, { tells: true });
   const state = tables.domain()!;
   if (state.graceGiven) tables.saveDomain({ ...state, graceGiven: false });
   const held = tables.countHeldBy(id);

@@ -70,9 +70,7 @@ export interface DomainState {
   readonly sharedAt?: number;
 }
 
-export function newDomain(now: number): DomainState {
-  return { pulse: now, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 };
-}
+export const newDomain = (pulse: number): DomainState => ({ pulse, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 });
 
 /** Tasks of one tenant that wait for the same kind of worker. */
 export interface Lane {
@@ -101,6 +99,8 @@ export interface StageTables {
   /** Returns tasks in `later` whose time has come. */
   due(now: number, limit: number): readonly KeptTask[];
   nextLater(): number | undefined;
+  /** Returns the waiting task whose deadline passed first. */
+  firstOverdue(now: number): KeptTask | undefined;
   heldBy(session: string, limit: number): readonly KeptTask[];
   countHeldBy(session: string): number;
   toldIn(session: string, limit: number): readonly KeptTask[];

@@ -18,7 +18,7 @@ export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeA
   const takeNumber = session?.takeNumber ?? 0;
   if (number < takeNumber) return { answer: 'stale' };
   if (number > takeNumber + 1) return { answer: 'gone' };
-  const { expired } = visit(request.leaseMs, moment, { tells: true });
+  const expired = visit(request.leaseMs, moment, { tells: true });
   if (number === takeNumber) {
     return { answer: 'taken', tasks: takenBefore(session!, request, moment), repeat: true, expired, now };
   }

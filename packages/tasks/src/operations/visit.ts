@@ -1,22 +1,13 @@
 import { LIMITS } from '../rules/rules.ts';
 import { type Moment, newDomain } from './tables.ts';
 
-/** The pulse is written when it is older than this share of a lease: a visit without changes should write nothing. */
-const PULSE_SHARE = 1 / 8;
-/** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
-const OUTAGE_SHARE = 1 / 2;
-
-interface Visit {
-  readonly expired: boolean;
-}
-
 /**
  * Records a worker's visit. During an outage, a failover or a clock step no worker could beat, so afterwards all
  * sessions get another lease. Returns whether there is something to sweep, and asks one worker at a time: expired
- * sessions, or ended tasks past their retention.
+ * sessions, ended tasks past their retention, or waiting ones past their deadline.
  * `tells`: the visitor is told, or sweeps itself; others must not use the request up.
  */
-export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tells: boolean }): Visit {
+export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tells: boolean }): boolean {
   const { tables, now, rules } = moment;
   const before = tables.domain() ?? newDomain(now);
   let state = before;
@@ -29,15 +20,16 @@ export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tel
     state = { ...before, pulse: now, graceUntil, sweepAskedAt: Math.min(before.sweepAskedAt, now) };
   }
   const first = tables.firstSession();
-  if (now - state.pulse > leaseMs * OUTAGE_SHARE && first !== undefined && !state.graceGiven) {
+  if (now - state.pulse > leaseMs * LIMITS.outageShare && first !== undefined && !state.graceGiven) {
     state = { ...state, graceUntil: now + leaseMs, graceGiven: true };
   }
-  const isDue = now - state.pulse >= leaseMs * PULSE_SHARE;
+  const isDue = now - state.pulse >= leaseMs * LIMITS.pulseShare;
   if (isDue || tables.domain() === undefined) state = { ...state, pulse: now };
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
   const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
-  const expired = tells && (hasExpired || hasOld) && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
+  const hasOverdue = isDue && tables.firstOverdue(now) !== undefined;
+  const expired = tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
   if (expired) state = { ...state, sweepAskedAt: now };
   if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
-  return { expired };
+  return expired;
 }

@@ -29,12 +29,11 @@ export const ADMISSION_TABLE: Readonly<Record<Policy, Readonly<Record<CurrentSta
 export const LEVEL_RANKS: Readonly<Record<StopLevel, number>> = { drain: 1, abort: 2, kill: 3 };
 
 /** The ladder of a cancel that names none, as distances from now. */
-const { level, abortAt, killAt } = createStopSchedule('graceful', 0);
-export const GRACEFUL: { readonly level: StopLevel; readonly abortMs: number; readonly killMs: number } = {
-  level,
-  abortMs: abortAt,
-  killMs: killAt,
-};
+const { level, abortAt: abortMs, killAt: killMs } = createStopSchedule('graceful', 0);
+export const GRACEFUL: Readonly<{ level: StopLevel; abortMs: number; killMs: number }> = { level, abortMs, killMs };
+
+/** Why a task ends at its deadline. */
+export const OVERDUE = { kind: 'deadline', message: 'the deadline of the task has passed' } as const;
 
 /** The lane of tasks that only have to be settled: any worker can do that. No agent's name starts with it. */
 export const SETTLE = '*';
@@ -81,6 +80,12 @@ export const LIMITS = {
   parkedMs: 120_000,
   /** In this time only one worker is asked to sweep. */
   sweepAskedMs: 1_000,
+  /** How long a session is kept after it ended or last held a task. */
+  sessionRetentionMs: 86_400_000,
+  /** The pulse is written when it is older than this share of a lease: a visit without changes should write nothing. */
+  pulseShare: 0.125,
+  /** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
+  outageShare: 0.5,
 } as const;
 
 /** The default options of stores. */

@@ -1,5 +1,6 @@
 import type { CancelReason, StopMode } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
+import { OVERDUE } from '../rules/rules.ts';
 import type { StopOrder } from '../task.ts';
 
 /** Converts a stop order to a ladder from now on. The clocks may differ, but time distances do not. */
@@ -24,7 +25,7 @@ interface DeadlineOptions {
 
 /** Calls `onDue` at a deadline of the store's clock. If it has passed, calls it before returning. */
 export function setDeadline(deadline: number | undefined, { clock, aheadMs, onDue }: DeadlineOptions): Disposable {
-  const due = (): void => onDue({ kind: 'deadline', message: 'the deadline of the task has passed' });
+  const due = (): void => onDue(OVERDUE);
   const leftMs = (deadline ?? Infinity) - (clock.now() + aheadMs);
   if (leftMs > 0) return clock.setTimer(leftMs, due, { keepAlive: false });
   due();

@@ -50,7 +50,7 @@ export interface StoreDriver extends AsyncDisposable {
   readonly generations?: readonly number[];
   /** Returns the shard count for a new task's id, which must match that of its conversation or key. */
   shardsFor?(task: ShardedTask, nonce: string): Promise<number>;
-  create(request: CreateRequest): Promise<CreateReceipt>;
+  create(request: CreateRequest): Promise<DriverReceipt>;
   take(request: Required<TakeRequest>): Promise<TakeAnswer>;
   claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer>;
   load(claim: ClaimRef): Promise<TaskLoad>;
@@ -130,6 +130,9 @@ export interface StoreRules extends Retention {
   readonly maxRunningPerTenant?: number;
   readonly maxRunningPerAgent?: number;
 }
+
+/** Inputs are compared for the driver. */
+export type DriverReceipt = Exclude<CreateReceipt, { answer: 'duplicate' }> | { answer: 'duplicate'; task: TaskRecord };
 
 /** A task to create, checked and complete. */
 export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'holdMs' | 'context'> {

@@ -1,4 +1,4 @@
-import { applyCancel, applyCancelConversation, applySend, applyWatch } from '../operations/cancel.ts';
+import { applyCancel, applyCancelConversation, applySend, applyWatch, endOverdue } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
 import { applyPause, applyRemove, applyShare } from '../operations/operate.ts';
 import { loadOf } from '../operations/orders.ts';
@@ -12,9 +12,6 @@ import { byStatus } from '../status.ts';
 import type { Hint, ListPage, WatchFilter } from '../store.ts';
 import type { ConversationRecord, ConversationRef, TaskRef } from '../task.ts';
 import type { ListRequest, StoreDriver, StoreRules } from './driver.ts';
-
-/** How long a session is kept after it ended or last held a task. */
-const SESSION_RETENTION_MS = 24 * 3_600_000;
 
 /** The part of a local store that differs: how it makes a transaction and notifies watchers. */
 export interface Engine extends AsyncDisposable {
@@ -64,8 +61,9 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     sweep: ({ limit }) =>
       transact((moment) => {
         const isMoreOld = forget(tables, moment, limit);
+        const isMoreOverdue = endOverdue(limit, moment);
         const answer = applySweep(limit, moment);
-        return { ...answer, more: answer.more || isMoreOld };
+        return { ...answer, more: answer.more || isMoreOld || isMoreOverdue };
       }),
     append: (claim, batch) => transact((moment) => applyAppend(claim, batch, moment)),
     release: (claim) => transact((moment) => applyRelease(claim, moment)),
@@ -99,7 +97,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
 /** Removes records past their retention. Returns whether there may be more. */
 function forget(tables: Queries, { now, rules }: Pick<Moment, 'now' | 'rules'>, limit: number): boolean {
   const [endedAt, changedAt] = [now - rules.retentionMs, now - rules.conversationRetentionMs];
-  return tables.forget({ endedAt, changedAt, usedAt: now - SESSION_RETENTION_MS }, limit);
+  return tables.forget({ endedAt, changedAt, usedAt: now - LIMITS.sessionRetentionMs }, limit);
 }
 
 type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'share' | 'conversations' | 'pause' | 'remove';

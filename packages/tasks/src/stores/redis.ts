@@ -12,7 +12,6 @@ import type {
 import { JournalFullError, JournalGapError, LeaseLostError, StoreBusyError } from '../errors.ts';
 import { createTaskId } from '../id.ts';
 import type {
-  CreateReceipt,
   FinishReceipt,
   Hint,
   ListPage,
@@ -27,6 +26,7 @@ import { createCheckedStore } from './checked/checked-store.ts';
 import type {
   CreateRequest,
   DriverBatch,
+  DriverReceipt,
   End,
   ListRequest,
   ReadRequest,
@@ -136,7 +136,7 @@ class RedisDriver extends OverviewCalls implements StoreDriver {
     return this.domains;
   }
 
-  async create(request: CreateRequest): Promise<CreateReceipt> {
+  async create(request: CreateRequest): Promise<DriverReceipt> {
     const { id, tenant, agent, input, nonce, conversation = '', key = '', worker = '', priority } = request;
     const { notBefore = '', deadline = '', title = '', policy, holdMs, context } = request;
     const about = [id, tenant, agent, input, nonce, this.#rules.maxReady, conversation, key, worker, priority];

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AppContext, CancelReasonInit } from '@whoa/core';
 import { type CancelOptions, createReason, systemWorld, type World } from '@whoa/core/embed';
 import { contextRule, createStopSchedule, readCancelOptions, toContextKey } from '@whoa/core/internal';
@@ -107,7 +108,11 @@ class CheckedStore extends CheckedOverview implements TaskStore {
     const context = toContextKey(given === undefined ? given : (contextRule(given, 'context') as AppContext));
     const times = { holdMs: Math.ceil(holdMs), priority, policy, nonce };
     const request = { ...task, id, input, context, title, ...times };
-    return withNonce(nonce, driver.create(request));
+    const receipt = await withNonce(nonce, driver.create(request));
+    if (receipt.answer !== 'duplicate') return receipt;
+    // What was gathered with it comes before its own. One whose messages were taken over has none.
+    const own = receipt.task.inputs.at(-1);
+    return { ...receipt, isSameInput: own === undefined || isDeepStrictEqual(own, JSON.parse(input)) };
   }
 
   async take(request: TakeRequest): Promise<TakeAnswer> {

@@ -19,6 +19,8 @@ export class TaskIndexes {
   readonly #held = new Groups();
   readonly #told = new Groups();
   readonly #later: Schedule<string>;
+  /** Deadlines of tasks that wait. */
+  readonly #deadlines: Schedule<string>;
   readonly #waiters = new Map<string, { readonly agents: ReadonlySet<string>; readonly at: number }>();
   #tick = 0;
 
@@ -28,6 +30,10 @@ export class TaskIndexes {
       const found = task(id);
       return found?.stage === 'later' && found.stageAt === at;
     });
+    this.#deadlines = new Schedule((id, at) => {
+      const found = task(id);
+      return found?.status === 'init' && found.deadline === at;
+    });
   }
 
   change(before: KeptTask | undefined, after: KeptTask | undefined): void {
@@ -35,6 +41,9 @@ export class TaskIndexes {
       // Don't remove it and add it again: it would move behind newer ones.
       if (after.stage === 'held') this.#tell(after);
       return;
+    }
+    if (after?.status === 'init' && before?.status !== 'init' && after.deadline !== undefined) {
+      this.#deadlines.add(after.id, after.deadline);
     }
     if (before !== undefined) this.#remove(before);
     if (after !== undefined) this.#add(after);
@@ -63,6 +72,10 @@ export class TaskIndexes {
     countHeldOf: (of) => this.#held.count('tenant' in of ? `tenant ${of.tenant}` : `agent ${of.agent}`),
     due: (now, limit) => this.#due(now, limit),
     nextLater: () => this.#later.first()?.at,
+    firstOverdue: (now) => {
+      const first = this.#deadlines.first();
+      return first === undefined || first.at > now ? undefined : this.#task(first.item);
+    },
     heldBy: (session, limit) => this.#held.some(`session ${session}`, limit).map((id) => this.#task(id)!),
     countHeldBy: (session) => this.#held.count(`session ${session}`),
     toldIn: (session, limit) => this.#told.some(session, limit).map((id) => this.#task(id)!),

@@ -1,11 +1,10 @@
+import { LIMITS } from '../../rules/rules.ts';
 import type { StoreRules } from '../driver.ts';
 import type { DatabaseFunctions } from './functions.ts';
 
 /** A process removes old records when it sweeps, and after it has created this many tasks, this many at a time. */
 const CREATED_PER_FORGETTING = 50;
 const MAX_FORGOTTEN = 200;
-/** How long a session is kept after it ended or last held a task. */
-const SESSION_RETENTION_MS = 24 * 3_600_000;
 
 /** Removes records past their retention. Creating a task does not wait for it. */
 export class Forgetting implements AsyncDisposable {
@@ -16,7 +15,7 @@ export class Forgetting implements AsyncDisposable {
 
   constructor(functions: DatabaseFunctions, rules: StoreRules) {
     this.#functions = functions;
-    this.#values = [() => rules.retentionMs, () => rules.conversationRetentionMs, SESSION_RETENTION_MS];
+    this.#values = [() => rules.retentionMs, () => rules.conversationRetentionMs, LIMITS.sessionRetentionMs];
   }
 
   countCreated(): void {

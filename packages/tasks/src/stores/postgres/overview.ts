@@ -3,64 +3,56 @@ import { DEFAULTS } from '../../rules/rules.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
-import type { QueuesRequest, SeenQueues, Shared, ShareRequest, StoreRules } from '../driver.ts';
-import type { DatabaseFunctions } from './functions.ts';
+import type { QueuesRequest, SeenQueues, Shared, ShareRequest } from '../driver.ts';
+import { Reads } from './reads.ts';
 import { checkNames, checkText } from './text.ts';
 
 /** What operators ask of the store. */
-export class Overview {
-  readonly #functions: DatabaseFunctions;
-  readonly #rules: StoreRules;
-
-  constructor(functions: DatabaseFunctions, rules: StoreRules) {
-    this.#functions = functions;
-    this.#rules = rules;
-  }
-
+export abstract class Overview extends Reads {
   async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
     checkNames({ tenant });
-    return this.#functions.read('counts', 'count_tasks', [tenant, limit, () => this.#rules.retentionMs]);
+    return this.functions.read('counts', 'count_tasks', [tenant, limit, () => this.rules.retentionMs]);
   }
 
   async tenants({ after, limit }: { after: string; limit: number }): Promise<readonly string[]> {
     checkText('cursor', after);
-    return this.#functions.read('tenants', 'list_tenants', [after, limit]);
+    return this.functions.read('tenants', 'list_tenants', [after, limit]);
   }
 
   workers({ limit }: { limit: number }): Promise<SeenWorkers> {
-    return this.#functions.read('workers', 'list_workers', [limit]);
+    return this.functions.read('workers', 'list_workers', [limit]);
   }
 
   queues({ after, limit }: QueuesRequest): Promise<SeenQueues> {
     for (const name of [after?.agent ?? '', after?.tenant ?? '']) checkText('cursor', name);
     const values = [after?.agent ?? '', after?.tenant ?? '', limit, DEFAULTS.maxCounted];
-    return this.#functions.read('queues', 'list_queues', values);
+    return this.functions.read('queues', 'list_queues', values);
   }
 
   share({ maxAgeMs, found }: ShareRequest): Promise<Shared> {
-    return this.#functions.call({ operation: 'findOnce', name: 'share', values: [maxAgeMs, found ?? null] });
+    return this.functions.call({ operation: 'findOnce', name: 'share', values: [maxAgeMs, found ?? null] });
   }
 
   async conversations(request: { tenant: string; after: string; limit: number }): Promise<readonly string[]> {
     const { tenant, after, limit } = request;
     checkNames({ tenant });
     checkText('cursor', after);
-    return this.#functions.read('conversations', 'list_conversations', [tenant, after, limit]);
+    return this.functions.read('conversations', 'list_conversations', [tenant, after, limit]);
   }
 
   async pause(target: PauseTarget, isPaused: boolean): Promise<void> {
     checkNames(target);
     const [[kind, name] = []] = Object.entries(target);
-    await this.#functions.call({ operation: 'pause', name: 'pause', values: [kind, name, isPaused] });
+    await this.functions.call({ operation: 'pause', name: 'pause', values: [kind, name, isPaused] });
   }
 
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt> {
     checkNames({ ...target });
     if ('id' in target) {
-      const values = [target.tenant, target.id, () => this.#rules.retentionMs];
-      return this.#functions.call({ operation: 'remove', name: 'remove_task', values });
+      const values = [target.tenant, target.id, () => this.rules.retentionMs];
+      return this.functions.call({ operation: 'remove', name: 'remove_task', values });
     }
     const values = [target.tenant, target.conversation];
-    return this.#functions.call({ operation: 'remove', name: 'remove_conversation', values });
+    return this.functions.call({ operation: 'remove', name: 'remove_conversation', values });
   }
 }

@@ -6,19 +6,19 @@ import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './r
 import { checkNames } from './text.ts';
 
 /** Read queries. They hide tasks past their retention, whether or not they have been removed yet. */
-export class Reads {
-  readonly #functions: DatabaseFunctions;
-  readonly #rules: StoreRules;
+export abstract class Reads {
+  protected readonly functions: DatabaseFunctions;
+  protected readonly rules: StoreRules;
 
   constructor(functions: DatabaseFunctions, rules: StoreRules) {
-    this.#functions = functions;
-    this.#rules = rules;
+    this.functions = functions;
+    this.rules = rules;
   }
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
     checkNames({ tenant, id });
-    const values = [tenant, id, () => this.#rules.retentionMs];
-    const found = await this.#functions.read<ShownRecord | null>('get', 'get_task', values);
+    const values = [tenant, id, () => this.rules.retentionMs];
+    const found = await this.functions.read<ShownRecord | null>('get', 'get_task', values);
     return found === null ? undefined : recordOf(found);
   }
 
@@ -28,26 +28,26 @@ export class Reads {
     const before = [after?.createdAt ?? null, after?.id ?? null];
     const values = [tenant, status ?? null, conversation ?? null, ...before, limit + 1, backgroundOf ?? null];
     type Page = { readonly now: number; readonly tasks: readonly ShownHead[] };
-    const { now, tasks: found } = await this.#functions.read<Page>('list', 'list_tasks', values);
+    const { now, tasks: found } = await this.functions.read<Page>('list', 'list_tasks', values);
     const shown = found.slice(0, limit).map(headOf);
     const last = shown.at(-1);
-    const tasks = shown.filter(({ endedAt = Infinity }) => endedAt > now - this.#rules.retentionMs);
+    const tasks = shown.filter(({ endedAt = Infinity }) => endedAt > now - this.rules.retentionMs);
     return found.length > limit && last ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
   }
 
   async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     checkNames({ tenant, id });
     if (watchMs !== undefined) {
-      await this.#functions.call({ operation: 'read', name: 'read_along', values: [tenant, id, watchMs] });
+      await this.functions.call({ operation: 'read', name: 'read_along', values: [tenant, id, watchMs] });
     }
-    const values = [tenant, id, Math.min(after, MAX_INT), limit, () => this.#rules.retentionMs];
-    return this.#functions.read('read', 'read_journal', values);
+    const values = [tenant, id, Math.min(after, MAX_INT), limit, () => this.rules.retentionMs];
+    return this.functions.read('read', 'read_journal', values);
   }
 
   async conversation({ tenant, conversation }: ConversationRef): Promise<ConversationRecord | undefined> {
     checkNames({ tenant, conversation });
-    const values = [tenant, conversation, () => this.#rules.conversationRetentionMs];
-    const found = await this.#functions.read<ConversationRecord | null>('conversation', 'get_conversation', values);
+    const values = [tenant, conversation, () => this.rules.conversationRetentionMs];
+    const found = await this.functions.read<ConversationRecord | null>('conversation', 'get_conversation', values);
     return found === null ? undefined : (present(found) as ConversationRecord);
   }
 }

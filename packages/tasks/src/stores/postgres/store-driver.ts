@@ -25,7 +25,15 @@ import type {
   WatchFilter,
 } from '../../store.ts';
 import type { ConversationRef, TaskCommand, TaskRecord, TaskRef } from '../../task.ts';
-import type { CreateRequest, DriverBatch, End, StopRequest, StoreDriver, StoreRules } from '../driver.ts';
+import type {
+  CreateRequest,
+  DriverBatch,
+  DriverReceipt,
+  End,
+  StopRequest,
+  StoreDriver,
+  StoreRules,
+} from '../driver.ts';
 import type { Watchers } from '../watchers.ts';
 import type { Batcher } from './batcher.ts';
 import { type Cancel, cancelBatch, createBatch, type Finish, finishBatch } from './batches.ts';
@@ -34,7 +42,6 @@ import { Forgetting } from './forgetting.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import type { ChangeNotifier } from './notify/notifier.ts';
 import { Overview } from './overview.ts';
-import { Reads } from './reads.ts';
 import {
   loadOf,
   ordersOf,
@@ -58,13 +65,10 @@ export interface PostgresDriverOptions {
 }
 
 /** Every method is one function in the database: one round trip, one transaction. */
-export class PostgresDriver implements StoreDriver {
+export class PostgresDriver extends Overview implements StoreDriver {
   readonly name = 'postgres';
   readonly domains = 1;
   readonly #options: PostgresDriverOptions;
-  readonly #functions: DatabaseFunctions;
-  readonly #reads: Reads;
-  readonly #overview: Overview;
   readonly #forgetting: Forgetting;
   readonly #creates: Batcher<CreateRequest, CreateReceipt | undefined>;
   readonly #finishes: Batcher<Finish, FinalStatus | undefined>;
@@ -74,24 +78,22 @@ export class PostgresDriver implements StoreDriver {
   #lastTenant = '';
 
   constructor(options: PostgresDriverOptions) {
-    this.#options = options;
     const { database, notifier, rules } = options;
-    this.#functions = new DatabaseFunctions(database, notifier);
-    this.#reads = new Reads(this.#functions, rules);
-    this.#overview = new Overview(this.#functions, rules);
-    this.#forgetting = new Forgetting(this.#functions, rules);
-    this.#creates = createBatch(this.#functions, Math.min(rules.maxReady, MAX_INT));
-    this.#finishes = finishBatch(this.#functions);
-    this.#cancels = cancelBatch(this.#functions, { ownChannel: notifier.channel, retentionMs: this.#retentionMs });
+    super(new DatabaseFunctions(database, notifier), rules);
+    this.#options = options;
+    this.#forgetting = new Forgetting(this.functions, rules);
+    this.#creates = createBatch(this.functions, Math.min(rules.maxReady, MAX_INT));
+    this.#finishes = finishBatch(this.functions);
+    this.#cancels = cancelBatch(this.functions, { ownChannel: notifier.channel, retentionMs: this.#retentionMs });
   }
 
-  async create(request: CreateRequest): Promise<CreateReceipt> {
+  async create(request: CreateRequest): Promise<DriverReceipt> {
     const receipt = await this.#create(request);
     if (receipt.answer === 'created') this.#forgetting.countCreated();
     return receipt;
   }
 
-  async #create(request: CreateRequest): Promise<CreateReceipt> {
+  async #create(request: CreateRequest): Promise<DriverReceipt> {
     const { id, tenant, agent, conversation, key, worker, input, holdMs, policy, nonce, priority, notBefore } = request;
     const { deadline, title, context } = request;
     checkNames({ tenant, conversation });
@@ -108,7 +110,7 @@ export class PostgresDriver implements StoreDriver {
     const kept = [this.#retentionMs, () => rules.conversationRetentionMs];
     const bounds = [...kept, Math.min(rules.maxReady, MAX_INT), deadline ?? null, title ?? null, context || null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
-    const answer = await this.#functions.call<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
+    const answer = await this.functions.call<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
       operation: 'create',
       name: 'create_task',
       values: [...what, ...when, ...bounds],
@@ -140,7 +142,7 @@ export class PostgresDriver implements StoreDriver {
       readonly tasks: readonly ShownTaken[] | null;
       readonly nextAt?: number | null;
     };
-    const answer = await this.#functions.call<Shown | Exclude<TakeAnswer, Taken>>({
+    const answer = await this.functions.call<Shown | Exclude<TakeAnswer, Taken>>({
       operation: 'take',
       name: 'take',
       values: values,
@@ -158,12 +160,12 @@ export class PostgresDriver implements StoreDriver {
     const values = [id, session, worker, leaseMs, claim, maxBytes, this.#retentionMs, this.#options.rules.maxAttempts];
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimAnswer, { answer: 'claimed' }>;
-    const answer = await this.#functions.call<Claimed | Other>({ operation: 'claim', name: 'claim', values: values });
+    const answer = await this.functions.call<Claimed | Other>({ operation: 'claim', name: 'claim', values: values });
     return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
   }
 
   async load(claim: ClaimRef): Promise<TaskLoad> {
-    return loadOf(await this.#functions.callAsWorker<ShownLoad>('load', claim, []));
+    return loadOf(await this.functions.callAsWorker<ShownLoad>('load', claim, []));
   }
 
   async beat({ session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
@@ -171,7 +173,7 @@ export class PostgresDriver implements StoreDriver {
     const columns = (['id', 'epoch', 'claim', 'orderNumber'] as const).map((name) => confirmed.map((one) => one[name]));
     type Alive = Extract<BeatAnswer, { answer: 'alive' }>;
     type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly ShownHead[] };
-    const answer = await this.#functions.call<Shown | Exclude<BeatAnswer, Alive>>({
+    const answer = await this.functions.call<Shown | Exclude<BeatAnswer, Alive>>({
       operation: 'beat',
       name: 'beat',
       values: [session, ...columns, count],
@@ -187,11 +189,11 @@ export class PostgresDriver implements StoreDriver {
 
   held({ session }: SessionRef): Promise<readonly HeldTask[]> {
     checkText('session', session);
-    return this.#functions.read('held', 'held', [session]);
+    return this.functions.read('held', 'held', [session]);
   }
 
   async sweep({ limit }: { readonly limit: number }): Promise<SweepAnswer> {
-    const answer = await this.#functions.call<SweepAnswer>({ operation: 'sweep', name: 'sweep', values: [limit] });
+    const answer = await this.functions.call<SweepAnswer>({ operation: 'sweep', name: 'sweep', values: [limit] });
     const isMoreOld = await this.#forgetting.forget(limit);
     return present({ ...answer, more: answer.more || isMoreOld }) as SweepAnswer;
   }
@@ -202,14 +204,14 @@ export class PostgresDriver implements StoreDriver {
     const position = Math.max(-1, Math.min(after, MAX_INT));
     const values = [position, events, replaces, done, progress, maxJournalBytes, activity];
     type Refused = { answer: 'gap'; position: number } | { answer: 'full'; bytes: number };
-    const orders = await this.#functions.callAsWorker<ShownOrders | Refused>('append', claim, values);
+    const orders = await this.functions.callAsWorker<ShownOrders | Refused>('append', claim, values);
     if (!('answer' in orders)) return ordersOf(orders);
     if (orders.answer === 'gap') throw new JournalGapError(claim.id, orders.position, after);
     throw new JournalFullError(claim.id, orders.bytes, maxJournalBytes);
   }
 
   release(claim: ClaimRef): Promise<ReleaseReceipt> {
-    return this.#functions.callAsWorker<ReleaseReceipt>('release', claim, []);
+    return this.functions.callAsWorker<ReleaseReceipt>('release', claim, []);
   }
 
   async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
@@ -219,7 +221,7 @@ export class PostgresDriver implements StoreDriver {
     const { status, reason, complete = null, ...rest } = outcome;
     const about = [JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete];
     const values = [status, ...about, anew, said, this.#retentionMs];
-    return present(await this.#functions.callAsWorker<FinishReceipt>('finish', claim, values)) as FinishReceipt;
+    return present(await this.functions.callAsWorker<FinishReceipt>('finish', claim, values)) as FinishReceipt;
   }
 
   async cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt> {
@@ -230,7 +232,7 @@ export class PostgresDriver implements StoreDriver {
       checkNames({ tenant, id });
       const receipt = await this.#cancels.ask({ target, stop });
       if (receipt !== undefined) return receipt;
-      return this.#functions.call({
+      return this.functions.call({
         operation: 'cancel',
         name: 'cancel_task',
         values: [tenant, id, ...asked, this.#retentionMs],
@@ -238,7 +240,7 @@ export class PostgresDriver implements StoreDriver {
     }
     const { tenant, conversation } = target;
     checkNames({ tenant, conversation });
-    return this.#functions.call({
+    return this.functions.call({
       operation: 'cancel',
       name: 'cancel_conversation',
       values: [tenant, conversation, ...asked],
@@ -249,21 +251,8 @@ export class PostgresDriver implements StoreDriver {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
     const values = [tenant, id, JSON.stringify(command), nonce, this.#retentionMs];
-    return this.#functions.call({ operation: 'send', name: 'send', values: values });
+    return this.functions.call({ operation: 'send', name: 'send', values: values });
   }
-
-  readonly get: StoreDriver['get'] = (task) => this.#reads.get(task);
-  readonly list: StoreDriver['list'] = (filter) => this.#reads.list(filter);
-  readonly read: StoreDriver['read'] = (task, options) => this.#reads.read(task, options);
-  readonly conversation: StoreDriver['conversation'] = (ref) => this.#reads.conversation(ref);
-  readonly counts: StoreDriver['counts'] = (request) => this.#overview.counts(request);
-  readonly tenants: StoreDriver['tenants'] = (request) => this.#overview.tenants(request);
-  readonly workers: StoreDriver['workers'] = (request) => this.#overview.workers(request);
-  readonly queues: StoreDriver['queues'] = (request) => this.#overview.queues(request);
-  readonly share: StoreDriver['share'] = (request) => this.#overview.share(request);
-  readonly conversations: StoreDriver['conversations'] = (request) => this.#overview.conversations(request);
-  readonly pause: StoreDriver['pause'] = (target, isPaused) => this.#overview.pause(target, isPaused);
-  readonly remove: StoreDriver['remove'] = (target) => this.#overview.remove(target);
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     for (const [name, value] of Object.entries(filter)) if (typeof value === 'string') checkText(name, value);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { CANCEL, CANCEL_CONVERSATION, SEND } from './lua/cancel.ts';
+import { CANCEL, CANCEL_CONVERSATION, CANCEL_ONE, SEND } from './lua/cancel.ts';
 import { CLAIM } from './lua/claim.ts';
 import { CREATE, FORGET, HERE, IS_HERE } from './lua/create.ts';
 import { LAY_OUT, LAYOUT, READ_FORMAT, WRITE_FORMAT } from './lua/layout.ts';
@@ -23,40 +23,12 @@ import { HOLD, TAKE } from './lua/take.ts';
 import { PROLOGUE, RULES, sameLayout, TASK } from './lua/task.ts';
 import { APPEND, FINISH, LOAD, OWN, RELEASE } from './lua/work.ts';
 
-type Operation =
-  | 'create'
-  | 'take'
-  | 'claim'
-  | 'load'
-  | 'beat'
-  | 'held'
-  | 'sweep'
-  | 'append'
-  | 'release'
-  | 'finish'
-  | 'cancel'
-  | 'cancelConversation'
-  | 'send'
-  | 'get'
-  | 'tenantOf'
-  | 'list'
-  | 'read'
-  | 'readAlong'
-  | 'conversation'
-  | 'counts'
-  | 'tenants'
-  | 'workers'
-  | 'queues'
-  | 'share'
-  | 'conversations'
-  | 'pause'
-  | 'remove'
-  | 'removeConversation'
-  | 'isHere'
-  | 'readFormat'
-  | 'writeFormat'
-  | 'layout'
-  | 'layOut';
+type OfWorkers = 'take' | 'claim' | 'load' | 'beat' | 'held' | 'sweep' | 'append' | 'release' | 'finish';
+type OfCallers = 'create' | 'isHere' | 'cancel' | 'cancelConversation' | 'send';
+type OfReaders = 'get' | 'tenantOf' | 'list' | 'read' | 'readAlong' | 'conversation' | 'conversations';
+type OfOperators = 'counts' | 'tenants' | 'workers' | 'queues' | 'share' | 'pause' | 'remove' | 'removeConversation';
+type OfSetup = 'readFormat' | 'writeFormat' | 'layout' | 'layOut';
+type Operation = OfWorkers | OfCallers | OfReaders | OfOperators | OfSetup;
 
 /** One atomic operation on one shard. */
 export interface Script {
@@ -93,7 +65,7 @@ export const SCRIPTS: Record<Operation, Script> = {
   load: reads('load', TASK, LOAD_OF, OWN, LOAD),
   beat: writesAlways('beat', TASK, SESSION, ORDERS, BEAT),
   held: reads('held', HELD),
-  sweep: writesAlways('sweep', ...MOVE, QUEUE, FAIL_LOST, SESSION, FORGET, SWEEP),
+  sweep: writesAlways('sweep', ...MOVE, STOP, QUEUE, CANCEL_ONE, FAIL_LOST, SESSION, FORGET, SWEEP),
   append: writes('append', ...MOVE, QUEUE, ORDERS, OWN, APPEND),
   release: writesAlways('release', ...MOVE, OWN, RELEASE),
   finish: writesAlways('finish', FINISH_PLAIN, ...MOVE, QUEUE, OWN, FINISH),

@@ -13,6 +13,8 @@ import { type Database, recordOf } from './database.ts';
 
 type Delivery = StageTables & SessionTables & Pick<Tables, 'isPaused' | 'setPaused' | 'firstEnded'>;
 
+const FIRST_OVERDUE = "SELECT record FROM tasks WHERE status = 'init' AND deadline <= ? ORDER BY deadline, id LIMIT 1";
+
 /** How tasks reach workers, in a database: lanes, sessions, and waiting workers. */
 export function deliveryTables(database: Database, note: (task: KeptTask) => KeptTask): Delivery {
   const task = (row: Record<string, unknown> | undefined): KeptTask | undefined => {
@@ -44,6 +46,7 @@ export function deliveryTables(database: Database, note: (task: KeptTask) => Kep
           limit,
         ]),
       ),
+    firstOverdue: (now) => task(database.get(FIRST_OVERDUE, [now])),
     heldBy: (session, limit) =>
       tasks(
         database.all("SELECT record FROM tasks WHERE session = ? AND stage = 'held' LIMIT ?", [session, most(limit)]),
@@ -58,7 +61,10 @@ export function deliveryTables(database: Database, note: (task: KeptTask) => Kep
   };
 }
 
-type Lanes = Omit<StageTables, 'firstReady' | 'due' | 'heldBy' | 'toldIn' | keyof ReturnType<typeof waiterTables>>;
+type Lanes = Omit<
+  StageTables,
+  'firstReady' | 'firstOverdue' | 'due' | 'heldBy' | 'toldIn' | keyof ReturnType<typeof waiterTables>
+>;
 
 function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
   const count = (from: string, values: readonly string[], limit = Infinity): number => {

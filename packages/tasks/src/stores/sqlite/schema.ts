@@ -8,7 +8,7 @@ export const APPLICATION_ID = 0x77686f61;
 export const SCHEMA = `
 CREATE TABLE IF NOT EXISTS tasks (
   id TEXT PRIMARY KEY, tenant TEXT NOT NULL, conversation TEXT, status TEXT NOT NULL, createdAt REAL NOT NULL, endedAt REAL,
-  stage TEXT, lane TEXT, priority INTEGER, stageAt REAL, session TEXT, told INTEGER, agent TEXT, record TEXT NOT NULL
+  stage TEXT, lane TEXT, priority INTEGER, stageAt REAL, session TEXT, told INTEGER, agent TEXT, deadline REAL, record TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS tasks_of_tenant ON tasks (tenant, createdAt, id);
 CREATE INDEX IF NOT EXISTS tasks_by_status ON tasks (tenant, status, createdAt, id);
@@ -16,6 +16,7 @@ CREATE INDEX IF NOT EXISTS tasks_of_conversation ON tasks (tenant, conversation,
 CREATE INDEX IF NOT EXISTS tasks_ended ON tasks (endedAt) WHERE endedAt IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_ready ON tasks (tenant, lane, priority DESC, stageAt, id) WHERE stage = 'ready';
 CREATE INDEX IF NOT EXISTS tasks_later ON tasks (stageAt) WHERE stage = 'later';
+CREATE INDEX IF NOT EXISTS tasks_overdue ON tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_held ON tasks (session, told) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS tasks_held_of_tenant ON tasks (tenant) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS tasks_held_of_agent ON tasks (agent) WHERE stage = 'held';

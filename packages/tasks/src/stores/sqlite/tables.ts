@@ -15,7 +15,7 @@ const CHANGES_PIECE = 1_000;
 
 const INSERT_TASK = `
 INSERT OR REPLACE INTO tasks (id, tenant, conversation, status, createdAt, endedAt, stage, lane, priority, stageAt, session, told,
-  agent, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  agent, deadline, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 `;
 
 const ADD_HISTORY = `
@@ -137,10 +137,10 @@ function historyTables(
 }
 
 function insertTask(database: Database, task: KeptTask): void {
-  const { id, tenant, createdAt, agent } = task;
+  const { id, tenant, createdAt, agent, deadline = null } = task;
   const conversation = task.conversation ?? behind(backgroundOf(task)) ?? null;
   const { status, endedAt, stage, lane, priority, stageAt, session, told } = columnsOf(task);
-  const found = [stage, lane, priority, stageAt, session, told, agent];
+  const found = [stage, lane, priority, stageAt, session, told, agent, deadline];
   database.run(INSERT_TASK, [id, tenant, conversation, status, createdAt, endedAt, ...found, JSON.stringify(task)]);
 }
 

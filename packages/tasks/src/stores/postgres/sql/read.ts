@@ -1,7 +1,7 @@
 import { MAX_SHOWN_TASKS } from '../../../overview.ts';
 import { BACKGROUND } from '../../../rules/background.ts';
 import { toSqlText } from '../../../rules/literals.ts';
-import { AFTER_RESERVED, DEFAULTS, LIMITS, SETTLE, SUSPECTS, UNDO } from '../../../rules/rules.ts';
+import { AFTER_RESERVED, LIMITS, SETTLE, SUSPECTS, UNDO } from '../../../rules/rules.ts';
 import { isFinalStatus, STATUS_TABLE, type TaskStatus } from '../../../status.ts';
 
 /** One page of a tenant's tasks with one status, newest first: a piece of one index. */
@@ -98,8 +98,9 @@ const counted = (Object.keys(STATUS_TABLE) as TaskStatus[]).map(
       ${isFinalStatus(status) ? 'AND t.ended_at > fn.now_ms() - kept_ms' : ''} LIMIT most) found)`,
 );
 
-/** Tasks of one session are counted up to this many; ready tasks of one queue at least up to that many. */
+/** Tasks of one session, and of all agents, are counted up to so many; those of one queue or agent at least up to that many. */
 const MAX_HELD = 1_000;
+const MAX_RUNNING = 5_000;
 const MIN_COUNTED = 100;
 
 /** Queries for operators: counts, tenants, workers. */
@@ -200,7 +201,7 @@ BEGIN
     queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant, 'ready', ready,
       'oldestAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l));
   END LOOP;
-  IF is_first THEN running := fn.count_running(page, ${DEFAULTS.maxCounted}); END IF;
+  IF is_first THEN running := fn.count_running(page, ${MAX_RUNNING}); END IF;
   agents := array_remove(agents || ARRAY(SELECT json_object_keys(running)), ${toSqlText(SETTLE)});
   RETURN json_build_object('queues', array_to_json(queues), 'now', now, 'running', running,
     'waiting', (SELECT coalesce(json_object_agg(w.agent, w.number), '{}') FROM (

@@ -1,16 +1,14 @@
-import { DEFAULTS, LIMITS } from '../../../rules/rules.ts';
+import { toSqlText } from '../../../rules/literals.ts';
+import { DEFAULTS, GRACEFUL, LIMITS, OVERDUE } from '../../../rules/rules.ts';
 
-/** The pulse is written when it is older than this share of a lease; a longer gap than that share is an outage. */
-const PULSE_SHARE = 1 / 8;
-const OUTAGE_SHARE = 1 / 2;
 /** Tasks of a session are counted with every beat up to this many; beyond that once a minute. */
 const MAX_COUNTED = 1_000;
 
 /** How workers keep their tasks, and how tasks are taken away. See `operations/session.ts`. */
 export const SESSION: string = `
 -- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, all sessions get
--- another lease. Returns whether there is something to sweep: expired sessions, or ended tasks past their retention. One
--- worker at a time is asked. tells: the visitor is told, or sweeps itself; others must not use the request up.
+-- another lease. Returns whether there is something to sweep: expired sessions, ended tasks past their retention, or waiting
+-- ones past their deadline. One worker at a time is asked. tells: the visitor is told, or sweeps itself; others must not use the request up.
 CREATE FUNCTION fn.visit(of_lease_ms float8, now float8, tells boolean, waits boolean DEFAULT false) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,7 +19,7 @@ DECLARE
 BEGIN
   SELECT * INTO state FROM whoa.pulse;
   SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
-  IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * ${PULSE_SHARE}
+  IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * ${LIMITS.pulseShare}
     AND (tells AND first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}) IS NOT TRUE
   THEN RETURN false; END IF;
   -- A transaction that writes it now does the same; only a sweep must wait for the result.
@@ -39,14 +37,15 @@ BEGIN
     state.grace_until := least(state.grace_until, now + of_lease_ms);
     state.sweep_asked_at := least(state.sweep_asked_at, now);
   END IF;
-  IF now - state.pulse > of_lease_ms * ${OUTAGE_SHARE} AND first IS NOT NULL AND NOT state.grace_given THEN
+  IF now - state.pulse > of_lease_ms * ${LIMITS.outageShare} AND first IS NOT NULL AND NOT state.grace_given THEN
     state.grace_until := now + of_lease_ms;
     state.grace_given := true;
   END IF;
-  IF now - state.pulse >= of_lease_ms * ${PULSE_SHARE} THEN
+  IF now - state.pulse >= of_lease_ms * ${LIMITS.pulseShare} THEN
     state.pulse := now;
     has_old := EXISTS (SELECT FROM whoa.tasks t WHERE t.ended_at <= now - coalesce(
-      (SELECT s.value FROM whoa.settings s WHERE s.name = 'retentionMs'), ${DEFAULTS.retentionMs}));
+      (SELECT s.value FROM whoa.settings s WHERE s.name = 'retentionMs'), ${DEFAULTS.retentionMs}))
+      OR EXISTS (SELECT FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now);
   END IF;
   expired := coalesce(tells AND (has_old OR first <= now AND now >= state.grace_until)
     AND now - state.sweep_asked_at >= ${LIMITS.sweepAskedMs}, false);
@@ -108,7 +107,21 @@ BEGIN
     FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
 END $$;
 
--- Ends expired sessions and frees their tasks, a few at a time.
+-- Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more.
+CREATE FUNCTION fn.end_overdue(most int, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  task_id text;
+BEGIN
+  FOREACH task_id IN ARRAY ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now
+    ORDER BY t.deadline, t.id LIMIT most) LOOP
+    PERFORM fn.lock_conversation(task_id);
+    PERFORM fn.cancel_locked(task_id, ${toSqlText(JSON.stringify(OVERDUE))}, now,
+      ${toSqlText(GRACEFUL.level)}, ${GRACEFUL.abortMs}, ${GRACEFUL.killMs}, false);
+  END LOOP;
+  RETURN EXISTS (SELECT FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now);
+END $$;
+
+-- Ends expired sessions and frees their tasks, and ends overdue ones, a few at a time.
 CREATE FUNCTION fn.sweep(most int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions;
@@ -116,12 +129,13 @@ DECLARE
   until float8;
   next_at float8;
   freed int := 0;
+  more_overdue boolean := fn.end_overdue(most, now);
 BEGIN
   SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF session.id IS NOT NULL THEN PERFORM fn.visit(session.lease_ms, now, true, true); END IF;
   SELECT p.grace_until INTO until FROM whoa.pulse p;
   IF session.id IS NOT NULL AND now < until THEN
-    RETURN json_build_object('freed', 0, 'more', false, 'nextAt', until, 'now', now);
+    RETURN json_build_object('freed', 0, 'more', more_overdue, 'nextAt', until, 'now', now);
   END IF;
   WHILE freed < most LOOP
     -- Skips a session that beats, takes or is swept at this moment.
@@ -130,7 +144,7 @@ BEGIN
     freed := freed + fn.free_some(session, most - freed, now);
   END LOOP;
   SELECT s.expires_at INTO next_at FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
-  RETURN json_build_object('freed', freed, 'more', coalesce(next_at <= now, false), 'nextAt', next_at, 'now', now);
+  RETURN json_build_object('freed', freed, 'more', more_overdue OR coalesce(next_at <= now, false), 'nextAt', next_at, 'now', now);
 END $$;
 
 CREATE FUNCTION fn.free_some(session whoa.sessions, most int, now float8) RETURNS int LANGUAGE plpgsql AS $$

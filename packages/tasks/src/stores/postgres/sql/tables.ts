@@ -40,6 +40,7 @@ CREATE INDEX tasks_of_background ON whoa.tasks (tenant, (regexp_replace(key, '/[
 CREATE INDEX tasks_ended ON whoa.tasks (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX tasks_ready ON whoa.tasks (lane, tenant, priority DESC, stage_at, id) WHERE stage = 'ready';
 CREATE INDEX tasks_later ON whoa.tasks (stage_at) WHERE stage = 'later';
+CREATE INDEX tasks_overdue ON whoa.tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
 CREATE INDEX tasks_held ON whoa.tasks (session) WHERE stage = 'held' AND session IS NOT NULL;
 CREATE INDEX tasks_told ON whoa.tasks (session) WHERE told AND session IS NOT NULL;
 CREATE INDEX tasks_held_of_tenant ON whoa.tasks (tenant) WHERE stage = 'held' AND tenant IS NOT NULL;

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../rules/rules.ts';
 
 /** Asks a task to stop. A task that never started ends at once. */
-const CANCEL_ONE = /* lua */ `
+export const CANCEL_ONE: string = /* lua */ `
 -- A reason without a time gets the store's time.
 local function asked_by(level, abortMs, killMs, undo, reason, dated)
   if dated == '0' then reason = string.sub(reason, 1, -2) .. ',"at":' .. now .. '}' end

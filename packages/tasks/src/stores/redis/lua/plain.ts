@@ -75,7 +75,7 @@ local function hold_plain(one)
   local key, at = tag .. 'task:' .. one, {}
   local flat = redis.call('HGETALL', key)
   for i = 1, #flat, 2 do at[flat[i]] = flat[i + 1] end
-  if at.status ~= 'init' or at.conversation or at.orderNumber or at.released or at.context or not at.input then return nil end
+  if at.status ~= 'init' or at.conversation or at.orderNumber or at.released or at.context or at.deadline or not at.input then return nil end
   local status, agent, epoch = CLAIMED[at.status], at.agent, (tonumber(at.epoch) or 0) + 1
   local attempts, startedAt = (tonumber(at.attempts) or 0) + 1, at.startedAt or now
   if attempts > ${LIMITS.suspectAttempts} then return nil end

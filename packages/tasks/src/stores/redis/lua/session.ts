@@ -1,14 +1,6 @@
-import { LIMITS } from '../../../rules/rules.ts';
+import { toLua } from '../../../rules/literals.ts';
+import { GRACEFUL, LIMITS, OVERDUE } from '../../../rules/rules.ts';
 import { columnOf } from './task.ts';
-
-/** How long a session is kept after it ended or last held a task. */
-export const SESSION_RETENTION_MS: number = 24 * 3_600_000;
-/**
- * The pulse is written when it is older than this share of a lease: a visit that changes nothing should write nothing.
- */
-const PULSE_SHARE = 8;
-/** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
-const OUTAGE_SHARE = 2;
 
 /** Sessions of workers, and what a domain remembers about time. */
 export const SESSION: string = /* lua */ `
@@ -40,9 +32,14 @@ local function has_old()
   return first[1] and first[2] + retention <= now
 end
 
+-- Returns the waiting task whose deadline passed first.
+local function first_overdue()
+  return redis.call('ZRANGE', tag .. 'deadlines', '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1]
+end
+
 -- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, every session
--- gets another lease. Returns whether there is something to sweep: expired sessions, or ended tasks past their retention.
--- One worker at a time is asked.
+-- gets another lease. Returns whether there is something to sweep: expired sessions, ended tasks past their retention, or
+-- waiting ones past their deadline. One worker at a time is asked.
 -- tells: the visitor is told, or sweeps itself; others must not use the request up.
 local function visit(leaseMs, tells)
   local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'graceGiven', 'sweepAskedAt')
@@ -61,15 +58,15 @@ local function visit(leaseMs, tells)
     note('sweepAskedAt', askedAt)
   end
   local first, expiresAt = first_session()
-  if first and now - pulse > leaseMs / ${OUTAGE_SHARE} and not isGraceGiven then
+  if first and now - pulse > leaseMs * ${LIMITS.outageShare} and not isGraceGiven then
     graceUntil, isGraceGiven = now + leaseMs, true
     note('graceUntil', graceUntil)
     note('graceGiven', '1')
   end
-  local isDue = now - pulse >= leaseMs / ${PULSE_SHARE}
+  local isDue = now - pulse >= leaseMs * ${LIMITS.pulseShare}
   if not found[1] or isDue then note('pulse', now) end
   local hasExpired = first ~= nil and expiresAt <= now and now >= graceUntil
-  local isExpired = tells and now - askedAt >= ${LIMITS.sweepAskedMs} and (hasExpired or isDue and has_old())
+  local isExpired = tells and now - askedAt >= ${LIMITS.sweepAskedMs} and (hasExpired or isDue and (has_old() or first_overdue()))
   if isExpired then note('sweepAskedAt', now) end
   if #flat > 0 then redis.call('HSET', tag .. 'domain', unpack(flat)) end
   return isExpired, graceUntil, isGraceGiven
@@ -109,7 +106,7 @@ if isGraceGiven then redis.call('HDEL', tag .. 'domain', 'graceGiven') end
 local held = redis.call('HLEN', tag .. 'held:' .. id)
 if held > 0 then
   redis.call('ZADD', tag .. 'sessions', now + session.leaseMs, id)
-  redis.call('PEXPIRE', tag .. 'session:' .. id, ${SESSION_RETENTION_MS} + session.leaseMs)
+  redis.call('PEXPIRE', tag .. 'session:' .. id, ${LIMITS.sessionRetentionMs} + session.leaseMs)
 end
 for i = 7, #ARGV, 4 do
   -- Only the current holder, and only the latest order: a former holder must not confirm for a new one.
@@ -138,7 +135,7 @@ end
 return held
 `;
 
-/** Ends expired sessions and frees their tasks, and removes records past their retention, a few at a time. */
+/** Frees tasks of expired sessions, removes records past their retention, and ends overdue tasks, a few at a time. */
 export const SWEEP: string = /* lua */ `
 local RELEASED = ${columnOf('release')}
 
@@ -183,7 +180,7 @@ local function free_some(id, limit)
   if not session.isOver then
     -- In the step that frees the first task: from here on no beat counts.
     redis.call('HSET', key, 'isOver', '1', 'worker', session.worker or '-', 'leaseMs', session.leaseMs or 1)
-    redis.call('PEXPIRE', key, ${SESSION_RETENTION_MS})
+    redis.call('PEXPIRE', key, ${LIMITS.sessionRetentionMs})
   end
   local freed = math.min(#held, limit)
   for i = 1, freed do free(load(held[i]), session.suspect) end
@@ -192,8 +189,18 @@ local function free_some(id, limit)
 end
 
 local limit, freed = tonumber(ARGV[5]), 0
-local hasMoreTasks, hasMoreConversations = forget_some(limit), forget_conversations(limit)
-local isMoreOld = hasMoreTasks or hasMoreConversations
+-- Removing a task takes longer than freeing one.
+local few = math.ceil(limit / 4)
+local hasMoreTasks, hasMoreConversations = forget_some(few), forget_conversations(few)
+for _ = 1, limit do
+  local overdue = first_overdue()
+  if not overdue then break end
+  cancel_task(load(overdue), {
+    level = ${toLua(GRACEFUL.level)}, abortMs = ${GRACEFUL.abortMs}, killMs = ${GRACEFUL.killMs}, undo = false,
+    reason = reason_of(${toLua(OVERDUE.kind)}, ${toLua(OVERDUE.message)}),
+  })
+end
+local isMoreOld = hasMoreTasks or hasMoreConversations or first_overdue()
 local first, expiresAt = first_session()
 if first then
   local session = session_named(first)

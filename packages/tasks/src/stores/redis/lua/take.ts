@@ -1,6 +1,5 @@
 import { LIMITS } from '../../../rules/rules.ts';
 import { HOLD_PLAIN } from './plain.ts';
-import { SESSION_RETENTION_MS } from './session.ts';
 import { columnOf } from './task.ts';
 
 /** Gives tasks to sessions. */
@@ -46,7 +45,7 @@ local function note_held(id, worker, leaseMs, wasEmpty, suspect, takeNumber, too
   if suspect then flat[#flat + 1], flat[#flat + 2] = 'suspect', suspect end
   redis.call('HSET', key, unpack(flat))
   if not wasEmpty then return end
-  redis.call('PEXPIRE', key, ${SESSION_RETENTION_MS} + leaseMs)
+  redis.call('PEXPIRE', key, ${LIMITS.sessionRetentionMs} + leaseMs)
   redis.call('ZADD', tag .. 'sessions', now + leaseMs, id)
 end
 

@@ -205,6 +205,8 @@ local function save(task)
       redis.call('ZADD', tag .. 'tenants', 0, task.tenant)
     end
     redis.call('ZADD', tag .. 'status:' .. task.status .. ':' .. task.tenant, task.createdAt, id)
+    if task.deadline and task.status == 'init' then redis.call('ZADD', tag .. 'deadlines', task.deadline, id) end
+    if task.deadline and old.status == 'init' then redis.call('ZREM', tag .. 'deadlines', id) end
   end
   local lane = stage == 'ready' and lane_of(task) or nil
   local isMoved = old.stageAt ~= task.stageAt

@@ -14,7 +14,7 @@ import { toContext, toNewTask, toTitle } from '../../../rules/new-task.ts';
 import type { FinalStatus, TaskStatus } from '../../../status.ts';
 import type { CreateReceipt, FinishReceipt, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
 import type { NumberedCommand, Stage, StopOrder, TaskHead, TaskRecord } from '../../../task.ts';
-import type { CreateRequest } from '../../driver.ts';
+import type { CreateRequest, DriverReceipt } from '../../driver.ts';
 import type { Reply } from '../connection/connection.ts';
 
 export type Flat = readonly string[];
@@ -231,7 +231,7 @@ export function sendReceiptOf(reply: Reply): SendReceipt {
   return answer === 'too-late' ? { answer, status: value as TaskStatus } : { answer };
 }
 
-export function createReceiptOf(reply: Reply, request: CreateRequest): CreateReceipt {
+export function createReceiptOf(reply: Reply, request: CreateRequest): DriverReceipt {
   const [answer, first, second, third] = reply as [CreateReceipt['answer'] | 'new', Reply, Reply, string | null];
   switch (answer) {
     case 'new':

@@ -29,11 +29,14 @@ export const createCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a task created twice under one key exists once',
+    title: 'a task created twice under one key exists once, and a repeat is told from another input',
     async run({ store }) {
-      const first = await create(store, { key: 'm1', input: 'one' });
-      const again = await store.create({ tenant: TENANT, agent: 'assistant', input: 'two', key: 'm1' });
-      assert.deepEqual(again, { answer: 'duplicate', task: first });
+      const wanted = { tenant: TENANT, agent: 'assistant', key: 'm1' };
+      const task = await create(store, { key: 'm1', input: { one: 1, two: [2] } });
+      const again = await store.create({ ...wanted, input: { two: [2], one: 1 } });
+      assert.deepEqual(again, { answer: 'duplicate', task, isSameInput: true });
+      const other = await store.create({ ...wanted, input: { one: 1, two: [3] } });
+      assert.deepEqual(other, { answer: 'duplicate', task, isSameInput: false });
     },
   },
   {

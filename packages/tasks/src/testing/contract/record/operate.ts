@@ -108,6 +108,62 @@ const pauseCases: readonly ContractCase[] = [
   },
 ];
 
+/** Deadlines of tasks that wait. */
+const overdueCases: readonly ContractCase[] = [
+  {
+    title: 'a task that waits past its deadline is ended by the sweep of any worker, also if nobody has its agent',
+    async run({ store, advance }) {
+      const deadline = (await store.queues()).now + SHORT_MS;
+      const statusOf = async (id: string): Promise<string | undefined> =>
+        (await store.get({ tenant: TENANT, id }))?.status;
+      await taken(store, ['other']);
+      await store.pause({ agent: 'paused' }, true);
+      const ended = [
+        await create(store, { agent: 'nobody', deadline }),
+        await create(store, { agent: 'paused', deadline }),
+        await create(store, { notBefore: deadline - 1, deadline }),
+        await create(store, { conversation: 'held', holdMs: LEASE_MS, deadline }),
+        await create(store, { conversation: 'c', deadline }),
+      ];
+      const behind = await store.create(
+        { tenant: TENANT, agent: 'writer', input: 1, conversation: 'c' },
+        { policy: 'queue' },
+      );
+      const successor = behind.answer === 'created' ? behind.task : assert.fail(behind.answer);
+      const left = [await create(store, { deadline: deadline + 10 * LEASE_MS }), successor];
+      const { by: running } = await claim(store, (await create(store, { deadline })).id);
+      await store.sweep();
+      for (const { id } of [...ended, ...left]) assert.equal(await statusOf(id), 'init');
+      await advance(LEASE_MS / 2);
+      const asked = await take(store, ['other']);
+      assert.equal(asked.answer === 'taken' && asked.expired, true);
+      assert.equal((await store.sweep({ limit: 2 })).more, true);
+      await store.sweep();
+      for (const { id } of ended) {
+        const { status, outcome } = (await store.get({ tenant: TENANT, id }))!;
+        assert.deepEqual([status, outcome?.reason?.kind], ['cancelled', 'deadline']);
+      }
+      for (const { id } of left) assert.equal(await statusOf(id), 'init');
+      assert.deepEqual([await statusOf(running.id), await taken(store, ['writer'])], ['running', [successor.id]]);
+      assert.equal((await store.sweep()).more, false);
+    },
+  },
+  {
+    title: 'a task that had begun and waits past its deadline is settled by any worker',
+    async run({ store, advance }) {
+      const deadline = (await store.queues()).now + SHORT_MS;
+      const { by } = await claim(store, (await create(store, { deadline })).id);
+      await store.append(by, { after: 0, events: ['said'] });
+      await store.release(by);
+      await advance(SHORT_MS);
+      await store.sweep();
+      assert.deepEqual(await taken(store, ['other']), [by.id]);
+      const task = (await store.get({ tenant: TENANT, id: by.id }))!;
+      assert.deepEqual([task.status, task.stop?.reason.kind], ['cancelling', 'deadline']);
+    },
+  },
+];
+
 /** What waits: queues and conversations. */
 const queueCases: readonly ContractCase[] = [
   {
@@ -300,4 +356,4 @@ const removeCases: readonly ContractCase[] = [
 ];
 
 /** What operators do. */
-export const operateCases: readonly ContractCase[] = [...pauseCases, ...queueCases, ...removeCases];
+export const operateCases: readonly ContractCase[] = [...pauseCases, ...overdueCases, ...queueCases, ...removeCases];
