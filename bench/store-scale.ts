@@ -139,6 +139,6 @@ for (const [, start] of timedServers(positionals)) {
     store: stack.use(createTaskStore({ ...side.server.config, retentionMs: 1 })),
   }));
   for (const { store } of short) await store.tenants();
-  const sweep: Operation = { samples: FEW / BATCH - 2, run: ({ store }) => store.sweep({ limit: BATCH }) };
+  const sweep: Operation = { samples: 30, run: ({ store }) => store.sweep({ limit: 20 }) };
   await measure('retention', [short[0]!, short[1]!], sweep);
 }

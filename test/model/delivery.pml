@@ -7,7 +7,7 @@
  * does not beat for it, and otherwise for one fault. `status.h` is made from STATUS_TABLE (check.ts).
  *
  * Checked in every state: see `Monitor` and the assertions. And whenever nothing is left to do, every task has ended.
- * `BUG_…` plants an error. Not modelled: tenants, lanes, conversations, limits, `later`, grace, journals, several domains.
+ * `BUG_…` plants an error. Not modelled: the most deaths of a task, tenants, lanes, conversations, limits, `later`, grace, journals, several domains.
  */
 #include "status.h"
 #ifndef W
@@ -28,8 +28,12 @@
 #ifndef CLAIMS
 #define CLAIMS 1
 #endif
+/* From this many attempts on a task is a suspect when it is taken; so many charges fail it. Smaller than in the stores. */
+#ifndef SUSPECT
+#define SUSPECT 1
+#endif
+#define MAX_CHARGES 1
 #define T 2
-#define MAX_ATTEMPTS 2
 /* The sessions of a worker are w+1, w+1+W, w+1+2W, … */
 #define LIVES 6
 #define SESSIONS (1 + W * LIVES)
@@ -39,6 +43,14 @@
 #define IS_FINAL(t) (status[t] == SUCCESS || status[t] == FAILED || status[t] == CANCELLED)
 #define IS_HELD(t) (holder[t] != 0)
 #define AT(w, t) ((w) * T + (t))
+/* A suspect's workers may have crashed because of it. A session holds one at most. */
+#define IS_SUSPECT(t) (status[t] != CANCELLING && attempts[t] >= SUSPECT)
+#define HOLDS_AS_SUSPECT(s, t) (suspect[s] == (t) + 1 && holder[t] == (s) && attempts[t] > SUSPECT)
+#ifdef BUG_SUSPECTS_TOGETHER
+#define CAN_HOLD(s, t) ready[t]
+#else
+#define CAN_HOLD(s, t) (ready[t] && !(IS_SUSPECT(t) && (HOLDS_AS_SUSPECT(s, 0) || HOLDS_AS_SUSPECT(s, 1))))
+#endif
 #define COUNT_HELD(s) ((holder[0] == (s)) + (holder[1] == (s)))
 
 /* A session. */
@@ -56,9 +68,9 @@
 #define DEAD 2
 
 /* The store. */
-byte status[T], epoch[T], holder[T], claimed[T], ordered[T], attempts[T];
-bool told[T], ready[T], begun[T];
-byte session[SESSIONS], takeNumber[SESSIONS], took[SESSIONS];
+byte status[T], epoch[T], holder[T], claimed[T], ordered[T], attempts[T], charges[T], lost[T];
+bool told[T], ready[T], begun[T], charged[T];
+byte session[SESSIONS], takeNumber[SESSIONS], took[SESSIONS], suspect[SESSIONS];
 bool parked[W];
 
 /* The workers: their session, the number of their next take, and of each task the epoch (0: not at work) and the last order. */
@@ -72,8 +84,9 @@ byte lateKind, lateWorker, lateSession, lateNumber, lateLimit, lateTask, lateEpo
 byte faults = F, cancels = CANCELS, releases = RELEASES, claims = CLAIMS;
 
 /* What only the checker knows: which right to write is the latest, who believes to have which, how often a task ended, whether
-   a cancel was accepted, the order that the present holder confirmed, which sessions lost a task to a sweep. */
-byte right[T], rightOf[W * T], answeredRight[W * T], ends[T], confirmed[T];
+   a cancel was accepted, the order that the present holder confirmed, which sessions lost a task to a sweep, and how often a
+   task was taken away since its last progress, without those times when its worker turned out to live. */
+byte right[T], rightOf[W * T], answeredRight[W * T], ends[T], confirmed[T], losses[T];
 bool accepted[T], swept[SESSIONS];
 
 #define COUNT_KNOWN(w) ((known[AT(w, 0)] != 0) + (known[AT(w, 1)] != 0))
@@ -91,7 +104,12 @@ end:
        /* A cancel that was accepted is a cancel. */
        (accepted[t] && status[t] != CANCELLING && status[t] != CANCELLED) ||
        /* Who holds a task is told of an order until they confirmed it. */
-       (IS_HELD(t) && told[t] != (ordered[t] != confirmed[t])) -> assert(false) }
+       (IS_HELD(t) && told[t] != (ordered[t] != confirmed[t])) ||
+       /* Two tasks that may each be to blame are never held together. */
+       (IS_HELD(t) && holder[0] == holder[1] && status[0] == RUNNING && status[1] == RUNNING && attempts[0] > SUSPECT
+         && attempts[1] > SUSPECT) ||
+       /* A worker that lives is no crash. */
+       (IS_OPEN(t) && charges[t] > losses[t]) -> assert(false) }
   od
 }
 
@@ -99,7 +117,8 @@ end:
 
 inline end_task(t, to) {
   assert(!IS_FINAL(t) && to != REFUSED);
-  status[t] = to; ends[t]++; told[t] = false; ready[t] = false; holder[t] = 0; confirmed[t] = 0
+  status[t] = to; ends[t]++; told[t] = false; ready[t] = false; holder[t] = 0; confirmed[t] = 0;
+  lost[t] = 0; charged[t] = false
 }
 
 /* Rings one worker that waits; the ring may be lost. */
@@ -119,6 +138,7 @@ inline ring() {
 inline make_ready(t) { ready[t] = true; ring() }
 
 inline hold(t, s, nonce) {
+  if :: IS_SUSPECT(t) -> suspect[s] = t + 1 :: else fi;
   ready[t] = false; status[t] = AFTER_CLAIM(status[t]);
   assert(status[t] != REFUSED);
 #ifndef BUG_EPOCH_NOT_RAISED
@@ -147,6 +167,15 @@ inline unhold(t) {
 #define IS_OF_TAKE(s, t, n) (holder[t] == s && claimed[t] == n)
 #endif
 
+/* A task whose workers kept crashing fails instead of being held. */
+#ifdef BUG_FAILS_CANCELLING
+#define FAILS(t) (charges[t] >= MAX_CHARGES)
+inline fail_lost(t) { end_task(t, FAILED) }
+#else
+#define FAILS(t) (IS_SUSPECT(t) && charges[t] >= MAX_CHARGES)
+inline fail_lost(t) { end_task(t, AFTER_FAILED(AFTER_CLAIM(status[t]))) }
+#endif
+
 inline take(w_, s, n, limit) {
   got = 0;
   if
@@ -171,7 +200,11 @@ inline take(w_, s, n, limit) {
   :: code == TAKEN ->
      left = limit;
      for (x : 0 .. T - 1) {
-       if :: ready[x] && left > 0 -> hold(x, s, n); got = got | (1 << x); left-- :: else fi
+       if
+       :: CAN_HOLD(s, x) && left > 0 ->
+          if :: FAILS(x) -> fail_lost(x) :: else -> hold(x, s, n); got = got | (1 << x); left-- fi
+       :: else
+       fi
      }
      if :: got != 0 -> assert(session[s] != OVER); session[s] = ALIVE; takeNumber[s] = n; took[s] = got :: else fi;
 #ifdef BUG_NOT_PARKED
@@ -207,10 +240,27 @@ inline finish(s, t, e, r, isGood) {
 inline release(s, t, e, r) {
   if
   :: IS_OWN(s, t, e) -> assert(right[t] == r);
-     unhold(t); attempts[t]--; status[t] = AFTER_RELEASE(status[t]); make_ready(t)
+     unhold(t); if :: attempts[t] > 0 -> attempts[t]-- :: else fi; status[t] = AFTER_RELEASE(status[t]); make_ready(t)
   :: else
   fi
 }
+
+/* A worker whose session was taken away lives, and hands back what it had: the crash was none. */
+inline release_late(w, t) {
+  if
+  :: known[AT(w, t)] != 0 && lost[t] != 0 && lost[t] == rightOf[AT(w, t)] ->
+     if :: attempts[t] > IS_HELD(t) -> attempts[t]-- :: else fi;
+#ifndef BUG_LATE_RELEASE_KEEPS_CHARGE
+     if :: charged[t] && charges[t] > 0 -> charges[t]-- :: else fi;
+#endif
+     if :: losses[t] > 0 -> losses[t]-- :: else fi;
+     charged[t] = false; lost[t] = 0;
+     if :: ready[t] -> ring() :: else fi
+  :: else
+  fi
+}
+
+inline give_up(w) { release_late(w, 0); release_late(w, 1); begin_session(w) }
 
 /* Frees one task of a session that ran out. In the same step the session is over: no beat counts from here on. */
 inline sweep_one(s) {
@@ -219,14 +269,16 @@ inline sweep_one(s) {
 #endif
   if :: holder[0] == s -> t = 0 :: holder[0] != s && holder[1] == s -> t = 1 :: else -> t = T fi;
   if
-  :: t < T -> swept[s] = true; unhold(t);
-#ifdef BUG_SWEEP_FAILS_CANCELLING
-     if :: attempts[t] >= MAX_ATTEMPTS -> end_task(t, FAILED)
+  :: t < T -> swept[s] = true;
+#ifdef BUG_NEIGHBOURS_CHARGED
+     charged[t] = (status[t] == RUNNING);
 #else
-     if :: attempts[t] >= MAX_ATTEMPTS && status[t] == RUNNING -> end_task(t, AFTER_FAILED(status[t]))
+     charged[t] = (status[t] == RUNNING && HOLDS_AS_SUSPECT(s, t));
 #endif
-        :: else -> status[t] = AFTER_RELEASE(status[t]); make_ready(t)
-     fi
+     assert(!charged[t] || attempts[t] > SUSPECT);
+     if :: charged[t] -> charges[t]++ :: else fi;
+     losses[t]++; lost[t] = right[t]; unhold(t);
+     status[t] = AFTER_RELEASE(status[t]); make_ready(t)
   :: else
   fi;
 #ifdef BUG_OVER_AFTER_FREEING
@@ -247,7 +299,7 @@ inline sweep_one(s) {
 
 inline beat(w) {
   if
-  :: session[sid[w]] != ALIVE -> begin_session(w)
+  :: session[sid[w]] != ALIVE -> give_up(w)
   :: else ->
      assert(!swept[sid[w]]);
      for (x : 0 .. T - 1) {
@@ -289,11 +341,11 @@ inline start(w, t, e, o, r) {
 #ifdef NO_POLL
 #define POLLS 0
 #else
-#define POLLS (ready[0] || ready[1])
+#define POLLS (CAN_HOLD(sid[w], 0) || CAN_HOLD(sid[w], 1))
 #endif
 #define CAN_TAKE (state[w] == UP && answer[w] == 0 && (asking[w] || (ROOM(w) > 0 && (wanted[w] || POLLS))))
 #define CAN_HEAR (state[w] == UP && answer[w] != 0)
-#define CAN_CLAIM(t) (state[w] == UP && claims > 0 && claiming[w] == 0 && ROOM(w) > 0 && ready[t])
+#define CAN_CLAIM(t) (state[w] == UP && claims > 0 && claiming[w] == 0 && ROOM(w) > 0 && CAN_HOLD(sid[w], t))
 /* Likewise a beat that neither brings nor tells anything. */
 #define TELLS(t) (told[t] && holder[t] == sid[w] && known[AT(w, t)] == epoch[t])
 #define CAN_BEAT (state[w] == UP && COUNT_KNOWN(w) > 0 && (session[sid[w]] != ALIVE || TELLS(0) || TELLS(1) || CONFIRMS(w, 0) \
@@ -320,8 +372,9 @@ inline finish_known(w, t) {
 /* Claims one task by its id. The same request is repeated while its answer is lost. */
 inline claim(w, t) {
   if
-  :: session[sid[w]] == OVER -> begin_session(w)
-  :: session[sid[w]] != OVER && IS_OPEN(t) && (!IS_HELD(t) || IS_REPEATED(w, t)) ->
+  :: session[sid[w]] == OVER -> give_up(w)
+  :: session[sid[w]] != OVER && CAN_HOLD(sid[w], t) && FAILS(t) -> fail_lost(t); claiming[w] = 0
+  :: session[sid[w]] != OVER && IS_OPEN(t) && ((CAN_HOLD(sid[w], t) && !FAILS(t)) || (IS_HELD(t) && IS_REPEATED(w, t))) ->
      if :: !IS_HELD(t) -> hold(t, sid[w], 100 + w); session[sid[w]] = ALIVE :: else fi;
      if
      :: start(w, t, epoch[t], ordered[t], right[t]); claiming[w] = 0
@@ -354,7 +407,7 @@ end:
        x = 0; code = 0; got = 0 }
   :: atomic { CAN_HEAR ->
        if
-       :: answer[w] == GONE -> begin_session(w)
+       :: answer[w] == GONE -> give_up(w)
        :: answer[w] == STALE -> asking[w] = false; wanted[w] = true; forget_answer(w)
        :: answer[w] == TAKEN || answer[w] == REPEAT -> asking[w] = false;
           if :: answered[w] != 0 || answer[w] == REPEAT -> number[w]++ :: else fi;
@@ -391,8 +444,9 @@ end:
   :: atomic { KNOWS(1) -> finish_known(w, 1) }
   :: atomic { releases > 0 && KNOWS(0) -> releases--; release(sid[w], 0, known[AT(w, 0)], rightOf[AT(w, 0)]); drop(w, 0) }
   :: atomic { releases > 0 && KNOWS(1) -> releases--; release(sid[w], 1, known[AT(w, 1)], rightOf[AT(w, 1)]); drop(w, 1) }
-     /* The first entry of its journal. */
-  :: atomic { KNOWS(0) && !begun[0] && IS_OWN(sid[w], 0, known[AT(w, 0)]) -> assert(right[0] == rightOf[AT(w, 0)]); begun[0] = true }
+     /* The first entry of its journal, which is progress. */
+  :: atomic { KNOWS(0) && !begun[0] && IS_OWN(sid[w], 0, known[AT(w, 0)]) -> assert(right[0] == rightOf[AT(w, 0)]);
+       begun[0] = true; attempts[0] = 0; charges[0] = 0; losses[0] = 0 }
   od
 }
 

@@ -31,10 +31,12 @@ interface Scope {
   readonly agents: readonly string[];
   /** Only what leaves no doubt about which lane comes next, and which task in it. */
   readonly isOrdered?: boolean;
+  /** Nearly all is about one conversation in which messages wait. */
+  readonly isTalk?: boolean;
 }
 
 /** Everything that can be asked about a few tasks, by a few workers. */
-function plans({ tenants, agents, isOrdered = false }: Scope): fc.Arbitrary<Plan> {
+function plans({ tenants, agents, isOrdered = false, isTalk = false }: Scope): fc.Arbitrary<Plan> {
   const [most = ''] = tenants;
   const tenant = fc.constantFrom(most, most, ...tenants);
   const [tenantTargets, agentTargets] = [
@@ -43,7 +45,7 @@ function plans({ tenants, agents, isOrdered = false }: Scope): fc.Arbitrary<Plan
   ];
   const paused = fc.constantFrom(...(isOrdered ? [] : tenantTargets), ...agentTargets);
   const status = fc.constantFrom(undefined, 'init' as const, 'success' as const);
-  const creates = createPlans({ tenant, agent: fc.constantFrom(...agents), isOrdered });
+  const creates = createPlans({ tenant, agent: fc.constantFrom(...agents), isOrdered, isTalk });
   const held = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
     orFirst(later, takes, (made) => made.claims.length > 0);
   const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
@@ -148,7 +150,10 @@ function histories(scope: Scope): fc.Arbitrary<readonly Step[]> {
 
 /** What is played in each mode. */
 export const HISTORIES: Readonly<Record<Mode, fc.Arbitrary<readonly Step[]>>> = {
-  open: histories({ tenants: TENANTS, agents: AGENTS }),
+  open: fc.oneof(
+    { weight: 3, arbitrary: histories({ tenants: TENANTS, agents: AGENTS }) },
+    { weight: 1, arbitrary: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1), isTalk: true }) },
+  ),
   capped: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1) }),
   lanes: histories({ tenants: TENANTS, agents: AGENTS, isOrdered: true }),
 };

@@ -33,32 +33,29 @@ interface CreateScope {
   readonly agent: fc.Arbitrary<string>;
   /** No two tasks have the same priority. */
   readonly isOrdered: boolean;
+  /** Nearly all are messages that wait behind others. */
+  readonly isTalk: boolean;
 }
 
-export function createPlans({ tenant, agent, isOrdered }: CreateScope): fc.Arbitrary<Plan> {
+const POLICIES: readonly Policy[] = ['replace', 'queue', 'merge', 'steer', 'reject'];
+const WAITING: readonly Policy[] = ['steer', 'steer', 'steer', 'queue', 'queue', 'merge', 'replace'];
+const KINDS = ['plain', 'plain', 'held', 'held', 'later', 'home', 'late talk', 'home talk'] as const;
+const NO_CONTEXT = [undefined, undefined, undefined] as const;
+
+export function createPlans({ tenant, agent, isOrdered, isTalk }: CreateScope): fc.Arbitrary<Plan> {
   const wanted = fc.record({
     tenant,
     agent,
-    policy: fc.constantFrom<Policy>('replace', 'queue', 'merge', 'steer', 'reject'),
-    kind: fc.constantFrom(
-      'plain',
-      'plain',
-      'talk',
-      'talk',
-      'talk',
-      'talk',
-      'talk',
-      'held',
-      'held',
-      'later',
-      'home',
-      'late talk',
-      'home talk',
-    ),
+    policy: fc.constantFrom(...(isTalk ? WAITING : POLICIES)),
+    kind: fc.constantFrom(...Array.from({ length: isTalk ? 40 : 5 }, () => 'talk' as const), ...KINDS),
     priority: fc.constantFrom(0, 0, 0, 1, -100, 100),
     input: fc.nat(50),
     nonce: fc.nat(3),
-    context: fc.constantFrom(undefined, undefined, undefined, { user: 'ann' }, { user: 'bob', locale: 'de' }),
+    context: fc.constantFrom(
+      ...(isTalk ? [...NO_CONTEXT, ...NO_CONTEXT, ...NO_CONTEXT, ...NO_CONTEXT] : NO_CONTEXT),
+      { user: 'ann' },
+      { user: 'bob', locale: 'de' },
+    ),
     deadline: fc.constantFrom(undefined, undefined, undefined, 8_100, 60_000),
   });
   return plansOf('create', wanted, ({ policy, kind, input, nonce, deadline, ...rest }) => (made) => {

@@ -27,3 +27,18 @@ test('a task is lost when its store has taken it from a worker that is gone, and
   await store.claim(id, { ...claim, session: 's2', claim: 'c2' });
   expect(await lost()).toBe(false);
 });
+
+test('a task that waits past its deadline ends when tasks are looked at, though no worker is there', async () => {
+  const world = createVirtualWorld();
+  const store = createMemoryStore({ world });
+  onTestFinished(() => store[Symbol.asyncDispose]());
+  const deadline = world.clock.now() + 1_000;
+  const created = await store.create({ tenant: LOCAL_TENANT, agent: 'assistant', input: 'How?', deadline });
+  const { id } = (created as { task: { id: string } }).task;
+  const statusOf = async (): Promise<string | undefined> => (await store.get({ tenant: LOCAL_TENANT, id }))?.status;
+  await freeLost(store);
+  expect(await statusOf()).toBe('init');
+  await world.clock.advance(1_000);
+  await freeLost(store);
+  expect(await statusOf()).toBe('cancelled');
+});

@@ -69,7 +69,7 @@ export function shortId(id: string): string {
   return id.slice(0, ID_CHARACTERS);
 }
 
-/** Frees the tasks of workers whose lease has expired by the clock of the store. Leaves old records to the workers. */
+/** Frees the tasks of workers whose lease has expired, and ends overdue ones. Leaves old records to the workers. */
 export async function freeLost(store: TaskStore): Promise<void> {
   for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).freed > 0);
 }
