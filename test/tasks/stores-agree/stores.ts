@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createMemoryStore, createPostgresStore, createSqliteStore, type TaskStore } from '@whoa/tasks';
@@ -12,6 +13,8 @@ import { Waiters } from './rings.ts';
 import { findPostgresProblems, findSqliteProblems, type Query } from './rows.ts';
 import type { SharedTime } from './time.ts';
 
+/** In memory where that is possible: nothing here must outlive a power cut. */
+const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 /** A busy machine may take this long for one request. */
 const BUSY_MS = 60_000;
 
@@ -108,12 +111,17 @@ export async function openSqlite(
   { rules, time }: ContestantOptions,
   toText: (hint: Hint) => string,
 ): Promise<Contestant> {
-  const folder = mkdtempSync(join(tmpdir(), 'whoa-agree-'));
+  const folder = mkdtempSync(join(FOLDER, 'whoa-agree-'));
   const file = join(folder, 'tasks.db');
   const store = createSqliteStore({ ...rules, file, world: time.heldWorld });
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
   const database = new DatabaseSync(file, { timeout: BUSY_MS });
-  const query: Query = (sql) => Promise.resolve(database.prepare(sql).all());
+  const prepared = new Map<string, ReturnType<typeof database.prepare>>();
+  const query: Query = (sql) => {
+    const statement = prepared.get(sql) ?? database.prepare(sql);
+    prepared.set(sql, statement);
+    return Promise.resolve(statement.all());
+  };
   const emptied = SQLITE_TABLES.map((table) => `DELETE FROM ${table};`).join('');
   return {
     name: 'sqlite',
@@ -177,14 +185,19 @@ export async function openPostgres(
   await store.list({ tenant: 'acme' });
   const client = new pg.Client(url);
   await client.connect();
-  // A table, because replacing the function would discard every plan.
-  await client.query(`CREATE TABLE ${schema}_v1.clock AS SELECT 0::float8 AS ms`);
+  // The server reads its time from a file: then no request is needed to set it.
+  const folder = mkdtempSync(join(FOLDER, 'whoa-agree-'));
+  chmodSync(folder, 0o755);
+  const clock = join(folder, 'clock');
+  writeFileSync(clock, '0');
   await client.query(
-    `CREATE OR REPLACE FUNCTION ${schema}_v1.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT ms FROM ${schema}_v1.clock'`,
+    `CREATE OR REPLACE FUNCTION ${schema}_v1.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS 'SELECT pg_read_file(''${clock}'')::float8'`,
   );
+  // A name, so that it is planned once.
   const query: Query = async (sql) => {
-    const found = await client.query<Readonly<Record<string, unknown>>>(sql.replaceAll('whoa.', `${schema}.`));
-    return found.rows;
+    const text = sql.replaceAll('whoa.', `${schema}.`);
+    const name = createHash('sha1').update(text).digest('hex');
+    return (await client.query<Readonly<Record<string, unknown>>>({ name, text })).rows;
   };
   const all = await query(`SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = '${schema}'`);
   const tables = all.map((row) => String(row['name'])).filter((table) => !POSTGRES_KEPT.includes(table));
@@ -195,7 +208,7 @@ export async function openPostgres(
     name: 'postgres',
     store,
     heard: await listen(store, toText),
-    setTime: () => client.query(`UPDATE ${schema}_v1.clock SET ms = ${time.now}`),
+    setTime: () => Promise.resolve(writeFileSync(clock, `${time.now}`)),
     waiters: new Waiters(),
     // A store reports its own changes before it returns.
     settle: () => Promise.resolve(),
@@ -203,13 +216,12 @@ export async function openPostgres(
     async empty() {
       await client.query(emptied);
       if (++histories % HISTORIES_PER_VACUUM > 0) return;
-      await client.query(
-        `VACUUM ${[...tables, 'pulse'].map((table) => `${schema}.${table}`).join(', ')}, ${schema}_v1.clock`,
-      );
+      await client.query(`VACUUM ${[...tables, 'pulse'].map((table) => `${schema}.${table}`).join(', ')}`);
     },
     async [Symbol.asyncDispose]() {
       await client.end();
       await store[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
     },
   };
 }

@@ -5,14 +5,12 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
-import { StoreBusyError } from '../errors.ts';
 import type { Batch, TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { createTaskApprovals } from './approvals.ts';
 import { createRunner } from './store-runner.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
-const LEASE_MS = 3_000;
 
 const tool = (name: string, effects: 'read' | 'write', execute: () => Promise<string>): Tool =>
   defineTool({ name, description: name, inputSchema: z.object({}), effects, execute }) as Tool;
@@ -60,42 +58,23 @@ test('a message is marked as read in the write that shows it was: whoever takes 
 });
 
 test('an attempt that ends late does not take the question of the next attempt with it', async () => {
-  const world = createVirtualWorld();
-  const memory = createMemoryStore({ world });
-  const late = Promise.withResolvers<void>();
-  let isDown = false;
-  const store = alterStore(memory, async (name, call) => {
-    if (isDown && name === 'beat') throw new StoreBusyError('down');
-    const answer = await call();
-    if (name === 'release' && isDown) {
-      isDown = false;
-      await late.promise;
-    }
-    return answer;
-  });
   const approvals = createTaskApprovals();
   const tools = [tool('book', 'write', () => Promise.resolve('booked'))];
   const { approve } = approvals;
-  const agent = createAgent({ name: 'assistant', planner: calling('book'), tools, world, approve });
-  const runner = createRunner({ store, agents: { assistant: agent }, approvals, world, leaseMs: LEASE_MS });
-  const serving = runner.serve();
-  await memory.create(TASK);
-  const ref = await refOf(memory);
-  await world.clock.advance(1_000);
-  isDown = true;
-  await world.clock.advance(LEASE_MS);
-  await world.clock.advance(LEASE_MS);
-  expect(await memory.get(ref)).toMatchObject({ status: 'running', activity: { questions: 1 } });
-  const asked = (await memory.read(ref)).filter(
-    ({ event }) => (event as { type?: string }).type === 'approval-question',
-  );
-  const { question } = asked.at(-1)!.event as unknown as { question: { callId: string } };
-  expect(question.callId).not.toBe('c1');
-  late.resolve();
-  await flushMicrotasks();
-  await memory.send(ref, { type: 'approve', callId: question.callId, approved: true });
-  await world.clock.advance(LEASE_MS);
-  expect(await memory.get(ref)).toMatchObject({ status: 'success' });
-  await runner[Symbol.asyncDispose]();
-  await serving;
+  const agent = createAgent({ name: 'assistant', planner: calling('book'), tools, approve });
+  const begin = async (attempt: string) => {
+    const asked = Promise.withResolvers<string>();
+    const publish = ({ callId }: { callId: string }): (() => void) => {
+      asked.resolve(callId);
+      return () => {};
+    };
+    const run = approvals.during({ attempt, publish }, () => agent.run('hello'));
+    return { run, callId: await asked.promise };
+  };
+  const [first, next] = [await begin('first'), await begin('next')];
+  approvals.forget('first');
+  approvals.answer('next', { type: 'approve', callId: next.callId, approved: true });
+  expect((await next.run.outcome).status).toBe('success');
+  first.run.cancel();
+  expect((await first.run.outcome).status).toBe('cancelled');
 });
