@@ -69,7 +69,7 @@ interface Operation {
   readonly samples?: number;
   /** How much it may cost beside few tasks. */
   readonly atMost?: number;
-  run(side: Side, index: number): Promise<unknown>;
+  readonly run: (side: Side, index: number) => Promise<unknown>;
 }
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {

@@ -28,8 +28,9 @@ export const slowModelBugs: readonly (readonly [bug: string, ...switches: string
   ['BUG_FREED_WITHOUT_EPOCH'],
   ['BUG_TAKE_NOT_REPEATED'],
   ['BUG_SESSION_REUSED'],
-  ['BUG_FAILS_CANCELLING', 'SUSPECT=0', 'CLAIMS=0', 'RELEASES=0'],
-  ['BUG_NEIGHBOURS_CHARGED', 'CANCELS=0'],
+  // Begun, charged and cancelled: that takes two crashes.
+  ['BUG_FAILS_CANCELLING', 'F=2', 'SUSPECT=0', 'CANCELS=1', 'CLAIMS=0', 'RELEASES=0'],
+  ['BUG_NEIGHBOURS_CHARGED', 'CANCELS=0', 'CLAIMS=0', 'RELEASES=0'],
   ['BUG_LATE_RELEASE_KEEPS_CHARGE', 'SUSPECT=0', 'CANCELS=0', 'CLAIMS=0', 'RELEASES=0'],
   ['BUG_SUSPECTS_TOGETHER', 'CANCELS=0', 'CLAIMS=0', 'RELEASES=0'],
   ['BUG_REPEAT_HANDS_OUT_CLAIMED', 'CANCELS=0'],

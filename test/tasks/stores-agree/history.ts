@@ -51,7 +51,7 @@ function plans({ tenants, agents, isOrdered = false, isTalk = false }: Scope): f
   const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
     orFirst(later, creates, (made) => made.ids.length > 0);
   return fc.oneof(
-    { arbitrary: creates, weight: 7 },
+    { arbitrary: creates, weight: isTalk ? 25 : 7 },
     { arbitrary: known(takes), weight: 4 },
     { arbitrary: known(claims), weight: 2 },
     { arbitrary: held(beats), weight: 2 },

@@ -6,8 +6,8 @@ const EVERY_MS = 15_000;
 /** One server reads for all, when the last reading is older than this. */
 const MAX_AGE_MS = 10_000;
 /** How much it reads each time: this many queues, in so many requests. With more, figures are lower bounds. */
-const PAGE = 100;
-const MAX_PAGES = 10;
+const PAGE = 50;
+const MAX_PAGES = 20;
 
 interface QueueWatcherOptions {
   readonly store: TaskStore;

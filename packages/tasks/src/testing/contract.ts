@@ -20,6 +20,7 @@ import { suspectCases } from './contract/delivery/suspects.ts';
 import { takeCases } from './contract/delivery/take.ts';
 import { watchCases } from './contract/delivery/watch.ts';
 import { createCases } from './contract/record/create.ts';
+import { fleetCases } from './contract/record/fleet.ts';
 import { formatCases } from './contract/record/format.ts';
 import { headCases } from './contract/record/head.ts';
 import { nonceCases } from './contract/record/nonces.ts';
@@ -79,6 +80,7 @@ export const storeContract: readonly ContractCase[] = [
   ...watchCases,
   ...overviewCases,
   ...operateCases,
+  ...fleetCases,
   ...sizeCases,
   ...formatCases,
 ];
