@@ -31,6 +31,7 @@ async function operate(store: TaskStore, name: string): Promise<void> {
   const request = { domain: 0, session, worker: 'w2', leaseMs: LEASE_MS, claim: name, number: 1 };
   for (let i = 0; i < 3; i++) await store.take({ ...request, agents: ['a', 'b'], limit: 5 });
   await store.append(by, { after: 0, events: ['x'], done: [1] });
+  await store.append(by, { after: 1, events: ['y'] });
   await store.send(ref, { type: 'steer', message: 'x' });
   await store.cancel(ref);
   await store.beat({ domain: 0, session: by.session, count: 1, confirmed: [{ ...by, orderNumber: 2 }] });

@@ -9,6 +9,8 @@ export interface BatcherOptions<Request, Answer> {
   readonly ask: (requests: readonly Request[], isAlone: boolean) => Promise<readonly Answer[]>;
   readonly maxSize?: number;
   readonly maxInFlight?: number;
+  /** At least so much time passes after several requests were sent together: who asks alone never waits. */
+  readonly gapMs?: number;
 }
 
 const MAX_SIZE = 100;
@@ -23,6 +25,7 @@ export class Batcher<Request, Answer> {
   readonly #waiting: Waiting<Request, Answer>[] = [];
   #inFlight = 0;
   #isScheduled = false;
+  #sentAt = -Infinity;
 
   constructor(options: BatcherOptions<Request, Answer>) {
     this.#options = options;
@@ -37,13 +40,16 @@ export class Batcher<Request, Answer> {
 
   /** Waits for the next turn of the event loop: callers that are woken by the same response then share a batch. */
   #schedule(): void {
-    const { maxInFlight = MAX_IN_FLIGHT } = this.#options;
+    const { maxInFlight = MAX_IN_FLIGHT, gapMs = 0 } = this.#options;
     if (this.#isScheduled || this.#inFlight >= maxInFlight) return;
     this.#isScheduled = true;
-    queueMicrotask(() => {
+    const send = (): void => {
       this.#isScheduled = false;
       this.#send();
-    });
+    };
+    const waitMs = this.#sentAt + gapMs - performance.now();
+    if (waitMs > 0) setTimeout(send, waitMs);
+    else queueMicrotask(send);
   }
 
   #send(): void {
@@ -51,6 +57,7 @@ export class Batcher<Request, Answer> {
     if (batch.length === 0) return;
     const isAlone = batch.length === 1 && this.#inFlight === 0;
     this.#inFlight++;
+    if (batch.length > 1) this.#sentAt = performance.now();
     this.#options
       .ask(
         batch.map(({ request }) => request),

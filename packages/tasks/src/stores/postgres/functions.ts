@@ -4,17 +4,6 @@ import type { Database } from './connection/database.ts';
 import type { ChangeNotifier } from './notify/notifier.ts';
 import { checkText } from './text.ts';
 
-/** A function of the database and its arguments. */
-export interface FunctionCall {
-  /** The store's method, for errors. */
-  readonly operation: string;
-  readonly name: string;
-  /** A function is called when the database is connected: then it is known what the store holds. */
-  readonly values: readonly unknown[];
-  /** The database notifies listeners itself, with the commit. */
-  readonly isRung?: boolean;
-}
-
 /** The largest number that the columns hold. */
 export const MAX_INT: number = 2 ** 31 - 1;
 
@@ -28,9 +17,10 @@ export class DatabaseFunctions {
     this.#notifier = notifier;
   }
 
-  async call<T>({ isRung = false, ...call }: FunctionCall): Promise<T> {
-    const { answer, rings } = await this.#database.ask<T>({ ...call, changes: true });
-    this.#notifier.ring(rings, { isRung });
+  /** Runs a function of the database for an operation of the store. */
+  async call<T>(operation: string, name: string, values: readonly unknown[]): Promise<T> {
+    const { answer, rings } = await this.#database.ask<T>({ operation, changes: true, name, values });
+    this.#notifier.ring(rings);
     return answer;
   }
 
@@ -39,7 +29,7 @@ export class DatabaseFunctions {
     checkClaim(by);
     const { id, epoch, session, claim } = by;
     const all = [id, epoch, session, claim, ...values];
-    const answer = await this.call<T | { answer: 'lost' }>({ operation, name: operation, values: all });
+    const answer = await this.call<T | { answer: 'lost' }>(operation, operation, all);
     if ((answer as { answer?: string }).answer === 'lost') throw new LeaseLostError(id, epoch);
     return answer as T;
   }

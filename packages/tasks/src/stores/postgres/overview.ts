@@ -30,7 +30,7 @@ export abstract class Overview extends Reads {
   }
 
   share({ maxAgeMs, found }: ShareRequest): Promise<Shared> {
-    return this.functions.call({ operation: 'findOnce', name: 'share', values: [maxAgeMs, found ?? null] });
+    return this.functions.call('findOnce', 'share', [maxAgeMs, found ?? null]);
   }
 
   async conversations(request: { tenant: string; after: string; limit: number }): Promise<readonly string[]> {
@@ -43,16 +43,15 @@ export abstract class Overview extends Reads {
   async pause(target: PauseTarget, isPaused: boolean): Promise<void> {
     checkNames(target);
     const [[kind, name] = []] = Object.entries(target);
-    await this.functions.call({ operation: 'pause', name: 'pause', values: [kind, name, isPaused] });
+    await this.functions.call('pause', 'pause', [kind, name, isPaused]);
   }
 
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt> {
     checkNames({ ...target });
     if ('id' in target) {
       const values = [target.tenant, target.id, () => this.rules.retentionMs];
-      return this.functions.call({ operation: 'remove', name: 'remove_task', values });
+      return this.functions.call('remove', 'remove_task', values);
     }
-    const values = [target.tenant, target.conversation];
-    return this.functions.call({ operation: 'remove', name: 'remove_conversation', values });
+    return this.functions.call('remove', 'remove_conversation', [target.tenant, target.conversation]);
   }
 }

@@ -37,9 +37,7 @@ export abstract class Reads {
 
   async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     checkNames({ tenant, id });
-    if (watchMs !== undefined) {
-      await this.functions.call({ operation: 'read', name: 'read_along', values: [tenant, id, watchMs] });
-    }
+    if (watchMs !== undefined) await this.functions.call('read', 'read_along', [tenant, id, watchMs]);
     const values = [tenant, id, Math.min(after, MAX_INT), limit, () => this.rules.retentionMs];
     return this.functions.read('read', 'read_journal', values);
   }

@@ -1,57 +1,32 @@
-import type { CancelReason, Json, Policy, StopLevel } from '@whoa/core';
-import type { ClaimRef, Orders, TakenTask, TaskLoad } from '../../delivery.ts';
+import type { CancelReason, Json } from '@whoa/core';
+import type { Orders, TakenTask, TaskLoad } from '../../delivery.ts';
 import { toActivity } from '../../rules/activity.ts';
 import { toContext } from '../../rules/new-task.ts';
-import type { TaskStatus } from '../../status.ts';
-import type { NumberedCommand, Stage, StopOrder, TaskCommand, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
+import type { NumberedCommand, StopOrder, TaskCommand, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
 
 type ShownCommands = readonly (readonly [number: number, command: TaskCommand])[];
 
+/** The fields of a head that have a column each. */
+type Field = Exclude<keyof TaskHead, 'commands' | 'stop' | 'activity' | 'outcome'>;
+const FIELDS = `id tenant agent conversation title key nonce superseded steered priority notBefore deadline status stage
+  stageAt policy epoch attempts deaths worker createdAt startedAt endedAt commandsSent orderNumber position journalBytes
+  watchedUntil`.split(/\s+/) as readonly Field[];
+const COLUMNS = new Map(FIELDS.map((field) => [field, field.replaceAll(/[A-Z]/g, (x) => `_${x.toLowerCase()}`)]));
+
 /** A row of `tasks` as `row_to_json` shows it. */
-interface TaskRow {
-  readonly id: string;
-  readonly tenant: string;
-  readonly agent: string;
-  readonly conversation: string | null;
-  readonly title: string | null;
-  readonly key: string | null;
-  readonly nonce: string | null;
-  readonly superseded: readonly string[] | null;
-  readonly steered: string | null;
-  readonly priority: number;
-  readonly not_before: number | null;
-  readonly deadline: number | null;
-  readonly status: TaskStatus;
-  readonly stage: Stage | null;
-  readonly stage_at: number | null;
-  readonly policy: Policy | null;
-  readonly epoch: number;
-  readonly attempts: number;
-  readonly deaths: number;
-  readonly worker: string | null;
-  readonly session: string | null;
-  readonly claim: string | null;
-  readonly created_at: number;
-  readonly started_at: number | null;
-  readonly ended_at: number | null;
-  readonly stop_level: StopLevel | null;
-  readonly stop_reason: CancelReason | null;
-  readonly stop_abort_at: number | null;
-  readonly stop_kill_at: number | null;
-  readonly stop_undo: boolean | null;
-  readonly commands_sent: number;
-  readonly order_number: number;
-  readonly position: number;
-  readonly journal_bytes: number;
-  readonly activity: string | null;
-  readonly watched_until: number | null;
-  readonly outcome: Omit<TaskOutcome, 'status'> | null;
-  readonly outcome_reason: CancelReason | null;
-  readonly outcome_complete: boolean | null;
-}
+type TaskRow = Readonly<Record<string, unknown>> &
+  Pick<TaskHead, 'id' | 'epoch'> & {
+    readonly session: string;
+    readonly claim: string;
+    readonly activity: string | null;
+    readonly outcome: Omit<TaskOutcome, 'status'> | null;
+    readonly outcome_reason: CancelReason | null;
+    readonly outcome_complete: boolean | null;
+  };
 
 export interface ShownHead {
   readonly row: TaskRow;
+  readonly stop: StopOrder | null;
   readonly commands: ShownCommands | null;
 }
 
@@ -76,47 +51,19 @@ export interface ShownOrders {
   readonly watched: boolean;
 }
 
-export function headOf({ row, commands }: ShownHead): TaskHead {
-  const { outcome, outcome_reason: reason, outcome_complete: complete, status } = row;
-  const stop = stopOf(row);
+export function headOf({ row, commands, stop }: ShownHead): TaskHead {
+  const { outcome, outcome_reason: reason, outcome_complete: complete, activity } = row;
+  const fields = Object.fromEntries([...COLUMNS].map(([field, column]) => [field, row[column]]));
+  const head = present(fields) as unknown as Pick<TaskHead, Field>;
   return {
-    id: row.id,
-    tenant: row.tenant,
-    agent: row.agent,
-    priority: row.priority,
-    status,
-    epoch: row.epoch,
-    attempts: row.attempts,
-    deaths: row.deaths,
-    createdAt: row.created_at,
+    ...head,
     commands: commandsOf(commands),
-    commandsSent: row.commands_sent,
-    orderNumber: row.order_number,
-    position: row.position,
-    journalBytes: row.journal_bytes,
-    ...present({
-      conversation: row.conversation,
-      title: row.title,
-      key: row.key,
-      nonce: row.nonce,
-      superseded: row.superseded,
-      steered: row.steered,
-      notBefore: row.not_before,
-      deadline: row.deadline,
-      stage: row.stage,
-      stageAt: row.stage_at,
-      policy: row.policy,
-      worker: row.worker,
-      startedAt: row.started_at,
-      endedAt: row.ended_at,
-      watchedUntil: row.watched_until,
-    }),
-    ...(stop !== undefined && { stop }),
-    ...(row.activity !== null && {
-      activity: toActivity(row.activity, { epoch: row.epoch, endedAt: row.ended_at ?? undefined }),
-    }),
+    ...present({ stop }),
+    ...(activity !== null && { activity: toActivity(activity, head) }),
     // Spread what the work returned unchanged: a null in it belongs to it.
-    ...(outcome !== null && { outcome: { ...outcome, status: status as 'success', ...present({ reason, complete }) } }),
+    ...(outcome !== null && {
+      outcome: { ...outcome, status: head.status as 'success', ...present({ reason, complete }) },
+    }),
   };
 }
 
@@ -129,34 +76,22 @@ export function loadOf({ context, ...load }: ShownLoad): TaskLoad {
 }
 
 export function takenOf(taken: ShownTaken, now: number): TakenTask {
-  const { row, commands, load } = taken;
-  const claim: ClaimRef = { id: row.id, epoch: row.epoch, session: row.session!, claim: row.claim! };
+  const { id, epoch, session, claim } = taken.row;
   return {
-    claim,
+    claim: { id, epoch, session, claim },
     task: headOf(taken),
-    orders: ordersOfRow({ row, commands }, now),
-    ...(load !== null && { load: loadOf(load) }),
+    orders: ordersOfHead(taken, now),
+    ...(taken.load !== null && { load: loadOf(taken.load) }),
   };
 }
 
-export function ordersOfRow({ row, commands }: ShownHead, now: number): Orders {
-  const watched = now < (row.watched_until ?? 0);
-  return ordersOf({ now, orderNumber: row.order_number, stop: stopOf(row) ?? null, commands, watched });
+export function ordersOfHead(shown: ShownHead, now: number): Orders {
+  const { commands, stop, orderNumber, watchedUntil = 0 } = headOf(shown);
+  return { now, orderNumber, ...(stop !== undefined && { stop }), commands, watched: now < watchedUntil };
 }
 
 export function ordersOf({ now, orderNumber, stop, commands, watched }: ShownOrders): Orders {
   return { now, orderNumber, ...(stop !== null && { stop }), commands: commandsOf(commands), watched };
-}
-
-function stopOf(row: TaskRow): StopOrder | undefined {
-  if (row.stop_level === null) return undefined;
-  return {
-    level: row.stop_level,
-    reason: row.stop_reason!,
-    abortAt: row.stop_abort_at!,
-    killAt: row.stop_kill_at!,
-    undo: row.stop_undo!,
-  };
 }
 
 /** Leaves out what is null. */

@@ -14,7 +14,6 @@ import type {
 } from '../../delivery.ts';
 import { JournalFullError, JournalGapError } from '../../errors.ts';
 import { backgroundOf } from '../../rules/background.ts';
-import type { FinalStatus } from '../../status.ts';
 import type {
   CreateReceipt,
   FinishReceipt,
@@ -35,8 +34,7 @@ import type {
   StoreRules,
 } from '../driver.ts';
 import type { Watchers } from '../watchers.ts';
-import type { Batcher } from './batcher.ts';
-import { type Cancel, cancelBatch, createBatch, type Finish, finishBatch } from './batches.ts';
+import { type Batches, createBatches, isShareable } from './batches.ts';
 import type { Database } from './connection/database.ts';
 import { Forgetting } from './forgetting.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
@@ -45,7 +43,7 @@ import { Overview } from './overview.ts';
 import {
   loadOf,
   ordersOf,
-  ordersOfRow,
+  ordersOfHead,
   present,
   recordOf,
   type ShownHead,
@@ -70,9 +68,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   readonly domains = 1;
   readonly #options: PostgresDriverOptions;
   readonly #forgetting: Forgetting;
-  readonly #creates: Batcher<CreateRequest, CreateReceipt | undefined>;
-  readonly #finishes: Batcher<Finish, FinalStatus | undefined>;
-  readonly #cancels: Batcher<Cancel, StoreCancelReceipt | undefined>;
+  readonly #batches: Batches;
   readonly #retentionMs = (): number => this.#options.rules.retentionMs;
   /** The tenant that was served last, so that the next take starts with the one after it. */
   #lastTenant = '';
@@ -82,9 +78,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     super(new DatabaseFunctions(database, notifier), rules);
     this.#options = options;
     this.#forgetting = new Forgetting(this.functions, rules);
-    this.#creates = createBatch(this.functions, Math.min(rules.maxReady, MAX_INT));
-    this.#finishes = finishBatch(this.functions);
-    this.#cancels = cancelBatch(this.functions, { ownChannel: notifier.channel, retentionMs: this.#retentionMs });
+    this.#batches = createBatches(this.functions, rules, notifier.channel);
   }
 
   async create(request: CreateRequest): Promise<DriverReceipt> {
@@ -101,7 +95,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     checkNames({ tenant, key: backgroundOf(request) });
     for (const [name, value] of Object.entries({ key, worker, nonce })) if (value !== undefined) checkText(name, value);
     if (conversation === undefined && deadline === undefined && context === '') {
-      const created = await this.#creates.ask(request);
+      const created = await this.#batches.creates.ask(request);
       if (created !== undefined) return created;
     }
     const { rules } = this.#options;
@@ -110,11 +104,9 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const kept = [this.#retentionMs, () => rules.conversationRetentionMs];
     const bounds = [...kept, Math.min(rules.maxReady, MAX_INT), deadline ?? null, title ?? null, context || null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
-    const answer = await this.functions.call<Created | Exclude<CreateReceipt, { task: TaskRecord }>>({
-      operation: 'create',
-      name: 'create_task',
-      values: [...what, ...when, ...bounds],
-    });
+    type Refused = Exclude<CreateReceipt, { task: TaskRecord }>;
+    const values = [...what, ...when, ...bounds];
+    const answer = await this.functions.call<Created | Refused>('create', 'create_task', values);
     if (!('task' in answer)) return answer;
     const task = recordOf(answer.task);
     if (answer.answer === 'duplicate') return { answer: 'duplicate', task };
@@ -124,29 +116,15 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async take(request: Required<TakeRequest>): Promise<TakeAnswer> {
     const { session, number, worker, agents, leaseMs, limit, claim, maxBytes } = request;
-    const values = [
-      session,
-      Math.min(number, MAX_INT),
-      worker,
-      agents,
-      leaseMs,
-      limit,
-      claim,
-      maxBytes,
-      this.#lastTenant,
-      this.#options.rules.maxAttempts,
-    ];
+    const about = [session, Math.min(number, MAX_INT), worker, agents, leaseMs, limit, claim, maxBytes];
+    const values = [...about, this.#lastTenant, this.#options.rules.maxAttempts];
     for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
     type Taken = Extract<TakeAnswer, { answer: 'taken' }>;
     type Shown = Omit<Taken, 'tasks' | 'nextAt'> & {
       readonly tasks: readonly ShownTaken[] | null;
       readonly nextAt?: number | null;
     };
-    const answer = await this.functions.call<Shown | Exclude<TakeAnswer, Taken>>({
-      operation: 'take',
-      name: 'take',
-      values: values,
-    });
+    const answer = await this.functions.call<Shown | Exclude<TakeAnswer, Taken>>('take', 'take', values);
     if (answer.answer !== 'taken') return answer;
     const { now, repeat, expired, nextAt } = answer;
     const tasks = (answer.tasks ?? []).map((task) => takenOf(task, now));
@@ -160,7 +138,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const values = [id, session, worker, leaseMs, claim, maxBytes, this.#retentionMs, this.#options.rules.maxAttempts];
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimAnswer, { answer: 'claimed' }>;
-    const answer = await this.functions.call<Claimed | Other>({ operation: 'claim', name: 'claim', values: values });
+    const answer = await this.functions.call<Claimed | Other>('claim', 'claim', values);
     return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
   }
 
@@ -173,16 +151,13 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const columns = (['id', 'epoch', 'claim', 'orderNumber'] as const).map((name) => confirmed.map((one) => one[name]));
     type Alive = Extract<BeatAnswer, { answer: 'alive' }>;
     type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly ShownHead[] };
-    const answer = await this.functions.call<Shown | Exclude<BeatAnswer, Alive>>({
-      operation: 'beat',
-      name: 'beat',
-      values: [session, ...columns, count],
-    });
+    const values = [session, ...columns, count];
+    const answer = await this.functions.call<Shown | Exclude<BeatAnswer, Alive>>('beat', 'beat', values);
     if (answer.answer === 'gone') return answer;
     const { now } = answer;
     const orders = answer.orders.map((head) => {
       const { id, epoch, claim } = head.row;
-      return { id, epoch, claim: claim!, ...ordersOfRow(head, now) };
+      return { id, epoch, claim, ...ordersOfHead(head, now) };
     });
     return { ...answer, orders };
   }
@@ -193,20 +168,23 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async sweep({ limit }: { readonly limit: number }): Promise<SweepAnswer> {
-    const answer = await this.functions.call<SweepAnswer>({ operation: 'sweep', name: 'sweep', values: [limit] });
+    const answer = await this.functions.call<SweepAnswer>('sweep', 'sweep', [limit]);
     const isMoreOld = await this.#forgetting.forget(limit);
     return present({ ...answer, more: answer.more || isMoreOld }) as SweepAnswer;
   }
 
-  async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {
-    const { after, events, replaces, done, progress, activity = null } = batch;
+  async append(claim: ClaimRef, given: DriverBatch): Promise<Orders> {
+    checkClaim(claim);
     const { maxJournalBytes } = this.#options.rules;
-    const position = Math.max(-1, Math.min(after, MAX_INT));
-    const values = [position, events, replaces, done, progress, maxJournalBytes, activity];
+    const batch = { ...given, after: Math.max(-1, Math.min(given.after, MAX_INT - given.events.length)) };
+    const { after, events, replaces, done, progress, activity = null } = batch;
+    const shared = isShareable(batch) ? await this.#batches.appends.ask({ claim, batch }) : undefined;
+    if (shared !== undefined) return ordersOf(shared);
+    const values = [after, events, replaces, done, progress, maxJournalBytes, activity];
     type Refused = { answer: 'gap'; position: number } | { answer: 'full'; bytes: number };
     const orders = await this.functions.callAsWorker<ShownOrders | Refused>('append', claim, values);
     if (!('answer' in orders)) return ordersOf(orders);
-    if (orders.answer === 'gap') throw new JournalGapError(claim.id, orders.position, after);
+    if (orders.answer === 'gap') throw new JournalGapError(claim.id, orders.position, given.after);
     throw new JournalFullError(claim.id, orders.bytes, maxJournalBytes);
   }
 
@@ -216,7 +194,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
     checkClaim(claim);
-    const ended = said.length > 0 || anew ? undefined : await this.#finishes.ask({ claim, outcome });
+    const ended = said.length > 0 || anew ? undefined : await this.#batches.finishes.ask({ claim, outcome });
     if (ended !== undefined) return { answer: 'finished', status: ended };
     const { status, reason, complete = null, ...rest } = outcome;
     const about = [JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete];
@@ -230,28 +208,20 @@ export class PostgresDriver extends Overview implements StoreDriver {
     if ('id' in target) {
       const { tenant, id } = target;
       checkNames({ tenant, id });
-      const receipt = await this.#cancels.ask({ target, stop });
+      const receipt = await this.#batches.cancels.ask({ target, stop });
       if (receipt !== undefined) return receipt;
-      return this.functions.call({
-        operation: 'cancel',
-        name: 'cancel_task',
-        values: [tenant, id, ...asked, this.#retentionMs],
-      });
+      return this.functions.call('cancel', 'cancel_task', [tenant, id, ...asked, this.#retentionMs]);
     }
     const { tenant, conversation } = target;
     checkNames({ tenant, conversation });
-    return this.functions.call({
-      operation: 'cancel',
-      name: 'cancel_conversation',
-      values: [tenant, conversation, ...asked],
-    });
+    return this.functions.call('cancel', 'cancel_conversation', [tenant, conversation, ...asked]);
   }
 
   send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
     const values = [tenant, id, JSON.stringify(command), nonce, this.#retentionMs];
-    return this.functions.call({ operation: 'send', name: 'send', values: values });
+    return this.functions.call('send', 'send', values);
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {

@@ -12,7 +12,6 @@ export type ShownHint = readonly [
 
 /** The server refuses longer notifications. */
 export const MAX_PAYLOAD_BYTES = 7_999;
-const MAX_SPACES = 200;
 const RESYNC = '["resync"]';
 
 /**
@@ -23,11 +22,6 @@ export function payloadOf(hint: ShownHint): string {
   if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
   const short = JSON.stringify(hint.slice(0, 5));
   return Buffer.byteLength(short) <= MAX_PAYLOAD_BYTES ? short : RESYNC;
-}
-
-/** Returns whether the database could notify with its commit. It writes JSON with a few more spaces. */
-export function isRungAlready(hint: ShownHint): boolean {
-  return Buffer.byteLength(JSON.stringify(hint)) <= MAX_PAYLOAD_BYTES - MAX_SPACES;
 }
 
 /** Every user of the database can notify, so payloads that cannot be parsed are ignored. */

@@ -4,7 +4,7 @@ import type { Hint, WatchFilter } from '../../../store.ts';
 import { Batcher } from '../batcher.ts';
 import type { Database, Ring } from '../connection/database.ts';
 import { GOODBYE_MS } from '../connection/driver.ts';
-import { hintOf, hintOfPayload, isRungAlready, payloadOf } from './hints.ts';
+import { hintOf, hintOfPayload, payloadOf } from './hints.ts';
 import { type Listener, type ListenerOptions, type Subscriber, shareListener } from './listener.ts';
 
 export interface NotifierOptions extends ListenerOptions {
@@ -69,12 +69,11 @@ export class ChangeNotifier implements AsyncDisposable {
     return () => this.#leave(name);
   }
 
-  /** Notifies of committed changes, unless the database has done so. Does not wait. */
-  ring(rings: readonly Ring[] | null, { isRung = false }: { readonly isRung?: boolean } = {}): void {
+  /** Notifies of committed changes. Does not wait. */
+  ring(rings: readonly Ring[] | null): void {
     for (const [channel, hint] of rings ?? []) {
       if (channel === this.channel) {
         this.#options.onHint(hintOf(hint));
-      } else if (isRung && isRungAlready(hint)) {
       } else if (this.#rings.size < MAX_RINGS_WAITING) {
         const payload = payloadOf(hint);
         this.#rings.set(`${channel}${payload}`, [channel, payload]);

@@ -88,6 +88,39 @@ BEGIN
   RETURN array_to_json(ended);
 END $$;
 
+-- Appends to journals, each of another task. Returns the orders of each by its place; the others are for \`append\`, also those
+-- whose row is locked: their neighbours do not wait for it.
+CREATE FUNCTION fn.append_many(
+  ids text[], epochs int[], sessions text[], claims text[], afters int[], counts int[], sizes float8[], progresses boolean[],
+  activities text[], bytes_max float8, places int[], positions int[], events json[]
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  locked text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.id = ANY (ids) FOR UPDATE SKIP LOCKED);
+  now float8 := fn.now_ms();
+  orders json;
+BEGIN
+  WITH written AS (
+    UPDATE whoa.tasks t SET position = t.position + a.count, journal_bytes = t.journal_bytes + a.size,
+      attempts = CASE WHEN a.progress THEN 0 ELSE t.attempts END, charges = CASE WHEN a.progress THEN 0 ELSE t.charges END,
+      activity = coalesce(a.activity, t.activity)
+    FROM unnest(ids, epochs, sessions, claims, afters, counts, sizes, progresses, activities) WITH ORDINALITY
+      AS a (id, epoch, session, claim, after, count, size, progress, activity, place)
+    WHERE t.id = a.id AND a.id = ANY (locked) AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
+      AND t.status IN ('running', 'cancelling') AND t.position = a.after AND t.journal_bytes + a.size <= bytes_max
+    RETURNING a.place, t AS task
+  ), kept AS (
+    INSERT INTO whoa.journal (task, position, epoch, at, event)
+    SELECT (w.task).id, e.position, (w.task).epoch, now, e.event
+    FROM written w JOIN unnest(places, positions, events) AS e (place, position, event) ON e.place = w.place
+  ) SELECT json_agg(json_build_array(w.place, fn.orders_of(w.task, now))), set_config('whoa_store.rings', (
+    SELECT json_agg(json_build_array(l.channel, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
+      SELECT DISTINCT x.channel, (w.task).id, (w.task).tenant, (w.task).worker, (w.task).conversation FROM written w
+      JOIN whoa.watchers x ON x.name = ANY (fn.listened(w.task)) AND x.until > clock_timestamp()
+    ) l)::text, true)
+  INTO orders FROM written w;
+  RETURN coalesce(orders, '[]');
+END $$;
+
 -- Asks tasks to stop that are in no conversation, or that a worker holds. One receipt each, in request order; NULL: slow.
 CREATE FUNCTION fn.cancel_many(
   tenants text[], ids text[], givens text[], ats float8[], levels text[], abort_mss float8[], kill_mss float8[], undos boolean[],

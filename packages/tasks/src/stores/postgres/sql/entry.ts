@@ -53,13 +53,18 @@ BEGIN
     || array_to_json(names) || E'\x1e' || hint || E'\x1f', true);
 END $$;
 
+-- The names under which a task is listened to.
+CREATE FUNCTION fn.listened(task whoa.tasks) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN ARRAY['*', 't:' || task.tenant, 'i:' || task.id, 'w:' || task.worker];
+END $$;
+
 -- A cancel includes its order, for the claim that holds the task: without the claim no client can forge one.
 CREATE FUNCTION fn.tell(kind text, task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM fn.note(ARRAY['*', 't:' || task.tenant, 'i:' || task.id, 'w:' || task.worker],
-    json_build_array(kind, task.id, task.tenant, task.worker, task.conversation,
-      CASE WHEN kind = 'cancel' AND task.claim IS NOT NULL AND task.stage = 'held' THEN json_build_object('epoch', task.epoch,
-        'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_of(task)) END));
+  PERFORM fn.note(fn.listened(task), json_build_array(kind, task.id, task.tenant, task.worker, task.conversation,
+    CASE WHEN kind = 'cancel' AND task.claim IS NOT NULL AND task.stage = 'held' THEN json_build_object('epoch', task.epoch,
+      'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_of(task)) END));
 END $$;
 
 -- Returns the listeners of the recorded hints.
@@ -75,16 +80,23 @@ END $$;
 
 CREATE FUNCTION fn.rings() RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
+  IF current_setting('whoa_store.rings', true) <> '' THEN RETURN current_setting('whoa_store.rings')::json; END IF;
   IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN RETURN NULL; END IF;
   RETURN (SELECT json_agg(json_build_array(l.channel, l.hint::json)) FROM fn.listeners() l);
 END $$;
 
--- Notifies with the commit itself, when another round trip would take too long. The caller notifies its own listeners.
--- Only for rare operations: such commits do not run in parallel.
+-- Notifies with the commit itself, when another round trip would take too long. The caller notifies its own listeners, and
+-- those for whom a hint is too long. Only for rare operations: such commits do not run in parallel.
 CREATE FUNCTION fn.ring_now(own_channel text, bytes_max int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  ring record;
+  left_over json[] := '{}';
 BEGIN
-  PERFORM pg_notify(l.channel, l.hint) FROM fn.listeners() l
-  WHERE l.channel <> own_channel AND octet_length(l.hint) <= bytes_max;
+  FOR ring IN SELECT * FROM fn.listeners() LOOP
+    IF ring.channel <> own_channel AND octet_length(ring.hint) <= bytes_max THEN PERFORM pg_notify(ring.channel, ring.hint);
+    ELSE left_over := left_over || json_build_array(ring.channel, ring.hint::json); END IF;
+  END LOOP;
+  PERFORM set_config('whoa_store.rings', array_to_json(left_over)::text, true);
 END $$;
 
 -- Notifies without waiting for the disk: a lost notification is only a lost hint.

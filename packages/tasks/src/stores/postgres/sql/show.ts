@@ -28,14 +28,14 @@ END $$;
 -- Returns a row and its waiting commands; the caller removes null and secret fields.
 CREATE FUNCTION fn.head_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('row', row_to_json(task),
+  RETURN json_build_object('row', row_to_json(task), 'stop', fn.stop_of(task),
     'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
 END $$;
 
 CREATE FUNCTION fn.record_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('row', row_to_json(task), 'inputs', fn.inputs_of(task.inputs_of), 'context', task.context,
-    'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
+    'stop', fn.stop_of(task), 'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
 END $$;
 
 CREATE FUNCTION fn.load_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$

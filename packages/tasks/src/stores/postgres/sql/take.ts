@@ -243,7 +243,7 @@ BEGIN
     ELSE
       load := NULL;
     END IF;
-    shown := shown || json_build_object('row', row_to_json(task), 'load', load,
+    shown := shown || json_build_object('row', row_to_json(task), 'load', load, 'stop', fn.stop_of(task),
       'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
   END LOOP;
   RETURN array_to_json(shown);

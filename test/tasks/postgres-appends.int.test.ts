@@ -1,0 +1,113 @@
+import { createPostgresStore, type TaskRef, type TaskStore } from '@whoa/tasks';
+import type { ClaimRef, Orders } from '@whoa/tasks/store';
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { borrowPostgres } from '../servers/borrow.ts';
+import { query } from '../servers/query.ts';
+
+const LEASE_MS = 60_000;
+const MAX_BYTES = 1_000;
+
+interface Running {
+  readonly ref: TaskRef;
+  readonly by: ClaimRef;
+}
+
+async function startTasks(store: TaskStore, count: number): Promise<readonly Running[]> {
+  await Promise.all(Array.from({ length: count }, () => store.create({ tenant: 'acme', agent: 'a', input: 'x' })));
+  const request = { domain: 0, session: 's', worker: 'w', leaseMs: LEASE_MS, claim: 'c', number: 1, agents: ['a'] };
+  const answer = await store.take({ ...request, limit: count });
+  if (answer.answer !== 'taken') return expect.unreachable();
+  expect(answer.tasks).toHaveLength(count);
+  return answer.tasks.map(({ claim, task: { tenant, id } }) => ({ ref: { tenant, id }, by: claim }));
+}
+
+const open = (url: string, schema: string): TaskStore =>
+  createPostgresStore({ url, schema, maxJournalBytes: MAX_BYTES });
+const codeOf = (error: { code?: string }): string => error.code ?? `${error}`;
+
+test('appends that are due together are one transaction, and each has its own answer', async () => {
+  await using server = await borrowPostgres();
+  await using store = open(server.url, 'appends');
+  const tasks = await startTasks(store, 30);
+  const [plain, several, repeated, gap, full, lost, stopped, replacing, far] = tasks;
+  await store.append(repeated!.by, { after: 0, events: ['once'] });
+  await store.append(replacing!.by, { after: 0, events: ['Hel', 'lo'] });
+  await store.cancel(stopped!.ref, { message: 'enough' });
+  const before = await journalOf(server.url);
+  const append = (task: Running | undefined, after: number, events: string[], rest = {}): Promise<Orders | string> =>
+    store.append(task!.by, { after, events, ...rest }).catch(codeOf);
+  const answers = await Promise.all([
+    append(plain, 0, ['x'], { progress: true, activity: { turns: 2, calls: 1, questions: 0 } }),
+    append(several, 0, ['one', 'two\0', 'three']),
+    append(repeated, 0, ['once']),
+    append(gap, 7, ['x']),
+    append(full, 0, ['x'.repeat(MAX_BYTES)]),
+    append({ ...lost!, by: { ...lost!.by, claim: 'of another' } }, 0, ['x']),
+    append(stopped, 0, ['x']),
+    append(replacing, 2, ['Hello'], { replaces: [1, 2] }),
+    append(far, 2 ** 40, ['x']),
+    // A repeat of the first, which is on its way.
+    append(plain, 0, ['x']),
+    ...tasks.slice(9).map((task, i) => append(task, 0, [`${i}`])),
+  ]);
+  const orders = { orderNumber: 0, watched: false, commands: [] };
+  const quiet = expect.objectContaining(orders);
+  const stop = expect.objectContaining({ reason: expect.objectContaining({ message: 'enough' }) });
+  const refused = ['JOURNAL_GAP', 'JOURNAL_FULL', 'LEASE_LOST', expect.objectContaining({ orderNumber: 1, stop })];
+  expect(answers.slice(0, 10)).toEqual([quiet, quiet, quiet, ...refused, quiet, 'JOURNAL_GAP', quiet]);
+  expect(answers.slice(10)).toEqual(tasks.slice(9).map(() => quiet));
+  const events = async ({ ref }: Running): Promise<unknown[]> => (await store.read(ref)).map(({ event }) => event);
+  expect(await events(plain!)).toEqual(['x']);
+  expect(await events(several!)).toEqual(['one', 'two\0', 'three']);
+  expect(await events(repeated!)).toEqual(['once']);
+  expect(await events(replacing!)).toEqual(['Hello']);
+  for (const task of [gap!, full!, lost!, far!]) expect(await events(task)).toEqual([]);
+  expect(await store.get(plain!.ref)).toMatchObject({ position: 1, journalBytes: 3, activity: { turns: 2, calls: 1 } });
+  expect(await store.get(several!.ref)).toMatchObject({ position: 3 });
+  const written = await journalOf(server.url);
+  const transactions = new Set([...written].filter(([key]) => !before.has(key)).map(([, transaction]) => transaction));
+  // One for all that are plain, one for what replaces.
+  expect(transactions.size).toBe(2);
+}, 60_000);
+
+/** Which transaction wrote each entry. */
+async function journalOf(url: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await query(url, 'SELECT task, position, xmin::text AS transaction FROM appends.journal');
+  return new Map(rows.map(({ task, position, transaction }) => [`${task} ${position}`, transaction as string]));
+}
+
+test('an append waits for its own row only, and no cancel waits for the others', async () => {
+  await using server = await borrowPostgres();
+  await using store = open(server.url, 'locked');
+  const tasks = await startTasks(store, 10);
+  const [locked, ...others] = tasks;
+  const holder = new pg.Client(server.url);
+  await holder.connect();
+  try {
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM locked.tasks WHERE id = $1 FOR UPDATE', [locked!.ref.id]);
+    let isDone = false;
+    const behind = store.append(locked!.by, { after: 0, events: ['x'] }).finally(() => (isDone = true));
+    await Promise.all(others.map(({ by }) => store.append(by, { after: 0, events: ['x'] })));
+    for (const { ref } of others) expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    expect(isDone).toBe(false);
+    await holder.query('COMMIT');
+    expect(await behind).toMatchObject({ orderNumber: 0 });
+  } finally {
+    await holder.end();
+  }
+}, 60_000);
+
+test('an append that the server refuses does not spoil the others', async () => {
+  await using server = await borrowPostgres();
+  await using store = open(server.url, 'refused');
+  const [bad, ...others] = await startTasks(store, 5);
+  await query(server.url, `ALTER TABLE refused.journal ADD CONSTRAINT whim CHECK (event::text <> '"bad"')`);
+  const [refused, ...answers] = await Promise.all([
+    store.append(bad!.by, { after: 0, events: ['bad'] }).catch(codeOf),
+    ...others.map(({ by }) => store.append(by, { after: 0, events: ['good'] })),
+  ]);
+  expect(refused).toBe('23514');
+  expect(answers).toEqual(others.map(() => expect.objectContaining({ orderNumber: 0 })));
+}, 60_000);
