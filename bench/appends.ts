@@ -79,7 +79,8 @@ await admin.end();
 
 async function loadOther(): Promise<{ createTaskStore: typeof createTaskStore }> {
   if (OTHER === undefined) return { createTaskStore };
-  return await import(pathToFileURL(join(OTHER, 'packages/tasks/dist/index.js')).href);
+  const address = pathToFileURL(join(OTHER, 'packages/tasks/dist/index.js')).href;
+  return (await import(address)) as { createTaskStore: typeof createTaskStore };
 }
 
 async function start(schema: string, store: TaskStore, write: Side['append']): Promise<Side> {

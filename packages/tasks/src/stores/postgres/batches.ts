@@ -136,14 +136,14 @@ function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append
       return [id, epoch, session, claim, after, events.length, bytesOf(batch), progress, activity];
     });
     const events = unique.flatMap(({ batch }, index) =>
-      batch.events.map((event, place) => [index + 1, batch.after + place + 1, event]),
+      batch.events.map((event, offset) => [index + 1, batch.after + offset + 1, event]),
     );
-    const written = await functions.call<readonly (readonly [place: number, orders: ShownOrders])[]>(
+    const written = await functions.call<readonly (readonly [number: number, orders: ShownOrders])[]>(
       'append',
       'append_many',
       [...toColumns(rows), rules.maxJournalBytes, ...toColumns(events)],
     );
-    const orders = new Map(written.map(([place, one]) => [unique[place - 1], one]));
+    const orders = new Map(written.map(([number, one]) => [unique[number - 1], one]));
     return requests.map((one) => orders.get(one));
   };
 }
