@@ -1,12 +1,14 @@
 import type { TaskRef } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { z } from 'zod';
-import type { Access } from '../access/access.ts';
+import { type Access, may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Refusal } from '../access/refusal.ts';
 import { invalid } from '../api/http/endpoint.ts';
 import { HttpError, whyNoJson } from '../api/http/http-error.ts';
-import type { Chat, ChatMessage, ChatStopReceipt, StopScope } from './chat.ts';
+import { readAnswers } from './answers.ts';
+import type { Chat } from './chat.ts';
+import type { ChatAnswers, ChatMessage, ChatStopReceipt, StopScope } from './chat-types.ts';
 
 const name = z.string().min(1).max(200);
 
@@ -67,17 +69,37 @@ export const approveRequest: z.ZodType<ApproveRequest> = z.object({
   remember: z.boolean().default(false),
 });
 
-/** Returns the message of a request, for the chat. */
-export function messageOf(request: SendRequest): ChatMessage {
-  const { id: chatId, messages, trigger, messageId, runId } = request;
-  const message = messages.at(-1) as unknown as UIMessage;
+/** Returns the message of a request, or what a page has answered, for the chat. */
+export function readSend(request: SendRequest): ChatMessage | ChatAnswers {
+  const { id: chatId, messages, trigger, messageId } = request;
+  const runId = request.runId ?? undefined;
+  const named = messages.find(({ id, role }) => id === messageId && role === 'assistant');
+  const message = ((trigger === 'submit-message' && named) || messages.at(-1)) as unknown as UIMessage;
+  if (message.role === 'assistant' && trigger === 'submit-message')
+    return { chatId, runId, given: readAnswers(message) };
   if (message.role !== 'user') {
     const why = 'messages: the last one must be from the user; the server stores the others';
     throw new HttpError(400, { code: 'invalid', message: why });
   }
   // An edited message has its old id: everything after it is removed.
   const regenerate = trigger === 'regenerate-message' || messageId === message.id;
-  return { chatId, message, runId: runId ?? undefined, regenerate };
+  return { chatId, message, runId, regenerate };
+}
+
+/** Continues a message with what a page has answered, and records who did. */
+export async function answerCalls(
+  who: Principal,
+  answers: ChatAnswers,
+  { chat, access }: Pick<StopContext, 'chat' | 'access'>,
+): Promise<TaskRef> {
+  const isApproval = answers.given.answers.some((answer) => 'approvalId' in answer);
+  if (isApproval && !may(who, 'approve')) throw await readError(refuseRight('approve'));
+  const { ref, counted } = await chat.answer(who, answers);
+  if (ref === undefined) throw notAsked();
+  for (const answer of counted)
+    if ('approvalId' in answer)
+      access.record(who, { type: 'approve', tenant: who.tenant, target: answer.approvalId, answer: 'accepted' });
+  return ref;
 }
 
 /** The header in which a page sends the last message it shows: its id, and whether it is complete. */

@@ -6,11 +6,12 @@ import { refuse } from '../access/refusal.ts';
 import { responseTo } from '../api/http/http-error.ts';
 import type { Chat } from './chat.ts';
 import {
+  answerCalls,
   answerQuestion,
   approveRequest,
   bodyOf,
   LAST_MESSAGE,
-  messageOf,
+  readSend,
   replyFor,
   sendRequest,
   stopChat,
@@ -29,8 +30,8 @@ export interface ChatRoutesOptions {
 /** Serves chats over HTTP for `useChat`, and adds a stop. */
 export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptions): Hono {
   const routes = new Hono().basePath(api);
-  const stream = (request: Request, who: Principal, ref: TaskRef): Response =>
-    replyStream({ request, who }, (signal) => chat.stream(ref, signal), {
+  const stream = (request: Request, who: Principal, { ref, isAsking }: { ref: TaskRef; isAsking: boolean }): Response =>
+    replyStream({ request, who }, (signal) => chat.stream(ref, signal, isAsking), {
       access,
       headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
       farewell: 'data: [DONE]\n\n',
@@ -39,14 +40,15 @@ export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptio
 
   routes.post('/', (c) =>
     admit(c, 'start', async (who) => {
-      const message = messageOf(await bodyOf(c.req.raw, sendRequest, access));
-      return stream(c.req.raw, who, await chat.send(who, message));
+      const sent = readSend(await bodyOf(c.req.raw, sendRequest, access));
+      const ref = 'given' in sent ? await answerCalls(who, sent, { chat, access }) : await chat.send(who, sent);
+      return stream(c.req.raw, who, { ref, isAsking: true });
     }),
   );
   routes.get('/:chatId/stream', (c) =>
     admit(c, 'read', async (who) => {
       const ref = await replyFor(who, { chatId: c.req.param('chatId'), last: c.req.header(LAST_MESSAGE) }, chat);
-      return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, ref);
+      return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, { ref, isAsking: false });
     }),
   );
   routes.get('/:chatId/messages', (c) =>

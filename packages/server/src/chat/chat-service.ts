@@ -5,7 +5,7 @@ import { type Access, type AccessOptions, createAccess } from '../access/access.
 import type { Authenticate } from '../access/principal.ts';
 import { Chat } from './chat.ts';
 import { createHistoryWork, HISTORY_AGENT } from './history-work.ts';
-import { type ChatTools, createReplyWork, type ReplyWorkOptions } from './reply-work.ts';
+import { type ChatTools, createIsElsewhere, createReplyWork, type ReplyWorkOptions } from './reply-work.ts';
 
 /** What replies to chats, where they are stored and who may use them, for every protocol. */
 export interface ChatServiceOptions<Tools extends ChatTools>
@@ -45,10 +45,11 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   const store = storeOf(options.store);
   const work = reply === undefined ? agent! : createReplyWork({ ...options, reply });
   const name = typeof work === 'string' ? work : 'run' in work ? work.name : REPLY_AGENT;
+  const isElsewhere = createIsElsewhere(options.tools);
   const { worker, leaseMs, approvals, background, hooks } = options;
   const runner = createRunner({
     store,
-    agents: { [HISTORY_AGENT]: createHistoryWork(), ...(typeof work !== 'string' && { [name]: work }) },
+    agents: { [HISTORY_AGENT]: createHistoryWork(isElsewhere), ...(typeof work !== 'string' && { [name]: work }) },
     ...(worker !== undefined && { worker }),
     ...(leaseMs !== undefined && { leaseMs }),
     ...(approvals !== undefined && { approvals }),
@@ -60,7 +61,8 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     runner,
     agent: name,
     isReply: reply !== undefined,
-    isElsewhere: typeof work === 'string',
+    isElsewhere,
+    isRemote: typeof work === 'string',
     policy,
     readOnlyTools: readOnlyTools(agent),
     ...(onError && { describeError: onError }),

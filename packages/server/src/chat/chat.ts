@@ -12,11 +12,12 @@ import {
   type TaskRecord,
   type TaskRef,
   TaskRejectedError,
-  type TaskStore,
 } from '@whoa/tasks';
 import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
+import { findAnswers, findCounting, type PageAnswer } from './answers.ts';
+import type { ChatAnswer, ChatAnswers, ChatMessage, ChatParts, ChatStop, ChatStopReceipt } from './chat-types.ts';
 import { HISTORY_AGENT } from './history-work.ts';
 import { type AskedQuestion, readQuestions } from './questions.ts';
 import { standingEffects } from './standing-effects.ts';
@@ -24,65 +25,7 @@ import { withStopReports } from './stop-reports.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { uiMessagesOf, userMessageOf } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
-
-/** A user's message, from any protocol adapter. */
-export interface ChatMessage {
-  readonly chatId: string;
-  readonly message: UIMessage;
-  /** The page's name for the run, so that it can be stopped before the server has replied. */
-  readonly runId?: string | undefined;
-  /** Replies to the message again: everything after it is removed from the history first. */
-  readonly regenerate?: boolean;
-}
-
-/** `foreground`: the reply and its calls. `background`: what replies of the chat left running on purpose. */
-export type StopScope = 'foreground' | 'background' | 'all';
-
-/** What to stop. If a run is named, only that run is stopped. */
-export interface ChatStop {
-  readonly chatId: string;
-  readonly runId?: string | undefined;
-  readonly messageId?: string | undefined;
-  readonly scope?: StopScope;
-  /** Removes the stopped turn from the history. */
-  readonly rollback?: boolean;
-  readonly reason?: string | undefined;
-  /** The protocol of the request. */
-  readonly via: string;
-}
-
-/** A user's answer to a question in a chat. */
-export interface ChatAnswer {
-  readonly chatId: string;
-  readonly approvalId: string;
-  /** A string means no, and is passed to the model as the reason. */
-  readonly approved: boolean | string;
-  readonly remember?: boolean;
-}
-
-export interface ChatStopReceipt {
-  readonly answer: StoreCancelReceipt['answer'] | 'noted' | 'idle';
-  readonly rolledBack?: boolean;
-  /** Why the turn stays in the history: these calls had effects that were not undone. */
-  readonly standing?: readonly string[];
-  /** How many background tasks were stopped, if that was asked for. */
-  readonly background?: number;
-}
-
-export interface ChatParts {
-  readonly store: TaskStore;
-  readonly runner: Runner;
-  /** The agent that replies, by the name that its workers registered. */
-  readonly agent: string;
-  /** It is the application's own loop, so the history contains UI messages. */
-  readonly isReply: boolean;
-  /** Workers in other processes run it. */
-  readonly isElsewhere: boolean;
-  readonly policy: Policy;
-  /** The names of the tools that only read. */
-  readonly readOnlyTools: ReadonlySet<string>;
-  readonly describeError?: (error: { message: string }) => string;
-}
+import { type ChatRef, findMessage, messageIdOf, readContinued, stopWaiting } from './waiting-calls.ts';
 
 /** The page's name for a run, as the store finds its task. */
 type RunName = ConversationRef & { readonly key: string };
@@ -110,6 +53,33 @@ export class Chat {
     return this.#start(wanted, regenerate ? 'queue' : policy);
   }
 
+  /**
+   * Continues a message with what a page has answered. Returns the answers that count; without any there is no reply,
+   * unless the message is being continued.
+   */
+  async answer(
+    { tenant }: Principal,
+    { chatId, runId, given }: ChatAnswers,
+  ): Promise<{ ref: TaskRef | undefined; counted: readonly PageAnswer[] }> {
+    const { agent, isElsewhere } = this.#parts;
+    const { messageId } = given;
+    const active = await this.#findContinuation({ tenant, chatId }, messageId);
+    const message = await findMessage(this.#parts, { tenant, chatId }, messageId);
+    const counting = message ? findCounting(message, given, isElsewhere) : [];
+    if (active !== undefined || counting.length === 0) return { ref: active, counted: [] };
+    const counted = counting.map(({ answer }) => answer);
+    const input = { ...given, answers: counted } as unknown as Json;
+    const wanted = { tenant, agent, conversation: chatId, input, ...(runId !== undefined && { key: runId }) };
+    return { ref: await this.#start(wanted, 'queue'), counted };
+  }
+
+  /** Returns the task in progress that continues a message. */
+  async #findContinuation(chat: ChatRef, messageId: string): Promise<TaskRecord | undefined> {
+    const active = await this.active(chat, chat.chatId);
+    const task = active && (await this.#parts.store.get(active));
+    return task !== undefined && findAnswers(task)?.messageId === messageId ? task : undefined;
+  }
+
   /** Returns the reply in progress, if there is one. */
   async active({ tenant }: Pick<Principal, 'tenant'>, chatId: string): Promise<TaskRef | undefined> {
     const record = await this.#parts.store.conversation({ tenant, conversation: chatId });
@@ -135,7 +105,7 @@ export class Chat {
     const task = newest && (await store.get(newest));
     if (task === undefined) return undefined;
     const asked = task.inputs.at(-1) as { id?: string } | undefined;
-    const isMissed = last.isPartial ? last.id === task.id : last.id === asked?.id;
+    const isMissed = last.id === (last.isPartial ? messageIdOf(task) : asked?.id);
     return isMissed ? { tenant, id: task.id } : undefined;
   }
 
@@ -146,19 +116,27 @@ export class Chat {
     if (record === undefined) return [];
     const alive = [record.current, ...record.waiting].filter((id) => id !== undefined);
     const tasks = await Promise.all(alive.map((id) => store.get({ tenant, id })));
-    const asked = tasks.flatMap((task) => (task !== undefined && isRun(task) ? task.inputs : []));
+    const asked = tasks.flatMap((task) => (task && isRun(task) && !findAnswers(task) ? task.inputs : []));
     const all = [...record.history, ...asked];
     const shown = isReply ? (all as unknown as UIMessage[]) : uiMessagesOf(all as unknown as Message[], chatId);
     return withStopReports(shown, store, { tenant, conversation: chatId });
   }
 
-  /** Streams a reply from its start. A reader that leaves stops nothing. */
-  async *stream(ref: TaskRef, signal: AbortSignal): AsyncGenerator<UIMessageChunk, undefined> {
-    const { store, describeError } = this.#parts;
-    const translator = new UiTranslator(ref.id, describeError && { describeError });
-    yield* translator.start();
+  /**
+   * Streams a reply from its start. A reader that leaves stops nothing. A page that `isAsking` for the reply has the
+   * message that is continued; to any other it is streamed whole.
+   */
+  async *stream(ref: TaskRef, signal: AbortSignal, isAsking = false): AsyncGenerator<UIMessageChunk, undefined> {
+    const { store, describeError, isReply } = this.#parts;
+    const task = isReply ? await store.get(ref) : undefined;
+    const translator = new UiTranslator(task ? messageIdOf(task) : ref.id, describeError && { describeError });
+    // The loop's own start has its metadata.
+    if (!isReply || !isAsking) yield* translator.start();
+    const continued = task && !isAsking ? await readContinued(this.#parts, task) : undefined;
+    yield* continued?.chunks ?? [];
     for await (const seen of followTask<ReplyEvent>(store, ref, { signal }))
-      yield* seen.type === 'entry' ? translator.translate(seen.event) : translator.end(seen.task);
+      if (seen.type !== 'entry') yield* translator.end(seen.task);
+      else if (continued?.isWhole !== true) yield* translator.translate(seen.event);
     return undefined;
   }
 
@@ -210,13 +188,17 @@ export class Chat {
     const isNamed = runId !== undefined || messageId !== undefined;
     let task: TaskRef | undefined = isNamed ? await this.find(principal, stop) : await this.active(principal, chatId);
     if (task === undefined && runId !== undefined) {
-      if (await this.#takeName({ tenant, conversation: chatId, key: runId }, null, reason)) return { answer: 'noted' };
+      if (await this.#takeName({ tenant, conversation: chatId, key: runId }, null, reason))
+        return { ...(await stopWaiting(this.#parts, { ...stop, tenant }, reason)), answer: 'noted' };
       // Its message has arrived in between.
       task = await this.find(principal, stop);
     }
-    if (task === undefined) return { answer: 'idle' };
+    if (task === undefined) return { answer: 'idle', ...(await stopWaiting(this.#parts, { ...stop, tenant }, reason)) };
     const { answer } = await store.cancel({ tenant, id: task.id }, reason, { mode: 'now' });
-    return stop.rollback === true ? this.#rollBack({ tenant, id: task.id }, { answer, chatId }) : { answer };
+    if (stop.rollback === true) return this.#rollBack({ tenant, id: task.id }, { answer, chatId });
+    const ended = answer === 'too-late' ? await store.get({ tenant, id: task.id }) : undefined;
+    if (ended === undefined) return { answer };
+    return { answer, ...(await stopWaiting(this.#parts, { chatId, tenant, messageId: messageIdOf(ended) }, reason)) };
   }
 
   /** Finds a run of a chat by either of its names. */
@@ -228,7 +210,8 @@ export class Chat {
     const found = runId === undefined ? undefined : await store.find({ tenant, key: runId, conversation: chatId });
     // The id of a reply's message is the id of its task.
     const id = found === undefined ? messageId : findReplyId(found);
-    const task = id === undefined ? found : await store.get({ tenant, id });
+    const continued = found || id === undefined ? undefined : await this.#findContinuation({ tenant, chatId }, id);
+    const task = continued ?? (id === undefined ? found : await store.get({ tenant, id }));
     return task?.conversation === chatId ? task : undefined;
   }
 
@@ -259,6 +242,8 @@ export class Chat {
     if (standing.length > 0) return { answer, rolledBack: false, standing };
     const task = await store.get(ref);
     const asked = task?.inputs[0] as { id?: string } | undefined;
+    // Its effects before the answers are not in its journal.
+    if (task !== undefined && findAnswers(task) !== undefined) return { answer, rolledBack: false };
     // It never started, so it is not in the history.
     if (task?.startedAt === undefined || asked?.id === undefined) return { answer, rolledBack: true };
     await this.#cutHistory({ tenant: ref.tenant, chatId, from: asked.id });
@@ -272,8 +257,8 @@ export class Chat {
   }
 
   async #start(task: Parameters<Runner['start']>[0], policy: Policy): Promise<TaskRef> {
-    const { store, runner, isElsewhere } = this.#parts;
-    if (!isElsewhere) {
+    const { store, runner, isRemote } = this.#parts;
+    if (!isRemote) {
       const { tenant, id } = await runner.start(task, { policy });
       return { tenant, id };
     }

@@ -1,25 +1,35 @@
-import type { Json } from '@whoa/core';
+import type { CancelReason, Json } from '@whoa/core';
 import type { HeldWork } from '@whoa/tasks';
+import type { UIMessage } from 'ai';
+import { asJson, closeWaiting, type IsElsewhere } from './answers.ts';
 
-/** The agent that removes a turn from a chat's history. It runs as a task of the chat, so never beside a reply. */
+/** The agent that changes a chat's history. It runs as a task of the chat, so never beside a reply. */
 export const HISTORY_AGENT = 'whoa-chat-history';
 
-/** The user message to cut from. */
-interface HistoryCut {
-  readonly from: string;
-}
+/** A change of a history. */
+type HistoryChange =
+  /** Cuts it before a user message. */
+  | { readonly from: string }
+  /** Closes the calls of a message that wait, if it is the last one. */
+  | { readonly close: string; readonly why: CancelReason };
 
 interface Said {
   readonly role?: string;
   readonly id?: string;
 }
 
-/** Cuts a history before a user message. An unknown message cuts nothing. */
-export function createHistoryWork(): HeldWork {
+/** Changes a history. An unknown message changes nothing. */
+export function createHistoryWork(isElsewhere: IsElsewhere): HeldWork {
   return {
     hold: ({ task, history }) => {
-      const { from } = task.inputs.at(-1) as unknown as HistoryCut;
-      const index = (history as readonly Said[]).findLastIndex(({ role, id }) => role === 'user' && id === from);
+      const change = task.inputs.at(-1) as unknown as HistoryChange;
+      if ('close' in change) {
+        const messages = history as unknown as readonly UIMessage[];
+        const closed =
+          messages.at(-1)?.id === change.close ? closeWaiting(messages, change.why, isElsewhere) : messages;
+        return Promise.resolve({ status: 'success', history: asJson(closed) as Json[] });
+      }
+      const index = (history as readonly Said[]).findLastIndex(({ role, id }) => role === 'user' && id === change.from);
       const kept: readonly Json[] = index < 0 ? history : history.slice(0, index);
       return Promise.resolve({ status: 'success', history: kept, result: { removed: history.length - kept.length } });
     },

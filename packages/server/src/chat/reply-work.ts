@@ -10,9 +10,11 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { ModelMessage, ToolSet, UIMessage, UIMessageChunk } from 'ai';
+import { type Answers, asJson, closeWaiting, describeWaiting, findAnswers, findCounting } from './answers.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
-import { closingChunks, openCallsIn, resumePoint } from './ui/ui-chunks.ts';
+import { chunksOf, formMessage } from './ui/message-chunks.ts';
+import { closingChunks, isWaiting, type OpenCall, openCallsIn, resumePoint } from './ui/ui-chunks.ts';
 
 type HeldContext = Parameters<HeldWork['hold']>[0];
 
@@ -28,14 +30,10 @@ export interface ReplyContext {
   readonly messages: readonly UIMessage[];
 }
 
-/** What `streamText` returns, or anything else that converts to a UI message stream. */
-export interface ReplyStream {
-  toUIMessageStream(options?: {
-    sendStart?: boolean;
-    sendFinish?: boolean;
-    onError?: (error: unknown) => string;
-  }): AsyncIterable<UIMessageChunk>;
-}
+/** What `streamText` returns, or a UI message stream: `streamText({ … }).toUIMessageStream({ messageMetadata })`. */
+export type ReplyStream =
+  | AsyncIterable<UIMessageChunk>
+  | { toUIMessageStream(options?: { onError?: (error: unknown) => string }): AsyncIterable<UIMessageChunk> };
 
 /** Replies with the application's own loop: `(turn) => streamText({ model, ...turn })`. */
 export type ChatReply<Tools extends ChatTools> = (
@@ -52,9 +50,6 @@ export interface ReplyWorkOptions<Tools extends ChatTools> {
   readonly onError?: (error: unknown) => string;
 }
 
-/** Chunks that mark the start and end of a message. The task writes them instead. */
-const OF_THE_TASK: ReadonlySet<string> = new Set(['start', 'finish', 'abort']);
-
 /** Creates work that replies with the application's own loop, and stops it. */
 export function createReplyWork<Tools extends ChatTools>(options: ReplyWorkOptions<Tools>): HeldWork {
   return {
@@ -63,18 +58,50 @@ export function createReplyWork<Tools extends ChatTools>(options: ReplyWorkOptio
   };
 }
 
+/** Returns whether a tool of the application has no code: a page runs it. */
+export function createIsElsewhere(tools: ChatTools = {}): (tool: string) => boolean {
+  return (tool) => Object.hasOwn(tools, tool) && tools[tool]!.execute === undefined;
+}
+
+/** A task that is stopped for these reasons goes on in another process. */
+const HAND_OVERS: ReadonlySet<string> = new Set(['shutdown', 'lease-lost']);
+
 class ReplyRun<Tools extends ChatTools> {
   readonly #context: HeldContext;
   readonly #options: ReplyWorkOptions<Tools>;
   readonly #writer: ChunkWriter;
   readonly #levels: { level: StopLevel; at: number }[] = [];
+  readonly #isElsewhere: (tool: string) => boolean;
+  /** What it continues, if its input is not a message. */
+  readonly #answers: Answers | undefined;
+  readonly #before: readonly UIMessage[];
+  readonly #continued: UIMessage | undefined;
+  /** Later messages than the one it continues. */
+  readonly #after: readonly UIMessage[];
+  readonly #isTakenOver: boolean;
+  #isComplete = false;
 
   constructor(context: HeldContext, options: ReplyWorkOptions<Tools>) {
     this.#context = context;
     this.#options = options;
-    const { journal, token, past } = context;
+    const { journal, token, past, task } = context;
+    const history = context.history as unknown as readonly UIMessage[];
+    const isOwnElsewhere = createIsElsewhere(options.tools);
+    // A loop that has ended by itself leaves only calls of tools that it has no code for.
+    this.#isElsewhere = (tool) => this.#isComplete || isOwnElsewhere(tool);
+    this.#answers = findAnswers(task);
+    const index = history.findLastIndex(({ id, role }) => id === this.#answers?.messageId && role === 'assistant');
+    this.#continued = index < 0 ? undefined : history[index];
+    this.#after = index < 0 ? [] : history.slice(index + 1);
+    const superseded = { kind: 'superseded', at: token.clock.now() };
+    this.#before =
+      this.#answers === undefined
+        ? closeWaiting(history, superseded, isOwnElsewhere)
+        : history.slice(0, index < 0 ? undefined : index);
     const streamed = past.flatMap(({ event }) => [...(event as unknown as ReplyEvent).chunks]);
-    this.#writer = new ChunkWriter({ journal, clock: token.clock, past: streamed });
+    this.#isTakenOver = streamed.length > 0;
+    const all = [...(this.#continued ? chunksOf(this.#continued) : []), ...streamed];
+    this.#writer = new ChunkWriter({ journal, clock: token.clock, past: all });
     token.onCancel((level) => this.#levels.push({ level, at: token.clock.now() }));
   }
 
@@ -83,16 +110,15 @@ class ReplyRun<Tools extends ChatTools> {
     const calls = createCallLedger();
     let error: unknown;
     try {
-      this.#writer.add(...resumePoint(this.#writer.chunks));
-      error = await this.#stream(calls);
+      if (await this.#begin()) error = await this.#stream(calls);
     } catch (thrown) {
       error = thrown;
     }
     const { reason } = token;
-    await this.#close(calls.records(), reason);
+    const closed = await this.#close(calls.records(), reason);
     const base = await this.#said();
     if (reason !== undefined) {
-      const stop = this.#report(calls.records(), reason) as unknown as Json;
+      const stop = this.#report([...calls.records(), ...closed], reason) as unknown as Json;
       return { ...base, status: 'cancelled', reason, complete: error === undefined && this.#isComplete, stop };
     }
     if (error !== undefined) return { ...base, status: 'failed', error: { message: describeError(error) } };
@@ -104,16 +130,36 @@ class ReplyRun<Tools extends ChatTools> {
    */
   async settle(): Promise<TaskOutcome> {
     const { reason } = this.#context.task.stop!;
-    await this.#close([], reason);
+    const closed = await this.#close(undefined, reason);
     const stop: StopReport = {
-      ...this.#report([], reason),
+      ...this.#report(closed, reason),
       cleanupErrors: ['its worker was lost; what it left behind was not looked for'],
       clean: false,
     };
     return { ...(await this.#said()), status: 'cancelled', reason, complete: false, stop: stop as unknown as Json };
   }
 
-  #isComplete = false;
+  /** Adds what was answered, or what a lost worker left open. Returns whether the loop has to run. */
+  async #begin(): Promise<boolean> {
+    let isAsked = this.#answers === undefined;
+    if (this.#isTakenOver) {
+      isAsked = this.#writer.chunks.at(-1)?.type !== 'abort';
+      this.#writer.add(...resumePoint(this.#writer.chunks, this.#isElsewhere));
+    } else if (this.#answers !== undefined) {
+      const counting = this.#continued ? findCounting(this.#continued, this.#answers, this.#isElsewhere) : [];
+      this.#writer.add(...counting.map(({ chunk }) => chunk));
+      isAsked = counting.some(({ isLate }) => !isLate);
+      // Pages send an answer again after a reply that ended well.
+      if (!isAsked) this.#writer.add({ type: 'abort', reason: 'Nothing waited for this answer.' });
+      // Before an approved call starts: if this process is lost, nobody may start it again.
+      await this.#writer.flush();
+    }
+    return isAsked && this.#waiting().length === 0;
+  }
+
+  #waiting(): readonly (readonly [toolCallId: string, OpenCall])[] {
+    return [...openCallsIn(this.#writer.chunks)].filter(([, call]) => isWaiting(call, this.#isElsewhere));
+  }
 
   /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
   async #stream(calls: ReturnType<typeof createCallLedger>): Promise<unknown> {
@@ -138,9 +184,12 @@ class ReplyRun<Tools extends ChatTools> {
         failure = error;
         return onError?.(error) ?? 'Something went wrong; nothing more is running.';
       };
-      for await (const chunk of result.toUIMessageStream({ sendStart: false, sendFinish: true, onError: note })) {
+      const chunks = 'toUIMessageStream' in result ? result.toUIMessageStream({ onError: note }) : result;
+      for await (const chunk of chunks) {
         if (chunk.type === 'finish') this.#isComplete = true;
-        if (chunk.type !== 'error' && !OF_THE_TASK.has(chunk.type)) this.#writer.add(chunk);
+        if (chunk.type === 'error') failure ??= new Error(chunk.errorText);
+        // The task writes its own end.
+        else if (chunk.type !== 'abort') this.#writer.add(chunk);
       }
     })();
     const end = await waitUntilLevel(streaming, token, 'kill');
@@ -150,31 +199,34 @@ class ReplyRun<Tools extends ChatTools> {
 
   /** Returns the chat with this reply so far. */
   async #messages(): Promise<readonly UIMessage[]> {
-    const { history, task } = this.#context;
-    const before = [...history, ...task.inputs] as unknown as UIMessage[];
-    const answer = await this.#message();
-    return answer.parts.length === 0 ? before : [...before, answer];
+    const asked = this.#answers === undefined ? (this.#context.task.inputs as unknown as UIMessage[]) : [];
+    const reply = await this.#message();
+    return [...this.#before, ...asked, ...(reply.parts.length > 0 ? [reply] : []), ...this.#after];
   }
 
-  /** Returns the message that the chunks form. */
-  async #message(): Promise<UIMessage> {
-    const { readUIMessageStream } = await import('ai');
-    let message: UIMessage = { id: this.#context.task.id, role: 'assistant', parts: [] };
-    const chunks: readonly UIMessageChunk[] = [{ type: 'start', messageId: message.id }, ...this.#writer.chunks];
-    const stream = new ReadableStream<UIMessageChunk>({
-      start(controller) {
-        for (const chunk of chunks) controller.enqueue(chunk);
-        controller.close();
-      },
-    });
-    for await (const state of readUIMessageStream({ stream })) message = state;
-    return message;
+  #message(): Promise<UIMessage> {
+    return formMessage(this.#answers?.messageId ?? this.#context.task.id, this.#writer.chunks);
   }
 
-  async #close(records: readonly CallRecord[], reason: CancelReason | undefined): Promise<void> {
-    const known = new Map(records.map((record) => [record.toolCallId, record]));
-    for (const toolCallId of openCallsIn(this.#writer.chunks)) {
-      this.#writer.add(endOf(toolCallId, known.get(toolCallId), reason));
+  /** Closes what is open, unless it waits and nobody has stopped it. `records` is what this process knows of its calls. */
+  async #close(records: readonly CallRecord[] | undefined, reason: CancelReason | undefined): Promise<ClosedCall[]> {
+    const isStopped = reason !== undefined && !HAND_OVERS.has(reason.kind);
+    const waiting = new Set(this.#waiting().map(([toolCallId]) => toolCallId));
+    const known = new Map(records?.map((record) => [record.toolCallId, record]));
+    const closed: ClosedCall[] = [];
+    for (const [toolCallId, { tool, approval }] of openCallsIn(this.#writer.chunks)) {
+      if (waiting.has(toolCallId) && !isStopped) continue;
+      const isAsked = approval !== undefined && approval.approved === undefined;
+      const record = known.get(toolCallId);
+      // What this process runs is recorded before it starts.
+      const isUnstarted =
+        record === undefined && records !== undefined && Object.hasOwn(this.#options.tools ?? {}, tool);
+      const state = isAsked || (isUnstarted && !waiting.has(toolCallId)) ? 'not-started' : 'unknown';
+      const end = waiting.has(toolCallId)
+        ? ({ type: 'tool-output-error', toolCallId, errorText: describeWaiting(isAsked, reason!) } as const)
+        : endOf(toolCallId, record ?? { state }, reason);
+      this.#writer.add(end);
+      if (record === undefined) closed.push({ callId: toolCallId, toolCallId, tool, state });
       known.delete(toolCallId);
     }
     // Needed because the SDK hides the output of a stopped tool.
@@ -183,16 +235,20 @@ class ReplyRun<Tools extends ChatTools> {
         this.#writer.add(endOf(record.toolCallId, record, reason));
     this.#writer.add(...closingChunks(this.#writer.chunks));
     await this.#writer.flush();
+    return closed;
   }
 
-  async #said(): Promise<Pick<TaskOutcome, 'answer' | 'said'>> {
+  async #said(): Promise<Pick<TaskOutcome, 'answer' | 'said' | 'history'>> {
     const message = await this.#message();
     const answer = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
-    const said = [...this.#context.task.inputs, ...(message.parts.length > 0 ? [message] : [])];
-    return { answer, said: JSON.parse(JSON.stringify(said)) as Json[] };
+    if (this.#answers === undefined && (this.#before as readonly unknown[]) === this.#context.history) {
+      const said = [...this.#context.task.inputs, ...(message.parts.length > 0 ? [message] : [])];
+      return { answer, said: asJson(said) as Json[] };
+    }
+    return { answer, history: asJson(await this.#messages()) as Json[] };
   }
 
-  #report(records: readonly CallRecord[], reason: CancelReason): StopReport {
+  #report(records: readonly ClosedCall[], reason: CancelReason): StopReport {
     const now = this.#context.token.clock.now();
     const calls = records.map(({ callId, toolCallId, tool, state }) => ({
       callId: toolCallId || callId,
@@ -212,16 +268,19 @@ class ReplyRun<Tools extends ChatTools> {
   }
 }
 
+/** What a stop report says about a call. */
+type ClosedCall = Pick<CallRecord, 'callId' | 'toolCallId' | 'tool' | 'state'>;
+
 /** Returns the end of a call whose result the loop never streamed. */
-function endOf(toolCallId: string, record: CallRecord | undefined, reason: CancelReason | undefined): UIMessageChunk {
-  if (record?.state === 'finished') return { type: 'tool-output-available', toolCallId, output: record.output ?? null };
-  if (record?.state === 'failed')
+function endOf(
+  toolCallId: string,
+  record: Partial<CallRecord> & Pick<CallRecord, 'state'>,
+  reason: CancelReason | undefined,
+): UIMessageChunk {
+  if (record.state === 'finished') return { type: 'tool-output-available', toolCallId, output: record.output ?? null };
+  if (record.state === 'failed')
     return { type: 'tool-output-error', toolCallId, errorText: describeError(record.error) };
-  const state = record === undefined || record.state === 'running' ? 'unknown' : record.state;
-  const why = record?.reason ?? reason;
-  const errorText =
-    why === undefined
-      ? 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.'
-      : describeStoppedCall(state, why);
-  return { type: 'tool-output-error', toolCallId, errorText };
+  const state = record.state === 'running' ? 'unknown' : record.state;
+  const why = record.reason ?? reason ?? { kind: 'the reply ended', at: 0 };
+  return { type: 'tool-output-error', toolCallId, errorText: describeStoppedCall(state, why) };
 }

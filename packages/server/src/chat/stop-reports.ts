@@ -1,5 +1,6 @@
 import type { TaskHead, TaskStore } from '@whoa/tasks';
 import type { UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
+import { findAnswers } from './answers.ts';
 
 /** How many of a chat's last tasks are read. Reports of older ones are not shown again. */
 const MAX_TASKS = 50;
@@ -19,7 +20,13 @@ export async function withStopReports(
     return task !== undefined && isReported(task) ? partOf(task) : undefined;
   };
   return messages.flatMap((message, index): UIMessage[] => {
-    const own = message.role === 'assistant' ? reportFor(messages[index - 1]) : undefined;
+    const continued = answers.get(message.id);
+    const own =
+      message.role !== 'assistant'
+        ? undefined
+        : continued !== undefined && isReported(continued)
+          ? partOf(continued)
+          : reportFor(messages[index - 1]);
     if (own !== undefined) return [withReport(message, own)];
     // It was stopped before it produced any output.
     const lone = messages[index + 1]?.role === 'assistant' ? undefined : reportFor(message);
@@ -29,12 +36,14 @@ export async function withStopReports(
 
 type Part = Extract<UIMessagePart<UIDataTypes, UITools>, { type: `data-${string}` }> & { readonly id: string };
 
-/** Returns the last task that replied to each message; a message may have several replies. */
+/** Returns the last task that replied to each message, or continued it; a message may have several replies. */
 async function answersOf(newestFirst: readonly TaskHead[], store: TaskStore): Promise<Map<string, TaskHead>> {
   const inputs = await Promise.all(newestFirst.map(async (task) => (await store.get(task))?.inputs ?? []));
   const answers = new Map<string, TaskHead>();
   for (const [index, task] of newestFirst.entries()) {
-    const { id } = (inputs[index]!.at(-1) ?? {}) as { id?: string };
+    const { id = findAnswers({ inputs: inputs[index]! })?.messageId } = (inputs[index]!.at(-1) ?? {}) as {
+      id?: string;
+    };
     if (id !== undefined && !answers.has(id)) answers.set(id, task);
   }
   return answers;

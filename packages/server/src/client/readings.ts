@@ -23,6 +23,11 @@ export interface StopOptions {
   readonly reason?: string;
 }
 
+/** The same, with the message whose calls wait for a person or for this page. */
+export interface ChatStop extends StopOptions {
+  readonly waiting?: string | undefined;
+}
+
 /** A user's answer to a question about a call. */
 export interface ApprovalReply {
   readonly approvalId: string;
@@ -43,8 +48,11 @@ export class Readings<Message extends UIMessage> {
   /** The last message that the page has of each chat, and whether it is complete. */
   readonly #last = new Map<string, { readonly id: string; readonly isWhole: boolean }>();
 
-  /** Sends a stop for each reply. If a stop could not be sent, the reply can be stopped again. */
-  stop(chatId: string, options: StopOptions, tell: (stop: object) => Promise<boolean>): Promise<void> {
+  /**
+   * Sends a stop for each reply, or for the message whose calls wait. If a stop could not be sent, the reply can be
+   * stopped again.
+   */
+  stop(chatId: string, { waiting, ...options }: ChatStop, tell: (stop: object) => Promise<boolean>): Promise<void> {
     const { scope = 'foreground', reason } = options;
     const readings = scope === 'background' ? [] : [...(this.#readings.get(chatId) ?? [])];
     const isTold = readings.every(({ stopped }) => stopped !== undefined);
@@ -54,6 +62,8 @@ export class Readings<Message extends UIMessage> {
       const told = (isDone: boolean): void => (isDone ? undefined : failed());
       return (reading.stopped ??= tell({ ...options, runId, messageId }).then(told, failed));
     });
+    if (stops.length === 0 && scope !== 'background' && waiting !== undefined)
+      stops.push(tell({ ...options, messageId: waiting }).then(ignore, ignore));
     // A page that reads no reply must not stop one: it may be another page's.
     if (scope !== 'foreground' && isTold) stops.push(tell({ scope: 'background', reason }).then(ignore, ignore));
     const all = Promise.all(stops).then(() => {

@@ -1,5 +1,5 @@
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
-import { type ApprovalReply, Readings, type StopOptions } from './readings.ts';
+import { type ApprovalReply, type ChatStop, Readings } from './readings.ts';
 
 type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['sendMessages']>[0];
 type Resume<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['reconnectToStream']>[0];
@@ -14,14 +14,23 @@ const POST_MS = 5_000;
 export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends DefaultChatTransport<Message> {
   readonly #readings = new Readings<Message>();
 
-  /** Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. */
-  stop(chatId: string, options: StopOptions = {}): Promise<void> {
-    return this.#readings.stop(chatId, options, (stop) => this.#post(`${encodeURIComponent(chatId)}/stop`, stop));
+  /**
+   * Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. Resolves
+   * with the message whose calls waited, as it is now.
+   */
+  async stop(chatId: string, options: ChatStop = {}): Promise<Message | undefined> {
+    let message: Message | undefined;
+    await this.#readings.stop(chatId, options, async (stop) => {
+      const response = await this.#post(`${encodeURIComponent(chatId)}/stop`, stop);
+      if (response.ok) message = ((await response.json()) as { message?: Message }).message ?? message;
+      return response.ok;
+    });
+    return message;
   }
 
   /** Answers the question of a `tool-approval-request`. Resolves with whether the answer was accepted. */
-  approve(chatId: string, answer: ApprovalReply): Promise<boolean> {
-    return this.#post(`${encodeURIComponent(chatId)}/approve`, answer);
+  async approve(chatId: string, answer: ApprovalReply): Promise<boolean> {
+    return (await this.#post(`${encodeURIComponent(chatId)}/approve`, answer)).ok;
   }
 
   /** Resolves when the replies of a chat that this page reads have ended; at once if there are none. */
@@ -42,8 +51,8 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     return this.#readings.resume(options, (headers) => super.reconnectToStream({ ...options, headers }));
   }
 
-  async #post(path: string, body: object): Promise<boolean> {
-    const { ok } = await (this.fetch ?? globalThis.fetch)(`${this.api}/${path}`, {
+  async #post(path: string, body: object): Promise<Response> {
+    return (this.fetch ?? globalThis.fetch)(`${this.api}/${path}`, {
       method: 'POST',
       // Sends the request even if the page is closed right after the click.
       keepalive: true,
@@ -52,7 +61,6 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
       credentials: (await resolve(this.credentials)) ?? 'same-origin',
       body: JSON.stringify(body),
     });
-    return ok;
   }
 }
 

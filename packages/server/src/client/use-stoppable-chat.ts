@@ -14,14 +14,18 @@ type ChatOptions<Message extends UIMessage> = Extract<
 /** The options of `useChat`, with an `id` and the path of the chat handler. */
 export type StoppableChatOptions<Message extends UIMessage> = Omit<
   ChatOptions<Message>,
-  'id' | 'transport' | 'chat'
+  'id' | 'transport' | 'chat' | 'onToolCall'
 > & {
   readonly id: string;
   /** The path of the chat handler. Defaults to `/api/chat`. */
   readonly api?: string;
   /** A transport with your own options, such as `headers`. Use it instead of `api`. */
   readonly transport?: StoppableChatTransport<Message>;
+  /** As in `useChat`. `signal` fires when the user stops the chat while the tool runs in the page. */
+  readonly onToolCall?: (call: ToolCall<Message> & { readonly signal: AbortSignal }) => void | PromiseLike<void>;
 };
+
+type ToolCall<Message extends UIMessage> = Parameters<NonNullable<ChatOptions<Message>['onToolCall']>>[0];
 
 /** What `useChat` returns, with a `stop` that stops the run. */
 export type StoppableChat<Message extends UIMessage> = Omit<ReturnType<typeof useChat<Message>>, 'stop'> & {
@@ -46,25 +50,35 @@ export type StoppableChat<Message extends UIMessage> = Omit<ReturnType<typeof us
 export function useStoppableChat<Message extends UIMessage = UIMessage>(
   options: StoppableChatOptions<Message>,
 ): StoppableChat<Message> {
-  const { api, transport: given, ...rest } = options;
+  const { api, transport: given, onToolCall, ...rest } = options;
   const [made] = useState(() => new StoppableChatTransport<Message>(api === undefined ? {} : { api }));
   const transport = given ?? made;
   transport.shows(rest.id, rest.messages?.at(-1)?.id);
-  const chat = useChat<Message>({ resume: true, ...rest, transport } as ChatOptions<Message>);
-  const { stop: stopReading, sendMessage: say, status } = chat;
+  const inPage = useRef(new AbortController());
+  const withSignal = onToolCall && {
+    onToolCall: (call: ToolCall<Message>) => onToolCall({ ...call, signal: inPage.current.signal }),
+  };
+  const chat = useChat<Message>({ resume: true, ...rest, ...withSignal, transport } as ChatOptions<Message>);
+  const { stop: stopReading, sendMessage: say, status, setMessages } = chat;
+  const waiting = findWaiting(chat.messages.at(-1));
   // Counts messages and stops: a stop must not end the reading of a message that came after it.
   const turns = useRef({ said: 0, stopping: 0 });
   const stop = useCallback(
     async (options?: StopOptions) => {
       const { said } = turns.current;
       turns.current.stopping++;
-      await transport.stop(rest.id, options);
+      if (options?.scope !== 'background') {
+        inPage.current.abort(new DOMException(options?.reason ?? 'The chat was stopped', 'AbortError'));
+        inPage.current = new AbortController();
+      }
+      const closed = await transport.stop(rest.id, { ...options, waiting });
+      if (closed) setMessages((messages) => messages.map((one) => (one.id === closed.id ? closed : one)));
       // Wait for the end of the stream: it contains the results of the calls and the stop report.
       if (status === 'streaming') await Promise.race([transport.ended(rest.id), delay(LAST_WORDS_MS)]);
       turns.current.stopping--;
       if (turns.current.said === said) await stopReading();
     },
-    [transport, rest.id, stopReading, status],
+    [transport, rest.id, stopReading, status, waiting, setMessages],
   );
   const sendMessage: typeof say = useCallback(
     async (...message) => {
@@ -75,6 +89,13 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
     [say, stopReading],
   );
   return { ...chat, stop, sendMessage };
+}
+
+const WAITING: ReadonlySet<string> = new Set(['approval-requested', 'approval-responded', 'input-available']);
+
+/** Returns the id of a message that has a call which may wait for a person or for this page. */
+function findWaiting(message: UIMessage | undefined): string | undefined {
+  return message?.parts.some((part) => 'state' in part && WAITING.has(part.state ?? '')) ? message.id : undefined;
 }
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -64,11 +64,12 @@ export class ChunkWriter {
 
 const DELTAS: ReadonlySet<string> = new Set(['text-delta', 'reasoning-delta']);
 
-/** Adds a chunk to the waiting ones. Adjacent text is merged. */
+/** Adds a chunk to the waiting ones. Adjacent text is merged, unless a chunk has more than its text. */
 function withChunk(waiting: UIMessageChunk[], chunk: UIMessageChunk): UIMessageChunk[] {
   const last = waiting.at(-1);
   if (last === undefined || last.type !== chunk.type || !DELTAS.has(chunk.type)) return [...waiting, chunk];
   const [before, added] = [last, chunk] as { type: 'text-delta'; id: string; delta: string }[];
-  if (before!.id !== added!.id) return [...waiting, chunk];
+  const isPlain = Object.keys(last).length === 3 && Object.keys(chunk).length === 3;
+  if (before!.id !== added!.id || !isPlain) return [...waiting, chunk];
   return [...waiting.slice(0, -1), { ...added!, delta: before!.delta + added!.delta }];
 }

@@ -1,12 +1,20 @@
 import type { UIMessageChunk } from 'ai';
 
+/** A call that was requested and has not ended. */
+export interface OpenCall {
+  readonly tool: string;
+  /** The provider runs it. */
+  readonly isProviders: boolean;
+  /** A person is asked about it: `undefined` until they have answered. */
+  readonly approval?: { readonly id: string; readonly approved?: boolean };
+}
+
 /** What is open after some chunks of one message. */
 interface Standing {
   readonly isInStep: boolean;
   /** Text that was started and not ended, and its kind. */
   readonly words: ReadonlyMap<string, 'text' | 'reasoning'>;
-  /** Calls that were requested and have not ended. */
-  readonly calls: ReadonlySet<string>;
+  readonly calls: ReadonlyMap<string, OpenCall>;
   /** Calls whose request was started, and their tools. */
   readonly planned: ReadonlyMap<string, string>;
   /** The current step has requested a call. */
@@ -17,8 +25,12 @@ function standingOf(chunks: readonly UIMessageChunk[]): Standing {
   let isInStep = false;
   let hasCall = false;
   const words = new Map<string, 'text' | 'reasoning'>();
-  const calls = new Set<string>();
+  const calls = new Map<string, OpenCall>();
   const planned = new Map<string, string>();
+  const end = (toolCallId: string): void => {
+    planned.delete(toolCallId);
+    calls.delete(toolCallId);
+  };
   for (const chunk of chunks) {
     switch (chunk.type) {
       case 'start-step':
@@ -47,18 +59,29 @@ function standingOf(chunks: readonly UIMessageChunk[]): Standing {
         break;
       case 'tool-input-available':
         planned.delete(chunk.toolCallId);
-        calls.add(chunk.toolCallId);
+        calls.set(chunk.toolCallId, { tool: chunk.toolName, isProviders: chunk.providerExecuted === true });
         hasCall = true;
         break;
-      case 'tool-input-error':
-        planned.delete(chunk.toolCallId);
+      case 'tool-approval-request': {
+        const { toolCallId, approvalId: id } = chunk;
+        const call = calls.get(toolCallId) ?? { tool: planned.get(toolCallId) ?? '', isProviders: false };
+        planned.delete(toolCallId);
+        // Where the loop answers by itself, no one is asked.
+        calls.set(toolCallId, chunk.isAutomatic === true ? call : { ...call, approval: { id } });
+        break;
+      }
+      case 'tool-approval-response':
+        for (const [toolCallId, { approval, ...call }] of calls)
+          if (approval?.id === chunk.approvalId)
+            calls.set(toolCallId, { ...call, approval: { ...approval, approved: chunk.approved } });
         break;
       case 'tool-output-available':
-        if (chunk.preliminary !== true) calls.delete(chunk.toolCallId);
+        if (chunk.preliminary !== true) end(chunk.toolCallId);
         break;
+      case 'tool-input-error':
       case 'tool-output-error':
       case 'tool-output-denied':
-        calls.delete(chunk.toolCallId);
+        end(chunk.toolCallId);
         break;
       default:
         break;
@@ -67,8 +90,16 @@ function standingOf(chunks: readonly UIMessageChunk[]): Standing {
   return { isInStep, words, calls, planned, hasCall };
 }
 
-export function openCallsIn(chunks: readonly UIMessageChunk[]): readonly string[] {
-  return [...standingOf(chunks).calls];
+/** Returns the calls that have not ended, by id. A call that a person denied has. */
+export function openCallsIn(chunks: readonly UIMessageChunk[]): ReadonlyMap<string, OpenCall> {
+  const { calls } = standingOf(chunks);
+  return new Map([...calls].filter(([, { approval }]) => approval?.approved !== false));
+}
+
+/** Returns whether a call waits: for a person's answer, or for the result of a tool that a page runs. */
+export function isWaiting({ tool, isProviders, approval }: OpenCall, isElsewhere: (tool: string) => boolean): boolean {
+  if (approval !== undefined && approval.approved === undefined) return true;
+  return !isProviders && isElsewhere(tool);
 }
 
 /** Closes the text, partial calls and the step that a reply was cut off in. */
@@ -85,13 +116,17 @@ export function closingChunks(chunks: readonly UIMessageChunk[]): UIMessageChunk
 
 /**
  * Returns what another worker adds before it continues a reply. Text of a step without calls is generated again. A step
- * with calls stays, and the outcome of its open calls is unknown.
+ * with calls stays, and the outcome of its open calls is unknown, unless they wait for a person or a page.
  */
-export function resumePoint(chunks: readonly UIMessageChunk[]): UIMessageChunk[] {
-  const { isInStep, hasCall, calls } = standingOf(chunks);
-  if (chunks.length === 0 || !isInStep) return [];
-  if (!hasCall) return [{ type: 'reset-step' }, { type: 'finish-step' }];
+export function resumePoint(
+  chunks: readonly UIMessageChunk[],
+  isElsewhere: (tool: string) => boolean,
+): UIMessageChunk[] {
+  const { isInStep, hasCall } = standingOf(chunks);
   const errorText = 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.';
-  const ends = [...calls].map((toolCallId): UIMessageChunk => ({ type: 'tool-output-error', toolCallId, errorText }));
-  return [...ends, ...closingChunks(chunks)];
+  const ends = [...openCallsIn(chunks)]
+    .filter(([, call]) => !isWaiting(call, isElsewhere))
+    .map(([toolCallId]): UIMessageChunk => ({ type: 'tool-output-error', toolCallId, errorText }));
+  if (!isInStep) return ends;
+  return hasCall ? [...ends, ...closingChunks(chunks)] : [...ends, { type: 'reset-step' }, { type: 'finish-step' }];
 }

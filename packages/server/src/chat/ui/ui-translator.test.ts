@@ -132,7 +132,11 @@ test('errors of the application are not told to its readers, unless it says what
   const failed = task('failed', { error: { message: 'connect postgres://admin:secret@db' } });
   expect(JSON.stringify(chunksOf([], failed))).not.toContain('secret');
   const own = new UiTranslator('t', { describeError: ({ message }) => `Oh: ${message.length}` });
-  expect(own.end(failed)).toMatchObject([{ type: 'error', errorText: 'Oh: 34' }, { type: 'finish' }]);
+  expect(own.end(failed)).toMatchObject([
+    { type: 'start' },
+    { type: 'error', errorText: 'Oh: 34' },
+    { type: 'finish' },
+  ]);
 });
 
 test('what closes a reply of another loop that was cut off is accepted by a page', async () => {

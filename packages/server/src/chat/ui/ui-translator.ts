@@ -40,6 +40,9 @@ export class UiTranslator {
   /** `fresh`: a step was started, and nothing is in it. */
   #step: 'none' | 'fresh' | 'used' = 'none';
   #isInTurn = false;
+  #isStarted = false;
+  /** How the application's own loop ended. */
+  #finish: UIMessageChunk | undefined;
   /** Calls that were sent to the reader; `false` until their input has arrived. */
   readonly #calls = new Map<string, boolean>();
   readonly #ended = new Set<string>();
@@ -52,13 +55,27 @@ export class UiTranslator {
   }
 
   start(): UIMessageChunk[] {
+    if (this.#isStarted) return [];
+    this.#isStarted = true;
     return [{ type: 'start', messageId: this.#messageId }];
+  }
+
+  /** Passes the chunks of the application's own loop on. A loop does not know the id of its message, nor its end. */
+  #pass(chunk: UIMessageChunk): UIMessageChunk[] {
+    if (chunk.type === 'start') {
+      const { messageMetadata } = chunk;
+      if (!this.#isStarted) return this.start().map((start) => ({ ...chunk, ...start }));
+      return messageMetadata === undefined ? [] : [{ type: 'message-metadata', messageMetadata }];
+    }
+    if (chunk.type !== 'finish' && chunk.type !== 'abort') return [...this.start(), chunk];
+    this.#finish = chunk;
+    return [];
   }
 
   translate(event: JournalEvent | ReplyEvent): UIMessageChunk[] {
     switch (event.type) {
       case 'ui-chunks':
-        return [...event.chunks];
+        return event.chunks.flatMap((chunk) => this.#pass(chunk));
       case 'run-start':
         // A worker was lost in the middle of a turn, and this one repeats the turn.
         return this.#isInTurn ? this.#beginTurnAnew() : [];
@@ -100,13 +117,16 @@ export class UiTranslator {
   /** Call it when the task has ended. Closes everything that is open. */
   end({ id, status, outcome, stop }: TaskRecord): UIMessageChunk[] {
     const chunks = [
+      ...this.start(),
       ...this.#closeWords(),
       ...this.#refuseCalls('Not started: the reply ended before it was asked for.'),
     ];
     if (this.#step !== 'none') chunks.push({ type: 'finish-step' });
     if (status === 'failed')
       chunks.push({ type: 'error', errorText: this.#describeError(outcome?.error ?? { message: '' }) });
-    if (status !== 'cancelled') return [...chunks, { type: 'finish' }];
+    const { messageMetadata } = (this.#finish ?? {}) as { messageMetadata?: unknown };
+    if (status !== 'cancelled') return [...chunks, this.#finish ?? { type: 'finish' }];
+    if (messageMetadata !== undefined) chunks.push({ type: 'message-metadata', messageMetadata });
     const reason = outcome?.reason ?? stop?.reason;
     if (outcome?.stop !== undefined) chunks.push({ type: 'data-stop-report', id: `${id}-stop`, data: outcome.stop });
     return [...chunks, { type: 'abort', reason: reason?.message ?? reason?.kind ?? 'cancelled' }];

@@ -1,0 +1,108 @@
+import type { DynamicToolUIPart, ToolUIPart, UIMessage, UIMessageChunk } from 'ai';
+
+type Part = UIMessage['parts'][number];
+
+/** A call in a message. */
+export type CallPart = ToolUIPart | DynamicToolUIPart;
+
+// Not the SDK's own: `ai` is an optional peer, and only loaded where a reply needs it.
+export function isCallPart(part: Part): part is CallPart {
+  return part.type === 'dynamic-tool' || part.type.startsWith('tool-');
+}
+
+export function toolOf(part: CallPart): string {
+  return part.type === 'dynamic-tool' ? part.toolName : part.type.slice('tool-'.length);
+}
+
+/** Returns the chunks that form a stored message again. */
+export function chunksOf({ parts, metadata }: Omit<UIMessage, 'id' | 'role'>): UIMessageChunk[] {
+  const chunks: UIMessageChunk[] =
+    metadata === undefined ? [] : [{ type: 'message-metadata', messageMetadata: metadata }];
+  let isInStep = false;
+  for (const [index, part] of parts.entries()) {
+    if (part.type === 'step-start') {
+      chunks.push(...(isInStep ? [{ type: 'finish-step' } as const] : []), { type: 'start-step' });
+      isInStep = true;
+    } else if (part.type === 'text' || part.type === 'reasoning') {
+      const id = `${index}`;
+      const more = part.providerMetadata && { providerMetadata: part.providerMetadata };
+      chunks.push({ type: `${part.type}-start`, id, ...more }, { type: `${part.type}-delta`, id, delta: part.text });
+      chunks.push({ type: `${part.type}-end`, id });
+    } else if (isCallPart(part)) chunks.push(...callChunks(part));
+    // The other parts are their own chunks.
+    else chunks.push(part as UIMessageChunk);
+  }
+  return isInStep ? [...chunks, { type: 'finish-step' }] : chunks;
+}
+
+/** Returns the message that chunks form. */
+export async function formMessage(id: string, chunks: readonly UIMessageChunk[]): Promise<UIMessage> {
+  const { readUIMessageStream } = await import('ai');
+  let message: UIMessage = { id, role: 'assistant', parts: [] };
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      controller.enqueue({ type: 'start', messageId: id });
+      for (const chunk of chunks) controller.enqueue(chunk.type === 'start' ? { ...chunk, messageId: id } : chunk);
+      controller.close();
+    },
+  });
+  for await (const state of readUIMessageStream({ stream })) message = state;
+  return message;
+}
+
+/** Pages run a tool when its input becomes available, so a call that has ended gets its input in another way. */
+function callChunks(part: CallPart): UIMessageChunk[] {
+  const { toolCallId, input, title, toolMetadata, providerExecuted, callProviderMetadata } = part;
+  const call = {
+    toolCallId,
+    toolName: toolOf(part),
+    ...(part.type === 'dynamic-tool' && { dynamic: true }),
+    ...(title !== undefined && { title }),
+    ...(toolMetadata !== undefined && { toolMetadata }),
+    ...(providerExecuted !== undefined && { providerExecuted }),
+    ...(callProviderMetadata !== undefined && { providerMetadata: callProviderMetadata }),
+  };
+  const more = 'resultProviderMetadata' in part && { providerMetadata: part.resultProviderMetadata! };
+  const begin: UIMessageChunk = { type: 'tool-input-start', ...call };
+  if (part.state === 'output-error') {
+    const { errorText } = part;
+    return [begin, ...approvalChunks(part), { type: 'tool-input-error', ...call, ...more, input, errorText }];
+  }
+  if (part.state === 'output-available') {
+    const { output, preliminary } = part;
+    const given: UIMessageChunk = {
+      type: 'tool-input-delta',
+      toolCallId,
+      inputTextDelta: JSON.stringify(input ?? null),
+    };
+    const isPreliminary = preliminary && { preliminary };
+    const end: UIMessageChunk = { type: 'tool-output-available', toolCallId, output, ...isPreliminary, ...more };
+    return [begin, given, ...approvalChunks(part), end];
+  }
+  const open = [{ type: 'tool-input-available', ...call, input } as const, ...approvalChunks(part)];
+  return part.state === 'output-denied' ? [...open, { type: 'tool-output-denied', toolCallId }] : open;
+}
+
+interface Approval {
+  readonly id: string;
+  readonly approved?: boolean;
+  readonly descriptor?: unknown;
+  readonly requestReason?: string;
+  readonly reason?: string;
+}
+
+function approvalChunks({ toolCallId, approval }: CallPart): UIMessageChunk[] {
+  if (approval === undefined) return [];
+  const { id: approvalId, approved, descriptor, requestReason, reason, ...asked } = approval as Approval;
+  const question: UIMessageChunk = {
+    type: 'tool-approval-request',
+    toolCallId,
+    approvalId,
+    ...asked,
+    ...(descriptor !== undefined && { approvalDescriptor: descriptor }),
+    ...(requestReason !== undefined && { reason: requestReason }),
+  };
+  if (approved === undefined) return [question];
+  const why = reason === undefined ? {} : { reason };
+  return [question, { type: 'tool-approval-response', approvalId, approved, ...why }];
+}
