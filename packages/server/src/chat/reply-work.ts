@@ -14,7 +14,7 @@ import { type Answers, asJson, closeWaiting, describeWaiting, findAnswers, findC
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { chunksOf, formMessage } from './ui/message-chunks.ts';
-import { closingChunks, isWaiting, type OpenCall, openCallsIn, resumePoint } from './ui/ui-chunks.ts';
+import { closingChunks, openCallsIn, resumePoint, waitingCallsIn } from './ui/ui-chunks.ts';
 
 type HeldContext = Parameters<HeldWork['hold']>[0];
 
@@ -154,11 +154,11 @@ class ReplyRun<Tools extends ChatTools> {
       // Before an approved call starts: if this process is lost, nobody may start it again.
       await this.#writer.flush();
     }
-    return isAsked && this.#waiting().length === 0;
+    return isAsked && this.#waiting().size === 0;
   }
 
-  #waiting(): readonly (readonly [toolCallId: string, OpenCall])[] {
-    return [...openCallsIn(this.#writer.chunks)].filter(([, call]) => isWaiting(call, this.#isElsewhere));
+  #waiting(): ReadonlySet<string> {
+    return waitingCallsIn(this.#writer.chunks, this.#isElsewhere);
   }
 
   /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
@@ -211,19 +211,19 @@ class ReplyRun<Tools extends ChatTools> {
   /** Closes what is open, unless it waits and nobody has stopped it. `records` is what this process knows of its calls. */
   async #close(records: readonly CallRecord[] | undefined, reason: CancelReason | undefined): Promise<ClosedCall[]> {
     const isStopped = reason !== undefined && !HAND_OVERS.has(reason.kind);
-    const waiting = new Set(this.#waiting().map(([toolCallId]) => toolCallId));
+    const waiting = this.#waiting();
     const known = new Map(records?.map((record) => [record.toolCallId, record]));
     const closed: ClosedCall[] = [];
     for (const [toolCallId, { tool, approval }] of openCallsIn(this.#writer.chunks)) {
-      if (waiting.has(toolCallId) && !isStopped) continue;
-      const isAsked = approval !== undefined && approval.approved === undefined;
+      const isHeld = waiting.has(toolCallId);
+      if (isHeld && !isStopped) continue;
       const record = known.get(toolCallId);
+      const isInPage = approval === undefined || (approval.approved === true && this.#isElsewhere(tool));
       // What this process runs is recorded before it starts.
-      const isUnstarted =
-        record === undefined && records !== undefined && Object.hasOwn(this.#options.tools ?? {}, tool);
-      const state = isAsked || (isUnstarted && !waiting.has(toolCallId)) ? 'not-started' : 'unknown';
-      const end = waiting.has(toolCallId)
-        ? ({ type: 'tool-output-error', toolCallId, errorText: describeWaiting(isAsked, reason!) } as const)
+      const isOwn = records !== undefined && Object.hasOwn(this.#options.tools ?? {}, tool);
+      const state = (isHeld ? !isInPage : isOwn) ? 'not-started' : 'unknown';
+      const end = isHeld
+        ? ({ type: 'tool-output-error', toolCallId, errorText: describeWaiting(!isInPage, reason) } as const)
         : endOf(toolCallId, record ?? { state }, reason);
       this.#writer.add(end);
       if (record === undefined) closed.push({ callId: toolCallId, toolCallId, tool, state });

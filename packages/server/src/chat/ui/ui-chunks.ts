@@ -96,10 +96,19 @@ export function openCallsIn(chunks: readonly UIMessageChunk[]): ReadonlyMap<stri
   return new Map([...calls].filter(([, { approval }]) => approval?.approved !== false));
 }
 
-/** Returns whether a call waits: for a person's answer, or for the result of a tool that a page runs. */
-export function isWaiting({ tool, isProviders, approval }: OpenCall, isElsewhere: (tool: string) => boolean): boolean {
-  if (approval !== undefined && approval.approved === undefined) return true;
-  return !isProviders && isElsewhere(tool);
+/**
+ * Returns the calls that wait: for a person's answer, or for the result of a tool that a page runs. Approved calls start
+ * when nothing else waits.
+ */
+export function waitingCallsIn(
+  chunks: readonly UIMessageChunk[],
+  isElsewhere: (tool: string) => boolean,
+): ReadonlySet<string> {
+  const open = [...openCallsIn(chunks)];
+  const isWaiting = ({ tool, isProviders, approval }: OpenCall): boolean =>
+    (approval !== undefined && approval.approved === undefined) || (!isProviders && isElsewhere(tool));
+  if (!open.some(([, call]) => isWaiting(call))) return new Set();
+  return new Set(open.flatMap(([id, call]) => (isWaiting(call) || call.approval ? [id] : [])));
 }
 
 /** Closes the text, partial calls and the step that a reply was cut off in. */
@@ -124,9 +133,10 @@ export function resumePoint(
 ): UIMessageChunk[] {
   const { isInStep, hasCall } = standingOf(chunks);
   const errorText = 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.';
-  const ends = [...openCallsIn(chunks)]
-    .filter(([, call]) => !isWaiting(call, isElsewhere))
-    .map(([toolCallId]): UIMessageChunk => ({ type: 'tool-output-error', toolCallId, errorText }));
+  const waiting = waitingCallsIn(chunks, isElsewhere);
+  const ends = [...openCallsIn(chunks).keys()]
+    .filter((toolCallId) => !waiting.has(toolCallId))
+    .map((toolCallId): UIMessageChunk => ({ type: 'tool-output-error', toolCallId, errorText }));
   if (!isInStep) return ends;
   return hasCall ? [...ends, ...closingChunks(chunks)] : [...ends, { type: 'reset-step' }, { type: 'finish-step' }];
 }
