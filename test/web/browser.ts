@@ -2,8 +2,9 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { type ChatHandler, createChatHandler, type Listening, listen } from '@whoa/server';
 import { createMemoryStore, isFinalStatus, type TaskHead } from '@whoa/tasks';
-import { streamText } from 'ai';
+import { streamText, tool } from 'ai';
 import type { Page } from 'playwright-core';
+import { z } from 'zod';
 import { until } from '../promises/fixture.ts';
 import { bundlePage, type ChatPage, launchBrowser, openContext, openPage } from './chat-page.ts';
 import { fileFor } from './files.ts';
@@ -13,6 +14,12 @@ const WORDS = Array.from({ length: 10 }, (_, index) => `w${index} `);
 const PAUSE_AFTER = 5;
 export const ALL = WORDS.join('');
 export const HALF = WORDS.slice(0, PAUSE_AFTER).join('');
+
+/** One asks a person first, the other runs in the page. */
+const tools = {
+  pay: tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' }),
+  locate: tool({ inputSchema: z.object({}), outputSchema: z.string() }),
+};
 
 /** Everything the scenarios share: a browser, the bundled page, a model, and two servers on one store. */
 export interface Lab extends AsyncDisposable {
@@ -61,7 +68,7 @@ export async function openLab(): Promise<Lab> {
   const store = createMemoryStore();
   const model = createOpenAI({ baseURL: provider.url, apiKey: 'none' }).chat('gpt-4o');
   const handlers = [0, 1].map(() =>
-    createChatHandler({ store, authenticate: () => 'ada', reply: (turn) => streamText({ model, ...turn }) }),
+    createChatHandler({ store, authenticate: () => 'ada', tools, reply: (turn) => streamText({ model, ...turn }) }),
   );
   const servers = await Promise.all(
     handlers.map((handler) => listen({ fetch: (request) => serve(request, { handler, script, sites }) })),
@@ -139,6 +146,8 @@ async function serve(request: Request, { handler, script, sites }: Served): Prom
 
 /** A message names its chat, and says whether the model is to pause. */
 function answerTo(body: string, sites: ReadonlyMap<string, SiteState>): Answer {
+  const [, call] = /ask for (pay|locate)(?!.*"role":"tool")/.exec(body) ?? [];
+  if (call !== undefined) return { parts: [{ call, id: `${call}-1`, input: {} }] };
   const [, kind = 'all', id = ''] = [...body.matchAll(/say (all|half) (room-\d+)/g)].at(-1) ?? [];
   if (kind === 'all') return { parts: [{ text: WORDS }] };
   const stall = sites.get(id)!.gate.promise;

@@ -1,6 +1,7 @@
 // A page with one chat, as people build them. What the tests need to see or do hangs on the window.
 import { type UIMessage, useChat } from '@ai-sdk/react';
 import { StoppableChatTransport, useStoppableChat } from '@whoa/server/client';
+import { isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai';
 import { createElement as h, StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { AbortDrivenTransport } from './abort-driven-transport.ts';
@@ -13,7 +14,12 @@ interface Finish {
 }
 
 export interface ChatWindow {
-  chat: Pick<ReturnType<typeof useStoppableChat>, 'sendMessage' | 'stop' | 'resumeStream'>;
+  chat: Pick<
+    ReturnType<typeof useStoppableChat>,
+    'sendMessage' | 'stop' | 'resumeStream' | 'addToolApprovalResponse' | 'messages'
+  >;
+  /** What became of the tools that run in the page. */
+  inPage: string[];
   finishes: Finish[];
   errors: string[];
   /** Shows another chat, or none. */
@@ -23,6 +29,7 @@ export interface ChatWindow {
 const page = window as unknown as ChatWindow;
 page.finishes = [];
 page.errors = [];
+page.inPage = [];
 
 const asked = new URLSearchParams(location.search);
 const firstId = asked.get('id') ?? 'c';
@@ -47,7 +54,16 @@ function options(id: string) {
 }
 
 function Stoppable({ id }: { id: string }) {
-  return h(Chat, useStoppableChat({ ...options(id), transport: stoppable }));
+  const chat = useStoppableChat({
+    ...options(id),
+    transport: stoppable,
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    onToolCall({ toolCall: { toolName }, signal }) {
+      page.inPage.push(`${toolName} started`);
+      signal.addEventListener('abort', () => page.inPage.push(`${toolName} stopped: ${(signal.reason as Error).name}`));
+    },
+  });
+  return h(Chat, chat);
 }
 
 function Naive({ id }: { id: string }) {
@@ -77,6 +93,11 @@ function Chat(chat: Pick<ReturnType<typeof useChat>, 'messages' | 'status' | 'st
       parts
         .filter((part) => part.type === 'data-stop-report')
         .map((part) => h('footer', { key: id }, JSON.stringify(part))),
+    ),
+    chat.messages.flatMap(({ parts }) =>
+      (parts as UIMessage['parts'])
+        .filter(isToolUIPart)
+        .map(({ toolCallId, state }) => h('code', { key: toolCallId }, state)),
     ),
     h('button', { type: 'button', onClick: () => void chat.stop() }, 'Stop'),
   );
