@@ -24,7 +24,7 @@ export function chunksOf({ parts, metadata }: Omit<UIMessage, 'id' | 'role'>): U
       chunks.push(...(isInStep ? [{ type: 'finish-step' } as const] : []), { type: 'start-step' });
       isInStep = true;
     } else if (part.type === 'text' || part.type === 'reasoning') {
-      const id = `${index}`;
+      const { id = `${index}` } = part as { id?: string };
       const more = part.providerMetadata && { providerMetadata: part.providerMetadata };
       chunks.push({ type: `${part.type}-start`, id, ...more }, { type: `${part.type}-delta`, id, delta: part.text });
       chunks.push({ type: `${part.type}-end`, id });

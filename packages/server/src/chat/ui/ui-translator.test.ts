@@ -161,3 +161,29 @@ test('a page shows a sub-agent’s questions at the call that it knows, one afte
   const whole = [...events, answer('c/b'), ...RUN.slice(10).map(({ event }) => event)];
   expect(shape(await messageOf(whole))).toEqual(WHOLE);
 });
+
+test("a loop's own start and end keep their metadata, under the id of the task; a late start only adds its own", () => {
+  const pass = (...chunks: object[]) => of({ type: 'ui-chunks', chunks });
+  const translator = new UiTranslator('t');
+  const events = [
+    pass({ type: 'start', messageId: 'x', messageMetadata: { a: 1 } }, { type: 'later-kind', x: 1 }),
+    pass({ type: 'start', messageMetadata: { b: 1 } }, { type: 'start' }),
+    pass({ type: 'finish', finishReason: 'stop', messageMetadata: { c: 1 } }),
+  ];
+  expect(events.flatMap((event) => translator.translate(event))).toEqual([
+    { type: 'start', messageId: 't', messageMetadata: { a: 1 } },
+    { type: 'later-kind', x: 1 },
+    { type: 'message-metadata', messageMetadata: { b: 1 } },
+  ]);
+  expect(translator.end(task('success'))).toEqual([
+    { type: 'finish', finishReason: 'stop', messageMetadata: { c: 1 } },
+  ]);
+  const stopped = new UiTranslator('t');
+  stopped.translate(events[2]!);
+  expect(stopped.end(STOPPED)).toMatchObject([
+    { type: 'start' },
+    { type: 'message-metadata', messageMetadata: { c: 1 } },
+    { type: 'data-stop-report' },
+    { type: 'abort' },
+  ]);
+});
