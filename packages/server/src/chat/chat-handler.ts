@@ -6,6 +6,8 @@ import type { ChatTools } from './reply-work.ts';
 export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
   /** Where the handler is mounted. Defaults to `/api/chat`. */
   readonly api?: string;
+  /** The request headers that `reply` gets and the store keeps. Defaults to none; `cookie` and `authorization` are refused. */
+  readonly forwardHeaders?: readonly string[];
 }
 
 /** Spread `GET` and `POST` into a route file, or pass `fetch` to a server. Dispose it to hand unfinished replies on. */
@@ -36,9 +38,12 @@ export interface ChatHandler extends AsyncDisposable {
 export function createChatHandler<Tools extends ChatTools = Record<never, never>>(
   options: ChatHandlerOptions<Tools>,
 ): ChatHandler {
-  const { api = '/api/chat' } = options;
+  const { api = '/api/chat', forwardHeaders = [] } = options;
+  const secret = forwardHeaders.find((name) => /^(proxy-)?authorization$|^cookie$/i.test(name));
+  if (secret !== undefined)
+    throw new TypeError(`forwardHeaders: '${secret}' is not stored; use it in authenticate, and pass on a principal`);
   const { chat, access, onError, begin, ...service } = createChatService(options);
-  const routes = createChatRoutes({ chat, access, api, onError });
+  const routes = createChatRoutes({ chat, access, api, forwardHeaders, onError });
   const fetch = async (request: Request): Promise<Response> => {
     begin();
     return routes.fetch(request);

@@ -8,7 +8,7 @@ import { invalid } from '../api/http/endpoint.ts';
 import { HttpError, whyNoJson } from '../api/http/http-error.ts';
 import { readAnswers } from './answers.ts';
 import type { Chat } from './chat.ts';
-import type { ChatAnswers, ChatMessage, ChatStopReceipt, StopScope } from './chat-types.ts';
+import type { ChatAnswers, ChatMessage, ChatStopReceipt, SentWith, StopScope } from './chat-types.ts';
 
 const name = z.string().min(1).max(200);
 
@@ -69,21 +69,31 @@ export const approveRequest: z.ZodType<ApproveRequest> = z.object({
   remember: z.boolean().default(false),
 });
 
+/** Leaves room for the principal in the context of a task. */
+const MAX_SENT_BYTES = 15 * 1024;
+
 /** Returns the message of a request, or what a page has answered, for the chat. */
-export function readSend(request: SendRequest): ChatMessage | ChatAnswers {
-  const { id: chatId, messages, trigger, messageId } = request;
-  const runId = request.runId ?? undefined;
+export function readSend(
+  { id: chatId, messages, trigger, messageId, runId: run, ...body }: SendRequest,
+  headers: SentWith['headers'] = {},
+): ChatMessage | ChatAnswers {
+  const runId = run ?? undefined;
+  const sent = { body, headers };
+  if (Buffer.byteLength(JSON.stringify(sent)) > MAX_SENT_BYTES) {
+    const why = `The body has more than ${MAX_SENT_BYTES} bytes beside its messages; store them and send a reference`;
+    throw new HttpError(413, { code: 'too-large', message: why });
+  }
   const named = messages.find(({ id, role }) => id === messageId && role === 'assistant');
   const message = ((trigger === 'submit-message' && named) || messages.at(-1)) as unknown as UIMessage;
   if (message.role === 'assistant' && trigger === 'submit-message')
-    return { chatId, runId, given: readAnswers(message) };
+    return { chatId, runId, sent, given: readAnswers(message) };
   if (message.role !== 'user') {
     const why = 'messages: the last one must be from the user; the server stores the others';
     throw new HttpError(400, { code: 'invalid', message: why });
   }
   // An edited message has its old id: everything after it is removed.
   const regenerate = trigger === 'regenerate-message' || messageId === message.id;
-  return { chatId, message, runId, regenerate };
+  return { chatId, message, runId, regenerate, sent };
 }
 
 /** Continues a message with what a page has answered, and records who did. */

@@ -23,12 +23,14 @@ export interface ChatRoutesOptions {
   readonly chat: Chat;
   readonly access: Access;
   readonly api: string;
+  /** The names of the headers that `reply` gets. */
+  readonly forwardHeaders?: readonly string[];
   /** Called with errors that no request should be able to cause. */
   readonly onError: (error: unknown) => void;
 }
 
 /** Serves chats over HTTP for `useChat`, and adds a stop. */
-export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptions): Hono {
+export function createChatRoutes({ chat, access, api, forwardHeaders = [], onError }: ChatRoutesOptions): Hono {
   const routes = new Hono().basePath(api);
   const stream = (request: Request, who: Principal, { ref, isAsking }: { ref: TaskRef; isAsking: boolean }): Response =>
     replyStream({ request, who }, (signal) => chat.stream(ref, signal, isAsking), {
@@ -40,7 +42,12 @@ export function createChatRoutes({ chat, access, api, onError }: ChatRoutesOptio
 
   routes.post('/', (c) =>
     admit(c, 'start', async (who) => {
-      const sent = readSend(await bodyOf(c.req.raw, sendRequest, access));
+      const headers = forwardHeaders.flatMap((name) => {
+        const value = c.req.header(name);
+        return value === undefined ? [] : [[name.toLowerCase(), value]];
+      });
+      const body = await bodyOf(c.req.raw, sendRequest, access);
+      const sent = readSend(body, Object.fromEntries(headers) as Record<string, string>);
       const ref = 'given' in sent ? await answerCalls(who, sent, { chat, access }) : await chat.send(who, sent);
       return stream(c.req.raw, who, { ref, isAsking: true });
     }),
@@ -67,7 +74,7 @@ export function createAdmit(access: Access): Admit {
   };
 }
 
-interface SharedOptions extends Omit<ChatRoutesOptions, 'api'> {
+interface SharedOptions extends Omit<ChatRoutesOptions, 'api' | 'forwardHeaders'> {
   /** The protocol, for cancel reasons. */
   readonly via: string;
 }

@@ -11,13 +11,22 @@ export interface ChatMessage {
   readonly runId?: string | undefined;
   /** Replies to the message again: everything after it is removed from the history first. */
   readonly regenerate?: boolean;
+  readonly sent?: SentWith | undefined;
+}
+
+/** What a request has beside its message. It is stored, because another instance may take over the reply. */
+export interface SentWith {
+  /** The rest of the body, as in `sendMessage(message, { body })`. */
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** The headers that `forwardHeaders` lists. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** `foreground`: the reply and its calls. `background`: what replies of the chat left running on purpose. */
 export type StopScope = 'foreground' | 'background' | 'all';
 
 /** What a page has answered about the calls of a message. */
-export interface ChatAnswers extends Pick<ChatMessage, 'chatId' | 'runId'> {
+export interface ChatAnswers extends Pick<ChatMessage, 'chatId' | 'runId' | 'sent'> {
   readonly given: Answers;
 }
 

@@ -4,6 +4,7 @@ import {
   type CreateReceipt,
   followTask,
   isFinalStatus,
+  type NewTask,
   type Runner,
   type SendReceipt,
   type StoreCancelReceipt,
@@ -44,13 +45,13 @@ export class Chat {
   }
 
   /** Stores a message and starts a reply. A message that was stopped before it arrived gets no reply. */
-  async send({ tenant }: Principal, { chatId, message, runId, regenerate = false }: ChatMessage): Promise<TaskRef> {
-    const { agent, isReply, policy } = this.#parts;
+  async send(who: Principal, { chatId, message, runId, regenerate = false, sent }: ChatMessage): Promise<TaskRef> {
+    const { tenant } = who;
+    const { isReply, policy } = this.#parts;
     // The newer message decides about the reply in progress, and then waits until the history is cut.
     if (regenerate) await this.#cutHistory({ tenant, chatId, from: message.id });
     const input = (isReply ? message : userMessageOf(message)) as unknown as Json;
-    const wanted = { tenant, agent, conversation: chatId, input, ...(runId !== undefined && { key: runId }) };
-    return this.#start(wanted, regenerate ? 'queue' : policy);
+    return this.#start(this.#taskFor(who, { chatId, runId, sent }, input), regenerate ? 'queue' : policy);
   }
 
   /**
@@ -58,19 +59,27 @@ export class Chat {
    * unless the message is being continued.
    */
   async answer(
-    { tenant }: Principal,
-    { chatId, runId, given }: ChatAnswers,
+    who: Principal,
+    { given, ...request }: ChatAnswers,
   ): Promise<{ ref: TaskRef | undefined; counted: readonly PageAnswer[] }> {
-    const { agent, isElsewhere } = this.#parts;
-    const { messageId } = given;
-    const active = await this.#findContinuation({ tenant, chatId }, messageId);
-    const message = await findMessage(this.#parts, { tenant, chatId }, messageId);
-    const counting = message ? findCounting(message, given, isElsewhere) : [];
+    const chat = { tenant: who.tenant, chatId: request.chatId };
+    const active = await this.#findContinuation(chat, given.messageId);
+    const message = await findMessage(this.#parts, chat, given.messageId);
+    const counting = message ? findCounting(message, given, this.#parts.isElsewhere) : [];
     if (active !== undefined || counting.length === 0) return { ref: active, counted: [] };
     const counted = counting.map(({ answer }) => answer);
     const input = { ...given, answers: counted } as unknown as Json;
-    const wanted = { tenant, agent, conversation: chatId, input, ...(runId !== undefined && { key: runId }) };
-    return { ref: await this.#start(wanted, 'queue'), counted };
+    return { ref: await this.#start(this.#taskFor(who, request, input), 'queue'), counted };
+  }
+
+  #taskFor(who: Principal, { chatId, runId, sent }: Omit<ChatMessage, 'message'>, input: Json): NewTask {
+    const { agent, isReply } = this.#parts;
+    const task = { tenant: who.tenant, agent, conversation: chatId, input };
+    return {
+      ...task,
+      ...(runId !== undefined && { key: runId }),
+      ...(isReply && { context: { ...sent, principal: who } }),
+    };
   }
 
   /** Returns the task in progress that continues a message. */

@@ -2,7 +2,7 @@
 import { createMemoryStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { CALL, say, stage } from '../../../../test/server/chat-stage.ts';
-import { type ChatHandler, createChatHandler } from './chat-handler.ts';
+import { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat-handler.ts';
 
 const ask = (handler: ChatHandler, message: string) =>
   handler.fetch(
@@ -54,4 +54,48 @@ test('a body that is no JSON is refused in words that say so', async () => {
       error: { code: 'invalid', message: expect.stringMatching(/^The body is not valid JSON/) as string },
     });
   }
+});
+
+test('a reply gets the body, the principal and the listed headers, from the store; too much is refused', async () => {
+  await using store = createMemoryStore();
+  const seen: object[] = [];
+  const options: ChatHandlerOptions<Record<never, never>> = {
+    store,
+    authenticate: () => ({ tenant: 'team', name: 'ada', rights: ['read', 'start'] }),
+    forwardHeaders: ['X-Locale', 'x-absent'],
+    reply: (_, { messages: _messages, ...context }) => {
+      seen.push(context);
+      return ReadableStream.from([{ type: 'finish' } as const]);
+    },
+  };
+  await using handler = createChatHandler(options);
+  const send = (body: object) =>
+    handler.fetch(
+      new Request('http://app.test/api/chat', {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          cookie: 'secret',
+          origin: 'http://app.test',
+          'x-locale': 'nb',
+          'x-other': 'no',
+        },
+        body: JSON.stringify({ id: 'c', messages: [say('u1', 'Hi')], runId: 'r1', ...body }),
+      }),
+    );
+  await (await send({ model: 'small', deep: { a: [1] } })).text();
+  expect(seen).toEqual([
+    {
+      chatId: 'c',
+      tenant: 'team',
+      principal: { tenant: 'team', name: 'ada', rights: ['read', 'start'] },
+      body: { model: 'small', deep: { a: [1] } },
+      headers: { 'x-locale': 'nb' },
+    },
+  ]);
+  expect(JSON.stringify(await store.find({ tenant: 'team', conversation: 'c', key: 'r1' }))).not.toContain('secret');
+  const refused = await send({ runId: 'r2', big: 'x'.repeat(20_000) });
+  expect([refused.status, await refused.json()]).toMatchObject([413, { error: { code: 'too-large' } }]);
+  for (const name of ['Cookie', 'authorization', 'Proxy-Authorization'])
+    expect(() => createChatHandler({ ...options, forwardHeaders: [name] })).toThrow(/^forwardHeaders: /);
 });

@@ -10,6 +10,7 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { ModelMessage, ToolSet, UIMessage, UIMessageChunk } from 'ai';
+import type { Principal } from '../access/principal.ts';
 import { type Answers, asJson, closeWaiting, describeWaiting, findAnswers, findCounting } from './answers.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
@@ -26,8 +27,14 @@ export interface ReplyContext {
   readonly chatId: string;
   /** The tenant that owns the chat. */
   readonly tenant: string;
+  /** Who has sent the message. */
+  readonly principal: Principal;
   /** The chat so far, as the page shows it. */
   readonly messages: readonly UIMessage[];
+  /** What the page sent beside the messages: `sendMessage(message, { body })`. At most 16 KB. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** The headers that `forwardHeaders` lists, by their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** What `streamText` returns, or a UI message stream: `streamText({ … }).toUIMessageStream({ messageMetadata })`. */
@@ -179,7 +186,9 @@ class ReplyRun<Tools extends ChatTools> {
     });
     let failure: unknown;
     const streaming = (async () => {
-      const result = await reply(turn, { chatId: task.conversation ?? '', tenant: task.tenant, messages });
+      const { tenant, conversation: chatId = '', context = {} } = task;
+      const principal = { tenant, name: tenant, rights: [] };
+      const result = await reply(turn, { chatId, tenant, principal, body: {}, headers: {}, ...context, messages });
       const note = (error: unknown): string => {
         failure = error;
         return onError?.(error) ?? 'Something went wrong; nothing more is running.';
@@ -223,7 +232,7 @@ class ReplyRun<Tools extends ChatTools> {
       const isOwn = records !== undefined && Object.hasOwn(this.#options.tools ?? {}, tool);
       const state = (isHeld ? !isInPage : isOwn) ? 'not-started' : 'unknown';
       const end = isHeld
-        ? ({ type: 'tool-output-error', toolCallId, errorText: describeWaiting(!isInPage, reason) } as const)
+        ? ({ type: 'tool-output-error', toolCallId, errorText: describeWaiting(!isInPage, reason!) } as const)
         : endOf(toolCallId, record ?? { state }, reason);
       this.#writer.add(end);
       if (record === undefined) closed.push({ callId: toolCallId, toolCallId, tool, state });
