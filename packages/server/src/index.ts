@@ -17,7 +17,7 @@ export { type AgUiHandler, type AgUiHandlerOptions, createAgUiHandler } from './
 export { createTaskApi, type TaskApi, type TaskApiOptions } from './api/task-api.ts';
 export { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat/chat-handler.ts';
 export type { ChatServiceOptions } from './chat/chat-service.ts';
-export type { ChatTools, ChatReply, ReplyContext, ReplyStream } from './chat/reply-work.ts';
+export type { ChatTools, ChatReply, ReplyContext, ReplyStream } from './chat/reply-options.ts';
 export { type Listener, type Listening, type ListenOptions, listen, toNodeListener } from './listen.ts';
 export {
   createMcpHandler,

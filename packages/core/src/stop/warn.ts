@@ -1,6 +1,6 @@
-/** Reports a failure that no caller waits for: as a process warning, or on the console where there is no process. */
+/** Reports a failure that no caller waits for: as a process warning that shows its cause, or on the console elsewhere. */
 export function warn(warning: Error): void {
   const { process } = globalThis as { process?: { emitWarning?: (warning: Error) => void } };
-  if (typeof process?.emitWarning === 'function') process.emitWarning(warning);
-  else console.warn(warning);
+  if (typeof process?.emitWarning !== 'function') console.warn(warning);
+  else process.emitWarning(Object.assign(warning, { detail: (warning.cause as Error | undefined)?.stack }));
 }

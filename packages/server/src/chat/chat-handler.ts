@@ -1,6 +1,6 @@
 import { createChatRoutes } from './chat-routes.ts';
 import { type ChatServiceOptions, createChatService } from './chat-service.ts';
-import type { ChatTools } from './reply-work.ts';
+import type { ChatTools } from './reply-options.ts';
 
 /** Options of a chat handler: who sends messages, and an `agent` or a `reply` that replies. */
 export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {

@@ -5,7 +5,8 @@ import { type Access, type AccessOptions, createAccess } from '../access/access.
 import type { Authenticate } from '../access/principal.ts';
 import { Chat } from './chat.ts';
 import { createHistoryWork, HISTORY_AGENT } from './history-work.ts';
-import { type ChatTools, createIsElsewhere, createReplyWork, type ReplyWorkOptions } from './reply-work.ts';
+import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
+import { createIsElsewhere, createReplyWork } from './reply-work.ts';
 
 /** What replies to chats, where they are stored and who may use them, for every protocol. */
 export interface ChatServiceOptions<Tools extends ChatTools>
@@ -41,12 +42,19 @@ const REPLY_AGENT = 'whoa-chat-reply';
 
 export function createChatService<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): ChatService {
   checkOptions(options);
-  const { agent, reply, policy = 'replace', onError, concurrency } = options;
+  const { agent, reply, policy = 'replace', describeError, concurrency, hooks } = options;
   const store = storeOf(options.store);
-  const work = reply === undefined ? agent! : createReplyWork({ ...options, reply });
+  const report = (error: unknown, what = 'chat'): void => reportFailure(hooks, what, error);
+  const onFailure = (error: unknown): void => report(error, 'reply');
+  const work = reply === undefined ? agent! : createReplyWork({ ...options, reply, onFailure });
+  // Now, and not by the first message: the server cannot reply without it.
+  if (reply !== undefined)
+    import('ai').catch((cause: unknown) =>
+      onFailure(new Error("`reply` needs the package 'ai'; install it: npm install ai", { cause })),
+    );
   const name = typeof work === 'string' ? work : 'run' in work ? work.name : REPLY_AGENT;
   const isElsewhere = createIsElsewhere(options.tools);
-  const { worker, leaseMs, approvals, background, hooks } = options;
+  const { worker, leaseMs, approvals, background } = options;
   const runner = createRunner({
     store,
     agents: { [HISTORY_AGENT]: createHistoryWork(isElsewhere), ...(typeof work !== 'string' && { [name]: work }) },
@@ -65,9 +73,8 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     isRemote: typeof work === 'string',
     policy,
     readOnlyTools: readOnlyTools(agent),
-    ...(onError && { describeError: onError }),
+    ...(describeError && { describeError }),
   });
-  const report = (error: unknown): void => reportFailure(hooks, 'chat', error);
   const { authenticate, audit, limits, origins, hosts = 'any' } = options;
   let serving: Promise<void> | undefined;
   return {

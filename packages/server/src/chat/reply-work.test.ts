@@ -33,6 +33,9 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
   let replies = 0;
   const work = createReplyWork({
     tools,
+    onFailure: (error) => {
+      throw error;
+    },
     reply: () => {
       replies++;
       const chunks: UIMessageChunk[] = [

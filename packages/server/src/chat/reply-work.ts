@@ -1,64 +1,26 @@
-import {
-  type AiSdkTool,
-  type CallRecord,
-  createCallLedger,
-  createStoppableTurn,
-  type StoppableTurn,
-} from '@whoa/ai-sdk';
+import { type CallRecord, createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
 import type { CancelReason, Json, StopLevel, StopReport } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
-import type { ModelMessage, ToolSet, UIMessage, UIMessageChunk } from 'ai';
-import type { Principal } from '../access/principal.ts';
+import type { ToolSet, UIMessage, UIMessageChunk } from 'ai';
 import { type Answers, asJson, closeWaiting, describeWaiting, findAnswers, findCounting } from './answers.ts';
+import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { chunksOf, formMessage } from './ui/message-chunks.ts';
 import { closingChunks, openCallsIn, resumePoint, waitingCallsIn } from './ui/ui-chunks.ts';
+import { FAILED } from './ui/ui-translator.ts';
 
 type HeldContext = Parameters<HeldWork['hold']>[0];
 
-/** The tools of your own loop, in the AI SDK's format. */
-export type ChatTools = Readonly<Record<string, AiSdkTool>>;
-
-/** What the application's own loop gets beside its turn. */
-export interface ReplyContext {
-  readonly chatId: string;
-  /** The tenant that owns the chat. */
-  readonly tenant: string;
-  /** Who has sent the message. */
-  readonly principal: Principal;
-  /** The chat so far, as the page shows it. */
-  readonly messages: readonly UIMessage[];
-  /** What the page sent beside the messages: `sendMessage(message, { body })`. At most 16 KB. */
-  readonly body: Readonly<Record<string, unknown>>;
-  /** The headers that `forwardHeaders` lists, by their names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** What `streamText` returns, or a UI message stream: `streamText({ … }).toUIMessageStream({ messageMetadata })`. */
-export type ReplyStream =
-  | AsyncIterable<UIMessageChunk>
-  | { toUIMessageStream(options?: { onError?: (error: unknown) => string }): AsyncIterable<UIMessageChunk> };
-
-/** Replies with the application's own loop: `(turn) => streamText({ model, ...turn })`. */
-export type ChatReply<Tools extends ChatTools> = (
-  turn: StoppableTurn<Tools, ModelMessage>,
-  context: ReplyContext,
-) => ReplyStream | PromiseLike<ReplyStream>;
-
-export interface ReplyWorkOptions<Tools extends ChatTools> {
-  readonly reply: ChatReply<Tools>;
-  readonly tools?: Tools;
-  /** Tools that must not be interrupted, each with the time it may take. */
-  readonly mustFinish?: { readonly [Name in keyof Tools]?: { readonly timeoutMs: number } };
-  /** Called with an error of a reply. Returns the text for its reader. */
-  readonly onError?: (error: unknown) => string;
-}
+type ReplyRunOptions<Tools extends ChatTools> = ReplyWorkOptions<Tools> & {
+  /** Called with the error of a reply that failed. */
+  readonly onFailure: (error: unknown) => void;
+};
 
 /** Creates work that replies with the application's own loop, and stops it. */
-export function createReplyWork<Tools extends ChatTools>(options: ReplyWorkOptions<Tools>): HeldWork {
+export function createReplyWork<Tools extends ChatTools>(options: ReplyRunOptions<Tools>): HeldWork {
   return {
     hold: (context) => new ReplyRun(context, options).run(),
     settle: (context) => new ReplyRun(context, options).settle(),
@@ -75,7 +37,7 @@ const HAND_OVERS: ReadonlySet<string> = new Set(['shutdown', 'lease-lost']);
 
 class ReplyRun<Tools extends ChatTools> {
   readonly #context: HeldContext;
-  readonly #options: ReplyWorkOptions<Tools>;
+  readonly #options: ReplyRunOptions<Tools>;
   readonly #writer: ChunkWriter;
   readonly #levels: { level: StopLevel; at: number }[] = [];
   readonly #isElsewhere: (tool: string) => boolean;
@@ -87,8 +49,10 @@ class ReplyRun<Tools extends ChatTools> {
   readonly #after: readonly UIMessage[];
   readonly #isTakenOver: boolean;
   #isComplete = false;
+  /** What the loop itself says about its failure. */
+  #errorText: string | undefined;
 
-  constructor(context: HeldContext, options: ReplyWorkOptions<Tools>) {
+  constructor(context: HeldContext, options: ReplyRunOptions<Tools>) {
     this.#context = context;
     this.#options = options;
     const { journal, token, past, task } = context;
@@ -123,6 +87,7 @@ class ReplyRun<Tools extends ChatTools> {
     }
     const { reason } = token;
     const closed = await this.#close(calls.records(), reason);
+    if (error !== undefined && reason === undefined) await this.#fail(error);
     const base = await this.#said();
     if (reason !== undefined) {
       const stop = this.#report([...calls.records(), ...closed], reason) as unknown as Json;
@@ -130,6 +95,18 @@ class ReplyRun<Tools extends ChatTools> {
     }
     if (error !== undefined) return { ...base, status: 'failed', error: { message: describeError(error) } };
     return { ...base, status: 'success' };
+  }
+
+  /** Tells the application the error, and readers what it says about it. */
+  async #fail(error: unknown): Promise<void> {
+    const { onFailure, describeError: describe } = this.#options;
+    onFailure(error);
+    try {
+      this.#writer.add({ type: 'error', errorText: this.#errorText ?? describe?.(error) ?? FAILED });
+    } catch (thrown) {
+      onFailure(thrown);
+    }
+    await this.#writer.flush();
   }
 
   /**
@@ -171,7 +148,7 @@ class ReplyRun<Tools extends ChatTools> {
   /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
   async #stream(calls: ReturnType<typeof createCallLedger>): Promise<unknown> {
     const { token, task } = this.#context;
-    const { reply, tools, mustFinish, onError } = this.#options;
+    const { reply, tools, mustFinish, describeError: describe } = this.#options;
     const { convertToModelMessages } = await import('ai');
     const messages = await this.#messages();
     const turn = createStoppableTurn({
@@ -189,16 +166,20 @@ class ReplyRun<Tools extends ChatTools> {
       const { tenant, conversation: chatId = '', context = {} } = task;
       const principal = { tenant, name: tenant, rights: [] };
       const result = await reply(turn, { chatId, tenant, principal, body: {}, headers: {}, ...context, messages });
-      const note = (error: unknown): string => {
-        failure = error;
-        return onError?.(error) ?? 'Something went wrong; nothing more is running.';
+      let noted: unknown;
+      // Also called with the errors of calls, which fail nothing else.
+      const onError = (error: unknown): string => {
+        noted = error;
+        return describe?.(error) ?? 'An error occurred.';
       };
-      const chunks = 'toUIMessageStream' in result ? result.toUIMessageStream({ onError: note }) : result;
-      for await (const chunk of chunks) {
+      const isOwn = !('toUIMessageStream' in result);
+      for await (const chunk of isOwn ? result : result.toUIMessageStream({ onError })) {
         if (chunk.type === 'finish') this.#isComplete = true;
-        if (chunk.type === 'error') failure ??= new Error(chunk.errorText);
-        // The task writes its own end.
-        else if (chunk.type !== 'abort') this.#writer.add(chunk);
+        if (chunk.type === 'error') {
+          failure = noted ?? new Error(chunk.errorText);
+          if (isOwn) this.#errorText = chunk.errorText;
+          // The task writes its own end.
+        } else if (chunk.type !== 'abort') this.#writer.add(chunk);
       }
     })();
     const end = await waitUntilLevel(streaming, token, 'kill');

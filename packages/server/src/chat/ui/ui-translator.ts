@@ -23,7 +23,7 @@ interface Shown {
 }
 
 /** The default text for a failure: an error may contain details that users must not see. */
-const FAILED = 'Something went wrong; nothing more is running.';
+export const FAILED = 'Something went wrong; nothing more is running.';
 
 /**
  * Converts the journal of a task to the chunks of one UI message, the same for every reader at any time. Text comes in
@@ -41,6 +41,7 @@ export class UiTranslator {
   #step: 'none' | 'fresh' | 'used' = 'none';
   #isInTurn = false;
   #isStarted = false;
+  #isErrorTold = false;
   /** How the application's own loop ended. */
   #finish: UIMessageChunk | undefined;
   /** Calls that were sent to the reader; `false` until their input has arrived. */
@@ -67,6 +68,7 @@ export class UiTranslator {
       if (!this.#isStarted) return this.start().map((start) => ({ ...chunk, ...start }));
       return messageMetadata === undefined ? [] : [{ type: 'message-metadata', messageMetadata }];
     }
+    this.#isErrorTold ||= chunk.type === 'error';
     if (chunk.type !== 'finish' && chunk.type !== 'abort') return [...this.start(), chunk];
     this.#finish = chunk;
     return [];
@@ -122,7 +124,7 @@ export class UiTranslator {
       ...this.#refuseCalls('Not started: the reply ended before it was asked for.'),
     ];
     if (this.#step !== 'none') chunks.push({ type: 'finish-step' });
-    if (status === 'failed')
+    if (status === 'failed' && !this.#isErrorTold)
       chunks.push({ type: 'error', errorText: this.#describeError(outcome?.error ?? { message: '' }) });
     const { messageMetadata } = (this.#finish ?? {}) as { messageMetadata?: unknown };
     if (status !== 'cancelled') return [...chunks, this.#finish ?? { type: 'finish' }];

@@ -1,0 +1,41 @@
+import type { AiSdkTool, StoppableTurn } from '@whoa/ai-sdk';
+import type { ModelMessage, UIMessage, UIMessageChunk } from 'ai';
+import type { Principal } from '../access/principal.ts';
+
+/** The tools of your own loop, in the AI SDK's format. */
+export type ChatTools = Readonly<Record<string, AiSdkTool>>;
+
+/** What the application's own loop gets beside its turn. */
+export interface ReplyContext {
+  readonly chatId: string;
+  /** The tenant that owns the chat. */
+  readonly tenant: string;
+  /** Who has sent the message. */
+  readonly principal: Principal;
+  /** The chat so far, as the page shows it. */
+  readonly messages: readonly UIMessage[];
+  /** What the page sent beside the messages: `sendMessage(message, { body })`. At most 16 KB. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** The headers that `forwardHeaders` lists, by their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What `streamText` returns, or a UI message stream: `streamText({ … }).toUIMessageStream({ messageMetadata })`. */
+export type ReplyStream =
+  | AsyncIterable<UIMessageChunk>
+  | { toUIMessageStream(options?: { onError?: (error: unknown) => string }): AsyncIterable<UIMessageChunk> };
+
+/** Replies with the application's own loop: `(turn) => streamText({ model, ...turn })`. */
+export type ChatReply<Tools extends ChatTools> = (
+  turn: StoppableTurn<Tools, ModelMessage>,
+  context: ReplyContext,
+) => ReplyStream | PromiseLike<ReplyStream>;
+
+export interface ReplyWorkOptions<Tools extends ChatTools> {
+  readonly reply: ChatReply<Tools>;
+  readonly tools?: Tools;
+  /** Tools that must not be interrupted, each with the time it may take. */
+  readonly mustFinish?: { readonly [Name in keyof Tools]?: { readonly timeoutMs: number } };
+  /** Returns the text for the reader of a reply that failed, or of a call. Defaults to one that says nothing about it. */
+  readonly describeError?: (error: unknown) => string;
+}
