@@ -9,3 +9,4 @@ export type { SettledTurn } from './turn/turn.ts';
 export { guardAiSdkTools } from './tools/guard-ai-sdk-tools.ts';
 export { createCallLedger, type CallLedger, type CallRecord } from './turn/call-ledger.ts';
 export { closeOpenCalls } from './messages/close-open-calls.ts';
+export { earlyUsage } from './messages/early-usage.ts';

@@ -1,6 +1,8 @@
+import { settings } from '@whoa/core/internal';
 import type { ModelPart } from '@whoa/core/model';
 
 type Counts = Readonly<Record<string, unknown>>;
+const isRecord = settings.isObject as (value: unknown) => value is Counts;
 
 /**
  * Reads model tokens from a provider's own event, before the reply is complete: a reply that is cut off never gets its
@@ -37,8 +39,4 @@ function toOutput(counts: Counts): number | undefined {
 
 function first(counts: Counts, names: readonly string[]): number | undefined {
   return names.map((name) => counts[name]).find((count) => typeof count === 'number');
-}
-
-function isRecord(value: unknown): value is Counts {
-  return typeof value === 'object' && value !== null;
 }

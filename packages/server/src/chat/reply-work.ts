@@ -1,11 +1,12 @@
 import { type CallRecord, createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
-import type { CancelReason, Json, StopLevel, StopReport } from '@whoa/core';
+import type { CancelReason, Json, StopLevel, StopReport, Usage } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { ToolSet, UIMessage, UIMessageChunk } from 'ai';
 import { type Answers, asJson, closeWaiting, describeWaiting, findAnswers, findCounting } from './answers.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
+import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { chunksOf, formMessage } from './ui/message-chunks.ts';
@@ -48,6 +49,7 @@ class ReplyRun<Tools extends ChatTools> {
   /** Later messages than the one it continues. */
   readonly #after: readonly UIMessage[];
   readonly #isTakenOver: boolean;
+  readonly #usage: UsageCounter;
   #isComplete = false;
   /** What the loop itself says about its failure. */
   #errorText: string | undefined;
@@ -69,10 +71,12 @@ class ReplyRun<Tools extends ChatTools> {
       this.#answers === undefined
         ? closeWaiting(history, superseded, isOwnElsewhere)
         : history.slice(0, index < 0 ? undefined : index);
-    const streamed = past.flatMap(({ event }) => [...(event as unknown as ReplyEvent).chunks]);
+    const events = past.map(({ event }) => event as unknown as ReplyEvent);
+    const streamed = events.flatMap(({ chunks }) => [...chunks]);
     this.#isTakenOver = streamed.length > 0;
+    this.#usage = new UsageCounter(events.at(-1)?.usage);
     const all = [...(this.#continued ? chunksOf(this.#continued) : []), ...streamed];
-    this.#writer = new ChunkWriter({ journal, clock: token.clock, past: all });
+    this.#writer = new ChunkWriter({ journal, clock: token.clock, past: all, usage: () => this.#usage.current });
     token.onCancel((level) => this.#levels.push({ level, at: token.clock.now() }));
   }
 
@@ -89,12 +93,20 @@ class ReplyRun<Tools extends ChatTools> {
     const closed = await this.#close(calls.records(), reason);
     if (error !== undefined && reason === undefined) await this.#fail(error);
     const base = await this.#said();
+    if (error === undefined && reason === undefined && this.#isComplete) await this.#tellUsage();
     if (reason !== undefined) {
       const stop = this.#report([...calls.records(), ...closed], reason) as unknown as Json;
       return { ...base, status: 'cancelled', reason, complete: error === undefined && this.#isComplete, stop };
     }
     if (error !== undefined) return { ...base, status: 'failed', error: { message: describeError(error) } };
     return { ...base, status: 'success' };
+  }
+
+  /** Only after a whole reply: pages check metadata, and what a loop says at its end may be required. */
+  async #tellUsage(): Promise<void> {
+    const { metadata: messageMetadata } = await this.#message();
+    if (isUsageOnly(messageMetadata)) this.#writer.add({ type: 'message-metadata', messageMetadata });
+    await this.#writer.flush();
   }
 
   /** Tells the application the error, and readers what it says about it. */
@@ -151,7 +163,7 @@ class ReplyRun<Tools extends ChatTools> {
     const { reply, tools, mustFinish, describeError: describe } = this.#options;
     const { convertToModelMessages } = await import('ai');
     const messages = await this.#messages();
-    const turn = createStoppableTurn({
+    const stoppable = createStoppableTurn({
       token,
       history: await convertToModelMessages([...messages], {
         ...(tools && { tools: tools as unknown as ToolSet }),
@@ -161,6 +173,7 @@ class ReplyRun<Tools extends ChatTools> {
       calls,
       ...(mustFinish && { mustFinish }),
     });
+    const turn = this.#usage.watch(stoppable);
     let failure: unknown;
     const streaming = (async () => {
       const { tenant, conversation: chatId = '', context = {} } = task;
@@ -194,8 +207,17 @@ class ReplyRun<Tools extends ChatTools> {
     return [...this.#before, ...asked, ...(reply.parts.length > 0 ? [reply] : []), ...this.#after];
   }
 
-  #message(): Promise<UIMessage> {
-    return formMessage(this.#answers?.messageId ?? this.#context.task.id, this.#writer.chunks);
+  /** Returns its tokens so far. They are all of them only if the loop has ended by itself, in one process. */
+  #spent(): Usage | undefined {
+    const usage = this.#usage.current;
+    return usage && { ...usage, complete: usage.complete && this.#isComplete && !this.#isTakenOver };
+  }
+
+  /** Returns the reply so far. Its metadata is its tokens, unless the loop has metadata of its own. */
+  async #message(): Promise<UIMessage> {
+    const message = await formMessage(this.#answers?.messageId ?? this.#context.task.id, this.#writer.chunks);
+    const metadata = withUsage(message.metadata, this.#continued?.metadata, this.#spent());
+    return metadata === undefined ? message : { ...message, metadata };
   }
 
   /** Closes what is open, unless it waits and nobody has stopped it. `records` is what this process knows of its calls. */
@@ -228,14 +250,16 @@ class ReplyRun<Tools extends ChatTools> {
     return closed;
   }
 
-  async #said(): Promise<Pick<TaskOutcome, 'answer' | 'said' | 'history'>> {
+  async #said(): Promise<Pick<TaskOutcome, 'answer' | 'said' | 'history' | 'usage'>> {
     const message = await this.#message();
-    const answer = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+    const words = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+    const usage = this.#spent();
+    const answer = { answer: words, ...(usage && { usage }) };
     if (this.#answers === undefined && (this.#before as readonly unknown[]) === this.#context.history) {
       const said = [...this.#context.task.inputs, ...(message.parts.length > 0 ? [message] : [])];
-      return { answer, said: asJson(said) as Json[] };
+      return { ...answer, said: asJson(said) as Json[] };
     }
-    return { answer, history: asJson(await this.#messages()) as Json[] };
+    return { ...answer, history: asJson(await this.#messages()) as Json[] };
   }
 
   #report(records: readonly ClosedCall[], reason: CancelReason): StopReport {

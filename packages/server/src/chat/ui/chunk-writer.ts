@@ -1,3 +1,4 @@
+import type { Usage } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
 import type { HeldWork } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
@@ -6,6 +7,8 @@ import type { UIMessageChunk } from 'ai';
 export interface ReplyEvent {
   readonly type: 'ui-chunks';
   readonly chunks: readonly UIMessageChunk[];
+  /** The tokens so far, if any are known. */
+  readonly usage?: Usage;
 }
 
 /** How often chunks are written: soon enough for readers, without a write for each word. */
@@ -14,17 +17,26 @@ const FLUSH_MS = 50;
 type Journal = Parameters<HeldWork['hold']>[0]['journal'];
 type JournalEntry = Parameters<Journal>[0];
 
+interface WriterOptions {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly past: readonly UIMessageChunk[];
+  readonly usage: () => Usage | undefined;
+}
+
 /** Writes the chunks of a reply to the journal of its task in batches, and keeps all of them. */
 export class ChunkWriter {
   readonly #journal: Journal;
   readonly #clock: Clock;
+  readonly #usage: () => Usage | undefined;
   readonly #all: UIMessageChunk[];
   #waiting: UIMessageChunk[] = [];
   #writing: Promise<void> | undefined;
   #timer: Disposable | undefined;
 
-  constructor(options: { readonly journal: Journal; readonly clock: Clock; readonly past: readonly UIMessageChunk[] }) {
+  constructor(options: WriterOptions) {
     this.#journal = options.journal;
+    this.#usage = options.usage;
     this.#clock = options.clock;
     this.#all = [...options.past];
   }
@@ -53,7 +65,8 @@ export class ChunkWriter {
     this.#timer = undefined;
     while (this.#writing !== undefined) await this.#writing;
     if (this.#waiting.length === 0) return;
-    const entry = { type: 'ui-chunks', chunks: this.#waiting } as unknown as JournalEntry;
+    const usage = this.#usage();
+    const entry = { type: 'ui-chunks', chunks: this.#waiting, ...(usage && { usage }) } as unknown as JournalEntry;
     this.#waiting = [];
     // Ignore the error here: the token is cancelled when a write fails.
     this.#writing = this.#journal(entry).catch(() => {});
