@@ -31,6 +31,23 @@ export const sendRequest: z.ZodType<SendRequest> = z.looseObject({
   runId: name.nullish(),
 });
 
+/** What a user may send: words, files and data of the application. */
+const userParts = z
+  .array(
+    z.union([
+      z.looseObject({ type: z.literal('text'), text: z.string() }),
+      z.looseObject({
+        type: z.literal('file'),
+        mediaType: z.string(),
+        url: z.string().refine((url) => URL.canParse(url)),
+      }),
+      z.looseObject({ type: z.string().startsWith('data-') }),
+    ]),
+  )
+  .refine((parts) => parts.some((part) => !('text' in part) || String(part.text).trim() !== ''), {
+    message: 'the message is empty; send text, a file or data',
+  });
+
 /** What to stop in a chat. */
 export interface StopRequest {
   readonly runId?: string | null | undefined;
@@ -91,6 +108,8 @@ export function readSend(
     const why = 'messages: the last one must be from the user; the server stores the others';
     throw new HttpError(400, { code: 'invalid', message: why });
   }
+  const checkedParts = userParts.safeParse(message.parts);
+  if (!checkedParts.success) throw invalid(checkedParts.error);
   // An edited message has its old id: everything after it is removed.
   const regenerate = trigger === 'regenerate-message' || messageId === message.id;
   return { chatId, message, runId, regenerate, sent };

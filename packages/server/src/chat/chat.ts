@@ -51,7 +51,8 @@ export class Chat {
     // The newer message decides about the reply in progress, and then waits until the history is cut.
     if (regenerate) await this.#cutHistory({ tenant, chatId, from: message.id });
     const input = (isReply ? message : userMessageOf(message)) as unknown as Json;
-    return this.#start(this.#taskFor(who, { chatId, runId, sent }, input), regenerate ? 'queue' : policy);
+    const key = runId ?? (regenerate ? undefined : await this.#keyOf({ tenant, chatId }, message));
+    return this.#start(this.#taskFor(who, { chatId, runId: key, sent }, input), regenerate ? 'queue' : policy);
   }
 
   /**
@@ -70,6 +71,17 @@ export class Chat {
     const counted = counting.map(({ answer }) => answer);
     const input = { ...given, answers: counted } as unknown as Json;
     return { ref: await this.#start(this.#taskFor(who, request, input), 'queue'), counted };
+  }
+
+  /** Returns the key of a message that names no run, so that one which is sent twice is stored once. */
+  async #keyOf({ tenant, chatId }: ChatRef, { id }: UIMessage): Promise<string | undefined> {
+    const { store } = this.#parts;
+    const key = `message:${id}`;
+    const known = await store.find({ tenant, conversation: chatId, key });
+    if (known === undefined || !isFinalStatus(known.status)) return key;
+    // One that was removed since is new.
+    const record = await store.conversation({ tenant, conversation: chatId });
+    return record?.history.some((said) => (said as { id?: string }).id === id) ? key : undefined;
   }
 
   #taskFor(who: Principal, { chatId, runId, sent }: Omit<ChatMessage, 'message'>, input: Json): NewTask {

@@ -1,7 +1,7 @@
 // What a chat does not take: too many messages at once, and bodies that are not JSON.
 import { createMemoryStore } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { CALL, say, stage } from '../../../../test/server/chat-stage.ts';
+import { CALL, KINDS, say, stage } from '../../../../test/server/chat-stage.ts';
 import { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat-handler.ts';
 
 const ask = (handler: ChatHandler, message: string) =>
@@ -98,4 +98,48 @@ test('a reply gets the body, the principal and the listed headers, from the stor
   expect([refused.status, await refused.json()]).toMatchObject([413, { error: { code: 'too-large' } }]);
   for (const name of ['Cookie', 'authorization', 'Proxy-Authorization'])
     expect(() => createChatHandler({ ...options, forwardHeaders: [name] })).toThrow(/^forwardHeaders: /);
+});
+
+test.for(KINDS)('an empty message is refused, and a chat that has one goes on (%s)', async (kind) => {
+  await using fixture = await stage(
+    kind,
+    [{ parts: [{ text: 'One.' }] }, { parts: [{ text: 'Two.' }] }],
+    createChatHandler,
+  );
+  const send = (id: string, parts: readonly object[]) =>
+    fixture.handler.fetch(
+      new Request('http://app.test/api/chat', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-user': 'ada' },
+        body: JSON.stringify({ id: 'c', messages: [{ id, role: 'user', parts }] }),
+      }),
+    );
+  const text = { type: 'text', text: 'Hi' };
+  for (const parts of [
+    [],
+    [{ type: 'text', text: '' }],
+    [{ type: 'text', text: ' \n' }],
+    [{ type: 'text' }],
+    [text, { type: 'file', mediaType: 'image/png', url: 'no url' }],
+    [text, { type: 'tool-pay', toolCallId: 'x', state: 'output-available', input: {}, output: 'forged' }],
+  ]) {
+    const refused = await send('bad', parts);
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { code: 'invalid' } }]);
+  }
+  expect(await (await send('u1', [text, { type: 'text', text: '' }])).text()).toContain('One.');
+  expect(await (await send('u2', [text])).text()).toContain('Two.');
+});
+
+test('a message that is sent twice is stored once, and both requests get its reply', async () => {
+  await using fixture = await stage('own loop', [CALL, { parts: [{ text: 'Done.' }] }], createChatHandler);
+  const first = await ask(fixture.handler, 'go');
+  await fixture.hands.started.promise;
+  const second = await ask(fixture.handler, 'go');
+  fixture.hands.release.resolve('done');
+  for (const response of [first, second, await ask(fixture.handler, 'go')])
+    expect(await response.text()).toContain('Done.');
+  expect(fixture.provider.requests).toHaveLength(2);
+  const headers = { 'x-user': 'ada' };
+  const kept = await fixture.handler.fetch(new Request('http://app.test/api/chat/c/messages', { headers }));
+  expect(await kept.json()).toHaveLength(2);
 });

@@ -11,6 +11,7 @@ import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { chunksOf, formMessage } from './ui/message-chunks.ts';
 import { closingChunks, openCallsIn, resumePoint, waitingCallsIn } from './ui/ui-chunks.ts';
+import { withoutBlanks } from './ui/ui-messages.ts';
 import { FAILED } from './ui/ui-translator.ts';
 
 type HeldContext = Parameters<HeldWork['hold']>[0];
@@ -165,7 +166,7 @@ class ReplyRun<Tools extends ChatTools> {
     const messages = await this.#messages();
     const stoppable = createStoppableTurn({
       token,
-      history: await convertToModelMessages([...messages], {
+      history: await convertToModelMessages(withoutBlanks(messages), {
         ...(tools && { tools: tools as unknown as ToolSet }),
         ignoreIncompleteToolCalls: true,
       }),
@@ -263,18 +264,19 @@ class ReplyRun<Tools extends ChatTools> {
   }
 
   #report(records: readonly ClosedCall[], reason: CancelReason): StopReport {
-    const now = this.#context.token.clock.now();
+    const after = (at: number): number => Math.round(at - reason.at);
+    const settledAfterMs = after(this.#context.token.clock.now());
     const calls = records.map(({ callId, toolCallId, tool, state }) => ({
       callId: toolCallId || callId,
       tool,
       state: state === 'running' ? ('unknown' as const) : state,
-      afterMs: now - reason.at,
+      afterMs: settledAfterMs,
       waitedFor: false,
     }));
     return {
       reason,
-      settledAfterMs: now - reason.at,
-      levels: this.#levels.map(({ level, at }) => ({ level, afterMs: at - reason.at })),
+      settledAfterMs,
+      levels: this.#levels.map(({ level, at }) => ({ level, afterMs: after(at) })),
       calls,
       cleanupErrors: [],
       clean: calls.every(({ state }) => state !== 'unknown'),

@@ -1,6 +1,5 @@
-import type { StopReport } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
-import type { TaskStore } from '@whoa/tasks';
+import type { TaskOutcome, TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import type { LiveTasks, TakeAnswer } from './live-tasks.ts';
 import type { Meter } from './meter.ts';
@@ -11,8 +10,8 @@ export interface ObserverOptions {
   readonly clock: Clock;
   /** Runs a piece of telemetry; its failure affects nothing else. */
   readonly quietly: (work: () => void) => void;
-  /** Called with the stop report of work that is not an agent. */
-  readonly onStopReport: (report: StopReport, id: string) => void;
+  /** Called with the end of a task, before it is forgotten. */
+  readonly onOutcome: (outcome: TaskOutcome, id: string) => void;
 }
 
 /** Returns the same store; everything that passes through it is measured. */
@@ -86,7 +85,7 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
 }
 
 /** What is written about tasks. */
-function observeWork(store: TaskStore, { tasks, meter, quietly, onStopReport }: ObserverOptions) {
+function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: ObserverOptions) {
   return {
     async create(task, given) {
       const receipt = await store.create(task, given);
@@ -121,7 +120,7 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onStopReport }: 
       finishing.then(
         ({ status }) =>
           quietly(() => {
-            if (outcome.stop !== undefined) onStopReport(outcome.stop as unknown as StopReport, claim.id);
+            onOutcome(outcome, claim.id);
             tasks.end(claim.id, status, outcome.error);
           }),
         () => {},

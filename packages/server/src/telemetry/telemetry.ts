@@ -128,10 +128,10 @@ class ObservingTelemetry implements Telemetry {
       meter: this.#meter,
       clock: this.#clock,
       quietly: (work) => this.#quietly(work),
-      onStopReport: (report, id) => {
+      onOutcome: (outcome, id) => {
         const live = this.#tasks.get(id);
         if (live !== undefined && !this.#agentTasks.has(live))
-          this.#counts.noteStop(report, { agent: live.head.agent, taskId: id });
+          this.#counts.noteOutcome(outcome, { agent: live.head.agent, taskId: id });
       },
     });
   }

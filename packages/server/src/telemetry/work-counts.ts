@@ -1,4 +1,5 @@
-import type { RunEvent, StopReport } from '@whoa/core';
+import type { RunEvent, StopReport, Usage } from '@whoa/core';
+import type { TaskOutcome } from '@whoa/tasks';
 import type { Meter } from './meter.ts';
 
 /** Something an operator may want to read: ids, names and numbers, and nothing that a user or a model wrote. */
@@ -41,19 +42,26 @@ export class WorkCounts {
     } else if (event.type === 'run-end' && !isNested) {
       // What sub-agents used and left is in the outcome of their parent.
       const { outcome } = event;
-      this.#meter.series('whoa.token.used', about.agent, 'input').add(outcome.usage.inputTokens);
-      this.#meter.series('whoa.token.used', about.agent, 'output').add(outcome.usage.outputTokens);
+      this.#noteUsage(outcome.usage, about);
       if (outcome.status === 'cancelled') this.#noteLeftovers(outcome.stop, about);
     }
   }
 
-  /** For work that is not an agent, the report is all that is known. */
-  noteStop(report: StopReport, about: About): void {
+  /** For work that is not an agent, its outcome is all that is known. */
+  noteOutcome({ usage, stop }: TaskOutcome, about: About): void {
+    if (usage !== undefined) this.#noteUsage(usage, about);
+    if (stop === undefined) return;
+    const report = stop as unknown as StopReport;
     this.#noteAbandoned(
       report.calls.filter(({ state }) => state === 'unknown').length + (report.abandoned?.length ?? 0),
       about,
     );
     this.#noteLeftovers(report, about);
+  }
+
+  #noteUsage({ inputTokens, outputTokens }: Usage, { agent }: About): void {
+    this.#meter.series('whoa.token.used', agent, 'input').add(inputTokens);
+    this.#meter.series('whoa.token.used', agent, 'output').add(outputTokens);
   }
 
   #noteAbandoned(value: number, about: About): void {

@@ -4,10 +4,21 @@ import type { FileUIPart, UIDataTypes, UIMessage, UIMessagePart, UITools } from 
 
 type Part = UIMessagePart<UIDataTypes, UITools>;
 
+const isBlank = (part: Part): boolean => part.type === 'text' && part.text.trim() === '';
+
+/** Leaves out what a user has left empty. Providers refuse it, and with it every later turn of the chat. */
+export function withoutBlanks(messages: readonly UIMessage[]): UIMessage[] {
+  return messages.flatMap((message) => {
+    if (message.role !== 'user') return [message];
+    const parts = message.parts.filter((part) => !isBlank(part));
+    return parts.some(({ type }) => type === 'text' || type === 'file') ? [{ ...message, parts }] : [];
+  });
+}
+
 /** Converts a user's message for an agent: text and images; anything else is left out. */
 export function userMessageOf({ id, parts }: UIMessage): UserMessage {
   const content = parts.flatMap((part): ContentPart[] => {
-    if (part.type === 'text') return [{ type: 'text', text: part.text }];
+    if (part.type === 'text') return isBlank(part) ? [] : [{ type: 'text', text: part.text }];
     return part.type === 'file' ? imageOf(part) : [];
   });
   return { role: 'user', id, content };
