@@ -2,7 +2,7 @@ import type { CancelReason, Json } from '@whoa/core';
 import { describeStoppedCall } from '@whoa/core/internal';
 import type { TaskRecord } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { type CallPart, isCallPart, toolOf } from './ui/message-chunks.ts';
+import { type CallPart, type IsElsewhere, isCallPart, toolOf, waitingCallsIn } from './ui/call-parts.ts';
 
 /** What a page says about one call: a person's answer, or the end of a tool that ran in the page. */
 export type PageAnswer = { readonly toolCallId: string } & (
@@ -19,9 +19,6 @@ export interface Answers {
   readonly answers: readonly PageAnswer[];
 }
 
-/** Returns whether a tool has no code here, so that a page runs it. */
-export type IsElsewhere = (tool: string) => boolean;
-
 /** Returns what a task continues; `undefined` if its input is a message. */
 export function findAnswers({ inputs }: Pick<TaskRecord, 'inputs'>): Answers | undefined {
   const input = inputs[0] as { readonly type?: string } | null | undefined;
@@ -34,9 +31,9 @@ export function readAnswers({ id: messageId, parts }: UIMessage): Answers {
     const { toolCallId, state } = part;
     if (state === 'output-available') return part.preliminary === true ? [] : [{ toolCallId, output: part.output }];
     if (state === 'output-error') return [{ toolCallId, errorText: String(part.errorText) }];
-    if (state !== 'approval-responded') return [];
-    const { id: approvalId, approved, reason } = part.approval;
-    return [{ toolCallId, approvalId, approved, ...(reason !== undefined && { reason }) }];
+    const { id: approvalId, approved, reason } = (part.approval ?? {}) as Partial<Record<string, unknown>>;
+    if (state !== 'approval-responded' || typeof approvalId !== 'string' || typeof approved !== 'boolean') return [];
+    return [{ toolCallId, approvalId, approved, ...(typeof reason === 'string' && { reason }) }];
   });
   return { type: 'answers', messageId, answers };
 }
@@ -57,50 +54,35 @@ export function findCounting(
 ): readonly CountingAnswer[] {
   return message.parts.filter(isCallPart).flatMap((part) => {
     const answer = answers.find(({ toolCallId }) => toolCallId === part.toolCallId);
-    const counting = answer && countAnswer(part, answer, isElsewhere(toolOf(part)));
-    return counting ? [{ answer, isLate: false, ...counting }] : [];
+    const chunk = answer && chunkFor(part, answer, isElsewhere(toolOf(part)));
+    return chunk ? [{ answer, chunk, isLate: part.state === 'output-error' }] : [];
   });
 }
 
-function countAnswer(
-  part: CallPart,
-  answer: PageAnswer,
-  isElsewhere: boolean,
-): Pick<CountingAnswer, 'chunk'> | CountingAnswer | undefined {
-  const { toolCallId } = part;
+function chunkFor(part: CallPart, answer: PageAnswer, isElsewhere: boolean): UIMessageChunk | undefined {
+  const { toolCallId, state } = part;
   if ('approvalId' in answer) {
-    const { approvalId, approved, reason } = answer;
-    const isAsked = part.state === 'approval-requested' && part.approval.id === approvalId;
-    const why = reason === undefined ? {} : { reason };
-    return isAsked ? { chunk: { type: 'tool-approval-response', approvalId, approved, ...why } } : undefined;
+    const { toolCallId: _, ...said } = answer;
+    const isAsked = state === 'approval-requested' && part.approval.id === said.approvalId;
+    return isAsked ? { type: 'tool-approval-response', ...said } : undefined;
   }
-  const isApproved = part.state === 'approval-responded' && part.approval.approved && isElsewhere;
-  // Between two turns no call of the server is open.
-  if ((part.state === 'input-available' && part.providerExecuted !== true) || isApproved)
-    return { chunk: 'output' in answer ? outputOf(toolCallId, answer.output) : errorOf(toolCallId, answer.errorText) };
-  if (part.state !== 'output-error' || !isElsewhere || !part.errorText.startsWith(UNKNOWN)) return undefined;
-  if ('errorText' in answer && answer.errorText === part.errorText) return undefined;
-  const late =
-    'output' in answer
-      ? `It was cancelled, but still finished later: ${asText(answer.output)}`
-      : `It was cancelled and failed later: ${answer.errorText}`;
-  return { answer, isLate: true, chunk: errorOf(toolCallId, late) };
-}
-
-const outputOf = (toolCallId: string, output: unknown): UIMessageChunk => ({
-  type: 'tool-output-available',
-  toolCallId,
-  output: output ?? null,
-});
-
-const errorOf = (toolCallId: string, errorText: string): UIMessageChunk => ({
-  type: 'tool-output-error',
-  toolCallId,
-  errorText,
-});
-
-function asText(output: unknown): string {
-  return typeof output === 'string' ? output : JSON.stringify(output ?? null);
+  const isApproved = state === 'approval-responded' && part.approval.approved && isElsewhere;
+  // Between two turns no other call of the server is open.
+  if ((state === 'input-available' && part.providerExecuted !== true) || isApproved) {
+    if ('errorText' in answer) return { type: 'tool-output-error', ...answer };
+    return { type: 'tool-output-available', toolCallId, output: answer.output ?? null };
+  }
+  if (state !== 'output-error' || !isElsewhere || !part.errorText.startsWith(UNKNOWN)) return undefined;
+  if ('output' in answer) {
+    const output = typeof answer.output === 'string' ? answer.output : JSON.stringify(answer.output ?? null);
+    return {
+      type: 'tool-output-error',
+      toolCallId,
+      errorText: `It was cancelled, but still finished later: ${output}`,
+    };
+  }
+  if (answer.errorText === part.errorText) return undefined;
+  return { type: 'tool-output-error', toolCallId, errorText: `It was cancelled and failed later: ${answer.errorText}` };
 }
 
 const UNKNOWN = 'Outcome unknown';
@@ -118,25 +100,16 @@ export function closeWaiting(
   isElsewhere: IsElsewhere,
 ): readonly UIMessage[] {
   const last = history.at(-1);
-  const isOpen = last?.role === 'assistant' && last.parts.some((part) => isCallPart(part) && isOpenPart(part));
-  if (!isOpen) return history;
+  // Between two turns no call of the server is open, unless it was approved and others are not.
+  const waiting = last?.role === 'assistant' ? waitingCallsIn(last, () => true) : [];
+  if (last === undefined || waiting.length === 0) return history;
   const parts = last.parts.map((part) => {
-    if (!isCallPart(part) || !isOpenPart(part)) return part;
-    const { approval: _, ...call } = part;
-    const isInPage =
-      part.state === 'input-available' || (part.state === 'approval-responded' && isElsewhere(toolOf(part)));
-    const errorText = describeWaiting(!isInPage, reason);
-    return { ...call, state: 'output-error', errorText } as CallPart;
+    if (!isCallPart(part) || !waiting.includes(part)) return part;
+    const { approval, ...call } = part;
+    const isInPage = approval === undefined || (approval.approved === true && isElsewhere(toolOf(part)));
+    return { ...call, state: 'output-error', errorText: describeWaiting(!isInPage, reason) } as CallPart;
   });
   return [...history.slice(0, -1), { ...last, parts }];
-}
-
-/** Returns whether a call waits, between two turns. */
-function isOpenPart({ state, approval, providerExecuted }: CallPart): boolean {
-  if (state === 'approval-requested') return true;
-  return (
-    (state === 'input-available' && providerExecuted !== true) || (state === 'approval-responded' && approval.approved)
-  );
 }
 
 export const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json;

@@ -1,12 +1,8 @@
-import { earlyUsage } from '@whoa/ai-sdk';
+import { earlyUsage, type StoppableTurn } from '@whoa/ai-sdk';
 import type { Usage } from '@whoa/core';
 import { addUsage, NO_USAGE } from '@whoa/core/internal';
-
-/** The parts of a turn that are used here. */
-interface CountedTurn {
-  readonly experimental_transform: () => TransformStream<unknown, unknown>;
-  readonly settled: unknown;
-}
+import type { ModelMessage } from 'ai';
+import type { ChatTools } from './reply-options.ts';
 
 type Tokens = Partial<Pick<Usage, 'inputTokens' | 'outputTokens'>>;
 
@@ -33,7 +29,7 @@ export class UsageCounter {
   }
 
   /** Returns the turn, to spread in its place. Providers report what a cut step has used only in their own events. */
-  watch<Turn extends CountedTurn>(turn: Turn): Turn {
+  watch<Turn extends StoppableTurn<ChatTools, ModelMessage>>(turn: Turn): Turn {
     const watched = {
       ...turn,
       include: { rawChunks: true },

@@ -7,10 +7,11 @@ import type { ToolSet, UIMessage, UIMessageChunk } from 'ai';
 import { type Answers, asJson, closeWaiting, describeWaiting, findAnswers, findCounting } from './answers.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
+import { type IsElsewhere, openCallsIn, toolOf, waitingCallsIn } from './ui/call-parts.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
-import { chunksOf, formMessage } from './ui/message-chunks.ts';
-import { closingChunks, openCallsIn, resumePoint, waitingCallsIn } from './ui/ui-chunks.ts';
+import { formMessage } from './ui/message-chunks.ts';
+import { closingChunks, type Draft, resumePoint } from './ui/ui-chunks.ts';
 import { withoutBlanks } from './ui/ui-messages.ts';
 import { FAILED } from './ui/ui-translator.ts';
 
@@ -30,7 +31,7 @@ export function createReplyWork<Tools extends ChatTools>(options: ReplyRunOption
 }
 
 /** Returns whether a tool of the application has no code: a page runs it. */
-export function createIsElsewhere(tools: ChatTools = {}): (tool: string) => boolean {
+export function createIsElsewhere(tools: ChatTools = {}): IsElsewhere {
   return (tool) => Object.hasOwn(tools, tool) && tools[tool]!.execute === undefined;
 }
 
@@ -42,7 +43,7 @@ class ReplyRun<Tools extends ChatTools> {
   readonly #options: ReplyRunOptions<Tools>;
   readonly #writer: ChunkWriter;
   readonly #levels: { level: StopLevel; at: number }[] = [];
-  readonly #isElsewhere: (tool: string) => boolean;
+  readonly #isElsewhere: IsElsewhere;
   /** What it continues, if its input is not a message. */
   readonly #answers: Answers | undefined;
   readonly #before: readonly UIMessage[];
@@ -76,8 +77,7 @@ class ReplyRun<Tools extends ChatTools> {
     const streamed = events.flatMap(({ chunks }) => [...chunks]);
     this.#isTakenOver = streamed.length > 0;
     this.#usage = new UsageCounter(events.at(-1)?.usage);
-    const all = [...(this.#continued ? chunksOf(this.#continued) : []), ...streamed];
-    this.#writer = new ChunkWriter({ journal, clock: token.clock, past: all, usage: () => this.#usage.current });
+    this.#writer = new ChunkWriter({ journal, clock: token.clock, past: streamed, usage: () => this.#usage.current });
     token.onCancel((level) => this.#levels.push({ level, at: token.clock.now() }));
   }
 
@@ -141,7 +141,7 @@ class ReplyRun<Tools extends ChatTools> {
     let isAsked = this.#answers === undefined;
     if (this.#isTakenOver) {
       isAsked = this.#writer.chunks.at(-1)?.type !== 'abort';
-      this.#writer.add(...resumePoint(this.#writer.chunks, this.#isElsewhere));
+      this.#writer.add(...resumePoint(await this.#draft(), this.#isElsewhere));
     } else if (this.#answers !== undefined) {
       const counting = this.#continued ? findCounting(this.#continued, this.#answers, this.#isElsewhere) : [];
       this.#writer.add(...counting.map(({ chunk }) => chunk));
@@ -151,11 +151,7 @@ class ReplyRun<Tools extends ChatTools> {
       // Before an approved call starts: if this process is lost, nobody may start it again.
       await this.#writer.flush();
     }
-    return isAsked && this.#waiting().size === 0;
-  }
-
-  #waiting(): ReadonlySet<string> {
-    return waitingCallsIn(this.#writer.chunks, this.#isElsewhere);
+    return isAsked && waitingCallsIn(await this.#message(), this.#isElsewhere).length === 0;
   }
 
   /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
@@ -216,19 +212,27 @@ class ReplyRun<Tools extends ChatTools> {
 
   /** Returns the reply so far. Its metadata is its tokens, unless the loop has metadata of its own. */
   async #message(): Promise<UIMessage> {
-    const message = await formMessage(this.#answers?.messageId ?? this.#context.task.id, this.#writer.chunks);
+    const id = this.#answers?.messageId ?? this.#context.task.id;
+    const message = await formMessage(id, this.#writer.chunks, this.#continued);
     const metadata = withUsage(message.metadata, this.#continued?.metadata, this.#spent());
     return metadata === undefined ? message : { ...message, metadata };
+  }
+
+  async #draft(): Promise<Draft> {
+    return { message: await this.#message(), chunks: this.#writer.chunks };
   }
 
   /** Closes what is open, unless it waits and nobody has stopped it. `records` is what this process knows of its calls. */
   async #close(records: readonly CallRecord[] | undefined, reason: CancelReason | undefined): Promise<ClosedCall[]> {
     const isStopped = reason !== undefined && !HAND_OVERS.has(reason.kind);
-    const waiting = this.#waiting();
+    const message = await this.#message();
+    const waiting = waitingCallsIn(message, this.#isElsewhere);
     const known = new Map(records?.map((record) => [record.toolCallId, record]));
     const closed: ClosedCall[] = [];
-    for (const [toolCallId, { tool, approval }] of openCallsIn(this.#writer.chunks)) {
-      const isHeld = waiting.has(toolCallId);
+    for (const part of openCallsIn(message)) {
+      const { toolCallId, approval } = part;
+      const tool = toolOf(part);
+      const isHeld = waiting.includes(part);
       if (isHeld && !isStopped) continue;
       const record = known.get(toolCallId);
       const isInPage = approval === undefined || (approval.approved === true && this.#isElsewhere(tool));
@@ -246,7 +250,7 @@ class ReplyRun<Tools extends ChatTools> {
     for (const record of known.values())
       if (record.state === 'interrupted' || record.state === 'unknown')
         this.#writer.add(endOf(record.toolCallId, record, reason));
-    this.#writer.add(...closingChunks(this.#writer.chunks));
+    this.#writer.add(...closingChunks(await this.#draft()));
     await this.#writer.flush();
     return closed;
   }

@@ -48,8 +48,8 @@ export class ChunkWriter {
 
   add(...chunks: readonly UIMessageChunk[]): void {
     for (const chunk of chunks) {
-      this.#all.push(chunk);
-      this.#waiting = withChunk(this.#waiting, chunk);
+      append(this.#all, chunk);
+      append(this.#waiting, chunk);
     }
     if (this.#waiting.length > 0) this.#timer ??= this.#clock.setTimer(FLUSH_MS, () => void this.#write());
   }
@@ -77,12 +77,12 @@ export class ChunkWriter {
 
 const DELTAS: ReadonlySet<string> = new Set(['text-delta', 'reasoning-delta']);
 
-/** Adds a chunk to the waiting ones. Adjacent text is merged, unless a chunk has more than its text. */
-function withChunk(waiting: UIMessageChunk[], chunk: UIMessageChunk): UIMessageChunk[] {
-  const last = waiting.at(-1);
-  if (last === undefined || last.type !== chunk.type || !DELTAS.has(chunk.type)) return [...waiting, chunk];
+/** Adds a chunk to others. Adjacent text is merged, unless a chunk has more than its text. */
+function append(chunks: UIMessageChunk[], chunk: UIMessageChunk): void {
+  const last = chunks.at(-1);
+  const isPlain = DELTAS.has(chunk.type) && Object.keys(chunk).length === 3;
   const [before, added] = [last, chunk] as { type: 'text-delta'; id: string; delta: string }[];
-  const isPlain = Object.keys(last).length === 3 && Object.keys(chunk).length === 3;
-  if (before!.id !== added!.id || !isPlain) return [...waiting, chunk];
-  return [...waiting.slice(0, -1), { ...added!, delta: before!.delta + added!.delta }];
+  const isSame = before?.type === added!.type && before.id === added!.id && Object.keys(before).length === 3;
+  if (isPlain && isSame) chunks[chunks.length - 1] = { ...added!, delta: before.delta + added!.delta };
+  else chunks.push(chunk);
 }

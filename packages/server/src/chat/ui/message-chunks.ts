@@ -1,18 +1,5 @@
-import type { DynamicToolUIPart, ToolUIPart, UIMessage, UIMessageChunk } from 'ai';
-
-type Part = UIMessage['parts'][number];
-
-/** A call in a message. */
-export type CallPart = ToolUIPart | DynamicToolUIPart;
-
-// Not the SDK's own: `ai` is an optional peer, and only loaded where a reply needs it.
-export function isCallPart(part: Part): part is CallPart {
-  return part.type === 'dynamic-tool' || part.type.startsWith('tool-');
-}
-
-export function toolOf(part: CallPart): string {
-  return part.type === 'dynamic-tool' ? part.toolName : part.type.slice('tool-'.length);
-}
+import type { UIMessage, UIMessageChunk } from 'ai';
+import { type CallPart, isCallPart, toolOf } from './call-parts.ts';
 
 /** Returns the chunks that form a stored message again. */
 export function chunksOf({ parts, metadata }: Omit<UIMessage, 'id' | 'role'>): UIMessageChunk[] {
@@ -35,18 +22,24 @@ export function chunksOf({ parts, metadata }: Omit<UIMessage, 'id' | 'role'>): U
   return isInStep ? [...chunks, { type: 'finish-step' }] : chunks;
 }
 
-/** Returns the message that chunks form. */
-export async function formMessage(id: string, chunks: readonly UIMessageChunk[]): Promise<UIMessage> {
+/** Returns the message that chunks form, or continue. */
+export async function formMessage(
+  id: string,
+  chunks: readonly UIMessageChunk[],
+  continued?: UIMessage,
+): Promise<UIMessage> {
   const { readUIMessageStream } = await import('ai');
-  let message: UIMessage = { id, role: 'assistant', parts: [] };
+  let message = continued ?? { id, role: 'assistant', parts: [] };
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {
       controller.enqueue({ type: 'start', messageId: id });
-      for (const chunk of chunks) controller.enqueue(chunk.type === 'start' ? { ...chunk, messageId: id } : chunk);
+      // Copies: the SDK makes data chunks parts of the message, and changes them.
+      for (const chunk of chunks) controller.enqueue({ ...chunk, ...(chunk.type === 'start' && { messageId: id }) });
       controller.close();
     },
   });
-  for await (const state of readUIMessageStream({ stream })) message = state;
+  const given = continued && { message: structuredClone(continued) };
+  for await (const state of readUIMessageStream({ stream, ...given })) message = state;
   return message;
 }
 

@@ -8,6 +8,7 @@ import {
 } from 'ai';
 import { expect, test } from 'vitest';
 import type { AssistantPart } from '../../../../core/src/run/history/message.ts';
+import { formMessage } from './message-chunks.ts';
 import { closingChunks } from './ui-chunks.ts';
 import { UiTranslator } from './ui-translator.ts';
 
@@ -147,7 +148,8 @@ test('what closes a reply of another loop that was cut off is accepted by a page
     { type: 'tool-input-delta', toolCallId: 'half', inputTextDelta: '{"q":' },
   ];
   const closing: string[] = [];
-  for await (const { type } of overTheWire(closingChunks(open))) closing.push(type);
+  const draft = { message: await formMessage('m', open), chunks: open };
+  for await (const { type } of overTheWire(closingChunks(draft))) closing.push(type);
   expect(closing).toEqual(['text-end', 'tool-input-error', 'finish-step']);
 });
 

@@ -1,0 +1,38 @@
+import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai';
+
+/** A call in a message. */
+export type CallPart = ToolUIPart | DynamicToolUIPart;
+
+/** Returns whether a tool has no code here, so that a page runs it. */
+export type IsElsewhere = (tool: string) => boolean;
+
+// Not the SDK's own: `ai` is an optional peer, and only loaded where a reply needs it.
+export function isCallPart(part: UIMessage['parts'][number]): part is CallPart {
+  return part.type === 'dynamic-tool' || part.type.startsWith('tool-');
+}
+
+export function toolOf(part: CallPart): string {
+  return part.type === 'dynamic-tool' ? part.toolName : part.type.slice('tool-'.length);
+}
+
+/** Returns the calls that were requested and have not ended. A call that a person denied has. */
+export function openCallsIn({ parts }: UIMessage): CallPart[] {
+  return parts.filter(isCallPart).filter((part) => {
+    if (part.state === 'output-available') return part.preliminary === true;
+    if (part.state === 'approval-responded') return part.approval.approved;
+    return part.state === 'input-available' || part.state === 'approval-requested';
+  });
+}
+
+/**
+ * Returns the calls that wait: for a person's answer, or for the result of a tool that a page runs. Approved calls start
+ * when nothing else waits.
+ */
+export function waitingCallsIn(message: UIMessage, isElsewhere: IsElsewhere): readonly CallPart[] {
+  const open = openCallsIn(message);
+  const isWaiting = (part: CallPart): boolean =>
+    part.state === 'approval-requested'
+      ? part.approval.isAutomatic !== true
+      : part.providerExecuted !== true && isElsewhere(toolOf(part));
+  return open.some(isWaiting) ? open.filter((part) => isWaiting(part) || part.approval !== undefined) : [];
+}
