@@ -5,8 +5,9 @@ type Counts = Readonly<Record<string, unknown>>;
 const isRecord = settings.isObject as (value: unknown) => value is Counts;
 
 /**
- * Reads model tokens from a provider's own event, before the reply is complete: a reply that is cut off never gets its
- * `finish` part, and its usage would be lost. Supports Anthropic, OpenAI-compatible servers and Gemini.
+ * Reads the tokens of a reply that may be cut off from an event of its provider: Anthropic, Gemini, OpenAI-compatible.
+ *
+ * @returns What it reports, if anything.
  */
 export function earlyUsage(raw: unknown): ModelPart | undefined {
   if (!isRecord(raw)) return undefined;

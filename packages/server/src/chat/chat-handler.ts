@@ -21,6 +21,7 @@ export interface ChatHandler extends AsyncDisposable {
  * Serves chats to `useChat`, with a stop that stops the run.
  *
  * @returns The handlers `GET` and `POST`, and `fetch` for both.
+ * @throws TypeError when an option is invalid.
  *
  * @example
  * ```ts

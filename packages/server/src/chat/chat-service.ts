@@ -6,7 +6,8 @@ import type { Authenticate } from '../access/principal.ts';
 import { Chat } from './chat.ts';
 import { createHistoryWork, HISTORY_AGENT } from './history-work.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
-import { createIsElsewhere, createReplyWork } from './reply-work.ts';
+import { createReplyWork } from './reply-work.ts';
+import { createIsElsewhere } from './ui/call-parts.ts';
 
 /** What replies to chats, where they are stored and who may use them, for every protocol. */
 export interface ChatServiceOptions<Tools extends ChatTools>

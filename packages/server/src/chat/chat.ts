@@ -18,6 +18,7 @@ import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
 import { findAnswers, findCounting, type PageAnswer } from './answers.ts';
+import { type ChatRef, findMessage, keyOf, messageIdOf, readContinued, stopWaiting } from './chat-history.ts';
 import type { ChatAnswer, ChatAnswers, ChatMessage, ChatParts, ChatStop, ChatStopReceipt } from './chat-types.ts';
 import { HISTORY_AGENT } from './history-work.ts';
 import { type AskedQuestion, readQuestions } from './questions.ts';
@@ -26,7 +27,6 @@ import { withStopReports } from './stop-reports.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { uiMessagesOf, userMessageOf } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
-import { type ChatRef, findMessage, messageIdOf, readContinued, stopWaiting } from './waiting-calls.ts';
 
 /** The page's name for a run, as the store finds its task. */
 type RunName = ConversationRef & { readonly key: string };
@@ -51,7 +51,7 @@ export class Chat {
     // The newer message decides about the reply in progress, and then waits until the history is cut.
     if (regenerate) await this.#cutHistory({ tenant, chatId, from: message.id });
     const input = (isReply ? message : userMessageOf(message)) as unknown as Json;
-    const key = runId ?? (regenerate ? undefined : await this.#keyOf({ tenant, chatId }, message));
+    const key = runId ?? (regenerate ? undefined : await keyOf(this.#parts, { tenant, chatId }, message));
     return this.#start(this.#taskFor(who, { chatId, runId: key, sent }, input), regenerate ? 'queue' : policy);
   }
 
@@ -71,17 +71,6 @@ export class Chat {
     const counted = counting.map(({ answer }) => answer);
     const input = { ...given, answers: counted } as unknown as Json;
     return { ref: await this.#start(this.#taskFor(who, request, input), 'queue'), counted };
-  }
-
-  /** Returns the key of a message that names no run, so that one which is sent twice is stored once. */
-  async #keyOf({ tenant, chatId }: ChatRef, { id }: UIMessage): Promise<string | undefined> {
-    const { store } = this.#parts;
-    const key = `message:${id}`;
-    const known = await store.find({ tenant, conversation: chatId, key });
-    if (known === undefined || !isFinalStatus(known.status)) return key;
-    // One that was removed since is new.
-    const record = await store.conversation({ tenant, conversation: chatId });
-    return record?.history.some((said) => (said as { id?: string }).id === id) ? key : undefined;
   }
 
   #taskFor(who: Principal, { chatId, runId, sent }: Omit<ChatMessage, 'message'>, input: Json): NewTask {

@@ -1,13 +1,14 @@
 import { type CallRecord, createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
 import type { CancelReason, Json, StopLevel, StopReport, Usage } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import { describeError, describeStoppedCall } from '@whoa/core/internal';
+import { describeError } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
-import type { ToolSet, UIMessage, UIMessageChunk } from 'ai';
+import type { ToolSet, UIMessage } from 'ai';
 import { type Answers, asJson, closeWaiting, describeWaiting, findAnswers, findCounting } from './answers.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
-import { type IsElsewhere, openCallsIn, toolOf, waitingCallsIn } from './ui/call-parts.ts';
+import { type ClosedCall, endOf, reportStop } from './stopped-calls.ts';
+import { createIsElsewhere, type IsElsewhere, openCallsIn, toolOf, waitingCallsIn } from './ui/call-parts.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { formMessage } from './ui/message-chunks.ts';
@@ -28,11 +29,6 @@ export function createReplyWork<Tools extends ChatTools>(options: ReplyRunOption
     hold: (context) => new ReplyRun(context, options).run(),
     settle: (context) => new ReplyRun(context, options).settle(),
   };
-}
-
-/** Returns whether a tool of the application has no code: a page runs it. */
-export function createIsElsewhere(tools: ChatTools = {}): IsElsewhere {
-  return (tool) => Object.hasOwn(tools, tool) && tools[tool]!.execute === undefined;
 }
 
 /** A task that is stopped for these reasons goes on in another process. */
@@ -267,40 +263,7 @@ class ReplyRun<Tools extends ChatTools> {
     return { ...answer, history: asJson(await this.#messages()) as Json[] };
   }
 
-  #report(records: readonly ClosedCall[], reason: CancelReason): StopReport {
-    const after = (at: number): number => Math.round(at - reason.at);
-    const settledAfterMs = after(this.#context.token.clock.now());
-    const calls = records.map(({ callId, toolCallId, tool, state }) => ({
-      callId: toolCallId || callId,
-      tool,
-      state: state === 'running' ? ('unknown' as const) : state,
-      afterMs: settledAfterMs,
-      waitedFor: false,
-    }));
-    return {
-      reason,
-      settledAfterMs,
-      levels: this.#levels.map(({ level, at }) => ({ level, afterMs: after(at) })),
-      calls,
-      cleanupErrors: [],
-      clean: calls.every(({ state }) => state !== 'unknown'),
-    };
+  #report(calls: readonly ClosedCall[], reason: CancelReason): StopReport {
+    return reportStop(calls, { reason, levels: this.#levels, now: this.#context.token.clock.now() });
   }
-}
-
-/** What a stop report says about a call. */
-type ClosedCall = Pick<CallRecord, 'callId' | 'toolCallId' | 'tool' | 'state'>;
-
-/** Returns the end of a call whose result the loop never streamed. */
-function endOf(
-  toolCallId: string,
-  record: Partial<CallRecord> & Pick<CallRecord, 'state'>,
-  reason: CancelReason | undefined,
-): UIMessageChunk {
-  if (record.state === 'finished') return { type: 'tool-output-available', toolCallId, output: record.output ?? null };
-  if (record.state === 'failed')
-    return { type: 'tool-output-error', toolCallId, errorText: describeError(record.error) };
-  const state = record.state === 'running' ? 'unknown' : record.state;
-  const why = record.reason ?? reason ?? { kind: 'the reply ended', at: 0 };
-  return { type: 'tool-output-error', toolCallId, errorText: describeStoppedCall(state, why) };
 }

@@ -198,6 +198,16 @@ test('failed work is an error by its code, without its message', async () => {
   expect(logs).toEqual([{ level: 'warn', event: 'task-failed', taskId: expect.any(String) as string }]);
 });
 
+test('the tokens of work that is not an agent are counted from its outcome', async () => {
+  const usage = { inputTokens: 7, outputTokens: 3, complete: false };
+  const { runner, read } = await setUp({ hold: () => Promise.resolve({ status: 'success', usage }) });
+  await runner.run(TASK);
+  await runner.stop();
+  const text = await read();
+  expect(readValue(text, 'whoa.token.used', '{agent="assistant",type="input"}')).toBe(7);
+  expect(readValue(text, 'whoa.token.used', '{agent="assistant",type="output"}')).toBe(3);
+});
+
 test('a refused input ends its span', async () => {
   const { telemetry, spans } = await setUp(() => Promise.resolve('unused'));
   expect(() => telemetry.observeAgent(agentWith({})).run(undefined as never)).toThrow('input');

@@ -1,10 +1,15 @@
 import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai';
+import type { ChatTools } from '../reply-options.ts';
 
 /** A call in a message. */
 export type CallPart = ToolUIPart | DynamicToolUIPart;
 
 /** Returns whether a tool has no code here, so that a page runs it. */
 export type IsElsewhere = (tool: string) => boolean;
+
+export function createIsElsewhere(tools: ChatTools = {}): IsElsewhere {
+  return (tool) => Object.hasOwn(tools, tool) && tools[tool]!.execute === undefined;
+}
 
 // Not the SDK's own: `ai` is an optional peer, and only loaded where a reply needs it.
 export function isCallPart(part: UIMessage['parts'][number]): part is CallPart {

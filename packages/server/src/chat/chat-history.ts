@@ -62,3 +62,13 @@ export async function stopWaiting(
   const message = await findMessage(parts, { tenant, chatId }, last.id);
   return { answer: 'accepted', ...(message && { message }) };
 }
+
+/** Returns the key of a message that names no run, so that one which is sent twice is stored once. */
+export async function keyOf({ store }: Parts, chat: ChatRef, { id }: UIMessage): Promise<string | undefined> {
+  const [tenant, conversation, key] = [chat.tenant, chat.chatId, `message:${id}`];
+  const known = await store.find({ tenant, conversation, key });
+  if (known === undefined || !isFinalStatus(known.status)) return key;
+  // One that was removed since is new.
+  const record = await store.conversation({ tenant, conversation });
+  return record?.history.some((said) => (said as { id?: string }).id === id) ? key : undefined;
+}
