@@ -144,9 +144,15 @@ export class Chat {
     if (!isReply || !isAsking) yield* translator.start();
     const continued = task && !isAsking ? await readContinued(this.#parts, task) : undefined;
     yield* continued?.chunks ?? [];
-    for await (const seen of followTask<ReplyEvent>(store, ref, { signal }))
-      if (seen.type !== 'entry') yield* translator.end(seen.task);
-      else if (continued?.isWhole !== true) yield* translator.translate(seen.event);
+    // It has its own answers, and pages of AI SDK 6 know no such chunk.
+    const known = new Set(
+      task && isAsking ? findAnswers(task)?.answers.map((one) => 'approvalId' in one && one.approvalId) : [],
+    );
+    for await (const seen of followTask<ReplyEvent>(store, ref, { signal })) {
+      const chunks = seen.type === 'entry' ? translator.translate(seen.event) : translator.end(seen.task);
+      if (seen.type === 'entry' && continued?.isWhole === true) continue;
+      yield* chunks.filter((chunk) => chunk.type !== 'tool-approval-response' || !known.has(chunk.approvalId));
+    }
     return undefined;
   }
 

@@ -90,6 +90,17 @@ test.for([
   }
 });
 
+test('a loop that had ended when its process was lost does not run again', async () => {
+  const words: UIMessageChunk[] = [
+    { type: 'text-start', id: '1' },
+    { type: 'text-delta', id: '1', delta: 'Said.' },
+    { type: 'text-end', id: '1' },
+  ];
+  const past: UIMessageChunk[] = [{ type: 'start-step' }, ...words, { type: 'finish-step' }, { type: 'finish' }];
+  const { outcome, replies } = await takeOver({ past });
+  expect([outcome.status, outcome.answer, replies]).toEqual(['success', 'Said.', 0]);
+});
+
 const asked = {
   id: 'm',
   role: 'assistant',

@@ -136,7 +136,9 @@ class ReplyRun<Tools extends ChatTools> {
   async #begin(): Promise<boolean> {
     let isAsked = this.#answers === undefined;
     if (this.#isTakenOver) {
-      isAsked = this.#writer.chunks.at(-1)?.type !== 'abort';
+      const types = new Set(this.#writer.chunks.map(({ type }) => type));
+      this.#isComplete = types.has('finish');
+      isAsked = !this.#isComplete && !types.has('abort');
       this.#writer.add(...resumePoint(await this.#draft(), this.#isElsewhere));
     } else if (this.#answers !== undefined) {
       const counting = this.#continued ? findCounting(this.#continued, this.#answers, this.#isElsewhere) : [];
