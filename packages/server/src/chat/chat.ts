@@ -1,4 +1,4 @@
-import type { CancelReasonInit, Json, Message, Policy } from '@whoa/core';
+import type { AppContext, CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import {
   type ConversationRef,
   type CreateReceipt,
@@ -79,7 +79,7 @@ export class Chat {
     return {
       ...task,
       ...(runId !== undefined && { key: runId }),
-      ...(isReply && { context: { ...sent, principal: who } }),
+      ...(isReply && { context: { ...sent, principal: who } as unknown as AppContext }),
     };
   }
 

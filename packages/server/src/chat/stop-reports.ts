@@ -15,21 +15,15 @@ export async function withStopReports(
 ): Promise<readonly UIMessage[]> {
   const { tasks } = await store.list({ ...chat, limit: MAX_TASKS });
   const answers = await answersOf(tasks.slice(0, tasks.findLastIndex(isReported) + 1), store);
-  const reportFor = (message: UIMessage | undefined): Part | undefined => {
-    const task = message?.role === 'user' ? answers.get(message.id) : undefined;
+  const reportFor = (id = ''): Part | undefined => {
+    const task = answers.get(id);
     return task !== undefined && isReported(task) ? partOf(task) : undefined;
   };
   return messages.flatMap((message, index): UIMessage[] => {
-    const continued = answers.get(message.id);
-    const own =
-      message.role !== 'assistant'
-        ? undefined
-        : continued !== undefined && isReported(continued)
-          ? partOf(continued)
-          : reportFor(messages[index - 1]);
-    if (own !== undefined) return [withReport(message, own)];
+    const own = message.role === 'assistant' && (reportFor(message.id) ?? reportFor(messages[index - 1]?.id));
+    if (own) return [withReport(message, own)];
     // It was stopped before it produced any output.
-    const lone = messages[index + 1]?.role === 'assistant' ? undefined : reportFor(message);
+    const lone = messages[index + 1]?.role === 'assistant' ? undefined : reportFor(message.id);
     return lone === undefined ? [message] : [message, { id: lone.id, role: 'assistant', parts: [lone] }];
   });
 }
