@@ -321,6 +321,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     const ran: string[] = [];
     const other = await site.open({ onToolCall: ({ toolCall }) => void ran.push(toolCall.toolName) });
     const resuming = other.chat.resumeStream();
+    await expect.poll(() => other.chat.status).toBe('streaming');
     held.resolve('paid');
     await Promise.all([resuming, quiet(page)]);
     expect(JSON.parse(JSON.stringify(other.chat.messages))).toEqual(JSON.parse(JSON.stringify(page.chat.messages)));

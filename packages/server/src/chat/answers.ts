@@ -1,4 +1,4 @@
-import type { CancelReason, Json } from '@whoa/core';
+import type { CancelReason } from '@whoa/core';
 import { describeStoppedCall } from '@whoa/core/internal';
 import type { TaskRecord } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
@@ -111,5 +111,3 @@ export function closeWaiting(
   });
   return [...history.slice(0, -1), { ...last, parts }];
 }
-
-export const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json;

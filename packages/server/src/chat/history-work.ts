@@ -1,8 +1,8 @@
 import type { CancelReason, Json } from '@whoa/core';
 import type { HeldWork } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
-import { asJson, closeWaiting } from './answers.ts';
-import type { IsElsewhere } from './ui/call-parts.ts';
+import { closeWaiting } from './answers.ts';
+import { asJson, type IsElsewhere } from './ui/call-parts.ts';
 
 /** The agent that changes a chat's history. It runs as a task of the chat, so never beside a reply. */
 export const HISTORY_AGENT = 'whoa-chat-history';

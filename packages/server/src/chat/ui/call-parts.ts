@@ -1,3 +1,4 @@
+import type { Json } from '@whoa/core';
 import type { DynamicToolUIPart, ToolUIPart, UIMessage } from 'ai';
 import type { ChatTools } from '../reply-options.ts';
 
@@ -6,6 +7,9 @@ export type CallPart = ToolUIPart | DynamicToolUIPart;
 
 /** Returns whether a tool has no code here, so that a page runs it. */
 export type IsElsewhere = (tool: string) => boolean;
+
+/** Leaves out what is undefined. */
+export const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json;
 
 export function createIsElsewhere(tools: ChatTools = {}): IsElsewhere {
   return (tool) => Object.hasOwn(tools, tool) && tools[tool]!.execute === undefined;

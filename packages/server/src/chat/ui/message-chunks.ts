@@ -1,5 +1,5 @@
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { type CallPart, isCallPart, toolOf } from './call-parts.ts';
+import { asJson, type CallPart, isCallPart, toolOf } from './call-parts.ts';
 
 /** Returns the chunks that form a stored message again. */
 export function chunksOf({ parts, metadata }: Omit<UIMessage, 'id' | 'role'>): UIMessageChunk[] {
@@ -45,16 +45,13 @@ export async function formMessage(
 
 /** Pages run a tool when its input becomes available, so a call that has ended gets its input in another way. */
 function callChunks(part: CallPart): UIMessageChunk[] {
-  const { toolCallId, input, title, toolMetadata, providerExecuted, callProviderMetadata } = part;
-  const call = {
+  const { toolCallId, input, title, toolMetadata, providerExecuted, callProviderMetadata: providerMetadata } = part;
+  const call = asJson({
     toolCallId,
     toolName: toolOf(part),
-    ...(part.type === 'dynamic-tool' && { dynamic: true }),
-    ...(title !== undefined && { title }),
-    ...(toolMetadata !== undefined && { toolMetadata }),
-    ...(providerExecuted !== undefined && { providerExecuted }),
-    ...(callProviderMetadata !== undefined && { providerMetadata: callProviderMetadata }),
-  };
+    dynamic: part.type === 'dynamic-tool' || undefined,
+    ...{ title, toolMetadata, providerExecuted, providerMetadata },
+  }) as { toolCallId: string; toolName: string };
   const more = 'resultProviderMetadata' in part && { providerMetadata: part.resultProviderMetadata! };
   const begin: UIMessageChunk = { type: 'tool-input-start', ...call };
   if (part.state === 'output-error') {
@@ -63,39 +60,21 @@ function callChunks(part: CallPart): UIMessageChunk[] {
   }
   if (part.state === 'output-available') {
     const { output, preliminary } = part;
-    const given: UIMessageChunk = {
-      type: 'tool-input-delta',
-      toolCallId,
-      inputTextDelta: JSON.stringify(input ?? null),
-    };
+    const inputTextDelta = JSON.stringify(input ?? null);
     const isPreliminary = preliminary && { preliminary };
     const end: UIMessageChunk = { type: 'tool-output-available', toolCallId, output, ...isPreliminary, ...more };
-    return [begin, given, ...approvalChunks(part), end];
+    return [begin, { type: 'tool-input-delta', toolCallId, inputTextDelta }, ...approvalChunks(part), end];
   }
   const open = [{ type: 'tool-input-available', ...call, input } as const, ...approvalChunks(part)];
   return part.state === 'output-denied' ? [...open, { type: 'tool-output-denied', toolCallId }] : open;
 }
 
-interface Approval {
-  readonly id: string;
-  readonly approved?: boolean;
-  readonly descriptor?: unknown;
-  readonly requestReason?: string;
-  readonly reason?: string;
-}
-
 function approvalChunks({ toolCallId, approval }: CallPart): UIMessageChunk[] {
   if (approval === undefined) return [];
-  const { id: approvalId, approved, descriptor, requestReason, reason, ...asked } = approval as Approval;
-  const question: UIMessageChunk = {
-    type: 'tool-approval-request',
-    toolCallId,
-    approvalId,
-    ...asked,
-    ...(descriptor !== undefined && { approvalDescriptor: descriptor }),
-    ...(requestReason !== undefined && { reason: requestReason }),
-  };
-  if (approved === undefined) return [question];
-  const why = reason === undefined ? {} : { reason };
-  return [question, { type: 'tool-approval-response', approvalId, approved, ...why }];
+  const { id: approvalId, approved, descriptor, requestReason, reason, ...asked } = approval as Record<string, unknown>;
+  const question = { ...asked, toolCallId, approvalId, approvalDescriptor: descriptor, reason: requestReason };
+  const chunks = [{ type: 'tool-approval-request', ...question }];
+  if (approved === undefined) return asJson(chunks) as unknown as UIMessageChunk[];
+  const answer = { type: 'tool-approval-response', approvalId, approved, reason };
+  return asJson([...chunks, answer]) as unknown as UIMessageChunk[];
 }
