@@ -1,7 +1,6 @@
 import type { Agent, Policy } from '@whoa/core';
 import { POLICY_RULE, reportFailure, settings } from '@whoa/core/internal';
 import { createRunner, createTaskStore, type RunnerOptions, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
-import { loadPostgresDriver, loadRedisDriver, readStoreConfig } from '@whoa/tasks/internal';
 import { type Access, type AccessOptions, createAccess } from '../access/access.ts';
 import type { Authenticate } from '../access/principal.ts';
 import { Chat } from './chat.ts';
@@ -49,7 +48,11 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   const report = (error: unknown, what = 'chat'): void => reportFailure(hooks, what, error);
   const onFailure = (error: unknown): void => report(error, 'reply');
   const work = reply === undefined ? agent! : createReplyWork({ ...options, reply, onFailure });
-  loadPeers(options).catch(report);
+  // Now, and not by the first message: the server cannot reply without it.
+  if (reply !== undefined)
+    import('ai').catch((cause: unknown) =>
+      onFailure(new Error("`reply` needs the package 'ai': npm install ai", { cause })),
+    );
   const name = typeof work === 'string' ? work : 'run' in work ? work.name : REPLY_AGENT;
   const isElsewhere = createIsElsewhere(options.tools);
   const { worker, leaseMs, approvals, background } = options;
@@ -89,18 +92,6 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
       if (store !== options.store) await store[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Loads what the options need, so that a package that is not installed is reported now, and not by the first message. */
-async function loadPeers<Tools extends ChatTools>({ reply, store }: ChatServiceOptions<Tools>): Promise<void> {
-  if (reply !== undefined)
-    await import('ai').catch((cause: unknown) => {
-      throw new Error("`reply` needs the package 'ai': npm install ai", { cause });
-    });
-  if (store === undefined || (typeof store === 'object' && 'create' in store)) return;
-  const { backend } = readStoreConfig(store);
-  if (backend === 'redis') await loadRedisDriver();
-  if (backend === 'postgres') await loadPostgresDriver();
 }
 
 function storeOf(store: ChatServiceOptions<ChatTools>['store']): TaskStore {

@@ -6,13 +6,32 @@ vi.mock('pg', () => Promise.reject(new Error("Cannot find package 'pg'")));
 vi.mock('ai', () => Promise.reject(new Error("Cannot find package 'ai'")));
 afterEach(() => void vi.restoreAllMocks());
 
-test.for([
-  ['ai', { store: 'memory:', reply: () => ReadableStream.from([]) }],
-  ['ioredis', { store: 'redis://127.0.0.1:1', agent: 'elsewhere' }],
-  ['pg', { store: { backend: 'postgres', url: 'postgres://127.0.0.1:1/none' }, agent: 'elsewhere' }],
-] as const)('a handler without %s says so when it is created, and what to install', async ([peer, options]) => {
-  const warned = Promise.withResolvers<{ detail?: string }>();
-  vi.spyOn(process, 'emitWarning').mockImplementation((warning) => warned.resolve(warning as object));
-  await using _handler = createChatHandler({ authenticate: () => 'ada', ...options } as never);
-  expect((await warned.promise).detail).toContain(`npm install ${peer}`);
+/** Resolves with what Node prints of the next warning. */
+function nextWarning(): Promise<string> {
+  const warned = Promise.withResolvers<string>();
+  const show = (warning: unknown) => warned.resolve((warning as { detail?: string }).detail ?? '');
+  vi.spyOn(process, 'emitWarning').mockImplementation(show as typeof process.emitWarning);
+  return warned.promise;
+}
+
+test('a handler without `ai` says so when it is created, and what to install', async () => {
+  const warning = nextWarning();
+  const reply = () => ReadableStream.from([]);
+  await using _handler = createChatHandler({ authenticate: () => 'ada', reply });
+  expect(await warning).toContain('npm install ai');
 });
+
+test.for([
+  ['ioredis', 'redis://127.0.0.1:1'],
+  ['pg', 'postgres://127.0.0.1:1/none'],
+] as const)(
+  'a store without %s is reported with what to install, and the request is refused',
+  async ([peer, store]) => {
+    const warning = nextWarning();
+    const handler = createChatHandler({ store, authenticate: () => 'ada', agent: 'elsewhere' });
+    const response = await handler.fetch(new Request('http://app.test/api/chat/c/messages'));
+    expect([response.status, await response.json()]).toMatchObject([503, { error: { code: 'store-setup' } }]);
+    expect(await warning).toContain(`npm install ${peer}`);
+    await handler[Symbol.asyncDispose]().catch(() => {});
+  },
+);

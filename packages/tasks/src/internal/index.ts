@@ -3,7 +3,5 @@
 export { createSqliteSessions } from '../stores/sqlite-sessions.ts';
 export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/database-file.ts';
 export { readStoreConfig } from '../stores/factory.ts';
-export { loadDriver as loadPostgresDriver } from '../stores/postgres/connection/driver.ts';
-export { loadLibrary as loadRedisDriver } from '../stores/redis/connection/connection.ts';
 export { cancelBackground } from '../run/background.ts';
 export { type PendingQuestion, PendingQuestions } from '../follow/pending-questions.ts';

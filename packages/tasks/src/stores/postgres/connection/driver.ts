@@ -18,7 +18,9 @@ export async function loadDriver(): Promise<Driver> {
     const loaded = await import('pg');
     return loaded.default;
   } catch (error) {
-    throw new StoreSetupError("The Postgres store needs the package 'pg': npm install pg", { cause: error });
+    throw new StoreSetupError("The 'postgres' store needs the package 'pg'; install it: npm install pg", {
+      cause: error,
+    });
   }
 }
 

@@ -40,7 +40,9 @@ export async function loadLibrary(): Promise<Library> {
     const { protocol } = new Client({ lazyConnect: true }).options;
     return { Redis: Client, ReplyError, hasResp3: protocol === 3 };
   } catch (error) {
-    throw new StoreSetupError("The Redis store needs the package 'ioredis': npm install ioredis", { cause: error });
+    throw new StoreSetupError("The Redis store needs the package 'ioredis'; install it: npm install ioredis", {
+      cause: error,
+    });
   }
 }
 
