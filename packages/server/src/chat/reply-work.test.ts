@@ -31,6 +31,8 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
   using token = new CancellationToken();
   if (stop !== undefined) token.cancel({ kind: stop }, { mode: 'now' });
   let replies = 0;
+  const written: unknown[] = [];
+  let before = '';
   const work = createReplyWork({
     tools,
     onFailure: (error) => {
@@ -38,6 +40,7 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
     },
     reply: () => {
       replies++;
+      before = JSON.stringify(written);
       const chunks: UIMessageChunk[] = [
         { type: 'start-step' },
         { type: 'text-start', id: '1' },
@@ -54,10 +57,10 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
     history,
     past: past.length === 0 ? [] : [{ position: 1, epoch: 1, at: 0, event: { type: 'ui-chunks', chunks: past } }],
     token,
-    journal: () => Promise.resolve(),
+    journal: (event: unknown) => Promise.resolve(void written.push(event)),
   } as unknown as Parameters<HeldWork['hold']>[0];
   const outcome = await work.hold(context);
-  return { outcome, replies, settled: () => work.settle!(context) };
+  return { outcome, replies, before, settled: () => work.settle!(context) };
 }
 
 const messageIn = ({ said = [], history }: TaskOutcome) => ((history ?? said) as Json[]).at(-1) as unknown as UIMessage;
@@ -129,6 +132,12 @@ test('so is it if the process was lost while it was being stopped', async () => 
   const past: UIMessageChunk[] = [{ type: 'tool-approval-response', approvalId: 'a1', approved: true }];
   const { settled } = await takeOver({ past, input: yes, history: [user, asked], stop: 'user' });
   expect(await settled()).toMatchObject({ stop: { calls: [{ callId: 'c1', state: 'unknown' }] } });
+});
+
+test('an answer is stored before the loop can start its call', async () => {
+  const { before, replies } = await takeOver({ input: yes, history: [user, asked] });
+  expect(before).toContain('"tool-approval-response","approvalId":"a1","approved":true');
+  expect(replies).toBe(1);
 });
 
 test('answers to a message that is gone change nothing', async () => {
