@@ -1,3 +1,4 @@
+/* oxlint-disable typescript/no-deprecated -- what applications have */
 import { createOpenAI } from '@ai-sdk/openai';
 import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { type ChatHandler, createChatHandler, type Listening, listen } from '@whoa/server';

@@ -1,4 +1,5 @@
 // A page of AI SDK 6 with its own transport, and nothing of ours: approvals and tools in the page work the same.
+/* oxlint-disable typescript/no-deprecated -- what applications have */
 import { createOpenAI } from '@ai-sdk/openai';
 import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createMemoryStore } from '@whoa/tasks';

@@ -1,4 +1,5 @@
 // Approvals and tools that run in the page, as the real `useChat` sends them, with `streamText` and a strict provider.
+/* oxlint-disable typescript/no-deprecated -- what applications have */
 
 import { createOpenAI } from '@ai-sdk/openai';
 import { Chat } from '@ai-sdk/react';
@@ -26,7 +27,17 @@ const DONE: Answer = { parts: [{ text: 'Done.' }] };
 
 let chats = 0;
 
-async function openSite(url: string | undefined, script: readonly Answer[], pay: () => unknown) {
+interface Loop {
+  readonly pay?: () => unknown;
+  /** The loop asks, and not the tool. */
+  readonly isLoopAsking?: boolean;
+}
+
+async function openSite(
+  url: string | undefined,
+  script: readonly Answer[],
+  { pay = () => 'paid', isLoopAsking = false }: Loop,
+) {
   const id = `c${++chats}`;
   const provider = await startLoopbackProvider({ script: [...script] });
   const store = createTaskStore(url ?? 'memory:');
@@ -35,7 +46,7 @@ async function openSite(url: string | undefined, script: readonly Answer[], pay:
   const tools = {
     pay: tool({
       inputSchema: z.object({ eur: z.number() }),
-      needsApproval: true,
+      needsApproval: !isLoopAsking,
       execute: (input) => {
         paid.push(input);
         return pay();
@@ -49,8 +60,10 @@ async function openSite(url: string | undefined, script: readonly Answer[], pay:
       authenticate: (request) => request.headers.get('x-user'),
       audit: ({ type, target, answer }) => audited.push(`${type} ${target} ${answer}`),
       tools,
-      reply: (turn) =>
-        streamText({ model: createOpenAI({ baseURL: provider.url, apiKey: 'x' }).chat('gpt-4o'), ...turn }),
+      reply: (turn) => {
+        const model = createOpenAI({ baseURL: provider.url, apiKey: 'x' }).chat('gpt-4o');
+        return streamText({ model, ...turn, ...(isLoopAsking && { toolApproval: { pay: 'user-approval' } }) });
+      },
     });
   let handler = createHandler();
   const requests: string[] = [];
@@ -131,7 +144,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     if (kind !== 'memory') server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
-  const stage = (script: readonly Answer[], { pay = (): unknown => 'paid' } = {}) => openSite(server?.url, script, pay);
+  const stage = (script: readonly Answer[], loop: Loop = {}) => openSite(server?.url, script, loop);
 
   test('a call that needs a yes waits for it, and the answer continues the same message', async () => {
     await using site = await stage([PAY, DONE]);
@@ -153,6 +166,17 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     expect(site.audited).toEqual([expect.stringMatching(/^approve .+ accepted$/)]);
     // The store has what the page shows, and a new message goes on from it.
     expect(await site.stored()).toEqual(JSON.parse(JSON.stringify(page.chat.messages)));
+    expect(site.refusals()).toEqual([undefined, undefined]);
+  });
+
+  test.for([true, false])('a question of the loop itself is answered the same way (%s)', async (approved) => {
+    await using site = await stage([PAY, DONE], { isLoopAsking: true });
+    const page = await site.open();
+    await page.chat.sendMessage({ text: 'Pay' });
+    expect(callsIn(page.chat.lastMessage)).toMatchObject([{ state: 'approval-requested' }]);
+    await approve(page.chat, approved);
+    await quiet(page);
+    expect([words(page.chat.lastMessage), site.paid.length]).toEqual(['May I? Done.', approved ? 1 : 0]);
     expect(site.refusals()).toEqual([undefined, undefined]);
   });
 

@@ -1,4 +1,5 @@
 // Every kind of part of `ai` 7 passes through a chat as through a plain route: the same bytes, but for ids.
+/* oxlint-disable typescript/no-deprecated -- what applications have */
 import { createMemoryStore } from '@whoa/tasks';
 import {
   createUIMessageStream,

@@ -17,8 +17,9 @@ function nextWarning(): Promise<string> {
 test('a handler without `ai` says so when it is created, and what to install', async () => {
   const warning = nextWarning();
   const reply = () => ReadableStream.from([]);
-  await using _handler = createChatHandler({ authenticate: () => 'ada', reply });
+  const handler = createChatHandler({ authenticate: () => 'ada', reply });
   expect(await warning).toContain('npm install ai');
+  await handler[Symbol.asyncDispose]();
 });
 
 test.for([
@@ -32,6 +33,6 @@ test.for([
     const response = await handler.fetch(new Request('http://app.test/api/chat/c/messages'));
     expect([response.status, await response.json()]).toMatchObject([503, { error: { code: 'store-setup' } }]);
     expect(await warning).toContain(`npm install ${peer}`);
-    await handler[Symbol.asyncDispose]().catch(() => {});
+    await Promise.resolve(handler[Symbol.asyncDispose]()).catch(() => {});
   },
 );

@@ -20,7 +20,7 @@ export interface ReplyContext {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What `streamText` returns, or a UI message stream: `streamText({ … }).toUIMessageStream({ messageMetadata })`. */
+/** What `streamText` returns, or a UI message stream: `toUIMessageStream({ stream: streamText(…).stream, … })`. */
 export type ReplyStream =
   | AsyncIterable<UIMessageChunk>
   | { toUIMessageStream(options?: { onError?: (error: unknown) => string }): AsyncIterable<UIMessageChunk> };

@@ -1,4 +1,5 @@
 // What a reply does when its process was lost while a call ran or waited.
+/* oxlint-disable typescript/no-deprecated -- what applications have */
 import { CancellationToken, type Json } from '@whoa/core';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import { isToolUIPart, tool, type UIMessage, type UIMessageChunk } from 'ai';

@@ -1,4 +1,5 @@
 // The tokens of every reply are in its record and its message, those of a stopped one as far as they were reported.
+/* oxlint-disable typescript/no-deprecated -- what applications have */
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createMemoryStore } from '@whoa/tasks';

@@ -50,7 +50,10 @@ function callChunks(part: CallPart): UIMessageChunk[] {
     toolCallId,
     toolName: toolOf(part),
     dynamic: part.type === 'dynamic-tool' || undefined,
-    ...{ title, toolMetadata, providerExecuted, providerMetadata },
+    title,
+    toolMetadata,
+    providerExecuted,
+    providerMetadata,
   }) as { toolCallId: string; toolName: string };
   const more = 'resultProviderMetadata' in part && { providerMetadata: part.resultProviderMetadata! };
   const begin: UIMessageChunk = { type: 'tool-input-start', ...call };
