@@ -64,7 +64,7 @@ export async function openPage(page: Page, url: string): Promise<ChatPage> {
     evaluate,
     send: (text) =>
       page.evaluate((said) => void (window as unknown as ChatWindow).chat.sendMessage({ text: said }), text),
-    stop: () => evaluate((own) => own.chat.stop()),
+    stop: async () => void (await evaluate((own) => own.chat.stop())),
     shows: async (text) => {
       await page.waitForFunction(
         (wanted) => [...document.querySelectorAll('p.assistant')].at(-1)?.textContent === wanted,

@@ -1,4 +1,5 @@
 // What people do with a chat, in a real browser with the real `useChat`. Only a stop may stop a run.
+import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../promises/fixture.ts';
 import { ALL, type ChatSite, HALF, type Lab, openLab } from './browser.ts';
@@ -170,25 +171,55 @@ test('a stop arrives though the page is left in the same moment', async () => {
   expect(await site.ends()).toEqual(['cancelled']);
 });
 
-test('a lost connection stops nothing; the reply can be resumed, or stopped', async () => {
+test('a lost connection is opened again by itself, without a gap, a repeat or an error', async () => {
   await using site = lab.open();
   const chat = await half(site);
   site.cut();
-  await chat.status('error');
-  expect(await chat.finishes()).toMatchObject([{ isDisconnect: true }]);
-  await chat.evaluate((page) => void page.chat.resumeStream());
-  await chat.status('streaming');
-  await chat.stop();
-  expect([await site.ends(), site.stops()]).toEqual([['cancelled'], 1]);
+  await chat.page.waitForSelector('#reconnecting', { state: 'attached' });
+  await chat.page.waitForSelector('#reconnecting', { state: 'detached' });
+  expect(await chat.replies()).toEqual([HALF]);
+  site.cut();
+  site.release();
+  await chat.shows(ALL);
+  await chat.status('ready');
+  expect(await chat.finishes()).toEqual([{ isAbort: false, isDisconnect: false, isError: false }]);
+  expect(await chat.evaluate((page) => page.errors)).toEqual([]);
+  expect([await site.ends(), site.requests]).toEqual([['success'], ['send']]);
 });
 
-test('a stop while the connection is lost stops the run', async () => {
+test('what ended while the connection was lost is shown when it is back', async () => {
   await using site = lab.open();
   const chat = await half(site);
+  const lose = (route: Route): Promise<void> => route.abort('internetdisconnected');
+  await chat.page.route('**/stream', lose);
   site.cut();
-  await chat.status('error');
-  await chat.stop();
+  await chat.page.waitForSelector('#reconnecting', { state: 'attached' });
+  site.release();
+  expect(await site.ends()).toEqual(['success']);
+  expect(await chat.replies()).toEqual([HALF]);
+  await chat.page.unroute('**/stream', lose);
+  await chat.page.evaluate(() => dispatchEvent(new Event('online')));
+  await chat.shows(ALL);
+  await chat.status('ready');
+  expect(await chat.evaluate((page) => page.errors)).toEqual([]);
+});
+
+test('a stop while the connection is lost stops the run, and the page shows how it settled', async () => {
+  await using site = lab.open();
+  const chat = await half(site);
+  const lose = (route: Route): Promise<void> => route.abort('internetdisconnected');
+  await chat.page.route('**/stream', lose);
+  site.cut();
+  await chat.page.waitForSelector('#reconnecting', { state: 'attached' });
+  const receipt = chat.evaluate((page) => page.chat.stop());
   expect(await site.ends()).toEqual(['cancelled']);
+  await chat.page.waitForSelector('#stopping', { state: 'attached' });
+  await chat.page.unroute('**/stream', lose);
+  await chat.page.evaluate(() => dispatchEvent(new Event('online')));
+  await chat.page.waitForSelector('footer');
+  expect(await receipt).toMatchObject({ answer: 'accepted' });
+  await chat.page.waitForSelector('#stopping', { state: 'detached' });
+  await chat.status('ready');
 });
 
 test('a stop before the first byte of the answer counts', async () => {
@@ -257,12 +288,12 @@ test('a stop that races the end never harms the next run', async () => {
   await using site = lab.open();
   const chat = await half(site);
   await chat.evaluate((page) => {
-    (page as unknown as { stopSoon: Promise<void> }).stopSoon = new Promise((resolve) => setTimeout(resolve)).then(() =>
-      page.chat.stop(),
+    (page as unknown as { stopSoon: Promise<unknown> }).stopSoon = new Promise((resolve) => setTimeout(resolve)).then(
+      () => page.chat.stop(),
     );
   });
   site.release();
-  await chat.evaluate((page) => (page as unknown as { stopSoon: Promise<void> }).stopSoon);
+  await chat.evaluate((page) => (page as unknown as { stopSoon: Promise<unknown> }).stopSoon);
   await chat.status('ready');
   await chat.send(`say all ${site.id}`);
   await chat.shows(ALL);

@@ -80,12 +80,22 @@ function Tasks({ id }: { id: string }) {
   return h(Chat, useTaskChat(id, noteFinish));
 }
 
-function Chat(chat: Pick<ReturnType<typeof useChat>, 'messages' | 'status' | 'stop' | 'sendMessage'> | OtherChat) {
-  page.chat = chat as ChatWindow['chat'];
+type Shown =
+  | (Pick<ReturnType<typeof useChat>, 'messages' | 'status' | 'sendMessage'> & {
+      readonly stop: () => Promise<unknown>;
+      readonly isReconnecting?: boolean;
+      readonly isStopping?: boolean;
+    })
+  | OtherChat;
+
+function Chat(chat: Shown) {
+  page.chat = chat as unknown as ChatWindow['chat'];
   return h(
     'main',
     null,
     h('output', { id: 'status' }, chat.status),
+    'isReconnecting' in chat && chat.isReconnecting && h('output', { id: 'reconnecting' }),
+    'isStopping' in chat && chat.isStopping && h('output', { id: 'stopping' }),
     chat.messages.map(({ id, role, parts }) =>
       h('p', { key: id, className: role }, parts.map((part) => (part.type === 'text' ? part.text : '')).join('')),
     ),

@@ -1,8 +1,16 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai';
+import { keepReading } from './keep-reading.ts';
 
 type Send<Message extends UIMessage> = Parameters<ChatTransport<Message>['sendMessages']>[0];
 type Resume<Message extends UIMessage> = Parameters<ChatTransport<Message>['reconnectToStream']>[0];
 type Chunks = ReadableStream<UIMessageChunk>;
+type Open = (headers: Record<string, string>) => Promise<Chunks | null>;
+
+interface Kept<Message extends UIMessage> {
+  readonly reading: Reading;
+  readonly options: Pick<Resume<Message>, 'chatId' | 'headers'> & { readonly abortSignal?: AbortSignal | undefined };
+  readonly reopen: Open;
+}
 
 /** A reply that this page reads. A resumed one has no name before its first chunk. */
 export interface Reading {
@@ -11,6 +19,8 @@ export interface Reading {
   stopped?: Promise<void>;
   /** Resolves when the stream has ended. */
   over?: Promise<void>;
+  /** The connection is lost and opened again. */
+  isLost?: boolean;
 }
 
 /** What to stop, and what happens to the turn. */
@@ -21,6 +31,22 @@ export interface StopOptions {
   readonly rollback?: boolean;
   /** The reason, for users and the audit. */
   readonly reason?: string;
+}
+
+/** The server's answer to a stop. */
+export interface StopReceipt<Message extends UIMessage = UIMessage> {
+  /**
+   * `accepted`, or why not. `unanswered`: the server could not be reached, and asking again is safe. `idle`: this page
+   * reads no reply that could be stopped.
+   */
+  readonly answer: string;
+  readonly rolledBack?: boolean;
+  /** Why the turn stays in the history: these calls had effects that were not undone. */
+  readonly standing?: readonly string[];
+  /** How many background tasks were stopped, if that was asked for. */
+  readonly background?: number;
+  /** The message whose calls waited for a person or this page, as it is now. */
+  readonly message?: Message;
 }
 
 /** The same, with the message whose calls wait for a person or for this page. */
@@ -45,6 +71,7 @@ const LAST_MESSAGE = 'whoa-last-message';
 export class Readings<Message extends UIMessage> {
   readonly #readings = new Map<string, Set<Reading>>();
   readonly #stopping = new Map<string, Promise<unknown>>();
+  readonly #listeners = new Set<() => void>();
   /** The last message that the page has of each chat, and whether it is complete. */
   readonly #last = new Map<string, { readonly id: string; readonly isWhole: boolean }>();
 
@@ -82,30 +109,65 @@ export class Readings<Message extends UIMessage> {
     if (messageId !== undefined && !this.#last.has(chatId)) this.#last.set(chatId, { id: messageId, isWhole: true });
   }
 
-  /** Reads the reply to a message. The page names the run, so that it can be stopped before the first byte arrives. */
-  async send(options: Send<Message>, open: (body: object) => Promise<Chunks>): Promise<Chunks> {
+  /** Whether a reply of a chat has lost its connection, which is opened again. */
+  isReconnecting(chatId: string): boolean {
+    return [...(this.#readings.get(chatId) ?? [])].some(({ isLost }) => isLost);
+  }
+
+  /** Calls a listener when `isReconnecting` may have changed, until the returned function is called. */
+  onConnection(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /**
+   * Reads the reply to a message. The page names the run, so that it can be stopped before the first byte arrives. A
+   * reply that continues a message is streamed whole when it is opened again, so it is read like any other only then.
+   */
+  async send(options: Send<Message>, open: (body: object) => Promise<Chunks>, reopen: Open): Promise<Chunks> {
     // Wait for the stop: if the server got it later, it would stop this message.
     await this.#stopping.get(options.chatId);
     const runId = crypto.randomUUID();
     const said = options.messages.at(-1);
     if (said !== undefined) this.#last.set(options.chatId, { id: said.id, isWhole: true });
-    return (await this.#read(options, { runId }, () => open({ ...options.body, runId })))!;
+    const isContinued = said?.role === 'assistant';
+    const reading: Reading = { runId };
+    const stream = await this.#read(options, reading, async () => {
+      const first = await open({ ...options.body, runId });
+      return isContinued ? first : this.#keepReading(first, { reading, options, reopen });
+    });
+    return stream!;
   }
 
   /** Reads the reply in progress. */
-  async resume(
-    options: Resume<Message>,
-    open: (headers: Record<string, string>) => Promise<Chunks | null>,
-  ): Promise<Chunks | null> {
+  async resume(options: Resume<Message>, open: Open): Promise<Chunks | null> {
     await this.#stopping.get(options.chatId);
     // From here on the server names the run.
     this.#readings.delete(options.chatId);
-    const last = this.#last.get(options.chatId);
-    const headers = {
-      ...Object.fromEntries(new Headers(options.headers)),
+    const reading: Reading = {};
+    return this.#read(options, reading, async () => {
+      const first = await open(this.#headersOf(options));
+      return first && this.#keepReading(first, { reading, options, reopen: open });
+    });
+  }
+
+  #headersOf({ chatId, headers }: Pick<Resume<Message>, 'chatId' | 'headers'>): Record<string, string> {
+    const last = this.#last.get(chatId);
+    return {
+      ...Object.fromEntries(new Headers(headers)),
       ...(last && { [LAST_MESSAGE]: `${encodeURIComponent(last.id)}${last.isWhole ? '' : ';partial'}` }),
     };
-    return this.#read(options, {}, () => open(headers));
+  }
+
+  #keepReading(first: Chunks, { reading, options, reopen }: Kept<Message>): Chunks {
+    return keepReading(first, {
+      signal: options.abortSignal,
+      reopen: () => reopen(this.#headersOf(options)),
+      onConnection: (isLost) => {
+        reading.isLost = isLost;
+        for (const listener of this.#listeners) listener();
+      },
+    });
   }
 
   async #read(

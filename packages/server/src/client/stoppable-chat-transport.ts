@@ -1,5 +1,5 @@
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
-import { type ApprovalReply, type ChatStop, Readings } from './readings.ts';
+import { type ApprovalReply, type ChatStop, Readings, type StopReceipt } from './readings.ts';
 
 type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['sendMessages']>[0];
 type Resume<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['reconnectToStream']>[0];
@@ -14,18 +14,16 @@ const POST_MS = 5_000;
 export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends DefaultChatTransport<Message> {
   readonly #readings = new Readings<Message>();
 
-  /**
-   * Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. Resolves
-   * with the message whose calls waited, as it is now.
-   */
-  async stop(chatId: string, options: ChatStop = {}): Promise<Message | undefined> {
-    let message: Message | undefined;
+  /** Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. */
+  async stop(chatId: string, options: ChatStop = {}): Promise<StopReceipt<Message>> {
+    let receipt: StopReceipt<Message> = { answer: 'idle' };
     await this.#readings.stop(chatId, options, async (stop) => {
+      receipt = { ...receipt, answer: 'unanswered' };
       const response = await this.#post(`${encodeURIComponent(chatId)}/stop`, stop);
-      if (response.ok) message = ((await response.json()) as { message?: Message }).message ?? message;
+      if (response.ok || response.status === 409) receipt = (await response.json()) as StopReceipt<Message>;
       return response.ok;
     });
-    return message;
+    return receipt;
   }
 
   /** Answers the question of a `tool-approval-request`. Resolves with whether the answer was accepted. */
@@ -38,13 +36,29 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
     return this.#readings.ended(chatId);
   }
 
+  /** Whether a reply of a chat has lost its connection. It is opened again by itself, and a stop still works. */
+  isReconnecting(chatId: string): boolean {
+    return this.#readings.isReconnecting(chatId);
+  }
+
+  /** Calls a listener when `isReconnecting` may have changed, until the returned function is called. */
+  onConnection(listener: () => void): () => void {
+    return this.#readings.onConnection(listener);
+  }
+
   /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
   shows(chatId: string, messageId: string | undefined): void {
     this.#readings.shows(chatId, messageId);
   }
 
   override sendMessages(options: Send<Message>): Promise<ReadableStream<UIMessageChunk>> {
-    return this.#readings.send(options, (body) => super.sendMessages({ ...options, body }));
+    const { chatId, abortSignal, metadata } = options;
+    const resumed = { chatId, metadata, ...(abortSignal && { abortSignal }) };
+    return this.#readings.send(
+      options,
+      (body) => super.sendMessages({ ...options, body }),
+      (headers) => super.reconnectToStream({ ...resumed, headers }),
+    );
   }
 
   override reconnectToStream(options: Resume<Message>): Promise<ReadableStream<UIMessageChunk> | null> {

@@ -1,10 +1,8 @@
 import { type UIMessage, useChat } from '@ai-sdk/react';
-import { useCallback, useRef, useState } from 'react';
-import type { StopOptions } from './readings.ts';
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import type { StopOptions, StopReceipt } from './readings.ts';
+import { ChangedReplyError } from './shown-chunks.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
-
-/** How long a page keeps reading after a stop. Calls that take longer to finish are shown when it is opened again. */
-const LAST_WORDS_MS = 3_000;
 
 type ChatOptions<Message extends UIMessage> = Extract<
   NonNullable<Parameters<typeof useChat<Message>>[0]>,
@@ -29,7 +27,12 @@ type ToolCall<Message extends UIMessage> = Parameters<NonNullable<ChatOptions<Me
 
 /** What `useChat` returns, with a `stop` that stops the run. */
 export type StoppableChat<Message extends UIMessage> = Omit<ReturnType<typeof useChat<Message>>, 'stop'> & {
-  readonly stop: (options?: StopOptions) => Promise<void>;
+  /** Resolves when the stop has settled: with the calls that must finish, and their results on the page. */
+  readonly stop: (options?: StopOptions) => Promise<StopReceipt<Message>>;
+  /** A stop was sent and has not settled. */
+  readonly isStopping: boolean;
+  /** The connection is lost. It is opened again by itself, and nothing is missed. */
+  readonly isReconnecting: boolean;
 };
 
 /**
@@ -59,7 +62,17 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
     onToolCall: (call: ToolCall<Message>) => onToolCall({ ...call, signal: inPage.current.signal }),
   };
   const chat = useChat<Message>({ resume: true, ...rest, ...withSignal, transport } as ChatOptions<Message>);
-  const { stop: stopReading, sendMessage: say, status, setMessages } = chat;
+  const { stop: stopReading, sendMessage: say, status, setMessages, error, resumeStream } = chat;
+  const isReconnecting = useSyncExternalStore(
+    useCallback((listener) => transport.onConnection(listener), [transport]),
+    () => transport.isReconnecting(rest.id),
+    () => false,
+  );
+  const [stopping, setStopping] = useState(0);
+  // What the page shows is no longer what the reply is: it is read again from its start.
+  useEffect(() => {
+    if (error instanceof ChangedReplyError) resumeStream().catch(() => {});
+  }, [error, resumeStream]);
   const waiting = findWaiting(chat.messages.at(-1));
   // Counts messages and stops: a stop must not end the reading of a message that came after it.
   const turns = useRef({ said: 0, stopping: 0 });
@@ -67,16 +80,21 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
     async (options?: StopOptions) => {
       const { said } = turns.current;
       turns.current.stopping++;
+      setStopping((count) => count + 1);
       if (options?.scope !== 'background') {
         inPage.current.abort(new DOMException(options?.reason ?? 'The chat was stopped', 'AbortError'));
         inPage.current = new AbortController();
       }
-      const closed = await transport.stop(rest.id, { ...options, waiting });
+      const receipt = await transport.stop(rest.id, { ...options, waiting });
+      const closed = receipt.message;
       if (closed) setMessages((messages) => messages.map((one) => (one.id === closed.id ? closed : one)));
-      // Wait for the end of the stream: it contains the results of the calls and the stop report.
-      if (status === 'streaming') await Promise.race([transport.ended(rest.id), delay(LAST_WORDS_MS)]);
+      // Wait for the end of the stream: it contains the results of the calls and the stop report. The server bounds it.
+      const isSent = receipt.answer !== 'unanswered';
+      if (status === 'streaming' && isSent) await transport.ended(rest.id);
       turns.current.stopping--;
-      if (turns.current.said === said) await stopReading();
+      setStopping((count) => count - 1);
+      if (turns.current.said === said && isSent) await stopReading();
+      return receipt;
     },
     [transport, rest.id, stopReading, status, waiting, setMessages],
   );
@@ -88,7 +106,7 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
     },
     [say, stopReading],
   );
-  return { ...chat, stop, sendMessage };
+  return { ...chat, stop, sendMessage, isStopping: stopping > 0, isReconnecting };
 }
 
 const WAITING: ReadonlySet<string> = new Set(['approval-requested', 'approval-responded', 'input-available']);
@@ -97,5 +115,3 @@ const WAITING: ReadonlySet<string> = new Set(['approval-requested', 'approval-re
 function findWaiting(message: UIMessage | undefined): string | undefined {
   return message?.parts.some((part) => 'state' in part && WAITING.has(part.state ?? '')) ? message.id : undefined;
 }
-
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -40,7 +40,8 @@ export function responseTo(error: unknown, onError: (error: unknown) => void): R
   if (code === 'STORE_FULL')
     return refuseForNow(429, { code: 'full', message: 'Too many tasks are waiting; try again later' }, RETRY_MS);
   const known = STORE_ERRORS[code];
-  onError(error);
+  // Readers come back while a server ends: that is no failure.
+  if (code !== 'STORE_CLOSED') onError(error);
   if (known !== undefined) return refuseForNow(503, known, RETRY_MS);
   return refuse(500, { code: 'internal', message: 'An internal error occurred; the log of the server has it' });
 }
