@@ -1,5 +1,6 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai';
 import { keepReading } from './keep-reading.ts';
+import { Tabs } from './tabs.ts';
 
 type Send<Message extends UIMessage> = Parameters<ChatTransport<Message>['sendMessages']>[0];
 type Resume<Message extends UIMessage> = Parameters<ChatTransport<Message>['reconnectToStream']>[0];
@@ -16,7 +17,7 @@ interface Kept<Message extends UIMessage> {
 export interface Reading {
   runId?: string;
   messageId?: string;
-  stopped?: Promise<void>;
+  stopped?: Promise<StopReceipt>;
   /** Resolves when the stream has ended. */
   over?: Promise<void>;
   /** The connection is lost and opened again. */
@@ -64,11 +65,15 @@ export interface ApprovalReply {
   readonly remember?: boolean;
 }
 
+/** Sends a stop. It never rejects. */
+type Tell<Message extends UIMessage> = (stop: object) => Promise<StopReceipt<Message>>;
+
 /** The header with the last message that a page shows, so that it misses nothing that ended before it asked. */
 const LAST_MESSAGE = 'whoa-last-message';
 
 /** The replies that a page reads, and the stops it has requested. */
 export class Readings<Message extends UIMessage> {
+  readonly tabs: Tabs<Message> = new Tabs();
   readonly #readings = new Map<string, Set<Reading>>();
   readonly #stopping = new Map<string, Promise<unknown>>();
   readonly #listeners = new Set<() => void>();
@@ -79,22 +84,25 @@ export class Readings<Message extends UIMessage> {
    * Sends a stop for each reply, or for the message whose calls wait. If a stop could not be sent, the reply can be
    * stopped again.
    */
-  stop(chatId: string, { waiting, ...options }: ChatStop, tell: (stop: object) => Promise<boolean>): Promise<void> {
+  stop(chatId: string, { waiting, ...options }: ChatStop, tell: Tell<Message>): Promise<StopReceipt<Message>> {
     const { scope = 'foreground', reason } = options;
     const readings = scope === 'background' ? [] : [...(this.#readings.get(chatId) ?? [])];
     const isTold = readings.every(({ stopped }) => stopped !== undefined);
     const stops = readings.map((reading) => {
       const { runId, messageId } = reading;
-      const failed = (): void => void delete reading.stopped;
-      const told = (isDone: boolean): void => (isDone ? undefined : failed());
-      return (reading.stopped ??= tell({ ...options, runId, messageId }).then(told, failed));
+      const told = (receipt: StopReceipt<Message>): StopReceipt<Message> => {
+        if (receipt.answer === 'unanswered' || receipt.rolledBack === false) delete reading.stopped;
+        return receipt;
+      };
+      return (reading.stopped ??= tell({ ...options, runId, messageId }).then(told)) as ReturnType<Tell<Message>>;
     });
     if (stops.length === 0 && scope !== 'background' && waiting !== undefined)
-      stops.push(tell({ ...options, messageId: waiting }).then(ignore, ignore));
+      stops.push(tell({ ...options, messageId: waiting }));
     // A page that reads no reply must not stop one: it may be another page's.
-    if (scope !== 'foreground' && isTold) stops.push(tell({ scope: 'background', reason }).then(ignore, ignore));
-    const all = Promise.all(stops).then(() => {
+    if (scope !== 'foreground' && isTold) stops.push(tell({ scope: 'background', reason }));
+    const all = Promise.all(stops).then((receipts) => {
       if (this.#stopping.get(chatId) === all) this.#stopping.delete(chatId);
+      return Object.assign({ answer: 'idle' }, ...receipts.toReversed()) as StopReceipt<Message>;
     });
     if (stops.length > 0) this.#stopping.set(chatId, all);
     return all;
@@ -133,8 +141,10 @@ export class Readings<Message extends UIMessage> {
     const isContinued = said?.role === 'assistant';
     const reading: Reading = { runId };
     const stream = await this.#read(options, reading, async () => {
-      const first = await open({ ...options.body, runId });
-      return isContinued ? first : this.#keepReading(first, { reading, options, reopen });
+      if (isContinued) return open({ ...options.body, runId });
+      const release = await this.tabs.say(options.chatId, runId, options.messages);
+      reading.over!.then(release, release);
+      return this.#keepReading(await open({ ...options.body, runId }), { reading, options, reopen });
     });
     return stream!;
   }
@@ -146,7 +156,7 @@ export class Readings<Message extends UIMessage> {
     this.#readings.delete(options.chatId);
     const reading: Reading = {};
     return this.#read(options, reading, async () => {
-      const first = await open(this.#headersOf(options));
+      const first = this.tabs.take(options.chatId) ?? (await open(this.#headersOf(options)));
       return first && this.#keepReading(first, { reading, options, reopen: open });
     });
   }
@@ -204,6 +214,7 @@ export class Readings<Message extends UIMessage> {
         if (chunk.type === 'start' && chunk.messageId !== undefined) reading.messageId = chunk.messageId;
         if (chunk.type === 'abort') reason = chunk.reason ?? 'stopped';
         if (reading.messageId !== undefined) this.#last.set(chatId, { id: reading.messageId, isWhole: isEnd });
+        if (reading.runId !== undefined) this.tabs.pass(chatId, reading.runId, chunk);
         if (isEnd) forget();
         controller.enqueue(chunk);
       },
@@ -214,5 +225,3 @@ export class Readings<Message extends UIMessage> {
     });
   }
 }
-
-const ignore = (): void => {};

@@ -1,5 +1,6 @@
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
 import { type ApprovalReply, type ChatStop, Readings, type StopReceipt } from './readings.ts';
+import type { SaidElsewhere } from './tabs.ts';
 
 type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['sendMessages']>[0];
 type Resume<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['reconnectToStream']>[0];
@@ -15,15 +16,16 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   readonly #readings = new Readings<Message>();
 
   /** Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. */
-  async stop(chatId: string, options: ChatStop = {}): Promise<StopReceipt<Message>> {
-    let receipt: StopReceipt<Message> = { answer: 'idle' };
-    await this.#readings.stop(chatId, options, async (stop) => {
-      receipt = { ...receipt, answer: 'unanswered' };
-      const response = await this.#post(`${encodeURIComponent(chatId)}/stop`, stop);
-      if (response.ok || response.status === 409) receipt = (await response.json()) as StopReceipt<Message>;
-      return response.ok;
+  stop(chatId: string, options: ChatStop = {}): Promise<StopReceipt<Message>> {
+    return this.#readings.stop(chatId, options, async (stop) => {
+      try {
+        const response = await this.#post(`${encodeURIComponent(chatId)}/stop`, stop);
+        const isAnswer = response.ok || response.status === 409;
+        return isAnswer ? ((await response.json()) as StopReceipt<Message>) : { answer: 'unanswered' };
+      } catch {
+        return { answer: 'unanswered' };
+      }
     });
-    return receipt;
   }
 
   /** Answers the question of a `tool-approval-request`. Resolves with whether the answer was accepted. */
@@ -44,6 +46,14 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   /** Calls a listener when `isReconnecting` may have changed, until the returned function is called. */
   onConnection(listener: () => void): () => void {
     return this.#readings.onConnection(listener);
+  }
+
+  /**
+   * Calls a listener when another tab of this browser says something in a chat, until the returned function is called.
+   * `reconnectToStream` then reads the reply.
+   */
+  onSaidElsewhere(chatId: string, listener: (said: SaidElsewhere<Message>) => void): () => void {
+    return this.#readings.tabs.listen(this.api, chatId, listener);
   }
 
   /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
@@ -68,8 +78,9 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   async #post(path: string, body: object): Promise<Response> {
     return (this.fetch ?? globalThis.fetch)(`${this.api}/${path}`, {
       method: 'POST',
-      // Sends the request even if the page is closed right after the click.
+      // Sends the request even if the page is closed right after the click, and before others that wait.
       keepalive: true,
+      ...({ priority: 'high' } as object),
       signal: AbortSignal.timeout(POST_MS),
       headers: { ...Object.fromEntries(new Headers(await resolve(this.headers))), 'content-type': 'application/json' },
       credentials: (await resolve(this.credentials)) ?? 'same-origin',

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from '
 import type { StopOptions, StopReceipt } from './readings.ts';
 import { ChangedReplyError } from './shown-chunks.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
+import type { SaidElsewhere } from './tabs.ts';
 
 type ChatOptions<Message extends UIMessage> = Extract<
   NonNullable<Parameters<typeof useChat<Message>>[0]>,
@@ -74,6 +75,16 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
     if (error instanceof ChangedReplyError) resumeStream().catch(() => {});
   }, [error, resumeStream]);
   const waiting = findWaiting(chat.messages.at(-1));
+  const [elsewhere, setElsewhere] = useState<SaidElsewhere<Message>>();
+  useEffect(() => transport.onSaidElsewhere(rest.id, setElsewhere), [transport, rest.id]);
+  // What was said in another tab is shown as soon as this one reads no other reply.
+  useEffect(() => {
+    if (elsewhere === undefined || status === 'submitted' || status === 'streaming') return;
+    setElsewhere(undefined);
+    const { ids, message } = elsewhere;
+    setMessages((known) => [...known.filter(({ id }) => id !== message.id && ids.includes(id)), message]);
+    resumeStream().catch(() => {});
+  }, [elsewhere, status, setMessages, resumeStream]);
   // Counts messages and stops: a stop must not end the reading of a message that came after it.
   const turns = useRef({ said: 0, stopping: 0 });
   const stop = useCallback(
