@@ -16,8 +16,18 @@ const PAUSE_AFTER = 5;
 export const ALL = WORDS.join('');
 export const HALF = WORDS.slice(0, PAUSE_AFTER).join('');
 
-/** One asks a person first, the other runs in the page. */
+/** What the tools need of the chats: by the name of a chat. */
+const gates = new Map<string, Promise<unknown>>();
+
+/** One asks a person first, one runs in the page, one must finish and waits until it is let go. */
 const tools = {
+  charge: tool({
+    inputSchema: z.object({ room: z.string() }),
+    execute: async ({ room }) => {
+      await gates.get(room);
+      return 'charged';
+    },
+  }),
   pay: tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' }),
   locate: tool({ inputSchema: z.object({}), outputSchema: z.string() }),
 };
@@ -69,7 +79,13 @@ export async function openLab(): Promise<Lab> {
   const store = createMemoryStore();
   const model = createOpenAI({ baseURL: provider.url, apiKey: 'none' }).chat('gpt-4o');
   const handlers = [0, 1].map(() =>
-    createChatHandler({ store, authenticate: () => 'ada', tools, reply: (turn) => streamText({ model, ...turn }) }),
+    createChatHandler({
+      store,
+      authenticate: () => 'ada',
+      tools,
+      mustFinish: { charge: { timeoutMs: 60_000 } },
+      reply: (turn) => streamText({ model, ...turn }),
+    }),
   );
   const servers = await Promise.all(
     handlers.map((handler) => listen({ fetch: (request) => serve(request, { handler, script, sites }) })),
@@ -79,6 +95,7 @@ export async function openLab(): Promise<Lab> {
       const id = `room-${sites.size + 1}`;
       const site: SiteState = { requests: [], holds: new Map(), gate: Promise.withResolvers() };
       const { requests, holds, gate } = site;
+      gates.set(id, gate.promise);
       sites.set(id, site);
       const pages: Page[] = [];
       const asked = Object.entries(options).filter(([, isAsked]) => isAsked === true);
@@ -147,8 +164,8 @@ async function serve(request: Request, { handler, script, sites }: Served): Prom
 
 /** A message names its chat, and says whether the model is to pause. */
 function answerTo(body: string, sites: ReadonlyMap<string, SiteState>): Answer {
-  const [, call] = /ask for (pay|locate)(?!.*"role":"tool")/.exec(body) ?? [];
-  if (call !== undefined) return { parts: [{ call, id: `${call}-1`, input: {} }] };
+  const [, call, , room] = /ask for (pay|locate|charge)( (room-\d+))?(?!.*"role":"tool")/.exec(body) ?? [];
+  if (call !== undefined) return { parts: [{ call, id: `${call}-1`, input: { room } }] };
   const [, kind = 'all', id = ''] = [...body.matchAll(/say (all|half) (room-\d+)/g)].at(-1) ?? [];
   if (kind === 'all') return { parts: [{ text: WORDS }] };
   const stall = sites.get(id)!.gate.promise;

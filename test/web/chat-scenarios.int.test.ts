@@ -222,6 +222,24 @@ test('a stop while the connection is lost stops the run, and the page shows how 
   await chat.status('ready');
 });
 
+test('a call that must finish is shown until it has, however long after the stop', async () => {
+  await using site = lab.open();
+  const chat = await site.page();
+  await chat.send(`ask for charge ${site.id}`);
+  await chat.page.waitForFunction(() => document.querySelector('code')?.textContent === 'input-available');
+  const receipt = chat.evaluate((page) => page.chat.stop());
+  await until(async () => (await site.tasks())[0]?.status === 'cancelling');
+  await chat.page.waitForSelector('#stopping', { state: 'attached' });
+  expect(await chat.page.textContent('code')).toBe('input-available');
+  site.release();
+  expect(await receipt).toMatchObject({ answer: 'accepted' });
+  await chat.page.waitForSelector('footer');
+  expect(await chat.page.textContent('code')).toBe('output-available');
+  await chat.page.waitForSelector('#stopping', { state: 'detached' });
+  await chat.status('ready');
+  expect(await site.ends()).toEqual(['cancelled']);
+});
+
 test('a stop before the first byte of the answer counts', async () => {
   await using site = lab.open();
   const chat = await site.page();
