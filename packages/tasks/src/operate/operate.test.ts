@@ -135,7 +135,7 @@ test('a fleet with many queues is read in small pages', async () => {
     return page;
   };
   const { agents, more } = await readFleetLoad({ queues, workers: () => store.workers() });
-  expect({ pages, ready: agents[0]!.ready, more }).toEqual({ pages: [100, 100, 50], ready: 250, more: false });
+  expect({ pages, ready: agents[0]!.ready, more }).toEqual({ pages: [50, 50, 50, 50, 50], ready: 250, more: false });
 });
 
 test('everything of a tenant is erased: what runs is cancelled and waited for', async () => {
