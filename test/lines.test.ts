@@ -19,7 +19,7 @@ const CEILINGS: Readonly<Record<string, Ceiling>> = {
   bullmq: { budget: 400 },
   acp: { budget: 4_000 },
   server: { budget: 7_400, now: 8_784 },
-  console: { budget: 5_900, now: 6_467 },
+  console: { budget: 5_900, now: 6_474 },
   check: { budget: 3_500, now: 3_842 },
   whoa: { budget: 6_900, now: 7_512 },
 };

@@ -46,6 +46,7 @@ test('a stopped reply shows its words, its call and its turns, in every tenant a
   await page.getByText('Turn 1', { exact: true }).waitFor();
   const shown = await page.locator('main').innerText();
   expect(shown).toContain('abandoned');
+  expect(shown).toMatch(/Turns, calls\s+1, 1/);
   expect(shown).not.toContain('no effect');
 
   const talk = await rig.open('conversations/room?tenant=ada');

@@ -2,6 +2,7 @@ import type { TaskClient } from '@whoa/server/task-client';
 import type { TaskRecord } from '@whoa/tasks';
 import { type ReactNode, useState } from 'react';
 import { describeError, type Me } from '../api/session.ts';
+import type { RunModel } from '../model/run-model.ts';
 import { isLive, shownStatus } from '../model/shown-status.ts';
 import { formatCount, formatDuration } from '../model/words.ts';
 import type { PageProps } from '../page/page-props.ts';
@@ -113,7 +114,7 @@ function Head({ task, followed, client, me, tenant, end, title }: HeadProps): Re
             </Link>
           )}
         </div>
-        <Facts task={task} end={end} me={me} />
+        <Facts task={task} run={followed.run} end={end} me={me} />
         <Connection followed={followed} />
         {task.outcome?.error && (
           <div className="note" role="status">
@@ -126,7 +127,11 @@ function Head({ task, followed, client, me, tenant, end, title }: HeadProps): Re
   );
 }
 
-function Facts({ task, end, me }: { readonly task: TaskRecord; readonly end: number; readonly me: Me }): ReactNode {
+interface FactsProps extends Pick<HeadProps, 'task' | 'end' | 'me'> {
+  readonly run: RunModel;
+}
+
+function Facts({ task, run, end, me }: FactsProps): ReactNode {
   const { agent, tenant, conversation, activity, outcome, worker, epoch, createdAt, startedAt } = task;
   const usage = outcome?.usage ?? activity?.usage;
   const other = tenant === me.tenant ? undefined : tenant;
@@ -144,7 +149,7 @@ function Facts({ task, end, me }: { readonly task: TaskRecord; readonly end: num
       <Fact name="Age">{formatDuration(end - createdAt)}</Fact>
       {startedAt !== undefined && <Fact name="Waited">{formatDuration(startedAt - createdAt)}</Fact>}
       <Fact name="Turns, calls">
-        {activity?.turns ?? 0}, {activity?.calls ?? 0}
+        {activity?.turns ?? run.turns.length}, {activity?.calls ?? run.calls.size}
       </Fact>
       {usage !== undefined && (
         <Fact name="Tokens in, out">

@@ -13,6 +13,8 @@ const CARD = 93;
 const PHONE = '(max-width:720px)';
 /** Rows outside the window that are drawn as well. */
 const OVERSCAN = 6;
+/** Stands for a number that nobody counts: loops of applications report only their tokens. */
+const UNKNOWN = '–';
 
 interface TaskTableProps {
   readonly tasks: readonly TaskHead[];
@@ -96,9 +98,9 @@ const Row = memo(function Row({ task, row, now, me }: RowProps): ReactNode {
       <td>{agent}</td>
       <td>{task.tenant}</td>
       <td>{formatDuration(now - task.createdAt)}</td>
-      <td>{activity?.turns ?? 0}</td>
-      <td>{activity?.calls ?? 0}</td>
-      <td>{tokens === undefined ? '–' : formatCount(tokens)}</td>
+      <td>{activity?.turns ?? UNKNOWN}</td>
+      <td>{activity?.calls ?? UNKNOWN}</td>
+      <td>{tokens === undefined ? UNKNOWN : formatCount(tokens)}</td>
       <td>
         <RowActions {...{ task, me, tenant }} />
       </td>
