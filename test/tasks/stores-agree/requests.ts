@@ -85,7 +85,7 @@ export const sweeps: fc.Arbitrary<Plan> = plansOf('sweep', fc.constant(100), (li
   call: (store) => store.sweep({ limit }),
 }));
 
-export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(12)), ([by, few, ahead]) => (made) => {
+export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(14)), ([by, few, ahead]) => (made) => {
   const { agents, limit, isSorted } = made.takeable(AGENTS, few + 1);
   const number = Math.max(1, made.takeNumber(by) - Math.max(0, ahead - 10));
   const about = { domain: 0, session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
