@@ -73,16 +73,37 @@ function chunkFor(part: CallPart, answer: PageAnswer, isElsewhere: boolean): UIM
     return { type: 'tool-output-available', toolCallId, output: answer.output ?? null };
   }
   if (state !== 'output-error' || !isElsewhere || !part.errorText.startsWith(UNKNOWN)) return undefined;
-  if ('output' in answer) {
-    const output = typeof answer.output === 'string' ? answer.output : JSON.stringify(answer.output ?? null);
-    return {
-      type: 'tool-output-error',
-      toolCallId,
-      errorText: `It was cancelled, but still finished later: ${output}`,
-    };
-  }
-  if (answer.errorText === part.errorText) return undefined;
-  return { type: 'tool-output-error', toolCallId, errorText: `It was cancelled and failed later: ${answer.errorText}` };
+  if ('errorText' in answer && answer.errorText === part.errorText) return undefined;
+  return { type: 'tool-output-error', toolCallId, errorText: describeLate(answer) };
+}
+
+/** Describes the end of a call that was given up before. */
+export function describeLate(end: { readonly output: unknown } | { readonly errorText: string }): string {
+  if ('errorText' in end) return `It was cancelled and failed later: ${end.errorText}`;
+  const output = typeof end.output === 'string' ? end.output : JSON.stringify(end.output ?? null);
+  return `It was cancelled, but still finished later: ${output}`;
+}
+
+/** How a call ended that its reply had given up. */
+export interface LateEnd {
+  /** The message that has the call. */
+  readonly late: string;
+  readonly toolCallId: string;
+  readonly errorText: string;
+}
+
+/** Returns a history in which the call says how it ended. The model reads it in the next turn. */
+export function withLateEnd(history: readonly UIMessage[], { late, toolCallId, errorText }: LateEnd): UIMessage[] {
+  const isUnknown = (part: UIMessage['parts'][number]): boolean =>
+    isCallPart(part) &&
+    part.toolCallId === toolCallId &&
+    part.state === 'output-error' &&
+    part.errorText.startsWith(UNKNOWN);
+  return history.map((message) =>
+    message.id === late
+      ? { ...message, parts: message.parts.map((part) => (isUnknown(part) ? { ...part, errorText } : part)) as never }
+      : message,
+  );
 }
 
 const UNKNOWN = 'Outcome unknown';

@@ -1,8 +1,17 @@
-import type { Agent, Policy } from '@whoa/core';
+import type { Agent, Json, Policy } from '@whoa/core';
 import { POLICY_RULE, reportFailure, settings } from '@whoa/core/internal';
-import { createRunner, createTaskStore, type RunnerOptions, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import {
+  createRunner,
+  createTaskStore,
+  type Runner,
+  type RunnerOptions,
+  type TaskRecord,
+  type TaskStore,
+  type TaskStoreConfig,
+} from '@whoa/tasks';
 import { type Access, type AccessOptions, createAccess } from '../access/access.ts';
 import type { Authenticate } from '../access/principal.ts';
+import type { LateEnd } from './answers.ts';
 import { Chat } from './chat.ts';
 import { createHistoryWork, HISTORY_AGENT } from './history-work.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
@@ -38,6 +47,9 @@ export interface ChatService extends AsyncDisposable {
   readonly onError: (error: unknown) => void;
 }
 
+/** How often the note of a late call is written again when newer messages replace it. */
+const MAX_NOTES = 5;
+
 /** The agent name of the application's own loop in a store. */
 const REPLY_AGENT = 'whoa-chat-reply';
 
@@ -47,7 +59,12 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   const store = storeOf(options.store);
   const report = (error: unknown, what = 'chat'): void => reportFailure(hooks, what, error);
   const onFailure = (error: unknown): void => report(error, 'reply');
-  const work = reply === undefined ? agent! : createReplyWork({ ...options, reply, onFailure });
+  let isClosed = false;
+  const onLate = (task: TaskRecord, end: LateEnd): void => {
+    // After the end its outcome stays unknown, which is true.
+    noteLate(runner, task, end).catch((error: unknown) => (isClosed ? undefined : report(error)));
+  };
+  const work = reply === undefined ? agent! : createReplyWork({ ...options, reply, onFailure, onLate });
   // Now, and not by the first message: the server cannot reply without it.
   if (reply !== undefined)
     import('ai').catch((cause: unknown) =>
@@ -88,10 +105,19 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
       serving.catch(() => (serving = undefined));
     },
     async [Symbol.asyncDispose]() {
+      isClosed = true;
       await runner[Symbol.asyncDispose]();
       if (store !== options.store) await store[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Notes in the history how a call ended that was given up. A newer message may replace the task that does it. */
+async function noteLate(runner: Runner, { tenant, conversation }: TaskRecord, end: LateEnd): Promise<void> {
+  const task = { tenant, agent: HISTORY_AGENT, conversation: conversation!, input: end as unknown as Json };
+  for (let tries = 0; tries < MAX_NOTES; tries++) {
+    if ((await runner.run(task, { policy: 'queue' })).status === 'success') return;
+  }
 }
 
 function storeOf(store: ChatServiceOptions<ChatTools>['store']): TaskStore {

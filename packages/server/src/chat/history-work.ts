@@ -1,7 +1,7 @@
 import type { CancelReason, Json } from '@whoa/core';
 import type { HeldWork } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
-import { closeWaiting } from './answers.ts';
+import { closeWaiting, type LateEnd, withLateEnd } from './answers.ts';
 import { asJson, type IsElsewhere } from './ui/call-parts.ts';
 
 /** The agent that changes a chat's history. It runs as a task of the chat, so never beside a reply. */
@@ -12,7 +12,9 @@ type HistoryChange =
   /** Cuts it before a user message. */
   | { readonly from: string }
   /** Closes the calls of a message that wait, if it is the last one. */
-  | { readonly close: string; readonly why: CancelReason };
+  | { readonly close: string; readonly why: CancelReason }
+  /** Says how a call ended that was given up. */
+  | LateEnd;
 
 interface Said {
   readonly role?: string;
@@ -24,8 +26,10 @@ export function createHistoryWork(isElsewhere: IsElsewhere): HeldWork {
   return {
     hold: ({ task, history }) => {
       const change = task.inputs.at(-1) as unknown as HistoryChange;
+      const messages = history as unknown as readonly UIMessage[];
+      if ('late' in change)
+        return Promise.resolve({ status: 'success', history: asJson(withLateEnd(messages, change)) as Json[] });
       if ('close' in change) {
-        const messages = history as unknown as readonly UIMessage[];
         const closed =
           messages.at(-1)?.id === change.close ? closeWaiting(messages, change.why, isElsewhere) : messages;
         return Promise.resolve({ status: 'success', history: asJson(closed) as Json[] });

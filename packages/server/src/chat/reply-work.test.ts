@@ -36,6 +36,7 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
   let before = '';
   const work = createReplyWork({
     tools,
+    onLate: () => {},
     onFailure: (error) => {
       throw error;
     },

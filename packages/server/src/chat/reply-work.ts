@@ -1,10 +1,18 @@
-import { type CallRecord, createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
+import { type CallLedger, type CallRecord, createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
 import type { CancelReason, Json, StopLevel, StopReport, Usage } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError } from '@whoa/core/internal';
-import type { HeldWork, TaskOutcome } from '@whoa/tasks';
+import type { HeldWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
 import type { ToolSet, UIMessage } from 'ai';
-import { type Answers, closeWaiting, describeWaiting, findAnswers, findCounting } from './answers.ts';
+import {
+  type Answers,
+  closeWaiting,
+  describeLate,
+  describeWaiting,
+  findAnswers,
+  findCounting,
+  type LateEnd,
+} from './answers.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
 import { type ClosedCall, endOf, reportStop } from './stopped-calls.ts';
@@ -21,6 +29,8 @@ type HeldContext = Parameters<HeldWork['hold']>[0];
 type ReplyRunOptions<Tools extends ChatTools> = ReplyWorkOptions<Tools> & {
   /** Called with the error of a reply that failed. */
   readonly onFailure: (error: unknown) => void;
+  /** Called when a call ends that was given up. Its task has ended, or is about to. */
+  readonly onLate: (task: TaskRecord, end: LateEnd) => void;
 };
 
 /** Creates work that replies with the application's own loop, and stops it. */
@@ -79,7 +89,7 @@ class ReplyRun<Tools extends ChatTools> {
 
   async run(): Promise<TaskOutcome> {
     const { token } = this.#context;
-    const calls = createCallLedger();
+    const calls = this.#createLedger();
     let error: unknown;
     try {
       if (await this.#begin()) error = await this.#stream(calls);
@@ -97,6 +107,27 @@ class ReplyRun<Tools extends ChatTools> {
     }
     if (error !== undefined) return { ...base, status: 'failed', error: { message: describeError(error) } };
     return { ...base, status: 'success' };
+  }
+
+  /** Creates a ledger that also says how calls end that were given up. */
+  #createLedger(): CallLedger {
+    const ledger = createCallLedger();
+    const update: CallLedger['update'] = (callId, change) => {
+      const record = ledger.update(callId, change);
+      if (record === undefined || change.late === undefined) return record;
+      const { late } = change;
+      const errorText = describeLate(
+        late.state === 'finished' ? { output: late.value } : { errorText: describeError(late.error) },
+      );
+      const { task } = this.#context;
+      this.#options.onLate(task, {
+        late: this.#answers?.messageId ?? task.id,
+        toolCallId: record.toolCallId,
+        errorText,
+      });
+      return record;
+    };
+    return { ...ledger, update };
   }
 
   /** Only after a whole reply: pages check metadata, and what a loop says at its end may be required. */
