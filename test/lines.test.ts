@@ -12,7 +12,7 @@ interface Ceiling {
 }
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
-  core: { budget: 8_100, now: 8_254 },
+  core: { budget: 8_100, now: 8_259 },
   'ai-sdk': { budget: 2_300, now: 2_490 },
   tools: { budget: 6_800, now: 7_589 },
   tasks: { budget: 18_900, now: 19_536 },
