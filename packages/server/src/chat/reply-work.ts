@@ -1,21 +1,13 @@
-import { type CallLedger, type CallRecord, createCallLedger, createStoppableTurn } from '@whoa/ai-sdk';
+import { type CallLedger, type CallRecord, createStoppableTurn } from '@whoa/ai-sdk';
 import type { CancelReason, Json, StopLevel, StopReport, Usage } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
 import type { ToolSet, UIMessage } from 'ai';
-import {
-  type Answers,
-  closeWaiting,
-  describeLate,
-  describeWaiting,
-  findAnswers,
-  findCounting,
-  type LateEnd,
-} from './answers.ts';
+import { type Answers, closeWaiting, describeWaiting, findAnswers, findCounting, type LateEnd } from './answers.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
-import { type ClosedCall, endOf, reportStop } from './stopped-calls.ts';
+import { type ClosedCall, createWatchedLedger, endOf, reportStop } from './stopped-calls.ts';
 import { asJson, createIsElsewhere, type IsElsewhere, openCallsIn, toolOf, waitingCallsIn } from './ui/call-parts.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
@@ -89,7 +81,9 @@ class ReplyRun<Tools extends ChatTools> {
 
   async run(): Promise<TaskOutcome> {
     const { token } = this.#context;
-    const calls = this.#createLedger();
+    const { task } = this.#context;
+    const late = this.#answers?.messageId ?? task.id;
+    const calls = createWatchedLedger((end) => this.#options.onLate(task, { late, ...end }));
     let error: unknown;
     try {
       if (await this.#begin()) error = await this.#stream(calls);
@@ -107,27 +101,6 @@ class ReplyRun<Tools extends ChatTools> {
     }
     if (error !== undefined) return { ...base, status: 'failed', error: { message: describeError(error) } };
     return { ...base, status: 'success' };
-  }
-
-  /** Creates a ledger that also says how calls end that were given up. */
-  #createLedger(): CallLedger {
-    const ledger = createCallLedger();
-    const update: CallLedger['update'] = (callId, change) => {
-      const record = ledger.update(callId, change);
-      if (record === undefined || change.late === undefined) return record;
-      const { late } = change;
-      const errorText = describeLate(
-        late.state === 'finished' ? { output: late.value } : { errorText: describeError(late.error) },
-      );
-      const { task } = this.#context;
-      this.#options.onLate(task, {
-        late: this.#answers?.messageId ?? task.id,
-        toolCallId: record.toolCallId,
-        errorText,
-      });
-      return record;
-    };
-    return { ...ledger, update };
   }
 
   /** Only after a whole reply: pages check metadata, and what a loop says at its end may be required. */
@@ -184,7 +157,7 @@ class ReplyRun<Tools extends ChatTools> {
   }
 
   /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
-  async #stream(calls: ReturnType<typeof createCallLedger>): Promise<unknown> {
+  async #stream(calls: CallLedger): Promise<unknown> {
     const { token, task } = this.#context;
     const { reply, tools, mustFinish, describeError: describe } = this.#options;
     const { convertToModelMessages } = await import('ai');

@@ -1,7 +1,8 @@
-import type { CallRecord } from '@whoa/ai-sdk';
+import { type CallLedger, type CallRecord, createCallLedger } from '@whoa/ai-sdk';
 import type { CancelReason, StopLevel, StopReport } from '@whoa/core';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { UIMessageChunk } from 'ai';
+import { describeLate, type LateEnd } from './answers.ts';
 
 /** What a stop report says about a call. */
 export type ClosedCall = Pick<CallRecord, 'callId' | 'toolCallId' | 'tool' | 'state'>;
@@ -44,4 +45,19 @@ export function endOf(
   const state = record.state === 'running' ? 'unknown' : record.state;
   const why = record.reason ?? reason ?? { kind: 'the reply ended', at: 0 };
   return { type: 'tool-output-error', toolCallId, errorText: describeStoppedCall(state, why) };
+}
+
+/** Creates a ledger that also says how calls end that were given up. */
+export function createWatchedLedger(onLate: (end: Omit<LateEnd, 'late'>) => void): CallLedger {
+  const ledger = createCallLedger();
+  const update: CallLedger['update'] = (callId, change) => {
+    const record = ledger.update(callId, change);
+    const { late } = change;
+    if (record !== undefined && late !== undefined) {
+      const end = late.state === 'finished' ? { output: late.value } : { errorText: describeError(late.error) };
+      onLate({ toolCallId: record.toolCallId, errorText: describeLate(end) });
+    }
+    return record;
+  };
+  return { ...ledger, update };
 }
