@@ -20,7 +20,7 @@ const TAKE = 100;
 const LEASE_MS = 3_600_000;
 const EVENT = {
   type: 'text',
-  text: 'a hundred and some bytes of what a model said, as one event of a reply that goes on',
+  text: 'a hundred and some bytes of what a model said, as one event of a longer reply',
 };
 
 interface Running {

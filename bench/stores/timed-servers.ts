@@ -8,12 +8,12 @@ import { startPostgres } from '../../test/servers/postgres.ts';
 import { query } from '../../test/servers/query.ts';
 import { startRedis } from '../../test/servers/redis.ts';
 
-/** A server that says how long each of its own steps took: a script, or a statement. */
+/** A server that says how long each of its steps took: a script or a statement. */
 export interface TimedServer extends AsyncDisposable {
   readonly config: TaskStoreConfig;
   /** What it keeps: memory on Redis, disk on Postgres. */
   bytes(): Promise<number>;
-  /** Starts to measure anew. */
+  /** Starts a new measurement. */
   forget(): Promise<void>;
   /** Milliseconds of each step since then. */
   steps(): Promise<number[]>;

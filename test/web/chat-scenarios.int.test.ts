@@ -3,6 +3,7 @@ import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../promises/fixture.ts';
 import { ALL, type ChatSite, HALF, type Lab, openLab } from './browser.ts';
+import type { ChatPage } from './chat-page.ts';
 
 let lab: Lab;
 beforeAll(async () => {
@@ -171,6 +172,18 @@ test('a stop arrives though the page is left in the same moment', async () => {
   expect(await site.ends()).toEqual(['cancelled']);
 });
 
+/** Cuts a page off until what it returns is called. */
+async function loseConnection(site: ChatSite, { page }: ChatPage): Promise<() => Promise<void>> {
+  const lose = (route: Route): Promise<void> => route.abort('internetdisconnected');
+  await page.route('**/stream', lose);
+  site.cut();
+  await page.waitForSelector('#reconnecting', { state: 'attached' });
+  return async () => {
+    await page.unroute('**/stream', lose);
+    await page.evaluate(() => dispatchEvent(new Event('online')));
+  };
+}
+
 test('a lost connection is opened again by itself, without a gap, a repeat or an error', async () => {
   await using site = lab.open();
   const chat = await half(site);
@@ -190,15 +203,11 @@ test('a lost connection is opened again by itself, without a gap, a repeat or an
 test('what ended while the connection was lost is shown when it is back', async () => {
   await using site = lab.open();
   const chat = await half(site);
-  const lose = (route: Route): Promise<void> => route.abort('internetdisconnected');
-  await chat.page.route('**/stream', lose);
-  site.cut();
-  await chat.page.waitForSelector('#reconnecting', { state: 'attached' });
+  const restore = await loseConnection(site, chat);
   site.release();
   expect(await site.ends()).toEqual(['success']);
   expect(await chat.replies()).toEqual([HALF]);
-  await chat.page.unroute('**/stream', lose);
-  await chat.page.evaluate(() => dispatchEvent(new Event('online')));
+  await restore();
   await chat.shows(ALL);
   await chat.status('ready');
   expect(await chat.evaluate((page) => page.errors)).toEqual([]);
@@ -207,15 +216,11 @@ test('what ended while the connection was lost is shown when it is back', async 
 test('a stop while the connection is lost stops the run, and the page shows how it settled', async () => {
   await using site = lab.open();
   const chat = await half(site);
-  const lose = (route: Route): Promise<void> => route.abort('internetdisconnected');
-  await chat.page.route('**/stream', lose);
-  site.cut();
-  await chat.page.waitForSelector('#reconnecting', { state: 'attached' });
+  const restore = await loseConnection(site, chat);
   const receipt = chat.evaluate((page) => page.chat.stop());
   expect(await site.ends()).toEqual(['cancelled']);
   await chat.page.waitForSelector('#stopping', { state: 'attached' });
-  await chat.page.unroute('**/stream', lose);
-  await chat.page.evaluate(() => dispatchEvent(new Event('online')));
+  await restore();
   await chat.page.waitForSelector('footer');
   expect(await receipt).toMatchObject({ answer: 'accepted' });
   await chat.page.waitForSelector('#stopping', { state: 'detached' });

@@ -12,7 +12,7 @@ interface Chunk {
 }
 
 /** Returns the events that an agent would have written, so that both kinds of replies are shown alike. */
-export function eventsOf(chunks: readonly Chunk[]): readonly (JournalEvent | ReplyEvent)[] {
+export function toEvents(chunks: readonly Chunk[]): readonly (JournalEvent | ReplyEvent)[] {
   return chunks.flatMap((chunk) => toEvent(chunk) ?? []) as unknown as (JournalEvent | ReplyEvent)[];
 }
 
@@ -34,23 +34,23 @@ function toEvent(chunk: Chunk): object | undefined {
     case 'tool-input-available':
       return { type: 'call-start', callId, tool, input };
     case 'tool-input-error':
-      return endOf({ callId, tool, state: 'not-started', content: errorText });
+      return toCallEnd({ callId, tool, state: 'not-started', content: errorText });
     case 'tool-approval-request':
       return { type: 'approval-request', callId, tool, id: approvalId };
     case 'tool-output-available':
       return chunk['preliminary'] === true
         ? { type: 'call-update', callId, tool, partial: { content: toContent(output) } }
-        : endOf({ callId, tool, state: 'finished', content: toContent(output) });
+        : toCallEnd({ callId, tool, state: 'finished', content: toContent(output) });
     case 'tool-output-error':
-      return endOf({ callId, tool, state: 'failed', content: errorText });
+      return toCallEnd({ callId, tool, state: 'failed', content: errorText });
     case 'tool-output-denied':
-      return endOf({ callId, tool, state: 'not-started', content: 'A person said no.' });
+      return toCallEnd({ callId, tool, state: 'not-started', content: 'A person said no.' });
     default:
       return undefined;
   }
 }
 
-function endOf(result: object): object {
+function toCallEnd(result: object): object {
   return { type: 'call-end', result };
 }
 

@@ -1,7 +1,7 @@
 import type { CancelReason, Content, Json, StopLevel, StopReport } from '@whoa/core';
 import type { ApprovalQuestion } from '@whoa/core/approval';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
-import { eventsOf, type ReplyEvent } from './reply-events.ts';
+import { type ReplyEvent, toEvents } from './reply-events.ts';
 
 type EventOf<Type extends JournalEvent['type']> = Extract<JournalEvent, { readonly type: Type }>;
 
@@ -146,7 +146,7 @@ export class RunModel {
         Object.assign(this.#turn(moment), { text: '', thinking: '' });
         return;
       case 'ui-chunks':
-        for (const inner of eventsOf(event.chunks)) this.apply({ position, at: moment, event: inner });
+        for (const inner of toEvents(event.chunks)) this.apply({ position, at: moment, event: inner });
         return;
       default:
         this.#applyToCall(event, { moment, position });

@@ -1,4 +1,4 @@
-import { lateEndOf } from '../stop/bounded/bounded.ts';
+import { findLateEnd } from '../stop/bounded/bounded.ts';
 import { enterInLedger, type Ledger } from '../stop/bounded/ledger.ts';
 import type { World } from '../stop/clock.ts';
 import { isCancelledError } from '../stop/errors.ts';
@@ -257,7 +257,7 @@ class AgentRun implements Run {
   /** Work that still runs when the run settles is reported by name. Its late end changes only the ledger. */
   #abandon({ name, ended }: Left, abandonedAt: number): void {
     const { ledger, world } = this.#setup.agent;
-    const late = lateEndOf(ended, this.#gate);
+    const late = findLateEnd(ended, this.#gate);
     const reason = this.#token.reason ?? createReason({ kind: 'parent', message: 'its run ended' }, abandonedAt);
     enterInLedger(ledger, { key: `${this.id}/${name}/${world.createId()}`, name, reason, abandonedAt }, { late });
     this.#gate.tell({ type: 'work-abandoned', name });

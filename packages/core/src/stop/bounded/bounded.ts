@@ -180,7 +180,7 @@ function endUnder<T>(
     own.onCancel((level) => {
       if (level !== 'kill') return;
       const abandon = (): void =>
-        resolve({ state: 'unknown', reason: own.reason!, late: lateEndOf(running, own.clock) });
+        resolve({ state: 'unknown', reason: own.reason!, late: findLateEnd(running, own.clock) });
       const inner = work.inner?.();
       if (inner === undefined) abandon();
       else inner.then(abandon, abandon);
@@ -212,7 +212,7 @@ async function endInThisLoop<T>(
 }
 
 /** Follows abandoned work. Never rejects. */
-export async function lateEndOf(work: PromiseLike<unknown>, clock: Pick<Clock, 'now'>): Promise<LateEnd> {
+export async function findLateEnd(work: PromiseLike<unknown>, clock: Pick<Clock, 'now'>): Promise<LateEnd> {
   try {
     const value = await work;
     return { at: clock.now(), state: 'finished', value };
