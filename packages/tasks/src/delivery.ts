@@ -1,5 +1,67 @@
+import type { ChangeSource } from './hint.ts';
+import type { NewQuestion, Question, QuestionClose } from './question.ts';
 import type { FinalStatus } from './status.ts';
-import type { ConversationRecord, NumberedCommand, StopOrder, TaskHead, TaskRecord } from './task.ts';
+import type {
+  ConversationRecord,
+  JournalEntry,
+  NumberedCommand,
+  StopOrder,
+  TaskActivity,
+  TaskHead,
+  TaskOutcome,
+  TaskRecord,
+} from './task.ts';
+
+/**
+ * What workers ask of a store. A worker's write counts if and only if the task's epoch, session and claim match the
+ * worker's and the task has not ended. Time never decides this. Leases only decide when a task is taken away.
+ */
+export interface WorkerStore extends ChangeSource {
+  /**
+   * The number of domains. A domain is what one atomic operation can reach: the whole database, or one shard on Redis.
+   */
+  readonly domains: number;
+  /** The maximum size of a journal. */
+  readonly maxJournalBytes: number;
+
+  /**
+   * Takes up to `limit` ready tasks for a session, fairly across tenants. A session makes one take at a time. Repeating
+   * the same `number` returns the same tasks, so a lost response loses no task. A take that returns fewer tasks than
+   * `limit` notes that the worker waits: it gets a `work` hint when a task becomes ready for one of its agents.
+   */
+  take(request: TakeRequest): Promise<TakeAnswer>;
+  /** Claims one task by its id for a session. Repeating the same `claim` returns the same result. */
+  claim(id: string, request: ClaimRequest): Promise<ClaimAnswer>;
+  /** Loads what a task's work needs beside its record: its inputs and the earlier messages. Throws `LeaseLostError`. */
+  load(claim: ClaimRef): Promise<TaskLoad>;
+  /** Keeps a session alive, confirms orders, and returns the orders that are not confirmed yet. */
+  beat(beat: Beat): Promise<BeatAnswer>;
+  /** Returns the tasks that a session holds according to the store. */
+  held(session: SessionRef): Promise<readonly HeldTask[]>;
+  /**
+   * Frees at most `limit` tasks of sessions whose lease expired, and removes at most `limit` ended tasks past their
+   * retention. Call it again while `more` is true.
+   */
+  sweep(options?: { readonly domain?: number; readonly limit?: number }): Promise<SweepAnswer>;
+
+  /**
+   * Appends to the journal and marks commands as done. A batch that arrives twice counts once. Throws `LeaseLostError`,
+   * and `JournalFullError` or `QuestionRefusedError` when the batch is not allowed; then nothing was written.
+   */
+  append(claim: ClaimRef, batch: Batch): Promise<Orders>;
+  /**
+   * Hands a claim back unfinished. It costs no attempt; a task in `cancelling` stays there. The claim that was taken away
+   * last can still be handed back, which takes its crash back; repeat it until it is answered. Throws `LeaseLostError`.
+   */
+  release(claim: ClaimRef): Promise<ReleaseReceipt>;
+  /**
+   * Puts a task aside until a question is answered or closed, a command comes, or it is cancelled. It then takes no slot and
+   * costs no attempt. Nothing of it may run. Repeat it until it is answered. Throws `LeaseLostError`.
+   */
+  park(claim: ClaimRef, seen: SeenByWorker): Promise<ParkReceipt>;
+  /** Ends a task, stores the conversation's history, and wakes its successor. Throws `LeaseLostError`. */
+  finish(claim: ClaimRef, outcome: TaskOutcome): Promise<FinishReceipt>;
+}
 
 /** One worker's session in one domain. The first take or claim that returns a task creates it. It is never reused. */
 export interface SessionRef {
@@ -135,4 +197,54 @@ export interface Orders {
   readonly commands: readonly NumberedCommand[];
   /** A client is reading the journal; write more often. */
   readonly watched: boolean;
+  /**
+   * Questions that are open or answered, and those that the store closed until a batch says that this is journaled. Left out
+   * if there are none.
+   */
+  readonly questions?: readonly Question[];
+}
+
+export interface Batch {
+  /** The last position of the journal, as the writer knows it. */
+  readonly after: number;
+  readonly events: readonly JournalEntry['event'][];
+  /** Positions of earlier entries that these events replace. They are removed in the same step. */
+  readonly replaces?: readonly number[];
+  /** Numbers of the commands that have been carried out. */
+  readonly done?: readonly number[];
+  /** The work made progress: earlier worker crashes no longer count against the task. */
+  readonly progress?: boolean;
+  /** What the task has done so far. The last one is kept. Its `questions` count while this claim holds the task. */
+  readonly activity?: TaskActivity;
+  /** Questions that these events ask. At most 32 may be open. */
+  readonly asks?: readonly NewQuestion[];
+  /** Questions that these events close. */
+  readonly closes?: readonly QuestionClose[];
+}
+
+/** What a worker has read and acted on when it parks a task. */
+export interface SeenByWorker {
+  /** The last position of the journal. */
+  readonly position: number;
+  readonly orderNumber: number;
+}
+
+/** The result of parking a task. */
+export type ParkReceipt =
+  /** `already`: this claim was parked or handed back before. */
+  | { readonly answer: 'parked' | 'already' }
+  /** It has something to do: an answer, an order, a command. The worker still holds it. */
+  | { readonly answer: 'busy'; readonly orders: Orders };
+
+export interface ReleaseReceipt {
+  /** `already`: this claim was handed back or taken away before. */
+  readonly answer: 'released' | 'already';
+}
+
+export interface FinishReceipt {
+  /** `already`: this claim ended the task before; nothing changed. */
+  readonly answer: 'finished' | 'already';
+  readonly status: FinalStatus;
+  /** The task that runs next. */
+  readonly successor?: string;
 }

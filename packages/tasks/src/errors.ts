@@ -40,6 +40,21 @@ export class JournalFullError extends Error {
   }
 }
 
+/**
+ * Thrown when a batch asks or closes questions that it may not. Nothing was written. `stopping`: the task is being stopped.
+ * `full`: too many are open. `changed`: one is not as the batch assumes; read the orders.
+ */
+export class QuestionRefusedError extends Error {
+  override readonly name: string = 'QuestionRefusedError';
+  readonly code: string = 'QUESTION_REFUSED';
+  readonly why: 'stopping' | 'full' | 'changed';
+
+  constructor(taskId: string, why: QuestionRefusedError['why']) {
+    super(`The questions of task ${taskId} cannot change like this (${why}); nothing was written, read its orders`);
+    this.why = why;
+  }
+}
+
 /** Thrown when the store did not become available before the timeout. Nothing was changed; try again. */
 export class StoreBusyError extends Error {
   override readonly name: string = 'StoreBusyError';

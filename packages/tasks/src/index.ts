@@ -4,7 +4,8 @@ export { createMemoryStore } from './stores/memory.ts';
 export { createSqliteStore } from './stores/sqlite.ts';
 export { createRedisStore } from './stores/redis.ts';
 export { createPostgresStore } from './stores/postgres.ts';
-export type { TaskStore } from './store.ts';
+export type { TaskStore, ClientStore } from './store.ts';
+export type { WorkerStore } from './delivery.ts';
 
 // Prepare a store for this version, while processes of two versions use it.
 export { migrateStore, type MigrationPlan } from './migration/migration.ts';
@@ -22,6 +23,7 @@ export type {
   TaskCommand,
   JournalEntry,
 } from './task.ts';
+export type { Question, AnswerReceipt } from './question.ts';
 export { type TaskStatus, isFinalStatus } from './status.ts';
 export type { JournalEvent } from './journal-event.ts';
 export type {
@@ -33,6 +35,7 @@ export type {
   ListPage,
 } from './store.ts';
 export type {
+  OperatorStore,
   TaskCounts,
   PageRequest,
   TenantPage,
@@ -40,6 +43,7 @@ export type {
   ConversationPage,
   Queue,
   QueuePage,
+  QuestionPage,
   PauseTarget,
 } from './overview.ts';
 
@@ -47,7 +51,8 @@ export type {
 export { createRunner } from './run/store-runner.ts';
 export type { Runner, StartedTask, AdoptedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
 export type { Work, TaskContext, HeldWork } from './run/work.ts';
-export { createTaskApprovals, type TaskApprovals } from './run/approvals.ts';
+export { createTaskApprovals, type TaskApprovals } from './run/questions/approvals.ts';
+export type { TaskEngine, EngineFactory } from './engine.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
 
 // Operate a store: cancel many tasks, requeue, erase.

@@ -43,6 +43,10 @@ export type JournalEvent =
       readonly at: number;
       readonly question: ApprovalQuestion;
     }
+  /** A question that needs no answer any more. */
+  | { readonly type: 'question-closed'; readonly id: string; readonly callId: string; readonly why: string }
+  /** A user's `always` or `never`. */
+  | { readonly type: 'approval-remembered'; readonly key: string; readonly approved: boolean }
   /** A command to the run was carried out. */
   | { readonly type: 'command-done'; readonly number: number; readonly answer: string }
   /** The history after the run compacted it. There is at most one. */

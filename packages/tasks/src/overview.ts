@@ -1,4 +1,39 @@
+import type { Json } from '@whoa/core';
+import type { Question } from './question.ts';
 import type { TaskStatus } from './status.ts';
+import type { ConversationRef, TaskRef } from './task.ts';
+
+/** What operators ask of a store. Lists without a tenant cross tenants: don't show them to users. */
+export interface OperatorStore {
+  /** Counts a tenant's tasks by status, up to a limit. */
+  counts(filter: { readonly tenant: string }): Promise<TaskCounts>;
+  /** Lists the tenants that have tasks. */
+  tenants(page?: PageRequest): Promise<TenantPage>;
+  /** Lists the workers that hold or wait for tasks. */
+  workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
+  /** Lists the queues that are not empty, and what is paused. */
+  queues(page?: PageRequest): Promise<QueuePage>;
+  /**
+   * Returns what one of the store's clients found out for all, less than `maxAgeMs` ago; `undefined` while the first of them
+   * does. If that is too long ago, this client calls `find`: at most one does in that time. For figures, not for decisions.
+   */
+  findOnce<T extends Json>(maxAgeMs: number, find: () => Promise<T | undefined>): Promise<T | undefined>;
+  /** Lists the names of a tenant's conversations. */
+  conversations(page: PageRequest & { readonly tenant: string }): Promise<ConversationPage>;
+  /** Lists a tenant's open questions, oldest first. At most 200 at a time. */
+  questions(page: PageRequest & { readonly tenant: string }): Promise<QuestionPage>;
+
+  /**
+   * Stops or resumes the delivery of an agent's or a tenant's tasks. Tasks that run go on, new ones are accepted and
+   * wait, and cancels work as always.
+   */
+  pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  /** Removes an ended task with its journal, or an idle conversation with its history, before its retention ends. */
+  remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
+}
+
+/** `live`: nothing was removed, because it has not ended yet. `unknown`: there is no such task or conversation. */
+export type RemoveReceipt = { readonly answer: 'removed' | 'live' | 'unknown' };
 
 /** How many tasks of a tenant have each status. */
 export interface TaskCounts {
@@ -25,6 +60,12 @@ export interface TenantPage {
 /** Names of a tenant's conversations that are kept, in byte order. */
 export interface ConversationPage {
   readonly conversations: readonly string[];
+  readonly next?: string;
+}
+
+/** Open questions of a tenant, oldest first. */
+export interface QuestionPage {
+  readonly questions: readonly Question[];
   readonly next?: string;
 }
 

@@ -1,4 +1,5 @@
 import type { AppContext, CancelReason, Json, Policy, StopLevel, Usage } from '@whoa/core';
+import type { Question } from './question.ts';
 import type { FinalStatus, TaskStatus } from './status.ts';
 
 /** Identifies a task to a caller that may only see one tenant's tasks. */
@@ -46,6 +47,8 @@ export interface NewTask {
    * then never starts: any worker ends it, whichever agents it has.
    */
   readonly deadline?: number | undefined;
+  /** The W3C trace context of what created it, so that the spans of its worker are part of the same trace. */
+  readonly traceparent?: string | undefined;
 }
 
 /** How to carry out a cancel, in times of the store's clock. */
@@ -60,14 +63,6 @@ export interface StopOrder {
 /** A command for the worker of a task. It is kept until the worker confirms it. */
 export type TaskCommand =
   | { readonly type: 'cancel-call'; readonly callId: string; readonly reason?: CancelReason }
-  | {
-      readonly type: 'approve';
-      readonly callId: string;
-      /** A string means no, and is passed to the model as the reason. */
-      readonly approved: boolean | string;
-      /** Also applies to everything the question lists under `always`. */
-      readonly remember?: boolean;
-    }
   | { readonly type: 'steer'; readonly message: Json };
 
 /** A command as the worker receives it. `task` is set by the store only: it runs if the message comes too late. */
@@ -135,6 +130,8 @@ export interface TaskHead {
   readonly notBefore?: number;
   /** The time at which it is cancelled. */
   readonly deadline?: number;
+  /** The W3C trace context of what created it. */
+  readonly traceparent?: string;
   readonly status: TaskStatus;
   /** Where it is while it is live. */
   readonly stage?: Stage;
@@ -167,6 +164,8 @@ export interface TaskHead {
   readonly journalBytes: number;
   /** What its agent has done so far. Other work has none. */
   readonly activity?: TaskActivity;
+  /** How many questions wait for an answer. Left out if none does. */
+  readonly waiting?: number;
   /** A client is reading the journal until this time. */
   readonly watchedUntil?: number;
   readonly outcome?: Omit<TaskOutcome, 'history' | 'said'>;
@@ -174,15 +173,17 @@ export interface TaskHead {
 
 /**
  * Where a live task is. `later`: its start time has not come. `queue`: other tasks of its conversation come first.
- * `ready`: it can be taken. `held`: a session holds it.
+ * `ready`: it can be taken. `held`: a session holds it. `parked`: it waits for answers, without a worker.
  */
-export type Stage = 'later' | 'queue' | 'ready' | 'held';
+export type Stage = 'later' | 'queue' | 'ready' | 'held' | 'parked';
 
 /** Everything a store knows about a task except its journal. Plain data. */
 export interface TaskRecord extends TaskHead {
   /** More than one when several messages in quick succession were merged. */
   readonly inputs: readonly Json[];
   readonly context?: AppContext;
+  /** All questions that it asked, oldest first. Left out if it asked none. */
+  readonly questions?: readonly Question[];
 }
 
 /** Returns whether a client is reading the journal of a task. */

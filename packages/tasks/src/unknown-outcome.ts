@@ -1,6 +1,6 @@
 /**
  * Thrown when the response to a change was lost, so the change may or may not have been made. Repeat the request: every
- * operation is safe to repeat. Pass the `nonce` of this error to `create` and `send`; they then return the first
+ * operation is safe to repeat. Pass the `nonce` of this error to `create`, `send` and `answer`; they then return the first
  * result. The other operations return `already`, `too-late` or `held` if the change had been made. An append counts
  * once.
  */
@@ -10,7 +10,7 @@ export class UnknownOutcomeError extends Error {
   /** The store method that was called. */
   readonly operation: string;
 
-  /** The nonce to pass when repeating `create` or `send`. */
+  /** The nonce to pass when repeating `create`, `send` or `answer`. */
   readonly nonce: string | undefined;
 
   constructor(operation: string, { nonce, ...options }: { cause?: unknown; nonce?: string } = {}) {

@@ -10,7 +10,7 @@ import {
 } from '@whoa/core';
 import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import type { CancelledWork } from '../../../core/src/conversation/describe.ts';
@@ -433,7 +433,7 @@ test('hooks hear the cancel and the answer of a message that was taken over', as
   await conversations.serve();
   await flushMicrotasks();
   await store.cancel({ tenant: 'default', conversation: 'd' }, { by: 'ann' }, { mode: 'now' });
-  await vi.waitFor(() => expect(heard).toContain('d message-answer'));
+  await expect.poll(() => heard).toContain('d message-answer');
   expect(heard).toEqual(['d cancel-request', 'd level-change', 'd message-answer']);
   await conversations[Symbol.asyncDispose]();
 });

@@ -135,7 +135,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     // Pass our own nonce: after a lost response, our own message must not look like a duplicate.
     const nonce = world.createId();
     const onStoreError = (error: unknown): void => observed.tell({ type: 'store-error', error });
-    const receipt = await askAgain(() => store.create(wanted, { policy, nonce }), { clock: world.clock, onStoreError });
+    const receipt = await askAgain(() => store.create(wanted, { policy, nonce }), { world, onStoreError });
     if (receipt.answer === 'full') throw new StoreFullError(receipt);
     if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') }, context);
     // The instance that received it first processes it.

@@ -4,7 +4,7 @@ import { describeEarlyStatus, describeStop } from '@whoa/core/internal';
 import { readJournal } from '../run/journal/read-journal.ts';
 import { standingOf } from '../run/recovery/resume.ts';
 import type { RunnerOptions } from '../run/runner.ts';
-import type { TaskStore } from '../store.ts';
+import type { ClientStore } from '../store.ts';
 import type { TaskRecord } from '../task.ts';
 
 type EarlyStatus = Parameters<typeof describeEarlyStatus>[0];
@@ -52,7 +52,7 @@ export async function replyOf(task: TaskRecord, options: ReplyOptions): Promise<
 }
 
 /** Reads what a cancelled task had done from its record and journal: the worker that ran it may be gone. */
-async function cancelledWork(store: TaskStore, task: TaskRecord): Promise<CancelledWork> {
+async function cancelledWork(store: ClientStore, task: TaskRecord): Promise<CancelledWork> {
   const { results, open } = standingOf(await readJournal(store, task));
   // Only a lost worker leaves calls open.
   const lost = open.map(({ id, tool, started }) => {

@@ -1,7 +1,7 @@
 import { CancellationToken, isCancelledError } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import type { JournalEvent } from '../journal-event.ts';
-import type { TaskStore } from '../store.ts';
+import type { ClientStore } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
 import type { Reader } from './reader.ts';
 import { joinReading } from './shared-reading.ts';
@@ -40,7 +40,7 @@ export type Followed<Event = never> =
  * ```
  */
 export function followTask<Event = never>(
-  store: TaskStore,
+  store: ClientStore,
   task: TaskRef,
   options: FollowOptions = {},
 ): AsyncIterableIterator<Followed<Event>, undefined> {
@@ -62,7 +62,7 @@ export function followTask<Event = never>(
 }
 
 async function* follow(
-  store: TaskStore,
+  store: ClientStore,
   task: TaskRef,
   options: FollowOptions & { readonly token: CancellationToken },
 ): AsyncGenerator<Followed, undefined> {

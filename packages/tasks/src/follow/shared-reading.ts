@@ -2,7 +2,7 @@ import { CancellationToken } from '@whoa/core';
 import { type Clock, type World, waitUntilLevel } from '@whoa/core/embed';
 import { TaskUnknownError } from '../errors.ts';
 import { isFinalStatus } from '../status.ts';
-import type { Hint, TaskStore } from '../store.ts';
+import type { ClientStore, Hint } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
 import { askUntilAnswered } from './ask.ts';
 import { MAX_PAGE, type Page, Reader, type ReaderOptions, type Reading } from './reader.ts';
@@ -17,10 +17,10 @@ const MAX_LOOK_MS = 10_000;
 /** Pauses vary by up to this share, so that followers that started together do not ask together. */
 const JITTER = 0.2;
 
-const readings = new WeakMap<TaskStore, WeakMap<Clock, Map<string, SharedReading>>>();
+const readings = new WeakMap<ClientStore, WeakMap<Clock, Map<string, SharedReading>>>();
 
 /** Joins the reading of a task, which all followers of the task in this process share if they use the same store. */
-export function joinReading(store: TaskStore, task: TaskRef, options: ReaderOptions & { world: World }): Reader {
+export function joinReading(store: ClientStore, task: TaskRef, options: ReaderOptions & { world: World }): Reader {
   const { clock } = options.world;
   const byClock = readings.get(store) ?? new WeakMap<Clock, Map<string, SharedReading>>();
   const byTask = byClock.get(clock) ?? new Map<string, SharedReading>();
@@ -37,7 +37,7 @@ export function joinReading(store: TaskStore, task: TaskRef, options: ReaderOpti
 }
 
 interface ReadingOptions {
-  readonly store: TaskStore;
+  readonly store: ClientStore;
   readonly task: TaskRef;
   readonly world: World;
   /** Called when new followers have to start a new reading. */

@@ -5,3 +5,5 @@ export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/databas
 export { readStoreConfig } from '../stores/factory.ts';
 export { cancelBackground } from '../run/background.ts';
 export { type PendingQuestion, PendingQuestions } from '../follow/pending-questions.ts';
+export { findQuestionTask } from '../question.ts';
+export type { AskingTask } from '../run/questions/approvals.ts';

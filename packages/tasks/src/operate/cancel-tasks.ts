@@ -2,7 +2,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 import { settings } from '@whoa/core/internal';
 import type { TaskStatus } from '../status.ts';
-import type { StoreCancelReceipt, TaskStore } from '../store.ts';
+import type { ClientStore, StoreCancelReceipt } from '../store.ts';
 import type { TaskHead } from '../task.ts';
 import { inTurns } from './in-turns.ts';
 
@@ -59,7 +59,7 @@ export interface CancelledTasks {
  * @returns What happened to each, and where to continue.
  * @throws SettingsError when a field is unknown or not valid.
  */
-export async function cancelTasks(store: TaskStore, request: CancelTasksRequest): Promise<CancelledTasks> {
+export async function cancelTasks(store: ClientStore, request: CancelTasksRequest): Promise<CancelledTasks> {
   const { tenant, agent, reason, dryRun = false, mode, undo } = request;
   settings.readSettings<CancelTasksRequest>(request, REQUEST_RULES);
   const page = await nextPage(store, request);
@@ -74,7 +74,7 @@ export async function cancelTasks(store: TaskStore, request: CancelTasksRequest)
 
 /** Reads one page of one status. Its cursor contains the status to continue with. */
 async function nextPage(
-  store: TaskStore,
+  store: ClientStore,
   { tenant, status, conversation, limit = 100, cursor }: CancelTasksRequest,
 ): Promise<{ readonly tasks: readonly TaskHead[]; readonly next?: string | undefined }> {
   const [, from, rest] = /^(\w+):(.*)$/s.exec(cursor ?? '') ?? [];

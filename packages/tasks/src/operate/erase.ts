@@ -1,5 +1,6 @@
 import { type Clock, systemWorld, type World } from '@whoa/core/embed';
-import type { TaskStore } from '../store.ts';
+import type { OperatorStore } from '../overview.ts';
+import type { ClientStore } from '../store.ts';
 import type { ConversationRef } from '../task.ts';
 import { cancelTasks } from './cancel-tasks.ts';
 import { inTurns } from './in-turns.ts';
@@ -46,7 +47,7 @@ const MAX_SHOWN = 100;
  * @returns A receipt.
  */
 export async function eraseRecords(
-  store: TaskStore,
+  store: ClientStore & OperatorStore,
   target: EraseTarget,
   { waitMs = WAIT_MS, signal, by, world = systemWorld }: EraseOptions = {},
 ): Promise<EraseReceipt> {
@@ -56,8 +57,9 @@ export async function eraseRecords(
   const erasure = new Erasure(store, target, by);
   for (;;) {
     await erasure.cancelLive(signal);
-    await erasure.removeTasks(signal);
+    // Look before removing: a task that ends in between is removed too.
     const live = await erasure.live();
+    await erasure.removeTasks(signal);
     const isOver = live.length === 0 || signal?.aborted === true || clock.now() >= until;
     if (isOver) {
       if (signal?.aborted !== true) await erasure.removeConversations(signal);
@@ -65,7 +67,7 @@ export async function eraseRecords(
       return {
         ...target,
         ...erasure.removed,
-        live: live.slice(0, MAX_SHOWN),
+        live: isComplete ? [] : live.slice(0, MAX_SHOWN),
         isComplete,
         startedAt,
         endedAt: clock.now(),
@@ -77,12 +79,12 @@ export async function eraseRecords(
 
 class Erasure {
   readonly removed = { cancelled: 0, tasks: 0, conversations: 0 };
-  readonly #store: TaskStore;
+  readonly #store: ClientStore & OperatorStore;
   readonly #target: EraseTarget;
   readonly #by: string | undefined;
   readonly #cancelled = new Set<string>();
 
-  constructor(store: TaskStore, target: EraseTarget, by: string | undefined) {
+  constructor(store: ClientStore & OperatorStore, target: EraseTarget, by: string | undefined) {
     this.#store = store;
     this.#target = target;
     this.#by = by;

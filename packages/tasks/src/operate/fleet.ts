@@ -1,6 +1,5 @@
-import type { PauseTarget, Queue } from '../overview.ts';
+import type { OperatorStore, PauseTarget, Queue } from '../overview.ts';
 import { SETTLE } from '../rules/rules.ts';
-import type { TaskStore } from '../store.ts';
 
 /** One agent, over all tenants. */
 interface AgentLoad {
@@ -35,7 +34,7 @@ const PAGE = 50;
  *
  * @returns Every agent that has tasks ready or running, or workers.
  */
-export async function readFleetLoad(store: Pick<TaskStore, 'queues' | 'workers'>): Promise<FleetLoad> {
+export async function readFleetLoad(store: Pick<OperatorStore, 'queues' | 'workers'>): Promise<FleetLoad> {
   const first = await store.queues({ limit: PAGE });
   const { running, paused, now } = first;
   const [queues, waiters] = [[...first.queues], { ...first.waiting }];

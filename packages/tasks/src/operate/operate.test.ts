@@ -166,6 +166,22 @@ test('everything of a tenant is erased: what runs is cancelled and waited for', 
   expect(again).toMatchObject({ tasks: 0, conversations: 0, isComplete: true });
 });
 
+test.for([1, 2, 3, 4, 5])('a task that ends after reading %i of an erasure is removed too', async (reading) => {
+  const world = createVirtualWorld();
+  await using store = createMemoryStore({ world });
+  const { by } = await claim(store, (await create(store)).id);
+  const list = store.list.bind(store);
+  let readings = 0;
+  store.list = async (request) => {
+    const page = await list(request);
+    if (++readings === reading) await store.finish(by, { status: 'cancelled' });
+    return page;
+  };
+  const erasing = eraseRecords(store, { tenant: TENANT }, { world });
+  await world.clock.advance(1_000);
+  expect(await erasing).toMatchObject({ tasks: 1, live: [], isComplete: true });
+});
+
 test('one conversation is erased, and the others stay', async () => {
   await using store = createMemoryStore();
   for (const conversation of ['a', 'b']) {

@@ -1,6 +1,6 @@
 import type { Json } from '@whoa/core';
 import { isFinalStatus } from '../status.ts';
-import type { ListPage, TaskStore } from '../store.ts';
+import type { ClientStore, ListPage } from '../store.ts';
 import type { TaskRecord, TaskRef } from '../task.ts';
 
 /** The result of requeueing a task. */
@@ -22,7 +22,7 @@ export type RequeueReceipt =
  *
  * @returns The new task, or why there is none.
  */
-export async function requeueTask(store: TaskStore, ref: TaskRef): Promise<RequeueReceipt> {
+export async function requeueTask(store: ClientStore, ref: TaskRef): Promise<RequeueReceipt> {
   const old = await store.get(ref);
   if (old === undefined) return { answer: 'unknown' };
   const { tenant, agent, conversation, priority, status, context } = old;
@@ -52,7 +52,7 @@ function joinInputs(inputs: readonly Json[]): Json | undefined {
  * @returns A page.
  */
 export async function listPoisonTasks(
-  store: TaskStore,
+  store: ClientStore,
   { tenant, limit, cursor }: { readonly tenant: string; readonly limit?: number; readonly cursor?: string },
 ): Promise<ListPage> {
   const page = await store.list({

@@ -37,7 +37,7 @@ function dated(stop: StopRequest, { now }: Moment): DatedStop {
   return { ...stop, reason: createReason(stop.reason, now) };
 }
 
-function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCancelReceipt {
+export function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCancelReceipt {
   const { now } = moment;
   if (isFinalStatus(task.status)) return { answer: 'too-late', status: task.status };
   if (!hasStarted(task)) {
@@ -52,13 +52,18 @@ function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCanc
 /** Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more. */
 export function endOverdue(limit: number, moment: Moment): boolean {
   const { tables, now } = moment;
-  const asked = { ...GRACEFUL, undo: false, reason: createReason(OVERDUE, now) };
+  const asked = toOverdueStop(now);
   let first = tables.firstOverdue(now);
   for (let ended = 0; first !== undefined && ended < limit; ended++) {
     cancelTask(first, asked, moment);
     first = tables.firstOverdue(now);
   }
   return first !== undefined;
+}
+
+/** Returns the stop of a task at its deadline. */
+export function toOverdueStop(now: number): DatedStop {
+  return { ...GRACEFUL, undo: false, reason: createReason(OVERDUE, now) };
 }
 
 /** Withdraws the task's message from the current task if it has not read it yet. */
@@ -97,6 +102,7 @@ export function applyWatch(ref: TaskRef, watchMs: number, moment: Moment): void 
   if (task === undefined || task.tenant !== ref.tenant || isFinalStatus(task.status)) return;
   if ((task.watchedUntil ?? 0) >= now + watchMs / 2) return;
   const watched = { ...task, watchedUntil: now + watchMs };
-  if (isWatched(task, now)) tables.saveTask(watched);
+  // A reader does not wake a task that waits for an answer.
+  if (isWatched(task, now) || task.stage === 'parked') tables.saveTask(watched);
   else giveOrder(watched, 'command', moment);
 }

@@ -76,10 +76,10 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
 /** Moves the messages that are still held back to the newest task. */
 function joinGathering(task: KeptTask, held: KeptTask, moment: Moment): KeptTask {
   const { tables, now } = moment;
-  endMerged(held, task, moment);
+  const inputsOf = endMerged(held, task, moment);
   const { gathering: _gathering, ...rest } = conversationOf(task, tables)!;
   tables.saveConversation({ ...rest, changedAt: now });
-  return { ...task, inputsOf: held.inputsOf };
+  return { ...task, inputsOf };
 }
 
 /** Applies the task's policy once the time to wait for more messages is over. */

@@ -1,6 +1,7 @@
 import type { Orders, TaskLoad } from '../delivery.ts';
 import { toContext } from '../rules/new-task.ts';
 import { isWatched } from '../task.ts';
+import { questionsFor } from './questions.ts';
 import type { KeptTask, Moment } from './tables.ts';
 
 /** Returns what a task's work needs beside its head. */
@@ -10,7 +11,9 @@ export function loadOf({ inputsOf, tenant, conversation, context }: KeptTask, ta
 }
 
 /** Returns the complete orders for the worker of a task. */
-export function ordersFor(task: KeptTask, now: number): Orders {
+export function ordersFor(task: KeptTask, { tables, now }: Pick<Moment, 'tables' | 'now'>): Orders {
   const { stop, commands, orderNumber } = task;
-  return { now, orderNumber, ...(stop !== undefined && { stop }), commands, watched: isWatched(task, now) };
+  const questions = questionsFor(task, tables);
+  const asked = questions.length > 0 && { questions };
+  return { now, orderNumber, ...(stop !== undefined && { stop }), commands, watched: isWatched(task, now), ...asked };
 }

@@ -1,8 +1,10 @@
 import type { CancelReason, Policy } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
 import { ADMISSION_TABLE, type CurrentState, GRACEFUL, LIMITS } from '../rules/rules.ts';
+import { applyTransition } from '../rules/transitions.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { ConversationRef } from '../task.ts';
+import { closeOpen } from './questions.ts';
 import { comeNext, end, giveOrder } from './stage.ts';
 import { orderStop } from './stop-order.ts';
 import { type Conversation, hintOf, type KeptTask, type Moment, recordOf, type Tables } from './tables.ts';
@@ -35,17 +37,19 @@ export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateRec
   }
   if (admission === 'replace') return replace(task, { conversation, current }, moment);
   if (admission === 'reject' || conversation.waiting.length >= LIMITS.maxQueued) return { answer: 'rejected' };
-  const last = admission === 'merge' ? tables.task(conversation.waiting.at(-1) ?? '') : undefined;
-  if (last !== undefined && canMerge(last, task, tables)) return merge(task, { conversation, last }, moment);
   const isSame = current.context === task.context;
   const isSteered = admission === 'steer' && isSame && current.commands.length < LIMITS.maxCommands;
-  const waits = queued(task);
-  if (!isSteered) return enqueue(waits, { conversation, waiting: [...conversation.waiting, task.id] }, moment);
-  const earlier = steer(current, task, moment);
+  // The user wrote instead of answering. A task that starts later is not a message of now.
+  const present = (task.notBefore ?? 0) > now ? current : closeOpen(current, 'withdrawn', moment);
+  if (!isSteered && present !== current) giveOrder(present, 'command', moment);
+  const last = admission === 'merge' ? tables.task(conversation.waiting.at(-1) ?? '') : undefined;
+  if (last !== undefined && canMerge(last, task, tables)) return merge(task, { conversation, last }, moment);
+  if (!isSteered) return enqueue(task, { conversation, waiting: [...conversation.waiting, task.id] }, moment);
+  const earlier = steer(present, task, moment);
   const ahead = conversation.waiting.filter((id) => earlier.has(id));
   const behind = conversation.waiting.filter((id) => !earlier.has(id));
   const waiting = [...ahead, task.id, ...behind];
-  return enqueue({ ...waits, steered: current.id }, { conversation, waiting }, moment);
+  return enqueue({ ...task, steered: current.id }, { conversation, waiting }, moment);
 }
 
 function canMerge(last: KeptTask, task: KeptTask, tables: Tables): boolean {
@@ -60,26 +64,33 @@ function merge(
   { conversation, last }: { conversation: Conversation; last: KeptTask },
   moment: Moment,
 ): CreateReceipt {
-  endMerged(last, task, moment);
-  moment.tables.moveInputs(task.inputsOf, last.inputsOf);
+  const inputsOf = endMerged(last, task, moment);
+  moment.tables.moveInputs(task.inputsOf, inputsOf);
   const waiting = [...conversation.waiting.slice(0, -1), task.id];
-  return enqueue(queued({ ...task, inputsOf: last.inputsOf }), { conversation, waiting }, moment);
+  return enqueue({ ...task, inputsOf }, { conversation, waiting }, moment);
 }
 
-/** Ends a task whose messages a newer one takes over. They are passed on, not copied. */
-export function endMerged(task: KeptTask, newer: KeptTask, moment: Moment): void {
+/** Ends a task whose messages a newer one takes over. They are passed on, not copied: returns their owner. */
+export function endMerged(task: KeptTask, newer: KeptTask, moment: Moment): string {
   const reason = createReason({ kind: 'merged', message: `taken over by ${newer.id}` }, moment.now);
   endUnstarted({ ...task, inputsOf: NO_INPUTS }, reason, moment);
+  if (task.inputsOf !== task.id) return task.inputsOf;
+  // Not its id: that belongs to another task once this one is removed and its key is used again.
+  const owner = crypto.randomUUID();
+  moment.tables.moveInputs(task.id, owner);
+  return owner;
 }
 
+/** Queues a task. No worker needs to look at it until the end of the task before it makes it ready. */
 function enqueue(
   task: KeptTask,
   { conversation, waiting }: { conversation: Conversation; waiting: readonly string[] },
   { tables, now }: Moment,
 ): CreateReceipt {
-  tables.saveTask(task);
+  const queued = applyTransition(task, 'queue', { now });
+  tables.saveTask(queued);
   tables.saveConversation({ ...conversation, waiting, changedAt: now });
-  return receiptFor(announced(task, tables), tables);
+  return receiptFor(announced(queued, tables), tables);
 }
 
 function announced(task: KeptTask, tables: Tables): KeptTask {
@@ -104,7 +115,7 @@ function replace(
   const newest = { ...task, superseded: [...conversation.waiting, current.id] };
   if (hasStarted(current)) {
     orderStop(current, { ...GRACEFUL, undo: false, reason }, moment);
-    return enqueue(queued(newest), { conversation, waiting: [task.id] }, moment);
+    return enqueue(newest, { conversation, waiting: [task.id] }, moment);
   }
   endUnstarted(current, reason, moment);
   tables.saveConversation({ ...conversation, current: task.id, waiting: [], changedAt: now });
@@ -114,12 +125,6 @@ function replace(
 /** Returns whether a task may have had effects. Then it must be settled, not just ended. */
 export function hasStarted({ status, position }: KeptTask): boolean {
   return status !== 'init' || position > 0;
-}
-
-/** Queues a task. No worker needs to look at it until the end of the task before it makes it ready. */
-function queued(task: KeptTask): KeptTask {
-  const { policy: _policy, stageAt: _stageAt, ...rest } = task;
-  return { ...rest, stage: 'queue' };
 }
 
 /** Passes the message to the current task. Returns which waiting tasks are such messages. */

@@ -1,7 +1,7 @@
 import type { Beat, BeatAnswer, HeldTask, SessionRef, SweepAnswer, TaskOrders } from '../delivery.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { toDeathDelay, toLostMessage } from '../rules/suspects.ts';
-import { nextStatus } from '../status.ts';
+import { applyTransition } from '../rules/transitions.ts';
 import { ordersFor } from './orders.ts';
 import { leaveConversation } from './queue.ts';
 import { end, freeSlot, makeReady, putOff } from './stage.ts';
@@ -21,7 +21,7 @@ export function applyBeat({ session: id, confirmed, count }: Required<Beat>, mom
   for (const one of confirmed) confirm(one, id, moment);
   const told = tables.toldIn(id, LIMITS.maxOrders + 1);
   const orders = told.slice(0, LIMITS.maxOrders).map((task): TaskOrders => {
-    return { id: task.id, epoch: task.epoch, claim: task.claim!, ...ordersFor(task, now) };
+    return { id: task.id, epoch: task.epoch, claim: task.claim!, ...ordersFor(task, moment) };
   });
   return { answer: 'alive', orders, more: told.length > orders.length, recount: held !== count, expired, now };
 }
@@ -73,20 +73,19 @@ function freeSome(session: Session, limit: number, moment: Moment): number {
 
 /** Takes a task away from a session that is over. Its epoch increases, so later writes of its worker do not count. */
 function free(task: KeptTask, session: Session, moment: Moment): void {
-  const deaths = task.deaths + 1;
+  const { now } = moment;
   // A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
   const isCharged = task.status === 'running' && holdsAsSuspect(session, task);
   const charges = (task.charges ?? 0) + Number(isCharged);
-  const freed = { ...unheld(task), deaths, charges, isCharged, lostClaim: task.claim! };
-  if (task.status === 'running' && deaths >= LIMITS.maxDeaths) {
-    failLost({ ...freed, stage: 'held' }, moment);
+  const freed = applyTransition(task, 'free', { now, charges, isCharged, lostClaim: task.claim! });
+  if (task.status === 'running' && freed.deaths >= LIMITS.maxDeaths) {
+    failLost(freed, moment);
     return;
   }
   freeSlot(task, moment);
-  const { status } = nextStatus(task.status, 'release');
-  const delayMs = task.status === 'cancelling' ? 0 : toDeathDelay(task.id, deaths);
-  if (delayMs > 0) putOff({ ...freed, status }, moment.now + delayMs, moment);
-  else makeReady({ ...freed, status }, moment);
+  const delayMs = task.status === 'cancelling' ? 0 : toDeathDelay(task.id, freed.deaths);
+  if (delayMs > 0) putOff(freed, now + delayMs, moment);
+  else makeReady(freed, moment);
 }
 
 /** Returns whether a session holds a task as its suspect. Progress, a release or the end of the task change that. */
@@ -99,10 +98,4 @@ export function holdsAsSuspect({ id, suspect }: Session, task: KeptTask | undefi
 export function failLost(task: KeptTask, moment: Moment): void {
   const error = { message: toLostMessage(task.deaths), code: 'WORKERS_LOST' };
   leaveConversation(end(task, { status: 'failed', error }, moment), moment);
-}
-
-/** Returns a task without its holder. */
-export function unheld(task: KeptTask): KeptTask {
-  const { session: _session, claim: _claim, told: _told, worker: _worker, ...rest } = task;
-  return { ...rest, epoch: task.epoch + 1 };
 }

@@ -1,12 +1,13 @@
 import type { PauseTarget } from '../overview.ts';
 import { LIMITS, SUSPECTS } from '../rules/rules.ts';
 import { toAgent } from '../rules/suspects.ts';
-import type { TaskOutcome } from '../task.ts';
+import { applyTransition } from '../rules/transitions.ts';
+import { endQuestions } from './questions.ts';
 import { hintOf, type KeptTask, type Lane, laneOf, type Moment } from './tables.ts';
 
 /** Makes a task ready, and notifies one waiting worker. */
 export function makeReady(task: KeptTask, { tables, now }: Moment): KeptTask {
-  const ready: KeptTask = { ...withoutPolicy(task), stage: 'ready', stageAt: now };
+  const ready = applyTransition(task, 'ready', { now });
   const lane = laneOf(ready);
   tables.saveTask(ready);
   tables.openLane(lane);
@@ -15,8 +16,8 @@ export function makeReady(task: KeptTask, { tables, now }: Moment): KeptTask {
 }
 
 /** Delays a task until a given time. */
-export function putOff(task: KeptTask, at: number, { tables }: Pick<Moment, 'tables'>): KeptTask {
-  const later: KeptTask = { ...task, stage: 'later', stageAt: at };
+export function putOff(task: KeptTask, at: number, { tables, now }: Pick<Moment, 'tables' | 'now'>): KeptTask {
+  const later = applyTransition(task, 'delay', { now, stageAt: at });
   tables.saveTask(later);
   return later;
 }
@@ -27,10 +28,11 @@ export function putOff(task: KeptTask, at: number, { tables }: Pick<Moment, 'tab
  */
 export function comeNext(task: KeptTask, moment: Moment): KeptTask {
   const { tables, now } = moment;
-  const { notBefore, worker } = task;
-  if (notBefore !== undefined && notBefore > now) return putOff(withoutPolicy(task), notBefore, moment);
-  if (worker === undefined) return makeReady(task, moment);
-  const later = putOff(withoutPolicy(task), now + LIMITS.homeMs, moment);
+  const { policy: _policy, ...next } = task;
+  const { notBefore, worker } = next;
+  if (notBefore !== undefined && notBefore > now) return putOff(next, notBefore, moment);
+  if (worker === undefined) return makeReady(next, moment);
+  const later = putOff(next, now + LIMITS.homeMs, moment);
   tables.tell(hintOf('wake', later));
   return later;
 }
@@ -49,23 +51,28 @@ function ring({ agent: lane }: Pick<Lane, 'agent'>, { tables, now }: Pick<Moment
   if (worker !== undefined) tables.tell({ type: 'work', worker, domain: 0, agent });
 }
 
-/** Changes the orders of a task. They are sent to its worker until it confirms. */
-export function giveOrder(task: KeptTask, type: 'cancel' | 'command', { tables }: Pick<Moment, 'tables'>): KeptTask {
-  const isHeld = task.stage === 'held';
-  const ordered: KeptTask = { ...task, orderNumber: task.orderNumber + 1, ...(isHeld && { told: true }) };
-  tables.saveTask(ordered);
+/** Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then. */
+export function giveOrder(task: KeptTask, type: 'cancel' | 'command', moment: Moment): KeptTask {
+  const { tables, now } = moment;
+  const ordered = applyTransition(task, 'order', { now });
   tables.tell(hintOf(type, ordered));
+  if (task.stage === 'parked') return wake(ordered, moment);
+  tables.saveTask(ordered);
   return ordered;
+}
+
+function wake(task: KeptTask, moment: Moment): KeptTask {
+  const awake = applyTransition(task, 'wake', { now: moment.now });
+  moment.tables.tell(hintOf('wake', awake));
+  return makeReady(awake, moment);
 }
 
 /** The only function that ends a task. The caller must remove it from its conversation. */
 export function end(task: KeptTask, outcome: NonNullable<KeptTask['outcome']>, moment: Moment): KeptTask {
   const { tables, now } = moment;
-  const { stage, stageAt: _stageAt, policy: _policy, told: _told, lostClaim: _lostClaim, ...rest } = task;
-  const status: TaskOutcome['status'] = outcome.status;
-  const ended: KeptTask = { ...rest, status, endedAt: now, commands: [], outcome };
+  const ended = applyTransition(endQuestions(task, moment), 'end', { now, status: outcome.status, outcome });
   tables.saveTask(ended);
-  if (stage === 'held') freeSlot(ended, moment);
+  if (task.stage === 'held') freeSlot(ended, moment);
   tables.tell(hintOf('status', ended));
   return ended;
 }
@@ -87,9 +94,4 @@ export function resume(target: PauseTarget, { tables, now }: Pick<Moment, 'table
   } else if (tables.firstLane([target.agent, SUSPECTS + target.agent]) !== undefined) {
     ring(target, { tables, now });
   }
-}
-
-function withoutPolicy(task: KeptTask): KeptTask {
-  const { policy: _policy, ...rest } = task;
-  return rest;
 }

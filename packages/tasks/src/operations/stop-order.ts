@@ -3,6 +3,7 @@ import { rankLevel } from '@whoa/core/internal';
 import { nextStatus } from '../status.ts';
 import type { StopRequest } from '../stores/driver.ts';
 import type { StopOrder } from '../task.ts';
+import { closeOpen } from './questions.ts';
 import { giveOrder, settleSoon } from './stage.ts';
 import type { KeptTask, Moment } from './tables.ts';
 
@@ -25,7 +26,7 @@ export function orderStop(
   };
   // A task that has started must be settled, not just ended, even if no worker holds it at the moment.
   const { status } = nextStatus(task.status === 'init' ? 'running' : task.status, 'cancel');
-  const stopping = { ...task, status, stop };
+  const stopping = { ...closeOpen(task, 'cancelled', moment), status, stop };
   if (task.stage === 'held') giveOrder(stopping, 'cancel', moment);
   else settleSoon({ ...stopping, orderNumber: task.orderNumber + 1 }, moment);
   return { answer: before === undefined ? 'accepted' : 'escalated', stop };

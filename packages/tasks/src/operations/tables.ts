@@ -1,16 +1,18 @@
 import type { Json } from '@whoa/core';
 import type { PauseTarget, Queue, SeenWaiter } from '../overview.ts';
+import type { Question } from '../question.ts';
 import { toActivity } from '../rules/activity.ts';
 import { toContext } from '../rules/new-task.ts';
+import type { QuestionCounts, QuestionState } from '../rules/questions.ts';
 import { toLaneName } from '../rules/suspects.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
-import type { ListRequest, StoreRules } from '../stores/driver.ts';
+import type { ListRequest, QuestionsRequest, StoreRules } from '../stores/driver.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskHead, TaskRecord } from '../task.ts';
 
 /** A task as a local store keeps it: its head, and fields that only the store and its worker may know. */
 export interface KeptTask extends TaskHead {
-  /** The task that owns its inputs: debouncing passes them on instead of copying them. */
+  /** Owner of its inputs: its id, or a name of their own once they were passed on. */
   readonly inputsOf: string;
   /** JSON text, the same for equal contexts. */
   readonly context?: string;
@@ -29,6 +31,17 @@ export interface KeptTask extends TaskHead {
   readonly told?: boolean;
   /** For `toActivity`. */
   readonly keptActivity?: string;
+  /** Left out if it never asked. */
+  readonly questionCounts?: QuestionCounts;
+}
+
+/** A question as a local store keeps it. */
+export interface KeptQuestion extends Question {
+  readonly task: string;
+  readonly tenant: string;
+  readonly state: QuestionState;
+  /** The nonce of its answer. */
+  readonly nonce?: string;
 }
 
 /** The state of a conversation without its history, which may be long and which most operations do not need. */
@@ -101,6 +114,8 @@ export interface StageTables {
   nextLater(): number | undefined;
   /** Returns the waiting task whose deadline passed first. */
   firstOverdue(now: number): KeptTask | undefined;
+  /** Returns the task about which something expired first: see `toExpiry`. */
+  firstExpired(now: number): KeptTask | undefined;
   heldBy(session: string, limit: number): readonly KeptTask[];
   countHeldBy(session: string): number;
   toldIn(session: string, limit: number): readonly KeptTask[];
@@ -159,6 +174,12 @@ export interface Tables extends StageTables, SessionTables {
   /** Stores a nonce. Only the nonces of the latest `maxNonces` numbers must be kept. */
   saveSent(id: string, sent: { readonly nonce: string; readonly number: number }): void;
 
+  question(task: string, id: string): KeptQuestion | undefined;
+  saveQuestion(question: KeptQuestion): void;
+  /** Returns the questions of a task that are not closed, oldest first. */
+  liveQuestions(task: string): readonly KeptQuestion[];
+  questionsOf(task: string): readonly KeptQuestion[];
+
   isPaused(target: PauseTarget): boolean;
   setPaused(target: PauseTarget, isPaused: boolean): void;
   /** Returns when the first of the ended tasks ended. */
@@ -192,6 +213,8 @@ export interface Queries {
     readonly after: string;
     readonly limit: number;
   }): readonly string[];
+  /** Lists open questions of a tenant, oldest first. */
+  openQuestions(request: QuestionsRequest): readonly KeptQuestion[];
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
   /** Removes old tasks, conversations and sessions, at most `limit` of each. Returns whether there may be more. */
   forget(
@@ -231,11 +254,23 @@ export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal
 export function headOf(task: KeptTask): TaskHead {
   const { inputsOf: _inputsOf, session: _session, claim: _claim, released: _released, told: _told, ...rest } = task;
   const { charges: _charges, lostClaim: _lostClaim, isCharged: _isCharged, ...open } = rest;
-  const { keptActivity, context: _context, ...head } = open;
-  return keptActivity === undefined ? head : { ...head, activity: toActivity(keptActivity, head) };
+  const { keptActivity, context: _context, questionCounts, ...head } = open;
+  return {
+    ...head,
+    ...(keptActivity !== undefined && { activity: toActivity(keptActivity, head) }),
+    ...(questionCounts !== undefined && questionCounts.open > 0 && { waiting: questionCounts.open }),
+  };
 }
 
 /** Returns what callers may see of a task, with its inputs and context. */
 export function recordOf(task: KeptTask, tables: Tables): TaskRecord {
-  return { ...headOf(task), inputs: tables.inputs(task.inputsOf), ...toContext(task.context) };
+  const asked = task.questionCounts === undefined ? undefined : tables.questionsOf(task.id).map(toQuestion);
+  const questions = asked && { questions: asked };
+  return { ...headOf(task), inputs: tables.inputs(task.inputsOf), ...toContext(task.context), ...questions };
+}
+
+/** Returns what callers may see of a question. */
+export function toQuestion(question: KeptQuestion): Question {
+  const { task: _task, tenant: _tenant, state: _state, nonce: _nonce, ...shown } = question;
+  return shown;
 }

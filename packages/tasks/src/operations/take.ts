@@ -1,7 +1,8 @@
 import type { ClaimAnswer, ClaimRequest, TakeAnswer, TakenTask, TakeRequest } from '../delivery.ts';
 import { LIMITS, SETTLE, SUSPECTS, UNDO } from '../rules/rules.ts';
 import { isExempt, isSuspect, toAgent, toLaneName } from '../rules/suspects.ts';
-import { isFinalStatus, nextStatus } from '../status.ts';
+import { applyTransition } from '../rules/transitions.ts';
+import { isFinalStatus } from '../status.ts';
 import { admitGathered } from './create.ts';
 import { loadOf, ordersFor } from './orders.ts';
 import { failLost, holdsAsSuspect } from './session.ts';
@@ -63,13 +64,16 @@ function takeReady(request: Required<TakeRequest>, moment: Moment): KeptTask[] {
     (maxRunningPerAgent === Infinity || tables.countHeldOf({ agent }, maxRunningPerAgent) < maxRunningPerAgent);
   const isFull = ({ tenant }: Lane): boolean =>
     tables.isPaused({ tenant }) || tables.countHeldOf({ tenant }, maxRunningPerTenant) >= maxRunningPerTenant;
-  const exempt = [SETTLE, ...(hasReserved ? request.agents.map((agent) => UNDO + agent) : [])];
+  // What is being stopped comes first, however many tenants wait.
+  let exempt: readonly string[] = [SETTLE, ...(hasReserved ? request.agents.map((agent) => UNDO + agent) : [])];
   let agents = request.agents.filter(isOpen);
   while (taken.length < request.limit) {
     const suspects = mayTakeSuspect ? agents.map((agent) => SUSPECTS + agent) : [];
-    const lane = tables.firstLane([...exempt, ...agents, ...suspects]);
+    const stopping = exempt.length > 0 ? tables.firstLane(exempt) : undefined;
+    if (stopping === undefined) exempt = [];
+    const lane = stopping ?? tables.firstLane([...agents, ...suspects]);
     if (lane === undefined) break;
-    const isLimited = !isExempt(lane.agent);
+    const isLimited = stopping === undefined;
     const task = isLimited && isFull(lane) ? undefined : tables.firstReady(lane);
     if (task === undefined) {
       tables.closeLane(lane);
@@ -108,19 +112,7 @@ function holdOrFail(task: KeptTask, holder: Holder, moment: Moment): KeptTask | 
 
 /** Gives a task to a session. Its earlier orders are included, and sent until they are confirmed. */
 function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now }: Moment): KeptTask {
-  const { stageAt: _stageAt, released: _released, policy: _policy, ...rest } = task;
-  const held: KeptTask = {
-    ...rest,
-    status: nextStatus(task.status, 'claim').status,
-    stage: 'held',
-    epoch: task.epoch + 1,
-    attempts: task.attempts + 1,
-    session,
-    claim,
-    worker,
-    told: task.orderNumber > 0,
-    startedAt: task.startedAt ?? now,
-  };
+  const held = applyTransition(task, 'hold', { now, session, claim, worker });
   tables.saveTask(held);
   tables.tell(hintOf('status', held));
   return held;
@@ -168,7 +160,7 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, moment: 
     admitGathered(found, moment);
     return applyClaim(id, request, moment);
   }
-  if (found.stage === 'queue' || isPaused(found, tables)) return { answer: 'waiting' };
+  if (found.stage === 'queue' || found.stage === 'parked' || isPaused(found, tables)) return { answer: 'waiting' };
   const until = waitsUntil(found);
   if (until !== undefined && until > now) return { answer: 'waiting', until };
   if (isSuspect(found) && currentSuspect(session, tables) !== undefined) {
@@ -193,18 +185,18 @@ function waitsUntil({ stage, stageAt, policy, notBefore, worker, deaths }: KeptT
   return notBefore;
 }
 
-function withLoads(tasks: readonly KeptTask[], maxBytes: number, { tables, now }: Moment): TakenTask[] {
+function withLoads(tasks: readonly KeptTask[], maxBytes: number, moment: Moment): TakenTask[] {
   let left = maxBytes;
   return tasks.map((task) => {
     const { id, epoch, session, claim } = task;
-    const load = loadOf(task, tables);
+    const load = loadOf(task, moment.tables);
     const bytes = Buffer.byteLength(JSON.stringify(load));
     const fits = bytes <= left;
     if (fits) left -= bytes;
     return {
       claim: { id, epoch, session: session!, claim: claim! },
       task: headOf(task),
-      orders: ordersFor(task, now),
+      orders: ordersFor(task, moment),
       ...(fits && { load }),
     };
   });

@@ -4,7 +4,7 @@ import { type Moment, newDomain } from './tables.ts';
 /**
  * Records a worker's visit. During an outage, a failover or a clock step no worker could beat, so afterwards all
  * sessions get another lease. Returns whether there is something to sweep, and asks one worker at a time: expired
- * sessions, ended tasks past their retention, or waiting ones past their deadline.
+ * sessions, ended tasks past their retention, waiting ones past their deadline, or questions that expired.
  * `tells`: the visitor is told, or sweeps itself; others must not use the request up.
  */
 export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tells: boolean }): boolean {
@@ -27,7 +27,7 @@ export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tel
   if (isDue || tables.domain() === undefined) state = { ...state, pulse: now };
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
   const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
-  const hasOverdue = isDue && tables.firstOverdue(now) !== undefined;
+  const hasOverdue = isDue && (tables.firstOverdue(now) ?? tables.firstExpired(now)) !== undefined;
   const expired = tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
   if (expired) state = { ...state, sweepAskedAt: now };
   if (state !== before || tables.domain() === undefined) tables.saveDomain(state);

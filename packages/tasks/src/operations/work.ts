@@ -1,14 +1,15 @@
 import type { Json } from '@whoa/core';
 import { createReason } from '@whoa/core/embed';
-import type { ClaimRef, Orders } from '../delivery.ts';
+import type { ClaimRef, Orders, ParkReceipt, SeenByWorker } from '../delivery.ts';
 import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts';
+import { applyTransition } from '../rules/transitions.ts';
 import { isFinalStatus, nextStatus } from '../status.ts';
 import type { FinishReceipt, ReleaseReceipt } from '../store.ts';
 import type { DriverBatch, End } from '../stores/driver.ts';
 import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
+import { applyQuestions } from './questions.ts';
 import { conversationOf, endUnstarted, leaveConversation } from './queue.ts';
-import { unheld } from './session.ts';
 import { end, freeSlot, makeReady } from './stage.ts';
 import { hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
 
@@ -26,15 +27,23 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: Moment): O
   if (journalBytes > Math.max(rules.maxJournalBytes, task.journalBytes)) {
     throw new JournalFullError(task.id, task.journalBytes, rules.maxJournalBytes);
   }
+  const asking = alreadyThere ? task : applyQuestions(task, batch, moment);
   const commands = task.commands.filter(({ number }) => !done.includes(number));
   if (removed.length > 0) tables.removeEntries(task.id, removed);
   if (added.length > 0) tables.addEntries(task.id, entriesOf(added, { after, epoch: by.epoch, at: now }));
   const kept = alreadyThere || activity === undefined ? {} : { keptActivity: activity };
-  const appended = { ...task, position, journalBytes, commands, ...(progress && { attempts: 0, charges: 0 }), ...kept };
+  const appended = {
+    ...asking,
+    position,
+    journalBytes,
+    commands,
+    ...(progress && { attempts: 0, charges: 0 }),
+    ...kept,
+  };
   tables.saveTask(appended);
   if (added.length > 0) tables.tell(hintOf('journal', appended));
   endSteered(task, done, moment);
-  return ordersFor(appended, now);
+  return ordersFor(appended, moment);
 }
 
 function entriesOf(
@@ -70,12 +79,28 @@ export function applyRelease(by: ClaimRef, moment: Moment): ReleaseReceipt {
   if (found?.released === by.claim) return { answer: 'already' };
   if (found?.lostClaim === by.claim) return releaseLate(found, moment);
   const own = ownTask(tables, by);
-  const { status } = nextStatus(own.status, 'release');
-  const released = { ...unheld(own), status, attempts: Math.max(0, own.attempts - 1), released: by.claim };
+  const released = applyTransition(own, 'release', { now: moment.now, released: by.claim });
   freeSlot(own, moment);
   tables.tell(hintOf('wake', released));
   makeReady(released, moment);
   return { answer: 'released' };
+}
+
+/** Parks a task if its worker has acted on everything, and only answers can make it go on. */
+export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: Moment): ParkReceipt {
+  const { tables, now } = moment;
+  if (tables.task(by.id)?.released === by.claim) return { answer: 'already' };
+  const own = ownTask(tables, by);
+  const { open = 0, pending = 0 } = own.questionCounts ?? {};
+  const isRead = own.position === seen.position && own.orderNumber === seen.orderNumber && own.commands.length === 0;
+  if (own.status !== 'running' || !isRead || open === 0 || pending > 0) {
+    return { answer: 'busy', orders: ordersFor(own, moment) };
+  }
+  const parked = applyTransition(own, 'park', { now, released: by.claim });
+  tables.saveTask(parked);
+  freeSlot(own, moment);
+  tables.tell(hintOf('status', parked));
+  return { answer: 'parked' };
 }
 
 /** Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work. */
@@ -89,7 +114,7 @@ function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, m
     charges: Math.max(0, charges - Number(isCharged)),
     released: lostClaim!,
   };
-  if (task.stage === 'held') {
+  if (task.stage === 'held' || task.stage === 'parked') {
     moment.tables.saveTask(back);
   } else {
     moment.tables.tell(hintOf('wake', back));

@@ -1,33 +1,26 @@
 import type { AppContext } from '@whoa/core';
 import type { CreateRequest } from '../stores/driver.ts';
 import type { TaskHead, TaskRecord } from '../task.ts';
+import { applyTransition } from './transitions.ts';
 
 /** Returns a task as it is when it has just been created, before a store decides where it waits. */
 export function toNewTask(request: CreateRequest, now: number): TaskHead {
   const { id, tenant, agent, conversation, title, key, nonce, worker, priority } = request;
-  const { notBefore, deadline } = request;
-  return {
+  const { notBefore, deadline, traceparent } = request;
+  const given = {
     id,
     tenant,
     agent,
+    priority,
     ...(conversation !== undefined && { conversation }),
     ...(title !== undefined && { title }),
     ...(key !== undefined && { key, nonce }),
     ...(worker !== undefined && { worker }),
     ...(notBefore !== undefined && { notBefore }),
     ...(deadline !== undefined && { deadline }),
-    priority,
-    status: 'init',
-    epoch: 0,
-    attempts: 0,
-    deaths: 0,
-    createdAt: now,
-    commands: [],
-    commandsSent: 0,
-    orderNumber: 0,
-    position: 0,
-    journalBytes: 0,
+    ...(traceparent !== undefined && { traceparent }),
   };
+  return applyTransition(given as TaskHead, 'create', { now });
 }
 
 /** Returns a context from its text in the store. */

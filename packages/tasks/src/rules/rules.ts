@@ -44,10 +44,7 @@ export const UNDO = '*!';
 /** The first name after those of all these lanes, in byte order. */
 export const AFTER_RESERVED = '+';
 
-/**
- * All limits of a store. Stores in other languages get them as generated text (`to-lua.ts`, `to-sql.ts`), never by
- * hand.
- */
+/** All limits of a store. Stores in other languages get them as generated text (`npm run rules`), never by hand. */
 export const LIMITS = {
   /** Commands that wait for one worker. */
   maxCommands: 100,
@@ -57,6 +54,8 @@ export const LIMITS = {
   maxQueued: MAX_WAITING_MESSAGES as number,
   /** Messages that one task may answer. */
   maxGathered: MAX_MERGED_MESSAGES as number,
+  /** Questions of one task that wait for an answer. */
+  maxOpenQuestions: 32,
   /** Orders that one beat returns. */
   maxOrders: 200,
   /** Tasks that are moved from `later` by one take, and freed or removed by one sweep. */
@@ -102,13 +101,15 @@ export const DEFAULTS = {
   /** The largest pages of what operators read: one step on the server must stay short. Names cost little. */
   maxNames: 1_000,
   maxPage: 100,
+  maxQuestions: 200,
   /** Inputs and histories that a take includes. */
   maxBytes: (256 * 1024) as number,
 } as const;
 
 /** The maximum sizes of arguments. */
-export const SIZES: Readonly<Record<'inputBytes' | 'outcomeBytes' | 'historyBytes', number>> = {
+export const SIZES: Readonly<Record<'inputBytes' | 'outcomeBytes' | 'historyBytes' | 'answerBytes', number>> = {
   inputBytes: 4 * 1024 * 1024,
   outcomeBytes: 4 * 1024 * 1024,
   historyBytes: 64 * 1024 * 1024,
+  answerBytes: 256 * 1024,
 };

@@ -4,12 +4,13 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
+import { answerCall } from '../../../../test/tasks/answer-call.ts';
 import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
 import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import type { TaskActivity, TaskOutcome } from '../task.ts';
-import { createTaskApprovals } from './approvals.ts';
 import { entryFor } from './journal/entry.ts';
+import { createTaskApprovals } from './questions/approvals.ts';
 import type { RunnerOptions } from './runner.ts';
 import { createRunner } from './store-runner.ts';
 import type { Work } from './work.ts';
@@ -119,16 +120,16 @@ async function asking(rest: Partial<Tool> = {}) {
 test('a question is shown while it waits, and no longer once it is answered', async () => {
   const { store, running, ref, paying } = await asking();
   expect((await listed(store)).activity?.questions).toBe(1);
-  await store.send(ref, { type: 'approve', callId: 'c0', approved: true });
+  await answerCall(store, ref, { callId: 'c0', decision: 'yes' });
   await flushMicrotasks();
   expect((await listed(store)).activity).toMatchObject({ turns: 1, calls: 1, questions: 0 });
   paying.resolve('paid');
   expect(await running).toMatchObject({ status: 'success' });
 });
 
-test.each(['no', false] as const)('a question that is answered with %j waits no more', async (approved) => {
+test.each(['no', 'never'] as const)('a question that is answered with %s waits no more', async (decision) => {
   const { store, running, ref } = await asking();
-  await store.send(ref, { type: 'approve', callId: 'c0', approved });
+  await answerCall(store, ref, { callId: 'c0', decision });
   expect(await running).toMatchObject({ status: 'success' });
   expect((await listed(store)).activity).toMatchObject({ turns: 2, calls: 1, questions: 0 });
 });
@@ -175,7 +176,7 @@ test('a call that is cancelled before its question is ready asks nothing, and th
   ready.resolve({ title: 'pay' });
   await flushMicrotasks();
   expect((await listed(store)).activity?.questions).toBe(1);
-  await store.send(ref, { type: 'approve', callId: 'c1', approved: true });
+  await answerCall(store, ref, { callId: 'c1', decision: 'yes' });
   expect(await running).toMatchObject({ status: 'success' });
 });
 

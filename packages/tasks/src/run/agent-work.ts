@@ -1,24 +1,20 @@
 import {
   type Agent,
   type CallResult,
-  type CancellationToken,
   createRuntime,
   isCancelledError,
   type Json,
   type Message,
   type Run,
-  type RunEvent,
-  type RunOptions,
   type Tool,
 } from '@whoa/core';
-import type { World } from '@whoa/core/embed';
-import { type Hooks, NO_USAGE, type RuntimeEvent, toPreset } from '@whoa/core/internal';
+import type { UserMessage, World } from '@whoa/core/embed';
+import { type Call, type Hooks, NO_USAGE, RESUMED, type RuntimeEvent, toPreset } from '@whoa/core/internal';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
-import type { AdoptedRun, AdoptOptions } from './adopted-run.ts';
-import type { ActivityCounter } from './journal/activity.ts';
+import type { AdoptedRun } from './adopted-run.ts';
 import { toErrorData } from './journal/entry.ts';
-import type { Journal } from './journal/journal.ts';
 import { outcomeOfRun, saidIn, usedBefore } from './outcome.ts';
+import { note, type RecordedWork, record, WaveBoundary } from './recording.ts';
 import {
   type AgentUpdate,
   fateOf,
@@ -29,6 +25,7 @@ import {
   updateOf,
   wordsIn,
 } from './recovery/resume.ts';
+import { undoEarlier } from './recovery/undo.ts';
 import type { ResumeRule } from './runner.ts';
 import { messageOf } from './work.ts';
 
@@ -40,34 +37,6 @@ export interface AgentWork extends RecordedWork {
   readonly resume: ResumeRule;
   readonly world: World;
 }
-
-/** A task, and where its run is recorded. */
-export interface RecordedWork {
-  readonly task: TaskRecord;
-  /** The earlier messages of the conversation. */
-  readonly history: readonly Json[];
-  readonly journal: Journal;
-  readonly activity: ActivityCounter;
-  readonly token: CancellationToken;
-  /** Called with the run as soon as it exists, so that it can be steered. */
-  readonly onRun: (run: Run) => void;
-  readonly onEvent: (event: RunEvent) => void;
-  /** Called before each turn and each wave. Cancels the token if the task must stop. */
-  readonly check: () => Promise<void>;
-  /** Resolves once the lease has been checked against the clock. If it may be lost, the token is cancelled by then. */
-  readonly checkHeld: () => Promise<void>;
-}
-
-/** Events that are written immediately, because a crash must not lose them. So is `steer-delivered`, with its command. */
-const WRITTEN_AT_ONCE: ReadonlySet<string> = new Set([
-  'turn-end',
-  'call-end',
-  'history-compacted',
-  'approval-request',
-  'level-change',
-  'undo-start',
-  'undo-end',
-]);
 
 /** Returns the history before a task. It includes all inputs of merged messages except the last. */
 export function historyBefore({ inputs }: TaskRecord, history: readonly Json[]): Message[] {
@@ -88,11 +57,24 @@ export async function runAgent(work: AgentWork): Promise<TaskOutcome> {
     return start(work, { input: task.inputs.at(-1) as RunInput, history: before });
   const update = updateOf(standing, work.agent);
   const isRefused = update !== undefined && work.resume === 'same-version';
-  const results = await closeOpenCalls(standing, work, isRefused ? [] : work.agent.tools);
+  // A task that waits for answers continues where it was, and its model gets no message about it.
+  const isWaiting = !isRefused && work.holder.questions.hasLive;
+  const left = isWaiting ? standing.open.filter((call) => !call.started && !call.isTruncated) : [];
+  const lost = { ...standing, open: standing.open.filter((call) => !left.includes(call)) };
+  const results = await closeOpenCalls(lost, work, isRefused ? [] : work.agent.tools);
   const unknown = results.filter(({ state }) => state === 'unknown');
   const closed = results.map((result): Message => ({ role: 'tool', ...result }));
   const messages = [...before, ...standing.messages, ...closed];
-  if (!isRefused) return start(work, { input: resumeNotice(unknown, update), history: messages });
+  if (!isRefused) {
+    const notice = resumeNotice(unknown, update);
+    const given = left.length === 0 ? { input: notice } : { left, ...(unknown.length > 0 || update ? { notice } : {}) };
+    const outcome = await start(work, { ...given, history: messages });
+    const { token, journal } = work.holder;
+    const earlier = { ...standing, results: [...standing.results, ...results] };
+    const now = (): number => work.world.clock.now();
+    const { id: workId, context } = task;
+    return undoEarlier(outcome, earlier, { tools: work.agent.tools, journal, token, context, workId, now });
+  }
   const error = otherVersion(task, update);
   return { status: 'failed', error, answer: wordsIn(messages), ...usedBefore(task), ...saidIn(messages, history) };
 }
@@ -102,129 +84,56 @@ function otherVersion({ agent }: TaskRecord, { from, to }: AgentUpdate): NonNull
   return { message, code: 'AGENT_VERSION' };
 }
 
-async function start(
-  work: AgentWork,
-  { input, history }: { input: RunInput; history: Message[] },
-): Promise<TaskOutcome> {
-  const before = work.activity.current?.usage ?? NO_USAGE;
+/** What a run starts with: an input, or calls that a lost worker left and what the model must know after them. */
+interface Start {
+  readonly history: Message[];
+  readonly input?: RunInput;
+  readonly left?: readonly Call[];
+  readonly notice?: UserMessage;
+}
+
+async function start(work: AgentWork, given: Start): Promise<TaskOutcome> {
+  const before = work.holder.activity.current?.usage ?? NO_USAGE;
   let run: Run;
   try {
-    run = begin(work, { input, history });
+    run = begin(work, given);
   } catch (error) {
     // Fail the task if no worker can run it. Crashing the worker would take other tasks down too.
     return { status: 'failed', error: toErrorData(error) };
   }
-  work.onRun(run);
+  work.holder.commands.begin(run);
   return outcomeOfRun(await run.outcome, work.history, before);
 }
 
 /** Throws on an invalid input or history. */
-function begin(work: AgentWork, { input, history }: { input: RunInput; history: Message[] }): Run {
-  const { agent, token } = work;
+function begin(work: AgentWork, { input = '', history, left, notice }: Start): Run {
+  const { agent, holder } = work;
   const { context } = work.task;
   const { onEvent, ...options } = record(work, agent.version);
-  return agent.run(input, { ...options, id: runIdOf(work), history, context, token, hooks: { any: onEvent } });
+  const run = agent.run(input, {
+    ...options,
+    id: runIdOf(work),
+    workId: work.task.id,
+    history,
+    context,
+    token: holder.token,
+    hooks: { any: onEvent },
+    ...(left && { [RESUMED]: left }),
+  });
+  if (notice !== undefined) run.steer(notice);
+  return run;
 }
 
 /** Follows a run that is under way, and records it. The task ends when all its events are recorded. */
 export async function followRun(run: AdoptedRun, work: RecordedWork): Promise<TaskOutcome> {
-  const { token } = work;
+  const { token, commands } = work.holder;
   const { adopted } = run;
   const { onEvent, ...options } = record(work);
   run.claim(options);
   token.onCancel((level, reason) => adopted.cancel(reason, { mode: toPreset(level), undo: token.undo }));
-  work.onRun(adopted);
+  commands.begin(adopted);
   for await (const event of adopted.events) onEvent(event);
   return outcomeOfRun(await adopted.outcome, work.history, NO_USAGE);
-}
-
-/** Returns what records a run in the journal of its task. */
-function record(work: RecordedWork, version?: string): AdoptOptions & { readonly onEvent: (event: RunEvent) => void } {
-  const boundary = new WaveBoundary(work);
-  return {
-    onEvent(event) {
-      if (event.type === 'wave-start') boundary.reach();
-      const isStart = event.type === 'run-start' && version !== undefined;
-      if (event.type !== 'run-end') note(work, isStart ? { ...event, version } : event);
-      work.onEvent(event);
-    },
-    beforeTurn: () => work.check(),
-    beforeCall: boundary.beforeCall,
-    // Wait for the flush: the `undo-start` event is in the journal by now, but not yet in the store.
-    beforeUndo: () => work.journal.flushWhole(),
-  };
-}
-
-interface Noted {
-  readonly type: string;
-  /** Of the agent whose run starts. */
-  readonly version?: string;
-  readonly reason?: { readonly kind: string };
-  readonly messages?: unknown;
-  readonly message?: unknown;
-  readonly callId?: string;
-  readonly tool?: string;
-  /** The event of a run inside a call. */
-  readonly event?: Noted;
-}
-
-/** Reasons that end the run but not the task: the worker hands the task on. */
-const HANDED_ON: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']);
-
-function note({ journal, activity }: RecordedWork, event: Noted): void {
-  activity.note(event);
-  const isOfTask = event.reason === undefined || !HANDED_ON.has(event.reason.kind);
-  if (!isOfTask && (event.type === 'level-change' || event.type === 'cancel-request')) return;
-  journal.add(withoutHistory(event));
-  const answered = nestedAnswer(event);
-  if (answered !== undefined) journal.add(answered);
-  // Write this as a separate entry: the next one replaces it.
-  if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
-  if (WRITTEN_AT_ONCE.has(event.type)) journal.flushSoon();
-}
-
-/** Returns the answer to a sub-agent's question with the call id and tool of that question. */
-function nestedAnswer({ type, callId, tool, event }: Noted): Noted | undefined {
-  if (type !== 'call-nested' || event === undefined) return undefined;
-  const answer = event.type === 'approval-answer' ? event : nestedAnswer(event);
-  return answer && { ...answer, callId: `${callId}/${answer.callId}`, tool: `${tool} › ${answer.tool}` };
-}
-
-/** Drops the history of a run inside a call: such a run is never resumed on its own. */
-function withoutHistory(event: Noted): Noted {
-  if (event.type === 'call-nested' && event.event !== undefined) {
-    return { ...event, event: withoutHistory(event.event) };
-  }
-  if (event.type !== 'history-compacted') return event;
-  const { messages: _messages, ...rest } = event;
-  return rest;
-}
-
-/** What happens between a wave and its calls: the checker runs once, and each call is written to the journal. */
-class WaveBoundary {
-  readonly #work: RecordedWork;
-  #checked: Promise<void> | undefined;
-
-  constructor(work: RecordedWork) {
-    this.#work = work;
-  }
-
-  /** Checks at the start of the wave, so that a pending approval does not delay a stop. */
-  reach(): void {
-    this.#checked = this.#work.check();
-  }
-
-  /** Don't let a call start before its intent is stored: after a crash nothing would show that it may have run. */
-  readonly beforeCall: NonNullable<RunOptions['beforeCall']> = async ({ id, tool }) => {
-    const { journal, token } = this.#work;
-    await this.#checked;
-    token.throwIfCancelled();
-    journal.add({ type: 'call-intent', callId: id, tool });
-    await journal.flushWhole();
-    // Check again: a process that was suspended may get the response long after the store sent it.
-    await this.#work.checkHeld();
-    token.throwIfCancelled();
-  };
 }
 
 function runIdOf({ task }: AgentWork): string {
@@ -239,7 +148,8 @@ async function closeOpenCalls(
   work: AgentWork,
   tools: readonly Tool[],
 ): Promise<readonly CallResult[]> {
-  const { agent, world, token, journal } = work;
+  const { agent, world } = work;
+  const { token, journal } = work.holder;
   const fates = new Map(standing.open.map((call) => [call.id, fateOf(call, tools)]));
   const again = standing.open.filter(({ id }) => fates.get(id) === 'again');
   const boundary = new WaveBoundary(work);
@@ -247,7 +157,7 @@ async function closeOpenCalls(
     'wave-start': () => boundary.reach(),
     any: (event) => {
       note(work, event);
-      work.onEvent({ ...event, runId: runIdOf(work) });
+      work.onEvent?.({ ...event, runId: runIdOf(work) });
     },
   };
   const runtime = createRuntime({
@@ -257,6 +167,7 @@ async function closeOpenCalls(
     hooks,
     tellCancels: false,
     context: work.task.context,
+    workId: work.task.id,
     beforeCall: boundary.beforeCall,
   });
   const ran = new Map((await results(runtime.execute(again, { token }))).map((result) => [result.callId, result]));
@@ -265,6 +176,7 @@ async function closeOpenCalls(
     if (fate === 'again') return ran.get(call.id)!;
     const result = lostResult(call, fate, world.clock.now());
     journal.add({ type: 'call-end', result });
+    work.holder.questions.endCall(call.id);
     return result;
   });
   await journal.flush();

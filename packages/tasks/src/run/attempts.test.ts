@@ -5,9 +5,9 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
-import type { Batch, TaskStore } from '../store.ts';
+import type { Batch } from '../delivery.ts';
+import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
-import { createTaskApprovals } from './approvals.ts';
 import { createRunner } from './store-runner.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
@@ -55,26 +55,4 @@ test('a message is marked as read in the write that shows it was: whoever takes 
   const shown = batches.filter(({ events }) => JSON.stringify(events).includes('steer-delivered'));
   expect(shown).toMatchObject([{ done: [(sent as { number: number }).number] }]);
   await runner[Symbol.asyncDispose]();
-});
-
-test('an attempt that ends late does not take the question of the next attempt with it', async () => {
-  const approvals = createTaskApprovals();
-  const tools = [tool('book', 'write', () => Promise.resolve('booked'))];
-  const { approve } = approvals;
-  const agent = createAgent({ name: 'assistant', planner: calling('book'), tools, approve });
-  const begin = async (attempt: string) => {
-    const asked = Promise.withResolvers<string>();
-    const publish = ({ callId }: { callId: string }): (() => void) => {
-      asked.resolve(callId);
-      return () => {};
-    };
-    const run = approvals.during({ attempt, publish }, () => agent.run('hello'));
-    return { run, callId: await asked.promise };
-  };
-  const [first, next] = [await begin('first'), await begin('next')];
-  approvals.forget('first');
-  approvals.answer('next', { type: 'approve', callId: next.callId, approved: true });
-  expect((await next.run.outcome).status).toBe('success');
-  first.run.cancel();
-  expect((await first.run.outcome).status).toBe('cancelled');
 });

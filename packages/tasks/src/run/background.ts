@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld, type WorkContext } from '@whoa/core/embed';
 import { BACKGROUND, backgroundOf } from '../rules/background.ts';
-import type { StoreCancelReceipt, TaskStore } from '../store.ts';
+import type { ClientStore, StoreCancelReceipt } from '../store.ts';
 import type { ConversationRef, TaskHead, TaskRef, TaskResponse } from '../task.ts';
 import type { TaskFunction, Work } from './work.ts';
 
@@ -30,7 +30,7 @@ export interface Background {
 
 interface StartingTask {
   readonly task: TaskHead;
-  readonly store: TaskStore;
+  readonly store: ClientStore;
   /** Runs the started work. */
   readonly runner: { readonly worker: string; work(task: TaskRef): Promise<TaskResponse> };
 }
@@ -156,7 +156,7 @@ const PAGE = 100;
  * @returns The receipt of each cancel.
  */
 export async function cancelBackground(
-  store: TaskStore,
+  store: ClientStore,
   { tenant, conversation }: ConversationRef,
   reason: CancelReasonInit,
 ): Promise<readonly StoreCancelReceipt['answer'][]> {

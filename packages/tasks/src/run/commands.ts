@@ -2,21 +2,28 @@ import { CancellationToken, type Run } from '@whoa/core';
 import type { UserMessage } from '@whoa/core/embed';
 import type { Orders } from '../delivery.ts';
 import type { NumberedCommand } from '../task.ts';
+import type { Journal } from './journal/journal.ts';
 import { messageOf } from './work.ts';
 
 type Steer = Extract<NumberedCommand, { type: 'steer' }>;
 
-/** The commands to a worker other than stops. Each is handled once. */
+/** Carries out the commands to a task other than stops, each once, and marks them as done in its journal. */
 export class Commands {
+  readonly #journal: Journal;
   readonly #seen = new Set<number>();
+  #run: Run | undefined;
   /** Commands for a run that has not started yet. */
   #waiting: NumberedCommand[] = [];
   /** Messages that were passed to the run and that it has not read yet. */
   readonly #steers = new Map<UserMessage, { readonly number: number; readonly token: CancellationToken }>();
   #orderNumber = 0;
 
-  /** Returns the new commands. A message that is no longer listed was withdrawn, and is not delivered. */
-  read({ commands, orderNumber }: Pick<Orders, 'commands' | 'orderNumber'>): readonly NumberedCommand[] {
+  constructor(journal: Journal) {
+    this.#journal = journal;
+  }
+
+  /** Carries out the new commands. A message that is no longer listed was withdrawn, and is not delivered. */
+  obey({ commands, orderNumber }: Pick<Orders, 'commands' | 'orderNumber'>): void {
     // Ignore older orders: responses can arrive out of order.
     if (orderNumber >= this.#orderNumber) {
       this.#orderNumber = orderNumber;
@@ -24,22 +31,41 @@ export class Commands {
     }
     const added = commands.filter(({ number }) => !this.#seen.has(number));
     for (const { number } of added) this.#seen.add(number);
-    return added;
+    for (const command of added) this.#carryOut(command);
   }
 
-  keep(command: NumberedCommand): void {
-    this.#waiting.push(command);
-  }
-
-  /** Returns the commands that were kept for the run. */
-  take(): readonly NumberedCommand[] {
-    const taken = this.#waiting;
+  /** Carries out what waited for the run. */
+  begin(run: Run): void {
+    this.#run = run;
+    const waited = this.#waiting;
     this.#waiting = [];
-    return taken;
+    for (const command of waited) this.#carryOut(command);
+  }
+
+  /** Call it when the run has read a message. */
+  delivered(message: UserMessage): void {
+    // Not written before it is marked as done: whoever takes over in between would deliver the message again.
+    this.#journal.done(this.#steers.get(message)?.number);
+    this.#steers.delete(message);
+  }
+
+  #carryOut(command: NumberedCommand): void {
+    const { number } = command;
+    if (this.#run === undefined) {
+      this.#waiting.push(command);
+    } else if (command.type === 'cancel-call') {
+      const { answer } = this.#run.cancelCall(command.callId, command.reason ?? { via: 'store' });
+      this.#journal.add({ type: 'command-done', number, answer });
+      this.#journal.done(number);
+    } else if (!this.#steer(this.#run, command)) {
+      this.#journal.add({ type: 'command-done', number, answer: 'refused' });
+      // A task that waits behind the message runs later, and reports what is wrong with it.
+      if (command.task === undefined) this.#journal.done(number);
+    }
   }
 
   /** Passes a message to the run. Returns whether it is a valid message: any caller may have sent it. */
-  steer(run: Run, { message, number }: Steer): boolean {
+  #steer(run: Run, { message, number }: Steer): boolean {
     const token = new CancellationToken({ name: `message ${number}` });
     try {
       const given = run.steer(messageOf(message), { token });
@@ -48,13 +74,6 @@ export class Commands {
     } catch {
       return false;
     }
-  }
-
-  /** Call it when the run has read a message. Returns the number of its command. */
-  delivered(message: UserMessage): number | undefined {
-    const steer = this.#steers.get(message);
-    this.#steers.delete(message);
-    return steer?.number;
   }
 
   #withdraw(wanted: ReadonlySet<number>): void {

@@ -3,12 +3,11 @@ import type { World } from '@whoa/core/embed';
 import type { HookError, Hooks } from '@whoa/core/internal';
 import type { FinalStatus } from '../status.ts';
 import type { CreateReceipt, TaskStore } from '../store.ts';
-import type { NewTask, TaskRef, TaskResponse } from '../task.ts';
+import type { NewTask, TaskRecord, TaskRef, TaskResponse } from '../task.ts';
 import type { AdoptOptions } from './adopted-run.ts';
-import type { TaskApprovals } from './approvals.ts';
 import type { Background } from './background.ts';
 import type { EventChannel } from './claim/channel.ts';
-import type { CancellationChecker } from './claim/checker.ts';
+import type { TaskApprovals } from './questions/approvals.ts';
 import type { Work } from './work.ts';
 
 /** An event that a runner passes to its hooks. */
@@ -24,12 +23,16 @@ export type RunnerEvent =
       readonly type: 'task-end';
       readonly tenant: string;
       readonly id: string;
-      readonly status: FinalStatus | 'released' | 'lost';
+      /** `parked`: it waits for an answer. */
+      readonly status: FinalStatus | 'released' | 'parked' | 'lost';
     }
   /** A `cancellationChecker` threw or rejected. */
   | { readonly type: 'checker-error'; readonly id: string; readonly error: unknown }
   /** A request to the store failed; it is retried. */
   | { readonly type: 'store-error'; readonly error: unknown };
+
+/** Decides whether a task should stop. `task` has its key, conversation and tenant. True means stop `now`. */
+export type CancellationChecker = (taskId: string, task: TaskRecord) => boolean | Promise<boolean>;
 
 /** Which versions of an agent may resume a task. */
 export type ResumeRule = 'any' | 'same-version';

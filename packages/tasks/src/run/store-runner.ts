@@ -1,35 +1,31 @@
 import { CancellationToken, type Run, type RunEvent, type StopMode } from '@whoa/core';
-import { systemWorld, type World } from '@whoa/core/embed';
-import { createHookDispatcher, createListener, settings, toPreset } from '@whoa/core/internal';
+import { createListener, settings, toPreset } from '@whoa/core/internal';
 import type { TakenTask } from '../delivery.ts';
-import { LeaseLostError } from '../errors.ts';
-import { getShardOrFirst } from '../id.ts';
-import type { FinalStatus } from '../status.ts';
 import { type NewTask, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
 import { AdoptedRun, type AdoptOptions } from './adopted-run.ts';
 import { withBackground } from './background.ts';
 import { askAgain } from './claim/ask-again.ts';
 import type { EventChannel } from './claim/channel.ts';
-import type { CancellationChecker } from './claim/checker.ts';
-import { DomainSession } from './claim/domain-session.ts';
-import { HandBack, type HandBackOptions } from './claim/hand-back.ts';
+import { DomainSession, findSession } from './claim/domain-session.ts';
+import { HandBack } from './claim/hand-back.ts';
 import { OrderListener } from './claim/order-listener.ts';
 import { Sweeper } from './claim/sweeper.ts';
 import { TakeLoop } from './claim/take-loop.ts';
-import { Execution } from './execution.ts';
+import { Execution, type ExecutionEnd } from './execution.ts';
 import { readJournal } from './journal/read-journal.ts';
 import {
   type AdoptedTask,
+  type CancellationChecker,
   letIn,
   type Runner,
-  type RunnerEvent,
   type RunnerOptions,
   type ServeOptions,
   type StartedTask,
   type WorkOptions,
 } from './runner.ts';
-import { RUNNER_DEFAULTS, RUNNER_RULES, SERVE_RULES, WORK_RULES } from './runner-rules.ts';
+import { RUNNER_RULES, SERVE_RULES, WORK_RULES } from './runner-rules.ts';
 import { findWork } from './work.ts';
+import { WorkerContext } from './worker-context.ts';
 
 /** How a claimed task is run here. */
 interface RunHere {
@@ -57,52 +53,38 @@ export function createRunner(options: RunnerOptions): Runner {
 }
 
 class StoreRunner implements Runner {
-  readonly worker: string;
-  readonly #options: RunnerOptions & typeof RUNNER_DEFAULTS;
+  readonly #options: RunnerOptions;
+  readonly #context: WorkerContext;
   /** The tasks that `work` was called for. */
   readonly #asked = new Set<TaskRef>();
-  readonly #world: World;
   readonly #live = new Map<string, Execution>();
-  readonly #ends = new Set<Promise<unknown>>();
   readonly #sessions: readonly DomainSession[];
   readonly #orders: OrderListener;
-  readonly #shutdown: CancellationToken;
-  readonly #tell: (event: RunnerEvent) => void;
-  /** What most parts of this runner need. */
-  readonly #shared: Pick<HandBackOptions, 'clock' | 'onStoreError' | 'background'>;
   readonly #sweeper: Sweeper;
   readonly #handBack: HandBack;
   #takes: TakeLoop | undefined;
   #stopped: Promise<void> | undefined;
 
   constructor(options: RunnerOptions) {
-    this.#options = { ...RUNNER_DEFAULTS, ...options };
-    this.#world = options.world ?? systemWorld;
-    this.worker = options.worker ?? `${process.pid}-${this.#world.createId()}`;
-    this.#shutdown = new CancellationToken({ name: 'runner', clock: this.#world.clock });
-    this.#tell = createHookDispatcher<RunnerEvent>(options.hooks);
-    this.#shared = {
-      clock: this.#world.clock,
-      onStoreError: (error) => this.#tell({ type: 'store-error', error }),
-      background: (work) => this.#background(work),
-    };
-    this.#sweeper = new Sweeper({
-      store: options.store,
-      isOver: () => this.#shutdown.isCancelled,
-      onFreed: (domain) => this.#takes?.wake(domain),
+    this.#options = options;
+    this.#context = new WorkerContext(options);
+    this.#sweeper = new Sweeper(this.#context, (domain) => this.#takes?.wake(domain));
+    this.#handBack = new HandBack(this.#context);
+    const parts = { handBack: this.#handBack, sweeper: this.#sweeper };
+    this.#sessions = Array.from({ length: options.store.domains }, (_, domain) => {
+      return new DomainSession(this.#context, { domain, ...parts });
     });
-    this.#handBack = new HandBack({ ...this.#options, ...this.#shared, shutdown: this.#shutdown });
-    this.#sessions = Array.from({ length: options.store.domains }, (_, domain) => this.#sessionIn(domain));
-    this.#orders = new OrderListener({
-      ...this.#options,
-      ...this.#shared,
-      worker: this.worker,
+    this.#orders = new OrderListener(this.#context, {
+      ...options,
       sessions: this.#sessions,
       live: this.#live,
       tasks: () => [...this.#asked, ...[...this.#live.values()].map(({ task }) => task)],
-      tell: this.#tell,
       onWork: (domain) => this.#takes?.wake(domain),
     });
+  }
+
+  get worker(): string {
+    return this.#context.worker;
   }
 
   get live(): number {
@@ -117,7 +99,7 @@ class StoreRunner implements Runner {
     const [ref, rest] = await this.#create(task, options);
     const response = this.work(ref, rest);
     // Don't await this: callers that follow the task need not wait for its end.
-    this.#background(response);
+    this.#context.background(response);
     return { ...ref, response };
   }
 
@@ -126,15 +108,15 @@ class StoreRunner implements Runner {
     const response = this.#create(task, options)
       .then(([ref, rest]) => this.work(ref, { ...rest, wait: false }, adopted))
       .catch((error: unknown) => adopted.fail(error));
-    this.#background(response);
+    this.#context.background(response);
     return { run: adopted.adopted, response };
   }
 
   async #create(task: NewTask, given: WorkOptions = {}): Promise<[TaskRef, ExistingOptions]> {
     const { policy, ...options } = settings.readSettings<WorkOptions>(given, WORK_RULES);
-    const asked = { nonce: this.#world.createId(), ...(policy !== undefined && { policy }) };
+    const asked = { nonce: this.#context.world.createId(), ...(policy !== undefined && { policy }) };
     const create = () => this.#options.store.create({ worker: this.worker, ...task }, asked);
-    const id = letIn(await this.#askAgain(create));
+    const id = letIn(await askAgain(create, this.#context));
     return [{ tenant: task.tenant, id }, options];
   }
 
@@ -143,7 +125,7 @@ class StoreRunner implements Runner {
     const parent = { parent: token };
     const own = signal ? CancellationToken.from(signal, parent) : new CancellationToken(parent);
     const cancels = own.onCancel((level, reason) => {
-      this.#background(this.#options.store.cancel(ref, reason, { mode: toPreset(level) }));
+      this.#context.background(this.#options.store.cancel(ref, reason, { mode: toPreset(level) }));
     });
     this.#asked.add(ref);
     try {
@@ -164,17 +146,15 @@ class StoreRunner implements Runner {
   async serve(given: ServeOptions = {}): Promise<void> {
     const { concurrency = 16, agents } = settings.readSettings<ServeOptions>(given, SERVE_RULES);
     await this.#orders.open();
-    this.#shutdown.throwIfCancelled();
+    this.#context.shutdown.throwIfCancelled();
     this.#takes?.[Symbol.dispose]();
-    this.#takes = new TakeLoop({
-      ...this.#shared,
+    this.#takes = new TakeLoop(this.#context, {
       sessions: this.#sessions,
       agents: agents ?? Object.keys(this.#options.agents),
       concurrency,
       live: () => this.#live.size - (this.#options.background?.live ?? 0),
-      pollMs: this.#options.pollMs,
-      onTaken: (taken) => this.#background(this.#execute(taken)),
-      onExpired: (domain) => this.#background(this.#sweeper.sweep(domain, true)),
+      onTaken: (taken) => this.#context.background(this.#execute(taken)),
+      sweeper: this.#sweeper,
     });
     this.#takes.pump();
   }
@@ -188,10 +168,10 @@ class StoreRunner implements Runner {
   }
 
   stop(mode: StopMode = 'graceful'): Promise<void> {
-    this.#shutdown.cancel({ kind: 'shutdown' }, { mode });
+    this.#context.shutdown.cancel({ kind: 'shutdown' }, { mode });
     this.#orders.stop();
     this.#takes?.[Symbol.dispose]();
-    for (const { token } of this.#live.values()) token.cancel({ kind: 'shutdown' }, { mode });
+    for (const { holder } of this.#live.values()) holder.cancel({ kind: 'shutdown' }, { mode });
     this.#orders.wakeups.wake();
     return (this.#stopped ??= this.#leave());
   }
@@ -201,59 +181,41 @@ class StoreRunner implements Runner {
   }
 
   async #leave(): Promise<void> {
-    while (this.#ends.size > 0) await Promise.allSettled(this.#ends);
-    for (const session of this.#sessions) session.stop();
+    await this.#context.waitForIdle();
+    for (const { current } of this.#sessions) current.stop();
     this.#handBack[Symbol.dispose]();
     await this.#orders[Symbol.asyncDispose]();
-    this.#shutdown[Symbol.dispose]();
-  }
-
-  #sessionIn(domain: number): DomainSession {
-    return new DomainSession({
-      ...this.#options,
-      ...this.#shared,
-      domain,
-      worker: this.worker,
-      world: this.#world,
-      handBack: this.#handBack,
-      onExpired: (one) => this.#background(this.#sweeper.sweep(one, true)),
-    });
+    this.#context.shutdown[Symbol.dispose]();
   }
 
   /** Retries until the task has run here or has ended elsewhere. */
   async #claimAndRun(ref: TaskRef, { wait, ...options }: RunHere & { readonly wait: boolean }): Promise<void> {
+    const session = findSession(this.#sessions, ref.id);
     for (;;) {
-      this.#shutdown.throwIfCancelled();
+      this.#context.shutdown.throwIfCancelled();
       // Listen before the claim: a change in between must wake us.
       const wakeups = this.#orders.wakeups.listen(ref.id);
       try {
-        const claim = await this.#session(ref.id).claim(ref.id, (ask) => this.#askAgain(ask));
+        const claim = await session.claim(ref.id);
         if (claim.answer === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
         if (claim.answer === 'too-late') return;
         if (claim.answer === 'claimed') {
-          if ((await this.#execute(claim, options)) !== 'released') return;
-          this.#shutdown.throwIfCancelled();
+          const end = await this.#execute(claim, options);
+          if (end !== 'released' && end !== 'parked') return;
+          this.#context.shutdown.throwIfCancelled();
           continue;
         }
         if (claim.answer === 'gone') continue;
-        if (claim.answer === 'held') await this.#sweeper.sweep(getShardOrFirst(ref.id) % this.#sessions.length);
+        if (claim.answer === 'held') await this.#sweeper.sweep(session.domain);
         if (!wait) return;
-        await wakeups.wait(claim.until === undefined ? undefined : claim.until - this.#world.clock.now());
+        await wakeups.wait(claim.until === undefined ? undefined : claim.until - this.#context.world.clock.now());
       } finally {
         wakeups[Symbol.dispose]();
       }
     }
   }
 
-  #askAgain<T>(ask: () => Promise<T>): Promise<T> {
-    return askAgain(ask, this.#shared);
-  }
-
-  #session(id: string): DomainSession {
-    return this.#sessions[getShardOrFirst(id) % this.#sessions.length]!;
-  }
-
-  async #execute(taken: TakenTask, { onEvent, adopted }: RunHere = {}): Promise<FinalStatus | 'released'> {
+  async #execute(taken: TakenTask, { onEvent, adopted }: RunHere = {}): Promise<ExecutionEnd> {
     const { store, agents, background } = this.#options;
     const { id, tenant, epoch, agent, conversation } = taken.task;
     const work = adopted ?? findWork(agents, taken.task);
@@ -263,38 +225,29 @@ class StoreRunner implements Runner {
     }
     const execution = new Execution(taken, {
       ...this.#options,
-      ...this.#shared,
+      context: this.#context,
       work,
-      session: this.#session(id),
-      world: this.#world,
+      session: findSession(this.#sessions, id).current,
       check: (checked) => this.#orders.check(checked),
       onEvent,
       onUnfinished: (claim) => this.#handBack.claim(claim),
+      isCrowded: () => this.#takes?.isFull ?? false,
     });
     this.#live.set(id, execution);
+    if (this.#takes?.isFull) for (const { parking } of this.#live.values()) parking.update();
     this.#orders.pollSoon();
-    this.#tell({ type: 'task-start', tenant, id, epoch, ...(conversation !== undefined && { conversation }) });
-    if (this.#shutdown.isCancelled) execution.cancel({ kind: 'shutdown' }, { mode: 'now' });
+    this.#context.tell({ type: 'task-start', tenant, id, epoch, ...(conversation !== undefined && { conversation }) });
+    if (this.#context.shutdown.isCancelled) execution.holder.cancel({ kind: 'shutdown' }, { mode: 'now' });
     const living = background?.during({ ...taken, store, runner: this }, () => execution.live()) ?? execution.live();
-    this.#ends.add(living);
-    let status: FinalStatus | 'released' | 'lost' = 'lost';
+    this.#context.waitFor(living);
+    let status: ExecutionEnd | 'lost' = 'lost';
     try {
       return (status = await living);
     } finally {
-      this.#ends.delete(living);
       if (this.#live.get(id) === execution) this.#live.delete(id);
       if (this.#live.size === 0) this.#orders.stopPolling();
-      this.#tell({ type: 'task-end', tenant, id, status });
+      this.#context.tell({ type: 'task-end', tenant, id, status });
       this.#takes?.pumpSoon();
     }
-  }
-
-  /** Runs work that no caller awaits. Reports its errors, except a lost lease: that is reported as the task's end. */
-  #background(work: Promise<unknown>): void {
-    const kept = work.catch((error: unknown) => {
-      if (!(error instanceof LeaseLostError)) this.#tell({ type: 'store-error', error });
-    });
-    this.#ends.add(kept);
-    kept.finally(() => this.#ends.delete(kept)).catch(() => {});
   }
 }

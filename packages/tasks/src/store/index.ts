@@ -1,4 +1,4 @@
-// For authors of stores.
+// For authors of stores. `StoreDriver` is unstable: it may change in any release.
 
 // Write a store: a driver, wrapped by the store that checks arguments.
 export { createCheckedStore } from '../stores/checked/checked-store.ts';
@@ -14,4 +14,4 @@ export type { Hint } from '../store.ts';
 export { toActivity } from '../rules/activity.ts';
 
 // What a driver throws.
-export { JournalFullError, JournalGapError } from '../errors.ts';
+export { JournalFullError, JournalGapError, QuestionRefusedError } from '../errors.ts';

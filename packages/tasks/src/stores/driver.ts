@@ -7,6 +7,8 @@ import type {
   ClaimRequest,
   HeldTask,
   Orders,
+  ParkReceipt,
+  SeenByWorker,
   SessionRef,
   SweepAnswer,
   TakeAnswer,
@@ -14,6 +16,7 @@ import type {
   TaskLoad,
 } from '../delivery.ts';
 import type { PauseTarget, Queue, SeenWorkers } from '../overview.ts';
+import type { AnswerReceipt, Question, QuestionClose, QuestionRef } from '../question.ts';
 import type { TaskStatus } from '../status.ts';
 import type {
   CreateReceipt,
@@ -42,6 +45,8 @@ import type {
  * The implementation of one kind of store. `checked-store.ts` wraps it and checks and completes every request, so a
  * driver can trust its arguments: they are complete and within their bounds, and fields marked as JSON contain valid
  * JSON text.
+ *
+ * @experimental It may change in any release: require an exact version of this package if you implement it.
  */
 export interface StoreDriver extends AsyncDisposable {
   readonly name: string;
@@ -59,9 +64,11 @@ export interface StoreDriver extends AsyncDisposable {
   sweep(options: { readonly domain: number; readonly limit: number }): Promise<SweepAnswer>;
   append(claim: ClaimRef, batch: DriverBatch): Promise<Orders>;
   release(claim: ClaimRef): Promise<ReleaseReceipt>;
+  park(claim: ClaimRef, seen: SeenByWorker): Promise<ParkReceipt>;
   finish(claim: ClaimRef, end: End): Promise<FinishReceipt>;
   cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt>;
   send(task: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt>;
+  answer(question: QuestionRef & { readonly task: string }, given: DriverAnswer): Promise<AnswerReceipt>;
   get(task: TaskRef): Promise<TaskRecord | undefined>;
   list(filter: ListRequest): Promise<ListPage>;
   read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]>;
@@ -82,6 +89,8 @@ export interface StoreDriver extends AsyncDisposable {
     readonly after: string;
     readonly limit: number;
   }): Promise<readonly string[]>;
+  /** Lists a tenant's open questions after a given one, oldest first. */
+  questions(request: QuestionsRequest): Promise<readonly Question[]>;
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
@@ -158,6 +167,31 @@ export interface DriverBatch {
   readonly progress: boolean;
   /** Text for `toActivity`. A batch that is already written does not change it. */
   readonly activity?: string | undefined;
+  /** A batch that is already written does not change them. Each question occurs once. */
+  readonly asks: readonly DriverQuestion[];
+  readonly closes: readonly QuestionClose[];
+}
+
+/** A question to ask. Its id is of this task. */
+interface DriverQuestion {
+  readonly id: string;
+  /** JSON text: its `callId`, `kind` and `shown`. */
+  readonly asked: string;
+  readonly expiresMs?: number | undefined;
+}
+
+/** An answer to a question. */
+export interface DriverAnswer {
+  /** JSON text: its `value`, and `by` if that is known. */
+  readonly text: string;
+  readonly nonce: string;
+}
+
+export interface QuestionsRequest {
+  readonly tenant: string;
+  readonly limit: number;
+  /** Only questions behind this one. */
+  readonly after?: Pick<Question, 'askedAt' | 'id'>;
 }
 
 /** A stop, as distances from the store's current time. */

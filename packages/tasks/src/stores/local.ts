@@ -1,11 +1,20 @@
+import { applyAnswer, expireQuestions } from '../operations/answer.ts';
 import { applyCancel, applyCancelConversation, applySend, applyWatch, endOverdue } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
 import { applyPause, applyRemove, applyShare } from '../operations/operate.ts';
 import { loadOf } from '../operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from '../operations/session.ts';
-import { headOf, type KeptTask, type Moment, type Queries, recordOf, type Tables } from '../operations/tables.ts';
+import {
+  headOf,
+  type KeptTask,
+  type Moment,
+  type Queries,
+  recordOf,
+  type Tables,
+  toQuestion,
+} from '../operations/tables.ts';
 import { applyClaim, applyTake } from '../operations/take.ts';
-import { applyAppend, applyFinish, applyRelease, ownTask } from '../operations/work.ts';
+import { applyAppend, applyFinish, applyPark, applyRelease, ownTask } from '../operations/work.ts';
 import { MAX_SHOWN_TASKS, type SeenWorkers } from '../overview.ts';
 import { DEFAULTS, LIMITS } from '../rules/rules.ts';
 import { byStatus } from '../status.ts';
@@ -62,17 +71,20 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       transact((moment) => {
         const isMoreOld = forget(tables, moment, limit);
         const isMoreOverdue = endOverdue(limit, moment);
+        const isMoreExpired = expireQuestions(limit, moment);
         const answer = applySweep(limit, moment);
-        return { ...answer, more: answer.more || isMoreOld || isMoreOverdue };
+        return { ...answer, more: answer.more || isMoreOld || isMoreOverdue || isMoreExpired };
       }),
     append: (claim, batch) => transact((moment) => applyAppend(claim, batch, moment)),
     release: (claim) => transact((moment) => applyRelease(claim, moment)),
+    park: (claim, seen) => transact((moment) => applyPark(claim, seen, moment)),
     finish: (claim, end) => transact((moment) => applyFinish(claim, end, moment)),
     cancel: (target, stop) =>
       transact((moment) =>
         'id' in target ? applyCancel(target, stop, moment) : applyCancelConversation(target, stop, moment),
       ),
     send: (task, command, nonce) => transact((moment) => applySend(task, command, { ...moment, nonce })),
+    answer: (question, given) => transact((moment) => applyAnswer(question, given, moment)),
     get: (ref) =>
       engine.query(() => {
         const task = visible(ref);
@@ -100,7 +112,16 @@ function forget(tables: Queries, { now, rules }: Pick<Moment, 'now' | 'rules'>, 
   return tables.forget({ endedAt, changedAt, usedAt: now - LIMITS.sessionRetentionMs }, limit);
 }
 
-type OperatorMethod = 'counts' | 'tenants' | 'workers' | 'queues' | 'share' | 'conversations' | 'pause' | 'remove';
+type OperatorMethod =
+  | 'counts'
+  | 'tenants'
+  | 'workers'
+  | 'queues'
+  | 'share'
+  | 'conversations'
+  | 'questions'
+  | 'pause'
+  | 'remove';
 
 interface OperatorParts {
   readonly tables: Tables & Queries;
@@ -136,6 +157,7 @@ function operatorMethods(
       }),
     share: (request) => transact((moment) => applyShare(request, moment)),
     conversations: (request) => engine.query(() => tables.conversations(request)),
+    questions: (request) => engine.query(() => tables.openQuestions(request).map(toQuestion)),
     pause: (target, isPaused) => transact((moment) => applyPause(target, isPaused, moment)),
     remove: (target) => transact((moment) => applyRemove(target, moment)),
   };

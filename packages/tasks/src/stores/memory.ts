@@ -1,7 +1,16 @@
 import type { Json } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
-import type { Conversation, DomainState, KeptTask, Queries, Session, Tables } from '../operations/tables.ts';
+import type {
+  Conversation,
+  DomainState,
+  KeptQuestion,
+  KeptTask,
+  Queries,
+  Session,
+  Tables,
+} from '../operations/tables.ts';
 import type { PauseTarget } from '../overview.ts';
+import { compareQuestions } from '../question.ts';
 import { backgroundOf } from '../rules/background.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { Hint, TaskStore } from '../store.ts';
@@ -69,6 +78,8 @@ class MemoryTables {
   readonly #sessions = new Map<string, Session>();
   /** For each task, the numbers of commands by their nonces, oldest first. */
   readonly #sent = new Map<string, Map<string, number>>();
+  /** By task. */
+  readonly #questions = new Map<string, Map<string, KeptQuestion>>();
   /** Ended tasks, earliest end first: a map keeps insertion order. */
   readonly #ended = new Map<string, number>();
   /** Targets as JSON. */
@@ -110,6 +121,19 @@ class MemoryTables {
       const sent = this.#sent.get(id) ?? new Map<string, number>();
       this.#sent.set(id, sent.set(nonce, number));
       for (const [old, at] of sent) if (at <= number - LIMITS.maxNonces) sent.delete(old);
+    },
+    question: (task, id) => this.#questions.get(task)?.get(id),
+    saveQuestion: (question) => {
+      const { task, id } = question;
+      this.#questions.set(task, (this.#questions.get(task) ?? new Map<string, KeptQuestion>()).set(id, question));
+    },
+    liveQuestions: (task) => this.#questionsOf(task).filter(({ state }) => state !== 'closed'),
+    questionsOf: (task) => this.#questionsOf(task),
+    openQuestions: ({ tenant, after, limit }) => {
+      const asking = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter((task) => task.questionCounts?.open);
+      const open = asking.flatMap(({ id }) => this.#questionsOf(id)).filter(({ state }) => state === 'open');
+      const wanted = open.filter((one) => after === undefined || compareQuestions(one, after) > 0);
+      return wanted.toSorted(compareQuestions).slice(0, limit);
     },
     bytesOf: (id, positions) => {
       const wanted = new Set(positions);
@@ -193,6 +217,11 @@ class MemoryTables {
   #clear(id: string): void {
     this.#journals.delete(id);
     this.#sent.delete(id);
+    this.#questions.delete(id);
+  }
+
+  #questionsOf(task: string): KeptQuestion[] {
+    return [...(this.#questions.get(task)?.values() ?? [])].toSorted(compareQuestions);
   }
 
   #removeTask({ id, tenant, inputsOf }: KeptTask): void {

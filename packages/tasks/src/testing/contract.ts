@@ -19,6 +19,10 @@ import { suspectQueueCases } from './contract/delivery/suspect-queues.ts';
 import { suspectCases } from './contract/delivery/suspects.ts';
 import { takeCases } from './contract/delivery/take.ts';
 import { watchCases } from './contract/delivery/watch.ts';
+import { answerCases } from './contract/questions/answer.ts';
+import { askCases } from './contract/questions/ask.ts';
+import { closeCases } from './contract/questions/close.ts';
+import { parkCases } from './contract/questions/park.ts';
 import { createCases } from './contract/record/create.ts';
 import { fleetCases } from './contract/record/fleet.ts';
 import { formatCases } from './contract/record/format.ts';
@@ -65,6 +69,10 @@ export const storeContract: readonly ContractCase[] = [
   ...sessionCases,
   ...ringCases,
   ...journalCases,
+  ...askCases,
+  ...answerCases,
+  ...parkCases,
+  ...closeCases,
   ...journalBoundCases,
   ...nonceCases,
   ...repeatCases,

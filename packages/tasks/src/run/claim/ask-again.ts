@@ -1,17 +1,13 @@
 import { sleep } from '@whoa/core';
-import type { Clock } from '@whoa/core/embed';
-import { RETRY_DELAY_MS } from '../retry-delay.ts';
+import { RETRY_DELAY_MS, type WorkerContext } from '../worker-context.ts';
 
 /** How often a request is repeated when its response keeps getting lost. */
 const MAX_ASKED = 5;
 
-export interface AskAgainOptions {
-  readonly clock: Clock;
-  readonly onStoreError: (error: unknown) => void;
-}
+type AskingContext = Pick<WorkerContext, 'world' | 'onStoreError'>;
 
 /** Repeats a request while its response is lost. Only for requests that count once however often they are repeated. */
-export async function askAgain<T>(ask: () => Promise<T>, { clock, onStoreError }: AskAgainOptions): Promise<T> {
+export async function askAgain<T>(ask: () => Promise<T>, { world, onStoreError }: AskingContext): Promise<T> {
   for (let asked = 1; ; asked++) {
     try {
       return await ask();
@@ -19,7 +15,7 @@ export async function askAgain<T>(ask: () => Promise<T>, { clock, onStoreError }
       if (!isUnknownOutcome(error) || asked >= MAX_ASKED) throw error;
       onStoreError(error);
     }
-    await sleep(RETRY_DELAY_MS, { clock });
+    await sleep(RETRY_DELAY_MS, { clock: world.clock });
   }
 }
 

@@ -1,4 +1,3 @@
-import { CancellationToken } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
@@ -7,33 +6,20 @@ import type { ClaimRef } from '../../delivery.ts';
 import { StoreBusyError } from '../../errors.ts';
 import type { TaskStore } from '../../store.ts';
 import { createMemoryStore } from '../../stores/memory.ts';
+import { WorkerContext } from '../worker-context.ts';
 import { DomainSession } from './domain-session.ts';
 import { HandBack } from './hand-back.ts';
-import type { Holder } from './holder.ts';
+import type { Holder } from './session.ts';
+import { Sweeper } from './sweeper.ts';
 
 const LEASE_MS = 3_000;
 
 const world = () => createVirtualWorld();
-const fail = (error: unknown): never => {
-  throw error;
-};
 
 function sessionOf(store: TaskStore, options: { world: World; worker?: string }): DomainSession {
-  const { clock } = options.world;
-  const shared = {
-    store,
-    leaseMs: LEASE_MS,
-    onStoreError: () => {},
-    background: (work: Promise<unknown>) => void work.catch(fail),
-  };
-  return new DomainSession({
-    ...shared,
-    domain: 0,
-    worker: options.worker ?? 'w1',
-    world: options.world,
-    handBack: new HandBack({ ...shared, clock, shutdown: new CancellationToken({ name: 'test', clock }) }),
-    onExpired: () => {},
-  });
+  const context = new WorkerContext({ store, agents: {}, leaseMs: LEASE_MS, worker: 'w1', ...options });
+  const sweeper = new Sweeper(context, () => {});
+  return new DomainSession(context, { domain: 0, handBack: new HandBack(context), sweeper });
 }
 
 /** The response to the first take does not arrive. */
@@ -56,6 +42,7 @@ async function takeOne(session: DomainSession): Promise<ClaimRef> {
 
 const holderOf = (claim: ClaimRef, heard: string[]): Holder => ({
   claim,
+  unconfirmed: undefined,
   obey: () => {},
   fence: () => void heard.push('fence'),
   lose: (error) => void heard.push(error.code),
@@ -79,7 +66,7 @@ test('a task whose session ends between its claim and its work is lost at once',
   expect(await session.take(['assistant'], 1)).toEqual({ answer: 'gone' });
 
   const heard: string[] = [];
-  session.hold(holderOf(claim, heard));
+  session.current.hold(holderOf(claim, heard));
   expect(heard).toEqual(['LEASE_LOST']);
 });
 
@@ -97,7 +84,7 @@ test('tasks of a take whose response was lost are kept from the first request, n
   await at.clock.advance(LEASE_MS * 0.9);
   const repeatedAt = at.clock.now();
   const heard: string[] = [];
-  session.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(holderOf(await takeOne(session), heard));
   expect(asked, 'it was renewed before its work').toEqual([`beat at ${repeatedAt}`]);
   await at.clock.advance(LEASE_MS * 0.2);
   expect(heard).toEqual([]);
@@ -136,9 +123,9 @@ test('a comparison does not hand back the task of a take that it overtakes', asy
   const session = sessionOf(altered, { world: at });
   const heard: string[] = [];
   await store.create(TASK);
-  session.hold(holderOf(await takeOne(session), heard));
-  await session.beat();
-  const comparing = session.beat();
+  session.current.hold(holderOf(await takeOne(session), heard));
+  await session.current.beat();
+  const comparing = session.current.beat();
   await at.clock.advance(0);
   await store.create(TASK);
   isSlow = true;
@@ -149,7 +136,7 @@ test('a comparison does not hand back the task of a take that it overtakes', asy
   const { id } = await taking;
   expect(await store.get({ tenant: 'acme', id })).toMatchObject({ stage: 'held' });
   expect(heard).toEqual([]);
-  session.stop();
+  session.current.stop();
 });
 
 test('a beat of the last session that hangs does not hold up the next session', async () => {
@@ -165,15 +152,15 @@ test('a beat of the last session that hangs does not hold up the next session', 
   const session = sessionOf(altered, { world: at });
   const heard: string[] = [];
   await store.create(TASK);
-  session.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(holderOf(await takeOne(session), heard));
   await at.clock.advance(LEASE_MS);
   expect(heard).toEqual(['fence', 'LEASE_LOST']);
   await store.create(TASK);
-  session.hold(holderOf(await takeOne(session), heard));
-  session.beatSoon();
+  session.current.hold(holderOf(await takeOne(session), heard));
+  session.current.beatSoon();
   await at.clock.advance(0);
   expect(new Set(beats).size, 'the next session has beaten').toBe(2);
-  session.stop();
+  session.current.stop();
 });
 
 test('a session that stops its work takes nothing more until the store has confirmed that it lives', async () => {
@@ -189,7 +176,7 @@ test('a session that stops its work takes nothing more until the store has confi
   const session = sessionOf(altered, { world: at });
   const heard: string[] = [];
   await store.create(TASK);
-  session.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(holderOf(await takeOne(session), heard));
   isUp = false;
   await at.clock.advance(LEASE_MS * 0.7);
   expect(new Set(heard)).toEqual(new Set(['fence']));
@@ -199,7 +186,7 @@ test('a session that stops its work takes nothing more until the store has confi
   isUp = true;
   await takeOne(session);
   expect(takes).toHaveLength(2);
-  session.stop();
+  session.current.stop();
 });
 
 /** A store whose beats are answered while the process is stopped: it goes on after a lease, before its timers fire. */
@@ -224,8 +211,8 @@ test('a beat whose response took longer than the lease does not keep the session
   const session = sessionOf(stopped.store, stopped);
   await store.create(TASK);
   const heard: string[] = [];
-  session.hold(holderOf(await takeOne(session), heard));
-  await session.beat();
+  session.current.hold(holderOf(await takeOne(session), heard));
+  await session.current.beat();
   expect(heard).toEqual(['LEASE_LOST']);
 });
 

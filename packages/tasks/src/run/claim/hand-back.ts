@@ -1,21 +1,7 @@
-import { type CancellationToken, sleep } from '@whoa/core';
-import type { Clock } from '@whoa/core/embed';
+import { sleep } from '@whoa/core';
 import type { ClaimRef, SessionRef, TakenTask } from '../../delivery.ts';
 import { LeaseLostError } from '../../errors.ts';
-import type { TaskStore } from '../../store.ts';
-import { RETRY_DELAY_MS } from '../retry-delay.ts';
-import type { Holder } from './holder.ts';
-
-export interface HandBackOptions {
-  readonly store: TaskStore;
-  readonly clock: Clock;
-  readonly leaseMs: number;
-  /** Cancelled when the worker stops. */
-  readonly shutdown: CancellationToken;
-  readonly onStoreError: (error: unknown) => void;
-  /** Runs work that no caller awaits. */
-  readonly background: (work: Promise<unknown>) => void;
-}
+import { RETRY_DELAY_MS, type WorkerContext } from '../worker-context.ts';
 
 /** The longest pause between two requests while the store is away. */
 const MAX_PAUSE_MS = 5_000;
@@ -25,17 +11,17 @@ const MAX_PAUSE_MS = 5_000;
  * that takes: a claim that is not handed back counts as a crash. A worker that stops waits for one lease at most.
  */
 export class HandBack implements Disposable {
-  readonly #options: HandBackOptions;
+  readonly #context: WorkerContext;
   /** The requests without an answer. */
   readonly #pending = new Set<() => void>();
   #timer: Disposable | undefined;
   #isOver = false;
 
-  constructor(options: HandBackOptions) {
-    this.#options = options;
-    options.shutdown.onCancel(() => {
+  constructor(context: WorkerContext) {
+    this.#context = context;
+    context.shutdown.onCancel(() => {
       // Higher levels of the same shutdown do not extend it.
-      this.#timer ??= options.clock.setTimer(options.leaseMs, () => this[Symbol.dispose]());
+      this.#timer ??= context.world.clock.setTimer(context.leaseMs, () => this[Symbol.dispose]());
     });
   }
 
@@ -47,7 +33,7 @@ export class HandBack implements Disposable {
 
   /** Hands back one claim. */
   claim(claim: ClaimRef): void {
-    this.#options.background(this.#release(claim));
+    this.#context.background(this.#release(claim));
   }
 
   /** Hands back tasks that arrived for a session that is over. */
@@ -57,15 +43,15 @@ export class HandBack implements Disposable {
   }
 
   /** Hands back what the store may list for a session that is over: the answer to a take or claim was lost. */
-  session(ref: SessionRef, holders: Iterable<Holder>): void {
+  session(ref: SessionRef, holders: Iterable<Pick<TakenTask, 'claim'>>): void {
     // These are still being stopped, and are handed back afterwards.
     const running = new Set(Array.from(holders, ({ claim }) => `${claim.id} ${claim.claim}`));
-    this.#options.background(this.#releaseUnknown(ref, running));
+    this.#context.background(this.#releaseUnknown(ref, running));
   }
 
   /** Looks twice, because the take may still be on its way. */
   async #releaseUnknown({ domain, session }: SessionRef, running: ReadonlySet<string>): Promise<void> {
-    const { store, leaseMs, shutdown } = this.#options;
+    const { store, leaseMs, shutdown } = this.#context;
     for (const pauseMs of [0, leaseMs / 3]) {
       if (pauseMs > 0) await this.#pause(pauseMs);
       if (pauseMs > 0 && shutdown.isCancelled) return;
@@ -76,7 +62,7 @@ export class HandBack implements Disposable {
   }
 
   async #release(claim: ClaimRef): Promise<void> {
-    await this.#askUntilAnswered(() => this.#options.store.release(claim));
+    await this.#askUntilAnswered(() => this.#context.store.release(claim));
   }
 
   async #askUntilAnswered<T>(ask: () => Promise<T>): Promise<T | undefined> {
@@ -86,7 +72,7 @@ export class HandBack implements Disposable {
       } catch (error) {
         // The store has answered: the task is not ours.
         if (error instanceof LeaseLostError) return undefined;
-        this.#options.onStoreError(error);
+        this.#context.onStoreError(error);
       }
       await this.#pause(pauseMs);
     }
@@ -104,8 +90,8 @@ export class HandBack implements Disposable {
 
   /** Pauses. A shutdown ends a long pause, so that the request is repeated immediately. */
   async #pause(ms: number): Promise<void> {
-    const { clock, shutdown } = this.#options;
-    if (shutdown.isCancelled) await sleep(RETRY_DELAY_MS, { clock });
-    else await sleep(ms, { clock, token: shutdown }).catch(() => {});
+    const { world, shutdown } = this.#context;
+    if (shutdown.isCancelled) await this.#context.pause();
+    else await sleep(ms, { clock: world.clock, token: shutdown }).catch(() => {});
   }
 }

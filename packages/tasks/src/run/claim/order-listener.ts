@@ -1,11 +1,12 @@
 import type { CancelReasonInit } from '@whoa/core';
-import type { CancelOptions, Clock } from '@whoa/core/embed';
+import type { CancelOptions } from '@whoa/core/embed';
 import type { ClaimRef } from '../../delivery.ts';
-import { getShardOrFirst, signatureOf } from '../../id.ts';
-import type { Hint, PushedOrder, TaskStore } from '../../store.ts';
+import { signatureOf } from '../../id.ts';
+import type { Hint, PushedOrder } from '../../store.ts';
 import type { ConversationRef, TaskHead, TaskRef } from '../../task.ts';
 import type { Execution } from '../execution.ts';
-import type { RunnerEvent, RunnerOptions } from '../runner.ts';
+import type { RunnerOptions } from '../runner.ts';
+import type { WorkerContext } from '../worker-context.ts';
 import {
   CANCEL_TOPIC,
   type CancelRequest,
@@ -15,24 +16,17 @@ import {
   TASK_CATEGORY,
 } from './channel.ts';
 import { Checker } from './checker.ts';
-import type { DomainSession } from './domain-session.ts';
+import { type DomainSession, findSession } from './domain-session.ts';
 import { TaskWakeups } from './task-wakeups.ts';
 
 export interface ListenerOptions extends Pick<RunnerOptions, 'channel' | 'cancellationChecker'> {
-  readonly store: TaskStore;
-  readonly worker: string;
-  readonly pollMs: number;
-  readonly clock: Clock;
   readonly sessions: readonly DomainSession[];
   /** The tasks this worker runs, by id. */
   readonly live: ReadonlyMap<string, Execution>;
   /** The tasks this worker runs or waits for. */
   readonly tasks: () => readonly TaskRef[];
-  readonly tell: (event: RunnerEvent) => void;
   /** A task became ready in a domain; `undefined` means any domain. */
   readonly onWork: (domain?: number) => void;
-  /** Runs work that no caller awaits. */
-  readonly background: (work: Promise<unknown>) => void;
 }
 
 /**
@@ -43,16 +37,17 @@ export class OrderListener implements AsyncDisposable {
   /** Wakes waiters when something happens to a task. */
   readonly wakeups: TaskWakeups;
   readonly checker: Checker;
+  readonly #context: WorkerContext;
   readonly #options: ListenerOptions;
   readonly #channels = new Set<Disposable>();
   #listening: Promise<AsyncDisposable> | undefined;
   #poll: Disposable | undefined;
 
-  constructor(options: ListenerOptions) {
+  constructor(context: WorkerContext, options: ListenerOptions) {
+    this.#context = context;
     this.#options = options;
-    this.wakeups = new TaskWakeups(options.clock, options.pollMs);
-    const onError = (id: string, error: unknown): void => options.tell({ type: 'checker-error', id, error });
-    this.checker = new Checker({ ...options, onError });
+    this.wakeups = new TaskWakeups(context);
+    this.checker = new Checker(context, options.cancellationChecker);
     if (options.channel !== undefined) this.listen(options.channel);
   }
 
@@ -81,7 +76,8 @@ export class OrderListener implements AsyncDisposable {
 
   /** Opens one watch for the whole worker, however many tasks it runs. */
   async open(): Promise<void> {
-    this.#listening ??= this.#options.store.watch({ worker: this.#options.worker }, (hint) => {
+    const { store, worker } = this.#context;
+    this.#listening ??= store.watch({ worker }, (hint) => {
       this.#heed(hint);
       this.wakeups.wake('id' in hint ? hint.id : undefined);
     });
@@ -98,24 +94,25 @@ export class OrderListener implements AsyncDisposable {
   #heed(hint: Hint): void {
     const { live, sessions, onWork } = this.#options;
     if (hint.type === 'resync') {
-      for (const session of sessions) session.beatSoon();
+      for (const { current } of sessions) current.beatSoon();
       onWork();
     }
     if (hint.type === 'work') onWork(hint.domain);
     if (hint.type !== 'cancel' && hint.type !== 'command') return;
     const { id, order } = hint;
-    const execution = live.get(id);
+    const holder = live.get(id)?.holder;
     // Don't obey an order for another claim: another session may have held the task then.
-    const isForUs = order !== undefined && execution !== undefined && isFor(order, execution.claim);
-    if (isForUs) execution.stop(order.stop, execution.storeNow());
-    else sessions[getShardOrFirst(id) % sessions.length]!.beatSoon();
+    const isForUs = order !== undefined && holder !== undefined && isFor(order, holder.claim);
+    if (isForUs) holder.stop(order.stop);
+    else findSession(sessions, id).current.beatSoon();
   }
 
   pollSoon(): void {
-    this.#poll ??= this.#options.clock.setTimer(this.#options.pollMs, () => {
+    const { world, pollMs } = this.#context;
+    this.#poll ??= world.clock.setTimer(pollMs, () => {
       this.#poll = undefined;
       for (const execution of this.#options.live.values()) {
-        if (this.checker.isIdle(execution.task.id)) this.#options.background(this.check(execution));
+        if (this.checker.isIdle(execution.task.id)) this.#context.background(this.check(execution));
       }
       this.pollSoon();
     });
@@ -128,14 +125,15 @@ export class OrderListener implements AsyncDisposable {
 
   /** Calls the checker for a task, and stops the task if it says so. */
   async check(execution: Execution): Promise<void> {
-    const reason = await this.checker.ask(execution);
+    const { task, holder } = execution;
+    const reason = await this.checker.ask(task, holder.token);
     if (reason === undefined) return;
-    const { id, tenant } = execution.task;
+    const { id, tenant } = task;
     await this.#cancel({ tenant, id }, reason, { mode: 'now' });
   }
 
   #hear({ target, reason, options }: CancelRequest): void {
-    for (const ref of this.#refsOf(target)) this.#options.background(this.#cancel(ref, reason, options));
+    for (const ref of this.#refsOf(target)) this.#context.background(this.#cancel(ref, reason, options));
   }
 
   #refsOf(target: CancelTarget): readonly (TaskRef | ConversationRef)[] {
@@ -147,15 +145,15 @@ export class OrderListener implements AsyncDisposable {
 
   /** Cancels in the store first, so that all processes agree. If it is unreachable, the work stops all the same. */
   async #cancel(ref: TaskRef | ConversationRef, reason: CancelReasonInit, options: CancelOptions): Promise<void> {
-    const { live, sessions, store, tell } = this.#options;
+    const { live } = this.#options;
     const meant = [...live.values()].filter(({ task }) => isMeant(task, ref));
     try {
-      await store.cancel(ref, reason, options);
-      const domains = new Set(meant.map(({ claim }) => getShardOrFirst(claim.id) % sessions.length));
-      await Promise.all([...domains].map((domain) => sessions[domain]!.beat()));
+      await this.#context.store.cancel(ref, reason, options);
+      const meantSessions = new Set(meant.map(({ holder }) => holder.session));
+      await Promise.all([...meantSessions].map((session) => session.beat()));
     } catch (error) {
-      tell({ type: 'store-error', error });
-      for (const execution of meant) execution.cancel(reason, options);
+      this.#context.onStoreError(error);
+      for (const { holder } of meant) holder.cancel(reason, options);
     }
   }
 }

@@ -1,8 +1,7 @@
-import { sleep } from '@whoa/core';
-import type { Clock } from '@whoa/core/embed';
 import type { TakenTask } from '../../delivery.ts';
-import { RETRY_DELAY_MS } from '../retry-delay.ts';
+import type { WorkerContext } from '../worker-context.ts';
 import type { DomainSession } from './domain-session.ts';
+import type { Sweeper } from './sweeper.ts';
 
 export interface TakeLoopOptions {
   /** One for each domain of the store. */
@@ -11,13 +10,8 @@ export interface TakeLoopOptions {
   readonly concurrency: number;
   /** How many tasks this worker holds. */
   readonly live: () => number;
-  /** How often a worker with free capacity asks, in case a hint was lost. */
-  readonly pollMs: number;
-  readonly clock: Clock;
   readonly onTaken: (taken: TakenTask) => void;
-  readonly onExpired: (domain: number) => void;
-  readonly onStoreError: (error: unknown) => void;
-  readonly background: (work: Promise<unknown>) => void;
+  readonly sweeper: Sweeper;
 }
 
 /** The maximum `limit` of a take, because it is one step on the server. */
@@ -28,6 +22,7 @@ const MAX_TAKE = 100;
  * more may be ready, when a task becomes due, and at intervals.
  */
 export class TakeLoop implements Disposable {
+  readonly #context: WorkerContext;
   readonly #options: TakeLoopOptions;
   /** Domains that may have ready tasks. */
   readonly #wanted: Set<number>;
@@ -40,7 +35,8 @@ export class TakeLoop implements Disposable {
   #isPumping = false;
   #isStopped = false;
 
-  constructor(options: TakeLoopOptions) {
+  constructor(context: WorkerContext, options: TakeLoopOptions) {
+    this.#context = context;
     this.#options = options;
     this.#wanted = new Set(options.sessions.keys());
     this.#pollAgain();
@@ -53,7 +49,7 @@ export class TakeLoop implements Disposable {
       if (this.#taking.has(domain)) continue;
       this.#wanted.delete(domain);
       this.#taking.add(domain);
-      this.#options.background(this.#takeFrom(domain));
+      this.#context.background(this.#takeFrom(domain));
     }
   }
 
@@ -79,12 +75,17 @@ export class TakeLoop implements Disposable {
     for (const timer of this.#dueTimers.values()) timer[Symbol.dispose]();
   }
 
+  /** Whether there is no capacity for another task. */
+  get isFull(): boolean {
+    return this.#options.live() >= this.#options.concurrency;
+  }
+
   #free(): number {
     return this.#options.concurrency - this.#options.live() - this.#expected;
   }
 
   async #takeFrom(domain: number): Promise<void> {
-    const { sessions, agents, clock, onTaken, onExpired, onStoreError } = this.#options;
+    const { sessions, agents, onTaken, sweeper } = this.#options;
     const limit = Math.min(this.#free(), MAX_TAKE);
     this.#expected += limit;
     let isExpected = true;
@@ -103,11 +104,10 @@ export class TakeLoop implements Disposable {
       // A take that returned fewer tasks than asked parked us: a hint comes when there is more.
       if (answer.repeat || answer.tasks.length === limit) this.#wanted.add(domain);
       if (answer.nextAt !== undefined) this.#wakeIn(domain, answer.nextAt - answer.now);
-      if (answer.expired) onExpired(domain);
+      if (answer.expired) sweeper.sweepSoon(domain);
     } catch (error) {
-      onStoreError(error);
       arrive();
-      await sleep(RETRY_DELAY_MS, { clock });
+      await this.#context.retryAfter(error);
       this.#wanted.add(domain);
     } finally {
       arrive();
@@ -117,25 +117,20 @@ export class TakeLoop implements Disposable {
   }
 
   #wakeIn(domain: number, ms: number): void {
-    const { clock } = this.#options;
     this.#dueTimers.get(domain)?.[Symbol.dispose]();
     if (this.#isStopped) return;
-    this.#dueTimers.set(
-      domain,
-      clock.setTimer(Math.max(1, ms), () => this.wake(domain)),
-    );
+    const timer = this.#context.world.clock.setTimer(Math.max(1, ms), () => this.wake(domain));
+    this.#dueTimers.set(domain, timer);
   }
 
+  /** Asks while there is free capacity, in case a hint was lost. */
   #pollAgain(): void {
-    const { clock, pollMs, sessions } = this.#options;
-    this.#poll = clock.setTimer(
-      pollMs,
-      () => {
-        this.#turn = (this.#turn + 1) % sessions.length;
-        this.wake(this.#turn);
-        this.#pollAgain();
-      },
-      { keepAlive: true },
-    );
+    const { world, pollMs } = this.#context;
+    const poll = (): void => {
+      this.#turn = (this.#turn + 1) % this.#options.sessions.length;
+      this.wake(this.#turn);
+      this.#pollAgain();
+    };
+    this.#poll = world.clock.setTimer(pollMs, poll, { keepAlive: true });
   }
 }

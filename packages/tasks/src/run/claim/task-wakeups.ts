@@ -1,4 +1,4 @@
-import type { Clock } from '@whoa/core/embed';
+import type { WorkerContext } from '../worker-context.ts';
 
 /** The wait for a moment that has passed by the local clock, and not by the store's: their clocks differ. */
 const PASSED_MS = 100;
@@ -6,25 +6,23 @@ const PASSED_MS = 100;
 /** Wakes waiters when something happens to a task. */
 export class TaskWakeups {
   readonly #waiting = new Map<string, Set<() => void>>();
-  readonly #clock: Clock;
-  /** The longest wait before looking again. */
-  readonly #pollMs: number;
+  readonly #context: WorkerContext;
 
-  constructor(clock: Clock, pollMs: number) {
-    this.#clock = clock;
-    this.#pollMs = pollMs;
+  constructor(context: WorkerContext) {
+    this.#context = context;
   }
 
-  /** Listens from now on: a change before `wait` is called makes it return at once. */
+  /** Listens from now on: a change before `wait` is called makes it return at once. It looks again every `pollMs`. */
   listen(id: string): Disposable & { wait(ms?: number): Promise<void> } {
+    const { world, pollMs } = this.#context;
     const waiting = this.#waiting.get(id) ?? new Set();
     this.#waiting.set(id, waiting);
     let wake = (): void => {};
     const woken = new Promise<void>((resolve) => (wake = resolve));
     waiting.add(wake);
     return {
-      wait: async (ms = this.#pollMs) => {
-        const timer = this.#clock.setTimer(Math.min(ms > 0 ? ms : PASSED_MS, this.#pollMs), wake);
+      wait: async (ms = pollMs) => {
+        const timer = world.clock.setTimer(Math.min(ms > 0 ? ms : PASSED_MS, pollMs), wake);
         await woken;
         timer[Symbol.dispose]();
       },

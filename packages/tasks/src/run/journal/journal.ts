@@ -1,10 +1,9 @@
-import { type Json, sleep } from '@whoa/core';
-import type { Clock } from '@whoa/core/embed';
-import type { ClaimRef, Orders } from '../../delivery.ts';
-import { JournalFullError, LeaseLostError } from '../../errors.ts';
-import type { TaskStore } from '../../store.ts';
+import type { Json } from '@whoa/core';
+import type { Batch, ClaimRef, Orders } from '../../delivery.ts';
+import { JournalFullError, JournalGapError, LeaseLostError, QuestionRefusedError } from '../../errors.ts';
+import type { QuestionClose } from '../../question.ts';
 import type { TaskActivity } from '../../task.ts';
-import { RETRY_DELAY_MS } from '../retry-delay.ts';
+import type { WorkerContext } from '../worker-context.ts';
 import { entryFor, withEntry } from './entry.ts';
 import { createJournalBudget, type FittedEntries, fitEntries, type JournalBudget } from './journal-budget.ts';
 
@@ -14,25 +13,36 @@ const PROGRESS: ReadonlySet<string> = new Set(['turn-end', 'call-end']);
 const UNWATCHED_FLUSH_MS = 5_000;
 
 export interface JournalOptions {
-  readonly store: TaskStore;
+  readonly context: WorkerContext;
   readonly claim: ClaimRef;
   /** The current last position. */
   readonly position: number;
   /** The current size. */
   readonly bytes: number;
-  readonly clock: Clock;
   /** What the task has done so far. Each write includes it. */
   readonly activity: () => TaskActivity | undefined;
-  /** How long an event may wait while a client is reading. */
-  readonly flushMs: number;
   /** Called before each write: the claim may be over by the clock alone, or must be checked with the store first. */
   readonly onWrite: () => Promise<void> | undefined;
   readonly onOrders: (orders: Orders) => void;
   readonly onLost: (error: LeaseLostError) => void;
   /** The budget is almost used up: stop the work. */
   readonly onFull: (error: JournalFullError) => void;
-  readonly onStoreError: (error: unknown) => void;
 }
+
+/** What the next write contains. */
+interface Waiting {
+  readonly events: readonly Json[];
+  readonly done: readonly number[];
+  readonly closes: readonly QuestionClose[];
+}
+
+/** What is written only if the store allows it. */
+interface Together extends Pick<Batch, 'asks' | 'closes'> {
+  readonly events: readonly Json[];
+}
+
+const NO_CHANGES: Required<Pick<Batch, 'asks' | 'closes'>> = { asks: [], closes: [] };
+const ignore = (): void => {};
 
 /** Writes a task's events in order: important ones immediately, the others a little later in batches. */
 export class Journal {
@@ -40,6 +50,7 @@ export class Journal {
   #budget: JournalBudget;
   #waiting: Json[] = [];
   #done: number[] = [];
+  #closes: QuestionClose[] = [];
   #timer: Disposable | undefined;
   #watched = false;
   #writing: Promise<void> | undefined;
@@ -51,8 +62,8 @@ export class Journal {
 
   constructor(options: JournalOptions) {
     this.#options = options;
-    const { position, bytes, store } = options;
-    this.#budget = createJournalBudget({ position, bytes, maxBytes: store.maxJournalBytes });
+    const { position, bytes, context } = options;
+    this.#budget = createJournalBudget({ position, bytes, maxBytes: context.store.maxJournalBytes });
   }
 
   /** Adds an event; it is written a little later. */
@@ -73,8 +84,8 @@ export class Journal {
   }
 
   #schedule(): void {
-    const { clock, flushMs } = this.#options;
-    this.#timer ??= clock.setTimer(this.#watched ? flushMs : UNWATCHED_FLUSH_MS, () => this.flushSoon());
+    const { world, flushMs } = this.#options.context;
+    this.#timer ??= world.clock.setTimer(this.#watched ? flushMs : UNWATCHED_FLUSH_MS, () => this.flushSoon());
   }
 
   /** Marks a command as done, if there was one, and writes now. */
@@ -89,21 +100,54 @@ export class Journal {
     this.flush().catch(() => {});
   }
 
+  /** Closes questions with the events added so far. */
+  closeQuestions(closes: readonly QuestionClose[]): void {
+    this.#closes.push(...closes);
+  }
+
   /** Resolves when everything added so far is in the store. Rejects with `LeaseLostError`. */
   async flush(): Promise<void> {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
+    await this.exclusively(async () => {
+      if (this.#waiting.length > 0 || this.#done.length > 0) await this.#write(this.#takeWaiting());
+    });
+  }
+
+  /**
+   * Writes these events and changes questions in one step, after everything added so far. Throws `QuestionRefusedError`
+   * if the store does not allow it, and `JournalFullError` if there is no room; then none of these events was written.
+   */
+  async writeWith(events: readonly object[], questions: Pick<Batch, 'asks' | 'closes'>): Promise<void> {
+    await this.exclusively(async () => {
+      const refused = await this.#write(this.#takeWaiting(), { events: events.map(entryFor), ...questions });
+      if (refused !== undefined) throw refused;
+    });
+    if (this.#dropped !== undefined) throw this.#dropped;
+  }
+
+  /** Runs something while nothing is written. Throws `LeaseLostError`. */
+  async exclusively<T>(work: (position: number) => Promise<T>): Promise<T> {
     while (this.#writing !== undefined) await this.#writing;
     this.#throwIfLost();
-    if (this.#waiting.length === 0 && this.#done.length === 0) return;
-    const writing = this.#write(this.#waiting, this.#done);
-    this.#writing = writing;
+    const working = work(this.#budget.position);
+    const settled = working.then(ignore, ignore);
+    this.#writing = settled;
+    try {
+      return await working;
+    } finally {
+      // Don't clear this inside the work: work that ends immediately would clear it before it is set.
+      if (this.#writing === settled) this.#writing = undefined;
+      this.#throwIfLost();
+    }
+  }
+
+  #takeWaiting(): Waiting {
+    const taken = { events: this.#waiting, done: this.#done, closes: this.#closes };
     this.#waiting = [];
     this.#done = [];
-    await writing;
-    // Don't clear this inside the write: a write that gives up at once would clear it before it is set.
-    if (this.#writing === writing) this.#writing = undefined;
-    this.#throwIfLost();
+    this.#closes = [];
+    return taken;
   }
 
   #throwIfLost(): void {
@@ -122,31 +166,50 @@ export class Journal {
     this.#timer?.[Symbol.dispose]();
   }
 
-  /** Never rejects. A batch may be sent twice: the store counts it once. */
-  async #write(waiting: Json[], done: number[]): Promise<void> {
-    const { store, claim, onOrders, onWrite } = this.#options;
+  /**
+   * Writes a batch, together with more that the store may refuse. Never rejects. A batch may be sent twice: the store
+   * counts it once. Returns why the rest was written without `together`.
+   */
+  async #write(waiting: Waiting, together: Together = { events: [] }): Promise<QuestionRefusedError | undefined> {
+    const { context, claim, onOrders, onWrite } = this.#options;
     const activity = this.#options.activity();
-    const known = { done, progress: this.#progress, ...(activity !== undefined && { activity }) };
+    const known = { done: waiting.done, progress: this.#progress, ...(activity !== undefined && { activity }) };
     this.#progress = false;
-    let fitted = fitEntries(waiting, this.#budget);
+    let fitted = fitEntries([...waiting.events, ...together.events], this.#budget);
+    const closes = [...waiting.closes, ...(together.closes ?? [])];
+    let questions: Required<Pick<Batch, 'asks' | 'closes'>> = { asks: together.asks ?? [], closes };
+    let refused: QuestionRefusedError | undefined;
     while (this.#lost === undefined) {
       const { events, replaces } = fitted;
+      // A batch without an event changes no question: the store would not recognise that it arrived twice.
+      const changes = events.length === 0 ? {} : questions;
       try {
         const asking = onWrite();
         if (asking !== undefined) await asking;
-        if (this.#lost !== undefined) return;
-        const orders = await store.append(claim, { after: this.#budget.position, events, replaces, ...known });
+        if (this.#lost !== undefined) return undefined;
+        const batch = { after: this.#budget.position, events, replaces, ...known, ...changes };
+        const orders = await context.store.append(claim, batch);
         this.#budget = fitted.budget;
         this.#noteFull(fitted);
         onOrders(orders);
-        return;
+        return refused;
       } catch (error) {
-        // The error has the store's own figure of the journal size.
-        if (error instanceof JournalFullError)
+        if (error instanceof QuestionRefusedError) {
+          refused = error;
+          questions = NO_CHANGES;
+          fitted = fitEntries(waiting.events, this.#budget);
+        } else if (error instanceof JournalFullError) {
+          // The error has the store's own figure of the journal size.
+          questions = NO_CHANGES;
           fitted = { ...fitEntries([], this.#budget), isFull: true, isLossy: true };
-        else await this.#afterFailure(error);
+        } else if (error instanceof LeaseLostError) this.#lose(error);
+        // The store was restored to an earlier state: it will never have what we wrote.
+        else if (error instanceof JournalGapError)
+          this.#lose(new LeaseLostError(claim.id, claim.epoch, { cause: error }));
+        else await context.retryAfter(error);
       }
     }
+    return undefined;
   }
 
   #noteFull({ isFull, isLossy, budget }: FittedEntries): void {
@@ -156,13 +219,8 @@ export class Journal {
     this.#options.onFull(error);
   }
 
-  async #afterFailure(error: unknown): Promise<void> {
-    if (error instanceof LeaseLostError) {
-      this.#lost ??= error;
-      this.#options.onLost(error);
-      return;
-    }
-    this.#options.onStoreError(error);
-    await sleep(RETRY_DELAY_MS, { clock: this.#options.clock });
+  #lose(error: LeaseLostError): void {
+    this.#lost ??= error;
+    this.#options.onLost(error);
   }
 }

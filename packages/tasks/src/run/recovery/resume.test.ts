@@ -13,13 +13,14 @@ const INPUT = { role: 'user', content: 'book it' };
 
 function tool(name: string, replay: 'safe' | 'never', ran: string[]): Tool {
   const undo = (): void => void ran.push(`undo ${name}`);
+  const isMail = name === 'mail';
   return defineTool({
     name,
     description: name,
     inputSchema: z.object({}),
-    effects: 'read',
+    effects: isMail ? 'write' : 'read',
     replay,
-    undo,
+    ...(!isMail && { undo }),
     execute: () => {
       ran.push(name);
       return `${name} ran`;
@@ -36,6 +37,8 @@ async function crashed(
     conversation?: string;
     version?: string;
     resume?: 'any' | 'same-version';
+    /** After the crash this tool is called once more, and its call is followed by a cancel with an undo. */
+    cancelsIn?: string;
   } = {},
 ) {
   const world = createVirtualWorld();
@@ -50,12 +53,17 @@ async function crashed(
   const ran: string[] = [];
   const seen: (readonly Message[])[] = [];
   const planner: Planner = {
-    next(history): Step {
+    async next(history, { token }): Promise<Step> {
       seen.push([...history]);
+      const { cancelsIn } = options;
+      if (cancelsIn === undefined) return reply('done');
+      if (seen.length === 1) return callTools([{ id: 'n0', tool: cancelsIn, input: {} }]);
+      await store.cancel(ref, { by: 'ann' }, { undo: true });
+      await new Promise<void>((resolve) => void token.onCancel(() => resolve()));
       return reply('done');
     },
   };
-  const tools = [tool('look', 'safe', ran), tool('pay', 'never', ran)];
+  const tools = [tool('look', 'safe', ran), tool('pay', 'never', ran), tool('mail', 'never', ran)];
   const { version, resume } = options;
   const agent = createAgent({ name: 'assistant', planner, tools, world, ...(version && { version }) });
   const runner = createRunner({ store, agents: { assistant: agent }, world, ...(resume && { resume }) });
@@ -202,6 +210,7 @@ test('a run that crashed twice resumes with everything both workers wrote', asyn
     turn('look'),
   ]);
   expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant', 'tool', 'user']);
+  expect(history.at(-1)).toMatchObject({ isNotice: true });
 });
 
 test('an undo that was begun and not ended is unknown', () => {
@@ -215,6 +224,30 @@ test('what a lost worker had completed is taken back when the cancel asked for i
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual(['undo pay', 'undo look']);
   expect(record.outcome?.stop).toMatchObject({ calls: [{ undo: 'undone' }, { undo: 'undone' }] });
+});
+
+test('the report names what a lost worker had finished and cannot be undone', async () => {
+  const events = [start, turn('look', 'mail'), intent('c0'), end('c0', 'look'), intent('c1'), end('c1', 'mail')];
+  const { record } = await crashed(events, { cancelled: true, undo: true });
+  expect(record.outcome?.stop).toMatchObject({ notUndone: [{ callId: 'c1', tool: 'mail' }] });
+  const kept = await crashed(events, { cancelled: true });
+  expect(kept.record.outcome?.stop).not.toHaveProperty('notUndone');
+});
+
+test('a run that continued after a crash and is cancelled undoes the calls before the crash too, after its own', async () => {
+  const events = [start, turn('look', 'mail', 'pay', 'look'), intent('c0'), end('c0', 'look'), end('c1', 'mail')];
+  const { ran, record } = await crashed([...events, end('c2', 'pay'), intent('c3')], { cancelsIn: 'pay' });
+  expect(ran).toEqual(['look', 'pay', 'undo pay', 'undo look', 'undo pay', 'undo look']);
+  expect(record).toMatchObject({ status: 'cancelled', outcome: { stop: { clean: true } } });
+  expect(record.outcome?.stop).toMatchObject({
+    notUndone: [{ callId: 'c1', tool: 'mail' }],
+    calls: [
+      { callId: 'c0', undo: 'undone' },
+      { callId: 'c2', undo: 'undone' },
+      { callId: 'c3', undo: 'undone' },
+      { callId: 'n0', tool: 'pay', undo: 'undone' },
+    ],
+  });
 });
 
 test('an undo that a lost worker had started is not started again, and is said to be unknown', async () => {

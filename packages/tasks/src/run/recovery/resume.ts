@@ -167,13 +167,13 @@ export function resumeNotice(unknown: readonly CallResult[], update?: AgentUpdat
     const names = unknown.map(({ tool, callId }) => `${tool} (${callId})`).join(', ');
     said.push(`It is not known whether these took effect: ${names}. Do not repeat them without checking.`);
   }
-  return { role: 'user', content: said.join(' ') };
+  return { role: 'user', isNotice: true, content: said.join(' ') };
 }
 
 /** Ends a run whose worker was lost while it was being cancelled: nothing runs again, and every call gets a result. */
 export function settle(
   standing: Standing,
-  stop: Pick<StopOrder, 'reason'>,
+  stop: Pick<StopOrder, 'reason'> & Pick<StopReport, 'notUndone'>,
   now: number,
 ): { messages: readonly Message[]; answer: string; stop: Json } {
   const closed = standing.open.map((call) => lostResult(call, call.started ? 'unknown' : 'not-started', now));
@@ -185,26 +185,34 @@ export function settle(
   return {
     messages,
     answer: wordsIn(messages),
-    stop: reportOf(standing, closed, { reason: stop.reason, now }) as unknown as Json,
+    stop: reportOf(standing, closed, { ...stop, now }) as unknown as Json,
   };
+}
+
+/** Describes calls of a lost worker for the stop report. */
+export function describeLost(
+  calls: readonly CallResult[],
+  { undone, reason }: { readonly undone: Standing['undone']; readonly reason: CancelReason },
+): StopReport['calls'] {
+  return calls.map(({ callId, tool, state, endedAt }) => {
+    const undo = undone.get(callId);
+    return { callId, tool, state, afterMs: endedAt - reason.at, waitedFor: false, ...(undo !== undefined && { undo }) };
+  });
 }
 
 function reportOf(
   { undone, results }: Standing,
   closed: readonly CallResult[],
-  { reason, now }: { reason: CancelReason; now: number },
+  { reason, notUndone = [], now }: Pick<StopReport, 'reason' | 'notUndone'> & { readonly now: number },
 ): StopReport {
-  const calls = [...results.filter(({ callId }) => undone.has(callId)), ...closed].map((result) => {
-    const undo = undone.get(result.callId);
-    const { callId, tool, state, endedAt } = result;
-    return { callId, tool, state, afterMs: endedAt - reason.at, waitedFor: false, ...(undo !== undefined && { undo }) };
-  });
+  const calls = describeLost([...results.filter(({ callId }) => undone.has(callId)), ...closed], { undone, reason });
   const cleanupErrors = ['its worker was lost; what it left behind was not looked for'];
   return {
     reason,
     settledAfterMs: now - reason.at,
     levels: [],
     calls,
+    ...(notUndone.length > 0 && { notUndone }),
     cleanupErrors,
     clean: false,
   };

@@ -6,7 +6,7 @@ import type { Journal } from '../journal/journal.ts';
 import { saidIn, usedBefore } from '../outcome.ts';
 import { isAgent, type Work } from '../work.ts';
 import { settle, standingOf } from './resume.ts';
-import { undoLost } from './undo.ts';
+import { findNotUndone, undoLost } from './undo.ts';
 
 interface SettleOptions {
   readonly task: TaskRecord;
@@ -25,9 +25,10 @@ export async function settleTask(past: readonly JournalEntry[], options: SettleO
   const standing = standingOf(past);
   const undone =
     undo && isAgent(work)
-      ? await undoLost(standing, { tools: work.tools, journal, token, context: task.context })
+      ? await undoLost(standing, { tools: work.tools, journal, token, context: task.context, workId: task.id })
       : standing.undone;
-  const { answer, stop, messages } = settle({ ...standing, undone }, { reason }, now);
+  const notUndone = undo && isAgent(work) ? findNotUndone(standing, work.tools) : [];
+  const { answer, stop, messages } = settle({ ...standing, undone }, { reason, notUndone }, now);
   const before = standing.isWhole ? [] : historyBefore(task, history);
   const said = past.length === 0 ? {} : saidIn([...before, ...messages], history);
   return { status: 'cancelled', reason, complete: false, answer, stop, ...usedBefore(task), ...said };

@@ -1,8 +1,17 @@
-import { type AppContext, type CallResult, type CancellationToken, shield, type Tool } from '@whoa/core';
+import {
+  type AppContext,
+  type CallResult,
+  type CancellationToken,
+  type Json,
+  type StopReport,
+  shield,
+  type Tool,
+} from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
-import { UNDO_MS } from '@whoa/core/internal';
+import { describeError, UNDO_MS, withoutUndo } from '@whoa/core/internal';
+import type { TaskOutcome } from '../../task.ts';
 import type { Journal } from '../journal/journal.ts';
-import type { Standing } from './resume.ts';
+import { describeLost, type Standing } from './resume.ts';
 
 type Undone = Standing['undone'];
 
@@ -11,6 +20,8 @@ interface UndoOptions {
   readonly journal: Journal;
   readonly token: CancellationToken;
   readonly context: AppContext | undefined;
+  /** The task. */
+  readonly workId: string;
 }
 
 /**
@@ -18,7 +29,10 @@ interface UndoOptions {
  * it starts, so it starts at most once. An undo that had started is skipped, unless its tool says that it can be
  * repeated.
  */
-export async function undoLost(standing: Standing, { tools, journal, token, context }: UndoOptions): Promise<Undone> {
+export async function undoLost(
+  standing: Standing,
+  { tools, journal, token, context, workId }: UndoOptions,
+): Promise<Undone> {
   const undone = new Map(standing.undone);
   const shielded = shield(token, { boundMs: UNDO_MS, name: 'undo' });
   try {
@@ -34,18 +48,50 @@ export async function undoLost(standing: Standing, { tools, journal, token, cont
       journal.add({ type: 'undo-start', ...about });
       await journal.flush();
       const result = { ...call, input: standing.inputs.get(call.callId) };
-      const within = { callId: call.callId, signal: shielded.signal, context };
+      const within = { callId: call.callId, workId, signal: shielded.signal, context };
       const undoing = (async () => tool!.undo!(result, within))();
       const end = await waitUntilLevel(undoing, shielded, 'kill');
       const state = end.by === 'value' ? 'undone' : end.by === 'error' ? 'failed' : 'unknown';
       undone.set(call.callId, state);
-      journal.add({ type: 'undo-end', ...about, state });
+      const failure = end.by === 'error' && { error: describeError(end.error) };
+      journal.add({ type: 'undo-end', ...about, state, ...failure });
     }
     await journal.flush();
   } finally {
     shielded[Symbol.dispose]();
   }
   return undone;
+}
+
+/** Returns what a lost worker had finished and cannot be undone. */
+export function findNotUndone({ results }: Standing, tools: readonly Tool[]): NonNullable<StopReport['notUndone']> {
+  return withoutUndo({ calls: results, tools: new Map(tools.map((tool) => [tool.name, tool])) });
+}
+
+/** The run that continued after a crash undoes only its own calls when it is cancelled. Undoes those before it, too. */
+export async function undoEarlier(
+  outcome: TaskOutcome,
+  standing: Standing,
+  { now, ...options }: UndoOptions & { readonly now: () => number },
+): Promise<TaskOutcome> {
+  const stop = outcome.stop as unknown as StopReport | undefined;
+  // A report that was too large for the store has no calls.
+  if (outcome.status !== 'cancelled' || stop?.calls === undefined || !options.token.undo) return outcome;
+  const { reason } = stop;
+  const undone = await undoLost(standing, options);
+  const earlier = describeLost(
+    standing.results.filter(({ callId }) => undone.has(callId)),
+    { undone, reason },
+  );
+  const notUndone = [...findNotUndone(standing, options.tools), ...(stop.notUndone ?? [])];
+  const report: StopReport = {
+    ...stop,
+    settledAfterMs: Math.round(now() - reason.at),
+    calls: [...earlier, ...stop.calls],
+    ...(notUndone.length > 0 && { notUndone }),
+    clean: stop.clean && earlier.every(({ undo }) => undo === 'undone'),
+  };
+  return { ...outcome, stop: report as unknown as Json };
 }
 
 function needsUndo(call: CallResult, tool: Tool | undefined, undone: Undone): boolean {

@@ -1,13 +1,18 @@
 import type { Json } from '@whoa/core';
-import type { ClaimRef, ClaimRequest } from '../../delivery.ts';
+import type { Batch, ClaimRef, ClaimRequest } from '../../delivery.ts';
+import { findQuestionTask, type QuestionKind } from '../../question.ts';
 import { toKeptActivity } from '../../rules/activity.ts';
+import { CLOSED_FROM } from '../../rules/questions.ts';
 import { SETTLE, SIZES } from '../../rules/rules.ts';
 import type { NewTask, TaskActivity, TaskOutcome } from '../../task.ts';
-import type { ListRequest } from '../driver.ts';
+import type { DriverBatch, ListRequest } from '../driver.ts';
 import { checkDuration, checkName, checkPriority } from './checks.ts';
 
+/** Version 00 of the W3C trace context. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
 export function checkTask(task: NewTask): void {
-  const { tenant, agent, conversation, key, worker, holdMs = 0, priority = 0, notBefore, deadline } = task;
+  const { tenant, agent, conversation, key, worker, holdMs = 0, priority = 0, notBefore, deadline, traceparent } = task;
   for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
@@ -20,6 +25,9 @@ export function checkTask(task: NewTask): void {
     if (notBefore !== undefined) throw new TypeError('notBefore: cannot be combined with holdMs; leave one out');
   }
   checkPriority(priority);
+  if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) {
+    throw new TypeError(`traceparent: expected 00-TRACE-SPAN-FLAGS in lower-case hexadecimal, got '${traceparent}'`);
+  }
   for (const [name, moment] of Object.entries({ notBefore, deadline })) {
     if (moment === undefined || Number.isFinite(moment)) continue;
     throw new RangeError(`${name}: expected milliseconds since 1970, got ${moment}`);
@@ -45,6 +53,32 @@ export function keepActivity(activity: TaskActivity, { epoch }: ClaimRef): strin
     throw new RangeError(`activity.${name}: expected a whole number from 0, got ${value}`);
   }
   return toKeptActivity(activity, epoch);
+}
+
+const KINDS: readonly QuestionKind[] = ['approve', 'answer', 'client'];
+const WHY: readonly string[] = Object.keys(CLOSED_FROM);
+
+/** Checks what a batch asks and closes. Without an event, a batch that arrives twice would not be recognised. */
+export function checkQuestions(
+  { id: task }: ClaimRef,
+  { asks = [], closes = [], events }: Pick<Batch, 'asks' | 'closes' | 'events'>,
+): Pick<DriverBatch, 'asks' | 'closes'> {
+  const ids = [...asks, ...closes].map(({ id }) => id);
+  if (ids.length === 0) return { asks: [], closes: [] };
+  if (events.length === 0) throw new TypeError('asks, closes: expected an event that journals them');
+  if (new Set(ids).size < ids.length) throw new TypeError('asks, closes: expected each question once');
+  for (const id of ids) {
+    if (findQuestionTask(id) !== task) throw new TypeError(`asks, closes: '${id}' is not a question of task ${task}`);
+  }
+  for (const { why } of closes) if (!WHY.includes(why)) throw new TypeError(`closes: expected ${WHY.join(', ')}`);
+  const asked = asks.map(({ id, callId, kind, shown, expiresMs }) => {
+    checkName('callId', callId);
+    checkName('shown', shown);
+    if (!KINDS.includes(kind)) throw new TypeError(`kind: expected ${KINDS.join(', ')}`);
+    if (expiresMs !== undefined) checkDuration('expiresMs', expiresMs);
+    return { id, asked: jsonOf({ callId, kind, shown }), expiresMs: expiresMs && Math.ceil(expiresMs) };
+  });
+  return { asks: asked, closes: closes.map(({ id, why }) => ({ id, why })) };
 }
 
 /** Don't let an end fail because of its size: parts that are too large are replaced by a note of their size. */

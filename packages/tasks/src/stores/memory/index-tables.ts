@@ -1,5 +1,6 @@
 import { type KeptTask, type Lane, laneOf, type Queries, type StageTables } from '../../operations/tables.ts';
 import type { Queue } from '../../overview.ts';
+import { toExpiry } from '../../rules/questions.ts';
 import { SETTLE } from '../../rules/rules.ts';
 import { toAgent, toLaneName } from '../../rules/suspects.ts';
 import { Groups, Schedule } from './ordered.ts';
@@ -21,6 +22,8 @@ export class TaskIndexes {
   readonly #later: Schedule<string>;
   /** Deadlines of tasks that wait. */
   readonly #deadlines: Schedule<string>;
+  /** What expires of tasks that wait for answers. */
+  readonly #expiries: Schedule<string>;
   readonly #waiters = new Map<string, { readonly agents: ReadonlySet<string>; readonly at: number }>();
   #tick = 0;
 
@@ -34,9 +37,12 @@ export class TaskIndexes {
       const found = task(id);
       return found?.status === 'init' && found.deadline === at;
     });
+    this.#expiries = new Schedule((id, at) => toExpiry(task(id) ?? {}) === at);
   }
 
   change(before: KeptTask | undefined, after: KeptTask | undefined): void {
+    const expiry = after && toExpiry(after);
+    if (expiry !== undefined && expiry !== toExpiry(before ?? {})) this.#expiries.add(after!.id, expiry);
     if (before !== undefined && after !== undefined && isSamePosition(before, after)) {
       // Don't remove it and add it again: it would move behind newer ones.
       if (after.stage === 'held') this.#tell(after);
@@ -74,6 +80,10 @@ export class TaskIndexes {
     nextLater: () => this.#later.first()?.at,
     firstOverdue: (now) => {
       const first = this.#deadlines.first();
+      return first === undefined || first.at > now ? undefined : this.#task(first.item);
+    },
+    firstExpired: (now) => {
+      const first = this.#expiries.first();
       return first === undefined || first.at > now ? undefined : this.#task(first.item);
     },
     heldBy: (session, limit) => this.#held.some(`session ${session}`, limit).map((id) => this.#task(id)!),

@@ -1,4 +1,7 @@
-/** Items with a time, earliest first. A changed item is added again; `isCurrent` detects its old entries. */
+/**
+ * Items with a time, earliest first; those of one moment by name, as in every store. A changed item is added again;
+ * `isCurrent` detects its old entries.
+ */
 export class Schedule<T> {
   readonly #heap: { readonly at: number; readonly item: T }[] = [];
   readonly #isCurrent: (item: T, at: number) => boolean;
@@ -12,7 +15,7 @@ export class Schedule<T> {
     heap.push({ at, item });
     for (let child = heap.length - 1; child > 0; ) {
       const parent = (child - 1) >> 1;
-      if (heap[parent]!.at <= heap[child]!.at) break;
+      if (!isBefore(heap[child]!, heap[parent]!)) break;
       [heap[parent], heap[child]] = [heap[child]!, heap[parent]!];
       child = parent;
     }
@@ -34,13 +37,17 @@ export class Schedule<T> {
     for (let parent = 0; ; ) {
       let least = parent;
       for (const child of [2 * parent + 1, 2 * parent + 2]) {
-        if (child < heap.length && heap[child]!.at < heap[least]!.at) least = child;
+        if (child < heap.length && isBefore(heap[child]!, heap[least]!)) least = child;
       }
       if (least === parent) return;
       [heap[parent], heap[least]] = [heap[least]!, heap[parent]!];
       parent = least;
     }
   }
+}
+
+function isBefore<T>(one: { readonly at: number; readonly item: T }, other: typeof one): boolean {
+  return one.at < other.at || (one.at === other.at && one.item < other.item);
 }
 
 /** Groups of ids, each in insertion order. Empty groups are removed. */

@@ -65,21 +65,32 @@ function firstOfEach<Request>(requests: readonly Request[], idOf: (request: Requ
   return [...new Map(requests.toReversed().map((one) => [idOf(one), one])).values()];
 }
 
-function toColumns(rows: readonly (readonly unknown[])[]): unknown[][] {
-  return rows[0]!.map((_, index) => rows.map((row) => row[index]));
+function toColumns<Row extends Readonly<Record<string, unknown>>>(rows: readonly Row[]): Record<keyof Row, unknown[]> {
+  const names = Object.keys(rows[0]!) as (keyof Row)[];
+  return Object.fromEntries(names.map((name) => [name, rows.map((row) => row[name])])) as Record<keyof Row, unknown[]>;
 }
-
-const CREATED = ['id', 'tenant', 'agent', 'key', 'worker', 'input', 'nonce', 'priority', 'notBefore', 'title'] as const;
 
 function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<CreateRequest, CreateReceipt> {
   return async (requests) => {
     const unique = firstOfEach(requests, ({ id }) => id);
-    const columns = CREATED.map((name) => unique.map((one) => one[name] ?? null));
+    const rows = unique.map(({ id, tenant, agent, key = null, worker = null, ...one }) => {
+      const { title = null, notBefore = null, traceparent = null } = one;
+      const names = {
+        ids: id,
+        tenants: tenant,
+        agents: agent,
+        keys: key,
+        homes: worker,
+        titles: title,
+        traceparents: traceparent,
+      };
+      return { ...names, inputs: one.input, nonces: one.nonce, priorities: one.priority, not_befores: notBefore };
+    });
     type Created = { readonly now: number; readonly created: readonly string[] };
-    const { now, created } = await functions.call<Created>('create', 'create_many', [
-      ...columns,
-      Math.min(rules.maxReady, MAX_INT),
-    ]);
+    const { now, created } = await functions.call<Created>('create', 'create_many', {
+      ...toColumns(rows),
+      max_ready: Math.min(rules.maxReady, MAX_INT),
+    });
     const ids = new Set(created);
     return requests.map((one) => (ids.has(one.id) && unique.includes(one) ? receiptOf(one, now) : undefined));
   };
@@ -103,10 +114,10 @@ function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {
   return async (requests) => {
     if (requests.length === 1) return [undefined];
     const unique = firstOfEach(requests, ({ claim }) => claim.id);
-    const rows = unique.map(({ claim: { id, epoch, session, claim }, outcome }) => {
+    const rows = unique.map(({ claim, outcome }) => {
       const { status, reason, complete = null, ...rest } = outcome;
-      const texts = [JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason)];
-      return [id, epoch, session, claim, status, ...texts, complete];
+      const reasons = reason === undefined ? null : JSON.stringify(reason);
+      return { ...toClaim(claim), asked: status, rests: JSON.stringify(rest), reasons, completes: complete };
     });
     const ended = await functions.call<readonly (readonly [string, FinalStatus])[]>(
       'finish',
@@ -118,10 +129,15 @@ function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {
   };
 }
 
+function toClaim({ id, epoch, session, claim }: ClaimRef): Record<'ids' | 'epochs' | 'sessions' | 'claims', unknown> {
+  return { ids: id, epochs: epoch, sessions: session, claims: claim };
+}
+
 /** Returns whether an append changes only its own row, and is small. */
 export function isShareable(batch: DriverBatch): boolean {
-  const { events, replaces, done } = batch;
-  return events.length > 0 && replaces.length === 0 && done.length === 0 && bytesOf(batch) <= MAX_SHARED_BYTES;
+  const { events, replaces, done, asks, closes } = batch;
+  const isPlain = replaces.length === 0 && done.length === 0 && asks.length === 0 && closes.length === 0;
+  return events.length > 0 && isPlain && bytesOf(batch) <= MAX_SHARED_BYTES;
 }
 
 function bytesOf({ events }: DriverBatch): number {
@@ -131,17 +147,22 @@ function bytesOf({ events }: DriverBatch): number {
 function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append, ShownOrders> {
   return async (requests) => {
     const unique = firstOfEach(requests, ({ claim }) => claim.id);
-    const rows = unique.map(({ claim: { id, epoch, session, claim }, batch }) => {
+    const rows = unique.map(({ claim, batch }) => {
       const { after, events, progress, activity = null } = batch;
-      return [id, epoch, session, claim, after, events.length, bytesOf(batch), progress, activity];
+      const size = { counts: events.length, sizes: bytesOf(batch) };
+      return { ...toClaim(claim), afters: after, ...size, progresses: progress, activities: activity };
     });
     const events = unique.flatMap(({ batch }, index) =>
-      batch.events.map((event, offset) => [index + 1, batch.after + offset + 1, event]),
+      batch.events.map((event, offset) => ({
+        ordinals: index + 1,
+        positions: batch.after + offset + 1,
+        events: event,
+      })),
     );
     const written = await functions.call<readonly (readonly [number: number, orders: ShownOrders])[]>(
       'append',
       'append_many',
-      [...toColumns(rows), rules.maxJournalBytes, ...toColumns(events)],
+      { ...toColumns(rows), bytes_max: rules.maxJournalBytes, ...toColumns(events) },
     );
     const orders = new Map(written.map(([number, one]) => [unique[number - 1], one]));
     return requests.map((one) => orders.get(one));
@@ -157,14 +178,15 @@ function cancelMany(
   return async (requests, isAlone) => {
     const rows = requests.map(({ target, stop: { reason, level, abortMs, killMs, undo } }) => {
       const { at = null, ...given } = reason;
-      return [target.tenant, target.id, JSON.stringify(given), at, level, abortMs, killMs, undo];
+      const asked = { givens: JSON.stringify(given), ats: at, levels: level, abort_mss: abortMs, kill_mss: killMs };
+      return { tenants: target.tenant, ids: target.id, ...asked, undos: undo };
     });
-    const rung = isAlone ? [ownChannel, MAX_PAYLOAD_BYTES] : [null, null];
-    const receipts = await functions.call<readonly (StoreCancelReceipt | null)[]>('cancel', 'cancel_many', [
+    const receipts = await functions.call<readonly (StoreCancelReceipt | null)[]>('cancel', 'cancel_many', {
       ...toColumns(rows),
-      () => rules.retentionMs,
-      ...rung,
-    ]);
+      kept_ms: () => rules.retentionMs,
+      own_channel: isAlone ? ownChannel : null,
+      bytes_max: isAlone ? MAX_PAYLOAD_BYTES : null,
+    });
     return receipts.map((receipt) => receipt ?? undefined);
   };
 }

@@ -1,5 +1,6 @@
 import { LIMITS } from '../../rules/rules.ts';
 import type { StoreRules } from '../driver.ts';
+import type { NamedValues } from './connection/database.ts';
 import type { DatabaseFunctions } from './functions.ts';
 
 /** A process removes old records when it sweeps, and after it has created this many tasks, this many at a time. */
@@ -9,13 +10,17 @@ const MAX_FORGOTTEN = 200;
 /** Removes records past their retention. Creating a task does not wait for it. */
 export class Forgetting implements AsyncDisposable {
   readonly #functions: DatabaseFunctions;
-  readonly #values: readonly unknown[];
+  readonly #values: NamedValues;
   #created = 0;
   #forgetting: Promise<unknown> | undefined;
 
   constructor(functions: DatabaseFunctions, rules: StoreRules) {
     this.#functions = functions;
-    this.#values = [() => rules.retentionMs, () => rules.conversationRetentionMs, LIMITS.sessionRetentionMs];
+    this.#values = {
+      kept_ms: () => rules.retentionMs,
+      conversation_kept_ms: () => rules.conversationRetentionMs,
+      session_kept_ms: LIMITS.sessionRetentionMs,
+    };
   }
 
   countCreated(): void {
@@ -26,7 +31,7 @@ export class Forgetting implements AsyncDisposable {
   /** Returns whether there may be more to remove. */
   async forget(limit: number): Promise<boolean> {
     try {
-      return await this.#functions.read<boolean>('sweep', 'forget', [...this.#values, limit]);
+      return await this.#functions.read<boolean>('sweep', 'forget', { ...this.#values, most: limit });
     } catch {
       // Try again another time.
       return false;

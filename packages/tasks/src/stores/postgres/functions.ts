@@ -1,6 +1,6 @@
 import type { ClaimRef } from '../../delivery.ts';
 import { LeaseLostError } from '../../errors.ts';
-import type { Database } from './connection/database.ts';
+import type { Database, NamedValues } from './connection/database.ts';
 import type { ChangeNotifier } from './notify/notifier.ts';
 import { checkText } from './text.ts';
 
@@ -18,24 +18,24 @@ export class DatabaseFunctions {
   }
 
   /** Runs a function of the database for an operation of the store. */
-  async call<T>(operation: string, name: string, values: readonly unknown[]): Promise<T> {
+  async call<T>(operation: string, name: string, values: NamedValues): Promise<T> {
     const { answer, rings } = await this.#database.ask<T>({ operation, changes: true, name, values });
     this.#notifier.ring(rings);
     return answer;
   }
 
   /** Runs one operation of a worker, whose claim must still be valid. */
-  async callAsWorker<T>(operation: string, by: ClaimRef, values: readonly unknown[]): Promise<T> {
+  async callAsWorker<T>(operation: string, by: ClaimRef, values: NamedValues): Promise<T> {
     checkClaim(by);
     const { id, epoch, session, claim } = by;
-    const all = [id, epoch, session, claim, ...values];
+    const all = { task_id: id, own_epoch: epoch, own_session: session, own_claim: claim, ...values };
     const answer = await this.call<T | { answer: 'lost' }>(operation, operation, all);
     if ((answer as { answer?: string }).answer === 'lost') throw new LeaseLostError(id, epoch);
     return answer as T;
   }
 
   /** Runs a read, which can be repeated. */
-  async read<T>(operation: string, name: string, values: readonly unknown[]): Promise<T> {
+  async read<T>(operation: string, name: string, values: NamedValues): Promise<T> {
     return (await this.#database.ask<T>({ operation, changes: false, name, values })).answer;
   }
 }

@@ -5,42 +5,14 @@ import { FORMAT, wrongFormat } from '../../rules/format.ts';
 import type { StoredSettings } from '../driver.ts';
 import { ADDITIONS } from './additions.ts';
 import type { Connection } from './connection/driver.ts';
-import { BATCH } from './sql/batch.ts';
-import { CANCEL } from './sql/cancel.ts';
-import { CLAIM } from './sql/claim.ts';
-import { CREATE } from './sql/create.ts';
-import { ENTRY } from './sql/entry.ts';
-import { QUEUE } from './sql/queue.ts';
-import { OPERATE, OVERVIEW, READ } from './sql/read.ts';
-import { SESSION } from './sql/session.ts';
-import { SHOW } from './sql/show.ts';
-import { STAGE } from './sql/stage.ts';
-import { SUSPECT } from './sql/suspects.ts';
-import { TABLES } from './sql/tables.ts';
-import { TAKE } from './sql/take.ts';
-import { WORK } from './sql/work.ts';
+import { RULE_FILES } from './sql/rule-files.ts';
 
 /** The version of the functions. Each version has a separate schema, so that old processes keep theirs. */
 const VERSION = 1;
 
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,56}$/;
-const FUNCTIONS = [
-  ENTRY,
-  SHOW,
-  STAGE,
-  SUSPECT,
-  QUEUE,
-  CREATE,
-  TAKE,
-  CLAIM,
-  SESSION,
-  WORK,
-  CANCEL,
-  BATCH,
-  READ,
-  OVERVIEW,
-  OPERATE,
-].join('\n');
+const { 'tables.sql': TABLES = '', ...FUNCTION_FILES } = RULE_FILES;
+const FUNCTIONS = Object.values(FUNCTION_FILES).join('\n');
 /** Detects definitions that change without a new version: they would replace the functions that other processes use. */
 const DIGEST = createHash('sha256').update(FUNCTIONS).digest('hex').slice(0, 16);
 

@@ -17,7 +17,7 @@ export abstract class Reads {
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
     checkNames({ tenant, id });
-    const values = [tenant, id, () => this.rules.retentionMs];
+    const values = { of_tenant: tenant, task_id: id, kept_ms: () => this.rules.retentionMs };
     const found = await this.functions.read<ShownRecord | null>('get', 'get_task', values);
     return found === null ? undefined : recordOf(found);
   }
@@ -25,10 +25,11 @@ export abstract class Reads {
   async list({ tenant, status, conversation, backgroundOf, limit, after }: ListRequest): Promise<ListPage> {
     checkNames({ tenant, conversation });
     checkNames({ tenant, conversation: backgroundOf });
-    const before = [after?.createdAt ?? null, after?.id ?? null];
-    const values = [tenant, status ?? null, conversation ?? null, ...before, limit + 1, backgroundOf ?? null];
+    const kind = { of_status: status ?? null, of_conversation: conversation ?? null };
+    const of = { of_tenant: tenant, ...kind, of_background: backgroundOf ?? null };
+    const before = { before_at: after?.createdAt ?? null, before_id: after?.id ?? null, page: limit + 1 };
     type Page = { readonly now: number; readonly tasks: readonly ShownHead[] };
-    const { now, tasks: found } = await this.functions.read<Page>('list', 'list_tasks', values);
+    const { now, tasks: found } = await this.functions.read<Page>('list', 'list_tasks', { ...of, ...before });
     const shown = found.slice(0, limit).map(headOf);
     const last = shown.at(-1);
     const tasks = shown.filter(({ endedAt = Infinity }) => endedAt > now - this.rules.retentionMs);
@@ -37,14 +38,16 @@ export abstract class Reads {
 
   async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     checkNames({ tenant, id });
-    if (watchMs !== undefined) await this.functions.call('read', 'read_along', [tenant, id, watchMs]);
-    const values = [tenant, id, Math.min(after, MAX_INT), limit, () => this.rules.retentionMs];
-    return this.functions.read('read', 'read_journal', values);
+    const task = { of_tenant: tenant, task_id: id };
+    if (watchMs !== undefined) await this.functions.call('read', 'read_along', { ...task, watch_ms: watchMs });
+    const page = { after: Math.min(after, MAX_INT), page: limit, kept_ms: () => this.rules.retentionMs };
+    return this.functions.read('read', 'read_journal', { ...task, ...page });
   }
 
   async conversation({ tenant, conversation }: ConversationRef): Promise<ConversationRecord | undefined> {
     checkNames({ tenant, conversation });
-    const values = [tenant, conversation, () => this.rules.conversationRetentionMs];
+    const kept_ms = (): number => this.rules.conversationRetentionMs;
+    const values = { of_tenant: tenant, of_conversation: conversation, kept_ms };
     const found = await this.functions.read<ConversationRecord | null>('conversation', 'get_conversation', values);
     return found === null ? undefined : (present(found) as ConversationRecord);
   }

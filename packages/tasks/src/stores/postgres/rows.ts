@@ -1,16 +1,18 @@
 import type { CancelReason, Json } from '@whoa/core';
 import type { Orders, TakenTask, TaskLoad } from '../../delivery.ts';
+import type { AnswerReceipt, NewAnswer, Question, QuestionEnd } from '../../question.ts';
 import { toActivity } from '../../rules/activity.ts';
 import { toContext } from '../../rules/new-task.ts';
+import { toTooLate } from '../../rules/questions.ts';
 import type { NumberedCommand, StopOrder, TaskCommand, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
 
 type ShownCommands = readonly (readonly [number: number, command: TaskCommand])[];
 
 /** The fields of a head that have a column each. */
-type Field = Exclude<keyof TaskHead, 'commands' | 'stop' | 'activity' | 'outcome'>;
+type Field = Exclude<keyof TaskHead, 'commands' | 'stop' | 'activity' | 'waiting' | 'outcome'>;
 const FIELDS = `id tenant agent conversation title key nonce superseded steered priority notBefore deadline status stage
   stageAt policy epoch attempts deaths worker createdAt startedAt endedAt commandsSent orderNumber position journalBytes
-  watchedUntil`.split(/\s+/) as readonly Field[];
+  watchedUntil traceparent`.split(/\s+/) as readonly Field[];
 const COLUMNS = new Map(FIELDS.map((field) => [field, field.replaceAll(/[A-Z]/g, (x) => `_${x.toLowerCase()}`)]));
 
 /** A row of `tasks` as `row_to_json` shows it. */
@@ -19,6 +21,7 @@ type TaskRow = Readonly<Record<string, unknown>> &
     readonly session: string;
     readonly claim: string;
     readonly activity: string | null;
+    readonly questions_open: number | null;
     readonly outcome: Omit<TaskOutcome, 'status'> | null;
     readonly outcome_reason: CancelReason | null;
     readonly outcome_complete: boolean | null;
@@ -33,6 +36,17 @@ export interface ShownHead {
 export interface ShownRecord extends ShownHead {
   readonly inputs: readonly Json[];
   readonly context: string | null;
+  readonly questions: readonly ShownQuestion[] | null;
+}
+
+/** A question as `fn.question_of` shows it. */
+export interface ShownQuestion extends Pick<Question, 'id' | 'askedAt'> {
+  readonly asked: Pick<Question, 'callId' | 'kind' | 'shown'>;
+  readonly expiresAt: number | null;
+  readonly answer: (NewAnswer & { readonly by?: string }) | null;
+  readonly answeredAt: number | null;
+  readonly why: QuestionEnd | null;
+  readonly closedAt: number | null;
 }
 
 export interface ShownLoad extends Omit<TaskLoad, 'context'> {
@@ -41,6 +55,7 @@ export interface ShownLoad extends Omit<TaskLoad, 'context'> {
 
 export interface ShownTaken extends ShownHead {
   readonly load: ShownLoad | null;
+  readonly questions: readonly ShownQuestion[] | null;
 }
 
 export interface ShownOrders {
@@ -49,10 +64,11 @@ export interface ShownOrders {
   readonly stop: StopOrder | null;
   readonly commands: ShownCommands | null;
   readonly watched: boolean;
+  readonly questions: readonly ShownQuestion[] | null;
 }
 
 export function headOf({ row, commands, stop }: ShownHead): TaskHead {
-  const { outcome, outcome_reason: reason, outcome_complete: complete, activity } = row;
+  const { outcome, outcome_reason: reason, outcome_complete: complete, activity, questions_open: waiting } = row;
   const fields = Object.fromEntries([...COLUMNS].map(([field, column]) => [field, row[column]]));
   const head = present(fields) as unknown as Pick<TaskHead, Field>;
   return {
@@ -60,6 +76,7 @@ export function headOf({ row, commands, stop }: ShownHead): TaskHead {
     commands: commandsOf(commands),
     ...present({ stop }),
     ...(activity !== null && { activity: toActivity(activity, head) }),
+    ...(waiting !== null && waiting > 0 && { waiting }),
     // Spread what the work returned unchanged: a null in it belongs to it.
     ...(outcome !== null && {
       outcome: { ...outcome, status: head.status as 'success', ...present({ reason, complete }) },
@@ -67,8 +84,8 @@ export function headOf({ row, commands, stop }: ShownHead): TaskHead {
   };
 }
 
-export function recordOf({ inputs, context, ...head }: ShownRecord): TaskRecord {
-  return { ...headOf(head), inputs, ...toContext(context) };
+export function recordOf({ inputs, context, questions, ...head }: ShownRecord): TaskRecord {
+  return { ...headOf(head), inputs, ...toContext(context), ...toQuestions(questions) };
 }
 
 export function loadOf({ context, ...load }: ShownLoad): TaskLoad {
@@ -80,18 +97,45 @@ export function takenOf(taken: ShownTaken, now: number): TakenTask {
   return {
     claim: { id, epoch, session, claim },
     task: headOf(taken),
-    orders: ordersOfHead(taken, now),
+    orders: ordersOfTaken(taken, now),
     ...(taken.load !== null && { load: loadOf(taken.load) }),
   };
 }
 
-export function ordersOfHead(shown: ShownHead, now: number): Orders {
-  const { commands, stop, orderNumber, watchedUntil = 0 } = headOf(shown);
-  return { now, orderNumber, ...(stop !== undefined && { stop }), commands, watched: now < watchedUntil };
+function ordersOfTaken(shown: ShownTaken, now: number): Orders {
+  const { orderNumber, watchedUntil = 0 } = headOf(shown);
+  return ordersOf({ ...shown, now, orderNumber, watched: now < watchedUntil });
 }
 
-export function ordersOf({ now, orderNumber, stop, commands, watched }: ShownOrders): Orders {
-  return { now, orderNumber, ...(stop !== null && { stop }), commands: commandsOf(commands), watched };
+export function ordersOf({ now, orderNumber, stop, commands, watched, questions }: ShownOrders): Orders {
+  const asked = toQuestions(questions);
+  return { now, orderNumber, ...(stop !== null && { stop }), commands: commandsOf(commands), watched, ...asked };
+}
+
+function toQuestions(shown: readonly ShownQuestion[] | null): { questions?: readonly Question[] } {
+  return shown === null ? {} : { questions: shown.map(toQuestion) };
+}
+
+export function toQuestion(shown: ShownQuestion): Question {
+  const { id, asked, askedAt, expiresAt, answer, answeredAt, why, closedAt } = shown;
+  return {
+    id,
+    ...asked,
+    askedAt,
+    ...present({ expiresAt }),
+    ...(answer !== null && { answer: { ...answer, at: answeredAt! } }),
+    ...(why !== null && { closed: { why, at: closedAt! } }),
+  };
+}
+
+type ShownReceipt =
+  | { readonly answer: 'accepted'; readonly at: number }
+  | { readonly answer: 'too-late'; readonly question: ShownQuestion }
+  | { readonly answer: 'unknown' };
+
+export function toAnswerReceipt(receipt: ShownReceipt, question: string): AnswerReceipt {
+  if (receipt.answer === 'accepted') return { ...receipt, question };
+  return receipt.answer === 'too-late' ? toTooLate(toQuestion(receipt.question)) : receipt;
 }
 
 /** Leaves out what is null. */

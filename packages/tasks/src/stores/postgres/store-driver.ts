@@ -6,13 +6,17 @@ import type {
   ClaimRequest,
   HeldTask,
   Orders,
+  ParkReceipt,
+  SeenByWorker,
   SessionRef,
   SweepAnswer,
   TakeAnswer,
   TakeRequest,
   TaskLoad,
+  TaskOrders,
 } from '../../delivery.ts';
-import { JournalFullError, JournalGapError } from '../../errors.ts';
+import { JournalFullError, JournalGapError, QuestionRefusedError } from '../../errors.ts';
+import type { AnswerReceipt } from '../../question.ts';
 import { backgroundOf } from '../../rules/background.ts';
 import type {
   CreateReceipt,
@@ -26,6 +30,7 @@ import type {
 import type { ConversationRef, TaskCommand, TaskRecord, TaskRef } from '../../task.ts';
 import type {
   CreateRequest,
+  DriverAnswer,
   DriverBatch,
   DriverReceipt,
   End,
@@ -43,15 +48,14 @@ import { Overview } from './overview.ts';
 import {
   loadOf,
   ordersOf,
-  ordersOfHead,
   present,
   recordOf,
-  type ShownHead,
   type ShownLoad,
   type ShownOrders,
   type ShownRecord,
   type ShownTaken,
   takenOf,
+  toAnswerReceipt,
 } from './rows.ts';
 import { checkNames, checkText } from './text.ts';
 
@@ -89,7 +93,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async #create(request: CreateRequest): Promise<DriverReceipt> {
     const { id, tenant, agent, conversation, key, worker, input, holdMs, policy, nonce, priority, notBefore } = request;
-    const { deadline, title, context } = request;
+    const { deadline, title, context, traceparent = null } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
     checkNames({ tenant, key: backgroundOf(request) });
@@ -99,14 +103,16 @@ export class PostgresDriver extends Overview implements StoreDriver {
       if (created !== undefined) return created;
     }
     const { rules } = this.#options;
-    const what = [id, tenant, agent, conversation ?? null, key ?? null, worker ?? null, input, holdMs, policy, nonce];
-    const when = [priority, notBefore ?? null];
-    const kept = [this.#retentionMs, () => rules.conversationRetentionMs];
-    const bounds = [...kept, Math.min(rules.maxReady, MAX_INT), deadline ?? null, title ?? null, context || null];
     type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
     type Refused = Exclude<CreateReceipt, { task: TaskRecord }>;
-    const values = [...what, ...when, ...bounds];
-    const answer = await this.functions.call<Created | Refused>('create', 'create_task', values);
+    const of = { of_tenant: tenant, of_agent: agent, of_conversation: conversation ?? null, of_key: key ?? null };
+    const about = { of_priority: priority, of_context: context || null, title: title ?? null, home: worker ?? null };
+    const when = { hold_ms: holdMs, not_before: notBefore ?? null, deadline: deadline ?? null };
+    const given = { input, given_policy: policy, given_nonce: nonce, traceparent };
+    const kept = { kept_ms: this.#retentionMs, conversation_kept_ms: () => rules.conversationRetentionMs };
+    const values = { task_id: id, ...of, ...about, ...when, ...given, ...kept };
+    const max_ready = Math.min(rules.maxReady, MAX_INT);
+    const answer = await this.functions.call<Created | Refused>('create', 'create_task', { ...values, max_ready });
     if (!('task' in answer)) return answer;
     const task = recordOf(answer.task);
     if (answer.answer === 'duplicate') return { answer: 'duplicate', task };
@@ -116,14 +122,15 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async take(request: Required<TakeRequest>): Promise<TakeAnswer> {
     const { session, number, worker, agents, leaseMs, limit, claim, maxBytes } = request;
-    const about = [session, Math.min(number, MAX_INT), worker, agents, leaseMs, limit, claim, maxBytes];
-    const values = [...about, this.#lastTenant, this.#options.rules.maxAttempts];
     for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
     type Taken = Extract<TakeAnswer, { answer: 'taken' }>;
     type Shown = Omit<Taken, 'tasks' | 'nextAt'> & {
       readonly tasks: readonly ShownTaken[] | null;
       readonly nextAt?: number | null;
     };
+    const by = { session_id: session, of_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
+    const wanted = { number: Math.min(number, MAX_INT), agents, most: limit, max_bytes: maxBytes };
+    const values = { ...by, ...wanted, after_tenant: this.#lastTenant, attempts_max: this.#options.rules.maxAttempts };
     const answer = await this.functions.call<Shown | Exclude<TakeAnswer, Taken>>('take', 'take', values);
     if (answer.answer !== 'taken') return answer;
     const { now, repeat, expired, nextAt } = answer;
@@ -135,40 +142,44 @@ export class PostgresDriver extends Overview implements StoreDriver {
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
     for (const [name, value] of Object.entries({ id, session, worker, claim })) checkText(name, value);
-    const values = [id, session, worker, leaseMs, claim, maxBytes, this.#retentionMs, this.#options.rules.maxAttempts];
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimAnswer, { answer: 'claimed' }>;
+    const by = { session_id: session, of_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
+    const limits = { max_bytes: maxBytes, kept_ms: this.#retentionMs, attempts_max: this.#options.rules.maxAttempts };
+    const values = { task_id: id, ...by, ...limits };
     const answer = await this.functions.call<Claimed | Other>('claim', 'claim', values);
     return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
   }
 
   async load(claim: ClaimRef): Promise<TaskLoad> {
-    return loadOf(await this.functions.callAsWorker<ShownLoad>('load', claim, []));
+    return loadOf(await this.functions.callAsWorker<ShownLoad>('load', claim, {}));
   }
 
   async beat({ session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
     checkText('session', session);
-    const columns = (['id', 'epoch', 'claim', 'orderNumber'] as const).map((name) => confirmed.map((one) => one[name]));
     type Alive = Extract<BeatAnswer, { answer: 'alive' }>;
-    type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly ShownHead[] };
-    const values = [session, ...columns, count];
+    type Order = Pick<TaskOrders, 'id' | 'epoch' | 'claim'> & { readonly orders: ShownOrders };
+    type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly Order[] };
+    const column = (name: 'id' | 'epoch' | 'claim' | 'orderNumber'): unknown[] => confirmed.map((one) => one[name]);
+    const told = {
+      ids: column('id'),
+      epochs: column('epoch'),
+      claims: column('claim'),
+      numbers: column('orderNumber'),
+    };
+    const values = { session_id: session, ...told, believed: count };
     const answer = await this.functions.call<Shown | Exclude<BeatAnswer, Alive>>('beat', 'beat', values);
     if (answer.answer === 'gone') return answer;
-    const { now } = answer;
-    const orders = answer.orders.map((head) => {
-      const { id, epoch, claim } = head.row;
-      return { id, epoch, claim, ...ordersOfHead(head, now) };
-    });
-    return { ...answer, orders };
+    return { ...answer, orders: answer.orders.map(({ orders, ...claim }) => ({ ...claim, ...ordersOf(orders) })) };
   }
 
   held({ session }: SessionRef): Promise<readonly HeldTask[]> {
     checkText('session', session);
-    return this.functions.read('held', 'held', [session]);
+    return this.functions.read('held', 'held', { session_id: session });
   }
 
   async sweep({ limit }: { readonly limit: number }): Promise<SweepAnswer> {
-    const answer = await this.functions.call<SweepAnswer>('sweep', 'sweep', [limit]);
+    const answer = await this.functions.call<SweepAnswer>('sweep', 'sweep', { most: limit });
     const isMoreOld = await this.#forgetting.forget(limit);
     return present({ ...answer, more: answer.more || isMoreOld }) as SweepAnswer;
   }
@@ -177,19 +188,49 @@ export class PostgresDriver extends Overview implements StoreDriver {
     checkClaim(claim);
     const { maxJournalBytes } = this.#options.rules;
     const batch = { ...given, after: Math.max(-1, Math.min(given.after, MAX_INT - given.events.length)) };
-    const { after, events, replaces, done, progress, activity = null } = batch;
+    const { after, events, replaces, done, progress, activity = null, asks, closes } = batch;
     const shared = isShareable(batch) ? await this.#batches.appends.ask({ claim, batch }) : undefined;
     if (shared !== undefined) return ordersOf(shared);
-    const values = [after, events, replaces, done, progress, maxJournalBytes, activity];
-    type Refused = { answer: 'gap'; position: number } | { answer: 'full'; bytes: number };
+    const questions = {
+      asked_ids: asks.map(({ id }) => id),
+      asked: asks.map(({ asked }) => asked),
+      expires_ms: asks.map(({ expiresMs = null }) => expiresMs),
+      closed_ids: closes.map(({ id }) => id),
+      whys: closes.map(({ why }) => why),
+    };
+    const rest = { done, progress, bytes_max: maxJournalBytes, shown: activity };
+    const values = { after, events, replaces, ...rest, ...questions };
+    type Refused =
+      | { answer: 'gap'; position: number }
+      | { answer: 'full'; bytes: number }
+      | { answer: 'refused'; why: QuestionRefusedError['why'] };
     const orders = await this.functions.callAsWorker<ShownOrders | Refused>('append', claim, values);
     if (!('answer' in orders)) return ordersOf(orders);
+    if (orders.answer === 'refused') throw new QuestionRefusedError(claim.id, orders.why);
     if (orders.answer === 'gap') throw new JournalGapError(claim.id, orders.position, given.after);
     throw new JournalFullError(claim.id, orders.bytes, maxJournalBytes);
   }
 
   release(claim: ClaimRef): Promise<ReleaseReceipt> {
-    return this.functions.callAsWorker<ReleaseReceipt>('release', claim, []);
+    return this.functions.callAsWorker<ReleaseReceipt>('release', claim, {});
+  }
+
+  async park(claim: ClaimRef, { position, orderNumber }: SeenByWorker): Promise<ParkReceipt> {
+    type Shown = { answer: 'parked' | 'already' } | { answer: 'busy'; orders: ShownOrders };
+    const values = { seen_position: position, seen_order: orderNumber };
+    const receipt = await this.functions.callAsWorker<Shown>('park', claim, values);
+    return receipt.answer === 'busy' ? { answer: 'busy', orders: ordersOf(receipt.orders) } : receipt;
+  }
+
+  async answer(question: Parameters<StoreDriver['answer']>[0], { text, nonce }: DriverAnswer): Promise<AnswerReceipt> {
+    const { tenant, id, task } = question;
+    checkNames({ tenant, id });
+    checkText('nonce', nonce);
+    const of = { of_tenant: tenant, task_id: task, question_id: id, kept_ms: this.#retentionMs };
+    return toAnswerReceipt(
+      await this.functions.call('answer', 'answer', { ...of, given: text, given_nonce: nonce }),
+      id,
+    );
   }
 
   async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
@@ -197,31 +238,35 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const ended = said.length > 0 || anew ? undefined : await this.#batches.finishes.ask({ claim, outcome });
     if (ended !== undefined) return { answer: 'finished', status: ended };
     const { status, reason, complete = null, ...rest } = outcome;
-    const about = [JSON.stringify(rest), reason === undefined ? null : JSON.stringify(reason), complete];
-    const values = [status, ...about, anew, said, this.#retentionMs];
+    const why = reason === undefined ? null : JSON.stringify(reason);
+    const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete };
+    const values = { ...ending, anew, said, kept_ms: this.#retentionMs };
     return present(await this.functions.callAsWorker<FinishReceipt>('finish', claim, values)) as FinishReceipt;
   }
 
   async cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt> {
     const { at = null, ...reason } = stop.reason;
-    const asked = [JSON.stringify(reason), at, stop.level, stop.abortMs, stop.killMs, stop.undo];
+    const { level, abortMs, killMs, undo } = stop;
+    const asked = { given: JSON.stringify(reason), at, level, abort_ms: abortMs, kill_ms: killMs, undo };
     if ('id' in target) {
       const { tenant, id } = target;
       checkNames({ tenant, id });
       const receipt = await this.#batches.cancels.ask({ target, stop });
       if (receipt !== undefined) return receipt;
-      return this.functions.call('cancel', 'cancel_task', [tenant, id, ...asked, this.#retentionMs]);
+      const one = { of_tenant: tenant, task_id: id, kept_ms: this.#retentionMs };
+      return this.functions.call('cancel', 'cancel_task', { ...one, ...asked });
     }
     const { tenant, conversation } = target;
     checkNames({ tenant, conversation });
-    return this.functions.call('cancel', 'cancel_conversation', [tenant, conversation, ...asked]);
+    const all = { of_tenant: tenant, of_conversation: conversation };
+    return this.functions.call('cancel', 'cancel_conversation', { ...all, ...asked });
   }
 
   send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
-    const values = [tenant, id, JSON.stringify(command), nonce, this.#retentionMs];
-    return this.functions.call('send', 'send', values);
+    const what = { command: JSON.stringify(command), given_nonce: nonce, kept_ms: this.#retentionMs };
+    return this.functions.call('send', 'send', { of_tenant: tenant, task_id: id, ...what });
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {

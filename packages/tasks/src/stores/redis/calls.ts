@@ -1,25 +1,23 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { waitAtMost } from '@whoa/core/internal';
-import type { Redis } from 'ioredis';
 import { StoreBusyError, StoreClosedError } from '../../errors.ts';
 import { FORMAT } from '../../rules/format.ts';
 import { UnknownOutcomeError } from '../../unknown-outcome.ts';
 import type { StoredSettings } from '../driver.ts';
 import { adviceOnCertificate } from '../untrusted.ts';
-import type { Connection, ConnectionEvents, Reply, Routes, Sent } from './connection/connection.ts';
+import type { Connection, Reply, Routes, Sent, Subscriber } from './connection/connection.ts';
 import { openRoutes } from './connection/routes.ts';
 import { slotOf } from './connection/slot.ts';
 import { checkEviction, checkLayout, otherFormat, otherShards } from './layout.ts';
+import { LIBRARY, type Library } from './library.ts';
+import { OPERATIONS, type Operation, type OperationName } from './operations.ts';
 import { PREFIX, type RedisStoreOptions, TIMEOUT_MS, tagOf } from './options.ts';
 import { adviceOn, codeOf, shouldLeave } from './replies/refusals.ts';
-import type { Script } from './scripts.ts';
+import { LAST_MS, removeOtherLibraries, runOperation } from './run-operation.ts';
 
 const RETRY_MS = 20;
-const LAST_MS = 3 * RETRY_MS;
 /** A Cluster node that is unreachable for this long may have been replaced: the other nodes are asked. */
 const READY_WAIT_MS = 200;
-/** How long a write waits for its replicas. */
-const REPLICAS_WAIT_MS = 1_000;
 
 type Values = readonly (string | number)[];
 
@@ -32,11 +30,12 @@ interface Ask {
   send(connection: Connection, ms: number): Promise<Sent>;
 }
 
-interface CallEvents extends ConnectionEvents {
-  /** What the client asks the store to hold. */
+/** What the store holds for all its clients. */
+interface SharedSettings {
+  /** What this client asks it to hold. */
   readonly given: StoredSettings;
-  /** What the store holds, before the first request is sent. */
-  settings(found: StoredSettings): void;
+  /** Gets what it holds, before the first request is sent. */
+  use(held: StoredSettings): void;
 }
 
 /** The result of one attempt: a reply, or why to try again. */
@@ -47,7 +46,8 @@ type Tried =
 /** Sends operations to the server of their shard, and reports exactly what is known about their outcome. */
 export class Calls implements AsyncDisposable {
   readonly #options: RedisStoreOptions;
-  readonly #events: CallEvents;
+  readonly #library: Library;
+  readonly #settings: SharedSettings;
   readonly #timeoutMs: number;
   readonly #slots = new Map<string, number>();
   #opening: Promise<Routes> | undefined;
@@ -57,23 +57,25 @@ export class Calls implements AsyncDisposable {
   #format = FORMAT;
   #closed = false;
 
-  constructor(options: RedisStoreOptions, events: CallEvents) {
+  constructor(options: RedisStoreOptions, settings: SharedSettings, library: Library = LIBRARY) {
     this.#options = options;
-    this.#events = events;
+    this.#library = library;
+    this.#settings = settings;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  /** Runs a script on the shard whose keys start with `tag`. Its values are asked for once the layout is known. */
-  async call(script: Script, tag: string, values: (format: number) => Values): Promise<Reply> {
-    const { name, isRepeatable } = script;
+  /** Runs an operation on the shard whose keys start with `tag`. Its values are asked for once the layout is known. */
+  async call(name: OperationName, tag: string, values: (format: number) => Values): Promise<Reply> {
     const send = (connection: Connection, ms: number): Promise<Sent> =>
-      this.#run(connection, { script, values: [tag, ...values(this.#format)] }, ms);
-    return (await this.#askAgain({ name, isRepeatable, tag, send })).reply;
+      this.#run(connection, { name, values: [tag, ...values(this.#format)] }, ms);
+    const { as = name }: Operation = OPERATIONS[name];
+    return (await this.#askAgain({ name: as, isRepeatable: isRepeatable(name), tag, send })).reply;
   }
 
   /** Subscribes to a channel of a shard. Returns the connection of the subscription. */
-  async subscribe(tag: string, channel: string): Promise<Connection> {
+  async subscribe(tag: string, channel: string, subscriber: Subscriber): Promise<Connection> {
     const send = async ({ listener }: Connection, ms: number): Promise<Sent> => {
+      listener.subscriber = subscriber;
       const until = performance.now() + ms;
       if (!listener.isReady && !(await listener.waitForReady(ms))) return { unsent: listener.lastError };
       return listener.send((client) => client.ssubscribe(channel), until - performance.now());
@@ -81,9 +83,11 @@ export class Calls implements AsyncDisposable {
     return (await this.#askAgain({ name: 'watch', isRepeatable: true, tag, send })).on.listener;
   }
 
-  /** Returns the current connection to a shard, if it is known. */
-  at(tag: string): Connection | undefined {
-    return this.#routes?.at(this.#slotOf(tag));
+  /** Removes the functions of other versions from the server of a shard. */
+  async removeOtherLibraries(tag: string): Promise<void> {
+    const send = (connection: Connection, ms: number): Promise<Sent> =>
+      removeOtherLibraries(connection, this.#library, ms);
+    await this.#askAgain({ name: 'migrate', isRepeatable: true, tag, send });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -159,36 +163,9 @@ export class Calls implements AsyncDisposable {
     return { again: refused };
   }
 
-  /** Sends a script by its hash, and its full text to a server that does not know it. */
-  async #run(
-    connection: Connection,
-    { script, values }: { script: Script; values: Values },
-    ms: number,
-  ): Promise<Sent> {
-    const until = performance.now() + ms;
-    const short = await connection.send(
-      (client) => this.#copied(client, script, client.evalsha(script.sha, 1, ...values)),
-      ms,
-    );
-    if (!('refused' in short) || codeOf(short.refused) !== 'NOSCRIPT') return short;
-    // Not the reason: a server that refuses the full text does not know the script the next time either.
-    if (until - performance.now() < LAST_MS) return { unsent: undefined };
-    return connection.send(
-      (client) => this.#copied(client, script, client.eval(script.source, 1, ...values)),
-      until - performance.now(),
-    );
-  }
-
-  /** Returns the reply to the last command, once enough replicas have it. */
-  #copied(client: Redis, script: Script, sent: Promise<unknown>): Promise<unknown> {
-    const { replicas } = this.#options;
-    if (replicas === undefined || script.isRepeatable) return sent;
-    // Sent right after: the server replies when the replicas have the first command.
-    const copies = client.wait(replicas.atLeast, REPLICAS_WAIT_MS);
-    return Promise.all([sent, copies]).then(([answer, reached]) => {
-      if (reached >= replicas.atLeast) return answer;
-      throw new Error(`${reached} of ${replicas.atLeast} replicas have it`);
-    });
+  #run(connection: Connection, { name, values }: { name: OperationName; values: Values }, ms: number): Promise<Sent> {
+    const copies = isRepeatable(name) ? 0 : (this.#options.replicas?.atLeast ?? 0);
+    return runOperation(connection, { library: this.#library, name, values, copies }, ms);
   }
 
   /** Checks a server before it is used. Returns a transport failure, if any; throws if the server must not be used. */
@@ -199,7 +176,7 @@ export class Calls implements AsyncDisposable {
       await this.#askAgain({ name: 'connect', isRepeatable: true, tag: first, send });
     }
     const { generation } = connection;
-    const admission = (connection.admission ??= this.#check(connection, this.at(first) === connection));
+    const admission = (connection.admission ??= this.#check(connection, first));
     let isAdmitted = false;
     try {
       const failed = await admission;
@@ -212,17 +189,17 @@ export class Calls implements AsyncDisposable {
     }
   }
 
-  async #check(connection: Connection, hasLayout: boolean): Promise<Sent | undefined> {
+  async #check(connection: Connection, first: string): Promise<Sent | undefined> {
     const evicts = await checkEviction(connection);
-    if (evicts !== undefined || !hasLayout) return evicts?.failed;
+    if (evicts !== undefined || this.#routes?.at(this.#slotOf(first)) !== connection) return evicts?.failed;
     const checked = await checkLayout(
-      (script, values) => this.#run(connection, { script, values: [this.#firstTag, ...values] }, this.#timeoutMs),
+      (name, values) => this.#run(connection, { name, values: [first, 0, 0, 0, '', ...values] }, this.#timeoutMs),
       this.#options,
-      this.#events.given,
+      this.#settings.given,
     );
     if ('failed' in checked) return checked.failed;
     this.#format = checked.format;
-    this.#events.settings(checked.settings);
+    this.#settings.use(checked.settings);
     this.#isLaidOut = true;
     return undefined;
   }
@@ -244,7 +221,7 @@ export class Calls implements AsyncDisposable {
   }
 
   async #open(): Promise<Routes> {
-    this.#opening ??= openRoutes(this.#options, this.#events);
+    this.#opening ??= openRoutes(this.#options);
     this.#routes = await this.#opening;
     return this.#routes;
   }
@@ -254,4 +231,9 @@ export class Calls implements AsyncDisposable {
     if (slot === undefined) this.#slots.set(tag, (slot = slotOf(tag)));
     return slot;
   }
+}
+
+function isRepeatable(name: OperationName): boolean {
+  const operation: Operation = OPERATIONS[name];
+  return operation.mode === 'reads' || operation.isRepeatable === true;
 }

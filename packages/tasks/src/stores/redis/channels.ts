@@ -1,18 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Hint, WatchFilter } from '../../store.ts';
 import { Watchers } from '../watchers.ts';
-import type { Calls } from './calls.ts';
-import type { Connection } from './connection/connection.ts';
+import type { Connection, Subscriber } from './connection/connection.ts';
 import { hintOf } from './replies/hint.ts';
+import type { Shards } from './shards.ts';
 
 /** A subscribed connection is checked when it was silent for this long. */
 const SILENT_MS = 5_000;
 const RETRY_MS = 50;
 
-/** A channel of one shard: its name, and the prefix of the shard's keys. */
+/** A channel of one shard. */
 export interface ChannelRef {
   readonly channel: string;
-  readonly tag: string;
   readonly domain: number;
 }
 
@@ -28,8 +27,8 @@ interface Channel extends ChannelRef {
  * The change notifier of this process. Messages that a connection missed while it was broken are not sent again:
  * watchers get a `resync` as soon as it is restored.
  */
-export class Channels implements AsyncDisposable {
-  readonly #calls: Calls;
+export class Channels implements Subscriber, AsyncDisposable {
+  readonly #shards: Shards;
   readonly #timeoutMs: number;
   readonly #channels = new Map<string, Channel>();
   #mending: Promise<void> | undefined;
@@ -37,8 +36,8 @@ export class Channels implements AsyncDisposable {
   #keepingAlive: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
-  constructor(calls: Calls, timeoutMs: number) {
-    this.#calls = calls;
+  constructor(shards: Shards, timeoutMs: number) {
+    this.#shards = shards;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -67,8 +66,7 @@ export class Channels implements AsyncDisposable {
     return { [Symbol.asyncDispose]: leave };
   }
 
-  /** Handles a message of a channel. */
-  hear(name: string, text: string): void {
+  message(name: string, text: string): void {
     const channel = this.#channels.get(name);
     const hint = channel && hintOf(text, channel.domain);
     if (hint !== undefined) channel!.watchers.tell(hint);
@@ -79,8 +77,8 @@ export class Channels implements AsyncDisposable {
     this.#channels.get(name)?.watchers.tell(hint);
   }
 
-  /** Restores the channels of a connection that was lost, or whose server has given a slot away. */
-  mend(connection: Connection): void {
+  /** Restores the channels of a connection. */
+  lost(connection: Connection): void {
     for (const channel of this.#channels.values()) if (channel.on?.connection === connection) delete channel.on;
     this.#isOutOfDate = true;
     if (this.#isClosed) return;
@@ -124,7 +122,7 @@ export class Channels implements AsyncDisposable {
   }
 
   async #subscribe(channel: Channel): Promise<void> {
-    const connection = await this.#calls.subscribe(channel.tag, channel.channel);
+    const connection = await this.#shards.subscribe(channel.domain, channel.channel, this);
     channel.on = { connection, generation: connection.generation };
   }
 

@@ -2,15 +2,14 @@ import { StoreSetupError } from '../../errors.ts';
 import { FORMAT, wrongFormat } from '../../rules/format.ts';
 import type { StoredSettings } from '../driver.ts';
 import type { Connection, Sent } from './connection/connection.ts';
-import { STORED } from './lua/layout.ts';
-import { generationsOf, PREFIX, type RedisStoreOptions, tagOf } from './options.ts';
+import { type OperationName, toList } from './operations.ts';
+import { generationsOf, PREFIX, type RedisStoreOptions, STORED, tagOf } from './options.ts';
 import { codeOf } from './replies/refusals.ts';
-import { SCRIPTS, type Script } from './scripts.ts';
 
 const ASK_MS = 2_000;
 
-/** Runs a script on the first shard. */
-type Run = (script: Script, values: readonly (string | number)[]) => Promise<Sent>;
+/** Runs an operation on the first shard. */
+type Run = (name: OperationName, values: readonly (string | number)[]) => Promise<Sent>;
 
 /**
  * Compares the shard layout with what the first client wrote; if none has, writes it. Returns the format and the settings
@@ -25,9 +24,9 @@ export async function checkLayout(
   const wanted = STORED.map((name) => `${given[name] ?? ''}`);
   const isHeld = ([format, , ...held]: string[]): boolean =>
     format !== '' && wanted.every((value, i) => value === '' || value === held[i]);
-  let sent = await run(SCRIPTS.layout, [0]);
+  let sent = await run('readLayout', []);
   if ('reply' in sent && !isHeld(sent.reply as string[])) {
-    sent = await run(SCRIPTS.layOut, [0, FORMAT, shards, ...wanted]);
+    sent = await run('writeLayout', toList('writeLayout', { newFormat: FORMAT, shards, list: wanted }));
   }
   if (!('reply' in sent)) return { failed: sent };
   if ((sent.reply as string[])[0] === 'anchor') {

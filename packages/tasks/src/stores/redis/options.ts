@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls';
 import type { World } from '@whoa/core/embed';
 import type { StoreOptions } from '../../store-options.ts';
 import { checkDuration, checkLimit } from '../checked/checks.ts';
-import type { StoreRules } from '../driver.ts';
+import type { StoredSetting, StoreRules } from '../driver.ts';
 
 export interface RedisStoreOptions extends StoreOptions {
   /**
@@ -29,6 +29,9 @@ export interface RedisStoreOptions extends StoreOptions {
 
 export const PREFIX = 'whoa';
 export const TIMEOUT_MS = 5_000;
+
+/** The settings that the store holds. */
+export const STORED: readonly StoredSetting[] = ['retentionMs', 'conversationRetentionMs'];
 
 /** The default number of shards: one thread serves one server, so a Cluster needs several. */
 const SHARDS = { alone: 1, cluster: 16 };

@@ -1,61 +1,52 @@
-import type { PauseTarget, SeenWorkers } from '../../overview.ts';
-import type { TaskStatus } from '../../status.ts';
 import type { RemoveReceipt } from '../../store.ts';
-import type { ConversationRef, TaskRef } from '../../task.ts';
-import type { QueuesRequest, SeenQueues, Shared, ShareRequest } from '../driver.ts';
+import type { StoreDriver } from '../driver.ts';
 import type { Reply } from './connection/connection.ts';
 import { countsOf, namesOf, queuesOf, workersOf } from './replies/overview-replies.ts';
-import { SCRIPTS, type Script } from './scripts.ts';
+import { toQuestions } from './replies/question-replies.ts';
+import type { Shards } from './shards.ts';
 
-type Values = readonly (string | number)[];
+type Overview =
+  | 'counts'
+  | 'tenants'
+  | 'workers'
+  | 'queues'
+  | 'share'
+  | 'conversations'
+  | 'questions'
+  | 'pause'
+  | 'remove';
 
 /** What operators ask of the store. */
-export abstract class OverviewCalls {
-  /** Runs a script on all shards, or on these. */
-  protected abstract callAll(script: Script, values: Values, shards?: Iterable<number>): Promise<Reply[]>;
-  /** Runs a script on the shard of a task. */
-  protected abstract run(script: Script, id: string, values: Values): Promise<Reply>;
-  /** Runs a script on the shard of a conversation. */
-  protected abstract talk(script: Script, ref: ConversationRef, values: Values): Promise<Reply>;
-
-  async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
-    return countsOf(await this.callAll(SCRIPTS.counts, [tenant]), limit);
-  }
-
-  async tenants({ after, limit }: { after: string; limit: number }): Promise<readonly string[]> {
-    return namesOf(await this.callAll(SCRIPTS.tenants, [after, limit]), limit);
-  }
-
-  async workers({ limit }: { limit: number }): Promise<SeenWorkers> {
-    return workersOf(await this.callAll(SCRIPTS.workers, [limit]));
-  }
-
-  async queues({ after, limit }: QueuesRequest): Promise<SeenQueues> {
-    const values = [after?.agent ?? '', after?.tenant ?? '', limit];
-    return queuesOf(await this.callAll(SCRIPTS.queues, values), limit);
-  }
-
-  async share({ maxAgeMs, found = '' }: ShareRequest): Promise<Shared> {
-    const [reply] = await this.callAll(SCRIPTS.share, [maxAgeMs, found], [0]);
-    const [isDue, known] = reply as [string, string | null];
-    return { isDue: isDue === '1', found: known };
-  }
-
-  async conversations(request: { tenant: string; after: string; limit: number }): Promise<readonly string[]> {
-    const { tenant, after, limit } = request;
-    return namesOf(await this.callAll(SCRIPTS.conversations, [tenant, after, limit]), limit);
-  }
-
-  async pause(target: PauseTarget, isPaused: boolean): Promise<void> {
-    const [kind, name] = 'agent' in target ? ['agent', target.agent] : ['tenant', target.tenant];
-    await this.callAll(SCRIPTS.pause, [kind, name, isPaused ? 1 : 0]);
-  }
-
-  async remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt> {
-    const reply =
-      'id' in target
-        ? await this.run(SCRIPTS.remove, target.id, [target.id, target.tenant])
-        : ((await this.talk(SCRIPTS.removeConversation, target, [])) as readonly Reply[])[0];
-    return { answer: reply as RemoveReceipt['answer'] };
-  }
+export function createOverview(shards: Shards): Pick<StoreDriver, Overview> {
+  return {
+    counts: async ({ tenant, limit }) => countsOf(await shards.runOnAll('counts', { tenant }), limit),
+    tenants: async (request) => namesOf(await shards.runOnAll('tenants', request), request.limit),
+    workers: async (request) => workersOf(await shards.runOnAll('workers', request)),
+    async queues({ after, limit }) {
+      const values = { afterAgent: after?.agent ?? '', afterTenant: after?.tenant ?? '', limit };
+      return queuesOf(await shards.runOnAll('queues', values), limit);
+    },
+    async share({ maxAgeMs, found = '' }) {
+      const reply = await shards.runOn(0, 'share', { maxAgeMs, found });
+      const [isDue, known] = reply as [string, string | null];
+      return { isDue: isDue === '1', found: known };
+    },
+    conversations: async (request) => namesOf(await shards.runOnAll('conversations', request), request.limit),
+    async questions({ tenant, limit, after }) {
+      const values = { tenant, limit, at: after?.askedAt ?? '', last: after?.id ?? '' };
+      const replies = await shards.runOnAll('questions', values);
+      return toQuestions(replies.flatMap((reply) => reply as readonly string[])).slice(0, limit);
+    },
+    async pause(target, isPaused) {
+      const named = 'agent' in target ? { kind: 'agent', name: target.agent } : { kind: 'tenant', name: target.tenant };
+      await shards.runOnAll('pause', { ...named, isPaused: isPaused ? 1 : 0 });
+    },
+    async remove(target) {
+      const reply =
+        'id' in target
+          ? await shards.run('remove', target.id, target)
+          : ((await shards.talk('removeConversation', target, target)) as readonly Reply[])[0];
+      return { answer: reply as RemoveReceipt['answer'] };
+    },
+  };
 }

@@ -11,7 +11,9 @@ import type {
 import { AFTER_RESERVED, LIMITS, SETTLE } from '../../rules/rules.ts';
 import { type Database, recordOf } from './database.ts';
 
-type Delivery = StageTables & SessionTables & Pick<Tables, 'isPaused' | 'setPaused' | 'firstEnded'>;
+type Delivery = Omit<StageTables, 'firstExpired'> &
+  SessionTables &
+  Pick<Tables, 'isPaused' | 'setPaused' | 'firstEnded'>;
 
 const FIRST_OVERDUE = "SELECT record FROM tasks WHERE status = 'init' AND deadline <= ? ORDER BY deadline, id LIMIT 1";
 
@@ -41,7 +43,7 @@ export function deliveryTables(database: Database, note: (task: KeptTask) => Kep
       ),
     due: (now, limit) =>
       tasks(
-        database.all("SELECT record FROM tasks WHERE stage = 'later' AND stageAt <= ? ORDER BY stageAt LIMIT ?", [
+        database.all("SELECT record FROM tasks WHERE stage = 'later' AND stageAt <= ? ORDER BY stageAt, id LIMIT ?", [
           now,
           limit,
         ]),
@@ -63,7 +65,7 @@ export function deliveryTables(database: Database, note: (task: KeptTask) => Kep
 
 type Lanes = Omit<
   StageTables,
-  'firstReady' | 'firstOverdue' | 'due' | 'heldBy' | 'toldIn' | keyof ReturnType<typeof waiterTables>
+  'firstReady' | 'firstOverdue' | 'firstExpired' | 'due' | 'heldBy' | 'toldIn' | keyof ReturnType<typeof waiterTables>
 >;
 
 function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {

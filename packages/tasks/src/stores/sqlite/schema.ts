@@ -19,6 +19,7 @@ CREATE INDEX IF NOT EXISTS tasks_later ON tasks (stageAt) WHERE stage = 'later';
 CREATE INDEX IF NOT EXISTS tasks_overdue ON tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_held ON tasks (session, told) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS tasks_held_of_tenant ON tasks (tenant) WHERE stage = 'held';
+CREATE INDEX IF NOT EXISTS tasks_parked ON tasks (deadline, id) WHERE stage = 'parked' AND deadline IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_held_of_agent ON tasks (agent) WHERE stage = 'held';
 CREATE TABLE IF NOT EXISTS lanes (
   agent TEXT NOT NULL, tenant TEXT NOT NULL, tick INTEGER NOT NULL, PRIMARY KEY (agent, tenant)
@@ -38,6 +39,12 @@ CREATE TABLE IF NOT EXISTS journal (
   id TEXT NOT NULL, position INTEGER NOT NULL, epoch INTEGER NOT NULL, at REAL NOT NULL, event TEXT NOT NULL,
   PRIMARY KEY (id, position)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS questions (
+  task TEXT NOT NULL, id TEXT NOT NULL, tenant TEXT NOT NULL, state TEXT NOT NULL, askedAt REAL NOT NULL, expiresAt REAL, record TEXT NOT NULL,
+  PRIMARY KEY (task, id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS questions_open ON questions (tenant, askedAt, id) WHERE state = 'open';
+CREATE INDEX IF NOT EXISTS questions_by_expiry ON questions (expiresAt, task) WHERE state = 'open' AND expiresAt IS NOT NULL;
 CREATE TABLE IF NOT EXISTS sent (
   id TEXT NOT NULL, nonce TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (id, nonce)
 ) WITHOUT ROWID;

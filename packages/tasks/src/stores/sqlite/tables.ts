@@ -8,6 +8,7 @@ import { type Database, recordOf, type Value } from './database.ts';
 import { deliveryTables, forgetSessions } from './delivery.ts';
 import { journalTables } from './journal.ts';
 import { overviewTables } from './overview.ts';
+import { questionTables } from './questions.ts';
 
 /** How many changes are kept for slow processes. A process that missed older ones resyncs. */
 export const MAX_CHANGES = 10_000;
@@ -54,16 +55,17 @@ export function createTables(database: Database): SqliteTables {
     known.set(task.id, task);
     return task;
   };
+  const find = (id: string): KeptTask | undefined => {
+    const task = recordOf<KeptTask>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
+    return task && note(task);
+  };
   return {
     begin() {
       known.clear();
       told = { hints: [], last: 0 };
       return told;
     },
-    task(id) {
-      const task = recordOf<KeptTask>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
-      return task && note(task);
-    },
+    task: find,
     saveTask(task) {
       const before = known.get(task.id);
       if (before === undefined) insertTask(database, task);
@@ -103,6 +105,7 @@ export function createTables(database: Database): SqliteTables {
       );
     },
     ...deliveryTables(database, note),
+    ...questionTables(database, find),
     ...journalTables(database),
     ...historyTables(database),
     tell(hint) {
@@ -196,6 +199,7 @@ function behind(conversation: string | undefined): string | undefined {
 
 function clear(database: Database, id: string, inputsOf: string): void {
   for (const table of ['journal', 'sent']) database.run(`DELETE FROM ${table} WHERE id = ?`, [id]);
+  database.run('DELETE FROM questions WHERE task = ?', [id]);
   database.run('DELETE FROM inputs WHERE owner = ?', [inputsOf]);
 }
 

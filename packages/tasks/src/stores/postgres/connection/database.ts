@@ -20,13 +20,16 @@ export interface DatabaseOptions extends ServerOptions {
   readonly onSettings: (held: StoredSettings) => void;
 }
 
+/** Arguments by the names that they have in the SQL files. */
+export type NamedValues = Readonly<Record<string, unknown>>;
+
 /** A function of the schema `fn.`, and its arguments. Keep the number of different ones small: each stays prepared. */
 export interface Question {
   /** The store's method, for errors. */
   readonly operation: string;
   readonly changes: boolean;
   readonly name: string;
-  readonly values: readonly unknown[];
+  readonly values: NamedValues;
 }
 
 export interface Answer<T> {
@@ -41,6 +44,7 @@ export type Ring = readonly [channel: string, hint: ShownHint];
 interface Statement {
   readonly name: string;
   readonly text: string;
+  readonly parameters: readonly string[];
 }
 
 /** The timeout for creating the tables, which may take longer than any statement. */
@@ -104,7 +108,8 @@ export class Database implements AsyncDisposable {
     try {
       connection = await this.#connect();
       const statement = this.#statement({ name, changes, values });
-      const text = { text: statement.text, values: [...this.#entry, ...values.map(toValue)] };
+      const inOrder = statement.parameters.map((parameter) => toValue(values[parameter]));
+      const text = { text: statement.text, values: [...this.#entry, ...inOrder] };
       const isPrepared = this.#mayPrepare && this.#known.get(connection)!.isOwn;
       attempt.sent = true;
       const { rows } = await connection.query<Answer<T>>(isPrepared ? { ...text, name: statement.name } : text);
@@ -138,12 +143,17 @@ export class Database implements AsyncDisposable {
     const known = this.#statements.get(name);
     if (known !== undefined) return known;
     const count = this.#entry.length;
-    const parameters = values.map((_, index) => `$${index + count + 1}`).join(', ');
+    const parameters = Object.keys(values);
+    const named = parameters.map((parameter, index) => `${parameter} => $${index + count + 1}`).join(', ');
     const entry = this.#entry.map((_, index) => `$${index + 1}`).join(', ');
-    const sql = `SELECT fn.${name}(${parameters}) AS answer${changes ? ', fn.rings() AS rings' : ''} FROM fn.enter(${entry})`;
+    const sql = `SELECT fn.${name}(${named}) AS answer${changes ? ', fn.rings() AS rings' : ''} FROM fn.enter(${entry})`;
     const text = qualify(sql, this.schema);
     // Named by its content: if the name is taken, it is the same statement.
-    const statement = { name: `whoa_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text };
+    const statement = {
+      name: `whoa_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`,
+      text,
+      parameters,
+    };
     this.#statements.set(name, statement);
     return statement;
   }

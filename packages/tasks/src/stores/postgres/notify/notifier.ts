@@ -99,7 +99,8 @@ export class ChangeNotifier implements AsyncDisposable {
     while (this.#rings.size > 0) {
       const rings = [...this.#rings].slice(0, RINGS_PER_FLUSH);
       for (const [key] of rings) this.#rings.delete(key);
-      const values = [rings.map(([, [channel]]) => channel), rings.map(([, [, payload]]) => payload)];
+      const all = [...rings.values()].map(([, ring]) => ring);
+      const values = { channels: all.map(([channel]) => channel), payloads: all.map(([, payload]) => payload) };
       try {
         await this.#options.database.ask({ operation: 'ring', changes: false, name: 'ring', values });
       } catch {
@@ -112,7 +113,7 @@ export class ChangeNotifier implements AsyncDisposable {
   async #noteChanges(names: readonly string[]): Promise<undefined[]> {
     const left = names.filter((name) => !this.#names.has(name));
     const wanted = names.filter((name) => this.#names.has(name));
-    const values = [left, this.channel];
+    const values = { names: left, of_channel: this.channel };
     if (left.length > 0)
       await this.#options.database.ask({ operation: 'watch', changes: false, name: 'unlisten', values });
     if (wanted.length > 0) await this.#note(wanted);
@@ -120,7 +121,7 @@ export class ChangeNotifier implements AsyncDisposable {
   }
 
   async #note(names: readonly string[]): Promise<void> {
-    const values = [names, this.channel, NOTED_MS];
+    const values = { names, of_channel: this.channel, for_ms: NOTED_MS };
     await this.#options.database.ask({ operation: 'watch', changes: false, name: 'listen', values });
   }
 

@@ -1,18 +1,7 @@
 import { expect, test } from 'vitest';
-import * as batch from './batch.ts';
-import * as cancel from './cancel.ts';
-import * as create from './create.ts';
-import * as queue from './queue.ts';
-import * as read from './read.ts';
-import * as session from './session.ts';
-import * as stage from './stage.ts';
-import * as take from './take.ts';
-import * as work from './work.ts';
+import { RULE_FILES } from './rule-files.ts';
 
-const SOURCES: readonly unknown[] = [batch, cancel, create, queue, read, session, stage, take, work].flatMap(
-  Object.values,
-);
-const STATEMENTS = SOURCES.filter((source) => typeof source === 'string').flatMap((source) => source.split(';'));
+const STATEMENTS = Object.values(RULE_FILES).flatMap((source) => source.split(';'));
 
 /** Statements that find a task by its id, with what they say after WHERE. */
 const BY_ID = STATEMENTS.flatMap((statement) => {

@@ -10,13 +10,11 @@ export type Sent =
   | { readonly unsent: Error | undefined }
   | { readonly lost: Error };
 
-/** Events of a connection for its store. */
-export interface ConnectionEvents {
+/** Hears what a connection subscribes to. */
+export interface Subscriber {
   message(channel: string, text: string): void;
-  /** All subscriptions on it are gone. */
+  /** All subscriptions on it are gone, or the server has given away a slot with one. */
   lost(connection: Connection): void;
-  /** The server has given away a slot with a subscription. */
-  slotGone(connection: Connection): void;
 }
 
 interface Library {
@@ -51,6 +49,12 @@ export class Connection {
   /** The check of the server before it is used; repeated after every loss. */
   admission: Promise<Sent | undefined> | undefined;
   isAdmitted = false;
+  /** Until it is lost: the server does not let this user call or load functions. */
+  refusesFunctions = false;
+  /** The functions are being loaded. */
+  loading: Promise<Sent> | undefined;
+  /** Set before the first subscription. */
+  subscriber: Subscriber | undefined;
   /** Increases with every loss: earlier agreements with the server are void then. */
   generation = 0;
   /** Why there is no connection: the library's error. */
@@ -58,7 +62,6 @@ export class Connection {
   readonly #client: Redis;
   readonly #library: Library;
   readonly #options: RedisOptions;
-  readonly #events: ConnectionEvents;
   #listener: Connection | undefined;
   #heardAt = 0;
   #pending = 0;
@@ -67,10 +70,9 @@ export class Connection {
   #reviving: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(library: Library, options: RedisOptions, events: ConnectionEvents) {
+  constructor(library: Library, options: RedisOptions) {
     this.#library = library;
     this.#options = options;
-    this.#events = events;
     const client = new library.Redis(options as object);
     this.#client = client;
     // Without a listener the library writes to the console. The failing operation reports the error.
@@ -79,14 +81,15 @@ export class Connection {
     client.setMaxListeners(0);
     client.on('smessage', (channel: string, text: string) => {
       this.#heardAt = performance.now();
-      events.message(channel, text);
+      this.subscriber?.message(channel, text);
     });
-    client.on('moved', () => events.slotGone(this));
+    client.on('moved', () => this.subscriber?.lost(this));
     client.on('close', () => {
       this.admission = undefined;
       this.isAdmitted = false;
+      this.refusesFunctions = false;
       this.generation++;
-      events.lost(this);
+      this.subscriber?.lost(this);
     });
     client.on('end', () => this.#revive());
   }
@@ -94,7 +97,7 @@ export class Connection {
   /** The connection for subscriptions: this one, or a separate one with RESP2. */
   get listener(): Connection {
     if (this.#library.hasResp3) return this;
-    this.#listener ??= new Connection(this.#library, this.#options, this.#events);
+    this.#listener ??= new Connection(this.#library, this.#options);
     return this.#listener;
   }
 

@@ -4,6 +4,7 @@ import type {
   ClaimAnswer,
   HeldTask,
   Orders,
+  ParkReceipt,
   SweepAnswer,
   TakeAnswer,
   TakenTask,
@@ -16,6 +17,7 @@ import type { CreateReceipt, FinishReceipt, SendReceipt, StoreCancelReceipt } fr
 import type { NumberedCommand, Stage, StopOrder, TaskHead, TaskRecord } from '../../../task.ts';
 import type { CreateRequest, DriverReceipt } from '../../driver.ts';
 import type { Reply } from '../connection/connection.ts';
+import { toQuestions } from './question-replies.ts';
 
 export type Flat = readonly string[];
 
@@ -23,8 +25,8 @@ export type Flat = readonly string[];
  * A head from the scripts: the hash, an outcome that was too large for it, and the commands; a record also has inputs
  * and a context.
  */
-type HeadReply = readonly [Flat, string | null, Flat, Flat?, string?];
-type OrdersReply = readonly [string, string, readonly string[] | null, Flat, string];
+type HeadReply = readonly [Flat, string | null, Flat, Flat?, string?, Flat?];
+type OrdersReply = readonly [string, string, readonly string[] | null, Flat, string, Flat?];
 type LoadReply = readonly [Flat, Flat, string];
 type TakenReply = readonly [HeadReply, OrdersReply, LoadReply | null];
 
@@ -41,6 +43,7 @@ const TEXTS = new Set([
   'stage',
   'worker',
   'policy',
+  'traceparent',
 ]);
 /** Fields that are parts of others, or only for the store and its worker. */
 const PARTS = new Set([
@@ -62,6 +65,7 @@ const PARTS = new Set([
   'input',
   'inputsOf',
   'context',
+  'questions',
 ]);
 
 const NOTHING_YET = { epoch: 0, attempts: 0, deaths: 0, commandsSent: 0, orderNumber: 0, position: 0, journalBytes: 0 };
@@ -72,8 +76,9 @@ export function headOf(reply: Reply): TaskHead {
 
 export function recordOf(reply: Reply): TaskRecord {
   const { head } = partsOf(reply as unknown as HeadReply);
-  const [, , , inputs, context] = reply as unknown as HeadReply;
-  return { ...head, inputs: jsonsOf(inputs!), ...toContext(context) };
+  const [, , , inputs, context, asked] = reply as unknown as HeadReply;
+  const questions = asked && { questions: toQuestions(asked) };
+  return { ...head, inputs: jsonsOf(inputs!), ...toContext(context), ...questions };
 }
 
 function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts: Readonly<Record<string, string>> } {
@@ -89,10 +94,12 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts:
   // The last stage stays in the hash; it has no meaning after the end.
   if (head['endedAt'] !== undefined) delete head['stage'];
   if (head['stage'] !== 'ready' && head['stage'] !== 'later') delete head['stageAt'];
-  const { input, activity, superseded, stopLevel } = parts;
+  const { input, activity, superseded, stopLevel, questions } = parts;
   const title = input === undefined ? undefined : toTitle(JSON.parse(input));
   if (title !== undefined) head['title'] = title;
   if (activity !== undefined) head['activity'] = toActivity(activity, head as unknown as TaskHead);
+  const waiting = Number.parseInt(questions ?? '0', 10);
+  if (waiting > 0) head['waiting'] = waiting;
   if (superseded !== undefined) head['superseded'] = superseded.split(' ');
   if (stopLevel !== undefined) {
     const { stopReason, abortAt, killAt, undo } = parts;
@@ -130,13 +137,14 @@ export function stopOf([level, reason, abortAt, killAt, undo]: readonly string[]
 }
 
 export function ordersOf(reply: Reply): Orders {
-  const [now, orderNumber, stop, commands, watched] = reply as unknown as OrdersReply;
+  const [now, orderNumber, stop, commands, watched, questions] = reply as unknown as OrdersReply;
   return {
     now: Number(now),
     orderNumber: Number(orderNumber),
     ...(stop !== null && { stop: stopOf(stop) }),
     commands: commandsOf(commands),
     watched: watched === '1',
+    ...(questions !== undefined && { questions: toQuestions(questions) }),
   };
 }
 
@@ -216,6 +224,11 @@ export function sweepAnswerOf(reply: Reply): SweepAnswer {
     ...(nextAt !== null && { nextAt: Number(nextAt) }),
     now: Number(now),
   };
+}
+
+export function toParkReceipt(reply: readonly Reply[]): ParkReceipt {
+  const [answer, orders] = reply as [ParkReceipt['answer'], Reply];
+  return answer === 'busy' ? { answer, orders: ordersOf(orders) } : { answer };
 }
 
 /** Returns the receipt, and whom to notify of the end, if this was it. */

@@ -82,6 +82,30 @@ export const mergeCases: readonly ContractCase[] = [
       assert.deepEqual((await store.conversation(CONVERSATION))?.waiting, [last.id, alone.id]);
     },
   },
+  ...[0, SHORT_MS].map(
+    (holdMs): ContractCase => ({
+      title: `messages that were taken over are kept when their key is used again, hold ${holdMs} ms`,
+      async run({ store }) {
+        await claim(store, (await say(store, 'one', 'queue')).id);
+        const long = 'x'.repeat(100);
+        for (const input of ['two', long]) {
+          const keyed = { ...CONVERSATION, agent: 'assistant', key: `key ${input}` };
+          const old = await store.create({ ...keyed, input, holdMs }, { policy: 'queue' });
+          assert.ok(old.answer === 'created');
+          const newer = await say(store, 'newer', { policy: 'merge', holdMs });
+          assert.deepEqual(newer.inputs.slice(-2), [input, 'newer']);
+          await store.remove(old.task);
+          const again = await store.create({ ...keyed, input: 'again' }, { policy: 'queue' });
+          assert.ok(again.answer === 'created');
+          const inputs = holdMs === 0 ? ['again'] : [...newer.inputs, 'again'];
+          assert.deepEqual(again.task.inputs, inputs);
+          await store.cancel(again.task);
+          await store.remove(again.task);
+          assert.deepEqual((await record(store, newer.id)).inputs, holdMs === 0 ? newer.inputs : []);
+        }
+      },
+    }),
+  ),
   {
     title: 'a merge whose response was lost is answered the same when it is repeated',
     async run({ store }) {

@@ -179,19 +179,19 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       await store.send(ref, { type: 'cancel-call', callId: 'c1' });
-      await store.send(ref, { type: 'approve', callId: 'c2', approved: 'no, too dear' });
+      await store.send(ref, { type: 'cancel-call', callId: 'c2' });
       await store.send(ref, { type: 'steer', message: 'be brief' });
       const { commands } = await ordersFor(store, by);
       assert.deepEqual(
         commands.map(({ type, number }) => [type, number]),
         [
           ['cancel-call', 1],
-          ['approve', 2],
+          ['cancel-call', 2],
           ['steer', 3],
         ],
       );
       const left = await store.append(by, { after: 0, events: [], done: [1, 3] });
-      assert.deepEqual(left.commands, [{ type: 'approve', callId: 'c2', approved: 'no, too dear', number: 2 }]);
+      assert.deepEqual(left.commands, [{ type: 'cancel-call', callId: 'c2', number: 2 }]);
       assert.deepEqual((await ordersFor(store, by)).commands, left.commands);
     },
   },
@@ -210,9 +210,9 @@ export const cancelCases: readonly ContractCase[] = [
     title: 'a command that was not confirmed goes to the next worker',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
-      await store.send(ref, { type: 'approve', callId: 'c', approved: true });
+      await store.send(ref, { type: 'cancel-call', callId: 'c' });
       await store.release(by);
-      assert.equal((await claim(store, id)).orders.commands[0]?.type, 'approve');
+      assert.equal((await claim(store, id)).orders.commands[0]?.type, 'cancel-call');
     },
   },
   {

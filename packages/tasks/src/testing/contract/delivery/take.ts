@@ -122,6 +122,19 @@ export const takeCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a task that is being stopped is taken before all others',
+    async run({ store }) {
+      for (const undo of [false, true]) {
+        const { id } = await create(store, { tenant: 'z', priority: -100 });
+        const { by } = await claim(store, id);
+        for (const tenant of ['a', 'b', 'z']) await create(store, { tenant });
+        await store.cancel({ tenant: 'z', id }, {}, { undo });
+        await store.release(by);
+        assert.deepEqual(await taken(store, { limit: 1 }), [id]);
+      }
+    },
+  },
+  {
     title: 'a task is reserved for its preferred worker for a while',
     async run({ store, advance }) {
       const { id, createdAt } = await create(store, { worker: 'home' });

@@ -23,6 +23,25 @@ export const createCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a task keeps the trace context of what created it, and of what cancelled it',
+    async run({ store }) {
+      const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+      const stopped = '00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-00';
+      for (const where of [{}, { conversation: 'c' }, { deadline: Date.now() + 3_600_000 }]) {
+        const created = await create(store, { ...where, traceparent });
+        assert.equal(created.traceparent, traceparent);
+        const { task } = await claim(store, created.id);
+        assert.equal(task.traceparent, traceparent);
+        await store.cancel({ tenant: TENANT, id: created.id }, { traceparent: stopped });
+        const { stop, traceparent: kept } = await record(store, created.id);
+        assert.deepEqual([stop?.reason.traceparent, kept], [stopped, traceparent]);
+      }
+      assert.equal('traceparent' in (await create(store)), false);
+      const wrong = ['', 'x', traceparent.toUpperCase(), `01${traceparent.slice(2)}`, `${traceparent}-more`];
+      for (const one of wrong) await assert.rejects(create(store, { traceparent: one }), /traceparent: expected 00-/);
+    },
+  },
+  {
     title: 'two tasks without a key are two tasks',
     async run({ store }) {
       assert.notEqual((await create(store)).id, (await create(store)).id);

@@ -1,0 +1,47 @@
+import type { StopOrder } from './task.ts';
+
+/** Reports changes to clients and workers. */
+export interface ChangeSource {
+  /**
+   * Reports changes, at least once each. Don't trust a hint, only the order it carries. Resolves once it is listening.
+   * Workers pass their name and get hints about their tasks and about new work; other callers pass a tenant.
+   */
+  watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
+}
+
+/**
+ * Every field that is set must match. Callers that act for a user must set the tenant; only workers may leave it out.
+ */
+export interface WatchFilter {
+  readonly tenant?: string;
+  readonly worker?: string;
+  readonly conversation?: string;
+  readonly id?: string;
+}
+
+/** A change to a task. `resync`: any task may have changed. */
+export type Hint =
+  | {
+      readonly type: 'status' | 'cancel' | 'command' | 'wake' | 'journal';
+      readonly id: string;
+      readonly tenant: string;
+      readonly worker?: string;
+      readonly conversation?: string;
+      /**
+       * The order itself, with `cancel`, for a watching worker. A store includes it only when no other process can
+       * write to the source it was read from. Without it, the worker must beat.
+       */
+      readonly order?: PushedOrder;
+    }
+  /** A task became ready for an agent of this worker, which was waiting for one. */
+  | { readonly type: 'work'; readonly worker: string; readonly domain: number; readonly agent: string }
+  | { readonly type: 'resync' };
+
+/** What the holder of one claim must do. It never becomes invalid: orders only become stricter. */
+export interface PushedOrder {
+  readonly epoch: number;
+  /** The claim that the order is for. If others can read pushed orders, only its signature (`signatureOf`). */
+  readonly claim: string;
+  readonly orderNumber: number;
+  readonly stop: StopOrder;
+}

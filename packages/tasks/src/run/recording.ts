@@ -1,0 +1,148 @@
+import type { CallResult, Json, RunEvent, RunOptions } from '@whoa/core';
+import type { TaskRecord } from '../task.ts';
+import type { AdoptOptions } from './adopted-run.ts';
+import type { ClaimHolder } from './claim/claim-holder.ts';
+import type { Parking } from './questions/parking.ts';
+
+/** A task, and where its run is recorded. */
+export interface RecordedWork {
+  readonly task: TaskRecord;
+  /** The earlier messages of the conversation. */
+  readonly history: readonly Json[];
+  readonly holder: ClaimHolder;
+  readonly parking: Parking;
+  readonly onEvent: ((event: RunEvent) => void) | undefined;
+  /** Called before each turn and each wave. Cancels the token if the task must stop. */
+  readonly check: () => Promise<void>;
+  /** Resolves once the lease has been checked against the clock. If it may be lost, the token is cancelled by then. */
+  readonly checkHeld: () => Promise<void>;
+}
+
+/** Events that are written immediately, because a crash must not lose them. So is `steer-delivered`, with its command. */
+const WRITTEN_AT_ONCE: ReadonlySet<string> = new Set([
+  'turn-end',
+  'call-end',
+  'history-compacted',
+  'approval-request',
+  'level-change',
+  'undo-start',
+  'undo-end',
+]);
+
+/** Returns what records a run in the journal of its task. */
+export function record(
+  work: RecordedWork,
+  version?: string,
+): AdoptOptions & { readonly onEvent: (event: RunEvent) => void } {
+  const boundary = new WaveBoundary(work);
+  return {
+    onEvent(event) {
+      if (event.type === 'wave-start') boundary.reach();
+      const isStart = event.type === 'run-start' && version !== undefined;
+      if (event.type !== 'run-end') note(work, isStart ? { ...event, version } : event);
+      if (event.type === 'steer-delivered') work.holder.commands.delivered(event.message);
+      work.onEvent?.(event);
+    },
+    beforeTurn: () => work.check(),
+    beforeCall: boundary.beforeCall,
+    // Wait for the flush: the `undo-start` event is in the journal by now, but not yet in the store.
+    beforeUndo: () => work.holder.journal.flushWhole(),
+  };
+}
+
+interface Noted {
+  readonly type: string;
+  /** Of the agent whose run starts. */
+  readonly version?: string;
+  readonly reason?: { readonly kind: string };
+  readonly messages?: unknown;
+  readonly message?: unknown;
+  readonly callId?: string;
+  readonly tool?: string;
+  readonly result?: Pick<CallResult, 'callId' | 'startedAt'>;
+  /** The event of a run inside a call. */
+  readonly event?: Noted;
+}
+
+/** Reasons that end the run but not the task: the worker hands the task on. */
+const HANDED_ON: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']);
+
+export function note({ holder, parking }: RecordedWork, event: Noted): void {
+  const { journal, activity, questions } = holder;
+  activity.note(event);
+  parking.note(event);
+  if (isLeftToNext(event, holder)) return;
+  // A call that asked before waits again, under the same question.
+  if (event.type === 'approval-request' && questions.isAsked(event.callId ?? '')) return;
+  journal.add(withoutHistory(event));
+  const answered = nestedAnswer(event);
+  if (answered !== undefined) {
+    journal.add(answered);
+    journal.closeQuestions(questions.takeCloses(answered.callId ?? ''));
+  }
+  if (event.type === 'call-end') questions.endCall(event.result!.callId);
+  // Write this as a separate entry: the next one replaces it.
+  if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
+  if (WRITTEN_AT_ONCE.has(event.type)) journal.flushSoon();
+}
+
+/** Whether an event only says that this worker hands the task on: the stop, and calls that its next worker can start. */
+function isLeftToNext({ type, reason, result }: Noted, { token }: ClaimHolder): boolean {
+  if (type === 'call-end')
+    return result?.startedAt === undefined && token.reason !== undefined && HANDED_ON.has(token.reason.kind);
+  return (type === 'level-change' || type === 'cancel-request') && reason !== undefined && HANDED_ON.has(reason.kind);
+}
+
+/** Returns the answer to a sub-agent's question with the call id and tool of that question. */
+function nestedAnswer({ type, callId, tool, event }: Noted): Noted | undefined {
+  if (type !== 'call-nested' || event === undefined) return undefined;
+  const answer = event.type === 'approval-answer' ? event : nestedAnswer(event);
+  return answer && { ...answer, callId: `${callId}/${answer.callId}`, tool: `${tool} › ${answer.tool}` };
+}
+
+/** Drops the history of a run inside a call: such a run is never resumed on its own. */
+function withoutHistory(event: Noted): Noted {
+  if (event.type === 'call-nested' && event.event !== undefined) {
+    return { ...event, event: withoutHistory(event.event) };
+  }
+  if (event.type !== 'history-compacted') return event;
+  const { messages: _messages, ...rest } = event;
+  return rest;
+}
+
+/** What happens between a wave and its calls: the checker runs once, and each call is written to the journal. */
+export class WaveBoundary {
+  readonly #work: RecordedWork;
+  #checked: Promise<void> | undefined;
+
+  constructor(work: RecordedWork) {
+    this.#work = work;
+  }
+
+  /** Checks at the start of the wave, so that a pending approval does not delay a stop. */
+  reach(): void {
+    this.#checked = this.#work.check();
+  }
+
+  /** Don't let a call start before its intent is stored: after a crash nothing would show that it may have run. */
+  readonly beforeCall: NonNullable<RunOptions['beforeCall']> = async ({ id, tool }) => {
+    const { parking } = this.#work;
+    const { journal, token, questions } = this.#work.holder;
+    await this.#checked;
+    token.throwIfCancelled();
+    parking.startCall(id);
+    const intent = { type: 'call-intent', callId: id, tool };
+    const closes = questions.takeCloses(id);
+    if (closes.length > 0) {
+      // In one step: an answer that was acted on is never acted on again.
+      await journal.writeWith([intent], { closes });
+    } else {
+      // Intents of calls that start together share one write.
+      journal.add(intent);
+      await journal.flushWhole();
+    }
+    // Check again: a process that was suspended may get the response long after the store sent it.
+    await this.#work.checkHeld();
+    token.throwIfCancelled();
+  };
+}

@@ -1,0 +1,67 @@
+import { CancellationToken, sleep } from '@whoa/core';
+import { systemWorld, type World } from '@whoa/core/embed';
+import { createHookDispatcher } from '@whoa/core/internal';
+import { LeaseLostError } from '../errors.ts';
+import type { TaskStore } from '../store.ts';
+import type { RunnerEvent, RunnerOptions } from './runner.ts';
+import { RUNNER_DEFAULTS } from './runner-rules.ts';
+
+/** The pause before a request is repeated that the store failed or did not answer. */
+export const RETRY_DELAY_MS = 100;
+
+/** What all parts of one worker share. */
+export class WorkerContext {
+  readonly store: TaskStore;
+  /** The worker's name. */
+  readonly worker: string;
+  readonly world: World;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly flushMs: number;
+  /** Cancelled when the worker stops. */
+  readonly shutdown: CancellationToken;
+  readonly tell: (event: RunnerEvent) => void;
+  readonly onStoreError = (error: unknown): void => this.tell({ type: 'store-error', error });
+  readonly #pending = new Set<Promise<unknown>>();
+
+  constructor(options: RunnerOptions) {
+    this.store = options.store;
+    this.world = options.world ?? systemWorld;
+    this.worker = options.worker ?? `${process.pid}-${this.world.createId()}`;
+    this.leaseMs = options.leaseMs ?? RUNNER_DEFAULTS.leaseMs;
+    this.pollMs = options.pollMs ?? RUNNER_DEFAULTS.pollMs;
+    this.flushMs = options.flushMs ?? RUNNER_DEFAULTS.flushMs;
+    this.shutdown = new CancellationToken({ name: 'runner', clock: this.world.clock });
+    this.tell = createHookDispatcher<RunnerEvent>(options.hooks);
+  }
+
+  /** Runs work that no caller awaits. Reports its errors, except a lost lease: that is reported as the task's end. */
+  background(work: Promise<unknown>): void {
+    this.waitFor(
+      work.catch((error: unknown) => {
+        if (!(error instanceof LeaseLostError)) this.onStoreError(error);
+      }),
+    );
+  }
+
+  /** Lets the worker stop only when this work has settled. */
+  waitFor(work: Promise<unknown>): void {
+    this.#pending.add(work);
+    work.finally(() => this.#pending.delete(work)).catch(() => {});
+  }
+
+  /** Reports an error of the store, and waits a little before the request is repeated. */
+  retryAfter(error: unknown): Promise<void> {
+    this.onStoreError(error);
+    return this.pause();
+  }
+
+  /** Waits before a request is repeated. */
+  pause(): Promise<void> {
+    return sleep(RETRY_DELAY_MS, { clock: this.world.clock });
+  }
+
+  async waitForIdle(): Promise<void> {
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+  }
+}

@@ -1,0 +1,106 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AppContext, CancelReasonInit } from '@whoa/core';
+import { type CancelOptions, createReason, type World } from '@whoa/core/embed';
+import { contextRule, createStopSchedule, readCancelOptions, toContextKey } from '@whoa/core/internal';
+import { createTaskId, refOfKey } from '../../id.ts';
+import { findQuestionTask } from '../../question.ts';
+import { toTitle } from '../../rules/new-task.ts';
+import { DEFAULTS, SIZES } from '../../rules/rules.ts';
+import type { ClientStore, CreateReceipt } from '../../store.ts';
+import { type NewTask, sendable } from '../../task.ts';
+import { withNonce } from '../../unknown-outcome.ts';
+import type { CreateRequest, StopRequest, StoreDriver } from '../driver.ts';
+import { checkTask, jsonOf, parsed, positionOf } from './checked-arguments.ts';
+import { checkDuration, checkLimit, checkName, checkRef, checkSize } from './checks.ts';
+
+/** Returns the client's part of a store: it checks arguments and fills in defaults. */
+export function createCheckedClient(open: () => StoreDriver, world: World): ClientStore {
+  return {
+    async create(task, { policy = 'replace', nonce = world.createId() } = {}) {
+      return createTask(open(), task, { policy, nonce });
+    },
+    async cancel(target, reason = {}, options = {}) {
+      checkRef(target);
+      return open().cancel(target, toStopRequest(reason, options));
+    },
+    async send(task, command, { nonce = world.createId() } = {}) {
+      checkRef(task);
+      checkName('nonce', nonce);
+      const kept = sendable(command);
+      checkSize('command', jsonOf(kept), SIZES.inputBytes);
+      return withNonce(nonce, open().send(task, parsed(kept), nonce));
+    },
+    async answer(question, { value, by }, { nonce = world.createId() } = {}) {
+      checkRef(question);
+      checkName('nonce', nonce);
+      if (by !== undefined) checkName('by', by);
+      const text = checkSize('value', jsonOf({ value: value ?? null, by }), SIZES.answerBytes);
+      const task = findQuestionTask(question.id);
+      if (task === undefined) return { answer: 'unknown' };
+      return withNonce(nonce, open().answer({ tenant: question.tenant, id: question.id, task }, { text, nonce }));
+    },
+    async get(task) {
+      checkRef(task);
+      return open().get(task);
+    },
+    async find(ref) {
+      const { generations, domains } = open();
+      for (const shards of generations ?? [domains]) {
+        const found = refOfKey(ref, shards);
+        checkRef(found);
+        const task = await open().get(found);
+        if (task !== undefined) return task;
+      }
+      return undefined;
+    },
+    async list({ cursor, ...filter }) {
+      checkName('tenant', filter.tenant);
+      const limit = checkLimit('limit', filter.limit ?? DEFAULTS.listLimit);
+      return open().list({ ...filter, limit, ...(cursor !== undefined && { after: positionOf(cursor) }) });
+    },
+    async read(task, { after = 0, limit = DEFAULTS.readLimit, watchMs } = {}) {
+      checkRef(task);
+      checkLimit('limit', limit);
+      if (watchMs !== undefined) checkDuration('watchMs', watchMs);
+      return open().read(task, { after: Math.max(0, after), limit, ...(watchMs !== undefined && { watchMs }) });
+    },
+    async conversation(ref) {
+      checkRef(ref);
+      return open().conversation(ref);
+    },
+    async watch(filter, listener) {
+      return open().watch(filter, listener);
+    },
+  };
+}
+
+async function createTask(
+  driver: StoreDriver,
+  task: NewTask,
+  { policy, nonce }: Pick<CreateRequest, 'policy' | 'nonce'>,
+): Promise<CreateReceipt> {
+  checkTask(task);
+  checkName('nonce', nonce);
+  const { holdMs = 0, priority = 0 } = task;
+  const input = checkSize('input', jsonOf(task.input), SIZES.inputBytes);
+  const hasGrown = (driver.generations?.length ?? 1) > 1;
+  const shards = hasGrown ? await driver.shardsFor!(task, nonce) : driver.domains;
+  const id = createTaskId(task, { nonce: nonce, shards });
+  const title = toTitle(task.input);
+  const { context: given } = task;
+  const context = toContextKey(given === undefined ? given : (contextRule(given, 'context') as AppContext));
+  const times = { holdMs: Math.ceil(holdMs), priority, policy, nonce: nonce };
+  const receipt = await withNonce(nonce, driver.create({ ...task, id, input, context, title, ...times }));
+  if (receipt.answer !== 'duplicate') return receipt;
+  // What was gathered with it comes before its own. One whose messages were taken over has none.
+  const own = receipt.task.inputs.at(-1);
+  return { ...receipt, isSameInput: own === undefined || isDeepStrictEqual(own, JSON.parse(input)) };
+}
+
+function toStopRequest(reason: CancelReasonInit, options: CancelOptions): StopRequest {
+  const { mode, undo } = readCancelOptions(options, 'graceful');
+  const { level, abortAt, killAt } = createStopSchedule(mode, 0);
+  const { at, ...undated } = parsed(createReason(reason, 0));
+  const dated = reason.at === undefined ? undated : { ...undated, at };
+  return { level, abortMs: Math.ceil(abortAt), killMs: Math.ceil(killAt), undo, reason: dated };
+}

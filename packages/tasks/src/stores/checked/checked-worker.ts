@@ -1,0 +1,76 @@
+import type { SessionRef, WorkerStore } from '../../delivery.ts';
+import { DEFAULTS, LIMITS } from '../../rules/rules.ts';
+import type { StoreDriver } from '../driver.ts';
+import { boundOutcome, checkQuestions, checkRequest, jsonOf, keepActivity } from './checked-arguments.ts';
+import { checkClaim, checkCount, checkLimit, checkName } from './checks.ts';
+
+type CheckedWorker = Omit<WorkerStore, 'watch'>;
+
+/** Returns the worker's part of a store: it checks arguments, fills in defaults, and bounds what is written. */
+export function createCheckedWorker(
+  open: () => StoreDriver,
+  { domains, maxJournalBytes }: Pick<WorkerStore, 'domains' | 'maxJournalBytes'>,
+): CheckedWorker {
+  const checkDomain = (domain: number): void => {
+    if (Number.isInteger(domain) && domain >= 0 && domain < domains) return;
+    throw new RangeError(`domain: expected a whole number from 0 to ${domains - 1}, got ${domain}`);
+  };
+  const checkSession = ({ domain, session }: SessionRef): void => {
+    checkDomain(domain);
+    checkName('session', session);
+  };
+  return {
+    domains,
+    maxJournalBytes,
+    async take(request) {
+      const driver = open();
+      checkSession(request);
+      checkRequest(request);
+      checkCount('number', request.number);
+      checkLimit('limit', request.limit);
+      for (const agent of request.agents) checkName('agents', agent);
+      return driver.take({ ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
+    },
+    async claim(id, request) {
+      const driver = open();
+      checkName('id', id);
+      checkRequest(request);
+      return driver.claim(id, { ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
+    },
+    async load(claim) {
+      return open().load(checkClaim(claim));
+    },
+    async beat(beat) {
+      checkSession(beat);
+      return open().beat({ ...beat, confirmed: beat.confirmed ?? [] });
+    },
+    async held(session) {
+      checkSession(session);
+      return open().held(session);
+    },
+    async sweep({ domain = 0, limit = LIMITS.maxMoved } = {}) {
+      checkDomain(domain);
+      return open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxMoved) });
+    },
+    async append(claim, { after, events, done = [], progress = false, ...batch }) {
+      // Deduplicate: Redis would subtract the size of an entry twice.
+      const replaces = [...new Set(batch.replaces)];
+      const activity = batch.activity && keepActivity(batch.activity, claim);
+      const texts = events.map(jsonOf);
+      const questions = checkQuestions(claim, { ...batch, events });
+      const rest = { replaces, done, progress, activity, ...questions };
+      return open().append(checkClaim(claim), { after, events: texts, ...rest });
+    },
+    async release(claim) {
+      return open().release(checkClaim(claim));
+    },
+    async park(claim, { position, orderNumber }) {
+      return open().park(checkClaim(claim), { position, orderNumber });
+    },
+    async finish(claim, { history, said = [], ...outcome }) {
+      const messages = [...(history ?? []), ...said].map(jsonOf);
+      const end = { outcome: boundOutcome(outcome), said: messages, anew: history !== undefined };
+      return open().finish(checkClaim(claim), end);
+    },
+  };
+}

@@ -1,0 +1,168 @@
+-- Batches of operations in one transaction: one disk flush, one plan, one round trip. Only operations that touch no
+-- more than their own row; the rest is `slow`, and runs one by one. Rows are always locked in the order of their ids,
+-- so that no two transactions wait for each other.
+
+-- Creates tasks that are in no conversation. Returns which of them are new.
+-- Reads: tasks, crowded. Locks: nothing that exists. Writes: tasks, inputs, crowded, waiters. Returns: new ids.
+CREATE FUNCTION fn.create_many(
+  ids text[], tenants text[], agents text[], keys text[], homes text[], inputs json[], nonces text[], priorities int[],
+  not_befores float8[], titles text[], traceparents text[], max_ready int
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms(); full_lanes text[]; created text[]; lane record; task whoa.tasks;
+BEGIN
+  SELECT array_agg(l.agent || ' ' || l.tenant) INTO full_lanes FROM (
+    SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
+  ) l WHERE fn.is_full(l.agent, l.tenant, max_ready, now);
+  WITH given AS (
+    SELECT * FROM unnest(ids, tenants, agents, keys, homes, nonces, priorities, not_befores, titles, traceparents)
+      AS n (id, tenant, agent, key, home, nonce, priority, not_before, title, traceparent)
+    WHERE (n.agent || ' ' || n.tenant = ANY (full_lanes)) IS NOT TRUE ORDER BY n.id
+  ), inserted AS (
+    INSERT INTO whoa.tasks (
+      id, tenant, agent, title, key, nonce, priority, not_before, stage, stage_at, lane, worker, inputs_of, traceparent,
+      -- Columns: create
+      status, commands_waiting, epoch, attempts, deaths, order_number, position, journal_bytes, commands_sent, created_at
+    )
+    SELECT g.id, g.tenant, g.agent, g.title, g.key, CASE WHEN g.key IS NOT NULL THEN g.nonce END, g.priority, g.not_before,
+      n.stage, n.stage_at, CASE WHEN n.stage = 'ready' THEN g.agent END, g.home, g.id, g.traceparent,
+      -- Values: create
+      'init', 0, 0, 0, 0, 0, 0, 0, 0, now
+    FROM given g CROSS JOIN LATERAL fn.next_stage(g.not_before, g.home, now) n
+    ON CONFLICT (id) DO NOTHING RETURNING id
+  ) SELECT array_agg(p.id) INTO created FROM inserted p;
+  IF created IS NULL THEN RETURN json_build_object('now', now, 'created', '[]'::json); END IF;
+  INSERT INTO whoa.inputs (owner, position, input)
+  SELECT n.id, 1, n.input FROM unnest(ids, inputs) AS n (id, input) WHERE n.id = ANY (created) ON CONFLICT DO NOTHING;
+  FOR lane IN
+    SELECT n.agent AS agent, count(*) AS tasks FROM unnest(ids, agents, homes, not_befores) AS n (id, agent, home, not_before)
+    WHERE n.id = ANY (created) AND n.home IS NULL AND (n.not_before > now) IS NOT TRUE GROUP BY n.agent
+  LOOP
+    FOR i IN 1 .. lane.tasks LOOP EXIT WHEN NOT fn.ring_waiter(lane.agent, now); END LOOP;
+  END LOOP;
+  IF fn.is_watched() OR array_remove(homes, NULL) <> '{}' THEN
+    FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (created) LOOP
+      PERFORM fn.tell('status', task);
+      IF task.stage = 'later' THEN PERFORM fn.announce(task, now); END IF;
+    END LOOP;
+  END IF;
+  RETURN json_build_object('now', now, 'created', created);
+END $$;
+
+-- Returns whether any listener is not a worker.
+CREATE FUNCTION fn.is_watched() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM whoa.watchers w WHERE w.name < 'w:' AND w.until > clock_timestamp());
+END $$;
+
+-- Ends tasks that are in no conversation. Returns the status of each; the others are for `finish`.
+-- Reads: tasks. Locks: tasks in order of id. Writes: tasks, waiters. Returns: status of each.
+CREATE FUNCTION fn.finish_many(
+  ids text[], epochs int[], sessions text[], claims text[], asked text[], rests json[], reasons json[], completes boolean[]
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8; task whoa.tasks; ended json[] := '{}';
+BEGIN
+  PERFORM 1 FROM whoa.tasks t WHERE t.id = ANY (ids) ORDER BY t.id FOR UPDATE;
+  now := fn.now_ms();
+  FOR task IN
+    UPDATE whoa.tasks t SET
+      outcome_reason = CASE WHEN t.status = 'cancelling' OR a.ending = 'cancelled'
+        THEN coalesce(t.stop_reason, a.reason, fn.reason('{"kind":"user"}', now)) ELSE a.reason END,
+      outcome_complete = CASE WHEN t.status = 'cancelling' OR a.ending = 'cancelled'
+        THEN coalesce(a.complete, a.ending <> 'cancelled') ELSE a.complete END,
+      -- Rule: end; status = fn.next_status(t.status, a.ending), outcome = a.rest
+      commands_waiting = 0, status = fn.next_status(t.status, a.ending), outcome = a.rest, ended_at = now, stage = NULL,
+      stage_at = NULL, policy = NULL, told = false, lost_claim = NULL, lane = NULL
+    FROM unnest(ids, epochs, sessions, claims, asked, rests, reasons, completes)
+      AS a (id, epoch, session, claim, ending, rest, reason, complete)
+    WHERE t.id = a.id AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
+      AND t.status IN ('running', 'cancelling') AND t.conversation IS NULL
+      AND t.commands_waiting = 0 AND coalesce(t.questions_open + t.questions_pending, 0) = 0
+    RETURNING t.*
+  LOOP
+    ended := ended || json_build_array(task.id, task.status);
+    PERFORM fn.tell('status', task);
+    PERFORM fn.make_room(task.tenant, task.agent, now);
+  END LOOP;
+  RETURN array_to_json(ended);
+END $$;
+
+-- Appends to journals, each of another task. Returns the orders of each by its ordinal; the others are for `append`, as are those
+-- whose row is locked: their neighbours do not wait for it.
+-- Reads: tasks, commands. Locks: tasks that nobody has locked. Writes: journal, tasks. Returns: orders by ordinal.
+CREATE FUNCTION fn.append_many(
+  ids text[], epochs int[], sessions text[], claims text[], afters int[], counts int[], sizes float8[], progresses boolean[],
+  activities text[], bytes_max float8, ordinals int[], positions int[], events json[]
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  locked text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.id = ANY (ids) FOR UPDATE SKIP LOCKED);
+  now float8 := fn.now_ms(); orders json;
+BEGIN
+  WITH written AS (
+    UPDATE whoa.tasks t SET position = t.position + a.count, journal_bytes = t.journal_bytes + a.size,
+      attempts = CASE WHEN a.progress THEN 0 ELSE t.attempts END, charges = CASE WHEN a.progress THEN 0 ELSE t.charges END,
+      activity = coalesce(a.activity, t.activity)
+    FROM unnest(ids, epochs, sessions, claims, afters, counts, sizes, progresses, activities) WITH ORDINALITY
+      AS a (id, epoch, session, claim, after, count, size, progress, activity, ordinal)
+    WHERE t.id = a.id AND a.id = ANY (locked) AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
+      AND t.status IN ('running', 'cancelling') AND t.position = a.after AND t.journal_bytes + a.size <= bytes_max
+    RETURNING a.ordinal, t AS task
+  ), kept AS (
+    INSERT INTO whoa.journal (task, position, epoch, at, event)
+    SELECT (w.task).id, e.position, (w.task).epoch, now, e.event
+    FROM written w JOIN unnest(ordinals, positions, events) AS e (ordinal, position, event) ON e.ordinal = w.ordinal
+  ) SELECT json_agg(json_build_array(w.ordinal, fn.orders_of(w.task, now))), set_config('whoa_store.rings', (
+    SELECT json_agg(json_build_array(l.channel, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
+      SELECT DISTINCT x.channel, (w.task).id, (w.task).tenant, (w.task).worker, (w.task).conversation FROM written w
+      JOIN whoa.watchers x ON x.name = ANY (fn.listened(w.task)) AND x.until > clock_timestamp()
+    ) l)::text, true)
+  INTO orders FROM written w;
+  RETURN coalesce(orders, '[]');
+END $$;
+
+-- Asks tasks to stop that are in no conversation, or that a worker holds. One receipt each, in request order; NULL: slow.
+-- Reads: tasks. Locks: tasks in order of id. Writes: tasks, commands, conversations. Returns: receipts.
+CREATE FUNCTION fn.cancel_many(
+  tenants text[], ids text[], givens text[], ats float8[], levels text[], abort_mss float8[], kill_mss float8[], undos boolean[],
+  kept_ms float8, own_channel text, bytes_max int
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks; now float8; reason json; receipts json[] := array_fill(NULL::json, ARRAY[cardinality(ids)]); ordinal int;
+BEGIN
+  FOR ordinal IN SELECT n.ordinal FROM unnest(ids) WITH ORDINALITY AS n (id, ordinal) ORDER BY n.id, n.ordinal LOOP
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = ids[ordinal] AND t.tenant IS NOT DISTINCT FROM tenants[ordinal]
+      AND t.ended_at IS NULL AND (t.stage IS NOT DISTINCT FROM 'held' OR t.conversation IS NULL) FOR UPDATE;
+    IF NOT FOUND THEN
+      -- A single request has locked nothing yet, so it may lock its conversation.
+      IF cardinality(ids) = 1 THEN
+        receipts[ordinal] := fn.cancel_task(tenants[ordinal], ids[ordinal], givens[ordinal], ats[ordinal], levels[ordinal],
+          abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], kept_ms);
+      END IF;
+      CONTINUE;
+    END IF;
+    -- Don't read the clock earlier: locking the row may have taken long.
+    now := fn.now_ms();
+    reason := fn.reason(givens[ordinal], coalesce(ats[ordinal], now));
+    IF task.status = 'running' AND task.stage = 'held' AND coalesce(task.questions_open, 0) = 0 THEN
+      -- The first cancel of a task that a worker holds, as nearly every cancel is.
+      UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'cancel'), stop_reason = reason, stop_level = levels[ordinal],
+        stop_abort_at = now + abort_mss[ordinal], stop_kill_at = now + kill_mss[ordinal], stop_undo = undos[ordinal],
+        -- Rule: order
+        order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+      WHERE t.id = task.id RETURNING * INTO task;
+      PERFORM fn.tell('cancel', task);
+      receipts[ordinal] := json_build_object('answer', 'accepted', 'status', task.status, 'reason', reason,
+        'killAt', task.stop_kill_at, 'level', fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now));
+    ELSIF fn.has_begun(task) THEN
+      receipts[ordinal] :=
+        fn.cancel_begun(task, reason, levels[ordinal], abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], now);
+    ELSE
+      PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
+      receipts[ordinal] := json_build_object('answer', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason,
+        'killAt', now);
+    END IF;
+  END LOOP;
+  IF own_channel IS NOT NULL THEN PERFORM fn.ring_now(own_channel, bytes_max); END IF;
+  RETURN array_to_json(receipts);
+END $$;

@@ -1,0 +1,130 @@
+-- The start and end of every query.
+
+-- The store's clock.
+CREATE FUNCTION fn.now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS $$
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8
+$$;
+
+-- Sets up the transaction for the operations, whatever the defaults of the role. Every setting ends with the
+-- transaction, because a pooler hands the connection to other programs. What was acknowledged is on disk. Every row is
+-- found through an index: a plan made while a table was empty must not scan it once it is full. For the same reason a
+-- statement that names a task's id compares its other columns with IS NOT DISTINCT FROM: then only the index of ids serves
+-- it, and not one that was empty. One plan serves every value. A read-only server is refused for reads too: its data may
+-- be out of date. So is a client that cannot use the format. A client that changes the format locks the table against
+-- readers first: running transactions end before, and later ones see the new format.
+CREATE FUNCTION fn.enter(lock_ms text, tenant_cap text, agent_cap text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  found int;
+BEGIN
+  IF current_setting('transaction_read_only')::boolean THEN
+    RAISE EXCEPTION 'this server is read-only' USING ERRCODE = '25006';
+  END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'default_transaction_isolation is not read committed; set it: ALTER ROLE % SET %',
+      quote_ident(current_user), 'default_transaction_isolation = ''read committed''' USING ERRCODE = 'WH001';
+  END IF;
+  SELECT l.format INTO found FROM whoa.layout l;
+  IF found NOT BETWEEN 1 /*OLDEST_FORMAT*/ AND 1 /*FORMAT*/ THEN RAISE EXCEPTION '%', found USING ERRCODE = 'WH002'; END IF;
+  PERFORM set_config('lock_timeout', lock_ms, true), set_config('enable_seqscan', 'off', true),
+    set_config('enable_bitmapscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+    set_config('enable_mergejoin', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+    set_config('jit', 'off', true);
+  IF current_setting('synchronous_commit') = 'off' THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
+  IF tenant_cap IS NOT NULL THEN PERFORM set_config('whoa_store.tenant_cap', tenant_cap, true); END IF;
+  IF agent_cap IS NOT NULL THEN PERFORM set_config('whoa_store.agent_cap', agent_cap, true); END IF;
+END $$;
+
+-- Returns how many tasks of a tenant, or of an agent, may run at once; NULL: any number.
+CREATE FUNCTION fn.tenant_cap() RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT nullif(current_setting('whoa_store.tenant_cap', true), '')::int
+$$;
+CREATE FUNCTION fn.agent_cap() RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT nullif(current_setting('whoa_store.agent_cap', true), '')::int
+$$;
+
+-- Records hints and their receivers. The caller sends them after the commit: a notification inside the transaction
+-- would make every commit of the database wait for the flush of this one. The content of a hint is never parsed: a
+-- reason may contain what Postgres cannot read. Neither part can contain the separator, because both are JSON.
+CREATE FUNCTION fn.note(names text[], hint json) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '')
+    || array_to_json(names) || E'\x1e' || hint || E'\x1f', true);
+END $$;
+
+-- The names under which a task is listened to.
+CREATE FUNCTION fn.listened(task whoa.tasks) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN ARRAY['*', 't:' || task.tenant, 'i:' || task.id, 'w:' || task.worker];
+END $$;
+
+-- A cancel includes its order, for the claim that holds the task: without the claim no client can forge one.
+CREATE FUNCTION fn.tell(kind text, task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM fn.note(fn.listened(task), json_build_array(kind, task.id, task.tenant, task.worker, task.conversation,
+    CASE WHEN kind = 'cancel' AND task.claim IS NOT NULL AND task.stage = 'held' THEN json_build_object('epoch', task.epoch,
+      'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_of(task)) END));
+END $$;
+
+-- Returns the listeners of the recorded hints.
+CREATE FUNCTION fn.listeners() RETURNS TABLE (channel text, hint text) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  noted text[] := string_to_array(left(current_setting('whoa_store.hints', true), -1), E'\x1f');
+  -- Most hints have no listener: one look for the names of all.
+  heard text[] := ARRAY(SELECT DISTINCT w.name FROM whoa.watchers w WHERE w.until > clock_timestamp() AND w.name = ANY (
+    ARRAY(SELECT json_array_elements_text(split_part(n.line, E'\x1e', 1)::json) FROM unnest(noted) AS n (line))));
+BEGIN
+  IF heard = '{}' THEN RETURN; END IF;
+  RETURN QUERY SELECT found.channel, split_part(n.line, E'\x1e', 2) FROM unnest(noted) AS n (line)
+  CROSS JOIN LATERAL (
+    SELECT DISTINCT w.channel FROM json_array_elements_text(split_part(n.line, E'\x1e', 1)::json) AS a (name)
+    JOIN whoa.watchers w ON w.name = a.name AND w.until > clock_timestamp() WHERE a.name = ANY (heard)
+  ) found;
+END $$;
+
+CREATE FUNCTION fn.rings() RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF current_setting('whoa_store.rings', true) <> '' THEN RETURN current_setting('whoa_store.rings')::json; END IF;
+  IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN RETURN NULL; END IF;
+  RETURN (SELECT json_agg(json_build_array(l.channel, l.hint::json)) FROM fn.listeners() l);
+END $$;
+
+-- Notifies with the commit itself, when another round trip would take too long. The caller notifies its own listeners, and
+-- those for whom a hint is too long. Only for rare operations: such commits do not run in parallel.
+CREATE FUNCTION fn.ring_now(own_channel text, bytes_max int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  ring record; left_over json[] := '{}';
+BEGIN
+  FOR ring IN SELECT * FROM fn.listeners() LOOP
+    IF ring.channel <> own_channel AND octet_length(ring.hint) <= bytes_max THEN PERFORM pg_notify(ring.channel, ring.hint);
+    ELSE left_over := left_over || json_build_array(ring.channel, ring.hint::json); END IF;
+  END LOOP;
+  PERFORM set_config('whoa_store.rings', array_to_json(left_over)::text, true);
+END $$;
+
+-- Notifies without waiting for the disk: a lost notification is only a lost hint.
+-- Reads: nothing. Locks and writes: nothing. Returns: nothing.
+CREATE FUNCTION fn.ring(channels text[], payloads text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  PERFORM pg_notify(rung.channel, rung.payload) FROM unnest(channels, payloads) AS rung (channel, payload);
+END $$;
+
+-- Records subscriptions for a while, and removes those that were not renewed.
+-- Reads: watchers. Locks: old rows, never waiting. Writes: watchers. Returns: nothing.
+CREATE FUNCTION fn.listen(names text[], of_channel text, for_ms float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  moment timestamptz := clock_timestamp();
+BEGIN
+  INSERT INTO whoa.watchers (name, channel, until)
+  SELECT DISTINCT n.name, of_channel, moment + for_ms * interval '1 millisecond' FROM unnest(names) AS n (name)
+  ON CONFLICT (name, channel) DO UPDATE SET until = excluded.until;
+  DELETE FROM whoa.watchers w USING (
+    SELECT o.name, o.channel FROM whoa.watchers o WHERE o.until < moment ORDER BY o.until LIMIT 100 FOR UPDATE SKIP LOCKED
+  ) old WHERE w.name = old.name AND w.channel = old.channel;
+END $$;
+-- Reads: watchers. Locks: what it removes. Writes: watchers. Returns: nothing.
+CREATE FUNCTION fn.unlisten(names text[], of_channel text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  DELETE FROM whoa.watchers w WHERE w.channel = of_channel AND w.name = ANY (names);
+END $$;

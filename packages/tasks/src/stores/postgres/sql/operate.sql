@@ -1,0 +1,59 @@
+-- What operators change: deliveries are paused, records are removed.
+
+-- Reads: pulse. Locks: pulse, if it writes. Writes: pulse. Returns: what was found last, and whether the client should look.
+CREATE FUNCTION fn.share(max_age float8, of_found text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms(); is_due boolean := false;
+BEGIN
+  IF of_found IS NOT NULL THEN
+    UPDATE whoa.pulse SET shared = of_found;
+  ELSIF EXISTS (SELECT FROM whoa.pulse p WHERE now - p.shared_at >= max_age OR p.shared_at > now) THEN
+    UPDATE whoa.pulse p SET shared_at = now WHERE now - p.shared_at >= max_age OR p.shared_at > now;
+    is_due := FOUND;
+  END IF;
+  RETURN (SELECT json_build_object('isDue', is_due, 'found', p.shared) FROM whoa.pulse p);
+END $$;
+
+-- Reads: tasks, waiters. Locks: nothing. Writes: paused, waiters. Returns: true.
+CREATE FUNCTION fn.pause(of_kind text, of_name text, is_paused boolean) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms();
+BEGIN
+  IF is_paused THEN
+    INSERT INTO whoa.paused (kind, name) VALUES (of_kind, of_name) ON CONFLICT DO NOTHING;
+    RETURN 'true';
+  END IF;
+  DELETE FROM whoa.paused p WHERE p.kind = of_kind AND p.name = of_name;
+  IF of_kind = 'agent' THEN
+    PERFORM fn.ring_waiter(of_name, now);
+  ELSE
+    PERFORM fn.ring_waiter(w.agent, now) FROM (SELECT DISTINCT agent FROM whoa.waiters) w WHERE EXISTS (
+      SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane IN (w.agent, '*?' /*SUSPECTS*/ || w.agent) AND t.tenant = of_name);
+  END IF;
+  RETURN 'true';
+END $$;
+
+-- Reads: tasks. Locks: task. Writes: tasks, inputs, journal, sent, questions. Returns: whether it was removed.
+CREATE FUNCTION fn.remove_task(of_tenant text, task_id text, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant FOR UPDATE;
+  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  IF task.ended_at IS NULL THEN RETURN json_build_object('answer', 'live'); END IF;
+  PERFORM fn.drop_tasks(ARRAY[task_id]);
+  RETURN json_build_object('answer', 'removed');
+END $$;
+
+-- Reads: conversations. Locks: conversation. Writes: conversations, history. Returns: whether it was removed.
+CREATE FUNCTION fn.remove_conversation(of_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  line whoa.conversations;
+BEGIN
+  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
+  IF NOT FOUND THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  IF line.current IS NOT NULL OR line.gathering IS NOT NULL THEN RETURN json_build_object('answer', 'live'); END IF;
+  DELETE FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation;
+  DELETE FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+  RETURN json_build_object('answer', 'removed');
+END $$;

@@ -1,0 +1,136 @@
+-- Queries for operators: counts, tenants, workers.
+
+-- Reads: tasks. Locks and writes: nothing. Returns: a number for each status, up to `most`.
+CREATE FUNCTION fn.count_tasks(of_tenant text, most int, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  kept_from float8 := fn.now_ms() - kept_ms;
+BEGIN
+  RETURN (SELECT json_object_agg(s.status, (SELECT count(*) FROM (SELECT FROM whoa.tasks t
+      WHERE t.tenant = of_tenant AND t.status = s.status AND (t.ended_at <= kept_from) IS NOT TRUE LIMIT most) found))
+    FROM unnest('{init,running,cancelling,success,failed,cancelled}' /*STATUSES*/::text[]) AS s (status));
+END $$;
+
+-- Jumps to the next name in the index each time, however many tasks a tenant has.
+-- Reads: tasks. Locks and writes: nothing. Returns: names.
+CREATE FUNCTION fn.list_tenants(after text, page int) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  last text := after; names text[] := '{}';
+BEGIN
+  WHILE coalesce(array_length(names, 1), 0) < page LOOP
+    SELECT t.tenant INTO last FROM whoa.tasks t WHERE t.tenant > last AND t.status > '' ORDER BY t.tenant LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    names := names || last;
+  END LOOP;
+  RETURN array_to_json(names);
+END $$;
+
+-- Sessions that hold tasks, and workers that wait.
+-- Reads: sessions, tasks, waiters. Locks and writes: nothing. Returns: both lists.
+CREATE FUNCTION fn.list_workers(page int) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN json_build_object(
+    'sessions', (SELECT coalesce(json_agg(s), '[]') FROM (
+      SELECT s.worker AS "worker", s.expires_at AS "expiresAt",
+        (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.session = s.id AND t.stage = 'held' LIMIT 1000) h) AS "holds",
+        ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.session = s.id AND t.stage = 'held' LIMIT 100 /*MAX_SHOWN_TASKS*/) AS "tasks"
+      FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT page
+    ) s WHERE s."holds" > 0),
+    'waiters', (SELECT coalesce(json_agg(w), '[]') FROM (
+      SELECT w.worker AS "worker", array_agg(w.agent) AS "agents" FROM whoa.waiters w
+      WHERE w.at >= fn.now_ms() - 120000 /*parkedMs*/ GROUP BY w.worker ORDER BY w.worker LIMIT page
+    ) w),
+    'now', fn.now_ms());
+END $$;
+
+-- Within a priority, tasks are in order of time.
+CREATE FUNCTION fn.oldest_in(of_lane text, of_tenant text) RETURNS float8 LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  oldest float8; next_at float8; below int := 2147483647;
+BEGIN
+  LOOP
+    SELECT t.priority, t.stage_at INTO below, next_at FROM whoa.tasks t
+    WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant = of_tenant AND t.priority < below
+    ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    oldest := least(oldest, next_at);
+  END LOOP;
+  RETURN oldest;
+END $$;
+
+-- Jumps to the next queue in the index each time, however many tasks are ready in one.
+-- Returns the queue after a given one, with an agent that may have three lanes.
+CREATE FUNCTION fn.next_queue(INOUT of_agent text, INOUT of_tenant text) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  after text COLLATE "C" := of_agent; after_tenant text COLLATE "C" := of_tenant;
+BEGIN
+  SELECT q.agent, q.tenant INTO of_agent, of_tenant FROM (
+    (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (after, after_tenant) AND t.lane <= '*' /*SETTLE*/
+      ORDER BY t.lane, t.tenant LIMIT 1)
+    UNION ALL (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (after, after_tenant) AND t.lane >= '+' /*AFTER_RESERVED*/
+      ORDER BY t.lane, t.tenant LIMIT 1)
+    UNION ALL (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > ('*?' /*SUSPECTS*/ || after, after_tenant) AND t.lane < '*@' /*AFTER_SUSPECTS*/
+      ORDER BY t.lane, t.tenant LIMIT 1)
+    UNION ALL (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > ('*!' /*UNDO*/ || after, after_tenant) AND t.lane < '*"' /*AFTER_UNDO*/
+      ORDER BY t.lane, t.tenant LIMIT 1)
+  ) q ORDER BY q.agent COLLATE "C", q.tenant COLLATE "C" LIMIT 1;
+END $$;
+
+-- Reads: tasks, waiters, paused. Locks and writes: nothing. Returns: a page; the first also has what runs and what is paused.
+CREATE FUNCTION fn.list_queues(after_lane text, after_tenant text, page int, most int) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  queues json[] := '{}'; of_lane text COLLATE "C" := after_lane; of_tenant text COLLATE "C" := after_tenant;
+  has_reserved boolean := fn.has_reserved(); is_first boolean := after_lane = ''; running json := '{}';
+  agents text[] := '{}'; lanes text[]; ready int; now float8 := fn.now_ms();
+BEGIN
+  WHILE cardinality(queues) < page LOOP
+    IF has_reserved THEN
+      SELECT n.of_agent, n.of_tenant INTO of_lane, of_tenant FROM fn.next_queue(of_lane, of_tenant) n;
+    ELSE
+      SELECT t.lane, t.tenant INTO of_lane, of_tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (of_lane, of_tenant) ORDER BY t.lane, t.tenant LIMIT 1;
+    END IF;
+    EXIT WHEN of_lane IS NULL;
+    lanes := CASE WHEN has_reserved THEN ARRAY[of_lane, '*?' /*SUSPECTS*/ || of_lane, '*!' /*UNDO*/ || of_lane] ELSE ARRAY[of_lane] END;
+    -- All queues of a page share the limit up to which they are counted.
+    ready := (SELECT sum(fn.count_ready(l, of_tenant, greatest(most, 100))) FROM unnest(lanes) AS l);
+    most := most - ready;
+    agents := agents || of_lane;
+    queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant, 'ready', ready,
+      'oldestAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l));
+  END LOOP;
+  IF is_first THEN running := fn.count_running(page, 5000); END IF;
+  agents := array_remove(agents || ARRAY(SELECT json_object_keys(running)), '*' /*SETTLE*/);
+  RETURN json_build_object('queues', array_to_json(queues), 'now', now, 'running', running,
+    'waiting', (SELECT coalesce(json_object_agg(w.agent, w.number), '{}') FROM (
+      SELECT w.agent, count(*) AS number FROM whoa.waiters w
+      WHERE w.agent = ANY (agents) AND w.at >= now - 120000 /*parkedMs*/ GROUP BY w.agent) w),
+    'paused', (SELECT coalesce(json_agg(json_build_object(p.kind, p.name)), '[]') FROM (
+      SELECT * FROM whoa.paused WHERE is_first ORDER BY kind, name LIMIT page) p));
+END $$;
+
+-- Jumps to the next agent in the index each time. All agents share the limit up to which they are counted.
+CREATE FUNCTION fn.count_running(page int, most int) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  counts jsonb := '{}'; of_agent text COLLATE "C" := ''; number int;
+BEGIN
+  FOR i IN 1..page LOOP
+    SELECT t.agent INTO of_agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent > of_agent ORDER BY t.agent LIMIT 1;
+    EXIT WHEN NOT FOUND;
+    SELECT count(*) INTO number FROM (
+      SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_agent LIMIT greatest(most, 100)) held;
+    most := most - number;
+    counts := counts || jsonb_build_object(of_agent, number);
+  END LOOP;
+  RETURN counts;
+END $$;
+
+-- Reads: conversations. Locks and writes: nothing. Returns: names.
+CREATE FUNCTION fn.list_conversations(of_tenant text, after text, page int) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN array_to_json(ARRAY(SELECT c.conversation FROM whoa.conversations c
+    WHERE c.tenant = of_tenant AND c.conversation > after ORDER BY c.conversation LIMIT page));
+END $$;

@@ -1,0 +1,142 @@
+-- What tasks ask, and what becomes of it. The task is locked first. See `operations/questions.ts` and `operations/answer.ts`.
+
+-- Returns whether a task has questions that its worker must know.
+CREATE FUNCTION fn.has_questions(task whoa.tasks) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN coalesce(task.questions_open + task.questions_pending, 0) > 0;
+END $$;
+
+-- Writes to a task what its questions are now.
+CREATE FUNCTION fn.count_questions(task_id text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE whoa.tasks t SET questions_open = found.open, questions_pending = found.pending FROM (
+    SELECT count(*) FILTER (WHERE q.state = 'open') AS open, count(*) FILTER (WHERE q.state IN ('answered', 'unread')) AS pending
+    FROM whoa.questions q WHERE q.task = task_id
+  ) found WHERE t.id = task_id;
+END $$;
+
+-- Closes open questions of a task. Returns whether there were any. Its worker settles a cancelled task: then there is nothing to
+-- journal for each question.
+CREATE FUNCTION fn.close_open(task whoa.tasks, why text, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  IF coalesce(task.questions_open, 0) = 0 THEN RETURN false; END IF;
+  UPDATE whoa.questions q SET state = CASE WHEN why = 'cancelled' THEN 'closed' ELSE 'unread' END, closed_why = why, closed_at = now
+  WHERE q.task = close_open.task.id AND q.state IS NOT DISTINCT FROM 'open'
+    AND (why <> 'expired' OR coalesce(q.expires_at <= now, false));
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM fn.count_questions(task.id);
+  RETURN true;
+END $$;
+
+-- Closes what is left of the questions of a task that ends.
+CREATE FUNCTION fn.end_questions(task_id text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE whoa.questions q SET state = 'closed', closed_why = coalesce(q.closed_why, 'ended'), closed_at = coalesce(q.closed_at, now)
+  WHERE q.task = task_id AND q.state <> 'closed';
+  PERFORM fn.count_questions(task_id);
+END $$;
+
+-- Asks and closes the questions of a batch. Returns why nothing was written.
+CREATE FUNCTION fn.apply_questions(
+  task whoa.tasks, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[], now float8
+) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  IF cardinality(asked_ids) + cardinality(closed_ids) = 0 THEN RETURN NULL; END IF;
+  IF task.status <> 'running' THEN RETURN 'stopping'; END IF;
+  IF EXISTS (SELECT FROM whoa.questions q WHERE q.task = apply_questions.task.id AND q.id = ANY (asked_ids))
+    OR cardinality(closed_ids) <> (SELECT count(*) FROM whoa.questions q JOIN unnest(closed_ids, whys) AS c (id, why) ON q.id = c.id
+      WHERE q.task = apply_questions.task.id
+        AND q.state = CASE c.why WHEN 'journaled' THEN 'unread' WHEN 'withdrawn' THEN 'open' ELSE 'answered' END)
+  THEN RETURN 'changed'; END IF;
+  IF coalesce(task.questions_open, 0) + cardinality(asked_ids) > 32 /*maxOpenQuestions*/ THEN RETURN 'full'; END IF;
+  UPDATE whoa.questions q SET state = 'closed', closed_why = coalesce(q.closed_why, c.why), closed_at = coalesce(q.closed_at, now)
+  FROM unnest(closed_ids, whys) AS c (id, why) WHERE q.task = apply_questions.task.id AND q.id = c.id;
+  INSERT INTO whoa.questions (task, id, tenant, state, asked, asked_at, expires_at)
+  SELECT task.id, a.id, task.tenant, 'open', a.asked, now, now + a.expires_ms
+  FROM unnest(asked_ids, asked, expires_ms) AS a (id, asked, expires_ms);
+  PERFORM fn.count_questions(task.id);
+  RETURN NULL;
+END $$;
+
+-- Reads: tasks, questions. Locks: task. Writes: questions, tasks, waiters. Returns: when it was accepted, or the question.
+CREATE FUNCTION fn.answer(
+  of_tenant text, task_id text, question_id text, given json, given_nonce text, kept_ms float8
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks; question whoa.questions; now float8;
+BEGIN
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant FOR UPDATE;
+  now := fn.now_ms();
+  IF task.id IS NULL OR task.ended_at <= now - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  SELECT * INTO question FROM whoa.questions q WHERE q.task = task_id AND q.id = question_id;
+  IF NOT FOUND THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  -- Check this first: since the first request, the question may have been closed and the task may have ended.
+  IF question.nonce = given_nonce THEN RETURN json_build_object('answer', 'accepted', 'at', question.answered_at); END IF;
+  IF question.state <> 'open' THEN
+    RETURN json_build_object('answer', 'too-late', 'question', fn.question_of(question));
+  END IF;
+  UPDATE whoa.questions q SET state = 'answered', answer = given, answered_at = now, nonce = given_nonce
+  WHERE q.task = task_id AND q.id = question_id;
+  PERFORM fn.count_questions(task_id);
+  PERFORM fn.give_order(task_id, 'command');
+  RETURN json_build_object('answer', 'accepted', 'at', now);
+END $$;
+
+-- Returns whether an open question has expired, or a parked task is past its deadline.
+CREATE FUNCTION fn.has_expired(now float8) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT FROM whoa.questions q WHERE q.state = 'open' AND q.expires_at <= now)
+    OR EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'parked' AND t.deadline <= now);
+END $$;
+
+-- Closes questions that were not answered in time, and cancels parked tasks at their deadline. Returns whether there are more.
+-- Skips what another transaction has locked.
+CREATE FUNCTION fn.expire_questions(most int, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks; expired_id text; has_closed boolean;
+BEGIN
+  FOREACH expired_id IN ARRAY ARRAY(
+    SELECT e.id FROM (
+      (SELECT q.task AS id, q.expires_at AS at FROM whoa.questions q WHERE q.state = 'open' AND q.expires_at <= now
+        ORDER BY q.expires_at, q.task LIMIT most)
+      UNION ALL
+      (SELECT t.id, t.deadline FROM whoa.tasks t WHERE t.stage = 'parked' AND t.deadline <= now ORDER BY t.deadline, t.id LIMIT most)
+    ) e GROUP BY e.id ORDER BY min(e.at), e.id LIMIT most
+  ) LOOP
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = expired_id FOR UPDATE SKIP LOCKED;
+    CONTINUE WHEN NOT FOUND;
+    has_closed := fn.close_open(task, 'expired', now);
+    IF task.stage = 'parked' AND task.deadline <= now THEN
+      SELECT * INTO task FROM whoa.tasks t WHERE t.id = expired_id;
+      PERFORM fn.cancel_begun(task, fn.reason('{"kind":"deadline","message":"the deadline of the task has passed"}' /*OVERDUE*/, now),
+        'drain' /*level*/, 10000 /*abortMs*/, 12000 /*killMs*/, false, now);
+    ELSIF has_closed THEN
+      PERFORM fn.give_order(expired_id, 'command');
+    END IF;
+  END LOOP;
+  RETURN fn.has_expired(now);
+END $$;
+
+-- The caller removes null fields.
+CREATE FUNCTION fn.question_of(question whoa.questions) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN json_build_object('id', question.id, 'asked', question.asked, 'askedAt', question.asked_at, 'expiresAt', question.expires_at,
+    'answer', question.answer, 'answeredAt', question.answered_at, 'why', question.closed_why, 'closedAt', question.closed_at);
+END $$;
+
+-- Returns the questions of a task that are not closed, or all.
+CREATE FUNCTION fn.questions_of(task_id text, are_all boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce(json_agg(fn.question_of(q) ORDER BY q.asked_at, q.id), '[]')
+    FROM whoa.questions q WHERE q.task = task_id AND (are_all OR q.state <> 'closed'));
+END $$;
+
+-- Lists open questions of a tenant after a given one, oldest first.
+-- Reads: questions. Locks and writes: nothing. Returns: questions.
+CREATE FUNCTION fn.list_questions(of_tenant text, after_at float8, after_id text, page int) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT coalesce(json_agg(fn.question_of(q) ORDER BY q.asked_at, q.id), '[]') FROM (
+    SELECT * FROM whoa.questions o WHERE o.tenant = of_tenant AND o.state = 'open' AND (o.asked_at, o.id) > (after_at, after_id)
+    ORDER BY o.asked_at, o.id LIMIT page
+  ) q);
+END $$;

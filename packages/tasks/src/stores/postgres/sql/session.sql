@@ -1,0 +1,191 @@
+-- How workers keep their tasks, and how tasks are taken away. See `operations/session.ts`.
+
+-- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, all sessions get
+-- another lease. Returns whether there is something to sweep: expired sessions, ended tasks past their retention, waiting
+-- ones past their deadline, or questions that expired. One worker at a time is asked. tells: the visitor is told, or sweeps
+-- itself; others must not use the request up.
+CREATE FUNCTION fn.visit(of_lease_ms float8, now float8, tells boolean, waits boolean DEFAULT false) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+  state whoa.pulse; first float8; expired boolean; has_old boolean := false;
+BEGIN
+  SELECT * INTO state FROM whoa.pulse;
+  SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
+  IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * 0.125 /*pulseShare*/
+    AND (tells AND first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= 1000 /*sweepAskedMs*/) IS NOT TRUE
+  THEN RETURN false; END IF;
+  -- A transaction that writes it now does the same; only a sweep must wait for the result.
+  IF waits THEN
+    SELECT * INTO state FROM whoa.pulse FOR UPDATE;
+  ELSE
+    SELECT * INTO state FROM whoa.pulse FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN false; END IF;
+  END IF;
+  IF state.pulse < 0 THEN state.pulse := now; END IF;
+  IF state.pulse > now THEN
+    -- The clock was set back: shorten leases that would now last too long.
+    UPDATE whoa.sessions s SET expires_at = now + s.lease_ms WHERE s.expires_at > now + of_lease_ms;
+    state.pulse := now;
+    state.grace_until := least(state.grace_until, now + of_lease_ms);
+    state.sweep_asked_at := least(state.sweep_asked_at, now);
+  END IF;
+  IF now - state.pulse > of_lease_ms * 0.5 /*outageShare*/ AND first IS NOT NULL AND NOT state.grace_given THEN
+    state.grace_until := now + of_lease_ms;
+    state.grace_given := true;
+  END IF;
+  IF now - state.pulse >= of_lease_ms * 0.125 /*pulseShare*/ THEN
+    state.pulse := now;
+    has_old := EXISTS (SELECT FROM whoa.tasks t WHERE t.ended_at <= now - coalesce(
+      (SELECT s.value FROM whoa.settings s WHERE s.name = 'retentionMs'), 604800000 /*retentionMs*/))
+      OR EXISTS (SELECT FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now) OR fn.has_expired(now);
+  END IF;
+  expired := coalesce(tells AND (has_old OR first <= now AND now >= state.grace_until)
+    AND now - state.sweep_asked_at >= 1000 /*sweepAskedMs*/, false);
+  IF expired THEN state.sweep_asked_at := now; END IF;
+  UPDATE whoa.pulse SET pulse = state.pulse, grace_until = state.grace_until, grace_given = state.grace_given,
+    sweep_asked_at = state.sweep_asked_at;
+  RETURN expired;
+END $$;
+
+-- Keeps a session alive, however late the beat, as long as no task was taken from it.
+-- Reads: sessions, tasks, commands. Locks: session, confirmed tasks. Writes: sessions, tasks, pulse. Returns: unconfirmed orders.
+CREATE FUNCTION fn.beat(
+  session_id text, ids text[], epochs int[], claims text[], numbers int[], believed int
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions; task whoa.tasks; orders json[] := '{}'; expired boolean; more boolean := false;
+  held int := believed; now float8;
+BEGIN
+  SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR UPDATE;
+  IF session.id IS NULL OR session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
+  now := fn.now_ms();
+  expired := fn.visit(session.lease_ms, now, true);
+  -- Don't wait for the lock: if another transaction holds it, the next beat does this.
+  IF (SELECT p.grace_given FROM whoa.pulse p) THEN
+    UPDATE whoa.pulse SET grace_given = false
+    WHERE EXISTS (SELECT FROM whoa.pulse FOR UPDATE SKIP LOCKED);
+  END IF;
+  IF believed <= 1000 OR floor(now / 60000) <> floor(session.used_at / 60000) THEN
+    SELECT count(*) INTO held FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id;
+  END IF;
+  IF held > 0 THEN
+    UPDATE whoa.sessions s SET expires_at = now + s.lease_ms, used_at = now WHERE s.id = session_id;
+  END IF;
+  -- Only the current holder, and only the latest order: a former holder must not confirm for a new one.
+  IF cardinality(ids) > 0 THEN
+    PERFORM 1 FROM whoa.tasks t WHERE t.id = ANY (ids) ORDER BY t.id FOR UPDATE;
+    UPDATE whoa.tasks t SET told = false FROM unnest(ids, epochs, claims, numbers) AS c (id, epoch, claim, number)
+    WHERE t.id = c.id AND t.told IS NOT DISTINCT FROM true AND t.session = session_id AND t.epoch = c.epoch AND t.claim = c.claim
+      AND t.order_number = c.number;
+  END IF;
+  FOR task IN SELECT * FROM whoa.tasks t WHERE t.told AND t.session = session_id LIMIT 201 /*maxOrders + 1*/ LOOP
+    IF cardinality(orders) = 200 /*maxOrders*/ THEN
+      more := true;
+    ELSE
+      orders := orders || json_build_object('id', task.id, 'epoch', task.epoch, 'claim', task.claim, 'orders', fn.orders_of(task, now));
+    END IF;
+  END LOOP;
+  RETURN json_build_object('answer', 'alive', 'orders', orders, 'more', more, 'recount', held <> believed,
+    'expired', expired, 'now', now);
+END $$;
+
+-- Reads: tasks. Locks and writes: nothing. Returns: the claims of a session.
+CREATE FUNCTION fn.held(session_id text) RETURNS json LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT coalesce(json_agg(json_build_object('id', t.id, 'epoch', t.epoch, 'claim', t.claim)), '[]')
+    FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
+END $$;
+
+-- Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more.
+CREATE FUNCTION fn.end_overdue(most int, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  task_id text;
+BEGIN
+  FOREACH task_id IN ARRAY ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now
+    ORDER BY t.deadline, t.id LIMIT most) LOOP
+    PERFORM fn.lock_conversation(task_id);
+    PERFORM fn.cancel_locked(task_id, '{"kind":"deadline","message":"the deadline of the task has passed"}' /*OVERDUE*/, now,
+      'drain' /*level*/, 10000 /*abortMs*/, 12000 /*killMs*/, false);
+  END LOOP;
+  RETURN EXISTS (SELECT FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now);
+END $$;
+
+-- Ends expired sessions and frees their tasks, ends overdue ones, and closes questions that expired, a few at a time.
+-- Reads: sessions, tasks. Locks: pulse, session, conversation, task. Writes: sessions, tasks, questions. Returns: how many were freed.
+CREATE FUNCTION fn.sweep(most int) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions; now float8 := fn.now_ms(); until float8; next_at float8; freed int := 0;
+  more_overdue boolean := fn.end_overdue(most, now); more_expired boolean := fn.expire_questions(most, now);
+BEGIN
+  SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
+  IF session.id IS NOT NULL THEN PERFORM fn.visit(session.lease_ms, now, true, true); END IF;
+  SELECT p.grace_until INTO until FROM whoa.pulse p;
+  IF session.id IS NOT NULL AND now < until THEN
+    RETURN json_build_object('freed', 0, 'more', more_overdue OR more_expired, 'nextAt', until, 'now', now);
+  END IF;
+  WHILE freed < most LOOP
+    -- Skips a session that beats, takes or is swept at this moment.
+    SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at <= now ORDER BY s.expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+    EXIT WHEN NOT FOUND;
+    freed := freed + fn.free_some(session, most - freed, now);
+  END LOOP;
+  SELECT s.expires_at INTO next_at FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
+  RETURN json_build_object('freed', freed, 'more', more_overdue OR more_expired OR coalesce(next_at <= now, false),
+    'nextAt', next_at, 'now', now);
+END $$;
+
+CREATE FUNCTION fn.free_some(session whoa.sessions, most int, now float8) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  ids text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id ORDER BY t.id LIMIT most);
+  task_id text;
+BEGIN
+  -- In the step that frees the first task: from here on no beat counts. A session without tasks is only idle.
+  IF cardinality(ids) > 0 THEN session.is_over := true; END IF;
+  FOREACH task_id IN ARRAY ids LOOP PERFORM fn.free(task_id, session, now); END LOOP;
+  UPDATE whoa.sessions s SET is_over = session.is_over, expires_at =
+    CASE WHEN EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id) THEN s.expires_at END
+  WHERE s.id = session.id;
+  RETURN cardinality(ids);
+END $$;
+
+-- Takes a task away from a session that is over. Its epoch increases, so later writes of its worker do not count.
+CREATE FUNCTION fn.free(task_id text, of_session whoa.sessions, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks; charged boolean; delay_ms float8;
+BEGIN
+  PERFORM fn.lock_conversation(task_id);
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.stage IS NOT DISTINCT FROM 'held'
+    AND t.session = of_session.id FOR UPDATE;
+  IF NOT FOUND THEN RETURN; END IF;
+  -- A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
+  charged := coalesce(task.status = 'running' AND task.id = of_session.suspect AND task.attempts > 2 /*suspectAttempts*/, false);
+  IF task.status = 'running' AND task.deaths + 1 >= 20 /*maxDeaths*/ THEN
+    UPDATE whoa.tasks t SET
+      -- Rule: free; charges = t.charges + charged::int, isCharged = charged, lostClaim = t.claim
+      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, deaths = t.deaths + 1,
+      charges = t.charges + charged::int, is_charged = charged, lost_claim = t.claim, session = NULL, claim = NULL, worker = NULL,
+      told = false
+    WHERE t.id = task_id RETURNING * INTO task;
+    PERFORM fn.fail_lost(task, now);
+    RETURN;
+  END IF;
+  delay_ms := CASE WHEN task.status = 'cancelling' THEN 0 ELSE fn.death_delay(task_id, task.deaths + 1) END;
+  IF delay_ms > 0 THEN
+    UPDATE whoa.tasks t SET
+      -- Rule: free and delay; charges = t.charges + charged::int, isCharged = charged, lostClaim = t.claim, stageAt = now + delay_ms
+      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, deaths = t.deaths + 1,
+      charges = t.charges + charged::int, is_charged = charged, lost_claim = t.claim, session = NULL, claim = NULL, worker = NULL,
+      told = false, stage = 'later', stage_at = now + delay_ms, lane = NULL
+    WHERE t.id = task_id RETURNING * INTO task;
+  ELSE
+    UPDATE whoa.tasks t SET
+      -- Rule: free and ready; charges = t.charges + charged::int, isCharged = charged, lostClaim = t.claim
+      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, deaths = t.deaths + 1,
+      charges = t.charges + charged::int, is_charged = charged, lost_claim = t.claim, session = NULL, claim = NULL, worker = NULL,
+      told = false, stage = 'ready', stage_at = now, policy = NULL,
+      lane = fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, t.attempts)
+    WHERE t.id = task_id RETURNING * INTO task;
+  END IF;
+  PERFORM fn.make_room(task.tenant, task.agent, now);
+  IF delay_ms = 0 THEN PERFORM fn.ring_waiter(task.lane, now); END IF;
+END $$;

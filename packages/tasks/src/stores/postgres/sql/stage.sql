@@ -1,0 +1,184 @@
+-- The stages of a live task, who is notified, and how it ends. See `operations/stage.ts`.
+
+-- Returns the name of the lane in which a task waits when it is ready. Any worker can settle a task.
+CREATE FUNCTION fn.lane_of(agent text, status text, undo boolean, attempts int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF status = 'cancelling' THEN RETURN CASE WHEN undo THEN '*!' /*UNDO*/ || agent ELSE '*' /*SETTLE*/ END; END IF;
+  RETURN CASE WHEN fn.is_suspect(status, attempts) THEN '*?' /*SUSPECTS*/ || agent ELSE agent END;
+END $$;
+
+CREATE FUNCTION fn.agent_of(lane text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN CASE WHEN lane > '*' /*SETTLE*/ COLLATE "C" AND lane < '+' /*AFTER_RESERVED*/ COLLATE "C"
+    THEN substr(lane, 3 /*reservedLength + 1*/) ELSE lane END;
+END $$;
+
+-- Tells one worker that waits for it that something is ready; returns whether there was one. Never waits: a waiter that
+-- another transaction is about to ring is left to it.
+CREATE FUNCTION fn.ring_waiter(of_lane text, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  found text;
+BEGIN
+  of_lane := fn.agent_of(of_lane);
+  IF of_lane = '*' /*SETTLE*/ THEN
+    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.at >= now - 120000 /*parkedMs*/
+    ORDER BY w.agent, w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
+  ELSE
+    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.agent = of_lane AND w.at >= now - 120000 /*parkedMs*/
+    ORDER BY w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
+  END IF;
+  IF found IS NULL THEN RETURN false; END IF;
+  PERFORM fn.remove_waiter(found);
+  PERFORM fn.note(ARRAY['w:' || found], json_build_array('work', of_lane, NULL, found));
+  RETURN true;
+END $$;
+
+CREATE FUNCTION fn.remove_waiter(of_worker text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM whoa.waiters w USING (
+    SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.worker = of_worker FOR UPDATE SKIP LOCKED
+  ) mine WHERE w.agent = mine.agent AND w.at = mine.at AND w.worker = mine.worker;
+END $$;
+
+-- Records that a worker waits for tasks; writes nothing if that was recorded recently.
+CREATE FUNCTION fn.add_waiter(of_worker text, agents text[], now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  parked text[];
+BEGIN
+  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - 30000 /*parkedMs / 4*/;
+  IF parked @> agents AND agents @> parked THEN RETURN; END IF;
+  PERFORM fn.remove_waiter(of_worker);
+  INSERT INTO whoa.waiters (worker, agent, at)
+  SELECT DISTINCT of_worker, a.agent, now FROM unnest(agents) AS a (agent) ON CONFLICT DO NOTHING;
+END $$;
+
+-- Returns the next stage of a task: it waits for its start time, then for its preferred worker, then any worker can
+-- take it.
+CREATE FUNCTION fn.next_stage(not_before float8, worker text, now float8, OUT stage text, OUT stage_at float8)
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF not_before > now THEN
+    stage := 'later';
+    stage_at := not_before;
+  ELSIF worker IS NOT NULL THEN
+    stage := 'later';
+    stage_at := now + 5000 /*homeMs*/;
+  ELSE
+    stage := 'ready';
+    stage_at := now;
+  END IF;
+END $$;
+
+-- Notifies a waiting worker, or the preferred worker, where a task is now.
+CREATE FUNCTION fn.announce(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF task.stage = 'ready' THEN
+    PERFORM fn.ring_waiter(task.lane, now);
+  ELSIF task.stage = 'later' AND task.worker IS NOT NULL AND task.policy IS NULL AND (task.not_before > now) IS NOT TRUE THEN
+    PERFORM fn.tell('wake', task);
+  END IF;
+END $$;
+
+-- Moves a locked task on when it is next.
+CREATE FUNCTION fn.come_next(task_id text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  UPDATE whoa.tasks t SET
+    -- Rule: ready
+    stage = 'ready', stage_at = now, policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
+  WHERE t.id = task_id AND t.worker IS NULL AND (t.not_before > now) IS NOT TRUE RETURNING * INTO task;
+  IF NOT FOUND THEN
+    UPDATE whoa.tasks t SET policy = NULL,
+      -- Rule: delay; stageAt = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*homeMs*/ END
+      stage = 'later', stage_at = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*homeMs*/ END, lane = NULL
+    WHERE t.id = task_id RETURNING * INTO task;
+  END IF;
+  PERFORM fn.announce(task, now);
+END $$;
+
+-- Makes a parked task ready. A task that is not parked stays where it is.
+CREATE FUNCTION fn.wake(task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  now float8 := fn.now_ms();
+BEGIN
+  IF task.stage IS DISTINCT FROM 'parked' THEN RETURN; END IF;
+  UPDATE whoa.tasks t SET
+    -- Rule: wake and ready
+    status = fn.next_status(t.status, 'release'), stage = 'ready', stage_at = now, policy = NULL,
+    lane = fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, t.attempts)
+  WHERE t.id = task.id RETURNING * INTO task;
+  PERFORM fn.tell('wake', task);
+  PERFORM fn.ring_waiter(task.lane, now);
+END $$;
+
+-- Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then.
+CREATE FUNCTION fn.give_order(task_id text, kind text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  UPDATE whoa.tasks t SET
+    -- Rule: order
+    order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+  WHERE t.id = task_id RETURNING * INTO task;
+  PERFORM fn.tell(kind, task);
+  PERFORM fn.wake(task);
+END $$;
+
+-- Sends a command to the worker of a locked task.
+CREATE FUNCTION fn.add_command(task_id text, command json, steered text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  UPDATE whoa.tasks t SET commands_sent = t.commands_sent + 1, commands_waiting = t.commands_waiting + 1,
+    -- Rule: order
+    order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+  WHERE t.id = task_id RETURNING * INTO task;
+  INSERT INTO whoa.commands (task, number, steered, command) VALUES (task_id, task.commands_sent, steered, command);
+  PERFORM fn.tell('command', task);
+  PERFORM fn.wake(task);
+  RETURN task.commands_sent;
+END $$;
+
+-- The only function that ends a task, which is locked. The caller must remove it from its conversation.
+CREATE FUNCTION fn.end_task(
+  task whoa.tasks, ending text, rest json, reason json, complete boolean, now float8
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF fn.has_questions(task) THEN PERFORM fn.end_questions(task.id, now); END IF;
+  UPDATE whoa.tasks t SET outcome_reason = reason, outcome_complete = complete,
+    -- Rule: end; status = ending, outcome = rest
+    commands_waiting = 0, status = ending, outcome = rest, ended_at = now, stage = NULL, stage_at = NULL, policy = NULL,
+    told = false, lost_claim = NULL, lane = NULL
+  WHERE t.id = task.id;
+  IF task.commands_waiting > 0 THEN DELETE FROM whoa.commands c WHERE c.task = task.id; END IF;
+  IF task.stage = 'held' THEN PERFORM fn.make_room(task.tenant, task.agent, now); END IF;
+  PERFORM fn.tell('status', task);
+END $$;
+
+CREATE FUNCTION fn.end_unstarted(task_id text, reason json, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
+  PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
+END $$;
+
+-- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
+CREATE FUNCTION fn.make_room(of_tenant text, of_agent text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  waiting text;
+BEGIN
+  IF fn.tenant_cap() IS NOT NULL THEN
+    FOR waiting IN SELECT DISTINCT w.agent FROM whoa.waiters w LIMIT 100 LOOP
+      IF EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane IN (waiting, '*?' /*SUSPECTS*/ || waiting)
+        AND t.tenant = of_tenant) THEN
+        PERFORM fn.ring_waiter(waiting, now);
+      END IF;
+    END LOOP;
+  END IF;
+  IF fn.agent_cap() IS NOT NULL AND EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready'
+    AND t.lane IN (of_agent, '*?' /*SUSPECTS*/ || of_agent)) THEN
+    PERFORM fn.ring_waiter(of_agent, now);
+  END IF;
+END $$;

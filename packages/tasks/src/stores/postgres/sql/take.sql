@@ -1,0 +1,241 @@
+-- How tasks reach workers. See `operations/take.ts`.
+
+-- One take or claim of a session at a time: a request that is repeated must not overtake itself.
+CREATE FUNCTION fn.open_session(session_id text) RETURNS whoa.sessions LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('whoa. session ' || session_id, 0));
+  SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR UPDATE;
+  RETURN session;
+END $$;
+
+-- Reads: tasks, paused, inputs, history. Locks: session, picked tasks. Writes: tasks, sessions, waiters, conversations. Returns: tasks.
+CREATE FUNCTION fn.take(
+  session_id text, number int, of_worker text, agents text[], of_lease_ms float8, most int, own_claim text, max_bytes float8,
+  after_tenant text, attempts_max int
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  session whoa.sessions := fn.open_session(session_id); now float8 := fn.now_ms(); expired boolean;
+  picked text[]; has_reserved boolean; may_take_suspect boolean; suspect text; next_at float8;
+BEGIN
+  IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('answer', 'gone'); END IF;
+  IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('answer', 'stale'); END IF;
+  IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('answer', 'gone'); END IF;
+  expired := fn.visit(of_lease_ms, now, true);
+  IF number = session.take_number THEN
+    -- Excludes tasks that the session has since claimed by id: they already run.
+    picked := ARRAY(SELECT p.id FROM unnest(session.took[2:]) WITH ORDINALITY AS p (id, ordinal) JOIN whoa.tasks t USING (id)
+      WHERE t.claim = session.took[1] ORDER BY p.ordinal);
+    RETURN json_build_object('answer', 'taken', 'repeat', true, 'expired', expired, 'now', now,
+      'tasks', fn.taken(picked, session_id, max_bytes));
+  END IF;
+  SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
+  IF next_at <= now THEN
+    PERFORM fn.bring_on_due(now);
+    SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
+  END IF;
+  has_reserved := fn.has_reserved();
+  -- What is being stopped comes first, however many tenants wait. A pause or a limit never delays it.
+  picked := fn.pick(ARRAY['*' /*SETTLE*/] || CASE WHEN has_reserved THEN
+    ARRAY(SELECT '*!' /*UNDO*/ || a FROM unnest(agents) AS a) END, most, after_tenant, '{}', NULL);
+  may_take_suspect := has_reserved AND NOT fn.holds_suspect(session);
+  -- A worker with one ordinal takes suspects and others in turn.
+  IF may_take_suspect AND cardinality(picked) < most AND (most > 1 OR number % 2 = 0) THEN
+    suspect := fn.pick_suspect(agents, after_tenant, attempts_max, now);
+    picked := picked || array_remove(ARRAY[suspect], NULL);
+  END IF;
+  -- Seldom is anything paused: one look at an empty table.
+  IF EXISTS (SELECT FROM whoa.paused) THEN
+    picked := fn.pick(fn.unpaused(agents), most, after_tenant, picked,
+      ARRAY(SELECT p.name FROM whoa.paused p WHERE p.kind = 'tenant'));
+  ELSE
+    picked := fn.pick(agents, most, after_tenant, picked, NULL);
+  END IF;
+  IF may_take_suspect AND cardinality(picked) = 0 AND most = 1 AND number % 2 = 1 THEN
+    suspect := fn.pick_suspect(agents, after_tenant, attempts_max, now);
+    picked := array_remove(ARRAY[suspect], NULL);
+  END IF;
+  IF cardinality(picked) > 0 THEN
+    PERFORM fn.note_held(session_id, of_worker, of_lease_ms, number, own_claim || picked, suspect, now);
+    PERFORM fn.hold(picked, session_id, own_claim, of_worker, now);
+  END IF;
+  IF cardinality(picked) < most THEN
+    PERFORM fn.add_waiter(of_worker, agents, now);
+  ELSE
+    PERFORM fn.remove_waiter(of_worker);
+  END IF;
+  RETURN json_build_object('answer', 'taken', 'repeat', false, 'expired', expired, 'now', now, 'nextAt', next_at,
+    'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END);
+END $$;
+
+-- Moves tasks whose time has come. Skips those that another transaction has locked.
+CREATE FUNCTION fn.bring_on_due(now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks; due_id text;
+BEGIN
+  FOR task IN
+    UPDATE whoa.tasks t SET
+      -- Rule: ready
+      stage = 'ready', stage_at = now, policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
+    FROM (
+      SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NULL
+      ORDER BY o.stage_at LIMIT 100 /*maxMoved*/ FOR UPDATE SKIP LOCKED
+    ) due WHERE t.id = due.id RETURNING t.*
+  LOOP
+    PERFORM fn.ring_waiter(task.lane, now);
+  END LOOP;
+  FOR due_id IN
+    SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NOT NULL
+    ORDER BY o.stage_at LIMIT 100 /*maxMoved*/
+  LOOP
+    PERFORM 1 FROM whoa.tasks t JOIN whoa.conversations c USING (tenant, conversation)
+    WHERE t.id = due_id FOR UPDATE OF c SKIP LOCKED;
+    CONTINUE WHEN NOT FOUND;
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = due_id AND t.stage IS NOT DISTINCT FROM 'later'
+      AND t.policy IS NOT NULL AND t.stage_at <= now FOR UPDATE SKIP LOCKED;
+    IF FOUND THEN PERFORM fn.admit_gathered(task, now); END IF;
+  END LOOP;
+END $$;
+
+-- Returns the tenants with ready tasks in a lane, in order, starting after a given one.
+CREATE FUNCTION fn.tenants_in(of_lane text, after_tenant text, most int, paused text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  tenants text[] := '{}'; ordinal text COLLATE "C" := after_tenant;
+BEGIN
+  WHILE cardinality(tenants) < most LOOP
+    ordinal := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant > ordinal
+      ORDER BY t.tenant LIMIT 1);
+    EXIT WHEN ordinal IS NULL;
+    CONTINUE WHEN ordinal = ANY (paused);
+    tenants := tenants || ordinal;
+  END LOOP;
+  ordinal := '';
+  WHILE cardinality(tenants) < most AND after_tenant <> '' LOOP
+    ordinal := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant > ordinal
+      AND t.tenant <= after_tenant ORDER BY t.tenant LIMIT 1);
+    EXIT WHEN ordinal IS NULL;
+    CONTINUE WHEN ordinal = ANY (paused);
+    tenants := tenants || ordinal;
+  END LOOP;
+  RETURN tenants;
+END $$;
+
+-- Locks ready tasks fairly across tenants: every tenant with ready tasks is served once before one is served again.
+-- Skips tasks that another take has locked, so takes do not wait for each other.
+CREATE FUNCTION fn.pick(names text[], most int, after_tenant text, picked text[], paused text[]) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  lanes text[]; tenants text[]; kept_lanes text[]; kept_tenants text[]; share int; asked int; found text[];
+BEGIN
+  SELECT coalesce(array_agg(l.lane ORDER BY l.turn, l.ordinal), '{}'), coalesce(array_agg(l.tenant ORDER BY l.turn, l.ordinal), '{}')
+  INTO lanes, tenants FROM (
+    SELECT a.lane, a.ordinal, n.tenant, n.turn FROM unnest(names) WITH ORDINALITY AS a (lane, ordinal)
+    CROSS JOIN LATERAL unnest(fn.tenants_in(a.lane, after_tenant, most, paused)) WITH ORDINALITY AS n (tenant, turn)
+  ) l;
+  WHILE cardinality(lanes) > 0 AND cardinality(picked) < most LOOP
+    -- A limit of an agent is shared too: the first tenant must not use all of it.
+    share := ceil(least(most - cardinality(picked), fn.agent_cap())::float8 / cardinality(lanes));
+    kept_lanes := '{}';
+    kept_tenants := '{}';
+    FOR i IN 1 .. cardinality(lanes) LOOP
+      asked := least(share, most - cardinality(picked));
+      EXIT WHEN asked <= 0;
+      asked := least(asked, fn.room_for(lanes[i], tenants[i], picked));
+      CONTINUE WHEN asked <= 0;
+      found := ARRAY(
+        SELECT t.id FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = lanes[i] AND t.tenant = tenants[i]
+          AND t.id <> ALL (picked)
+        ORDER BY t.priority DESC, t.stage_at, t.id LIMIT asked FOR UPDATE SKIP LOCKED
+      );
+      picked := picked || found;
+      IF cardinality(found) = asked THEN
+        kept_lanes := kept_lanes || lanes[i];
+        kept_tenants := kept_tenants || tenants[i];
+      END IF;
+    END LOOP;
+    lanes := kept_lanes;
+    tenants := kept_tenants;
+  END LOOP;
+  RETURN picked;
+END $$;
+
+CREATE FUNCTION fn.unpaused(agents text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN ARRAY(SELECT a FROM unnest(agents) AS a WHERE NOT EXISTS (SELECT FROM whoa.paused p WHERE p.kind = 'agent' AND p.name = a));
+END $$;
+
+-- Returns how many more may run under a limit. Counting locks the row, so no two takes count the same capacity; a
+-- locked row is skipped this time.
+CREATE FUNCTION fn.room_for(of_lane text, of_tenant text, picked text[]) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  room int := 2147483647; cap int;
+BEGIN
+  IF starts_with(of_lane, '*' /*SETTLE*/) THEN RETURN room; END IF;
+  cap := fn.agent_cap();
+  IF cap IS NOT NULL THEN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. agent ' || of_lane, 0)) THEN RETURN 0; END IF;
+    room := cap
+      - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_lane LIMIT cap) held)
+      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.agent = of_lane);
+  END IF;
+  cap := fn.tenant_cap();
+  IF cap IS NOT NULL THEN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. tenant ' || of_tenant, 0)) THEN RETURN 0; END IF;
+    room := least(room, cap
+      - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.tenant = of_tenant LIMIT cap) held)
+      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.tenant IS NOT DISTINCT FROM of_tenant));
+  END IF;
+  RETURN room;
+END $$;
+
+-- Gives locked tasks to a session. Earlier orders are included, and sent until they are confirmed.
+CREATE FUNCTION fn.hold(ids text[], session_id text, own_claim text, of_worker text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  task whoa.tasks;
+BEGIN
+  UPDATE whoa.tasks t SET
+    -- Rule: hold; session = session_id, claim = own_claim, worker = of_worker
+    status = fn.next_status(t.status, 'claim'), stage = 'held', epoch = t.epoch + 1, attempts = t.attempts + 1,
+    session = session_id, claim = own_claim, worker = of_worker, started_at = coalesce(t.started_at, now), stage_at = NULL,
+    policy = NULL, released = NULL, told = t.order_number > 0, lane = NULL
+  WHERE t.id = ANY (ids);
+  -- The worker knows already. Check whether there are other listeners.
+  IF NOT fn.is_watched() THEN RETURN; END IF;
+  FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (ids) LOOP PERFORM fn.tell('status', task); END LOOP;
+END $$;
+
+-- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
+CREATE FUNCTION fn.note_held(
+  session_id text, of_worker text, of_lease_ms float8, number int, picked text[], of_suspect text, now float8
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  had_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
+BEGIN
+  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, took, suspect, used_at)
+  VALUES (session_id, of_worker, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), of_suspect, now)
+  ON CONFLICT (id) DO UPDATE SET expires_at = CASE WHEN had_some THEN s.expires_at ELSE now + of_lease_ms END,
+    take_number = coalesce(number, s.take_number), took = coalesce(picked, s.took),
+    suspect = coalesce(of_suspect, s.suspect), used_at = now;
+END $$;
+
+-- Returns tasks for the session that holds them, with their inputs and history unless those are too large.
+CREATE FUNCTION fn.taken(ids text[], session_id text, max_bytes float8) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  task whoa.tasks; load json; shown json[] := '{}';
+BEGIN
+  FOR task IN
+    SELECT t.* FROM unnest(ids) WITH ORDINALITY AS p (id, ordinal) JOIN whoa.tasks t USING (id)
+    WHERE t.stage IS NOT DISTINCT FROM 'held' AND t.session = session_id ORDER BY p.ordinal
+  LOOP
+    load := fn.load_of(task);
+    IF octet_length(load::text) <= max_bytes THEN
+      max_bytes := max_bytes - octet_length(load::text);
+    ELSE
+      load := NULL;
+    END IF;
+    shown := shown || json_build_object('row', row_to_json(task), 'load', load, 'stop', fn.stop_of(task),
+      'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
+      'questions', CASE WHEN fn.has_questions(task) THEN fn.questions_of(task.id, false) END);
+  END LOOP;
+  RETURN array_to_json(shown);
+END $$;

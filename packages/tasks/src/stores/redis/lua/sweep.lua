@@ -1,0 +1,74 @@
+-- What remains of workers that are gone.
+
+-- See `toDeathDelay`.
+local function death_delay(id, deaths)
+  if deaths <= 1 then return 0 end
+  local sum = deaths
+  for i = 1, #id do sum = sum + string.byte(id, i) end
+  local share = 1 + (sum % LIMITS.deathDelaySteps) / LIMITS.deathDelaySteps
+  return math.min(LIMITS.maxDeathDelayMs, LIMITS.deathDelayMs * 2 ^ (deaths - 2) * share)
+end
+
+-- Its epoch increases, so later writes of its worker do not count.
+local function free(task, suspect)
+  local status = task.status
+  -- A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
+  local isCharged = status == 'running' and task.id == suspect and task.attempts > LIMITS.suspectAttempts
+  put_free(task, task.charges + (isCharged and 1 or 0), isCharged and '1' or nil, task.claim)
+  if status == 'running' and task.deaths >= LIMITS.maxDeaths then return fail_lost(task) end
+  local delayMs = status ~= 'cancelling' and death_delay(task.id, task.deaths) or 0
+  if delayMs > 0 then put_off(task, now + delayMs) else make_ready(task) end
+  make_room(task)
+end
+
+local function free_some(id, limit)
+  local key, held = tag .. 'session:' .. id, redis.call('HKEYS', tag .. 'held:' .. id)
+  -- A session that holds nothing is only idle.
+  if #held == 0 then
+    redis.call('ZREM', tag .. 'sessions', id)
+    return 0
+  end
+  local session = session_named(id) or {}
+  if not session.isOver then
+    -- In the step that frees the first task: from here on no beat counts.
+    redis.call('HSET', key, 'isOver', '1', 'worker', session.worker or '-', 'leaseMs', session.leaseMs or 1)
+    redis.call('PEXPIRE', key, LIMITS.sessionRetentionMs)
+  end
+  local freed = math.min(#held, limit)
+  for i = 1, freed do free(load(held[i]), session.suspect) end
+  if freed == #held then redis.call('ZREM', tag .. 'sessions', id) end
+  return freed
+end
+
+-- Frees tasks of expired sessions, removes records past their retention, ends overdue tasks, and closes questions that
+-- expired, a few at a time.
+-- Reads: the domain, sessions, held tasks, `ended`, `idle`, `deadlines`, `expiries`. Writes: all that it frees, removes or ends.
+-- Returns how many were freed, whether there are more, when the next session expires, and the time.
+function OPERATIONS.sweep(args)
+  local limit = tonumber(args[5])
+  -- Removing a task takes longer than freeing one.
+  local few = math.ceil(limit / 4)
+  local hasMoreTasks, hasMoreConversations = forget_some(few), forget_conversations(few)
+  for _ = 1, limit do
+    local overdue = first_overdue()
+    if not overdue then break end
+    cancel_task(load(overdue), overdue_stop())
+  end
+  expire_questions(limit)
+  local isMoreOld = hasMoreTasks or hasMoreConversations or first_overdue() or first_expired()
+  local first, expiresAt = first_session()
+  if first then
+    local session = session_named(first)
+    local _, graceUntil = visit(session and session.leaseMs or 1, true)
+    if now < graceUntil then return { '0', isMoreOld and '1' or '0', tostring(graceUntil), tostring(now) } end
+    -- The clock may have been set back, and the sessions adjusted.
+    first, expiresAt = first_session()
+  end
+  local freed = 0
+  while first and expiresAt <= now and freed < limit do
+    freed = freed + free_some(first, limit - freed)
+    first, expiresAt = first_session()
+  end
+  local isMore = isMoreOld or (first and expiresAt <= now)
+  return { tostring(freed), isMore and '1' or '0', first and tostring(expiresAt) or false, tostring(now) }
+end

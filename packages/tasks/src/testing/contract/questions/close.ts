@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import type { Policy } from '@whoa/core';
+import { DEFAULTS, LIMITS } from '../../../rules/rules.ts';
+import { type ContractCase, claim, create, record, SHORT_MS, TENANT } from '../../case.ts';
+import { CONVERSATION, say, take, taken } from '../../talk.ts';
+import { crash } from '../delivery/crash.ts';
+import { ask, askAndPark, askMore, close, getWhere, liveQuestions, NO, park, states, YES } from './asking.ts';
+
+/** How questions end without an answer: in time, by a newer message, by a cancel, with their task. */
+export const closeCases: readonly ContractCase[] = [
+  {
+    title: 'a question that is not answered in time is closed, and wakes its parked task',
+    async run({ store, advance }) {
+      const asking = await askAndPark(store, [{ expiresMs: 10_000 }, {}]);
+      await advance(5_000);
+      await store.sweep();
+      assert.deepEqual(await states(store, asking.id), ['open', 'open']);
+      await advance(5_000);
+      await store.sweep();
+      assert.deepEqual(await states(store, asking.id), ['expired', 'open']);
+      assert.deepEqual(await getWhere(store, asking), ['ready', 'init', 1]);
+      assert.deepEqual(await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES), {
+        answer: 'too-late',
+        why: 'expired',
+      });
+      const { by } = await claim(store, asking.id);
+      assert.deepEqual(
+        (await liveQuestions(store, by)).map(({ closed }) => closed?.why),
+        ['expired', undefined],
+      );
+      await close(store, by, { journaled: [asking.asked[0]!] });
+      assert.equal((await liveQuestions(store, by)).length, 1);
+      assert.deepEqual(await park(store, by), { answer: 'parked' });
+    },
+  },
+  {
+    title: 'until the expiry has closed a question, an answer counts, and an answered one does not expire',
+    async run({ store, advance }) {
+      const asking = await ask(store, [{ expiresMs: 10 }]);
+      await advance(1_000);
+      assert.equal((await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES)).answer, 'accepted');
+      await store.sweep();
+      assert.deepEqual(await states(store, asking.id), ['given']);
+      assert.equal((await getWhere(store, asking))[0], 'held');
+    },
+  },
+  {
+    title: 'an expiry is an order to the worker that holds the task, and changes nothing else of one that waits',
+    async run(context) {
+      const { store, advance } = context;
+      const held = await ask(store, [{ expiresMs: 10 }]);
+      const { orderNumber } = await record(store, held.id);
+      await advance(10);
+      assert.equal((await store.sweep()).more, false);
+      const { stage, orderNumber: after } = await record(store, held.id);
+      assert.deepEqual([stage, after], ['held', orderNumber + 1]);
+      assert.deepEqual(await states(store, held.id), ['expired']);
+      await store.release(held.by);
+      const freed = await ask(store, [{ expiresMs: 3_600_000 }], { leaseMs: SHORT_MS });
+      await crash(context);
+      await advance(3_600_000);
+      await store.sweep();
+      assert.deepEqual(await getWhere(store, freed), ['ready', 'init', undefined]);
+      assert.deepEqual(await states(store, freed.id), ['expired']);
+    },
+  },
+  {
+    title: 'a take tells its worker to sweep when a question has expired',
+    async run({ store, advance }) {
+      await askAndPark(store, [{ expiresMs: 3_600_000 }]);
+      await taken(store);
+      await advance(3_600_000);
+      assert.equal((await take(store)).expired, true);
+    },
+  },
+  {
+    title: 'a sweep closes many expired questions, a few at a time',
+    async run({ store, advance }) {
+      const all = [];
+      for (let i = 0; i < 5; i++) all.push(await askAndPark(store, [{ expiresMs: 10 }]));
+      await advance(10);
+      assert.equal((await store.sweep({ limit: 2 })).more, true);
+      while ((await store.sweep({ limit: 2 })).more);
+      for (const one of all) assert.deepEqual(await getWhere(store, one), ['ready', 'init', undefined]);
+    },
+  },
+  {
+    title: 'a parked task is cancelled at its deadline, and settled by any worker',
+    async run({ store, advance }) {
+      const { createdAt } = await create(store);
+      const task = await create(store, { deadline: createdAt + 60_000 });
+      const asking = await askAndPark(store, [{}], { task });
+      await advance(60_000);
+      await store.sweep();
+      assert.deepEqual(await getWhere(store, asking), ['ready', 'cancelling', undefined]);
+      assert.equal((await record(store, asking.id)).stop?.reason.kind, 'deadline');
+      assert.deepEqual(await states(store, asking.id), ['cancelled']);
+      assert.deepEqual(await taken(store, { agents: ['other'] }), [asking.id]);
+    },
+  },
+  {
+    title: 'a task that is no longer parked keeps its deadline for its worker',
+    async run({ store, advance }) {
+      const { createdAt } = await create(store);
+      const task = await create(store, { deadline: createdAt + 60_000 });
+      const asking = await askAndPark(store, [{}], { task });
+      await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES);
+      await claim(store, asking.id);
+      await advance(60_000);
+      assert.equal((await store.sweep()).more, false);
+      assert.deepEqual(await getWhere(store, asking), ['held', 'running', undefined]);
+    },
+  },
+  ...(['queue', 'steer', 'merge'] as readonly Policy[]).map(
+    (policy): ContractCase => ({
+      title: `a newer message (${policy}) withdraws open questions, and answered ones stand`,
+      async run({ store }) {
+        const asking = await ask(store, [{}, {}], { task: await say(store, 'one', 'queue') });
+        await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES);
+        await say(store, 'two', policy);
+        assert.deepEqual(await states(store, asking.id), ['given', 'withdrawn']);
+        assert.deepEqual(await store.answer({ tenant: TENANT, id: asking.asked[1]! }, NO), {
+          answer: 'too-late',
+          why: 'withdrawn',
+        });
+        const live = await liveQuestions(store, asking.by);
+        assert.deepEqual(
+          live.map(({ closed }) => closed?.why),
+          [undefined, 'withdrawn'],
+        );
+        await askMore(store, asking.by, [{}]);
+        assert.deepEqual(await states(store, asking.id), ['given', 'withdrawn', 'open']);
+      },
+    }),
+  ),
+  ...(['queue', 'steer', 'merge'] as readonly Policy[]).map(
+    (policy): ContractCase => ({
+      title: `a newer message (${policy}) wakes a parked task`,
+      async run({ store }) {
+        const asking = await askAndPark(store, [{}], { task: await say(store, 'one', 'queue') });
+        const { id: next } = await say(store, 'two', policy);
+        assert.deepEqual(await getWhere(store, asking), ['ready', 'init', undefined]);
+        const { orders, by } = await claim(store, asking.id);
+        assert.equal(orders.commands.length, policy === 'steer' ? 1 : 0);
+        assert.equal(orders.questions?.[0]?.closed?.why, 'withdrawn');
+        const { successor } = await store.finish(by, { status: 'success' });
+        assert.equal(successor, next);
+      },
+    }),
+  ),
+  {
+    title: 'a message that is rejected withdraws nothing, and one that replaces cancels',
+    async run({ store }) {
+      const asking = await askAndPark(store, [{}], { task: await say(store, 'one', 'queue') });
+      const rejected = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'no' }, { policy: 'reject' });
+      assert.equal(rejected.answer, 'rejected');
+      assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
+      await say(store, 'instead', 'replace');
+      assert.deepEqual(await states(store, asking.id), ['cancelled']);
+      assert.deepEqual(await getWhere(store, asking), ['ready', 'cancelling', undefined]);
+    },
+  },
+  {
+    title: 'a message withdraws questions when it is admitted, not while it is held back',
+    async run({ store, advance }) {
+      const asking = await askAndPark(store, [{}], { task: await say(store, 'one', 'queue') });
+      await say(store, 'two', { policy: 'queue', holdMs: 5_000 });
+      assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
+      await advance(5_000);
+      await taken(store, { agents: ['other'] });
+      assert.deepEqual(await states(store, asking.id), ['withdrawn']);
+      assert.deepEqual(await getWhere(store, asking), ['ready', 'init', undefined]);
+    },
+  },
+  {
+    title: 'a message that was stored before a question was asked does not withdraw it',
+    async run({ store }) {
+      const { id } = await say(store, 'one', 'queue');
+      const { by } = await claim(store, id);
+      await say(store, 'two', 'queue');
+      await askMore(store, by, [{}]);
+      assert.deepEqual(await park(store, by), { answer: 'parked' });
+      assert.deepEqual(await states(store, id), ['open']);
+    },
+  },
+  {
+    title: 'a cancel closes open questions and makes a parked task ready to be settled, though its agent is paused',
+    options: { maxRunningPerAgent: 1, maxRunningPerTenant: 1 },
+    async run({ store }) {
+      const asking = await askAndPark(store, [{}, {}]);
+      await claim(store, (await create(store)).id);
+      await store.pause({ agent: 'assistant' }, true);
+      const receipt = await store.cancel(asking.ref);
+      assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelling']);
+      assert.deepEqual(await states(store, asking.id), ['cancelled', 'cancelled']);
+      assert.deepEqual(await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES), {
+        answer: 'too-late',
+        why: 'cancelled',
+      });
+      const { tasks } = await take(store, { agents: ['other'] });
+      assert.deepEqual([tasks[0]?.task.id, tasks[0]?.task.status], [asking.id, 'cancelling']);
+      await store.finish(tasks[0]!.claim, { status: 'cancelled' });
+      assert.deepEqual(await states(store, asking.id), ['cancelled', 'cancelled']);
+    },
+  },
+  {
+    title: 'a cancel with undo of a parked task waits for a worker of its agent',
+    async run({ store }) {
+      const asking = await askAndPark(store);
+      await store.cancel(asking.ref, {}, { undo: true });
+      assert.deepEqual(await taken(store, { agents: ['other'] }), []);
+      assert.deepEqual(await taken(store), [asking.id]);
+    },
+  },
+  {
+    title: 'a cancel of a held task closes its questions, and a second one changes nothing',
+    async run({ store }) {
+      const { ref, id, asked } = await ask(store, [{}, {}]);
+      await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
+      for (let i = 0; i < 2; i++) {
+        await store.cancel(ref);
+        assert.deepEqual(await states(store, id), ['given', 'cancelled']);
+      }
+      assert.deepEqual((await store.questions({ tenant: TENANT })).questions, []);
+    },
+  },
+  {
+    title: 'the end of a task closes what is left of its questions, and answers learn why',
+    async run({ store }) {
+      const { id, by, asked } = await ask(store, [{}, {}]);
+      await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
+      await store.finish(by, { status: 'success' });
+      assert.deepEqual(await states(store, id), ['ended', 'ended']);
+      const [first, second] = [
+        await store.answer({ tenant: TENANT, id: asked[0]! }, NO),
+        await store.answer({ tenant: TENANT, id: asked[1]! }, NO),
+      ];
+      assert.ok(first.answer === 'too-late' && first.why === 'answered' && first.given?.by === 'ada');
+      assert.deepEqual(second, { answer: 'too-late', why: 'ended' });
+      assert.equal((await record(store, id)).waiting, undefined);
+      assert.deepEqual((await store.questions({ tenant: TENANT })).questions, []);
+    },
+  },
+  {
+    title: 'a task that fails because its workers crashed closes its questions',
+    async run(context) {
+      const { store } = context;
+      const { id, asked } = await ask(store, [{}], { leaseMs: SHORT_MS });
+      for (let i = 1; i < LIMITS.maxDeaths; i++) {
+        await crash(context);
+        const { by, task } = await claim(store, id, { leaseMs: SHORT_MS });
+        await store.append(by, { after: task.position, events: [], progress: true });
+      }
+      await crash(context);
+      assert.equal((await record(store, id)).status, 'failed');
+      assert.deepEqual(await states(store, id), ['ended']);
+      assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, YES), {
+        answer: 'too-late',
+        why: 'ended',
+      });
+    },
+  },
+  {
+    title: 'questions are kept as long as their task',
+    async run({ store, advance }) {
+      const { ref, id, by, asked } = await ask(store);
+      const send = () => store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n' });
+      const first = await send();
+      await store.finish(by, { status: 'success' });
+      await advance(DEFAULTS.retentionMs - 60_000);
+      assert.deepEqual(await send(), first);
+      assert.deepEqual(await states(store, id), ['ended']);
+      await advance(60_000);
+      assert.deepEqual(await send(), { answer: 'unknown' });
+      while ((await store.sweep()).more);
+      assert.equal(await store.get(ref), undefined);
+    },
+  },
+  {
+    title: 'a removed task takes its questions with it, also for the next task with its key',
+    async run({ store }) {
+      const { ref, id, by, asked } = await ask(store, [{}], { task: await create(store, { key: 'k' }) });
+      await store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n' });
+      await store.finish(by, { status: 'success' });
+      await store.remove(ref);
+      assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n' }), {
+        answer: 'unknown',
+      });
+      assert.equal((await create(store, { key: 'k' })).id, id);
+      assert.deepEqual(await states(store, id), []);
+      assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n' }), {
+        answer: 'unknown',
+      });
+      const { by: next } = await claim(store, id);
+      assert.deepEqual(await askMore(store, next, [{}]), asked);
+    },
+  },
+];
