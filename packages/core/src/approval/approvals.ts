@@ -11,7 +11,14 @@ export interface ApprovalAnswer {
 }
 
 /** Shows the user the whole question and returns the answer given after that. */
-export type Ask = (question: ApprovalQuestion, context: QuestionContext) => Promise<ApprovalAnswer>;
+export type Ask = (question: ApprovalQuestion, context: QuestionContext, asking: Asking) => Promise<ApprovalAnswer>;
+
+/** For questions that wait for long: what would run may have changed by the time of the answer. */
+interface Asking {
+  readonly request: ApprovalRequest;
+  /** Describes the call again, with a new preview. The tool then gets this preview as the one that was shown. */
+  readonly describeAgain: () => Promise<ApprovalQuestion>;
+}
 
 /** The verdict of a rule on a call, and why. */
 interface Ruling {
@@ -28,6 +35,8 @@ export interface ApprovalsOptions {
   readonly until: string;
   /** Decides before a user is asked. By default, calls that only read are allowed and all others are asked about. */
   readonly judge?: Judge;
+  /** Holds `always` and `never` answers by what they cover. Defaults to a new map. */
+  readonly remembered?: Pick<Map<string, boolean>, 'get' | 'set'>;
 }
 
 /** Only a text is a reason: any other value could be taken for a yes. */
@@ -53,27 +62,32 @@ const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ?
  *   createAgent({ name: 'careful', model, approve: createApprovals({ ask, until: 'until this program ends' }) });
  * ```
  */
-export function createApprovals({ ask, until, judge = judgeByEffects }: ApprovalsOptions): Approve {
-  const remembered = new Map<string, boolean>();
+export function createApprovals(options: ApprovalsOptions): Approve {
+  const { ask, until, judge = judgeByEffects, remembered = new Map<string, boolean>() } = options;
   let last: Promise<unknown> = Promise.resolve();
 
   async function askNext(request: ApprovalRequest, context: QuestionContext, why?: string): Promise<ApprovalReply> {
     const { signal } = context;
+    const describe = async () => {
+      const preview = await request.tool.preview?.(request.input, context);
+      const coverage = coverageOf(request, preview);
+      const always = coverage === undefined ? 'this call only' : `${coverage.words}, ${until}`;
+      const question = { ...describeRequest(request, preview), always, ...(why !== undefined && { why }) };
+      // An `always` of one user is not one of another.
+      return { preview, question, key: coverage && `${coverage.key} ${toContextKey(context.context)}` };
+    };
     if (signal.aborted) return 'cancelled before anyone answered';
-    const preview = await request.tool.preview?.(request.input, context);
-    const coverage = coverageOf(request, preview);
-    // An `always` of one user is not one of another.
-    const key = coverage && `${coverage.key} ${toContextKey(context.context)}`;
-    const known = key && remembered.get(key);
+    let shown = await describe();
+    const known = shown.key && remembered.get(shown.key);
     if (known !== undefined) return known;
-    const always = coverage === undefined ? 'this call only' : `${coverage.words}, ${until}`;
-    const question = { ...describeRequest(request, preview), always, ...(why !== undefined && { why }) };
-    const answer = await ask(question, context);
+    const describeAgain = async () => (shown = await describe()).question;
+    const answer = await ask(shown.question, context, { request, describeAgain });
     // Don't accept a yes that arrives after the cancel.
     if (signal.aborted) return 'cancelled before anyone answered';
     const isYes = answer.decision === 'yes' || answer.decision === 'always';
-    if (key && (answer.decision === 'always' || answer.decision === 'never')) remembered.set(key, isYes);
-    return isYes ? { approved: true, shown: preview } : toNo(answer.why, false);
+    const isKept = answer.decision === 'always' || answer.decision === 'never';
+    if (shown.key && isKept) remembered.set(shown.key, isYes);
+    return isYes ? { approved: true, shown: shown.preview } : toNo(answer.why, false);
   }
 
   const approve: Approve = (request, context) => {

@@ -10,7 +10,7 @@ export { SOURCE_RULES } from '../stop/token/source.ts';
 
 // Limits.
 export { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
-export { UNDO_MS } from '../run/undo.ts';
+export { UNDO_MS, withoutUndo } from '../run/undo.ts';
 export { MAX_SHIELD_MS } from '../stop/token/shield.ts';
 export { describeEarlyStatus, MAX_MERGED_MESSAGES, MAX_WAITING_MESSAGES } from '../conversation/policy.ts';
 export { MAX_DETAILS_BYTES } from '../tool/bounds.ts';
@@ -28,6 +28,10 @@ export { describeStoppedCall } from '../tool/result.ts';
 export { describeStop, type CancelledWork } from '../conversation/describe.ts';
 export type { ConversationEvent } from '../conversation/conversation.ts';
 export { createReplySender } from '../conversation/send-replies.ts';
+
+// Resuming.
+export { RESUMED } from '../run/setup.ts';
+export type { Call } from '../tool/call/call.ts';
 
 // Hooks.
 export { type Hooks, type HookError, createHookDispatcher, createListener, reportFailure } from '../stop/hooks.ts';

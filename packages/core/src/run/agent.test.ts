@@ -376,7 +376,7 @@ test('an undo begins only when it has been written down', async () => {
     },
   });
   expect(await run.undo()).toEqual([
-    { callId: '2', tool: 'b', state: 'failed' },
+    { callId: '2', tool: 'b', state: 'failed', error: 'the store is gone' },
     { callId: '1', tool: 'a', state: 'undone' },
   ]);
   expect([written, undone]).toEqual([['1'], ['a']]);

@@ -44,13 +44,14 @@ export interface LoopState {
 }
 
 /**
- * Plans, runs the waves and continues with their results, until there is a reply. Returns whether the reply is
- * complete: false if it was cut off. Throws `CancelledError` when cancelled.
+ * Plans, runs the waves and continues with their results, until there is a reply. Starts with the calls that an earlier
+ * run left, if any. Returns whether the reply is complete: false if it was cut off. Throws `CancelledError` when cancelled.
  */
-export async function runLoop(state: LoopState): Promise<boolean> {
+export async function runLoop(state: LoopState, left: readonly Call[] = []): Promise<boolean> {
   const { token } = state;
   const yielder = new LoopYielder(token.clock);
   try {
+    if (left.length > 0) await runCalls(left, state);
     for (;;) {
       token.throwIfCancelled(); // Checkpoint: between turns.
       const isOver = await takeStep(state);
@@ -65,7 +66,7 @@ export async function runLoop(state: LoopState): Promise<boolean> {
 
 /** Takes one turn. Returns `undefined` if more turns follow. */
 async function takeStep(state: LoopState): Promise<boolean | undefined> {
-  const { token, transcript, steering } = state;
+  const { token, steering } = state;
   if (state.beforeTurn !== undefined) await waitBeforeTurn(state, state.beforeTurn);
   spend(state, { turn: state.turns + 1, calls: 0 });
   deliverSteers(state);
@@ -75,7 +76,7 @@ async function takeStep(state: LoopState): Promise<boolean | undefined> {
   if (message.stopReason === 'error') throw new Error('The planner ended its reply with an error');
   if (calls.length === 0) return steering.hasWaiting ? undefined : true;
   spend(state, { turn: state.turns, calls: calls.length });
-  for (const result of await runCalls(calls, state)) transcript.addResult(result);
+  await runCalls(calls, state);
   return undefined;
 }
 
@@ -206,13 +207,10 @@ function partialMessage(error: unknown): AssistantMessage | undefined {
   }
 }
 
-/** Runs the waves of a step. When cancelled, adds the available results to the transcript before it throws. */
-async function runCalls(
-  calls: readonly Call[],
-  { runtime, token, transcript }: LoopState,
-): Promise<readonly CallResult[]> {
+/** Runs waves of calls and adds their results to the transcript: when cancelled, the available ones. */
+async function runCalls(calls: readonly Call[], { runtime, token, transcript }: LoopState): Promise<void> {
   try {
-    return await runtime.execute(calls, { token });
+    for (const result of await runtime.execute(calls, { token })) transcript.addResult(result);
   } catch (error) {
     if (isCancelledError(error))
       for (const result of error.partial as readonly CallResult[]) transcript.addResult(result);

@@ -26,9 +26,10 @@ import type { Planner } from './reply/planner.ts';
 import type { RunEvent } from './report/events.ts';
 import { type Left, Leftovers } from './report/leftovers.ts';
 import type { Outcome } from './report/outcome.ts';
-import type { AgentParts, RunOptions } from './setup.ts';
+import type { StopReport } from './report/report.ts';
+import { type AgentParts, RESUMED, type RunOptions } from './setup.ts';
 import { Steering, type SteerOptions, type SteerReceipt } from './steering.ts';
-import { UNDO_MS, type UndoneCall, type UndoOptions, undoCalls, undoSteps, undoWhole } from './undo.ts';
+import { UNDO_MS, type UndoneCall, type UndoOptions, undoCalls, undoSteps, undoWhole, withoutUndo } from './undo.ts';
 
 /** An agent working on one input. Disposing it (`await using`) cancels it, unless it has ended, and waits for its outcome. */
 export interface Run extends AsyncDisposable {
@@ -77,20 +78,21 @@ class AgentRun implements Run {
   readonly #leftovers: Leftovers;
   readonly #runtime: Runtime;
   readonly #startedAt: number;
+  readonly #workId: string;
   #undone: Promise<readonly UndoneCall[]> | undefined;
 
   constructor(setup: RunSetup) {
-    const { agent } = setup;
+    const { agent, context } = setup;
     const { world } = agent;
     this.#setup = setup;
     this.id = setup.id ?? world.createId();
-    const { context } = setup;
     const dispatch = createHookDispatcher<RunEvent>(agent.hooks, setup.hooks);
     const tellHooks = (event: RunEvent): void => dispatch(event, { context });
     this.#gate = new RunGate({ runId: this.id, clock: world.clock, tellHooks });
     this.#startedAt = this.#gate.now();
     this.#token = tokenFor(setup, { name: agent.name, clock: world.clock });
     const parent = setup[NESTED];
+    this.#workId = setup.workId ?? parent?.workId ?? this.id;
     this.#keys = parent?.keys ?? agent.keys;
     this.#transcript = new Transcript(parent?.addUsage);
     this.#leftovers = new Leftovers(world.clock);
@@ -98,6 +100,7 @@ class AgentRun implements Run {
       ...agent,
       approve: agent.approve ?? (parent?.approve as Approve | undefined),
       context,
+      workId: this.#workId,
       keys: this.#keys,
       [NESTED]: {
         addUsage: (usage) => this.#addUsage(usage),
@@ -111,7 +114,7 @@ class AgentRun implements Run {
       redact: setup.redact ?? parent?.redact,
       hooks: { any: (event) => this.#gate.tell(event) },
     });
-    this.#gate.tell({ type: 'run-start', agent: agent.name, input: setup.input });
+    this.#gate.tell({ type: 'run-start', agent: agent.name, ...(!setup[RESUMED] && { input: setup.input }) });
     this.#watchToken();
     this.outcome = this.#live();
   }
@@ -185,9 +188,9 @@ class AgentRun implements Run {
     try {
       // Start in a later microtask: the caller gets the run, and can cancel it, before it does anything.
       await Promise.resolve();
-      this.#transcript.begin(this.#setup.history ?? [], this.#setup.input);
+      this.#transcript.begin(this.#setup.history ?? [], this.#setup[RESUMED] ?? this.#setup.input);
       state.ids.reserve(this.#transcript.messages);
-      end.complete = await runLoop(state);
+      end.complete = await runLoop(state, this.#setup[RESUMED]);
     } catch (error) {
       if (!this.#token.isCancelled || !isCancelledError(error)) {
         end.failed = error;
@@ -223,7 +226,7 @@ class AgentRun implements Run {
   get [NESTED](): NestedRun {
     const steps = (): readonly UndoStep[] =>
       this.#undone === undefined ? undoSteps(this.#undoing) : [{ order: 0, undo: () => undoWhole(this) }];
-    return { outcome: this.outcome, undoSteps: steps };
+    return { outcome: this.outcome, undoSteps: steps, withoutUndo: () => withoutUndo(this.#undoing) };
   }
 
   /** Usage of nested runs counts for this run. When it exceeds its budget it stops, and they stop with it. */
@@ -237,11 +240,16 @@ class AgentRun implements Run {
     return (this.#undone ??= undoCalls(this.#undoing));
   }
 
+  #report(endedAt: number): StopReport {
+    return this.#gate.reporter.finish(endedAt, this.#token.undo ? withoutUndo(this.#undoing) : []);
+  }
+
   get #undoing(): UndoOptions {
     return {
       calls: this.#transcript.calls,
       keys: this.#keys,
       context: this.#setup.context,
+      workId: this.#workId,
       leaveRunning: this.#leftovers.add,
       tools: this.#runtime.tools,
       token: this.#token,
@@ -281,7 +289,7 @@ class AgentRun implements Run {
       endedAt,
     };
     const { reason } = this.#token;
-    const stopped = reason && { reason, stop: this.#gate.reporter.finish(endedAt), complete: end.complete };
+    const stopped = reason && { reason, stop: this.#report(endedAt), complete: end.complete };
     const status = stopped ? 'cancelled' : 'failed' in end ? 'failed' : 'success';
     const failure = 'failed' in end && { error: end.failed };
     const outcome = Object.freeze({ ...base, status, ...stopped, ...failure }) as Outcome;

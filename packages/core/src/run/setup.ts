@@ -7,7 +7,7 @@ import { type StopMode, stopMode } from '../stop/token/level.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
-import type { Approve, BeforeCall } from '../tool/call/call.ts';
+import type { Approve, BeforeCall, Call } from '../tool/call/call.ts';
 import type { NESTED, NestedContext } from '../tool/call/nested.ts';
 import type { Redact } from '../tool/redact.ts';
 import { SHARED_RULES } from '../tool/runtime.ts';
@@ -58,6 +58,8 @@ export interface AgentParts {
 /** Options of one run. */
 export interface RunOptions {
   readonly id?: string;
+  /** Identifies the work that this run is a part of, for tools that keep something for it. Defaults to the run's id. */
+  readonly workId?: string | undefined;
   readonly history?: readonly Message[];
   /** Passed to tools, hooks, `approve` and sub-agents. Plain data, at most 16 KB as JSON. */
   readonly context?: AppContext | undefined;
@@ -77,7 +79,15 @@ export interface RunOptions {
   readonly signal?: AbortSignal | undefined;
   /** For a run inside a call. */
   readonly [NESTED]?: NestedContext;
+  /** For a run that continues one of a lost worker. */
+  readonly [RESUMED]?: readonly Call[];
 }
+
+/**
+ * The key of the calls that a run starts with, instead of its input. They are calls of the last reply in its history that
+ * have no result yet and were not started.
+ */
+export const RESUMED: unique symbol = Symbol.for('@whoa/core/resumed');
 
 /** An agent's settings, including the model or planner. */
 type AllAgentOptions = AgentParts & {
@@ -115,6 +125,7 @@ export function readAgentOptions(given: AgentOptions): AllAgentOptions {
 
 const RUN_RULES: settings.Rules<RunOptions> = {
   id: settings.nonEmptyText,
+  workId: settings.nonEmptyText,
   // Not checked here: the history is data and is read when the run starts. An invalid one fails the run.
   history: settings.anything,
   context: contextRule,

@@ -199,6 +199,32 @@ test('undo reaches what a sub-agent did, whether it had ended or was stopped', a
   check();
 });
 
+test('a report names what sub-agents finished and cannot undo, by its path, at any depth', async () => {
+  const { agent, tool, start, check } = setUp();
+  const mail = tool('mail', { effects: 'write' });
+  const deep = agent('deep', [[{ call: 'mail', id: 'm' }], ['Sent.']], [mail]);
+  const look = tool('look');
+  const live = agent(
+    'live',
+    [[{ call: 'deep', input: { task: 'x' }, id: 'd' }], [{ call: 'look' }], [{ until: never }]],
+    [ask(deep), look],
+  );
+  const calls = [[{ call: 'mail', id: 'a' }], [{ call: 'live', input: { task: 'y' }, id: 'l' }]];
+  const run = start(agent('lead', calls, [mail, ask(live)]));
+  await flushMicrotasks();
+  run.cancel({}, { undo: true });
+  const outcome = await run.outcome;
+  expect(outcome).toMatchObject({
+    stop: {
+      notUndone: [
+        { callId: 'a', tool: 'mail' },
+        { callId: 'l/d/m', tool: 'live › deep › mail' },
+      ],
+    },
+  });
+  check();
+});
+
 test('a run that ended well can be undone once', async () => {
   const { agent, tool, start } = setUp();
   const undone: string[] = [];

@@ -108,7 +108,7 @@ test('calls are undone in the reverse of the order in which they ended, not in t
     },
   });
   const run = agent.run('go');
-  await vi.waitFor(() => expect(log).toContain('did quick'));
+  await expect.poll(() => log).toContain('did quick');
   slow.resolve();
   const undone = await run.undo();
   const did = log.slice(0, 4).map((line) => line.replace('did ', ''));
@@ -146,7 +146,7 @@ test('calls of a sub-agent are undone in the same order, between those of its pa
     [in2, 'in2'],
   ] as const) {
     step!.resolve();
-    await vi.waitFor(() => expect(log).toContain(`did ${n}`));
+    await expect.poll(() => log).toContain(`did ${n}`);
   }
   const undone = await run.undo();
   expect(log.slice(3)).toEqual(['undid in2', 'undid out1', 'undid in1']);

@@ -5,6 +5,7 @@ import { waitUntilLevel } from '../stop/wait.ts';
 import type { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import { keptCallOf } from '../tool/call/kept.ts';
 import type { UndoState, UndoStep, UndoWithin } from '../tool/call/nested.ts';
+import { describeError } from '../tool/normalize.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Tool } from '../tool/tool.ts';
 import type { UnstampedEvent } from './report/events.ts';
@@ -22,6 +23,7 @@ export interface UndoOptions {
   readonly token: CancellationToken;
   readonly keys: ExclusiveKeys;
   readonly context: AppContext | undefined;
+  readonly workId: string;
   readonly boundMs: number;
   readonly beforeUndo: BeforeUndo | undefined;
   readonly tell: (event: UnstampedEvent, within: UndoWithin) => void;
@@ -33,6 +35,28 @@ export interface UndoneCall {
   readonly callId: string;
   readonly tool: string;
   readonly state: UndoState;
+  /** Why it failed. */
+  readonly error?: string;
+}
+
+/**
+ * Finds what an undo cannot undo.
+ *
+ * @returns The finished calls that changed something and whose tools have no undo, including those inside sub-agents.
+ */
+export function withoutUndo({
+  calls,
+  tools,
+}: Pick<UndoOptions, 'calls' | 'tools'>): { callId: string; tool: string }[] {
+  return calls.flatMap((call) => {
+    const { callId, tool, state } = call;
+    const inside = keptCallOf(call)?.nested?.withoutUndo?.();
+    if (inside !== undefined)
+      return inside.map((one) => ({ callId: `${callId}/${one.callId}`, tool: `${tool} › ${one.tool}` }));
+    const used = tools.get(tool);
+    const isLeft = state === 'finished' && used !== undefined && used.effects !== 'read' && used.undo === undefined;
+    return isLeft ? [{ callId, tool }] : [];
+  });
 }
 
 /** Undoes completed calls, also inside sub-agents: the one that ended last first. Shielded, with a time limit. */
@@ -63,16 +87,16 @@ function stepsFor(call: CallResult, options: UndoOptions, undone: UndoneCall[]):
   const whole: UndoStep = { order: kept.order, undo: (within) => undoNow(call, options, within) };
   const steps = kept.nested?.undoSteps() ?? (call.state === 'finished' ? [whole] : []);
   let left = steps.length;
-  let worst: UndoState = 'undone';
+  let worst: Pick<UndoneCall, 'state' | 'error'> = { state: 'undone' };
   const undo = async (step: UndoStep, within: UndoWithin): Promise<UndoState> => {
     if (left === steps.length) options.tell({ type: 'undo-start', ...about }, within);
-    const state = await undoWithKeys(call, options, { step, within });
-    if (worst === 'undone') worst = state;
+    const end = await undoWithKeys(call, options, { step, within });
+    if (worst.state === 'undone') worst = end;
     if (--left === 0) {
-      options.tell({ type: 'undo-end', ...about, state: worst }, within);
-      undone.push({ ...about, state: worst });
+      options.tell({ type: 'undo-end', ...about, ...worst }, within);
+      undone.push({ ...about, ...worst });
     }
-    return state;
+    return end.state;
   };
   return steps.map((step) => ({ order: step.order || kept.order, undo: (within) => undo(step, within) }));
 }
@@ -81,19 +105,20 @@ async function undoWithKeys(
   call: CallResult,
   options: UndoOptions,
   { step, within }: { step: UndoStep; within: UndoWithin },
-): Promise<UndoState> {
+): Promise<Pick<UndoneCall, 'state' | 'error'>> {
   const { callId, tool } = call;
   const { token } = within;
-  if (token.isCancelled) return 'failed';
+  if (token.isCancelled) return { state: 'failed' };
   const held = await options.keys.acquire(keptCallOf(call)!.keys, { holder: `undo of ${callId}`, token });
   // The keys were not free in time: the undo has not started.
-  if (typeof held !== 'function') return 'failed';
+  if (typeof held !== 'function') return { state: 'failed' };
   const tell = (event: { readonly type: string }): void =>
     options.tell({ type: 'call-nested', callId, tool, event }, within);
   const undoing = step.undo({ ...within, tell }).finally(held);
   const end = await waitUntilLevel(undoing, token, 'kill');
   if (end.by === 'level') options.leaveRunning(`undo of ${tool} (${callId})`, undoing);
-  return end.by === 'value' ? end.value : end.by === 'error' ? 'failed' : 'unknown';
+  if (end.by === 'value') return { state: end.value };
+  return end.by === 'error' ? { state: 'failed', error: describeError(end.error) } : { state: 'unknown' };
 }
 
 /** The undo of a whole run, as one step: a custom run, or one that has been undone before. */
@@ -101,11 +126,15 @@ export async function undoWhole(run: { undo(): Promise<readonly UndoneCall[]> })
   return (await run.undo()).every(({ state }) => state === 'undone') ? 'undone' : 'failed';
 }
 
-async function undoNow(call: CallResult, { tools, context }: UndoOptions, within: UndoWithin): Promise<UndoState> {
+async function undoNow(
+  call: CallResult,
+  { tools, context, workId }: UndoOptions,
+  within: UndoWithin,
+): Promise<UndoState> {
   const { callId, tool } = call;
   const { input, details } = keptCallOf(call)!;
   await within.beforeUndo?.({ callId, tool });
   const result = { ...call, input, ...(details !== undefined && { details }) };
-  await tools.get(tool)!.undo!(result, { callId, signal: within.token.signal, context });
+  await tools.get(tool)!.undo!(result, { callId, workId, signal: within.token.signal, context });
   return 'undone';
 }

@@ -34,6 +34,8 @@ export interface RuntimeOptions {
   readonly redact?: Redact | undefined;
   /** Passed to tools, hooks and `approve`. */
   readonly context?: AppContext | undefined;
+  /** Identifies the work that the calls belong to, for tools that keep something for it. */
+  readonly workId?: string | undefined;
   readonly hooks?: Hooks<RuntimeEvent> | undefined;
   /** Whether hooks receive cancels too. Defaults to true. A run reports its own. */
   readonly tellCancels?: boolean | undefined;
@@ -84,6 +86,7 @@ const RUNTIME_RULES: settings.Rules<RuntimeOptions> = {
   beforeCall: settings.callback,
   redact: settings.callback,
   context: contextRule,
+  workId: settings.nonEmptyText,
   tellCancels: settings.flag,
   owner: settings.nonEmptyText,
   keys: settings.rule('ExclusiveKeys', (value) => value instanceof ExclusiveKeys),
@@ -127,6 +130,7 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
     beforeCall: options.beforeCall,
     redact: options.redact,
     context,
+    workId: options.workId,
     ledger,
     ledgerKey: (callId) => `${owner}/${callId}`,
     keys: options.keys ?? new ExclusiveKeys(),

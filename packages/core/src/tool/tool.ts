@@ -36,6 +36,8 @@ interface FileChange {
 /** The context of a call: its id, its token and signal, and functions to report progress and clean up. */
 export interface ToolContext extends WorkContext {
   readonly callId: string;
+  /** Identifies the work that the call belongs to: a task, over all its workers, or a run. A sub-agent's begins with its parent's and `/`. */
+  readonly workId?: string | undefined;
   /** The context that its run was started with. */
   readonly context?: AppContext | undefined;
   /** The preview shown to the user who approved the call, if a user was asked. */
@@ -56,6 +58,8 @@ export interface QuestionContext {
 
 interface UndoContext extends QuestionContext {
   readonly callId: string;
+  /** As in `ToolContext`. */
+  readonly workId?: string | undefined;
 }
 
 /** A tool as agents and runtimes use it. Create one with `defineTool`. */

@@ -53,7 +53,7 @@ export class HistoryBuilder {
   apply(event: RunEvent): void {
     switch (event.type) {
       case 'run-start':
-        this.addUser(event.input);
+        if (event.input !== undefined) this.addUser(event.input);
         break;
       case 'history-compacted':
         this.replace(event.messages);
@@ -93,11 +93,12 @@ export class HistoryBuilder {
     // A reply that was cut before its first word leaves nothing that a provider would accept.
     if (message.content.length === 0) return;
     this.#messages.push(message);
-    for (const part of message.content) {
-      if (part.type !== 'call') continue;
-      const { callId, tool, input } = part;
-      this.#open.set(callId, { callId, tool, input, isStarted: false });
-    }
+    for (const part of message.content) if (part.type === 'call') this.openCall(part);
+  }
+
+  /** Notes that a call in the history has no result yet. */
+  openCall({ callId, tool, input }: Pick<OpenCall, 'callId' | 'tool' | 'input'>): void {
+    this.#open.set(callId, { callId, tool, input, isStarted: false });
   }
 
   startCall(callId: string): void {

@@ -30,6 +30,8 @@ export interface UserMessage {
   readonly role: 'user';
   /** The sender's own id for it. Never sent to a model. */
   readonly id?: string;
+  /** The runtime wrote it to tell the model what happened. It is not shown as a person's words. */
+  readonly isNotice?: true;
   readonly content: Content;
 }
 

@@ -1,4 +1,5 @@
 import { isList, unexpected } from '../../stop/settings.ts';
+import type { Call } from '../../tool/call/call.ts';
 import type { CallResult } from '../../tool/result.ts';
 import { readMessage } from './given-messages.ts';
 import { HistoryBuilder } from './history-builder.ts';
@@ -43,10 +44,14 @@ export class Transcript {
     return this.#text;
   }
 
-  /** Takes over the earlier messages. Throws `SettingsError` if they are not a valid history. */
-  begin(history: readonly Message[], input: UserMessage): void {
+  /**
+   * Takes over the earlier messages and adds the input, or opens calls of the last reply that were not started. Throws
+   * `SettingsError` if the messages are not a valid history.
+   */
+  begin(history: readonly Message[], next: UserMessage | readonly Call[]): void {
     this.replace(history);
-    this.addUser(input);
+    if ('role' in next) this.addUser(next);
+    else for (const { id: callId, tool, input } of next) this.#history.openCall({ callId, tool, input });
   }
 
   addUser(message: UserMessage): void {

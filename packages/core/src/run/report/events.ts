@@ -13,7 +13,8 @@ export type TurnEvent =
   | { readonly type: 'turn-retry'; readonly attempt: number; readonly delayMs: number; readonly error: string };
 
 type OwnEvent =
-  | { readonly type: 'run-start'; readonly agent: string; readonly input: UserMessage }
+  /** Without an input, the run continues with calls that were not started. */
+  | { readonly type: 'run-start'; readonly agent: string; readonly input?: UserMessage }
   | { readonly type: 'turn-start'; readonly turn: number }
   | { readonly type: 'turn-end'; readonly turn: number; readonly message: AssistantMessage }
   | StopEvent
@@ -28,7 +29,14 @@ type OwnEvent =
   /** Work other than a call was still running when the wait for it ended. */
   | { readonly type: 'work-abandoned'; readonly name: string }
   | { readonly type: 'undo-start'; readonly callId: string; readonly tool: string }
-  | { readonly type: 'undo-end'; readonly callId: string; readonly tool: string; readonly state: UndoState }
+  | {
+      readonly type: 'undo-end';
+      readonly callId: string;
+      readonly tool: string;
+      readonly state: UndoState;
+      /** Why it failed. */
+      readonly error?: string;
+    }
   /** A reader was too slow and missed this many events. The outcome is still complete. */
   | { readonly type: 'events-skipped'; readonly count: number }
   | { readonly type: 'run-end'; readonly outcome: Outcome };

@@ -69,9 +69,15 @@ test.each<[StoppedCall, string]>([
   ],
   [call('finished', { undo: 'undone' }), 'finished, undone'],
   [call('finished', { undo: 'failed' }), 'finished, undo failed'],
+  [call('finished', { undo: 'failed', undoError: 'changed since' }), 'finished, undo failed, changed since'],
   [call('not-started'), 'not started'],
 ])('%j is told as %s', (stopped, words) => {
   expect(formatStopReport(report({ calls: [stopped] })).split('\n')[1]).toBe(`         +5 ms  bash ${words}`);
+});
+
+test('finished calls that have no undo are named', () => {
+  const lines = formatStopReport(report({ notUndone: [{ callId: 'c9', tool: 'mail' }] })).split('\n');
+  expect(lines.at(-1)).toBe('       no undo  mail (c9) finished and stays');
 });
 
 test('calls of one tool are told apart by their ids', () => {

@@ -15,6 +15,8 @@ export interface StoppedCall {
   /** The cancel had to wait for it, because it must not be interrupted. */
   readonly waitedFor: boolean;
   readonly undo?: UndoState;
+  /** Why the undo failed. */
+  readonly undoError?: string;
   /** Operating-system processes the call ended, if it had any. */
   readonly processesEnded?: number;
   /** Processes that may still be running. */
@@ -31,6 +33,8 @@ export interface StopReport {
   /** The reply that was cut off, if one was. */
   readonly reply?: { readonly characters: number; readonly afterMs: number };
   readonly calls: readonly StoppedCall[];
+  /** If an undo was asked for: finished calls that changed something and have none. */
+  readonly notUndone?: readonly { readonly callId: string; readonly tool: string }[];
   readonly cleanupErrors: readonly string[];
   /** Work other than calls that was still running at the end: the planner, a stream, a question, a cleanup. */
   readonly abandoned?: readonly { readonly name: string; readonly afterMs: number }[];
@@ -80,6 +84,8 @@ export function formatStopReport(report: StopReport): string {
   for (const { afterMs, what } of happened.toSorted((a, b) => a.afterMs - b.afterMs)) {
     lines.push(`  ${`${afterMs >= 0 ? '+' : ''}${afterMs} ms`.padStart(12)}  ${what}`);
   }
+  for (const { tool, callId } of report.notUndone ?? [])
+    lines.push(`  ${'no undo'.padStart(12)}  ${tool} (${callId}) finished and stays`);
   for (const error of report.cleanupErrors) lines.push(`  ${'cleanup'.padStart(12)}  ${error}`);
   return lines.join('\n');
 }
@@ -108,6 +114,7 @@ function describeCall(call: StoppedCall): string {
   if (call.survivors) words.push(`${count(call.survivors)} may survive`);
   if (call.unverified) words.push('not verified');
   if (call.undo) words.push(call.undo === 'undone' ? 'undone' : `undo ${call.undo}`);
+  if (call.undoError) words.push(call.undoError);
   return words.join(', ');
 }
 

@@ -56,7 +56,7 @@ export class StopReporter {
     }
   }
 
-  finish(settledAt: number): StopReport {
+  finish(settledAt: number, notUndone: NonNullable<StopReport['notUndone']> = []): StopReport {
     const calls = [...this.#calls.values()].map(({ at, ...call }) => ({
       ...call,
       afterMs: this.#after(at),
@@ -69,6 +69,7 @@ export class StopReporter {
       levels: this.#levels,
       ...(this.#reply && { reply: this.#reply }),
       calls,
+      ...(notUndone.length > 0 && { notUndone }),
       cleanupErrors: this.#cleanupErrors,
       ...(abandoned.length > 0 && { abandoned }),
       clean: this.#cleanupErrors.length === 0 && abandoned.length === 0 && calls.every(isClean),
@@ -120,11 +121,11 @@ export class StopReporter {
     if (this.#cancelledAt !== undefined || state === 'unknown' || call.survivors) this.#calls.set(callId, call);
   }
 
-  #undone({ callId, tool, state, at }: RunEvent & { type: 'undo-end' }, way: Way): void {
+  #undone({ callId, tool, state, error, at }: RunEvent & { type: 'undo-end' }, way: Way): void {
     const id = way.ids + callId;
     const ended = this.#states.get(id) ?? 'finished';
     const call = this.#calls.get(id) ?? { callId: id, tool: way.tools + tool, state: ended, at };
-    this.#calls.set(id, { ...call, undo: state });
+    this.#calls.set(id, { ...call, undo: state, ...(error !== undefined && { undoError: error }) });
   }
 
   #after(at: number): number {

@@ -18,6 +18,8 @@ export interface CancelReason {
   readonly by?: string;
   /** How the cancel arrived, for example `signal`. */
   readonly via?: string;
+  /** The W3C trace context of the request, for telemetry. */
+  readonly traceparent?: string;
   /** When, in milliseconds since the epoch. */
   readonly at: number;
 }
@@ -35,13 +37,11 @@ export type GivenReason = CancelReasonInit | string;
  */
 export function createReason(given: GivenReason, now: number): CancelReason {
   const init = initFrom(given);
-  const [message, by, via] = [textIn(init, 'message'), textIn(init, 'by'), textIn(init, 'via')];
+  const texts = ['message', 'by', 'via', 'traceparent'].map((name) => [name, textIn(init, name)] as const);
   const at = fieldOf(init, 'at');
   return Object.freeze({
     kind: textIn(init, 'kind') || 'user',
-    ...(message !== undefined && { message }),
-    ...(by !== undefined && { by }),
-    ...(via !== undefined && { via }),
+    ...Object.fromEntries(texts.filter(([, text]) => text !== undefined)),
     at: typeof at === 'number' && Number.isFinite(at) ? at : now,
   });
 }

@@ -85,6 +85,7 @@ export interface CallScope {
   readonly beforeCall: BeforeCall | undefined;
   readonly redact: Redact | undefined;
   readonly context: AppContext | undefined;
+  readonly workId: string | undefined;
   readonly ledger: Ledger;
   readonly ledgerKey: (callId: string) => string;
   readonly keys: ExclusiveKeys;

@@ -115,6 +115,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     // Extended, not copied: the context belongs to this call alone.
     const grown = context as { -readonly [Field in keyof ToolContext]: ToolContext[Field] };
     grown.callId = this.call.id;
+    grown.workId = this.#scope.workId;
     grown.context = this.#scope.context;
     grown.shown = this.#prepared!.shown;
     grown.update = (shown) => this.#update(shown);
@@ -164,8 +165,9 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
       };
     }
     const { parent, redact, approve } = this.#scope;
+    const workId = `${this.#scope.workId ?? ''}/${this.call.id}`;
     const path = [...(parent?.path ?? []), this.#about()];
-    return { ...parent, keys, redact, approve, path, enter: (run) => (this.#run = run) };
+    return { ...parent, workId, keys, redact, approve, path, enter: (run) => (this.#run = run) };
   }
 
   #close(): void {

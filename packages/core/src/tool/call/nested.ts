@@ -28,6 +28,8 @@ export interface NestedRun {
   readonly outcome: Promise<unknown>;
   /** The undos of everything that it completed, in any order. */
   undoSteps(): readonly UndoStep[];
+  /** What it finished and has no undo for. Missing in runs of an older version and in custom ones. */
+  withoutUndo?(): readonly { readonly callId: string; readonly tool: string }[];
 }
 
 /** A run as seen by the runs inside its calls. */
@@ -44,6 +46,8 @@ export interface ParentRun {
 
 /** The context of a call that is a nested run. */
 export interface NestedContext extends Partial<ParentRun> {
+  /** Missing in calls of an older version. */
+  readonly workId?: string;
   /** Shared by the whole tree of agents. The run may take the keys that the call itself holds. */
   readonly keys: ExclusiveKeys;
   /** The call is not abandoned before this run has settled, and undoing the call undoes the run. */
