@@ -17,7 +17,7 @@ const store = createTaskStore(config);
 const tenant = 'acme';
 
 const channel = createEventChannel();
-const unwanted = new Set<string | undefined>(); // This would be a table of yours.
+const unwanted = new Set<string | undefined>(); // This would be your own table.
 const story = ['Once upon a time ', { waitMs: 60_000 }, 'it ended.'];
 const storyteller = createAgent({ name: 'storyteller', model: createScriptedModel([story, story, story]) });
 const runner = createRunner({
@@ -37,7 +37,7 @@ async function tell(key: string, onStarted: (taskId: string) => unknown): Promis
   console.log(`${key}: ${answer.status}`);
 }
 
-// 1. An event. It names a task, a conversation or all tasks of a tenant, and stops them now.
+// 1. An event. It selects a task, a conversation or all tasks of a tenant, and stops them now.
 await tell('by event', (taskId) => channel.emit(createCancelMessage({ tenant, taskId }, { msg: 'cancel by user' })));
 
 // 2. A checker. It is asked before the work, before each turn and wave, and once a second in between.
@@ -50,7 +50,7 @@ const sharedStore = createTaskStore(config);
 const elsewhere = createCancellationRegistry({ store: sharedStore, tenant });
 await tell('by registry', () => elsewhere.cancel('by registry', { message: 'user request' }));
 
-// 4. A loop of your own. The registry keeps its lease; the loop stops when told and says so.
+// 4. Your own loop. The registry keeps its lease; the loop stops when its token fires, and reports its end.
 const registry = createCancellationRegistry({ store, tenant });
 const work = await registry.register({ key: 'own loop' });
 assert(work.answer === 'registered');
@@ -61,7 +61,7 @@ for (let row = 1; !work.token.isCancelled; row++) {
 console.log(`own loop: ${(await elsewhere.get('own loop'))?.status}`);
 await work.setStatus('cancelled');
 
-// What became of them can be asked for as long as the store keeps tasks, from anywhere.
+// Any process can read how they ended, for as long as the store keeps tasks.
 for (const key of ['by event', 'by checker', 'never begun', 'by registry', 'own loop']) {
   const known = await elsewhere.get(key);
   assert(known?.status === 'cancelled' && (await elsewhere.isCancelled(key)));

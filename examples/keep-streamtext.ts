@@ -94,7 +94,7 @@ async function guarded(): Promise<void> {
   const next = new CancellationToken();
   const answering = turn([...after, say('Was it sent?')], next);
   const { body } = await provider.waitForRequest(1);
-  console.log(`  the model is told: ${JSON.stringify(body).match(/"tool_result".*?(It was [^"]*)/)?.[1]}`);
+  console.log(`  the model sees: ${JSON.stringify(body).match(/"tool_result".*?(It was [^"]*)/)?.[1]}`);
   await answering;
   for (const one of [token, next]) one[Symbol.dispose]();
 }

@@ -4,7 +4,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** Requests that were signed earlier are refused: somebody may be sending one again. */
+/** Requests that were signed earlier are rejected: an attacker may be sending one again. */
 const TOLERANCE_SECONDS = 300;
 
 /** Returns whether a request was signed with the secret, a short time ago. */
@@ -27,7 +27,7 @@ if (secret !== undefined) {
   const receive = async (request: IncomingMessage): Promise<number> => {
     const body = await text(request);
     if (!isGenuine(request.headers, body, secret)) return 401;
-    // The same webhook may arrive twice: its webhook-id tells.
+    // The same webhook may arrive twice, with the same webhook-id.
     console.log(request.headers['webhook-id'], body);
     return 204;
   };

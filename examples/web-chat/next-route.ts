@@ -1,4 +1,4 @@
 // app/api/chat/[[...path]]/route.ts
 import { chat } from './chat.ts';
 
-export const { GET, POST } = chat;
+export const { GET, POST, DELETE } = chat;

@@ -16,6 +16,8 @@ export { createToken, createTokens, type TokenEntry } from './access/tokens.ts';
 export { type AgUiHandler, type AgUiHandlerOptions, createAgUiHandler } from './ag-ui/ag-ui-handler.ts';
 export { createTaskApi, type TaskApi, type TaskApiOptions } from './api/task-api.ts';
 export { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat/chat-handler.ts';
+export type { ChatChange, ChatHistory, LoadedChat } from './chat/app-history.ts';
+export type { ChatHead, ChatPage, ChatPageRequest } from './chat/chat-list.ts';
 export type { ChatServiceOptions } from './chat/chat-service.ts';
 export type { ChatTools, ChatReply, ReplyContext, ReplyStream } from './chat/reply-options.ts';
 export { type Listener, type Listening, type ListenOptions, listen, toNodeListener } from './listen.ts';

@@ -1,6 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { getRequestListener, serve } from '@hono/node-server';
 
+/** Longer than load balancers keep idle connections (60 s): one that we closed first would fail their next request. */
+const KEEP_ALIVE_MS = 75_000;
+/** How long a response that has begun may take when the server closes. */
+const FINISH_MS = 2_000;
+
 /** Where to listen. */
 export interface ListenOptions {
   /** Defaults to 0, which takes any free port. */
@@ -9,7 +14,7 @@ export interface ListenOptions {
   readonly host?: string;
 }
 
-/** A listening handler. Dispose it to stop: clients are disconnected, and reconnect to another instance. */
+/** A listening handler. Dispose it to stop: requests get their response, streams are cut, and clients reconnect to another instance. */
 export interface Listening extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
@@ -50,14 +55,28 @@ export async function listen(
   server.once('error', reject);
   const taken = await promise;
   server.off('error', reject);
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  const open = new Set<ServerResponse>();
+  server.on('request', (_request, response: ServerResponse) => {
+    open.add(response);
+    response.once('close', () => open.delete(response));
+  });
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
     port: taken,
     server,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((ended) => server.close(ended));
+      const last = [...open].filter((response) => !isStream(response));
+      const timer = setTimeout(() => server.closeAllConnections(), FINISH_MS);
+      await Promise.all(last.map((response) => new Promise((ended) => response.once('close', ended))));
+      clearTimeout(timer);
       server.closeAllConnections();
       await closed;
     },
   };
+}
+
+function isStream(response: ServerResponse): boolean {
+  return response.headersSent && String(response.getHeader('content-type')).startsWith('text/event-stream');
 }

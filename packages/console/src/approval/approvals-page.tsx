@@ -72,7 +72,7 @@ function WaitingTask({ head, ...props }: PageProps & { readonly head: TaskHead; 
         <span className="push">{me.rights.includes('cancel') && <StopButton task={task} client={client} />}</span>
       </header>
       {run.openQuestions.map((asked) => (
-        <QuestionCard key={asked.position} {...{ asked, task, client, me, now }} />
+        <QuestionCard key={asked.id} {...{ asked, task, client, me, now }} />
       ))}
     </article>
   );

@@ -1,4 +1,6 @@
 import { type ApprovalQuestion, describeLocation } from '@whoa/core/approval';
+import type { QuestionAnswer } from '@whoa/server/task-client';
+import type { AnswerReceipt } from '@whoa/tasks';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import type { AskedQuestion } from '../model/run-model.ts';
@@ -21,14 +23,14 @@ interface QuestionCardProps extends CallContext {
  * the question, so it cannot be taken for another.
  */
 export function QuestionCard({ asked, task, client, me }: QuestionCardProps): ReactNode {
-  const { question, position } = asked;
+  const { id, question } = asked;
   const lines = linesOf(question);
   const [isSeen, last] = useSeen();
   const [answer, setAnswer] = useState('');
   const reply = (given: Reply): void => {
     setAnswer('sent');
-    client.approve(task.id, question.callId, { ...given, asked: position }).then(
-      (receipt) => setAnswer(receipt.answer === 'accepted' ? 'sent' : `Not taken: ${receipt.answer}`),
+    client.answer(id, given).then(
+      (receipt) => setAnswer(receipt.answer === 'accepted' ? 'sent' : describeRefusal(receipt)),
       (error: unknown) => setAnswer(`${describeError(error).message}. Answering again is safe.`),
     );
   };
@@ -59,11 +61,14 @@ export function QuestionCard({ asked, task, client, me }: QuestionCardProps): Re
   );
 }
 
-interface Reply {
-  readonly approved: boolean;
-  readonly remember?: true;
-  readonly why?: string;
+/** Describes why an answer does not count. */
+function describeRefusal(receipt: Exclude<AnswerReceipt, { answer: 'accepted' }>): string {
+  if (receipt.answer === 'unknown') return 'Not taken: the question is no longer stored';
+  const { why, given } = receipt;
+  return `Not taken: ${why}${given?.by === undefined ? '' : ` by ${given.by}`}`;
 }
+
+type Reply = QuestionAnswer;
 
 interface AnswersProps {
   readonly isSeen: boolean;
@@ -87,7 +92,7 @@ function Answers({ isSeen, isSent, onReply }: AnswersProps): ReactNode {
         type="button"
         className="btn"
         disabled={isSent}
-        onClick={() => onReply({ approved: false, ...(why !== '' && { why }) })}
+        onClick={() => onReply({ decision: 'no', ...(why !== '' && { why }) })}
       >
         No
       </button>
@@ -95,7 +100,7 @@ function Answers({ isSeen, isSent, onReply }: AnswersProps): ReactNode {
         type="button"
         className="btn"
         disabled={!isSeen || isSent}
-        onClick={() => onReply({ approved: true, remember: true })}
+        onClick={() => onReply({ decision: 'always' })}
       >
         Always
       </button>
@@ -103,7 +108,7 @@ function Answers({ isSeen, isSent, onReply }: AnswersProps): ReactNode {
         type="button"
         className="btn ink"
         disabled={!isSeen || isSent}
-        onClick={() => onReply({ approved: true })}
+        onClick={() => onReply({ decision: 'yes' })}
       >
         Yes
       </button>

@@ -57,7 +57,8 @@ interface UiMessage {
 function Said({ message }: { readonly message: Message | UiMessage }): ReactNode {
   if ('parts' in message)
     return message.parts.map((part, index) => <Part key={index} {...{ part, role: message.role }} />);
-  if (message.role === 'user') return <p className="me say wrap">{toText(message.content)}</p>;
+  if (message.role === 'user')
+    return <p className={message.isNotice ? 'tag wrap' : 'me say wrap'}>{toText(message.content)}</p>;
   if (message.role === 'tool') {
     return (
       <details>

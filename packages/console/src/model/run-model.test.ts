@@ -54,7 +54,7 @@ test('a call goes from planned to its end, with its input and its times', () => 
 test('a question is open until it is answered', () => {
   const question = { callId: 'c1', tool: 'bash', effects: 'execute', title: 'bash', fields: [], always: '' };
   const run = read({ type: 'approval-request', ...call }, { type: 'approval-question', id: 'q', question });
-  expect(run.openQuestions).toMatchObject([{ position: 2, question: { callId: 'c1' } }]);
+  expect(run.openQuestions).toMatchObject([{ id: 'q', question: { callId: 'c1' } }]);
   run.apply({
     position: 3,
     at: 0,

@@ -11,8 +11,8 @@ type EndOfCall = Extract<EventOf<'call-end'>, { readonly result: { readonly cont
 
 /** An approval that was asked for. It is open until it was answered or its call has ended. */
 export interface AskedQuestion {
-  /** Its position in the journal: an answer names it. */
-  readonly position: number;
+  /** An answer names it. */
+  readonly id: string;
   readonly at: number;
   readonly question: ApprovalQuestion;
 }
@@ -178,7 +178,7 @@ export class RunModel {
       case 'approval-question': {
         const { callId, tool } = event.question;
         const call = this.#call(callId, tool);
-        call.question = { position, at: moment, question: event.question };
+        call.question = { id: event.id, at: moment, question: event.question };
         // A worker that took the task over asks again.
         if (call.result === undefined) call.state = 'waiting';
         call.askedAt ??= moment;

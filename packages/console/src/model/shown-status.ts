@@ -8,13 +8,14 @@ export type ShownStatus = TaskStatus | CallState | 'waiting' | 'lost' | 'undone'
 /** The status of a task as people need it: waiting for them, or without a worker, comes before `running`. */
 export function shownStatus(task: TaskHead): ShownStatus {
   if (isLost(task)) return 'lost';
-  if (task.status === 'running' && (task.activity?.questions ?? 0) > 0) return 'waiting';
+  if (task.status === 'running' && (task.waiting ?? 0) > 0) return 'waiting';
   return task.status;
 }
 
 /** Whether the worker of a task died and no other has taken it. */
 function isLost({ status, stage, deaths }: TaskHead): boolean {
-  return (status === 'running' || status === 'cancelling' || status === 'init') && stage !== 'held' && deaths > 0;
+  const isKept = stage === 'held' || stage === 'parked';
+  return (status === 'running' || status === 'cancelling' || status === 'init') && !isKept && deaths > 0;
 }
 
 export function isLive({ status }: Pick<TaskHead, 'status'>): boolean {

@@ -51,7 +51,7 @@ function useCancelInView(
   // biome-ignore lint/correctness/useExhaustiveDependencies: once there is something to look at, not each time it moves.
   useEffect(() => {
     const element = box.current;
-    if (element !== null && isThere) element.scrollLeft = Math.max(0, x - element.clientWidth / 2 + NAMES);
+    if (element !== null && isThere) element.scrollLeft = Math.max(0, x - (element.clientWidth - NAMES) / 2);
   }, [isThere, box]);
 }
 

@@ -79,6 +79,14 @@ test('only listed pages may read what they are answered', () => {
   const access = setUp({ origins: [PAGE] });
   expect(access.sharing(request({ origin: PAGE }))).toMatchObject({ 'access-control-allow-origin': PAGE });
   expect(access.sharing(request({ origin: 'https://evil.example' }))).toEqual({});
+  const preflight = request({ origin: PAGE, 'access-control-request-headers': 'x-locale,content-type' });
+  expect(access.sharing(preflight)).toMatchObject({
+    'access-control-allow-credentials': 'true',
+    'access-control-allow-headers': 'x-locale,content-type',
+    vary: expect.stringContaining('origin') as string,
+  });
+  expect(access.sharing(request({ origin: 'https://evil.example' }))).toEqual({});
+  expect(() => setUp({ origins: ['*'] })).toThrow("origins: '*' is not an origin");
   expect(() => setUp({ origins: ['app.example/'] })).toThrow("origins: 'app.example/' is not an origin");
 });
 

@@ -4,6 +4,8 @@ const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 /** These methods change nothing, so a page that sends one unexpectedly does no harm. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 const SHARED_HEADERS = 'authorization, content-type, last-event-id, whoa-last-message';
+/** How long a browser may remember the answer to a preflight, in seconds. */
+const PREFLIGHT_SECONDS = '600';
 
 /** Where requests may come from. */
 export interface OriginOptions {
@@ -12,7 +14,7 @@ export interface OriginOptions {
    * a page whose name resolves to this server has another name. `any`: a proxy in front has checked the name.
    */
   readonly hosts?: readonly string[] | 'any' | undefined;
-  /** Origins of pages that may send requests, beside the server's own: `https://app.example.com`. */
+  /** Origins of pages that may send requests, with cookies, beside the server's own: `https://app.example.com`. */
   readonly origins?: readonly string[] | undefined;
 }
 
@@ -52,11 +54,15 @@ export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOpti
       const origin = listed(request);
       if (origin === undefined) return {};
       return {
+        // Never `*`: only then may a browser send cookies.
         'access-control-allow-origin': origin,
-        'access-control-allow-headers': SHARED_HEADERS,
-        'access-control-allow-methods': 'GET, POST',
+        'access-control-allow-credentials': 'true',
+        // A page of a listed origin may send any header: `authenticate` decides what they mean.
+        'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? SHARED_HEADERS,
+        'access-control-max-age': PREFLIGHT_SECONDS,
+        'access-control-allow-methods': 'GET, POST, DELETE',
         'access-control-expose-headers': 'retry-after',
-        vary: 'origin',
+        vary: 'origin, access-control-request-headers',
       };
     },
   };

@@ -43,6 +43,8 @@ export interface AuditEvent {
   readonly scope?: 'foreground' | 'background' | 'all';
   /** The call of the task, if the action was about one. */
   readonly callId?: string;
+  /** The question that was answered. */
+  readonly question?: string;
   /** The result from the store. */
   readonly answer: string;
 }

@@ -1,14 +1,26 @@
 import { isFinalStatus, type TaskRecord } from '@whoa/tasks';
+import type { UIMessage } from 'ai';
 import { Hono } from 'hono';
 import { may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import { HttpError } from '../api/http/http-error.ts';
-import { type Chat, isRun } from '../chat/chat.ts';
-import { answerQuestion, approveRequest, bodyOf, checked, notAsked } from '../chat/chat-request.ts';
+import type { PageAnswer } from '../chat/answers.ts';
+import type { Chat } from '../chat/chat.ts';
+import { isRun } from '../chat/chat-history.ts';
+import {
+  type ApproveRequest,
+  answerQuestion,
+  approveRequest,
+  bodyOf,
+  checked,
+  notAsked,
+  takeAnswers,
+} from '../chat/chat-request.ts';
 import { createAdmit, shareRoutes } from '../chat/chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat/chat-service.ts';
 import type { ChatTools } from '../chat/reply-options.ts';
 import { replyStream } from '../chat/reply-stream.ts';
+import { isCallPart } from '../chat/ui/call-parts.ts';
 import type { AgUiMessage } from './ag-ui-messages.ts';
 import { agUiMessagesOf, type RunInput, runInput, uiMessageOf } from './ag-ui-messages.ts';
 import { AgUiTranslator } from './ag-ui-translator.ts';
@@ -122,7 +134,8 @@ async function startRun(who: Principal, input: RunInput, { chat }: ChatService):
 /**
  * Answers the questions that interrupted a run. The reply continues under another name. Repeating it changes nothing.
  */
-async function resumeRun(who: Principal, input: RunInput, { chat, access }: ChatService): Promise<TaskRecord> {
+async function resumeRun(who: Principal, input: RunInput, service: ChatService): Promise<TaskRecord> {
+  const { chat, access } = service;
   const { threadId: chatId, runId, resume } = input;
   const answers = resume.map(({ interruptId: approvalId, status, payload }) => {
     const answer = status === 'resolved' ? payload : { approved: false };
@@ -130,6 +143,8 @@ async function resumeRun(who: Principal, input: RunInput, { chat, access }: Chat
   });
   const found = await chat.find(who, { chatId, runId });
   const known = found && isRun(found) ? found : undefined;
+  const asking = known ? undefined : await chat.findAsking({ who, chatId }, answers[0]!.approvalId);
+  if (asking !== undefined) return continueRun(who, { asking, answers, runId }, service);
   const ref = known ?? (await chat.active(who, chatId));
   if (ref === undefined) throw notAsked();
   // It was stopped under this name before.
@@ -138,6 +153,30 @@ async function resumeRun(who: Principal, input: RunInput, { chat, access }: Chat
   else if (known === undefined || !isFinalStatus(known.status))
     for (const answer of answers) await answerQuestion(who, answer, { chat, access });
   return (await chat.task(ref))!;
+}
+
+interface Resumed {
+  /** The message whose calls wait. The turn of the application's own loop has ended. */
+  readonly asking: UIMessage;
+  readonly answers: readonly (ApproveRequest & { readonly chatId: string })[];
+  readonly runId: string;
+}
+
+async function continueRun(
+  who: Principal,
+  { asking, answers, runId }: Resumed,
+  service: ChatService,
+): Promise<TaskRecord> {
+  const calls = asking.parts.filter(isCallPart);
+  const said = answers.map(({ approvalId, approved, why }): PageAnswer => {
+    const call = calls.find(({ approval }) => approval?.id === approvalId);
+    if (call === undefined) throw notAsked();
+    return { toolCallId: call.toolCallId, approvalId, approved, ...(why != null && { reason: why }) };
+  });
+  const given = { type: 'answers', messageId: asking.id, answers: said } as const;
+  const { ref } = await takeAnswers(who, { chatId: answers[0]!.chatId, runId, given, steps: 0 }, service);
+  if (ref === undefined) throw notAsked();
+  return (await service.chat.task(ref))!;
 }
 
 interface RunReading {

@@ -52,21 +52,23 @@ export class AgUiTranslator {
     yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION };
     if (isJoining) yield { type: 'MESSAGES_SNAPSHOT', messages: [...before] };
     const unseen = new Set(resumed);
-    const interrupts: Interrupt[] = [];
+    let interrupts: Interrupt[] = [];
     for await (const chunk of chunks) {
       if (chunk.type === 'finish' || chunk.type === 'abort') {
         yield* this.#close();
-        yield await this.#end(chunk);
+        yield await this.#end(chunk, interrupts);
         return undefined;
       }
       const events = this.#eventsOf(chunk);
       if (unseen.size === 0) yield* events;
+      if (chunk.type === 'tool-approval-response') interrupts = interrupts.filter(({ id }) => id !== chunk.approvalId);
       const asked = interruptOf(chunk);
       if (asked === undefined) continue;
       // Close what is open: the earlier run has already closed it for the reader.
       if (unseen.delete(asked.id) && unseen.size === 0) this.#close();
       if (!resumed.has(asked.id) && !answered.has(asked.id)) interrupts.push(asked);
-      if (unseen.size > 0 || interrupts.length === 0) continue;
+      // The application's own loop ends by itself, when the other calls of the turn have ended too.
+      if (unseen.size > 0 || interrupts.length === 0 || asked.metadata === undefined) continue;
       yield* this.#close();
       yield { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'interrupt', interrupts } };
       return undefined;
@@ -74,12 +76,15 @@ export class AgUiTranslator {
     return undefined;
   }
 
-  async #end(chunk: Chunk<'finish' | 'abort'>): Promise<AgUiEvent> {
+  async #end(chunk: Chunk<'finish' | 'abort'>, asked: readonly Interrupt[]): Promise<AgUiEvent> {
     const { threadId, runId } = this.#run;
     const counted = await this.#run.usage();
     const { inputTokens = 0, outputTokens = 0 } = counted ?? {};
     const usage = counted && { usage: [{ inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }] };
     if (this.#error !== undefined) return { type: 'RUN_ERROR', message: this.#error, ...usage };
+    const interrupts = asked.filter(({ toolCallId = '' }) => !this.#ended.has(toolCallId));
+    if (chunk.type === 'finish' && interrupts.length > 0)
+      return { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'interrupt', interrupts }, ...usage };
     if (chunk.type === 'finish')
       return { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' }, ...usage };
     const metadata = chunk.reason === undefined ? {} : { metadata: { reason: chunk.reason } };
@@ -254,9 +259,15 @@ const ANSWER = {
 
 /** Returns the question of a chunk, if a resumed run can answer it. */
 function interruptOf(chunk: UIMessageChunk): Interrupt | undefined {
-  if (chunk.type !== 'tool-approval-request' || chunk.approvalDescriptor === undefined) return undefined;
+  if (chunk.type !== 'tool-approval-request' || chunk.isAutomatic === true) return undefined;
   const { approvalId: id, toolCallId, approvalDescriptor: question } = chunk;
-  return { id, reason: 'tool_call', toolCallId, responseSchema: ANSWER, metadata: { question } };
+  return {
+    id,
+    reason: 'tool_call',
+    toolCallId,
+    responseSchema: ANSWER,
+    ...(question !== undefined && { metadata: { question } }),
+  };
 }
 
 function toText(output: unknown): string {

@@ -19,7 +19,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /v1/conversations/{id}/cancel': {},
   'post /v1/tasks/cancel': { filter: { all: true }, dryRun: true },
   'post /v1/tasks/{id}/calls/{callId}/cancel': {},
-  'post /v1/tasks/{id}/calls/{callId}/approve': { approved: true, asked: 1 },
+  'get /v1/questions': undefined,
+  'post /v1/questions/{id}': { decision: 'yes' },
   'post /v1/tasks/{id}/steer': { message: 'be brief' },
   'get /v1/tasks/{id}/events': undefined,
   'get /v1/conversations/{id}': undefined,
@@ -58,14 +59,16 @@ async function setUp(): Promise<Served & { readonly line: (route: Route) => stri
   const { claim } = claimed;
   await store.append(claim, {
     after: 0,
-    events: [{ type: 'approval-question', id: 'q1', question: { callId: 'call1', tool: SECRET } }],
+    events: [{ type: 'approval-question', id: `${id}.q1`, question: { callId: 'call1', tool: SECRET } }],
+    asks: [{ id: `${id}.q1`, callId: 'call1', kind: 'approve', shown: SECRET }],
   });
   await store.finish(claim, { status: 'success', answer: SECRET, said: [SECRET] });
   // One that waits, so that the conversation has something to stop.
   await store.create({ ...task, key: 'next' });
   const line = (route: Route): string => {
     const isConversation = route.path.includes('conversations');
-    const path = route.path.replace('{id}', isConversation ? 'c1' : id).replace('{callId}', 'call1');
+    const named = isConversation ? 'c1' : route.path.includes('questions') ? `${id}.q1` : id;
+    const path = route.path.replace('{id}', named).replace('{callId}', 'call1');
     return `${route.method.toUpperCase()} ${path}`;
   };
   return { ...served, line };

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import type { CancelReasonInit } from '@whoa/core';
 import { type ConversationRef, cancelTasks, type StoreCancelReceipt, type TaskRef } from '@whoa/tasks';
 import type { Principal } from '../access/principal.ts';
+import { findTrace } from '../telemetry/traceparent.ts';
 import { askStore } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
@@ -32,8 +33,8 @@ function cancelTaskEndpoint(parts: ApiParts): Endpoint {
     params: TASK_PARAMS,
     body: CANCEL,
     responses: RESPONSES,
-    handle: async ({ principal, tenant, params: { id }, body }) =>
-      responseFor(await cancel({ tenant, id }, { principal, body, parts }), unknownTask()),
+    handle: async ({ principal, tenant, params: { id }, body, request }) =>
+      responseFor(await cancel({ tenant, id }, { principal, body, request, parts }), unknownTask()),
   });
 }
 
@@ -47,8 +48,8 @@ function cancelConversationEndpoint(parts: ApiParts): Endpoint {
     params: TASK_PARAMS,
     body: CANCEL,
     responses: RESPONSES,
-    handle: async ({ principal, tenant, params: { id: conversation }, body }) =>
-      responseFor(await cancel({ tenant, conversation }, { principal, body, parts }), nothingLives()),
+    handle: async ({ principal, tenant, params: { id: conversation }, body, request }) =>
+      responseFor(await cancel({ tenant, conversation }, { principal, body, request, parts }), nothingLives()),
   });
 }
 
@@ -60,23 +61,26 @@ function nothingLives(): HttpError {
 interface CancelContext {
   readonly principal: Principal;
   readonly body: CancelBody;
+  readonly request: Request;
   readonly parts: ApiParts;
 }
 
 async function cancel(
   target: TaskRef | ConversationRef,
-  { principal, body, parts: { store, access, world } }: CancelContext,
+  { principal, body, request, parts: { store, access, world } }: CancelContext,
 ): Promise<StoreCancelReceipt> {
   const { mode, undo } = body;
-  const receipt = await askStore(world, () => store.cancel(target, reasonBy(principal, body.reason), { mode, undo }));
+  const reason = toReason(principal, body.reason, request);
+  const receipt = await askStore(world, () => store.cancel(target, reason, { mode, undo }));
   const named = 'id' in target ? target.id : target.conversation;
   access.record(principal, { type: 'cancel', tenant: target.tenant, target: named, answer: receipt.answer });
   return receipt;
 }
 
 /** Takes the name from the principal, never from the request. */
-export function reasonBy({ name }: Principal, message: string | undefined): CancelReasonInit {
-  return { kind: 'user', by: name, via: 'http', ...(message !== undefined && { message }) };
+export function toReason({ name }: Principal, message: string | undefined, { headers }: Request): CancelReasonInit {
+  const trace = findTrace(headers.get('traceparent'));
+  return { kind: 'user', by: name, via: 'http', ...(message !== undefined && { message }), ...trace };
 }
 
 function responseFor(receipt: StoreCancelReceipt, unknown: HttpError): Response {
@@ -130,10 +134,10 @@ function cancelManyEndpoint(parts: ApiParts): Endpoint {
     summary: 'Stops every matching task that has not ended, in batches.',
     body: MANY,
     responses: { 200: { description: 'The result for each task.', schema: COUNTS } },
-    async handle({ principal, tenant, body }) {
+    async handle({ principal, tenant, body, request: sent }) {
       const { filter, dryRun, limit, cursor, mode, undo } = body;
       const { all: _all, ...wanted } = filter;
-      const reason = reasonBy(principal, body.reason);
+      const reason = toReason(principal, body.reason, sent);
       const request = { ...wanted, tenant, dryRun, limit, cursor, mode, undo, reason };
       const { tasks, next } = await askStore(parts.world, () => cancelTasks(parts.store, request));
       if (!dryRun) {

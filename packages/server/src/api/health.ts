@@ -10,7 +10,7 @@ const READY_MS = 2_000;
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const OK = z.object({ ok: z.literal(true) });
 
-export function healthEndpoints({ store, world, metrics }: ApiParts): Endpoint[] {
+export function healthEndpoints({ store, world, metrics, isDraining = () => false }: ApiParts): Endpoint[] {
   const isReady = createReadiness(store, world.clock);
   return [
     defineEndpoint({
@@ -25,14 +25,16 @@ export function healthEndpoints({ store, world, metrics }: ApiParts): Endpoint[]
       method: 'get',
       path: '/readyz',
       right: 'public',
-      summary: 'Whether the store responds in time.',
+      summary: 'Whether the store responds in time, and the server is not shutting down.',
       responses: { 200: { description: 'Yes.', schema: OK }, 503: { description: 'No.' } },
       async handle() {
-        if (await isReady()) return Response.json({ ok: true });
-        return refuse(503, {
-          code: 'not-ready',
-          message: 'The store did not respond; send requests to another instance for now',
-        });
+        const reason = isDraining()
+          ? 'The server is shutting down'
+          : (await isReady())
+            ? ''
+            : 'The store did not respond';
+        if (reason === '') return Response.json({ ok: true });
+        return refuse(503, { code: 'not-ready', message: `${reason}; send requests to another instance for now` });
       },
     }),
     ...(metrics === undefined ? [] : [metricsEndpoint(metrics)]),

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { eraseRecords, type PauseTarget, type RequeueReceipt, readFleetLoad, requeueTask } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
-import { HttpError, unknownTask } from './http/http-error.ts';
+import { HttpError, refuseCursor, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { MOMENT, NAME, TASK, TASK_PARAMS } from './http/schemas.ts';
 
@@ -91,11 +91,6 @@ function lookEndpoints({ store }: ApiParts): Endpoint[] {
       },
     }),
   ];
-}
-
-function refuseCursor(error: unknown): never {
-  if (!(error instanceof TypeError) || !error.message.startsWith('cursor')) throw error;
-  throw new HttpError(400, { code: 'invalid', message: error.message });
 }
 
 function pauseEndpoint({ store, access }: ApiParts): Endpoint {

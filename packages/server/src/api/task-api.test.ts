@@ -9,7 +9,7 @@ import {
   type TaskStore,
   UnknownOutcomeError,
 } from '@whoa/tasks';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ORIGIN, type Served, serve } from '../../../../test/server/served.ts';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
@@ -225,7 +225,7 @@ test('a brief list has no answers, and everything else', async () => {
   const served = serve();
   const id = await create(served);
   work(served.store, agentOf({ next: () => Promise.resolve(reply('the whole story')) }));
-  await vi.waitFor(async () => expect(await statusOf(served, id)).toBe('success'));
+  await expect.poll(() => statusOf(served, id)).toBe('success');
   const [whole] = (await served.ask('ann', 'GET /v1/tasks')).json.tasks;
   const [brief] = (await served.ask('ann', 'GET /v1/tasks?brief=true')).json.tasks;
   const { answer, ...rest } = (whole as unknown as { outcome: { answer: string } }).outcome;
@@ -272,29 +272,24 @@ function asking(callIds = ['c1']): { agent: Agent; approvals: ReturnType<typeof 
 }
 
 test.each([
-  [{ approved: true }, 'booked'],
-  [{ approved: false, why: 'too dear' }, 'Not started: denied: too dear'],
+  [{ decision: 'yes' }, 'booked'],
+  [{ decision: 'no', why: 'too dear' }, 'Not started: denied: too dear'],
 ])('a question in the journal is answered with %j, and nothing else answers it', async (answer, expected) => {
   const served = serve();
   const { agent, approvals } = asking();
   work(served.store, agent, { approvals });
   const id = await create(served);
-  const approve = (asked: number, callId = 'c1') =>
-    served.ask('ann', `POST /v1/tasks/${id}/calls/${callId}/approve`, { ...answer, asked });
-  const question = await until(async () =>
-    (await served.store.read({ tenant: 'acme', id })).find(
-      ({ event }) => (event as { type: string }).type === 'approval-question',
-    ),
-  );
-  const { position } = question;
-  for (const wrong of [position - 1, position + 1, 10_000]) {
-    expect(await approve(wrong)).toMatchObject({ status: 409, json: { error: { code: 'not-asked' } } });
-  }
-  expect(await approve(position, 'c2')).toMatchObject({ status: 409 });
+  const question = await until(async () => (await served.ask('ann', 'GET /v1/questions')).json.questions[0]);
+  expect(question).toMatchObject({ callId: 'c1', kind: 'approve' });
+  expect((await served.ask('bob', 'GET /v1/questions')).json.questions).toEqual([]);
+  for (const wrong of [`${id}.none`, id, 'none'])
+    expect(await served.ask('ann', `POST /v1/questions/${wrong}`, answer)).toMatchObject({ status: 404 });
+  expect(await served.ask('bob', `POST /v1/questions/${question.id}`, answer)).toMatchObject({ status: 404 });
   const listed = async () => (await served.ask('ann', 'GET /v1/tasks')).json.tasks[0];
   expect(await listed()).toMatchObject({ title: 'hello', activity: { turns: 1, calls: 1, questions: 1 } });
-  expect(served.audited).toEqual([]);
-  expect(await approve(position)).toMatchObject({ status: 202, json: { answer: 'accepted' } });
+  served.audited.splice(0);
+  const first = await served.ask('ann', `POST /v1/questions/${question.id}`, answer);
+  expect(first).toMatchObject({ status: 202, json: { answer: 'accepted', question: question.id } });
   const ended = await until(async () => {
     const { json } = await served.ask('ann', `GET /v1/tasks/${id}`);
     return json.outcome !== undefined ? json : undefined;
@@ -302,27 +297,24 @@ test.each([
   expect(ended.outcome?.answer).toBe(expected);
   expect(await listed()).toMatchObject({ activity: { turns: 2, calls: 1, questions: 0 } });
   expect(served.audited).toMatchObject([
-    { type: 'approve', actor: 'ann', target: id, callId: 'c1', answer: 'accepted' },
+    { type: 'approve', actor: 'ann', target: id, question: question.id, answer: 'accepted' },
   ]);
+  expect(await served.ask('ann', `POST /v1/questions/${question.id}`, answer)).toMatchObject({
+    status: 409,
+    json: { error: { code: 'too-late', why: 'answered', given: { by: 'ann', value: answer } } },
+  });
 });
 
-test('an answer that is to be remembered answers the next question of its kind too', async () => {
+test('an always also answers the next question of its kind', async () => {
   const served = serve();
   const { agent, approvals } = asking(['c1', 'c2']);
   work(served.store, agent, { approvals });
   const id = await create(served);
-  const questions = async () =>
-    (await served.store.read({ tenant: 'acme', id })).filter(
-      ({ event }) => (event as { type: string }).type === 'approval-question',
-    );
-  const [question] = await until(async () => {
-    const asked = await questions();
-    return asked.length > 0 && asked;
-  });
-  const answer = { approved: true, remember: true, asked: question!.position };
-  expect(await served.ask('ann', `POST /v1/tasks/${id}/calls/c1/approve`, answer)).toMatchObject({ status: 202 });
+  const question = await until(async () => (await served.ask('ann', 'GET /v1/questions')).json.questions[0]);
+  const answered = await served.ask('ann', `POST /v1/questions/${question.id}`, { decision: 'always' });
+  expect(answered).toMatchObject({ status: 202 });
   await until(async () => (await statusOf(served, id)) === 'success');
-  expect(await questions()).toHaveLength(1);
+  expect((await served.store.get({ tenant: 'acme', id }))?.questions).toHaveLength(1);
 });
 
 test('a task that runs hears what is said to it, and one of its calls can be stopped', async () => {
@@ -469,7 +461,7 @@ test('a page of a listed origin may ask and read, one of another may not', async
   expect(refused.headers.get('access-control-allow-origin')).toBeNull();
 });
 
-test('a question of a sub-agent is answered under its own call id', async () => {
+test('a question of a sub-agent has its own call id', async () => {
   const served = serve();
   const { agent: helper, approvals } = asking();
   const planner: Planner = {
@@ -483,18 +475,11 @@ test('a question of a sub-agent is answered under its own call id', async () => 
   const tools = [createAgentTool(helper, { name: 'helper', description: 'Helps' }) as Tool];
   work(served.store, agentOf(planner, { tools }), { approvals });
   const id = await create(served);
-  const { position } = await until(async () =>
-    (await served.store.read({ tenant: 'acme', id })).find(
-      ({ event }) => (event as { type: string }).type === 'approval-question',
-    ),
-  );
-  const approve = (callId: string) =>
-    served.ask('ann', `POST /v1/tasks/${id}/calls/${encodeURIComponent(callId)}/approve`, {
-      approved: true,
-      asked: position,
-    });
-  expect(await approve('c1')).toMatchObject({ status: 409 });
-  expect(await approve('c1/c1')).toMatchObject({ status: 202 });
+  const question = await until(async () => (await served.ask('ann', 'GET /v1/questions')).json.questions[0]);
+  expect(question.callId).toBe('c1/c1');
+  expect(await served.ask('ann', `POST /v1/questions/${question.id}`, { decision: 'yes' })).toMatchObject({
+    status: 202,
+  });
   const { outcome } = await until(async () => {
     const { json } = await served.ask('ann', `GET /v1/tasks/${id}`);
     return json.outcome !== undefined ? json : undefined;

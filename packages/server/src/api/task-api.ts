@@ -16,6 +16,7 @@ import type { ApiParts } from './http/parts.ts';
 import { loginEndpoints } from './login.ts';
 import { operateEndpoints } from './operate.ts';
 import { overviewEndpoints } from './overview.ts';
+import { questionEndpoints } from './questions.ts';
 import { taskEndpoints } from './tasks.ts';
 
 /** Options of the task API. */
@@ -28,6 +29,8 @@ export interface TaskApiOptions {
   readonly login?: Login;
   /** Returns the text of `/metrics`, for example `prometheus.read`. Without it there is no such route. */
   readonly metrics?: () => string | Promise<string>;
+  /** Makes `/readyz` report 503, so that load balancers send requests elsewhere before this server closes. */
+  readonly isDraining?: () => boolean;
   /** Called with unexpected errors. Clients get no details of them. */
   readonly onError?: (error: unknown) => void;
   readonly world?: World;
@@ -56,8 +59,8 @@ export interface TaskApi {
  * ```
  */
 export function createTaskApi(options: TaskApiOptions): TaskApi {
-  const { store, access, agents, login, metrics, onError = () => {}, world = systemWorld } = options;
-  const parts: ApiParts = { store, access, world, agents, login, metrics, onError };
+  const { store, access, agents, login, metrics, isDraining, onError = () => {}, world = systemWorld } = options;
+  const parts: ApiParts = { store, access, world, agents, login, metrics, isDraining, onError };
   const app = new OpenAPIHono<{ Variables: { principal: Principal } }>({
     defaultHook(result) {
       if (!result.success) throw invalid(result.error);
@@ -67,6 +70,7 @@ export function createTaskApi(options: TaskApiOptions): TaskApi {
     ...taskEndpoints(parts),
     ...cancelEndpoints(parts),
     ...commandEndpoints(parts),
+    ...questionEndpoints(parts),
     eventsEndpoint(parts),
     conversationEndpoint(parts),
     ...overviewEndpoints(parts),

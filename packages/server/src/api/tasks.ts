@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
 import { type CreateReceipt, type ListFilter, listPoisonTasks, StoreFullError, type TaskHead } from '@whoa/tasks';
+import { findTrace } from '../telemetry/traceparent.ts';
 import { ALL_TENANTS, mergePages, readAll } from './all-tenants.ts';
 import { askStore } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
@@ -84,9 +85,9 @@ function createEndpoint({ store, world, agents }: ApiParts): Endpoint {
           'The policy is reject and the conversation has an active task, or a task with this key has another input.',
       },
     },
-    async handle({ tenant, body: { policy, input, ...task } }) {
+    async handle({ tenant, request, body: { policy, input, ...task } }) {
       if (agents !== undefined && !agents.includes(task.agent)) throw unknownAgent(agents);
-      const wanted = { ...task, tenant, input: input as Json };
+      const wanted = { ...task, tenant, input: input as Json, ...findTrace(request.headers.get('traceparent')) };
       const receipt = await askStore(world, (nonce) => store.create(wanted, { nonce, ...(policy && { policy }) }));
       if (receipt.answer !== 'created' && !('isSameInput' in receipt && receipt.isSameInput)) throw notCreated(receipt);
       return Response.json(receipt, { status: receipt.answer === 'created' ? 201 : 200 });

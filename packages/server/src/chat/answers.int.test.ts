@@ -16,12 +16,14 @@ import {
 } from 'ai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { openDatabase } from '../../../../test/server/app-database.ts';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { createChatHandler } from './chat-handler.ts';
 import type { ChatStopReceipt } from './chat-types.ts';
 
 const PAY: Answer = { parts: [{ text: 'May I? ' }, { call: 'pay', id: 'p1', input: { eur: 5 } }] };
+const PAY_MORE: Answer = { parts: [{ text: 'More? ' }, { call: 'pay', id: 'p2', input: { eur: 6 } }] };
 const LOCATE: Answer = { parts: [{ text: 'Where? ' }, { call: 'locate', id: 'l1', input: {} }] };
 const DONE: Answer = { parts: [{ text: 'Done.' }] };
 
@@ -31,12 +33,14 @@ interface Loop {
   readonly pay?: () => unknown;
   /** The loop asks, and not the tool. */
   readonly isLoopAsking?: boolean;
+  /** The application's own database keeps the chats. */
+  readonly isTheirs?: boolean;
 }
 
 async function openSite(
   url: string | undefined,
   script: readonly Answer[],
-  { pay = () => 'paid', isLoopAsking = false }: Loop,
+  { pay = () => 'paid', isLoopAsking = false, isTheirs = false }: Loop,
 ) {
   const id = `c${++chats}`;
   const provider = await startLoopbackProvider({ script: [...script] });
@@ -54,9 +58,11 @@ async function openSite(
     }),
     locate: tool({ inputSchema: z.object({}), outputSchema: z.string() }),
   };
+  const database = isTheirs ? openDatabase() : undefined;
   const createHandler = () =>
     createChatHandler({
       store,
+      ...(database && { history: database.history }),
       authenticate: (request) => request.headers.get('x-user'),
       audit: ({ type, target, answer }) => audited.push(`${type} ${target} ${answer}`),
       tools,
@@ -118,6 +124,7 @@ async function openSite(
     async [Symbol.asyncDispose]() {
       await handler[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
+      database?.[Symbol.dispose]();
       await provider.close();
     },
   };
@@ -138,13 +145,14 @@ const approve = (chat: Chat<UIMessage>, approved: boolean, reason?: string) => {
   return chat.addToolApprovalResponse({ id: call!.approval!.id, approved, ...(reason !== undefined && { reason }) });
 };
 
-describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
+describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', (kind) => {
   let server: BorrowedServer | undefined;
   beforeAll(async () => {
-    if (kind !== 'memory') server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
+    if (kind === 'redis' || kind === 'postgres') server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
-  const stage = (script: readonly Answer[], loop: Loop = {}) => openSite(server?.url, script, loop);
+  const stage = (script: readonly Answer[], loop: Loop = {}) =>
+    openSite(server?.url, script, { ...loop, isTheirs: kind === 'their database' });
 
   test('a call that needs a yes waits for it, and the answer continues the same message', async () => {
     await using site = await stage([PAY, DONE]);
@@ -201,12 +209,43 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     await approve(second.chat, true);
     await quiet(second);
     expect([words(second.chat.lastMessage), site.paid]).toEqual(['May I? Done.', [{ eur: 5 }]]);
-    // The first tab has not seen that. Its own answer changes nothing.
+    // The first tab has not seen that. Its own answer changes nothing, and it is shown what counts.
     await approve(first.chat, false);
     await quiet(first);
-    expect(first.chat.status).toBe('error');
+    expect([first.chat.status, first.chat.error]).toEqual(['ready', undefined]);
     expect(site.paid).toHaveLength(1);
     expect(await site.stored()).toEqual(JSON.parse(JSON.stringify(second.chat.messages)));
+    expect(JSON.parse(JSON.stringify(first.chat.messages))).toEqual(await site.stored());
+    expect(site.audited).toHaveLength(1);
+  });
+
+  test('a tab that says no while the yes of another is being carried out is shown that', async () => {
+    const started = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<string>();
+    const pay = () => {
+      started.resolve();
+      return held.promise;
+    };
+    await using site = await stage([LOCATE, PAY, PAY_MORE, DONE], { pay });
+    const first = await site.open();
+    await first.chat.sendMessage({ text: 'Pay here' });
+    await first.chat.addToolOutput({ tool: 'locate', toolCallId: 'l1', output: 'Oslo' } as never);
+    await quiet(first);
+    const second = await site.open();
+    await approve(first.chat, true);
+    await started.promise;
+    await approve(second.chat, false);
+    await expect.poll(() => callsIn(second.chat.lastMessage)[1]?.approval?.approved).toBe(true);
+    held.resolve('paid');
+    await Promise.all([quiet(first), quiet(second)]);
+    expect([second.chat.status, second.chat.error]).toEqual(['ready', undefined]);
+    expect(words(second.chat.lastMessage)).toBe('Where? May I? More? ');
+    expect(JSON.parse(JSON.stringify(second.chat.messages))).toEqual(await site.stored());
+    // The next question is asked in both, and can be answered in either.
+    await approve(second.chat, false);
+    await quiet(second);
+    expect(words(second.chat.lastMessage)).toBe('Where? May I? More? Done.');
+    expect(site.paid).toHaveLength(1);
   });
 
   test.for(['twice at once', 'with a claim about another call'])(
@@ -284,7 +323,9 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     expect(await site.stop()).toEqual({ answer: 'idle' });
     await approve(page.chat, true);
     await quiet(page);
-    expect(page.chat.status).toBe('error');
+    expect(page.chat.status).toBe('ready');
+    expect(callsIn(page.chat.lastMessage)).toEqual(callsIn(receipt.message));
+    expect(site.requests.filter((request) => request === 'POST ')).toHaveLength(2);
     expect(site.paid).toEqual([]);
     const next = await site.open();
     await next.chat.sendMessage({ text: 'And?' });
@@ -410,5 +451,64 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     expect(words(page.chat.lastMessage)).toBe('Done.');
     expect(site.told()).toContain('still finished later: Oslo');
     expect(site.refusals()).toEqual([undefined, undefined]);
+  });
+});
+
+describe('a turn that is stopped with `rollback`', () => {
+  const HELD = { parts: [{ text: ['Half ', { stall: true } as const] }] };
+
+  test('a question: nothing has happened, and the turn is removed', async () => {
+    await using site = await openSite(undefined, [DONE, PAY, DONE], {});
+    const page = await site.open();
+    await page.chat.sendMessage({ text: 'Hello' });
+    const before = await site.stored();
+    await page.chat.sendMessage({ text: 'Pay' });
+    expect(await site.stop({ rollback: true })).toEqual({ answer: 'accepted', rolledBack: true });
+    expect(await site.stored()).toEqual(before);
+    await page.chat.sendMessage({ text: 'Something else' });
+    expect(site.told()).not.toContain('"Pay"');
+    expect(site.refusals()).toEqual([undefined, undefined, undefined]);
+  });
+
+  test.for([
+    [false, 'denied: nothing has happened, and the whole turn is removed'],
+    [true, 'approved: the call stands, and so does the turn'],
+  ] as const)('continued after a question that was answered %s: %s', async ([approved]) => {
+    await using site = await openSite(undefined, [DONE, PAY, HELD], {});
+    const page = await site.open();
+    await page.chat.sendMessage({ text: 'Hello' });
+    const before = await site.stored();
+    await page.chat.sendMessage({ text: 'Pay' });
+    const { id: messageId } = page.chat.lastMessage!;
+    await approve(page.chat, approved);
+    await expect.poll(() => words(page.chat.lastMessage)).toBe('May I? Half ');
+    const receipt = await site.stop({ messageId, rollback: true });
+    await quiet(page);
+    expect(site.paid).toHaveLength(approved ? 1 : 0);
+    if (approved) {
+      expect(receipt).toMatchObject({ answer: 'accepted', rolledBack: false, standing: ['p1'] });
+      expect(words((await site.stored()).at(-1))).toBe('May I? Half ');
+    } else {
+      expect(receipt).toEqual({ answer: 'accepted', rolledBack: true });
+      expect(await site.stored()).toEqual(before);
+    }
+  });
+
+  test('a tool of the page that may have run stands', async () => {
+    await using site = await openSite(undefined, [LOCATE, DONE], {});
+    const page = await site.open();
+    await page.chat.sendMessage({ text: 'Where am I?' });
+    const receipt = await site.stop({ messageId: page.chat.lastMessage!.id, rollback: true });
+    expect(receipt).toMatchObject({ answer: 'accepted', rolledBack: false, standing: ['l1'] });
+    expect(callsIn((await site.stored()).at(-1))).toMatchObject([{ state: 'output-error' }]);
+  });
+
+  test('a turn that has ended by itself stays', async () => {
+    await using site = await openSite(undefined, [DONE], {});
+    const page = await site.open();
+    await page.chat.sendMessage({ text: 'Hello' });
+    const receipt = await site.stop({ messageId: page.chat.lastMessage!.id, rollback: true });
+    expect(receipt).toEqual({ answer: 'too-late', rolledBack: false });
+    expect(await site.stored()).toHaveLength(2);
   });
 });

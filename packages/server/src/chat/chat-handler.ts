@@ -1,3 +1,6 @@
+import type { UIMessage } from 'ai';
+import type { Identity } from '../access/principal.ts';
+import { type ChatPage, type ChatPageRequest, requireRights } from './chat-list.ts';
 import { createChatRoutes } from './chat-routes.ts';
 import { type ChatServiceOptions, createChatService } from './chat-service.ts';
 import type { ChatTools } from './reply-options.ts';
@@ -10,17 +13,32 @@ export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatService
   readonly forwardHeaders?: readonly string[];
 }
 
-/** Spread `GET` and `POST` into a route file, or pass `fetch` to a server. Dispose it to hand unfinished replies on. */
+type Fetch = (request: Request) => Promise<Response>;
+
+/**
+ * Spread `GET`, `POST` and `DELETE` into a route file, or pass `fetch` to a server. Dispose it to hand unfinished replies
+ * on. The other functions are for your server: they reject if the user lacks the right.
+ */
 export interface ChatHandler extends AsyncDisposable {
-  readonly fetch: (request: Request) => Promise<Response>;
-  readonly GET: (request: Request) => Promise<Response>;
-  readonly POST: (request: Request) => Promise<Response>;
+  readonly fetch: Fetch;
+  readonly GET: Fetch;
+  readonly POST: Fetch;
+  readonly DELETE: Fetch;
+  /** Returns a chat as a page shows it when it is opened, to render it on the server. Needs the right `read`. */
+  readonly messages: (chatId: string, user: Identity) => Promise<readonly UIMessage[]>;
+  /** Lists the chats of a user that the store keeps. Needs the right `read`. */
+  readonly chats: (user: Identity, page?: ChatPageRequest) => Promise<ChatPage>;
+  /**
+   * Stops what a chat does, and removes all of it from the store. Resolves with whether nothing is left: if not, a reply
+   * takes long to stop, and you call it again. Needs the rights `start` and `cancel`.
+   */
+  readonly remove: (chatId: string, user: Identity) => Promise<boolean>;
 }
 
 /**
  * Serves chats to `useChat`, with a stop that stops the run.
  *
- * @returns The handlers `GET` and `POST`, and `fetch` for both.
+ * @returns The handlers `GET`, `POST` and `DELETE`, `fetch` for all of them, and functions for your server.
  * @throws TypeError when an option is invalid.
  *
  * @example
@@ -53,6 +71,10 @@ export function createChatHandler<Tools extends ChatTools = Record<never, never>
     fetch,
     GET: fetch,
     POST: fetch,
+    DELETE: fetch,
+    messages: async (chatId, user) => chat.messages(requireRights(user, 'read'), chatId),
+    chats: async (user, page = {}) => chat.list(requireRights(user, 'read'), page),
+    remove: async (chatId, user) => chat.remove(requireRights(user, 'start', 'cancel'), chatId),
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   };
 }

@@ -1,32 +1,98 @@
-import type { CancelReasonInit, Json } from '@whoa/core';
+import type { AppContext, CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
-import { isFinalStatus, type TaskRecord } from '@whoa/tasks';
+import { isFinalStatus, type NewTask, type TaskHead, type TaskRecord } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
+import type { Principal } from '../access/principal.ts';
+import { HttpError } from '../api/http/http-error.ts';
 import { closeWaiting, findAnswers } from './answers.ts';
+import { findStarter, withAsked } from './app-history.ts';
 import type { ChatParts, ChatStop, ChatStopReceipt } from './chat-types.ts';
 import { HISTORY_AGENT } from './history-work.ts';
+import { withStopReports } from './stop-reports.ts';
+import { isCallPart } from './ui/call-parts.ts';
 import { chunksOf } from './ui/message-chunks.ts';
+import { uiMessagesOf } from './ui/ui-messages.ts';
+
+/** The start of a run that only holds a name: the last moment there is. */
+export const NEVER = 8.64e15;
+
+/** Returns whether a task replies, or did. The others change the history, or only hold a name. */
+export function isRun({ agent, notBefore }: TaskHead): boolean {
+  return agent !== HISTORY_AGENT && notBefore !== NEVER;
+}
 
 export interface ChatRef {
-  readonly tenant: string;
+  readonly who: Principal;
   readonly chatId: string;
 }
 
-type Parts = Pick<ChatParts, 'store' | 'runner' | 'isReply' | 'isElsewhere'>;
+type Parts = Pick<ChatParts, 'store' | 'runner' | 'isReply' | 'isElsewhere' | 'history'>;
+
+/** What a store takes as the input of a task. */
+const MAX_INPUT_BYTES = 4 * 1024 * 1024;
+
+/** Returns a message as the input of a task. Throws an `HttpError` if no store takes it. */
+export function requireSize(message: object): Json {
+  const bytes = Buffer.byteLength(JSON.stringify(message));
+  if (bytes <= MAX_INPUT_BYTES) return message as Json;
+  const why = `The message has ${bytes} bytes, and at most ${MAX_INPUT_BYTES} are stored; upload its files and send their URLs`;
+  throw new HttpError(413, { code: 'message-too-large', message: why, bytes, maxBytes: MAX_INPUT_BYTES });
+}
 
 /** Returns the id of the message that a task writes. */
 export function messageIdOf(task: Pick<TaskRecord, 'id' | 'inputs'>): string {
   return findAnswers(task)?.messageId ?? task.id;
 }
 
-async function readHistory({ store, isReply }: Parts, { tenant, chatId }: ChatRef): Promise<readonly UIMessage[]> {
-  const record = isReply ? await store.conversation({ tenant, conversation: chatId }) : undefined;
+/** Returns the messages of a chat. Those of an agent are not messages of a page. */
+export async function readHistory({ store, isReply, history }: Parts, chat: ChatRef): Promise<readonly UIMessage[]> {
+  if (history !== undefined) return history.read({ chatId: chat.chatId, principal: chat.who });
+  const ref = { tenant: chat.who.tenant, conversation: chat.chatId };
+  const record = isReply ? await store.conversation(ref) : undefined;
   return (record?.history ?? []) as unknown as readonly UIMessage[];
+}
+
+/** Returns a chat as a page shows it when it is opened. The reply in progress is streamed. */
+export async function readMessages(parts: Parts, chat: ChatRef): Promise<readonly UIMessage[]> {
+  const { store, isReply, history } = parts;
+  const ref = { tenant: chat.who.tenant, conversation: chat.chatId };
+  const record = await store.conversation(ref);
+  const kept = (history ? await readHistory(parts, chat) : (record?.history ?? [])) as readonly UIMessage[];
+  const alive = [record?.current, ...(record?.waiting ?? [])].filter((id) => id !== undefined);
+  const tasks = (await Promise.all(alive.map((id) => store.get({ tenant: ref.tenant, id })))).filter(
+    (task) => task !== undefined && isRun(task),
+  ) as TaskRecord[];
+  const all = tasks.reduce(withAsked, kept).filter(({ id }) => !tasks.some((task) => task.id === id));
+  const shown = isReply ? all : uiMessagesOf(all as unknown as Message[], chat.chatId);
+  return withStopReports(shown, store, ref);
+}
+
+/** Creates a task that changes the history of a chat. */
+export function historyTask({ who, chatId }: ChatRef, input: object): NewTask {
+  const context = { principal: who } as unknown as AppContext;
+  return { tenant: who.tenant, agent: HISTORY_AGENT, conversation: chatId, input: input as Json, context };
+}
+
+/** Changes the history of a chat by a task. Resolves with whether it was changed. */
+async function changeHistory(
+  { store, runner }: Parts,
+  chat: ChatRef,
+  change: { readonly input: object; readonly policy: Policy },
+): Promise<boolean> {
+  const { id } = await runner.run(historyTask(chat, change.input), { policy: change.policy });
+  const result = (await store.get({ tenant: chat.who.tenant, id }))?.outcome?.result as { done?: true } | undefined;
+  return result?.done === true;
 }
 
 /** Finds a reply in the history of a chat. */
 export async function findMessage(parts: Parts, chat: ChatRef, id: string): Promise<UIMessage | undefined> {
   return (await readHistory(parts, chat)).findLast((message) => message.id === id && message.role === 'assistant');
+}
+
+/** Finds the message that has asked about a call, and ended its turn with it. */
+export async function findAsking(parts: Parts, chat: ChatRef, approvalId: string): Promise<UIMessage | undefined> {
+  const isAsked = (part: UIMessage['parts'][number]): boolean => isCallPart(part) && part.approval?.id === approvalId;
+  return (await readHistory(parts, chat)).findLast((message) => message.parts.some(isAsked));
 }
 
 /** Returns what a reader needs before the journal of a task that continues a message. */
@@ -36,7 +102,7 @@ export async function readContinued(
 ): Promise<{ readonly chunks: readonly UIMessageChunk[]; readonly isWhole: boolean } | undefined> {
   const answers = findAnswers(task);
   if (answers === undefined) return undefined;
-  const chat = { tenant: task.tenant, chatId: task.conversation! };
+  const chat = { who: findStarter(task), chatId: task.conversation! };
   const before = await findMessage(parts, chat, answers.messageId);
   // Once the task has ended, the message in the history contains what the task added.
   const isWhole = isFinalStatus((await parts.store.get(task))?.status ?? 'success');
@@ -44,31 +110,36 @@ export async function readContinued(
   return { chunks: message ? chunksOf(message) : [], isWhole };
 }
 
+/** Removes a message of the user, and everything after it. Resolves with whether it was removed. */
+export function cutHistory(parts: Parts, chat: ChatRef, from: string): Promise<boolean> {
+  return changeHistory(parts, chat, { input: { from }, policy: 'replace' });
+}
+
 /** Closes the calls of the last message that wait for a person or a page. No run exists that could. */
 export async function stopWaiting(
   parts: Parts,
-  { tenant, chatId, messageId }: ChatRef & Pick<ChatStop, 'messageId'>,
+  { messageId, ...chat }: ChatRef & Pick<ChatStop, 'messageId'>,
   reason: CancelReasonInit,
 ): Promise<ChatStopReceipt | undefined> {
-  const { runner, isElsewhere } = parts;
-  const history = await readHistory(parts, { tenant, chatId });
+  const { isElsewhere } = parts;
+  const history = await readHistory(parts, chat);
   const last = history.at(-1);
   if (last === undefined || (messageId !== undefined && last.id !== messageId)) return undefined;
   const { clock } = systemWorld;
   const why = { kind: 'user', ...reason, at: clock.wallNow?.() ?? clock.now() };
   if (closeWaiting(history, why, isElsewhere) === history) return undefined;
-  const input = { close: last.id, why } as unknown as Json;
-  await runner.run({ tenant, agent: HISTORY_AGENT, conversation: chatId, input }, { policy: 'queue' });
-  const message = await findMessage(parts, { tenant, chatId }, last.id);
-  return { answer: 'accepted', ...(message && { message }) };
+  const isClosed = await changeHistory(parts, chat, { input: { close: last.id, why }, policy: 'queue' });
+  const message = await findMessage(parts, chat, last.id);
+  return { answer: 'accepted', ...(message && { message }), ...(!isClosed && parts.history && { unsaved: true }) };
 }
 
 /** Returns the key of a message that names no run, so that one which is sent twice is stored once. */
-export async function keyOf({ store }: Parts, chat: ChatRef, { id }: UIMessage): Promise<string | undefined> {
-  const [tenant, conversation, key] = [chat.tenant, chat.chatId, `message:${id}`];
+export async function findKey(parts: Parts, chat: ChatRef, { id }: UIMessage): Promise<string | undefined> {
+  const { store, history } = parts;
+  const [tenant, conversation, key] = [chat.who.tenant, chat.chatId, `message:${id}`];
   const known = await store.find({ tenant, conversation, key });
   if (known === undefined || !isFinalStatus(known.status)) return key;
   // One that was removed since is new.
-  const record = await store.conversation({ tenant, conversation });
-  return record?.history.some((said) => (said as { id?: string }).id === id) ? key : undefined;
+  const kept = history ? await readHistory(parts, chat) : (await store.conversation({ tenant, conversation }))?.history;
+  return kept?.some((said) => (said as { id?: string }).id === id) ? key : undefined;
 }

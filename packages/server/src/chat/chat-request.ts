@@ -1,14 +1,17 @@
 import type { TaskRef } from '@whoa/tasks';
-import type { UIMessage } from 'ai';
+import type { UIMessage, UIMessageChunk } from 'ai';
 import { z } from 'zod';
 import { type Access, may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Refusal } from '../access/refusal.ts';
 import { invalid } from '../api/http/endpoint.ts';
 import { HttpError, whyNoJson } from '../api/http/http-error.ts';
+import { toRefusal } from '../api/questions.ts';
 import { readAnswers } from './answers.ts';
 import type { Chat } from './chat.ts';
-import type { ChatAnswers, ChatMessage, ChatStopReceipt, SentWith, StopScope } from './chat-types.ts';
+import type { ChatPageRequest } from './chat-list.ts';
+import type { ChatAnswers, ChatMessage, ChatStopReceipt, Continued, SentWith, StopScope } from './chat-types.ts';
+import { fromStep, replay } from './stale-answers.ts';
 
 const name = z.string().min(1).max(200);
 
@@ -86,6 +89,12 @@ export const approveRequest: z.ZodType<ApproveRequest> = z.object({
   remember: z.boolean().default(false),
 });
 
+/** Which chats to list. */
+export const listRequest: z.ZodType<ChatPageRequest> = z.object({
+  limit: z.coerce.number().int().min(1).optional(),
+  cursor: z.string().optional(),
+});
+
 /** Leaves room for the principal in the context of a task. */
 const MAX_SENT_BYTES = 15 * 1024;
 
@@ -102,8 +111,10 @@ export function readSend(
   }
   const named = messages.find(({ id, role }) => id === messageId && role === 'assistant');
   const message = ((trigger === 'submit-message' && named) || messages.at(-1)) as unknown as UIMessage;
-  if (message.role === 'assistant' && trigger === 'submit-message')
-    return { chatId, runId, sent, given: readAnswers(message) };
+  if (message.role === 'assistant' && trigger === 'submit-message') {
+    const steps = message.parts.filter(({ type }) => type === 'step-start').length;
+    return { chatId, runId, sent, given: readAnswers(message), steps };
+  }
   if (message.role !== 'user') {
     const why = 'messages: the last one must be from the user; the server stores the others';
     throw new HttpError(400, { code: 'invalid', message: why });
@@ -116,20 +127,35 @@ export function readSend(
 }
 
 /** Continues a message with what a page has answered, and records who did. */
-export async function answerCalls(
+export async function takeAnswers(
   who: Principal,
   answers: ChatAnswers,
   { chat, access }: Pick<StopContext, 'chat' | 'access'>,
-): Promise<TaskRef> {
+): Promise<Continued> {
   const isApproval = answers.given.answers.some((answer) => 'approvalId' in answer);
   if (isApproval && !may(who, 'approve')) throw await readError(refuseRight('approve'));
-  const { ref, counted } = await chat.answer(who, answers);
-  if (ref === undefined) throw notAsked();
-  for (const answer of counted)
+  const continued = await chat.answer(who, answers);
+  for (const answer of continued.counted)
     if ('approvalId' in answer)
       access.record(who, { type: 'approve', tenant: who.tenant, target: answer.approvalId, answer: 'accepted' });
-  return ref;
+  return continued;
 }
+
+/** Opens what continues a message. If another page was first, this one is shown what became of its message. */
+export async function answerCalls(
+  who: Principal,
+  answers: ChatAnswers,
+  context: Pick<StopContext, 'chat' | 'access'>,
+): Promise<OpenReply> {
+  const { chat } = context;
+  const { ref, isOwn, message } = await takeAnswers(who, answers, context);
+  if (ref === undefined && message === undefined) throw notAsked();
+  if (ref !== undefined && isOwn) return (signal) => chat.stream(ref, signal, true);
+  return (signal) => fromStep(ref ? chat.stream(ref, signal) : replay(message!), answers.steps);
+}
+
+/** Opens a reply for a reader. */
+export type OpenReply = (signal: AbortSignal) => AsyncGenerator<UIMessageChunk, undefined>;
 
 /** The header in which a page sends the last message it shows: its id, and whether it is complete. */
 export const LAST_MESSAGE = 'whoa-last-message';
@@ -190,11 +216,12 @@ export async function answerQuestion(
   { chat, access }: Pick<StopContext, 'chat' | 'access'>,
 ): Promise<'accepted'> {
   const { chatId, approvalId, approved, why, remember } = request;
-  const answer = await chat.approve(who, { chatId, approvalId, approved: approved || (why ?? false), remember });
-  if (answer === 'unknown') throw notAsked();
-  access.record(who, { type: 'approve', tenant: who.tenant, target: approvalId, answer });
-  if (answer !== 'accepted') throw new HttpError(409, { code: answer, message: 'The answer came too late' });
-  return answer;
+  const decision = approved ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
+  const receipt = await chat.approve(who, { chatId, approvalId, decision, ...(why != null && { why }) });
+  if (receipt.answer === 'unknown') throw notAsked();
+  access.record(who, { type: 'approve', tenant: who.tenant, target: approvalId, answer: receipt.answer });
+  if (receipt.answer === 'too-late') throw toRefusal(receipt);
+  return receipt.answer;
 }
 
 export function notAsked(): HttpError {

@@ -1,16 +1,19 @@
-import type { TaskRef } from '@whoa/tasks';
 import { type Context, Hono } from 'hono';
 import type { Access } from '../access/access.ts';
 import type { Principal, Right } from '../access/principal.ts';
 import { refuse } from '../access/refusal.ts';
 import { responseTo } from '../api/http/http-error.ts';
 import type { Chat } from './chat.ts';
+import { requireRights } from './chat-list.ts';
 import {
   answerCalls,
   answerQuestion,
   approveRequest,
   bodyOf,
+  checked,
   LAST_MESSAGE,
+  listRequest,
+  type OpenReply,
   readSend,
   replyFor,
   sendRequest,
@@ -32,8 +35,8 @@ export interface ChatRoutesOptions {
 /** Serves chats over HTTP for `useChat`, and adds a stop. */
 export function createChatRoutes({ chat, access, api, forwardHeaders = [], onError }: ChatRoutesOptions): Hono {
   const routes = new Hono().basePath(api);
-  const stream = (request: Request, who: Principal, { ref, isAsking }: { ref: TaskRef; isAsking: boolean }): Response =>
-    replyStream({ request, who }, (signal) => chat.stream(ref, signal, isAsking), {
+  const stream = (request: Request, who: Principal, open: OpenReply): Response =>
+    replyStream({ request, who }, open, {
       access,
       headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
       farewell: 'data: [DONE]\n\n',
@@ -48,18 +51,36 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
       });
       const body = await bodyOf(c.req.raw, sendRequest, access);
       const sent = readSend(body, Object.fromEntries(headers) as Record<string, string>);
-      const ref = 'given' in sent ? await answerCalls(who, sent, { chat, access }) : await chat.send(who, sent);
-      return stream(c.req.raw, who, { ref, isAsking: true });
+      if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, { chat, access }));
+      const ref = await chat.send(who, sent);
+      return stream(c.req.raw, who, (signal) => chat.stream(ref, signal, true));
     }),
   );
   routes.get('/:chatId/stream', (c) =>
     admit(c, 'read', async (who) => {
       const ref = await replyFor(who, { chatId: c.req.param('chatId'), last: c.req.header(LAST_MESSAGE) }, chat);
-      return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, { ref, isAsking: false });
+      return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, (signal) => chat.stream(ref, signal));
     }),
   );
   routes.get('/:chatId/messages', (c) =>
     admit(c, 'read', async (who) => c.json(await chat.messages(who, c.req.param('chatId')))),
+  );
+  routes.get('/', (c) =>
+    admit(c, 'read', async (who) => c.json(await chat.list(who, checked(c.req.query(), listRequest)))),
+  );
+  routes.delete('/:chatId', (c) =>
+    admit(c, 'start', async (who) => {
+      const chatId = c.req.param('chatId');
+      const isGone = await chat.remove(requireRights(who, 'cancel'), chatId);
+      access.record(who, {
+        type: 'erase',
+        tenant: who.tenant,
+        target: chatId,
+        answer: isGone ? 'erased' : 'incomplete',
+      });
+      if (isGone) return c.body(null, 204);
+      return refuse(409, { code: 'live', message: 'A reply of this chat has not stopped yet; remove it again' });
+    }),
   );
   return shareRoutes(routes, { chat, access, onError, via: 'chat' });
 }

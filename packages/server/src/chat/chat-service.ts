@@ -1,8 +1,9 @@
-import type { Agent, Json, Policy } from '@whoa/core';
+import type { Agent, Policy } from '@whoa/core';
 import { POLICY_RULE, reportFailure, settings } from '@whoa/core/internal';
 import {
   createRunner,
   createTaskStore,
+  type HeldWork,
   type Runner,
   type RunnerOptions,
   type TaskRecord,
@@ -12,7 +13,9 @@ import {
 import { type Access, type AccessOptions, createAccess } from '../access/access.ts';
 import type { Authenticate } from '../access/principal.ts';
 import type { LateEnd } from './answers.ts';
+import { AppHistory, type ChatHistory, findStarter } from './app-history.ts';
 import { Chat } from './chat.ts';
+import { historyTask } from './chat-history.ts';
 import { createHistoryWork, HISTORY_AGENT } from './history-work.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { createReplyWork } from './reply-work.ts';
@@ -33,6 +36,13 @@ export interface ChatServiceOptions<Tools extends ChatTools>
   readonly agent?: Agent | string;
   /** What a message does to a reply in progress. Defaults to `replace`. */
   readonly policy?: Policy;
+  /** Your own database as the place where chats are kept, with `reply`. Without it the store keeps them. */
+  readonly history?: ChatHistory;
+  /**
+   * Called during a request with a promise that settles when its reply has ended: `waitUntil` of your platform, which keeps
+   * a function alive after its response.
+   */
+  readonly waitUntil?: (ended: Promise<unknown>) => void;
   /** How many replies this process runs at once. */
   readonly concurrency?: number;
 }
@@ -54,6 +64,7 @@ const MAX_NOTES = 5;
 const REPLY_AGENT = 'whoa-chat-reply';
 
 export function createChatService<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): ChatService {
+  checkRuntime();
   checkOptions(options);
   const { agent, reply, policy = 'replace', describeError, concurrency, hooks } = options;
   const store = storeOf(options.store);
@@ -64,7 +75,9 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     // After the end its outcome stays unknown, which is true.
     noteLate(runner, task, end).catch((error: unknown) => (isClosed ? undefined : report(error)));
   };
-  const work = reply === undefined ? agent! : createReplyWork({ ...options, reply, onFailure, onLate });
+  const history = options.history && new AppHistory(options.history, (error) => report(error, 'history'));
+  const kept = (work: HeldWork): HeldWork => history?.wrap(work) ?? work;
+  const work = reply === undefined ? agent! : kept(createReplyWork({ ...options, reply, onFailure, onLate }));
   // Now, and not by the first message: the server cannot reply without it.
   if (reply !== undefined)
     import('ai').catch((cause: unknown) =>
@@ -75,7 +88,10 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   const { worker, leaseMs, approvals, background } = options;
   const runner = createRunner({
     store,
-    agents: { [HISTORY_AGENT]: createHistoryWork(isElsewhere), ...(typeof work !== 'string' && { [name]: work }) },
+    agents: {
+      [HISTORY_AGENT]: kept(createHistoryWork(isElsewhere)),
+      ...(typeof work !== 'string' && { [name]: work }),
+    },
     ...(worker !== undefined && { worker }),
     ...(leaseMs !== undefined && { leaseMs }),
     ...(approvals !== undefined && { approvals }),
@@ -90,6 +106,8 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     isElsewhere,
     isRemote: typeof work === 'string',
     policy,
+    history,
+    waitUntil: options.waitUntil,
     readOnlyTools: readOnlyTools(agent),
     ...(describeError && { describeError }),
   });
@@ -113,8 +131,8 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
 }
 
 /** Notes in the history how a call ended that was given up. A newer message may replace the task that does it. */
-async function noteLate(runner: Runner, { tenant, conversation }: TaskRecord, end: LateEnd): Promise<void> {
-  const task = { tenant, agent: HISTORY_AGENT, conversation: conversation!, input: end as unknown as Json };
+async function noteLate(runner: Runner, reply: TaskRecord, end: LateEnd): Promise<void> {
+  const task = historyTask({ who: findStarter(reply), chatId: reply.conversation! }, end);
   for (let tries = 0; tries < MAX_NOTES; tries++) {
     if ((await runner.run(task, { policy: 'queue' })).status === 'success') return;
   }
@@ -133,8 +151,16 @@ function readOnlyTools(agent: Agent | string | undefined): ReadonlySet<string> {
 const isWork = (value: unknown): boolean =>
   typeof value === 'function' || typeof value === 'string' || settings.hasMethods(value, ['run']);
 
+/** Stores need sockets, and replies outlive their requests. Edge runtimes have neither. */
+function checkRuntime(): void {
+  const { EdgeRuntime, navigator } = globalThis as { EdgeRuntime?: unknown; navigator?: { userAgent?: string } };
+  if (EdgeRuntime === undefined && navigator?.userAgent !== 'Cloudflare-Workers') return;
+  const advice = "use Node, Bun or Deno; in Next.js: export const runtime = 'nodejs'";
+  throw new TypeError(`This runtime has no raw sockets, so it reaches no store, and it ends replies early; ${advice}`);
+}
+
 function checkOptions<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): void {
-  const { agent, reply, authenticate, policy } = options;
+  const { agent, reply, authenticate, policy, history } = options;
   if (typeof authenticate !== 'function')
     throw new TypeError(
       "authenticate: expected a function from a request to its user; to try things out: () => 'anyone'",
@@ -142,5 +168,7 @@ function checkOptions<Tools extends ChatTools>(options: ChatServiceOptions<Tools
   if (policy !== undefined) POLICY_RULE(policy, 'policy');
   if ((agent === undefined) === (reply === undefined))
     throw new TypeError('reply: expected either `reply`, (turn) => streamText({ model, ...turn }), or `agent`');
+  if (history !== undefined && reply === undefined)
+    throw new TypeError('history: it needs `reply`; chats of an `agent` are kept in the store');
   if (!isWork(agent ?? reply)) throw settings.unexpected('agent', agent, 'an agent, or the name of one');
 }

@@ -1,7 +1,8 @@
 import type { Policy } from '@whoa/core';
-import type { Runner, StoreCancelReceipt, TaskStore } from '@whoa/tasks';
+import type { Runner, StoreCancelReceipt, TaskRef, TaskStore } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
-import type { Answers } from './answers.ts';
+import type { Answers, PageAnswer } from './answers.ts';
+import type { AppHistory } from './app-history.ts';
 
 /** A user's message, from any protocol adapter. */
 export interface ChatMessage {
@@ -28,6 +29,19 @@ export type StopScope = 'foreground' | 'background' | 'all';
 /** What a page has answered about the calls of a message. */
 export interface ChatAnswers extends Pick<ChatMessage, 'chatId' | 'runId' | 'sent'> {
   readonly given: Answers;
+  /** How many steps of the message the page has. */
+  readonly steps: number;
+}
+
+/** What became of the answers of a page. */
+export interface Continued {
+  /** The reply that continues the message. */
+  readonly ref?: TaskRef;
+  readonly counted: readonly PageAnswer[];
+  /** It is continued with the answers of this page. */
+  readonly isOwn: boolean;
+  /** The message as it is, if it was answered or stopped elsewhere and nothing continues it. */
+  readonly message?: UIMessage | undefined;
 }
 
 /** What to stop. If a run is named, only that run is stopped. */
@@ -47,9 +61,9 @@ export interface ChatStop {
 export interface ChatAnswer {
   readonly chatId: string;
   readonly approvalId: string;
-  /** A string means no, and is passed to the model as the reason. */
-  readonly approved: boolean | string;
-  readonly remember?: boolean;
+  readonly decision: 'yes' | 'no' | 'always' | 'never';
+  /** The reason that the model gets with a no. */
+  readonly why?: string;
 }
 
 export interface ChatStopReceipt {
@@ -57,6 +71,8 @@ export interface ChatStopReceipt {
   readonly rolledBack?: boolean;
   /** Why the turn stays in the history: these calls had effects that were not undone. */
   readonly standing?: readonly string[];
+  /** The application's database refused the change, so nothing was removed or closed. */
+  readonly unsaved?: true;
   /** How many background tasks were stopped, if that was asked for. */
   readonly background?: number;
   /** The message whose calls waited for a person or a page, as it is now. */
@@ -75,6 +91,9 @@ export interface ChatParts {
   /** Workers in other processes run it. */
   readonly isRemote: boolean;
   readonly policy: Policy;
+  readonly waitUntil?: ((ended: Promise<unknown>) => void) | undefined;
+  /** Where the chats are kept, if not in the store. */
+  readonly history: AppHistory | undefined;
   /** The names of the tools that only read. */
   readonly readOnlyTools: ReadonlySet<string>;
   readonly describeError?: (error: { message: string }) => string;

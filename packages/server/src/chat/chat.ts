@@ -1,15 +1,13 @@
-import type { AppContext, CancelReasonInit, Json, Message, Policy } from '@whoa/core';
+import type { AppContext, CancelReasonInit, Json, Policy } from '@whoa/core';
 import {
+  type AnswerReceipt,
   type ConversationRef,
   type CreateReceipt,
   followTask,
   isFinalStatus,
   type NewTask,
   type Runner,
-  type SendReceipt,
-  type StoreCancelReceipt,
   StoreFullError,
-  type TaskHead,
   type TaskRecord,
   type TaskRef,
   TaskRejectedError,
@@ -17,15 +15,37 @@ import {
 import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
-import { findAnswers, findCounting, type PageAnswer } from './answers.ts';
-import { type ChatRef, findMessage, keyOf, messageIdOf, readContinued, stopWaiting } from './chat-history.ts';
-import type { ChatAnswer, ChatAnswers, ChatMessage, ChatParts, ChatStop, ChatStopReceipt } from './chat-types.ts';
+import { findAnswers, findCounting } from './answers.ts';
+import {
+  type ChatRef,
+  cutHistory,
+  findAsking,
+  findKey,
+  findMessage,
+  isRun,
+  messageIdOf,
+  NEVER,
+  readContinued,
+  readMessages,
+  requireSize,
+  stopWaiting,
+} from './chat-history.ts';
+import { type ChatPage, type ChatPageRequest, listChats, removeChat } from './chat-list.ts';
+import type {
+  ChatAnswer,
+  ChatAnswers,
+  ChatMessage,
+  ChatParts,
+  ChatStop,
+  ChatStopReceipt,
+  Continued,
+} from './chat-types.ts';
 import { HISTORY_AGENT } from './history-work.ts';
-import { type AskedQuestion, readQuestions } from './questions.ts';
-import { standingEffects } from './standing-effects.ts';
-import { withStopReports } from './stop-reports.ts';
+import { type AskedQuestion, answerQuestion, readQuestions } from './questions.ts';
+import { rollBack } from './roll-back.ts';
+import { isRepeated, isStale } from './stale-answers.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
-import { uiMessagesOf, userMessageOf } from './ui/ui-messages.ts';
+import { userMessageOf } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
 
 /** The page's name for a run, as the store finds its task. */
@@ -33,8 +53,6 @@ type RunName = ConversationRef & { readonly key: string };
 
 /** Tasks that only change the history, or hold a name, may be newer than the last reply. */
 const RECENT_TASKS = 5;
-/** The start of a run that only holds a name: the last moment there is. */
-const NEVER = 8.64e15;
 
 /** Chats in a task store. Every protocol adapter uses these. Each chat is a conversation of its tenant. */
 export class Chat {
@@ -46,48 +64,58 @@ export class Chat {
 
   /** Stores a message and starts a reply. A message that was stopped before it arrived gets no reply. */
   async send(who: Principal, { chatId, message, runId, regenerate = false, sent }: ChatMessage): Promise<TaskRef> {
-    const { tenant } = who;
-    const { isReply, policy } = this.#parts;
+    const { isReply, policy, history } = this.#parts;
+    const input = requireSize(isReply ? message : userMessageOf(message));
+    // Before anything is stored. The task itself removes what is replied to again, in the same step as it saves the message.
+    await history?.read({ chatId, principal: who });
     // The newer message decides about the reply in progress, and then waits until the history is cut.
-    if (regenerate) await this.#cutHistory({ tenant, chatId, from: message.id });
-    const input = (isReply ? message : userMessageOf(message)) as unknown as Json;
-    const key = runId ?? (regenerate ? undefined : await keyOf(this.#parts, { tenant, chatId }, message));
-    return this.#start(this.#taskFor(who, { chatId, runId: key, sent }, input), regenerate ? 'queue' : policy);
+    if (regenerate && history === undefined) await cutHistory(this.#parts, { who, chatId }, message.id);
+    const key = runId ?? (regenerate ? undefined : await findKey(this.#parts, { who, chatId }, message));
+    const task = this.#taskFor(
+      who,
+      { chatId, runId: key, sent, regenerate: regenerate && history !== undefined },
+      input,
+    );
+    return this.#start(task, regenerate ? (history ? 'replace' : 'queue') : policy);
   }
 
-  /**
-   * Continues a message with what a page has answered. Returns the answers that count; without any there is no reply,
-   * unless the message is being continued.
-   */
-  async answer(
-    who: Principal,
-    { given, ...request }: ChatAnswers,
-  ): Promise<{ ref: TaskRef | undefined; counted: readonly PageAnswer[] }> {
-    const chat = { tenant: who.tenant, chatId: request.chatId };
-    const active = await this.#findContinuation(chat, given.messageId);
+  /** Continues a message with what a page has answered. */
+  async answer(who: Principal, { given, ...request }: ChatAnswers): Promise<Continued> {
+    const chat = { who, chatId: request.chatId };
+    const active = await this.#findContinuation({ tenant: who.tenant, chatId: request.chatId }, given.messageId);
+    if (active !== undefined) return { ref: active, counted: [], isOwn: isRepeated(findAnswers(active)!, given) };
     const message = await findMessage(this.#parts, chat, given.messageId);
     const counting = message ? findCounting(message, given, this.#parts.isElsewhere) : [];
-    if (active !== undefined || counting.length === 0) return { ref: active, counted: [] };
+    if (counting.length === 0) {
+      const isOver = message !== undefined && isStale(message, given);
+      const shown = isOver ? await this.messages(who, chat.chatId) : [];
+      return { counted: [], isOwn: false, message: shown.find(({ id }) => id === given.messageId) };
+    }
     const counted = counting.map(({ answer }) => answer);
-    const input = { ...given, answers: counted } as unknown as Json;
-    return { ref: await this.#start(this.#taskFor(who, request, input), 'queue'), counted };
+    const input = requireSize({ ...given, answers: counted });
+    return { ref: await this.#start(this.#taskFor(who, request, input), 'queue'), counted, isOwn: true };
   }
 
-  #taskFor(who: Principal, { chatId, runId, sent }: Omit<ChatMessage, 'message'>, input: Json): NewTask {
+  #taskFor(who: Principal, { chatId, runId, sent, regenerate }: Omit<ChatMessage, 'message'>, input: Json): NewTask {
     const { agent, isReply } = this.#parts;
     const task = { tenant: who.tenant, agent, conversation: chatId, input };
-    return {
-      ...task,
-      ...(runId !== undefined && { key: runId }),
-      ...(isReply && { context: { ...sent, principal: who } as unknown as AppContext }),
-    };
+    const context = { ...sent, ...(regenerate && { regenerate }), principal: who } as unknown as AppContext;
+    return { ...task, ...(runId !== undefined && { key: runId }), ...(isReply && { context }) };
   }
 
   /** Returns the task in progress that continues a message. */
-  async #findContinuation(chat: ChatRef, messageId: string): Promise<TaskRecord | undefined> {
+  async #findContinuation(
+    chat: { tenant: string; chatId: string },
+    messageId: string,
+  ): Promise<TaskRecord | undefined> {
     const active = await this.active(chat, chat.chatId);
     const task = active && (await this.#parts.store.get(active));
     return task !== undefined && findAnswers(task)?.messageId === messageId ? task : undefined;
+  }
+
+  /** Returns the message that has asked about a call, and ended its turn with it. */
+  findAsking(chat: ChatRef, approvalId: string): Promise<UIMessage | undefined> {
+    return findAsking(this.#parts, chat, approvalId);
   }
 
   /** Returns the reply in progress, if there is one. */
@@ -120,16 +148,18 @@ export class Chat {
   }
 
   /** Returns the chat as a page shows it when it is opened. The reply in progress is streamed. */
-  async messages({ tenant }: Principal, chatId: string): Promise<readonly UIMessage[]> {
-    const { store, isReply } = this.#parts;
-    const record = await store.conversation({ tenant, conversation: chatId });
-    if (record === undefined) return [];
-    const alive = [record.current, ...record.waiting].filter((id) => id !== undefined);
-    const tasks = await Promise.all(alive.map((id) => store.get({ tenant, id })));
-    const asked = tasks.flatMap((task) => (task && isRun(task) && !findAnswers(task) ? task.inputs : []));
-    const all = [...record.history, ...asked];
-    const shown = isReply ? (all as unknown as UIMessage[]) : uiMessagesOf(all as unknown as Message[], chatId);
-    return withStopReports(shown, store, { tenant, conversation: chatId });
+  messages(who: Principal, chatId: string): Promise<readonly UIMessage[]> {
+    return readMessages(this.#parts, { who, chatId });
+  }
+
+  /** Lists the chats that the store keeps. */
+  list(who: Principal, page: ChatPageRequest): Promise<ChatPage> {
+    return listChats(this.#parts, who, page);
+  }
+
+  /** Stops what a chat does, and removes it from the store. Resolves with whether nothing is left. */
+  remove(who: Principal, chatId: string): Promise<boolean> {
+    return removeChat(this.#parts, { who, chatId });
   }
 
   /**
@@ -157,11 +187,8 @@ export class Chat {
   }
 
   /** Answers a question about a call. Only a client that has read a question knows its id. */
-  async approve({ tenant }: Principal, { chatId, approvalId, ...answer }: ChatAnswer): Promise<SendReceipt['answer']> {
-    const ref = await this.active({ tenant }, chatId);
-    const callId = ref && (await this.questions(ref)).get(approvalId)?.callId;
-    if (ref === undefined || callId === undefined) return 'unknown';
-    return (await this.#parts.store.send(ref, { type: 'approve', callId, ...answer }, { nonce: approvalId })).answer;
+  approve(who: Principal, answer: ChatAnswer): Promise<AnswerReceipt> {
+    return answerQuestion(this.#parts.store, who, answer);
   }
 
   /** Returns the questions of a reply so far, by id. */
@@ -205,16 +232,18 @@ export class Chat {
     let task: TaskRef | undefined = isNamed ? await this.find(principal, stop) : await this.active(principal, chatId);
     if (task === undefined && runId !== undefined) {
       if (await this.#takeName({ tenant, conversation: chatId, key: runId }, null, reason))
-        return { ...(await stopWaiting(this.#parts, { ...stop, tenant }, reason)), answer: 'noted' };
+        return { ...(await stopWaiting(this.#parts, { chatId, messageId, who: principal }, reason)), answer: 'noted' };
       // Its message has arrived in between.
       task = await this.find(principal, stop);
     }
-    if (task === undefined) return { answer: 'idle', ...(await stopWaiting(this.#parts, { ...stop, tenant }, reason)) };
-    const { answer } = await store.cancel({ tenant, id: task.id }, reason, { mode: 'now' });
-    if (stop.rollback === true) return this.#rollBack({ tenant, id: task.id }, { answer, chatId });
-    const ended = answer === 'too-late' ? await store.get({ tenant, id: task.id }) : undefined;
-    if (ended === undefined) return { answer };
-    return { answer, ...(await stopWaiting(this.#parts, { chatId, tenant, messageId: messageIdOf(ended) }, reason)) };
+    const ref = task && { tenant, id: task.id };
+    const answer = ref ? (await store.cancel(ref, reason, { mode: 'now' })).answer : 'idle';
+    const chat = { who: principal, chatId };
+    if (stop.rollback === true) return { answer, ...(await rollBack(this.#parts, { ...chat, ref }, reason)) };
+    const ended = ref && answer === 'too-late' ? await store.get(ref) : undefined;
+    if (ref !== undefined && ended === undefined) return { answer };
+    const waiting = { ...chat, messageId: ended ? messageIdOf(ended) : messageId };
+    return { answer, ...(await stopWaiting(this.#parts, waiting, reason)) };
   }
 
   /** Finds a run of a chat by either of its names. */
@@ -243,39 +272,11 @@ export class Chat {
     return answer === 'created';
   }
 
-  /** Don't call it before the turn has ended: until then it may still have effects. */
-  async #rollBack(
-    ref: TaskRef,
-    { answer, chatId }: { answer: StoreCancelReceipt['answer']; chatId: string },
-  ): Promise<ChatStopReceipt> {
-    const { store, readOnlyTools } = this.#parts;
-    const journal: unknown[] = [];
-    for await (const seen of followTask(store, ref)) {
-      if (seen.type === 'entry') journal.push(seen.event);
-      else if (seen.task.status !== 'cancelled') return { answer, rolledBack: false };
-    }
-    const standing = standingEffects(journal, readOnlyTools);
-    if (standing.length > 0) return { answer, rolledBack: false, standing };
-    const task = await store.get(ref);
-    const asked = task?.inputs[0] as { id?: string } | undefined;
-    // Its effects before the answers are not in its journal.
-    if (task !== undefined && findAnswers(task) !== undefined) return { answer, rolledBack: false };
-    // It never started, so it is not in the history.
-    if (task?.startedAt === undefined || asked?.id === undefined) return { answer, rolledBack: true };
-    await this.#cutHistory({ tenant: ref.tenant, chatId, from: asked.id });
-    return { answer, rolledBack: true };
-  }
-
-  async #cutHistory({ tenant, chatId, from }: { tenant: string; chatId: string; from: string }): Promise<void> {
-    const { runner } = this.#parts;
-    const task = { tenant, agent: HISTORY_AGENT, conversation: chatId, input: { from } };
-    await runner.run(task, { policy: 'replace' });
-  }
-
   async #start(task: Parameters<Runner['start']>[0], policy: Policy): Promise<TaskRef> {
     const { store, runner, isRemote } = this.#parts;
     if (!isRemote) {
-      const { tenant, id } = await runner.start(task, { policy });
+      const { tenant, id, response } = await runner.start(task, { policy });
+      this.#parts.waitUntil?.(response.catch(() => {}));
       return { tenant, id };
     }
     const { id } = requireCreated(await store.create(task, { policy })).task;
@@ -287,11 +288,6 @@ export class Chat {
 function requireCreated(receipt: CreateReceipt): Extract<CreateReceipt, { task: TaskRecord }> {
   if (receipt.answer === 'created' || receipt.answer === 'duplicate') return receipt;
   throw receipt.answer === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
-}
-
-/** Returns whether a task replies, or did. The others cut the history, or only hold a name. */
-export function isRun({ agent, notBefore }: TaskHead): boolean {
-  return agent !== HISTORY_AGENT && notBefore !== NEVER;
 }
 
 /** Returns the task of the reply whose name a task holds. */

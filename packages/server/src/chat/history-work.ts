@@ -1,5 +1,5 @@
 import type { CancelReason, Json } from '@whoa/core';
-import type { HeldWork } from '@whoa/tasks';
+import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { closeWaiting, type LateEnd, withLateEnd } from './answers.ts';
 import { asJson, type IsElsewhere } from './ui/call-parts.ts';
@@ -27,16 +27,18 @@ export function createHistoryWork(isElsewhere: IsElsewhere): HeldWork {
     hold: ({ task, history }) => {
       const change = task.inputs.at(-1) as unknown as HistoryChange;
       const messages = history as unknown as readonly UIMessage[];
-      if ('late' in change)
-        return Promise.resolve({ status: 'success', history: asJson(withLateEnd(messages, change)) as Json[] });
-      if ('close' in change) {
-        const closed =
-          messages.at(-1)?.id === change.close ? closeWaiting(messages, change.why, isElsewhere) : messages;
-        return Promise.resolve({ status: 'success', history: asJson(closed) as Json[] });
-      }
+      if ('late' in change) return changed(withLateEnd(messages, change));
+      if ('close' in change)
+        return changed(
+          messages.at(-1)?.id === change.close ? closeWaiting(messages, change.why, isElsewhere) : messages,
+        );
       const index = (history as readonly Said[]).findLastIndex(({ role, id }) => role === 'user' && id === change.from);
-      const kept: readonly Json[] = index < 0 ? history : history.slice(0, index);
-      return Promise.resolve({ status: 'success', history: kept, result: { removed: history.length - kept.length } });
+      return changed(index < 0 ? messages : messages.slice(0, index));
     },
   };
+}
+
+/** `done` tells that it ran: a newer message may have cancelled its task only then. */
+function changed(messages: readonly UIMessage[]): Promise<TaskOutcome> {
+  return Promise.resolve({ status: 'success', history: asJson(messages) as Json[], result: { done: true } });
 }

@@ -1,7 +1,9 @@
 // What a chat does not take: too many messages at once, and bodies that are not JSON.
 import { createMemoryStore } from '@whoa/tasks';
+import type { UIMessage } from 'ai';
 import { expect, test } from 'vitest';
-import { CALL, KINDS, say, stage } from '../../../../test/server/chat-stage.ts';
+import { CALL, KINDS, read, say, stage, wordsOf } from '../../../../test/server/chat-stage.ts';
+import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat-handler.ts';
 
 const ask = (handler: ChatHandler, message: string) =>
@@ -142,4 +144,61 @@ test('a message that is sent twice is stored once, and both requests get its rep
   const headers = { 'x-user': 'ada' };
   const kept = await fixture.handler.fetch(new Request('http://app.test/api/chat/c/messages', { headers }));
   expect(await kept.json()).toHaveLength(2);
+});
+
+const MAX_BYTES = 4 * 1024 * 1024;
+const photo = (bytes: number) => `data:image/png;base64,${'A'.repeat(bytes)}`;
+
+test.for(KINDS)(
+  'a message that is too large is refused with both numbers before anything is stored (%s)',
+  async (kind) => {
+    await using fixture = await stage(kind, () => ({ parts: [{ text: 'Nice.' }] }), createChatHandler);
+    const send = (id: string, url: string, more: object = {}) =>
+      fixture.handler.fetch(
+        new Request('http://app.test/api/chat', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-user': 'ada' },
+          body: JSON.stringify({
+            id: 'c',
+            messages: [{ id, role: 'user', parts: [{ type: 'file', mediaType: 'image/png', url }] }],
+            ...more,
+          }),
+        }),
+      );
+    const kept = async () => (await fixture.store.conversation({ tenant: 'ada', conversation: 'c' }))?.history.length;
+    for (const more of [{}, { trigger: 'regenerate-message' }]) {
+      const refused = await send('u1', photo(MAX_BYTES), more);
+      const { error } = (await refused.json()) as { error: { bytes: number } };
+      expect([refused.status, error]).toMatchObject([413, { code: 'message-too-large', maxBytes: MAX_BYTES }]);
+      expect(error.bytes).toBeGreaterThan(MAX_BYTES);
+      expect(JSON.stringify(error)).toContain('send their URLs');
+      expect((await fixture.store.list({ tenant: 'ada' })).tasks).toEqual([]);
+    }
+    const whole = await send('u1', photo(6 * 1024 * 1024));
+    expect([whole.status, await whole.json()]).toMatchObject([413, { error: { code: 'body-too-large' } }]);
+    expect(await (await send('u1', photo(MAX_BYTES - 1_024))).text()).toContain('Nice.');
+    expect(await kept()).toBe(2);
+    // What is refused cuts nothing.
+    expect((await send('u1', photo(MAX_BYTES), { trigger: 'regenerate-message' })).status).toBe(413);
+    expect(await kept()).toBe(2);
+    expect(await (await send('u2', 'https://files.test/cat.png')).text()).toContain('data:');
+  },
+);
+
+test('a page sends only its new message, so the files of earlier ones do not count again', async () => {
+  await using fixture = await stage('own loop', () => ({ parts: [{ text: 'Nice.' }] }), createChatHandler);
+  const transport = new StoppableChatTransport({
+    api: 'http://app.test/api/chat',
+    headers: { 'x-user': 'ada' },
+    fetch: ((url: string, init: RequestInit) => fixture.handler.fetch(new Request(url, init))) as typeof fetch,
+  });
+  const file = { type: 'file' as const, mediaType: 'image/png', url: photo(3 * 1024 * 1024) };
+  const messages: UIMessage[] = [];
+  for (const id of ['u1', 'u2', 'u3']) {
+    messages.push({ id, role: 'user', parts: [file] });
+    const options = { chatId: 'c', messageId: undefined, abortSignal: undefined, messages };
+    expect(wordsOf((await read(await transport.sendMessages({ trigger: 'submit-message', ...options }))).message)).toBe(
+      'Nice.',
+    );
+  }
 });

@@ -157,3 +157,34 @@ test('an answer to one of two questions waits for the other', async () => {
     .map(({ state }) => state);
   expect(states).toEqual(['approval-responded', 'approval-requested']);
 });
+
+test.for(['shutdown', 'lease-lost', 'user'])('what a stop (%s) in the middle of a text leaves', async (kind) => {
+  using token = new CancellationToken();
+  const written: { chunks: readonly UIMessageChunk[] }[] = [];
+  const work = createReplyWork({
+    onLate: () => {},
+    onFailure: () => {},
+    reply: () =>
+      new ReadableStream<UIMessageChunk>({
+        start(controller) {
+          controller.enqueue({ type: 'start-step' });
+          controller.enqueue({ type: 'text-start', id: '1' });
+          controller.enqueue({ type: 'text-delta', id: '1', delta: 'Half' });
+        },
+        pull(controller) {
+          token.cancel({ kind }, { mode: 'kill' });
+          controller.close();
+        },
+      }),
+  });
+  await work.hold({
+    task: { id: 't', tenant: 'ada', conversation: 'c', inputs: [user] },
+    history: [],
+    past: [],
+    token,
+    journal: (event: (typeof written)[number]) => Promise.resolve(void written.push(event)),
+  } as unknown as Parameters<HeldWork['hold']>[0]);
+  const types = written.flatMap(({ chunks }) => chunks.map(({ type }) => type));
+  // Whoever takes it over generates an open step again; closed, it would be said twice.
+  expect(types.slice(3)).toEqual(kind === 'user' ? ['text-end', 'finish-step'] : []);
+});

@@ -175,7 +175,8 @@ class ReplyRun<Tools extends ChatTools> {
     const turn = this.#usage.watch(stoppable);
     let failure: unknown;
     const streaming = (async () => {
-      const { tenant, conversation: chatId = '', context = {} } = task;
+      const { tenant, conversation: chatId = '' } = task;
+      const { regenerate: _, ...context } = (task.context ?? {}) as Record<string, unknown>;
       const principal = { tenant, name: tenant, rights: [] };
       const result = await reply(turn, { chatId, tenant, principal, body: {}, headers: {}, ...context, messages });
       let noted: unknown;
@@ -252,7 +253,8 @@ class ReplyRun<Tools extends ChatTools> {
     for (const record of known.values())
       if (record.state === 'interrupted' || record.state === 'unknown')
         this.#writer.add(endOf(record.toolCallId, record, reason));
-    this.#writer.add(...closingChunks(await this.#draft()));
+    // Whoever takes it over generates the text of an open step again.
+    if (reason === undefined || isStopped) this.#writer.add(...closingChunks(await this.#draft()));
     await this.#writer.flush();
     return closed;
   }

@@ -1,4 +1,5 @@
-import type { UIMessageChunk } from 'ai';
+import type { UIMessage, UIMessageChunk } from 'ai';
+import { type CallPart, isCallPart, toolOf } from './ui/call-parts.ts';
 
 interface EffectEvent {
   readonly type?: string;
@@ -8,8 +9,15 @@ interface EffectEvent {
   readonly chunks?: readonly UIMessageChunk[];
 }
 
-/** Returns the calls of a turn that may have had effects and were not undone. */
-export function standingEffects(journal: readonly unknown[], readOnlyTools: ReadonlySet<string>): readonly string[] {
+/**
+ * Returns the calls of a turn that may have had effects and were not undone. A reply of the application's own loop has
+ * a message, in which earlier tasks may have written.
+ */
+export function standingEffects(
+  journal: readonly unknown[],
+  message: UIMessage | undefined,
+  readOnlyTools: ReadonlySet<string>,
+): readonly string[] {
   const standing = new Set<string>();
   for (const event of journal as readonly EffectEvent[]) {
     if (event.type === 'call-end' && event.result !== undefined) {
@@ -21,5 +29,15 @@ export function standingEffects(journal: readonly unknown[], readOnlyTools: Read
     for (const chunk of event.chunks ?? [])
       if (chunk.type === 'tool-input-available' && !readOnlyTools.has(chunk.toolName)) standing.add(chunk.toolCallId);
   }
+  for (const part of message?.parts.filter(isCallPart) ?? []) {
+    if (isWithoutEffect(part)) standing.delete(part.toolCallId);
+    else if (!readOnlyTools.has(toolOf(part))) standing.add(part.toolCallId);
+  }
   return [...standing];
+}
+
+/** A person said no, or nobody said yes before it was stopped. */
+function isWithoutEffect(part: CallPart): boolean {
+  if (part.state === 'output-error') return part.errorText.startsWith('Not started');
+  return part.state === 'output-denied' || part.approval?.approved === false;
 }

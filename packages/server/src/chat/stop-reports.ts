@@ -17,7 +17,7 @@ export async function withStopReports(
   const answers = await answersOf(tasks.slice(0, tasks.findLastIndex(isReported) + 1), store);
   const reportFor = (id = ''): Part | undefined => {
     const task = answers.get(id);
-    return task !== undefined && isReported(task) ? partOf(task) : undefined;
+    return task !== undefined && isReported(task) ? reportPart(task) : undefined;
   };
   return messages.flatMap((message, index): UIMessage[] => {
     const own = message.role === 'assistant' && (reportFor(message.id) ?? reportFor(messages[index - 1]?.id));
@@ -47,11 +47,12 @@ function isReported({ status, outcome }: TaskHead): boolean {
   return status === 'cancelled' && outcome?.stop !== undefined;
 }
 
-function withReport(message: UIMessage, report: Part): UIMessage {
+/** Adds a report to its message, once. */
+export function withReport(message: UIMessage, report: Part): UIMessage {
   const isThere = message.parts.some(({ type }) => type === REPORT);
   return isThere ? message : { ...message, parts: [...message.parts, report] };
 }
 
-function partOf({ id, outcome }: TaskHead): Part {
+export function reportPart({ id, outcome }: Pick<TaskHead, 'id' | 'outcome'>): Part {
   return { type: REPORT, id: `${id}-stop`, data: outcome?.stop };
 }

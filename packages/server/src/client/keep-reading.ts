@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from 'ai';
-import { ShownChunks } from './shown-chunks.ts';
+import { ChangedReplyError, ShownChunks } from './shown-chunks.ts';
 
 type Chunks = ReadableStream<UIMessageChunk>;
 
@@ -11,6 +11,8 @@ const REFUSED_MS = 60_000;
 export interface KeepReadingOptions {
   /** Opens the stream again, from its start. Resolves with `null` if the reply is gone. */
   readonly reopen: () => Promise<Chunks | null>;
+  /** It begins in the middle of a message, which is streamed whole when it is opened again. */
+  readonly isContinued?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onConnection: (isLost: boolean) => void;
 }
@@ -32,6 +34,10 @@ export function keepReading(first: Chunks, options: KeepReadingOptions): Chunks 
     }
     const again = await reconnect(options);
     if (again === null) return undefined;
+    if (options.isContinued) {
+      await again.cancel();
+      throw new ChangedReplyError();
+    }
     shown.restart();
     reader = again.getReader();
     return read();

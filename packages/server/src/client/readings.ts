@@ -11,6 +11,7 @@ interface Kept<Message extends UIMessage> {
   readonly reading: Reading;
   readonly options: Pick<Resume<Message>, 'chatId' | 'headers'> & { readonly abortSignal?: AbortSignal | undefined };
   readonly reopen: Open;
+  readonly isContinued?: boolean;
 }
 
 /** A reply that this page reads. A resumed one has no name before its first chunk. */
@@ -19,7 +20,9 @@ export interface Reading {
   messageId?: string;
   stopped?: Promise<StopReceipt>;
   /** Resolves when the stream has ended. */
-  over?: Promise<void>;
+  readonly over: PromiseWithResolvers<void>;
+  /** Another tab reads it and passes it on. */
+  isPassed?: boolean;
   /** The connection is lost and opened again. */
   isLost?: boolean;
 }
@@ -102,15 +105,18 @@ export class Readings<Message extends UIMessage> {
     if (scope !== 'foreground' && isTold) stops.push(tell({ scope: 'background', reason }));
     const all = Promise.all(stops).then((receipts) => {
       if (this.#stopping.get(chatId) === all) this.#stopping.delete(chatId);
-      return Object.assign({ answer: 'idle' }, ...receipts.toReversed()) as StopReceipt<Message>;
+      const receipt = Object.assign({ answer: 'idle' }, ...receipts.toReversed()) as StopReceipt<Message>;
+      if (receipt.message) this.tabs.post({ type: 'closed', chatId, message: receipt.message });
+      return receipt;
     });
     if (stops.length > 0) this.#stopping.set(chatId, all);
+    if (stops.length > 0 && scope !== 'background') this.tabs.post({ type: 'stopping', chatId, reason });
     return all;
   }
 
   async ended(chatId: string): Promise<void> {
     const started = [...(this.#readings.get(chatId) ?? [])].filter(({ messageId }) => messageId !== undefined);
-    for (const { over } of started) await over;
+    for (const { over } of started) await over.promise;
   }
 
   shows(chatId: string, messageId: string | undefined): void {
@@ -122,41 +128,47 @@ export class Readings<Message extends UIMessage> {
     return [...(this.#readings.get(chatId) ?? [])].some(({ isLost }) => isLost);
   }
 
+  /** Whether another tab reads the reply that this one shows, and runs its tools. */
+  isPassedOn(chatId: string): boolean {
+    return [...(this.#readings.get(chatId) ?? [])].some(({ isPassed }) => isPassed);
+  }
+
   /** Calls a listener when `isReconnecting` may have changed, until the returned function is called. */
   onConnection(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /**
-   * Reads the reply to a message. The page names the run, so that it can be stopped before the first byte arrives. A
-   * reply that continues a message is streamed whole when it is opened again, so it is read like any other only then.
-   */
+  /** Reads the reply to a message. The page names the run, so that it can be stopped before the first byte arrives. */
   async send(options: Send<Message>, open: (body: object) => Promise<Chunks>, reopen: Open): Promise<Chunks> {
+    const { chatId, messages, messageId } = options;
     // Wait for the stop: if the server got it later, it would stop this message.
-    await this.#stopping.get(options.chatId);
+    await this.#stopping.get(chatId);
     const runId = crypto.randomUUID();
-    const said = options.messages.at(-1);
-    if (said !== undefined) this.#last.set(options.chatId, { id: said.id, isWhole: true });
-    const isContinued = said?.role === 'assistant';
-    const reading: Reading = { runId };
+    const message = messages.find(({ id, role }) => id === messageId && role === 'assistant') ?? messages.at(-1)!;
+    const isContinued = message.role === 'assistant' && options.trigger === 'submit-message';
+    this.#last.set(chatId, { id: message.id, isWhole: !isContinued });
+    const reading: Reading = { runId, over: Promise.withResolvers() };
     const stream = await this.#read(options, reading, async () => {
-      if (isContinued) return open({ ...options.body, runId });
-      const release = await this.tabs.say(options.chatId, runId, options.messages);
-      reading.over!.then(release, release);
-      return this.#keepReading(await open({ ...options.body, runId }), { reading, options, reopen });
+      const release = await this.tabs.say(chatId, runId, { ids: messages.map(({ id }) => id), message });
+      reading.over.promise.then(release, release);
+      return this.#keepReading(await open({ ...options.body, runId }), { reading, options, reopen, isContinued });
     });
     return stream!;
   }
 
   /** Reads the reply in progress. */
   async resume(options: Resume<Message>, open: Open): Promise<Chunks | null> {
-    await this.#stopping.get(options.chatId);
+    const { chatId } = options;
+    await this.#stopping.get(chatId);
     // From here on the server names the run.
-    this.#readings.delete(options.chatId);
-    const reading: Reading = {};
+    for (const { over } of this.#readings.get(chatId) ?? []) over.resolve();
+    this.#readings.delete(chatId);
+    const passed = this.tabs.take(chatId);
+    if (passed) this.#last.set(chatId, { id: passed.message.id, isWhole: passed.message.role === 'user' });
+    const reading: Reading = { over: Promise.withResolvers(), isPassed: passed !== undefined };
     return this.#read(options, reading, async () => {
-      const first = this.tabs.take(options.chatId) ?? (await open(this.#headersOf(options)));
+      const first = passed?.stream ?? (await open(this.#headersOf(options)));
       return first && this.#keepReading(first, { reading, options, reopen: open });
     });
   }
@@ -169,8 +181,9 @@ export class Readings<Message extends UIMessage> {
     };
   }
 
-  #keepReading(first: Chunks, { reading, options, reopen }: Kept<Message>): Chunks {
+  #keepReading(first: Chunks, { reading, options, reopen, isContinued }: Kept<Message>): Chunks {
     return keepReading(first, {
+      isContinued,
       signal: options.abortSignal,
       reopen: () => reopen(this.#headersOf(options)),
       onConnection: (isLost) => {
@@ -187,11 +200,9 @@ export class Readings<Message extends UIMessage> {
   ): Promise<Chunks | null> {
     const readings = this.#readings.get(chatId) ?? new Set();
     this.#readings.set(chatId, readings.add(reading));
-    const { promise, resolve: end } = Promise.withResolvers<void>();
-    reading.over = promise;
     const forget = (): void => {
       readings.delete(reading);
-      end();
+      reading.over.resolve();
     };
     abortSignal?.addEventListener('abort', forget, { once: true });
     try {
@@ -214,7 +225,7 @@ export class Readings<Message extends UIMessage> {
         if (chunk.type === 'start' && chunk.messageId !== undefined) reading.messageId = chunk.messageId;
         if (chunk.type === 'abort') reason = chunk.reason ?? 'stopped';
         if (reading.messageId !== undefined) this.#last.set(chatId, { id: reading.messageId, isWhole: isEnd });
-        if (reading.runId !== undefined) this.tabs.pass(chatId, reading.runId, chunk);
+        if (reading.runId !== undefined) this.tabs.post({ type: 'chunk', chatId, runId: reading.runId, chunk });
         if (isEnd) forget();
         controller.enqueue(chunk);
       },

@@ -30,7 +30,7 @@ export class ShownChunks {
 
   /** Returns what to pass on for a chunk of the stream. */
   next(chunk: UIMessageChunk): readonly UIMessageChunk[] {
-    if ('transient' in chunk && chunk.transient === true) return [chunk];
+    if (isRepeatable(chunk)) return [chunk];
     let known = this.#shown[this.#at];
     if (known !== undefined && isDelta(known)) {
       if (isDelta(chunk) && chunk.type === known.type && chunk.id === known.id) return this.#continue(known, chunk);
@@ -92,6 +92,13 @@ function isPreliminary(chunk: UIMessageChunk): boolean {
   return chunk.type === 'tool-output-available' && chunk.preliminary === true;
 }
 
+/** Nothing changes if it comes twice. */
+function isRepeatable(chunk: UIMessageChunk): boolean {
+  return chunk.type === 'message-metadata' || ('transient' in chunk && chunk.transient === true);
+}
+
 function isSame(one: UIMessageChunk, other: UIMessageChunk): boolean {
+  // Later its metadata has a chunk of its own.
+  if (one.type === 'start' && other.type === 'start') return one.messageId === other.messageId;
   return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,6 +1,6 @@
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
 import { type ApprovalReply, type ChatStop, Readings, type StopReceipt } from './readings.ts';
-import type { SaidElsewhere } from './tabs.ts';
+import type { TabEvent } from './tabs.ts';
 
 type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['sendMessages']>[0];
 type Resume<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['reconnectToStream']>[0];
@@ -49,11 +49,16 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   }
 
   /**
-   * Calls a listener when another tab of this browser says something in a chat, until the returned function is called.
-   * `reconnectToStream` then reads the reply.
+   * Calls a listener with what other tabs of this browser do in a chat, until the returned function is called. After
+   * something was said, `reconnectToStream` reads the reply.
    */
-  onSaidElsewhere(chatId: string, listener: (said: SaidElsewhere<Message>) => void): () => void {
+  onOtherTab(chatId: string, listener: (event: TabEvent<Message>) => void): () => void {
     return this.#readings.tabs.listen(this.api, chatId, listener);
+  }
+
+  /** Whether another tab reads the reply that this one shows. That tab runs its tools. */
+  isPassedOn(chatId: string): boolean {
+    return this.#readings.isPassedOn(chatId);
   }
 
   /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
@@ -62,11 +67,13 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   }
 
   override sendMessages(options: Send<Message>): Promise<ReadableStream<UIMessageChunk>> {
-    const { chatId, abortSignal, metadata } = options;
+    const { chatId, abortSignal, metadata, messageId } = options;
+    // The server has the others, and with their files they may be too large.
+    const messages = options.messages.filter(({ id }, i, { length }) => i === length - 1 || id === messageId);
     const resumed = { chatId, metadata, ...(abortSignal && { abortSignal }) };
     return this.#readings.send(
       options,
-      (body) => super.sendMessages({ ...options, body }),
+      (body) => super.sendMessages({ ...options, messages, body }),
       (headers) => super.reconnectToStream({ ...resumed, headers }),
     );
   }

@@ -2,8 +2,9 @@ import { type UIMessage, useChat } from '@ai-sdk/react';
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { StopOptions, StopReceipt } from './readings.ts';
 import { ChangedReplyError } from './shown-chunks.ts';
+import { findWaiting } from './stop-chat.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
-import type { SaidElsewhere } from './tabs.ts';
+import type { TabEvent } from './tabs.ts';
 
 type ChatOptions<Message extends UIMessage> = Extract<
   NonNullable<Parameters<typeof useChat<Message>>[0]>,
@@ -59,11 +60,24 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   const transport = given ?? made;
   transport.shows(rest.id, rest.messages?.at(-1)?.id);
   const inPage = useRef(new AbortController());
+  const abortInPage = useCallback((reason = 'The chat was stopped') => {
+    inPage.current.abort(new DOMException(reason, 'AbortError'));
+    inPage.current = new AbortController();
+  }, []);
   const withSignal = onToolCall && {
-    onToolCall: (call: ToolCall<Message>) => onToolCall({ ...call, signal: inPage.current.signal }),
+    onToolCall: (call: ToolCall<Message>) =>
+      transport.isPassedOn(rest.id) ? undefined : onToolCall({ ...call, signal: inPage.current.signal }),
   };
-  const chat = useChat<Message>({ resume: true, ...rest, ...withSignal, transport } as ChatOptions<Message>);
-  const { stop: stopReading, sendMessage: say, status, setMessages, error, resumeStream } = chat;
+  const chat = useChat<Message>({
+    resume: true,
+    ...rest,
+    ...useQuietChanges(rest),
+    ...withSignal,
+    transport,
+  } as ChatOptions<Message>);
+  const { stop: stopReading, sendMessage: say, setMessages, resumeStream } = chat;
+  const isChanged = chat.error instanceof ChangedReplyError;
+  const status = isChanged ? 'submitted' : chat.status;
   const isReconnecting = useSyncExternalStore(
     useCallback((listener) => transport.onConnection(listener), [transport]),
     () => transport.isReconnecting(rest.id),
@@ -72,19 +86,10 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   const [stopping, setStopping] = useState(0);
   // What the page shows is no longer what the reply is: it is read again from its start.
   useEffect(() => {
-    if (error instanceof ChangedReplyError) resumeStream().catch(() => {});
-  }, [error, resumeStream]);
+    if (isChanged) resumeStream().catch(() => {});
+  }, [isChanged, resumeStream]);
   const waiting = findWaiting(chat.messages.at(-1));
-  const [elsewhere, setElsewhere] = useState<SaidElsewhere<Message>>();
-  useEffect(() => transport.onSaidElsewhere(rest.id, setElsewhere), [transport, rest.id]);
-  // What was said in another tab is shown as soon as this one reads no other reply.
-  useEffect(() => {
-    if (elsewhere === undefined || status === 'submitted' || status === 'streaming') return;
-    setElsewhere(undefined);
-    const { ids, message } = elsewhere;
-    setMessages((known) => [...known.filter(({ id }) => id !== message.id && ids.includes(id)), message]);
-    resumeStream().catch(() => {});
-  }, [elsewhere, status, setMessages, resumeStream]);
+  useOtherTabs({ id: rest.id, transport, status, setMessages, resumeStream, abortInPage });
   // Counts messages and stops: a stop must not end the reading of a message that came after it.
   const turns = useRef({ said: 0, stopping: 0 });
   const stop = useCallback(
@@ -92,13 +97,10 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
       const { said } = turns.current;
       turns.current.stopping++;
       setStopping((count) => count + 1);
-      if (options?.scope !== 'background') {
-        inPage.current.abort(new DOMException(options?.reason ?? 'The chat was stopped', 'AbortError'));
-        inPage.current = new AbortController();
-      }
+      if (options?.scope !== 'background') abortInPage(options?.reason);
       const receipt = await transport.stop(rest.id, { ...options, waiting });
       const closed = receipt.message;
-      if (closed) setMessages((messages) => messages.map((one) => (one.id === closed.id ? closed : one)));
+      if (closed) setMessages((messages) => withMessage(messages, closed));
       // Wait for the end of the stream: it contains the results of the calls and the stop report. The server bounds it.
       const isSent = receipt.answer !== 'unanswered';
       if (status === 'streaming' && isSent) await transport.ended(rest.id);
@@ -107,7 +109,7 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
       if (turns.current.said === said && isSent) await stopReading();
       return receipt;
     },
-    [transport, rest.id, stopReading, status, waiting, setMessages],
+    [transport, rest.id, stopReading, status, waiting, setMessages, abortInPage],
   );
   const sendMessage: typeof say = useCallback(
     async (...message) => {
@@ -117,12 +119,58 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
     },
     [say, stopReading],
   );
-  return { ...chat, stop, sendMessage, isStopping: stopping > 0, isReconnecting };
+  const shown = { status, error: isChanged ? undefined : chat.error } as Pick<typeof chat, 'status' | 'error'>;
+  return { ...chat, ...shown, stop, sendMessage, isStopping: stopping > 0, isReconnecting };
 }
 
-const WAITING: ReadonlySet<string> = new Set(['approval-requested', 'approval-responded', 'input-available']);
+interface TabParts<Message extends UIMessage>
+  extends Pick<ReturnType<typeof useChat<Message>>, 'status' | 'setMessages' | 'resumeStream'> {
+  readonly id: string;
+  readonly transport: StoppableChatTransport<Message>;
+  readonly abortInPage: (reason?: string) => void;
+}
 
-/** Returns the id of a message that has a call which may wait for a person or for this page. */
-function findWaiting(message: UIMessage | undefined): string | undefined {
-  return message?.parts.some((part) => 'state' in part && WAITING.has(part.state ?? '')) ? message.id : undefined;
+/** Does in this tab what another one did in the same chat. */
+function useOtherTabs<Message extends UIMessage>(parts: TabParts<Message>): void {
+  const { id, transport, status, setMessages, resumeStream, abortInPage } = parts;
+  const [elsewhere, setElsewhere] = useState<Extract<TabEvent<Message>, { type: 'said' }>>();
+  useEffect(
+    () =>
+      transport.onOtherTab(id, (event) => {
+        if (event.type === 'said') setElsewhere(event);
+        else if (event.type === 'stopping') abortInPage(event.reason);
+        else setMessages((messages) => withMessage(messages, event.message));
+      }),
+    [transport, id, abortInPage, setMessages],
+  );
+  // What was said in another tab is shown as soon as this one reads no other reply.
+  useEffect(() => {
+    if (elsewhere === undefined || status === 'submitted' || status === 'streaming') return;
+    setElsewhere(undefined);
+    const { ids, message } = elsewhere;
+    setMessages((known) => ids.flatMap((id) => (id === message.id ? [message] : known.filter((one) => one.id === id))));
+    resumeStream().catch(() => {});
+  }, [elsewhere, status, setMessages, resumeStream]);
+}
+
+/** A reply that is read again from its start has neither failed nor finished. */
+function useQuietChanges<Message extends UIMessage>({
+  onError,
+  onFinish,
+}: Pick<ChatOptions<Message>, 'onError' | 'onFinish'>): Pick<ChatOptions<Message>, 'onError' | 'onFinish'> {
+  const isChanged = useRef(false);
+  return {
+    onError(error) {
+      isChanged.current = error instanceof ChangedReplyError;
+      if (!isChanged.current) onError?.(error);
+    },
+    onFinish(end) {
+      if (!isChanged.current) onFinish?.(end);
+      isChanged.current = false;
+    },
+  };
+}
+
+function withMessage<Message extends UIMessage>(messages: readonly Message[], changed: Message): Message[] {
+  return messages.map((one) => (one.id === changed.id ? changed : one));
 }

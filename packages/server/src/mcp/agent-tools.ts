@@ -4,18 +4,9 @@ import { systemWorld } from '@whoa/core/embed';
 import { followTask, type NewTask, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { z } from 'zod';
 import { askStore } from '../api/http/ask-store.ts';
-import { type McpCaller, TASKS_EXTENSION } from './host.ts';
+import { type McpAgents, type McpCaller, TASKS_EXTENSION } from './host.ts';
 import { abilitiesIn, cancelFor, INTERNAL, INVALID_PARAMS, serveTaskRequests } from './task-requests.ts';
 import { describeHandle, resultOf } from './task-state.ts';
-
-/** What is served: agents, and the store of their tasks. */
-export interface McpAgents {
-  readonly store: TaskStore;
-  /** The agents, each with what it is for. Each becomes one tool with its name. */
-  readonly agents: Readonly<Record<string, string>>;
-  /** Creates a task. By default it is only stored, and a worker runs it. */
-  readonly start?: (task: NewTask) => Promise<TaskRef>;
-}
 
 type ServerLibrary = typeof import('@modelcontextprotocol/server');
 

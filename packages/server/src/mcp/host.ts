@@ -1,10 +1,19 @@
-// What an MCP host can do, and who it acts for.
-import type { MissingRequiredClientCapabilityErrorData } from '@modelcontextprotocol/server';
+// What an MCP host can do, and who it acts for. Without types of the MCP library: it is an optional peer.
+import type { NewTask, TaskRef, TaskStore } from '@whoa/tasks';
 import type { AuditEvent } from '../access/principal.ts';
 
 /** Tasks are an extension of the 2026-07-28 protocol. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
+
+/** What is served: agents, and the store of their tasks. */
+export interface McpAgents {
+  readonly store: TaskStore;
+  /** The agents, each with what it is for. Each becomes one tool with its name. */
+  readonly agents: Readonly<Record<string, string>>;
+  /** Creates a task. By default it is only stored, and a worker runs it. */
+  readonly start?: (task: NewTask) => Promise<TaskRef>;
+}
 
 /** Who calls: the tenant of the tasks, and a name for cancel reasons. */
 export interface McpCaller {
@@ -13,7 +22,7 @@ export interface McpCaller {
   /** Whether it may answer the approval questions of its tasks. */
   readonly mayApprove: boolean;
   /** Records in the audit what the caller did to a task. */
-  readonly record?: (event: Pick<AuditEvent, 'type' | 'target' | 'callId' | 'answer'>) => void;
+  readonly record?: (event: Pick<AuditEvent, 'type' | 'target' | 'callId' | 'question' | 'answer'>) => void;
 }
 
 interface HostAbilities {
@@ -34,7 +43,7 @@ export function readAbilities(meta: unknown): HostAbilities {
 }
 
 /** What a host lacks that uses tasks without declaring them. */
-export const MISSING_TASKS: MissingRequiredClientCapabilityErrorData = {
+export const MISSING_TASKS: { requiredCapabilities: { extensions: Record<string, Record<string, never>> } } = {
   requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
 };
 

@@ -1,8 +1,8 @@
 import { type Access, may } from '../access/access.ts';
 import type { Right } from '../access/principal.ts';
 import { refuse } from '../access/refusal.ts';
-import { createAgentServer, type McpAgents } from './agent-tools.ts';
-import type { McpCaller } from './host.ts';
+import { createAgentServer } from './agent-tools.ts';
+import type { McpAgents, McpCaller } from './host.ts';
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions extends McpAgents {

@@ -1,7 +1,7 @@
 // Approval questions of a task, asked and answered through its MCP host.
 import type { InputRequests } from '@modelcontextprotocol/server';
-import { type ApprovalQuestion, describeLocation, formatQuestion } from '@whoa/core/approval';
-import type { TaskCommand, TaskRecord, TaskStore } from '@whoa/tasks';
+import { type ApprovalAnswer, type ApprovalQuestion, describeLocation, formatQuestion } from '@whoa/core/approval';
+import type { TaskRecord, TaskStore } from '@whoa/tasks';
 import { type PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
 import { z } from 'zod';
 
@@ -9,20 +9,20 @@ import { z } from 'zod';
 const THIS_CALL_ONLY = 'this call only';
 const DISMISSED = 'the user dismissed the question';
 
-/** Reads the questions that wait for an answer now: asked by the current worker, and not answered by anyone. */
+/** Reads the questions that wait for an answer now. */
 export async function readQuestions(store: TaskStore, task: TaskRecord): Promise<readonly PendingQuestion[]> {
-  const { status, activity, epoch, commands } = task;
-  if (status !== 'running' || activity === undefined || activity.questions === 0) return [];
+  const { status, questions = [] } = task;
+  const open = new Set(
+    questions.filter(({ answer, closed }) => answer === undefined && closed === undefined).map(({ id }) => id),
+  );
+  if (status !== 'running' || open.size === 0) return [];
   const pending = new PendingQuestions();
   for (let after: number | undefined = 0; after !== undefined; ) {
     const entries = await store.read(task, { after });
-    // The questions of a lost worker died with it.
-    for (const entry of entries) if (entry.epoch === epoch) pending.note(entry);
+    for (const entry of entries) pending.note(entry);
     after = entries.at(-1)?.position;
   }
-  const isAnswered = (callId: string): boolean =>
-    commands.some((command) => command.type === 'approve' && command.callId === callId);
-  return pending.list.slice(-activity.questions).filter(({ question }) => !isAnswered(question.callId));
+  return pending.list.filter(({ id }) => open.has(id));
 }
 
 /** Converts questions to the requests of a task. Their keys are random: who has not read a question cannot answer it. */
@@ -55,14 +55,10 @@ const ANSWER = z.discriminatedUnion('action', [
   z.object({ action: z.enum(['decline', 'cancel']) }),
 ]);
 
-type ApproveCommand = Extract<TaskCommand, { type: 'approve' }>;
-
 /** Reads a host's response to a question. Returns `undefined` if it is none. */
-export function readAnswer({ question }: PendingQuestion, response: unknown): ApproveCommand | undefined {
+export function readAnswer(response: unknown): ApprovalAnswer | undefined {
   const { data } = ANSWER.safeParse(response);
   if (data === undefined) return undefined;
-  const about = { type: 'approve', callId: question.callId } as const;
-  if (data.action === 'accept')
-    return { ...about, approved: true, ...(data.content?.remember === true && { remember: true }) };
-  return { ...about, approved: data.action === 'cancel' ? DISMISSED : false };
+  if (data.action === 'accept') return { decision: data.content?.remember === true ? 'always' : 'yes' };
+  return { decision: 'no', ...(data.action === 'cancel' && { why: DISMISSED }) };
 }

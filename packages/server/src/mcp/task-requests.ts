@@ -49,15 +49,16 @@ export function serveTaskRequests({ server }: McpServer, { library, store, calle
     // What answers no question that waits now is ignored: it came too late, twice or before the question.
     const answers = (await readQuestions(store, task)).flatMap((asked) => {
       if (!Object.hasOwn(inputResponses, asked.id)) return [];
-      const command = readAnswer(asked, inputResponses[asked.id]);
-      if (command !== undefined) return [{ nonce: asked.id, command }];
+      const value = readAnswer(inputResponses[asked.id]);
+      if (value !== undefined) return [{ id: asked.id, callId: asked.question.callId, value: { ...value } }];
       throw new ProtocolError(INVALID_PARAMS, `inputResponses.${asked.id}: expected an answer to the question`);
     });
-    for (const { nonce, command } of answers) {
-      // With the question as its name, the first answer counts.
-      const { answer } = await askStore(systemWorld, () => store.send(ref, command, { nonce }));
-      caller.record?.({ type: 'approve', target: ref.id, callId: command.callId, answer });
-      if (answer === 'full') throw new ProtocolError(INTERNAL, 'Too many commands are waiting; try again later');
+    for (const { id, callId, value } of answers) {
+      const given = { value, by: caller.name };
+      const { answer } = await askStore(systemWorld, (nonce) =>
+        store.answer({ tenant: ref.tenant, id }, given, { nonce }),
+      );
+      caller.record?.({ type: 'approve', target: ref.id, callId, question: id, answer });
     }
     return {};
   });

@@ -42,12 +42,12 @@ function statusOf(task: TaskRecord): { readonly status: string; readonly result?
   return { status: 'completed', result: { resultType: 'complete', ...resultOf(task) } };
 }
 
-function messageFor({ status, activity, outcome, id }: TaskRecord): string | undefined {
+function messageFor({ status, waiting = 0, outcome, id }: TaskRecord): string | undefined {
   if (status === 'init') return 'waits for a worker';
   if (status === 'cancelling') return 'is being stopped';
   if (status === 'cancelled') return `cancelled (${outcome?.reason?.kind ?? 'user'}). ${outcome?.answer ?? ''}`.trim();
   if (status !== 'running') return undefined;
-  return activity !== undefined && activity.questions > 0 ? `waits for an approval: whoa approve ${id}` : 'runs';
+  return waiting > 0 ? `waits for an approval: whoa approve ${id}` : 'runs';
 }
 
 /** Returns the result of the call that created a task. */

@@ -1,12 +1,12 @@
 export type { FollowTaskOptions } from './follow.ts';
 export { TaskApiError } from './task-api-error.ts';
 export {
-  type ApproveReceipt,
   type CancelManyOptions,
   type CancelTaskOptions,
   type ConversationView,
   createTaskClient,
   type NewTaskRequest,
+  type QuestionAnswer,
   type StoppedTask,
   type TaskClient,
   type TaskClientOptions,

@@ -60,7 +60,8 @@ test('what a store answers is what the client returns', async () => {
   expect(await client.conversation('c2')).toBeUndefined();
   expect(await client.steer(id, 'be brief')).toEqual({ answer: 'accepted', number: 1 });
   expect(await client.cancelCall(id, 'call/1?', { reason: 'slow' })).toEqual({ answer: 'accepted', number: 2 });
-  expect(await client.approve(id, 'c1', { approved: true, asked: 1 })).toEqual({ answer: 'not-asked' });
+  expect(await client.questions()).toEqual({ questions: [] });
+  expect(await client.answer(`${id}.none`, { decision: 'yes' })).toEqual({ answer: 'unknown' });
   expect(await client.cancel(id, { mode: 'now', reason: 'enough' })).toMatchObject({
     answer: 'accepted',
     reason: { message: 'enough' },

@@ -1,5 +1,6 @@
 import type { Json, Policy, StopMode } from '@whoa/core';
 import type {
+  AnswerReceipt,
   ConversationRecord,
   CreateReceipt,
   EraseReceipt,
@@ -11,6 +12,7 @@ import type {
   NewTask,
   PageRequest,
   PauseTarget,
+  QuestionPage,
   QueuePage,
   RequeueReceipt,
   SendReceipt,
@@ -71,8 +73,12 @@ export interface ConversationView extends ConversationRecord {
   readonly historyLength: number;
 }
 
-/** `not-asked`: there is no such question. */
-export type ApproveReceipt = SendReceipt | { readonly answer: 'not-asked' };
+/** What a user says about a call. `always` and `never` also apply to everything that the question lists under always. */
+export interface QuestionAnswer {
+  readonly decision: 'yes' | 'no' | 'always' | 'never';
+  /** The reason that the model gets with a no. */
+  readonly why?: string | undefined;
+}
 
 /**
  * Accesses the tasks of a server. Results of the store are returned, whatever the HTTP status was. Other refusals of
@@ -103,12 +109,10 @@ export interface TaskClient {
     options?: CancelManyOptions,
   ): Promise<readonly StoppedTask[]>;
   cancelCall(id: string, callId: string, options?: Pick<CancelTaskOptions, 'reason'>): Promise<SendReceipt>;
-  /** Answers a question in the journal; `asked` is its position. */
-  approve(
-    id: string,
-    callId: string,
-    answer: { readonly approved: boolean; readonly why?: string; readonly remember?: boolean; readonly asked: number },
-  ): Promise<ApproveReceipt>;
+  /** Lists open questions, oldest first. */
+  questions(page?: PageRequest): Promise<QuestionPage>;
+  /** Answers a question, by the id that its journal entry has. The first answer counts. */
+  answer(question: string, answer: QuestionAnswer): Promise<AnswerReceipt>;
   steer(id: string, message: Json): Promise<SendReceipt>;
   /** Follows the journal as it grows, then one `end`. It reconnects by itself; no entry is skipped or repeated. */
   follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<Followed, undefined>;
@@ -172,7 +176,11 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       }
     },
     cancelCall: (id, callId, options = {}) => sendAt(`${callOf(id, callId)}/cancel`, options),
-    approve: (id, callId, answer) => sendAt(`${callOf(id, callId)}/approve`, answer),
+    questions: (page = {}) => send<QuestionPage>('GET', '/v1/questions', { query: { ...page } }),
+    answer: (question, answer) =>
+      post<AnswerReceipt>(`/v1/questions/${nameOf(question)}`, answer).catch(
+        receiptIn<AnswerReceipt>({ 404: 'unknown', 409: 'too-late' }),
+      ),
     steer: (id, message) => sendAt(`/v1/tasks/${nameOf(id)}/steer`, { message }),
     follow: (id, options = {}) =>
       followEvents(
@@ -249,7 +257,7 @@ function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>
   return (error) => {
     if (!(error instanceof TaskApiError)) throw error;
     const { status, code, more } = error;
-    if (code === 'not-asked' || code === 'several-inputs') return { answer: code } as Receipt;
+    if (code === 'several-inputs') return { answer: code } as Receipt;
     if (code === 'full') return { answer: code, ...more } as Receipt;
     if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;
     const answer = answers[status];

@@ -1,9 +1,10 @@
-import { type Context, context, ROOT_CONTEXT, type Span, SpanKind, type Tracer, trace } from '@opentelemetry/api';
+import { type Context, ROOT_CONTEXT, type Span, SpanKind, type Tracer, trace } from '@opentelemetry/api';
 import type { Clock } from '@whoa/core/embed';
 import type { TaskHead, TaskOutcome, TaskStore } from '@whoa/tasks';
 import type { ClaimRef, Orders } from '@whoa/tasks/store';
 import type { Meter, Series } from './meter.ts';
 import { cancelAttributes, fail } from './run-spans.ts';
+import { addTrace, findLinks } from './traceparent.ts';
 
 export type TakeAnswer = Extract<Awaited<ReturnType<TaskStore['take']>>, { answer: 'taken' }>;
 type TakenTask = TakeAnswer['tasks'][number];
@@ -39,14 +40,13 @@ interface LiveTasksOptions {
 }
 
 /** How a claim ended here. */
-export type ClaimEnd = TaskOutcome['status'] | 'released' | 'lost';
+export type ClaimEnd = TaskOutcome['status'] | 'released' | 'parked' | 'lost';
 
 /** The series of one agent, so that they are looked up once. */
 type AgentSeries = { readonly wait: Series } & Readonly<Record<ClaimEnd, { count: Series; duration: Series }>>;
 
-const ENDS: readonly ClaimEnd[] = ['success', 'failed', 'cancelled', 'released', 'lost'];
+const ENDS: readonly ClaimEnd[] = ['success', 'failed', 'cancelled', 'released', 'parked', 'lost'];
 const MAX_AGENTS = 1_000;
-const MAX_ORIGINS = 10_000;
 /** Work for which the end is never told must not be kept for ever. */
 const MAX_LIVE = 100_000;
 /** A session is renewed when this share of its lease is over. */
@@ -59,8 +59,6 @@ export class LiveTasks {
   readonly #sessions = new Map<string, HeldSession>();
   readonly #agents = new Map<string, AgentSeries>();
   readonly #running: Series;
-  /** Where tasks were created under a span, until they are taken. */
-  readonly #origins = new Map<string, Context>();
 
   constructor(options: LiveTasksOptions) {
     this.#options = options;
@@ -72,15 +70,9 @@ export class LiveTasks {
     return this.#tasks.get(id);
   }
 
-  /** A task was created. Its span will be inside the active one, if it is taken by this process. */
+  /** A task was created. Its span will be inside the active one, in whichever process. */
   created(id: string): void {
-    if (this.#options.tracer() === undefined) return;
-    const origin = context.active();
-    const span = trace.getSpan(origin);
-    if (span === undefined) return;
-    span.addEvent('whoa.task.created', { 'whoa.task.id': id });
-    if (this.#origins.size >= MAX_ORIGINS) this.#origins.delete(this.#origins.keys().next().value!);
-    this.#origins.set(id, origin);
+    trace.getActiveSpan()?.addEvent('whoa.task.created', { 'whoa.task.id': id });
   }
 
   /** A task was taken, by a request that was sent at `askedAt`. */
@@ -94,7 +86,7 @@ export class LiveTasks {
       this.end(id, 'lost');
     }
     if (this.#tasks.size >= MAX_LIVE) this.end(this.#tasks.keys().next().value!, 'lost');
-    const origin = this.#originOf(id);
+    const origin = addTrace(ROOT_CONTEXT, head.traceparent);
     const span = this.#startSpan(head, origin);
     const within = span === undefined ? origin : trace.setSpan(origin, span);
     const takenAt = clock.now();
@@ -103,13 +95,6 @@ export class LiveTasks {
     this.#running.set(this.#tasks.size);
     if (isNew(head)) this.#seriesOf(head.agent).wait.time(waitOf(head, orders.now));
     if (orders.stop !== undefined) this.stop(id, orders.stop);
-  }
-
-  #originOf(id: string): Context {
-    if (this.#origins.size === 0) return ROOT_CONTEXT;
-    const origin = this.#origins.get(id);
-    this.#origins.delete(id);
-    return origin ?? ROOT_CONTEXT;
   }
 
   /** Orders for the holder of a task arrived. */
@@ -129,7 +114,8 @@ export class LiveTasks {
     const delayMs = this.#storeNow(live) - stop.reason.at;
     meter.series('whoa.cancel.observed').time(delayMs);
     const attributes = { ...cancelAttributes(stop.reason), 'whoa.cancel.delay': Math.max(0, delayMs) / 1_000 };
-    live.cancel = tracer()?.startSpan('whoa.cancel', { kind: SpanKind.INTERNAL, attributes }, live.context);
+    const links = findLinks(stop.reason);
+    live.cancel = tracer()?.startSpan('whoa.cancel', { kind: SpanKind.INTERNAL, attributes, links }, live.context);
   }
 
   /** The claim is over. Returns what it was about, unless it was over before. */

@@ -3,6 +3,7 @@ import type { TaskOutcome, TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import type { LiveTasks, TakeAnswer } from './live-tasks.ts';
 import type { Meter } from './meter.ts';
+import { findTrace } from './traceparent.ts';
 
 export interface ObserverOptions {
   readonly tasks: LiveTasks;
@@ -86,9 +87,14 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
 
 /** What is written about tasks. */
 function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: ObserverOptions) {
+  const find = <T>(found: () => T): T | undefined => {
+    let value: T | undefined;
+    quietly(() => (value = found()));
+    return value;
+  };
   return {
     async create(task, given) {
-      const receipt = await store.create(task, given);
+      const receipt = await store.create({ ...task, ...find(() => findTrace(task.traceparent)) }, given);
       quietly(() => {
         if (receipt.answer !== 'created') return;
         meter.series('whoa.task.created', task.agent).add();
@@ -97,7 +103,7 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: Obs
       return receipt;
     },
     async cancel(target, reason, given) {
-      const receipt = await store.cancel(target, reason, given);
+      const receipt = await store.cancel(target, { ...reason, ...find(() => findTrace(reason?.traceparent)) }, given);
       quietly(() => meter.series('whoa.cancel.requested', receipt.answer).add());
       return receipt;
     },
@@ -112,6 +118,14 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: Obs
     async release(claim) {
       const receipt = await store.release(claim);
       quietly(() => tasks.end(claim.id, 'released'));
+      return receipt;
+    },
+    async park(claim, seen) {
+      const receipt = await store.park(claim, seen);
+      quietly(() => {
+        if (receipt.answer === 'busy') tasks.obey(claim.id, receipt.orders);
+        else tasks.end(claim.id, 'parked');
+      });
       return receipt;
     },
     finish(claim, outcome) {

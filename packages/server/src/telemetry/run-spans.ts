@@ -3,11 +3,13 @@ import {
   type Context,
   type Span,
   SpanKind,
+  type SpanOptions,
   SpanStatusCode,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
 import type { RunEvent } from '@whoa/core';
+import { findLinks } from './traceparent.ts';
 
 type Of<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>;
 
@@ -56,7 +58,7 @@ export class RunSpans {
       'gen_ai.tool.call.id': callId,
       'gen_ai.tool.type': 'function',
     };
-    this.#calls.set(callId, this.#child(`execute_tool ${tool}`, attributes, at));
+    this.#calls.set(callId, this.#child(`execute_tool ${tool}`, attributes, { startTime: at }));
   }
 
   #endCall({ result: { callId, state, reason, endedAt } }: Of<'call-end'>): void {
@@ -89,7 +91,7 @@ export class RunSpans {
   }
 
   #noteLevel({ level, reason, at }: Of<'level-change'>): void {
-    this.#cancel ??= this.#child('whoa.cancel', cancelAttributes(reason), at);
+    this.#cancel ??= this.#child('whoa.cancel', cancelAttributes(reason), { startTime: at, links: findLinks(reason) });
     this.#cancel.addEvent(`whoa.level.${level}`, {}, at);
   }
 
@@ -108,9 +110,9 @@ export class RunSpans {
     this.#span.end(at);
   }
 
-  #child(name: string, attributes: Attributes, startTime: number): Span {
+  #child(name: string, attributes: Attributes, about: Pick<SpanOptions, 'startTime' | 'links'>): Span {
     const { tracer, context } = this.#options;
-    return tracer.startSpan(name, { kind: SpanKind.INTERNAL, attributes, startTime }, context);
+    return tracer.startSpan(name, { kind: SpanKind.INTERNAL, attributes, ...about }, context);
   }
 }
 

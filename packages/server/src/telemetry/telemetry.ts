@@ -170,7 +170,10 @@ class ObservingTelemetry implements Telemetry {
     const { tracerProvider = trace.getTracerProvider(), meterProvider = metrics.getMeterProvider() } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = this.#clock.setTimer(FLUSH_MS, resolve);
-    const flushed = Promise.all([flush(tracerProvider), flush(meterProvider)]).catch((error) => this.#warn(error));
+    // One that fails must not cut off the other.
+    const flushed = Promise.all(
+      [tracerProvider, meterProvider].map((provider) => flush(provider).catch((error: unknown) => this.#warn(error))),
+    );
     // A receiver that does not respond must not delay the end.
     await Promise.race([flushed, promise]);
     timer[Symbol.dispose]();

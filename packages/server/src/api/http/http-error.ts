@@ -26,6 +26,12 @@ export function unknownTask(): HttpError {
   return new HttpError(404, { code: 'unknown-task', message });
 }
 
+/** Rejects a cursor that no page returned. */
+export function refuseCursor(error: unknown): never {
+  if (!(error instanceof TypeError) || !error.message.startsWith('cursor')) throw error;
+  throw new HttpError(400, { code: 'invalid', message: error.message });
+}
+
 /** Converts an error to a response. Unexpected errors are reported, and their details are not sent. */
 export function responseTo(error: unknown, onError: (error: unknown) => void): Response {
   if (error instanceof HttpError) {

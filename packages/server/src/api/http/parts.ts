@@ -11,5 +11,6 @@ export interface ApiParts {
   readonly agents: readonly string[] | undefined;
   readonly login: Login | undefined;
   readonly metrics: (() => string | Promise<string>) | undefined;
+  readonly isDraining: (() => boolean) | undefined;
   readonly onError: (error: unknown) => void;
 }

@@ -41,6 +41,7 @@ const REASON = z.object({
   message: z.string().optional(),
   by: z.string().optional(),
   via: z.string().optional(),
+  traceparent: z.string().optional(),
   at: MOMENT,
 });
 
@@ -67,6 +68,7 @@ export const TASK: z.ZodType = z
     status: STATUS,
     notBefore: MOMENT.optional(),
     deadline: MOMENT.optional(),
+    traceparent: z.string().optional().openapi({ description: 'The W3C trace context of what created it.' }),
     createdAt: MOMENT,
     startedAt: MOMENT.optional(),
     endedAt: MOMENT.optional(),

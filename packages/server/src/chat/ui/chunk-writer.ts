@@ -33,6 +33,7 @@ export class ChunkWriter {
   #waiting: UIMessageChunk[] = [];
   #writing: Promise<void> | undefined;
   #timer: Disposable | undefined;
+  #writtenAt = -Infinity;
 
   constructor(options: WriterOptions) {
     this.#journal = options.journal;
@@ -51,7 +52,10 @@ export class ChunkWriter {
       append(this.#all, chunk);
       append(this.#waiting, chunk);
     }
-    if (this.#waiting.length > 0) this.#timer ??= this.#clock.setTimer(FLUSH_MS, () => void this.#write());
+    if (this.#waiting.length === 0) return;
+    // The first word after a pause is written at once.
+    const dueMs = Math.max(0, this.#writtenAt + FLUSH_MS - this.#clock.now());
+    this.#timer ??= this.#clock.setTimer(dueMs, () => void this.#write());
   }
 
   /** Resolves when everything is written, or cannot be: then the task is lost and its token is cancelled. */
@@ -68,6 +72,7 @@ export class ChunkWriter {
     const usage = this.#usage();
     const entry = { type: 'ui-chunks', chunks: this.#waiting, ...(usage && { usage }) } as unknown as JournalEntry;
     this.#waiting = [];
+    this.#writtenAt = this.#clock.now();
     // Ignore the error here: the token is cancelled when a write fails.
     this.#writing = this.#journal(entry).catch(() => {});
     await this.#writing;

@@ -7,6 +7,9 @@ export interface Draft {
   readonly chunks: readonly UIMessageChunk[];
 }
 
+/** What is said of a call whose end nobody has seen. */
+export const LOST_CALL = 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.';
+
 const STEPS: ReadonlySet<string> = new Set(['start-step', 'finish-step']);
 
 function isInStep(chunks: readonly UIMessageChunk[]): boolean {
@@ -37,11 +40,10 @@ export function closingChunks({ message, chunks }: Draft): UIMessageChunk[] {
  */
 export function resumePoint(draft: Draft, isElsewhere: IsElsewhere): UIMessageChunk[] {
   const { message, chunks } = draft;
-  const errorText = 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.';
   const waiting = waitingCallsIn(message, isElsewhere);
   const ends = openCallsIn(message)
     .filter((part) => !waiting.includes(part))
-    .map(({ toolCallId }): UIMessageChunk => ({ type: 'tool-output-error', toolCallId, errorText }));
+    .map(({ toolCallId }): UIMessageChunk => ({ type: 'tool-output-error', toolCallId, errorText: LOST_CALL }));
   if (!isInStep(chunks)) return ends;
   const step = message.parts.slice(message.parts.findLastIndex(({ type }) => type === 'step-start'));
   const hasCall = step.some((part) => isCallPart(part) && part.state !== 'input-streaming');

@@ -34,6 +34,7 @@ export function uiMessagesOf(history: readonly Message[], chatId: string): UIMes
   const messages: UIMessage[] = [];
   history.forEach((message, index) => {
     const last = messages.at(-1);
+    if (message.role === 'user' && message.isNotice) return;
     if (message.role === 'user') {
       messages.push({ id: message.id ?? `${chatId}-${index}`, role: 'user', parts: partsOfUser(message) });
     } else if (last?.role === 'assistant') {

@@ -189,3 +189,18 @@ test("a loop's own start and end keep their metadata, under the id of the task; 
     { type: 'abort' },
   ]);
 });
+
+test.for([
+  ['unknown', /^Outcome unknown: the process that ran it stopped/],
+  ['not-started', /^Not started: cancelled \(user\)/],
+] as const)('a call whose worker was lost ends as the stop report says: %s', ([state, text]) => {
+  const translator = new UiTranslator('t');
+  const events = [of({ type: 'run-start' }), of({ type: 'turn-start', turn: 1 }), turnEnd(call)];
+  for (const event of events) translator.translate(event);
+  const reason = { kind: 'user', at: 0 };
+  const chunks = translator.end(task('cancelled', { reason, stop: { reason, calls: [{ callId: 'c', state }] } }));
+  expect(chunks.find(({ type }) => type === 'tool-output-error')).toMatchObject({
+    toolCallId: 'c',
+    errorText: expect.stringMatching(text) as string,
+  });
+});

@@ -1,8 +1,10 @@
-import { type Content, toText } from '@whoa/core';
+import { type Content, type StopReport, toText } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
+import { describeStoppedCall } from '@whoa/core/internal';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
 import type { ReplyEvent } from './chunk-writer.ts';
+import { LOST_CALL } from './ui-chunks.ts';
 
 type TurnEnd = Extract<JournalEvent, { type: 'turn-end' }>;
 type WordsKind = 'text' | 'reasoning';
@@ -24,6 +26,9 @@ interface Shown {
 
 /** The default text for a failure: an error may contain details that users must not see. */
 export const FAILED = 'Something went wrong; nothing more is running.';
+
+/** Why is in the log: it may say something about the database. */
+const UNSAVED = 'This could not be saved. It is gone when the page is loaded again.';
 
 /**
  * Converts the journal of a task to the chunks of one UI message, the same for every reader at any time. Text comes in
@@ -122,10 +127,13 @@ export class UiTranslator {
       ...this.start(),
       ...this.#closeWords(),
       ...this.#refuseCalls('Not started: the reply ended before it was asked for.'),
+      ...this.#endLostCalls(outcome?.stop as StopReport | undefined),
     ];
     if (this.#step !== 'none') chunks.push({ type: 'finish-step' });
     if (status === 'failed' && !this.#isErrorTold)
       chunks.push({ type: 'error', errorText: this.#describeError(outcome?.error ?? { message: '' }) });
+    const { unsaved } = (outcome?.result ?? {}) as { unsaved?: string };
+    if (unsaved !== undefined) chunks.push({ type: 'data-unsaved', id: `${id}-unsaved`, data: { message: UNSAVED } });
     const { messageMetadata } = (this.#finish ?? {}) as { messageMetadata?: unknown };
     if (status !== 'cancelled') return [...chunks, this.#finish ?? { type: 'finish' }];
     if (messageMetadata !== undefined) chunks.push({ type: 'message-metadata', messageMetadata });
@@ -161,14 +169,14 @@ export class UiTranslator {
     this.#step = 'used';
     if (this.#isOpen && last?.kind === kind) {
       last.text += text;
-      return [deltaOf(last, text)];
+      return [toDelta(last, text)];
     }
     const chunks = this.#closeWords();
     const opened: Shown = { kind, id: `${this.#messageId}-${++this.#parts}`, text };
     this.#shown.push(opened);
     this.#told.push(kind);
     this.#isOpen = true;
-    return [...chunks, { type: `${kind}-start`, id: opened.id }, deltaOf(opened, text)];
+    return [...chunks, { type: `${kind}-start`, id: opened.id }, toDelta(opened, text)];
   }
 
   #closeWords(): UIMessageChunk[] {
@@ -234,6 +242,15 @@ export class UiTranslator {
     });
   }
 
+  /** Ends calls whose worker was lost before it wrote down how they ended. */
+  #endLostCalls(stop: StopReport | undefined): UIMessageChunk[] {
+    return [...this.#calls.keys()].flatMap((callId) => {
+      const isNotStarted = stop?.calls?.some((call) => call.callId === callId && call.state === 'not-started');
+      const content = isNotStarted === true ? describeStoppedCall('not-started', stop!.reason) : LOST_CALL;
+      return this.#endCall({ callId, state: 'unknown', content });
+    });
+  }
+
   #askPerson({ id, question }: Extract<JournalEvent, { type: 'approval-question' }>): UIMessageChunk[] {
     this.#questions.set(question.callId, id);
     // Pages do not know a sub-agent's calls (`outer/inner`): the question belongs to the call that they do know.
@@ -274,9 +291,7 @@ function kindOf(part: WordsPart): WordsKind {
   return part.type === 'text' ? 'text' : 'reasoning';
 }
 
-function deltaOf({ kind, id }: Shown, delta: string): UIMessageChunk {
-  return { type: `${kind}-delta`, id, delta };
-}
+const toDelta = ({ kind, id }: Shown, delta: string): UIMessageChunk => ({ type: `${kind}-delta`, id, delta });
 
 /** Returns what users see of a result: the content for the model and the details for users. */
 function outputOf({ content, details }: { content: unknown; details?: unknown }): unknown {

@@ -1,0 +1,13 @@
+import { createChatHandler } from '@whoa/server';
+import { streamText } from 'ai';
+import { assistantFor, tools } from '@/lib/assistant';
+import { history } from '@/lib/chats';
+import { userOf } from '@/lib/login';
+
+export const { GET, POST } = createChatHandler({
+  store: process.env['STORE_URL'],
+  authenticate: userOf,
+  history,
+  tools,
+  reply: (turn, { principal }) => streamText({ ...assistantFor(principal.name), ...turn }),
+});

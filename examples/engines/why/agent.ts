@@ -1,0 +1,75 @@
+// The agent that both sides run: it searches for a while, books a table, and says so. What happened outside is in a file.
+import { appendFileSync, readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Agent, createAgent, defineTool } from '@whoa/core';
+import { createScriptedModel } from '@whoa/core/testing';
+import { z } from 'zod';
+
+export const tenant = 'acme';
+/** How long a worker may be silent before its work is given to another: BullMQ's lock and Whoa's lease. */
+export const SILENT_MS = 1_500;
+
+function note(folder: string, line: string): void {
+  appendFileSync(`${folder}/log`, `${line}\n`);
+}
+
+export function count(folder: string, line: string): number {
+  try {
+    return readFileSync(`${folder}/log`, 'utf8')
+      .split('\n')
+      .filter((one) => one === line).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** Resolves when a line was written so many times. */
+export async function waitForLine(folder: string, line: string, times = 1): Promise<void> {
+  while (count(folder, line) < times) await wait(5);
+}
+
+export function createBooker(folder: string): Agent {
+  const search = defineTool({
+    name: 'search',
+    description: 'Looks for a free table. Takes its time.',
+    inputSchema: z.object({ request: z.string() }),
+    execute: async ({ request }, { signal }) => {
+      note(folder, `searching ${request}`);
+      if (request.endsWith('slowly')) await wait(60_000, undefined, { signal });
+      if (request.endsWith('later')) await wait(1_000, undefined, { signal });
+      if (request.endsWith('briefly')) await wait(5, undefined, { signal });
+      return 'free at eight';
+    },
+  });
+  const book = defineTool({
+    name: 'book',
+    description: 'Books the table.',
+    inputSchema: z.object({ request: z.string() }),
+    effects: 'write',
+    execute: ({ request }) => {
+      note(folder, `booked ${request}`);
+      // A worker dies, or computes for so long that nobody hears of it, just after the booking.
+      if (request.endsWith('dying') && count(folder, `booked ${request}`) === 1) process.kill(process.pid, 'SIGKILL');
+      if (request.endsWith('blocked') && count(folder, `booked ${request}`) === 1) block(3 * SILENT_MS);
+      return 'booked';
+    },
+  });
+  // A model that calls the tools in turn, and believes what it is told after a crash.
+  const model = createScriptedModel([
+    ({ messages }) => {
+      const last = messages.findLastIndex(({ role }) => role === 'user');
+      const request = JSON.stringify(messages[last]!.content).replaceAll('"', '');
+      if (request.includes('It is not known whether')) return ['I do not know whether it is booked: please check.'];
+      const next = ['search', 'book'][messages.slice(last).filter(({ role }) => role === 'tool').length];
+      return next === undefined ? ['Your table is booked.'] : [{ call: next, input: { request } }];
+    },
+  ]);
+  return createAgent({ name: 'booker', model, tools: [search, book] });
+}
+
+function block(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until) {
+    // Nothing else in this process runs.
+  }
+}

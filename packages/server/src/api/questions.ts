@@ -1,0 +1,103 @@
+import { z } from '@hono/zod-openapi';
+import type { AnswerReceipt } from '@whoa/tasks';
+import { findQuestionTask } from '@whoa/tasks/internal';
+import { askStore } from './http/ask-store.ts';
+import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
+import { HttpError, refuseCursor } from './http/http-error.ts';
+import type { ApiParts } from './http/parts.ts';
+import { MOMENT, NAME } from './http/schemas.ts';
+
+const MAX_WHY_CHARACTERS = 10_000;
+const MAX_PAGE = 200;
+
+const QUESTION = z
+  .object({
+    id: z.string(),
+    callId: z.string(),
+    kind: z.enum(['approve', 'answer', 'client']),
+    askedAt: MOMENT,
+    expiresAt: MOMENT.optional(),
+    shown: z.string().openapi({ description: 'The digest of what was shown. The question itself is in the journal.' }),
+  })
+  .openapi('Question');
+const QUESTIONS = z
+  .object({ questions: z.array(QUESTION), next: z.string().optional() })
+  .openapi('Questions', { description: 'Open questions, oldest first.' });
+const RECEIPT = z
+  .object({ answer: z.literal('accepted'), question: z.string(), at: MOMENT })
+  .openapi('AnswerReceipt', { description: 'The answer counts. The worker acts on it next.' });
+
+/** The questions of tasks to people. */
+export function questionEndpoints(parts: ApiParts): Endpoint[] {
+  return [listEndpoint(parts), answerEndpoint(parts)];
+}
+
+function listEndpoint({ store }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'get',
+    path: '/v1/questions',
+    right: 'read',
+    forOperators: true,
+    summary: 'Lists open questions, oldest first.',
+    query: z.object({
+      limit: z.coerce.number().int().min(1).max(MAX_PAGE).optional(),
+      cursor: NAME.optional(),
+    }),
+    responses: { 200: { description: 'The questions.', schema: QUESTIONS } },
+    async handle({ tenant, query: { limit = MAX_PAGE, cursor } }) {
+      const page = store.questions({ tenant, limit, ...(cursor !== undefined && { cursor }) });
+      return Response.json(await page.catch(refuseCursor));
+    },
+  });
+}
+
+function answerEndpoint({ store, access, world }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'post',
+    path: '/v1/questions/{id}',
+    right: 'approve',
+    summary: 'Answers a question. The first answer counts.',
+    params: z.object({ id: NAME }),
+    body: z.strictObject({
+      decision: z.enum(['yes', 'no', 'always', 'never']).openapi({
+        description: 'always and never also apply, in this task, to everything that the question lists under always.',
+      }),
+      why: z.string().min(1).max(MAX_WHY_CHARACTERS).optional().openapi({
+        description: 'If denied: the reason that the model gets.',
+      }),
+    }),
+    responses: {
+      202: { description: 'The answer counts.', schema: RECEIPT },
+      404: { description: 'There is no such question.' },
+      409: { description: 'It was answered or closed before; error.why says which.' },
+    },
+    async handle({ principal, tenant, params: { id }, body }) {
+      const given = { value: body, by: principal.name };
+      const receipt = await askStore(world, (nonce) => store.answer({ tenant, id }, given, { nonce }));
+      const target = findQuestionTask(id) ?? id;
+      access.record(principal, { type: 'approve', tenant, target, question: id, answer: receipt.answer });
+      if (receipt.answer === 'accepted') return Response.json(receipt, { status: 202 });
+      throw toRefusal(receipt);
+    },
+  });
+}
+
+/** Converts the receipt of an answer that does not count to an error. */
+export function toRefusal(receipt: Exclude<AnswerReceipt, { answer: 'accepted' }>): HttpError {
+  if (receipt.answer === 'unknown') {
+    const message = 'You have no such question: it never existed, or its task is no longer stored';
+    return new HttpError(404, { code: 'unknown-question', message });
+  }
+  const { why, given } = receipt;
+  const message = given?.by === undefined ? TOO_LATE[why] : `${TOO_LATE[why]} by ${given.by}`;
+  return new HttpError(409, { code: 'too-late', message, why, ...(given && { given }) });
+}
+
+const TOO_LATE: Readonly<Record<Extract<AnswerReceipt, { answer: 'too-late' }>['why'], string>> = {
+  answered: 'The question was already answered',
+  expired: 'The question was not answered in time',
+  withdrawn: 'The user wrote a new message instead of answering, or the call was stopped',
+  outdated: 'What would run has changed, and the question was asked again',
+  cancelled: 'The task was cancelled before',
+  ended: 'The task has ended',
+};

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { answerQuestion } from './chat-request.ts';
+
+type Context = Parameters<typeof answerQuestion>[2];
+
+const who = { name: 'ada', tenant: 'ada', rights: new Set() } as unknown as Parameters<typeof answerQuestion>[0];
+const request = { chatId: 'c', approvalId: 'a', approved: true } as Parameters<typeof answerQuestion>[1];
+
+test.for([
+  [{ answer: 'too-late', why: 'answered', given: { value: {}, by: 'bob', at: 1 } }, 'too-late', /answered by bob/],
+  [{ answer: 'too-late', why: 'expired' }, 'too-late', /in time/],
+  [{ answer: 'unknown' }, 'not-asked', /no such question/],
+] as const)('an answer to which the store responds %j fails with its own code', async ([receipt, code, message]) => {
+  const context = {
+    chat: { approve: () => Promise.resolve(receipt) },
+    access: { record: () => {} },
+  } as unknown as Context;
+  await expect(answerQuestion(who, request, context)).rejects.toMatchObject({
+    status: 409,
+    code,
+    message: expect.stringMatching(message) as string,
+  });
+});

@@ -1,0 +1,26 @@
+import type { Message } from '@whoa/core';
+import { expect, test } from 'vitest';
+import { uiMessagesOf } from './ui-messages.ts';
+
+const said = (text: string): Message => ({
+  role: 'assistant',
+  content: [{ type: 'text', text }],
+  stopReason: 'stop',
+});
+
+test('what the runtime tells the model is not shown, and the reply around it is one', () => {
+  const history: Message[] = [
+    { role: 'user', id: 'u1', content: 'Hi' },
+    said('I begin. '),
+    { role: 'user', isNotice: true, content: 'The process you ran in was restarted; go on from where you were.' },
+    said('I go on.'),
+  ];
+  const shown = uiMessagesOf(history, 'c').map(({ role, parts }) => ({
+    role,
+    text: parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+  }));
+  expect(shown).toEqual([
+    { role: 'user', text: 'Hi' },
+    { role: 'assistant', text: 'I begin. I go on.' },
+  ]);
+});

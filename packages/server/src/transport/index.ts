@@ -1,0 +1,3 @@
+export type { StopOptions, StopReceipt } from '../client/readings.ts';
+export { type AnyChat, stopChat } from '../client/stop-chat.ts';
+export { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
