@@ -16,3 +16,7 @@ export type { SessionStore, SessionRecord, SessionSummary } from './store/store.
 
 // An agent for trying out editors.
 export { serveEcho } from './echo.ts';
+
+// Make the agents of others stop.
+export { proxyAcp } from './proxy/proxy.ts';
+export type { AcpProxy, ProxiedAgent, ProxyEvent, ProxyOptions } from './proxy/options.ts';

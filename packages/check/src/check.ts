@@ -3,9 +3,9 @@ import type { Stage } from './stage/stage.ts';
 
 /** Groups of checks, in the order in which they run. */
 export const GROUPS = {
-  end: 'A cancelled turn ends, and says so',
+  end: 'A cancelled turn ends, and reports it',
   races: 'Cancels at odd moments',
-  quiet: 'Nothing goes on after the end',
+  quiet: 'Nothing continues after the end',
   left: 'No process is left behind',
   next: 'The next turn works, and knows what happened',
   consent: 'Questions',

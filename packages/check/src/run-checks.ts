@@ -125,7 +125,7 @@ class Run {
       if (error instanceof Violation) return { status: 'failed', said };
       if (error instanceof NotOffered) return { status: 'not-applicable', said };
       const isUnclear = error instanceof Unclear;
-      return { status: 'unclear', said: isUnclear ? said : `the check could not go on: ${said}` };
+      return { status: 'unclear', said: isUnclear ? said : `the check could not continue: ${said}` };
     }
   }
 }

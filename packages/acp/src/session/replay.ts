@@ -15,7 +15,7 @@ export function* replay(
   for (const message of messages) if (message.role === 'tool') results.set(message.callId, message);
   for (const [index, message] of messages.entries()) {
     const messageId = `m${index}`;
-    if (message.role === 'user') yield { type: 'user', messageId, content: message.content };
+    if (message.role === 'user' && !message.isNotice) yield { type: 'user', messageId, content: message.content };
     if (message.role !== 'assistant') continue;
     for (const part of message.content) {
       if (part.type === 'text') yield { type: 'text', messageId, text: part.text };

@@ -5,6 +5,7 @@ import type { AnyMessage, ErrorResponse } from '@agentclientprotocol/sdk';
 export const MAX_FRAME_BYTES: number = 32 * 1024 * 1024;
 /** Deeper messages overflow the stack of recursive code. */
 const MAX_FRAME_DEPTH = 200;
+export const TOO_LONG: string = `the response is longer than ${MAX_FRAME_BYTES} bytes`;
 const PARSE_ERROR: ErrorResponse = { code: -32700, message: 'Parse error' };
 
 /** The id of a request. */

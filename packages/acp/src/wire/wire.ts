@@ -1,7 +1,16 @@
 import type { Readable, Writable } from 'node:stream';
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import type { Clock } from '@whoa/core/embed';
-import { answeredId, type Frame, type FrameId, MAX_FRAME_BYTES, readFrame, refusal, refuseLength } from './frame.ts';
+import {
+  answeredId,
+  type Frame,
+  type FrameId,
+  MAX_FRAME_BYTES,
+  readFrame,
+  refusal,
+  refuseLength,
+  TOO_LONG,
+} from './frame.ts';
 import { Lines, type SkippedLine } from './lines.ts';
 
 /**
@@ -160,8 +169,7 @@ export class Wire {
   #readSkipped({ head }: SkippedLine): Frame {
     const id = answeredId(head);
     if (id === undefined || !this.#asked.has(id)) return { type: 'refusal', answer: refuseLength() };
-    const error = { code: -32603, message: `the response is longer than ${MAX_FRAME_BYTES} bytes` };
-    return { type: 'message', message: refusal(id, error) };
+    return { type: 'message', message: refusal(id, { code: -32603, message: TOO_LONG }) };
   }
 
   #release(): void {

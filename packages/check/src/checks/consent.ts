@@ -58,7 +58,7 @@ export const CONSENT_CHECKS: readonly GroupCheck[] = [
   },
   {
     id: 'question-late-yes',
-    title: 'A yes that arrives after the cancel runs nothing',
+    title: 'A late approval runs nothing',
     needs,
     async run(scenario) {
       const { key } = await cancelQuestion(scenario, 'allow');
@@ -77,7 +77,7 @@ export const CONSENT_CHECKS: readonly GroupCheck[] = [
   },
   {
     id: 'question-again',
-    title: 'After the cancel, the next call is asked about anew',
+    title: 'After the cancel, the next call needs approval again',
     needs: [...needs, 'conversation'],
     async run(scenario) {
       await cancelQuestion(scenario, 'cancelled');

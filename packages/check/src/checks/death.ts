@@ -20,7 +20,7 @@ function end({ connection }: Scenario, way: Way): void {
 function exits(way: 'eof' | 'sigterm', isBusy: boolean): GroupCheck {
   return {
     id: `exit-${way}-${isBusy ? 'busy' : 'idle'}`,
-    title: `The agent exits when ${WAYS[way]} ${isBusy ? 'in the middle of a turn' : 'while nothing runs'}`,
+    title: `The agent exits when ${WAYS[way]} ${isBusy ? 'during a turn' : 'while nothing runs'}`,
     needs: [...(way === 'eof' ? (['stdio'] as const) : []), 'process', ...(isBusy ? (['model'] as const) : [])],
     endsConnection: true,
     async run(scenario) {

@@ -6,8 +6,8 @@ import { CLOSE_CANCELS, ENDS_AS_CANCELLED, NEVER_AN_ERROR, REQUEST_CANCEL } from
 
 const MOMENTS: Readonly<Partial<Record<Action, readonly [string, string]>>> = {
   think: ['thinking', 'while the model has not answered yet'],
-  stream: ['streaming', 'while the model is in the middle of its reply'],
-  arguments: ['arguments', 'while the model is in the middle of the input of a call'],
+  stream: ['streaming', 'while the model streams its reply'],
+  arguments: ['arguments', 'while the model sends the input of a call'],
   call: ['in-call', 'while a tool runs'],
   'call-then-stream': ['second-reply', 'in the reply after a call that has finished'],
 };
@@ -27,7 +27,7 @@ function cancelWhile(action: Action): GroupCheck {
 function neverAnError(action: 'stream' | 'call'): GroupCheck {
   return {
     id: `no-error-${action}`,
-    title: action === 'call' ? 'A cancelled call is no error of the turn' : 'A cancelled reply is no error of the turn',
+    title: `A cancelled ${action === 'call' ? 'call' : 'reply'} is not an error of the turn`,
     rules: NEVER_AN_ERROR,
     needs: ['cancel', 'outcome', 'model', ...(action === 'call' ? (['tool'] as const) : [])],
     async run(scenario) {

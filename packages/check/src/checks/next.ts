@@ -60,9 +60,9 @@ export const NEXT_CHECKS: readonly GroupCheck[] = [
       await expectReply(scenario);
     },
   },
-  accepted('stream', 'text', 'in the middle of a reply'),
-  accepted('arguments', 'arguments', 'in the middle of the input of a call'),
-  accepted('call', 'call', 'in the middle of a call'),
+  accepted('stream', 'text', 'mid-reply'),
+  accepted('arguments', 'arguments', 'while the input of a call arrives'),
+  accepted('call', 'call', 'during a call'),
   accepted('two-calls', 'two-calls', 'with two calls open'),
   {
     id: 'next-knows-prompt',
@@ -75,7 +75,7 @@ export const NEXT_CHECKS: readonly GroupCheck[] = [
   },
   {
     id: 'next-knows-text',
-    title: 'The model is told what it had said before the cancel',
+    title: 'The model sees what it had said before the cancel',
     needs,
     async run(scenario) {
       const { key, body } = await nextRequest(scenario, 'stream');
@@ -84,7 +84,7 @@ export const NEXT_CHECKS: readonly GroupCheck[] = [
   },
   {
     id: 'next-knows-call',
-    title: 'The model is told that its call was cancelled',
+    title: 'The model sees that its call was cancelled',
     needs: [...needs, 'tool'],
     async run(scenario) {
       const { key, body } = await nextRequest(scenario, 'call');
@@ -92,7 +92,7 @@ export const NEXT_CHECKS: readonly GroupCheck[] = [
       expect(body.includes(key), 'nothing of the cancelled turn is in the next request');
       expect(
         /cancel|abort|interrupt|stopped|terminated|killed|denied|rejected|not (?:run|finish|complete)/i.test(rest),
-        'nothing in the next request says so',
+        'nothing in the next request reports it',
       );
     },
   },

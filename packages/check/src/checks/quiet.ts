@@ -36,7 +36,7 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
   },
   {
     id: 'no-further-request',
-    title: 'The model is not asked again after the cancel',
+    title: 'The model is not called again after the cancel',
     rules: STOPS_AT_ONCE,
     needs: ['cancel', 'model', 'tool'],
     async run(scenario) {
@@ -68,7 +68,7 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
   },
   {
     id: 'quiet-after-end',
-    title: 'Nothing of a turn is sent after its end',
+    title: 'A turn sends nothing after its end',
     rules: UPDATES_BEFORE_THE_END,
     needs: ['cancel', 'model', 'tool'],
     async run(scenario) {

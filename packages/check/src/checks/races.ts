@@ -16,7 +16,7 @@ import { ENDS_AS_CANCELLED, UNKNOWN_TASK } from './rules.ts';
 export const RACE_CHECKS: readonly GroupCheck[] = [
   {
     id: 'one-piece-prompt-first',
-    title: 'A cancel in the same piece of input as its prompt cancels it',
+    title: 'A cancel in the same chunk as its prompt cancels it',
     rules: ENDS_AS_CANCELLED,
     needs: ['one-piece', 'model'],
     async run(scenario) {
@@ -30,7 +30,7 @@ export const RACE_CHECKS: readonly GroupCheck[] = [
   },
   {
     id: 'one-piece-cancel-first',
-    title: 'A cancel that came before a prompt, in one piece of input, does not cancel it',
+    title: 'A cancel sent before a prompt, in the same chunk, does not cancel it',
     needs: ['one-piece', 'model'],
     async run(scenario) {
       const turn = scenario.conversation.startWithCancel!(promptFor('reply', scenario.stage.makeKey()), 'cancel-first');
@@ -86,7 +86,7 @@ export const RACE_CHECKS: readonly GroupCheck[] = [
   },
   {
     id: 'stop-go-stop',
-    title: 'Stop, go on, stop, go on: each turn ends as it should',
+    title: 'Stop, continue, stop, continue: each turn ends correctly',
     needs: ['cancel', 'model'],
     async run(scenario) {
       for (let round = 0; round < 2; round++) {
