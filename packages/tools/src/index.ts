@@ -3,6 +3,7 @@ export { createFileTools } from './files/file-tools.ts';
 export { createReadTool } from './files/read.ts';
 export { createWriteTool } from './files/write.ts';
 export { createEditTool } from './files/edit.ts';
+export { removeOldContents } from './files/change/file-keeper.ts';
 export { createLsTool } from './files/search/ls.ts';
 export { createFindTool } from './files/search/find.ts';
 export { createGrepTool } from './files/search/grep.ts';

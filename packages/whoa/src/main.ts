@@ -56,7 +56,7 @@ function overview(): string {
     '',
     ...lines,
     '',
-    "'whoa help COMMAND' lists the options of a command. With --json, a command prints one JSON object per line.",
+    "Run 'whoa help COMMAND' for a command's options. With --json, commands print one JSON object per line.",
   ].join('\n');
 }
 

@@ -1,14 +1,17 @@
+import { join } from 'node:path';
 import type { Tool } from '@whoa/core';
 import { z } from 'zod';
 import { strictInput } from '../strict-input.ts';
 import { checkShown, previewChange, readBefore } from './change/change.ts';
+import { FileKeeper } from './change/file-keeper.ts';
 import { changeUnderLock } from './change/file-lock.ts';
+import { undoChange } from './change/undo-change.ts';
 import { diffOf } from './change/unified-diff.ts';
 import { writeContent } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
 import { notAFile, type ResolvedPath } from './path/resolved-path.ts';
 import { rootFrom } from './path/root.ts';
-import type { TextToolOptions } from './read.ts';
+import type { ChangeToolOptions } from './read.ts';
 import { count } from './text.ts';
 
 const MAX_EDITED_BYTES = 32_000_000;
@@ -38,8 +41,9 @@ const input = strictInput({
  *
  * @returns The tool `edit`.
  */
-export function createEditTool({ contents, ...options }: TextToolOptions): Tool<EditInput> {
+export function createEditTool({ contents, undoFolder, ...options }: ChangeToolOptions): Tool<EditInput> {
   const root = rootFrom(options.root);
+  const keeper = undoFolder === undefined ? undefined : new FileKeeper(undoFolder);
   return defineFileTool({
     name: 'edit',
     description:
@@ -67,14 +71,20 @@ export function createEditTool({ contents, ...options }: TextToolOptions): Tool<
         checkShown(file, before);
         const text = textToEdit(before.text, resolved);
         const after = applyEdits(text, edits, path);
+        const call = { ...context, path: join(root.path, resolved.shown) };
+        const undo = await keeper?.keep(call, text, after);
         await writeContent(file, after, { madeFrom: before.madeFrom });
         const diff = diffOf(resolved.shown, text, after);
         const lines = diff.changedLines.join(', ');
         return {
           content: `Edited ${resolved.shown}: ${count(edits.length, 'replacement')} at line ${lines}.`,
-          details: { path: resolved.shown, replacements: edits.length, ...diff },
+          details: { path: resolved.shown, replacements: edits.length, ...diff, ...(undo && { undo: { ...undo } }) },
         };
       }),
+    ...(keeper && {
+      undo: (result, within) => undoChange({ root, contents, keeper }, result, within),
+      undoRepeatable: true,
+    }),
   });
 }
 

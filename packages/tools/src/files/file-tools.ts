@@ -1,7 +1,7 @@
 import type { Tool } from '@whoa/core';
 import { createEditTool } from './edit.ts';
 import { rootFrom } from './path/root.ts';
-import { createReadTool, type TextToolOptions } from './read.ts';
+import { type ChangeToolOptions, createReadTool } from './read.ts';
 import { createFindTool } from './search/find.ts';
 import { createGrepTool } from './search/grep.ts';
 import { createLsTool } from './search/ls.ts';
@@ -20,8 +20,8 @@ import { createWriteTool } from './write.ts';
  * const editor = createAgent({ name: 'editor', model, tools: createFileTools({ root: '/srv/project' }) });
  * ```
  */
-export function createFileTools({ contents, ...options }: TextToolOptions): Tool[] {
+export function createFileTools({ contents, undoFolder, ...options }: ChangeToolOptions): Tool[] {
   const root = rootFrom(options.root);
   const tools = [createReadTool, createWriteTool, createEditTool, createLsTool, createFindTool, createGrepTool];
-  return tools.map((create) => create({ root, contents }) as Tool);
+  return tools.map((create) => create({ root, contents, undoFolder }) as Tool);
 }

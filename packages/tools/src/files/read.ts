@@ -48,6 +48,11 @@ export interface TextToolOptions extends FileToolOptions {
   readonly contents?: FileContents | undefined;
 }
 
+export interface ChangeToolOptions extends TextToolOptions {
+  /** A private folder in which old contents are kept, so that calls can be undone. Without it they cannot. */
+  readonly undoFolder?: string | undefined;
+}
+
 /**
  * Creates a tool that reads a text file, or a part of it, or shows an image.
  *

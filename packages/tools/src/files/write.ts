@@ -1,13 +1,16 @@
+import { join } from 'node:path';
 import type { Json, Tool } from '@whoa/core';
 import { z } from 'zod';
 import { strictInput } from '../strict-input.ts';
 import { checkShown, previewChange, readBefore } from './change/change.ts';
+import { FileKeeper } from './change/file-keeper.ts';
 import { changeUnderLock } from './change/file-lock.ts';
+import { undoChange } from './change/undo-change.ts';
 import { diffOf } from './change/unified-diff.ts';
 import { writeContent } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
 import { rootFrom } from './path/root.ts';
-import type { TextToolOptions } from './read.ts';
+import type { ChangeToolOptions } from './read.ts';
 import { count } from './text.ts';
 
 /** An old version larger than this is not read for the diff. */
@@ -28,8 +31,9 @@ const input = strictInput({
  *
  * @returns The tool `write`.
  */
-export function createWriteTool({ contents, ...options }: TextToolOptions): Tool<WriteInput> {
+export function createWriteTool({ contents, undoFolder, ...options }: ChangeToolOptions): Tool<WriteInput> {
   const root = rootFrom(options.root);
+  const keeper = undoFolder === undefined ? undefined : new FileKeeper(undoFolder);
   return defineFileTool({
     name: 'write',
     description: 'Create a file or replace its whole content. To change a part of a file use edit.',
@@ -53,16 +57,27 @@ export function createWriteTool({ contents, ...options }: TextToolOptions): Tool
         const file = { root, resolved, contents, context };
         const before = await readBefore(file, MAX_COMPARED_BYTES);
         checkShown(file, before);
-        await writeContent(file, content, context.shown && { madeFrom: before.madeFrom });
+        const isNew = resolved.kind === 'missing';
+        const call = { ...context, path: join(root.path, resolved.shown) };
+        const isKnown = isNew || before.text !== undefined;
+        const undo = isKnown ? await keeper?.keep(call, isNew ? undefined : before.text, content) : undefined;
+        // What is kept must be what is replaced.
+        const { madeFrom } = before;
+        await writeContent(file, content, context.shown || undo ? { madeFrom } : undefined);
         const bytes = Buffer.byteLength(content);
-        const verb = resolved.kind === 'missing' ? 'Created' : 'Replaced';
+        const verb = isNew ? 'Created' : 'Replaced';
         const details: Json = {
           path: resolved.shown,
-          created: resolved.kind === 'missing',
+          created: isNew,
           bytes,
           ...(before.text === undefined ? { diff: null } : diffOf(resolved.shown, before.text, content)),
+          ...(undo && { undo: { ...undo } }),
         };
         return { content: `${verb} ${resolved.shown} (${count(bytes, 'byte')}).`, details };
       }),
+    ...(keeper && {
+      undo: (result, within) => undoChange({ root, contents, keeper }, result, within),
+      undoRepeatable: true,
+    }),
   });
 }

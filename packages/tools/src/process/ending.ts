@@ -1,6 +1,6 @@
 import type { Fence } from './containment/fence.ts';
 import type { ProcessIdentity, ProcessStatus } from './identity/identity.ts';
-import { nameOf, type Scope } from './identity/scope.ts';
+import { nameOf, type Scope, type ScopePart } from './identity/scope.ts';
 import { type SignalAnswer, signalGroup, signalProcess } from './signal.ts';
 
 /** The result of the last step. `tags`: no tagged process is left; `kernel`: no process at all. */
@@ -15,14 +15,18 @@ export interface Ended {
 const MAX_KILL_MS = 1_500;
 /** How long a fence may take to end the processes inside. */
 const MAX_FENCE_MS = 100;
-/** How often to repeat a look that found no process but may be incomplete, before reporting `no`. */
+/**
+ * How often, and for how long, to repeat a look that found no process but may be incomplete, before reporting `no`. On a busy
+ * machine others start processes during most looks.
+ */
 const MAX_CLEAN_LOOKS = 25;
+const MAX_CLEAN_MS = 500;
 /** Rounds of stopping processes that are still forking. */
 const MAX_FREEZES = 50;
 
 /** Ends one command: TERM and CONT, a grace period, STOP, KILL, and a look that verifies it. */
 export class Ending {
-  readonly scope: Scope;
+  readonly scope: Scope | ScopePart;
   readonly #fence: Fence | undefined;
   /** Processes seen running. Excludes those that ended before, and those that maintain the fence. */
   readonly #seen = new Set<string>();
@@ -31,10 +35,11 @@ export class Ending {
   readonly #killed = new Map<string, SignalAnswer>();
   #askUntil: number;
   #cleanLooks = 0;
+  #cleanSince = 0;
   #freezes = 0;
   #fenceUntil: number | undefined;
 
-  constructor(scope: Scope, options: { graceMs: number; fence?: Fence | undefined }) {
+  constructor(scope: Scope | ScopePart, options: { graceMs: number; fence?: Fence | undefined }) {
     this.scope = scope;
     this.#fence = options.fence;
     this.#askUntil = performance.now() + options.graceMs;
@@ -46,7 +51,7 @@ export class Ending {
   }
 
   /** Acts on the last look. `again` asks for another look immediately, `wait` for one after an event. */
-  step(look: { isComplete: boolean }): Ended | 'again' | 'wait' {
+  step(look: { isComplete: () => boolean }): Ended | 'again' | 'wait' {
     const live = this.scope.members;
     const now = performance.now();
     for (const member of live) if (!this.#fence?.isPost(member)) this.#seen.add(nameOf(member));
@@ -58,14 +63,19 @@ export class Ending {
     return this.#kill(live);
   }
 
-  #verify({ isComplete }: { isComplete: boolean }): Ended | 'again' | 'wait' {
+  #verify(look: { isComplete: () => boolean }): Ended | 'again' | 'wait' {
     const isEmpty = this.#fence?.isEmpty();
     if (isEmpty === true) return this.#endedWith('kernel', []);
     if (isEmpty === false) this.#fence?.kill();
-    this.#cleanLooks++;
+    if (this.#cleanLooks++ === 0) this.#cleanSince = performance.now();
+    const isComplete = look.isComplete();
     const isProved = isEmpty !== false && isComplete;
-    if (isProved || this.#cleanLooks >= MAX_CLEAN_LOOKS) return this.#endedWith(isComplete ? 'tags' : 'no', []);
+    if (isProved || this.#hasLookedEnough()) return this.#endedWith(isComplete ? 'tags' : 'no', []);
     return isEmpty === false ? 'wait' : 'again';
+  }
+
+  #hasLookedEnough(): boolean {
+    return this.#cleanLooks >= MAX_CLEAN_LOOKS && performance.now() > this.#cleanSince + MAX_CLEAN_MS;
   }
 
   /** Sends CONT too: stopped processes do not handle TERM. */

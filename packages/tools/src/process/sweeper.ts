@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Fence } from './containment/fence.ts';
 import { type Ended, Ending } from './ending.ts';
 import { Attribution } from './identity/attribution.ts';
-import type { Scope } from './identity/scope.ts';
+import type { Scope, ScopePart } from './identity/scope.ts';
 
 /** The longest pause between two looks while something is being ended. */
 const TICK_MS = 4;
@@ -10,7 +10,7 @@ const TICK_MS = 4;
 /** Ends commands, sharing each look between them. Idle when there is nothing to end. */
 export class Sweeper {
   readonly #attribution = new Attribution();
-  readonly #endings = new Map<Scope, { ending: Ending; resolve: (ended: Ended) => void }>();
+  readonly #endings = new Map<Scope | ScopePart, { ending: Ending; resolve: (ended: Ended) => void }>();
   #wake: () => void = () => {};
   #isRunning = false;
 
@@ -21,15 +21,19 @@ export class Sweeper {
 
   delete(scope: Scope): void {
     this.#attribution.delete(scope);
+    // A part of it that is still being ended must not wait for what it saw last.
+    scope.clear();
   }
 
-  /** Ends the processes of a scope. Call it once per scope. */
-  end(scope: Scope, options: { graceMs: number; fence?: Fence | undefined }): Promise<Ended> {
+  /** Ends the processes of a scope, or a part of them. Call it once per scope. */
+  end(scope: Scope | ScopePart, options: { graceMs: number; fence?: Fence | undefined }): Promise<Ended> {
     const { promise, resolve } = Promise.withResolvers<Ended>();
     const ending = new Ending(scope, options);
     this.#endings.set(scope, { ending, resolve });
     // Signal the known family immediately, before the expensive full look.
-    const isUnderWay = this.#attribution.lookAtFamily(scope) && ending.step({ isComplete: false }) === 'wait';
+    const isUnderWay =
+      this.#attribution.lookAtFamily('whole' in scope ? scope.whole : scope) &&
+      ending.step({ isComplete: () => false }) === 'wait';
     if (this.#isRunning) this.#wake();
     else this.#run(isUnderWay ? TICK_MS : 0).catch((error: unknown) => this.#giveUp(error));
     return promise;
@@ -50,7 +54,7 @@ export class Sweeper {
       if (pauseMs > 0) await this.#pause(pauseMs, 0);
       while (this.#endings.size > 0) {
         const startedAt = performance.now();
-        const look = this.#attribution.look();
+        const look = this.#look();
         let isHasty = false;
         for (const [scope, { ending, resolve }] of this.#endings) {
           const step = ending.step(look);
@@ -65,6 +69,15 @@ export class Sweeper {
     } finally {
       this.#isRunning = false;
     }
+  }
+
+  /** Only a full look shows that nothing is left. All endings share what it shows. */
+  #look(): { readonly isComplete: () => boolean } {
+    let look = this.#attribution.look();
+    const hasEmpty = [...this.#endings.keys()].some(({ members }) => members.length === 0);
+    if (hasEmpty && !look.isFull) look = this.#attribution.look({ isFull: true });
+    let known: boolean | undefined;
+    return { isComplete: () => (known ??= look.isComplete()) };
   }
 
   /** A wake shortens the pause. With many commands a look is expensive, so leave half of the time to other work. */

@@ -4,19 +4,26 @@ const PORT = 3128;
 const SOCKET = '/run/whoa/proxy.sock';
 const NODE = '/run/whoa/node';
 const PROXY = `http://127.0.0.1:${PORT}`;
+const LOOPBACK = /^(localhost|127\.|\[)/;
 
-/** The environment variables that point programs to the proxy. */
-export const PROXY_ENVIRONMENT: Readonly<Record<string, string>> = {
-  http_proxy: PROXY,
-  https_proxy: PROXY,
-  HTTP_PROXY: PROXY,
-  HTTPS_PROXY: PROXY,
-  no_proxy: '',
-  NO_PROXY: '',
-  npm_config_noproxy: '',
-  // Node's fetch needs this, since version 24.
-  NODE_USE_ENV_PROXY: '1',
-};
+/**
+ * The environment variables that point programs to the proxy. The loopback is the sandbox's own, and some agents are clients of
+ * a server that they start there, unless a server on the host's is on the list.
+ */
+export function proxyEnvironment(hosts: readonly string[]): Readonly<Record<string, string>> {
+  const direct = hosts.some((host) => LOOPBACK.test(host)) ? '' : 'localhost,127.0.0.1,::1';
+  return {
+    http_proxy: PROXY,
+    https_proxy: PROXY,
+    HTTP_PROXY: PROXY,
+    HTTPS_PROXY: PROXY,
+    no_proxy: direct,
+    NO_PROXY: direct,
+    npm_config_noproxy: direct,
+    // Node's fetch needs this, since version 24.
+    NODE_USE_ENV_PROXY: '1',
+  };
+}
 
 export function bridgeMounts(socket: string): readonly string[] {
   return ['--ro-bind', socket, SOCKET, '--ro-bind', realpathSync(process.execPath), NODE];

@@ -11,6 +11,11 @@ export interface SandboxOptions {
   readonly workspace?: string;
   /** More folders that commands can read, such as a toolchain outside `/usr`. */
   readonly readable?: readonly string[];
+  /**
+   * More folders that commands can write to, such as the settings of a program. One below your home folder is found at the same
+   * path below the private home. A folder that holds keys gives them away.
+   */
+  readonly writable?: readonly string[];
   /** Folders inside the workspace that commands find empty and cannot write to. They must exist. */
   readonly hidden?: readonly string[];
   /** The hosts that commands can reach, through a proxy. Defaults to no network. */
@@ -52,7 +57,7 @@ export function readSandboxOptions(sandbox: SandboxKind | SandboxOptions): Requi
   readonly limits: Required<SandboxLimits>;
 } {
   const options = typeof sandbox === 'string' ? { kind: sandbox } : sandbox;
-  const { kind, workspace = process.cwd(), readable = [], hidden = [], network, limits = {} } = options;
+  const { kind, workspace = process.cwd(), readable = [], writable = [], hidden = [], network, limits = {} } = options;
   if (!SANDBOX_KINDS.includes(kind)) {
     throw new TypeError(`sandbox: expected ${SANDBOX_KINDS.map((one) => `'${one}'`).join(', ')}, got ${String(kind)}`);
   }
@@ -62,5 +67,5 @@ export function readSandboxOptions(sandbox: SandboxKind | SandboxOptions): Requi
       throw new RangeError(`sandbox.limits.${name}: expected a whole number above 0, got ${value}`);
     }
   }
-  return { kind, workspace, readable, hidden, network, limits: { memoryBytes, processes, tempBytes } };
+  return { kind, workspace, readable, writable, hidden, network, limits: { memoryBytes, processes, tempBytes } };
 }

@@ -30,6 +30,8 @@ export interface Profile {
   /** The real path. */
   readonly workspace: string;
   readonly readable: readonly string[];
+  /** Real paths. */
+  readonly writable: readonly string[];
   readonly limits: Required<SandboxLimits>;
   /** Additional mounts: what protects parts of the workspace, the socket of the proxy. */
   readonly mounts: readonly string[];
@@ -52,6 +54,7 @@ export function sandboxArguments(
     ['--proc', '/proc', '--dev', '/dev', '--size', `${SHM_BYTES}`, '--tmpfs', '/dev/shm'],
     ['--size', temp, '--tmpfs', '/tmp', '--size', temp, '--tmpfs', SANDBOX_HOME, '--dir', '/var/tmp'],
     [...programFolders(env['PATH'] ?? '', workspace), ...profile.readable].flatMap(readOnly),
+    profile.writable.flatMap((path) => ['--bind', path, pathInside(path)]),
     [kind === 'workspace' ? '--bind' : '--ro-bind', workspace, workspace],
     mounts,
     // Remount read-only last: Linux lets root write to /proc/sys even without capabilities.
@@ -69,19 +72,19 @@ export function limitScript({ memoryBytes, processes }: Required<SandboxLimits>)
 }
 
 /** Returns the real path of the workspace. Throws if it contains a home folder, which has keys in it. */
-export function resolveWorkspace(workspace: string): string {
+export function resolveWorkspace(workspace: string, option: 'workspace' | 'writable' = 'workspace'): string {
   let real: string;
   try {
     real = realpathSync(workspace);
     if (!statSync(real).isDirectory()) throw new Error('it is not a folder');
   } catch (error) {
-    throw new Error(`sandbox.workspace: ${workspace} cannot be used: ${(error as Error).message}`, { cause: error });
+    throw new Error(`sandbox.${option}: ${workspace} cannot be used: ${(error as Error).message}`, { cause: error });
   }
   if (homes().some((home) => isUnder(real, home))) {
-    throw new Error(`sandbox.workspace: ${workspace} contains a home folder with keys; choose a folder below it`);
+    throw new Error(`sandbox.${option}: ${workspace} contains a home folder with keys; choose a folder below it`);
   }
   if (SYSTEM.some((folder) => isUnder(folder, real))) {
-    throw new Error(`sandbox.workspace: ${workspace} is a system folder; choose another one`);
+    throw new Error(`sandbox.${option}: ${workspace} is a system folder; choose another one`);
   }
   return real;
 }
@@ -91,6 +94,12 @@ const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/proc', '/de
 function homes(): string[] {
   const named = [homedir(), userInfo().homedir].filter((home) => home !== '' && home !== '/' && existsSync(home));
   return named.map((home) => realpathSync(home));
+}
+
+/** Where commands find a folder. */
+function pathInside(path: string): string {
+  const home = homes().find((one) => isUnder(one, path));
+  return home === undefined ? path : SANDBOX_HOME + path.slice(home.length);
 }
 
 function systemMounts(): string[] {

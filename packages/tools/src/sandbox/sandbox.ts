@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { firstThree } from '../process/containment/contained.ts';
 import { REPORT } from '../process/containment/fence.ts';
 import { isUnder, requireHelper } from '../process/programs.ts';
-import { bridgeArguments, bridgeMounts, PROXY_ENVIRONMENT } from './bridge.ts';
+import { bridgeArguments, bridgeMounts, proxyEnvironment } from './bridge.ts';
 import { type Guards, guardWorkspace, hide } from './guards.ts';
 import { readSandboxOptions, type SandboxKind, type SandboxOptions } from './options.ts';
 import { limitScript, type Profile, resolveWorkspace, sandboxArguments } from './profile.ts';
@@ -53,7 +53,7 @@ export interface Sandbox extends AsyncDisposable {
 
 /** Creates the sandbox; `undefined` for `none`. */
 export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | undefined {
-  const { kind, workspace: folder, readable, hidden, network, limits } = readSandboxOptions(asked);
+  const { kind, workspace: folder, readable, hidden, network, limits, ...more } = readSandboxOptions(asked);
   if (kind === 'none') return undefined;
   if (process.platform !== 'linux') {
     throw new Error(
@@ -61,6 +61,7 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
     );
   }
   const workspace = resolveWorkspace(folder);
+  const writable = more.writable.map((path) => resolveWorkspace(path, 'writable'));
   let proxy: Promise<AllowListProxy> | undefined;
   let finding: Promise<Guards> | undefined;
   let guards: Guards | undefined;
@@ -85,10 +86,10 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
       const cwd = existsSync(wanted) ? realpathSync(wanted) : wanted;
       if (!isUnder(workspace, cwd)) throw new Error(`cwd: ${cwd} is outside the sandbox's workspace ${workspace}`);
       const mounts = [...(gitMounts === undefined ? guards.forCommands : [...guards.forGit, ...gitMounts]), ...bridge];
-      const profile: Profile = { kind, workspace, readable, limits, mounts };
-      const isOnline = network !== undefined;
-      const args = sandboxArguments(profile, { env: isOnline ? { ...env, ...PROXY_ENVIRONMENT } : env, cwd });
-      const inside = isOnline ? bridgeArguments(argv) : argv;
+      const profile: Profile = { kind, workspace, readable, writable, limits, mounts };
+      const online = network && proxyEnvironment(network.allow);
+      const args = sandboxArguments(profile, { env: { ...env, ...online }, cwd });
+      const inside = online ? bridgeArguments(argv) : argv;
       const descriptor = openArguments(args, host);
       const plugs = plugInherited(descriptor);
       return {

@@ -4,7 +4,14 @@ import { type Agent, createAgent, type Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import { createCleanupList } from '@whoa/core/embed';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
-import { createBashTool, createContainment, createFileTools, createRoot, type FileContents } from '@whoa/tools';
+import {
+  createBashTool,
+  createContainment,
+  createFileTools,
+  createRoot,
+  type FileContents,
+  removeOldContents,
+} from '@whoa/tools';
 import { realPathOf } from '../approvals/path-pattern.ts';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { UsageError } from '../command.ts';
@@ -86,15 +93,34 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
 }
 
 /** If commands may not write, file tools may not either. */
-function filesFor({ cwd, contents, sandbox }: OpenAgentOptions, hidden: readonly string[]): Tool[] {
-  const tools = createFileTools({ root: createRoot(cwd, { hidden }), contents });
+function filesFor({ cwd, contents, sandbox, surroundings }: OpenAgentOptions, hidden: readonly string[]): Tool[] {
+  const undoFolder = findUndoFolder(surroundings.env);
+  const tools = createFileTools({ root: createRoot(cwd, { hidden }), contents, undoFolder });
   return sandbox.kind === 'read-only' ? tools.filter(({ effects }) => effects === 'read') : tools;
+}
+
+function findUndoFolder(env: NodeJS.ProcessEnv): string {
+  return join(dirname(getDefaultSqlitePath(env)), 'undo');
+}
+
+/** Removes the old contents of files that were kept for a task, when it has ended. */
+export function forgetTask(id: string, env: NodeJS.ProcessEnv): Promise<void> {
+  return removeOldContents(findUndoFolder(env), id);
 }
 
 /** Limits the runs and redacts keys from the results of all tools, also for agents of the configuration. */
 function withRunOptions(agent: Agent, { budgets, surroundings }: OpenAgentOptions): Agent {
   const redact = createKeyRedaction(surroundings.env);
-  return { ...agent, run: (input, options) => agent.run(input, { redact, budgets, ...options }) };
+  return {
+    ...agent,
+    run(input, options) {
+      const run = agent.run(input, { redact, budgets, ...options });
+      // Other workers may continue a worker's task, so its end is for the worker to tell.
+      if (options?.workId === undefined)
+        run.outcome.then(() => forgetTask(run.id, surroundings.env)).catch(reportCleanup);
+      return run;
+    },
+  };
 }
 
 /**

@@ -1,13 +1,13 @@
 import type { Agent } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
-import { createTaskApprovals, type TaskApprovals } from '@whoa/tasks';
+import { createTaskApprovals, type RunnerEvent, type TaskApprovals } from '@whoa/tasks';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import type { Surroundings } from '../system.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
-import { OWN_NAME, openAgent } from './open-agent.ts';
+import { forgetTask, OWN_NAME, openAgent } from './open-agent.ts';
 
 export interface OpenAgentsOptions {
   readonly config: WhoaConfig;
@@ -26,6 +26,10 @@ export interface OpenAgents extends AsyncDisposable {
   readonly agents: Readonly<Record<string, Agent>>;
   /** For the runner: calls that no rule decides wait for an approval through the store. */
   readonly approvals: TaskApprovals;
+  /** For the runner: what was kept for a task is removed when it has ended. */
+  readonly hooks: {
+    readonly 'task-end': (event: Extract<RunnerEvent, { type: 'task-end' }>) => Promise<void> | undefined;
+  };
   /** What commands may access, in one line. */
   readonly sandboxShown: string;
 }
@@ -85,5 +89,8 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     await dispose();
     throw error;
   }
-  return { agents, approvals, sandboxShown: shown, [Symbol.asyncDispose]: dispose };
+  const hooks: OpenAgents['hooks'] = {
+    'task-end': ({ id, status }) => (status === 'released' || status === 'lost' ? undefined : forgetTask(id, env)),
+  };
+  return { agents, approvals, hooks, sandboxShown: shown, [Symbol.asyncDispose]: dispose };
 }

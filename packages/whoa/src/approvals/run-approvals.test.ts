@@ -1,9 +1,10 @@
 import type { ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Ask } from '@whoa/core/approval';
+import type { AskingTask } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
 import { WITHDRAWN } from '../terminal/ask.ts';
 import { createRunApprovals } from './run-approvals.ts';
 
-const TASK = 't0-a';
+const GIVEN_UP: ApprovalAnswer = { decision: 'no' };
 
 /** Approvals whose terminal answers when told, and withdraws when its signal fires. */
 function setUp() {
@@ -26,20 +27,30 @@ function setUp() {
     judge: () => ({ decision: 'ask' }),
     onRemoteAnswer: (answer) => remote.push(answer),
   });
-  const open = new Set<string>();
-  const publish = (question: ApprovalQuestion) => {
-    published.push(question);
-    open.add(question.callId);
-    return () => void open.delete(question.callId);
+  // As a task of a store: the first answer counts.
+  const open = new Map<string, (answer: ApprovalAnswer) => void>();
+  const settle = (callId: string, answer: ApprovalAnswer): void => {
+    open.get(callId)?.(answer);
+    open.delete(callId);
+  };
+  const task: AskingTask = {
+    ask: (question, { signal }) => {
+      if (signal.aborted) return Promise.resolve(GIVEN_UP);
+      published.push(question);
+      signal.addEventListener('abort', () => settle(question.callId, GIVEN_UP));
+      return new Promise((resolve) => open.set(question.callId, resolve));
+    },
+    answer: (callId, answer) => Promise.resolve(settle(callId, answer)),
+    remembered: new Map<string, boolean>(),
   };
   const request = (id: string): ApprovalRequest => {
     const input = { command: `touch ${id}` };
     return { call: { id, tool: 'bash', input }, tool: { name: 'bash' }, effects: 'execute', input } as ApprovalRequest;
   };
   const approve = (id: string, signal = new AbortController().signal) =>
-    approvals.during({ attempt: TASK, publish }, () => approvals.approve(request(id), { signal }));
-  const answer = (callId: string, approved: boolean | string, remember = false): void =>
-    approvals.answer(TASK, { type: 'approve', callId, approved, remember });
+    approvals.during(task, () => approvals.approve(request(id), { signal }));
+  const answer = (callId: string, decision: ApprovalAnswer['decision'], why?: string): void =>
+    settle(callId, { decision, ...(why !== undefined && { why }) });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   return { asked, published, open, remote, approve, answer, turn, type: (given: ApprovalAnswer) => type(given) };
 }
@@ -49,29 +60,30 @@ test('the first answer counts, wherever it comes from', async () => {
   const first = approve('one');
   await turn();
   expect(published).toMatchObject([{ callId: 'one' }]);
-  answer('one', true);
-  expect([...open]).toEqual([]);
-  answer('one', false);
+  answer('one', 'yes');
+  expect([...open.keys()]).toEqual([]);
+  answer('one', 'no');
   expect(await first).toMatchObject({ approved: true });
   const second = approve('two');
   await turn();
   type({ decision: 'no', why: 'use printf' });
-  answer('two', true);
+  await turn();
+  answer('two', 'yes');
   expect(await second).toBe('use printf');
-  expect([...open]).toEqual([]);
+  expect([...open.keys()]).toEqual([]);
   expect(remote).toEqual([{ decision: 'yes' }]);
 });
 
 test('an answer to another call, before the question or after it, answers nothing', async () => {
   const { approve, answer, type, turn, asked } = setUp();
-  answer('one', true);
+  answer('one', 'yes');
   const first = approve('one');
   await turn();
   expect(asked).toHaveLength(1);
-  answer('other', true);
+  answer('other', 'yes');
   type({ decision: 'no' });
   expect(await first).toBe(false);
-  answer('one', true);
+  answer('one', 'yes');
   expect(asked).toHaveLength(1);
 });
 
@@ -79,11 +91,11 @@ test('an always from elsewhere covers what the question says, and a why reaches 
   const { approve, answer, turn, asked } = setUp();
   const denied = approve('one');
   await turn();
-  answer('one', 'not today');
+  answer('one', 'no', 'not today');
   expect(await denied).toBe('not today');
   const allowed = approve('two');
   await turn();
-  answer('two', true, true);
+  answer('two', 'always');
   expect(await allowed).toMatchObject({ approved: true });
   expect(await approve('two')).toBe(true);
   expect(asked).toHaveLength(2);
@@ -96,7 +108,7 @@ test.each(['before', 'while it is asked'])('a cancel %s withdraws the question',
   const asking = approve('one', cancel.signal);
   await turn();
   cancel.abort();
-  answer('one', true);
+  answer('one', 'yes');
   expect(await asking).toBe('cancelled before anyone answered');
-  expect([...open]).toEqual([]);
+  expect([...open.keys()]).toEqual([]);
 });

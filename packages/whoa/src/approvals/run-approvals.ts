@@ -1,6 +1,8 @@
-import { type ApprovalAnswer, type ApprovalQuestion, type Ask, createApprovals, type Judge } from '@whoa/core/approval';
+import { type ApprovalAnswer, type Ask, createApprovals, type Judge } from '@whoa/core/approval';
 import type { TaskApprovals } from '@whoa/tasks';
+import type { AskingTask } from '@whoa/tasks/internal';
 import { WITHDRAWN } from '../terminal/ask.ts';
+import { userName } from '../terminal/interrupts.ts';
 
 export interface RunApprovalsOptions {
   /** Asks in this terminal. */
@@ -13,49 +15,30 @@ export interface RunApprovalsOptions {
 }
 
 /**
- * Approvals of runs in this terminal, one run at a time. Each question is asked here and published, so that it can also
- * be answered from elsewhere. The first answer counts, and the question is withdrawn in the other place.
+ * Approvals of runs in this terminal, one run at a time. Each question is asked here and through the store, so that it can
+ * also be answered from elsewhere. The first answer counts, and the question is withdrawn in the other place.
  */
 export function createRunApprovals({ ask, judge, until, onRemoteAnswer }: RunApprovalsOptions): TaskApprovals {
-  let publish: (question: ApprovalQuestion) => () => void = () => () => {};
-  const waiting = new Map<string, (answer: ApprovalAnswer) => void>();
-  const askBoth: Ask = async (question, { signal }) => {
+  let asking: AskingTask | undefined;
+  const askBoth: Ask = async (question, context, about) => {
+    if (asking === undefined) return ask(question, context, about);
     const withdrawing = new AbortController();
-    const withdraw = (): void => withdrawing.abort();
-    let remote: ApprovalAnswer | undefined;
-    // Don't publish what no one can answer any more.
-    if (signal.aborted) return WITHDRAWN;
-    const close = publish(question);
-    waiting.set(question.callId, (answer) => {
-      remote ??= answer;
-      close();
-      withdraw();
-    });
-    signal.addEventListener('abort', withdraw, { once: true });
-    try {
-      const typed = await ask(question, { signal: withdrawing.signal });
-      if (remote === undefined || typed !== WITHDRAWN) return typed;
-      onRemoteAnswer(remote);
-      return remote;
-    } finally {
-      waiting.delete(question.callId);
-      close();
-      signal.removeEventListener('abort', withdraw);
-    }
+    // The user sits here and is not asked again: a tool refuses what has changed since it was shown.
+    const same = { ...about, describeAgain: () => Promise.resolve(question) };
+    const stored = asking.ask(question, context, same).finally(() => withdrawing.abort());
+    const typed = await ask(question, { ...context, signal: withdrawing.signal }, about);
+    if (typed !== WITHDRAWN) await asking.answer(question.callId, typed, userName());
+    const answer = await stored;
+    if (typed === WITHDRAWN && !context.signal.aborted) onRemoteAnswer(answer);
+    return answer;
   };
   return {
+    // A user sits here: the run stays.
+    parkAfterMs: Infinity,
     approve: createApprovals({ ask: askBoth, until, judge }),
     during(task, work) {
-      publish = task.publish;
+      asking = task;
       return work();
     },
-    // Without a question there is nothing to answer: what was sent before it was shown is not kept.
-    answer: (_, { callId, approved, remember = false }) =>
-      waiting.get(callId)?.({
-        decision: approved === true ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no',
-        ...(typeof approved === 'string' && { why: approved }),
-      }),
-    // A question leaves with its answer. Don't clear them: the next attempt may have asked already.
-    forget: () => {},
   };
 }

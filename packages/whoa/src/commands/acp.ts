@@ -9,7 +9,7 @@ import type { SandboxWishes } from '../agent/choose-sandbox.ts';
 import { CONTEXT_TOKENS } from '../agent/compact.ts';
 import { createPromptTasks } from '../agent/prompt-tasks.ts';
 import type { SessionWishes } from '../agent/session-agent.ts';
-import { type Command, EXIT, type Own, readArguments } from '../command.ts';
+import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
 import type { System } from '../system.ts';
@@ -19,6 +19,7 @@ import { explainSilence } from '../terminal/silence.ts';
 import { version } from '../version.ts';
 
 const help = `whoa acp [options]
+whoa acp [options] -- COMMAND [ARGUMENT…]     (experimental)
 
 Serves an agent with a shell and file tools to an editor, over the Agent Client Protocol on standard input and output. The editor
 starts it; see docs/guides/editors.md for the settings. Prompts are tasks: 'whoa tasks', 'whoa watch' and 'whoa cancel' work on them.
@@ -27,7 +28,20 @@ starts it; see docs/guides/editors.md for the settings. Prompts are tasks: 'whoa
   --agent NAME    an agent of the configuration
   --config FILE   the configuration file; defaults to whoa.config.ts in your configuration folder
   --sandbox KIND  what commands may access in the folder of a session: workspace, read-only or none
-  --yes           ask only about protected paths and calls that a rule of the configuration asks about; needs --sandbox`;
+  --yes           ask only about protected paths and calls that a rule of the configuration asks about; needs --sandbox
+
+With COMMAND, stands between the editor and that agent, and makes it stop. Everything passes unchanged. When you cancel, an agent that
+does not answer in time is answered for, its questions and calls are closed, and the processes that the prompt started are ended. One
+that stays stuck is started again. Nothing of it outlives the editor. Experimental.
+
+  --wait DURATION      how long the agent may take to answer a cancel; defaults to 800ms
+  --log FILE           append what each stop did, one JSON object per line; it is also said on standard error
+  --sandbox KIND       run the whole agent in the sandbox: workspace or read-only. It sees the folder it is started in, no keys and no
+                       network, but for what you name; each of these can be repeated:
+  --folder PATH          a folder of its own that it may write to, such as ~/.config/opencode
+  --readable PATH        a folder that it may read, such as the one that it is installed in
+  --key NAME             a variable of the environment that it gets
+  --host NAME            a host that it may reach, such as api.anthropic.com`;
 
 const OPTIONS = {
   model: { type: 'string' },
@@ -35,12 +49,25 @@ const OPTIONS = {
   config: { type: 'string' },
   sandbox: { type: 'string' },
   yes: { type: 'boolean', default: false },
+  wait: { type: 'string' },
+  log: { type: 'string' },
+  folder: { type: 'string', multiple: true },
+  readable: { type: 'string', multiple: true },
+  key: { type: 'string', multiple: true },
+  host: { type: 'string', multiple: true },
 } as const;
 
 export const acpCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Own, system: System): Promise<number> {
-  const { values } = readArguments(args, OPTIONS);
+  const end = args.indexOf('--');
+  const { values } = readArguments(end === -1 ? args : args.slice(0, end), OPTIONS);
+  if (end !== -1) {
+    const { runProxy } = await import('../agent/acp-proxy.ts');
+    return runProxy(args.slice(end + 1), { values, own, system });
+  }
+  for (const name of ['wait', 'log', 'folder', 'readable', 'key', 'host'] as const)
+    if (values[name] !== undefined) throw new UsageError(`--${name}: only with a command after --`);
   const config = await loadConfig(values.config, system);
   const { env } = system;
   await requireSandbox({ word: values.sandbox, config, yes: values.yes, env });

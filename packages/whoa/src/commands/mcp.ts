@@ -40,13 +40,15 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const token = own(new CancellationToken({ name: 'whoa mcp' }));
   const { promise: ended, resolve: end } = Promise.withResolvers<CancelReasonInit>();
   own(listenForEnd(end));
-  const { agents, approvals } = own(
+  const { agents, approvals, hooks } = own(
     await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }),
   );
   const store = own(openStore(config, system.env));
   const { resume, ladder = 'now' } = config;
   const worker = createWorkerName();
-  const runner = own(createRunner({ store, agents, approvals, worker, ...(resume !== undefined && { resume }) }));
+  const runner = own(
+    createRunner({ store, agents, approvals, hooks, worker, ...(resume !== undefined && { resume }) }),
+  );
   await cancelLeftTasks(store);
   // It takes no tasks of others. It settles those that were cancelled and have no worker.
   await runner.serve({ agents: [] });

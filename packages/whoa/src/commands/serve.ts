@@ -15,16 +15,17 @@ import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { agentNames, chooseNames, describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
+import { listenForDrain } from '../serve/drain.ts';
 import { listenAt } from '../serve/listen-at.ts';
 import { readServerTokens } from '../serve/server-tokens.ts';
 import type { System } from '../system.ts';
 import { openSharedStore, openStore } from '../tasks/local-tasks.ts';
 import { commandName } from '../terminal/command-name.ts';
-import { waitForEnd } from '../terminal/interrupts.ts';
 import { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
+import { openEngine } from '../worker/open-engine.ts';
 import { startWebhooks } from '../worker/start-webhooks.ts';
-import { startWorker } from '../worker/start-worker.ts';
+import { startWorker, type Worker } from '../worker/start-worker.ts';
 
 const help = `whoa serve [options]
 
@@ -38,6 +39,7 @@ once, unless WHOA_TOKEN or --token-file is set.
   --hostname NAME    with another --host: a name that clients use, such as app.example.com; can be repeated. Then no other is accepted
   --origin ORIGIN    the origin of a page that may send requests, such as https://app.example.com; can be repeated
   --token-file FILE  tokens as JSON: [{ "sha256": "…", "tenant": "acme", "name": "ann", "rights": ["read", "start", "cancel"] }]
+  --drain SECONDS    how long it accepts requests after SIGTERM while /readyz reports 503; defaults to drainMs of your configuration, or 5
   --work             also run tasks in this process, as 'whoa worker' does
   --concurrency N    with --work: how many tasks at once; defaults to 16
   --model NAME       with --work: as for 'whoa run'
@@ -46,8 +48,9 @@ once, unless WHOA_TOKEN or --token-file is set.
   --config FILE      the configuration file
   --json             print one JSON object per line
 
-On SIGTERM or Ctrl-C it closes open streams, so that clients reconnect to another server, and hands running tasks back. A second
-signal ends it immediately.`;
+On SIGTERM it is no longer ready, but accepts requests until the drain ends or another signal arrives: a load balancer has time to
+choose another server. Ctrl-C does not wait. Then it closes open streams, so that clients reconnect to another server, and hands
+running tasks back. One more signal ends it immediately.`;
 
 const OPTIONS = {
   agent: { type: 'string' },
@@ -56,12 +59,15 @@ const OPTIONS = {
   hostname: { type: 'string', multiple: true, default: [] as string[] },
   origin: { type: 'string', multiple: true },
   'token-file': { type: 'string' },
+  drain: { type: 'string' },
   work: { type: 'boolean', default: false },
   concurrency: { type: 'string', default: '16' },
   ...OPEN_OPTIONS,
 } as const;
 const MAX_PORT = 65_535;
 const MAX_CONCURRENCY = 10_000;
+const MAX_DRAIN_SECONDS = 3_600;
+const DRAIN_MS = 5_000;
 const MAX_ERROR_CHARACTERS = 300;
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '::1'];
 const CHAT = '/api/chat';
@@ -83,7 +89,17 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const login = createLogin({ tokens: byToken });
   const authenticate = authenticateByAny(byToken, login.authenticate);
   const screen = own(new Screen(system));
-  const ended = waitForEnd(own);
+  const drainMs = readDrain(values.drain) ?? config.drainMs ?? DRAIN_MS;
+  let worker: Worker | undefined;
+  const { isDraining, untilClosing } = listenForDrain(own, {
+    drainMs,
+    onDrain() {
+      // The cleanup of the command waits for it, and reports its error.
+      worker?.[Symbol.asyncDispose]().then(undefined, () => {});
+      if (asJson) screen.data({ type: 'draining', drainMs });
+      else screen.note(`no longer ready; accepts requests for ${drainMs / 1_000} s, another signal ends the wait`);
+    },
+  });
   const onError = (error: unknown): void => {
     const message = oneLine(describeError(error), MAX_ERROR_CHARACTERS);
     if (asJson) screen.data({ type: 'server-error', message });
@@ -93,11 +109,12 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const opened = own(values.work ? openStore(config, system.env) : openSharedStore(config, 'serve', system.env));
   const prometheus = await createPrometheusMetrics();
   const telemetry = own(createTelemetry({ prometheus }));
-  const store = telemetry.observeStore(opened);
+  const engine = own(await openEngine({ config, store: opened, screen, asJson }));
+  const store = telemetry.observeStore(engine.store);
   own(telemetry.watchQueues(opened));
   const { ladder, resume } = config;
   if (open !== undefined)
-    own(await startWorker({ ...open, store: opened, concurrency, ladder, resume, telemetry, screen, asJson }));
+    worker = own(await startWorker({ ...open, engine, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
@@ -107,9 +124,9 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const access = createAccess({ authenticate, origins, hosts, onError });
   const names = agentNames(config);
   const mcp = await createMcpHandler({ store, access, agents: describeAgents(names) });
-  const tasks = createTaskApi({ store, login, access, agents: names, metrics: prometheus.read, onError });
+  const tasks = createTaskApi({ store, login, access, agents: names, metrics: prometheus.read, isDraining, onError });
   const page = createConsoleHandler();
-  const fetch = async (request: Request): Promise<Response> => {
+  const route = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
     if (pathname === '/' || pathname.startsWith(page.path)) return page.fetch(request);
     const isAt = (api: string): boolean => pathname === api || pathname.startsWith(`${api}/`);
@@ -117,11 +134,22 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     if (pathname === MCP) return mcp.fetch(request);
     return isAt(CHAT) ? chat.fetch(request) : tasks.fetch(request);
   };
+  const fetch = async (request: Request): Promise<Response> => {
+    const response = await route(request);
+    // The client's next request opens a connection, which a load balancer sends to another server.
+    if (isDraining()) response.headers.set('connection', 'close');
+    return response;
+  };
   const listening = own(await listenAt({ fetch }, { host, port }));
   if (asJson) screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
   else tellStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
-  await ended;
+  await untilClosing();
+  if (asJson) screen.data({ type: 'closing' });
   return EXIT.success;
+}
+
+function readDrain(seconds: string | undefined): number | undefined {
+  return seconds === undefined ? undefined : readCount('--drain', seconds, { min: 0, max: MAX_DRAIN_SECONDS }) * 1_000;
 }
 
 function readOrigins(given: readonly string[] = []): readonly string[] {

@@ -1,13 +1,14 @@
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
-import { openAgents } from '../agent/open-agents.ts';
-import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
+import { agentNames, openAgents } from '../agent/open-agents.ts';
+import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
 import { openSharedStore } from '../tasks/local-tasks.ts';
 import { waitForEnd } from '../terminal/interrupts.ts';
 import { Screen } from '../terminal/screen.ts';
 import { watchLoop } from '../worker/loop-watchdog.ts';
+import { openEngine } from '../worker/open-engine.ts';
 import { healthRoutes, metricsRoutes, serveRoutes } from '../worker/serve-routes.ts';
 import { startWebhooks } from '../worker/start-webhooks.ts';
 import { startWorker, type Worker } from '../worker/start-worker.ts';
@@ -16,13 +17,14 @@ const help = `whoa worker [options]
 
 Takes tasks from the store of your configuration and runs them with the agents of your configuration, in this folder, until it is
 stopped. It takes over the tasks of workers that died. Calls that no rule decides wait for an approval through the store.
+With an engine in your configuration, such as BullMQ, the engine decides when a task starts.
 
   --agent NAME        only tasks for this agent; can be repeated. Defaults to all agents of the configuration
   --concurrency N     how many tasks at once; defaults to 16
   --model NAME        as for 'whoa run'
   --sandbox KIND      what commands may access: workspace, read-only or none
   --yes               allow calls that no rule matches; needs --sandbox
-  --health-port PORT  serve /healthz (the process works) and /readyz (it takes tasks and the store responds)
+  --health-port PORT  serve /healthz (the process works) and /readyz (it takes tasks, and the store and the engine respond)
   --host HOST         the address of the health port; defaults to 127.0.0.1
   --metrics-port PORT serve /metrics for Prometheus, to everyone who can reach the port
   --metrics-host HOST the address of the metrics port; defaults to 127.0.0.1, which other machines cannot reach
@@ -58,6 +60,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const metricsPort = readPort('--metrics-port', values['metrics-port']);
   const { model, sandbox, yes, host, json: asJson } = values;
   const config = await loadConfig(values.config, system);
+  if (config.engine !== undefined && values.agent !== undefined) refuseSome(values.agent, agentNames(config));
   const screen = own(new Screen(system));
   const ended = waitForEnd(own);
   if (watchdogSeconds > 0) own(watchLoop(watchdogSeconds * 1_000));
@@ -72,8 +75,10 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const metrics = prometheus && (await serveAt(values['metrics-host'], metricsPort, metricsRoutes(prometheus.read)));
   const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }));
   const store = own(openSharedStore(config, 'worker', system.env));
+  if (prometheus !== undefined) own(telemetry.watchQueues(store));
   const { ladder, resume } = config;
-  worker = own(await startWorker({ ...open, store, concurrency, ladder, resume, telemetry, screen, asJson }));
+  const engine = own(await openEngine({ config, store, screen, asJson }));
+  worker = own(await startWorker({ ...open, engine, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
   const agents = Object.keys(open.agents);
@@ -87,6 +92,12 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   }
   await Promise.race([ended, worker.refused]);
   return EXIT.success;
+}
+
+/** The engine has one queue: it would hand out tasks of the other agents here, too. */
+function refuseSome(given: readonly string[], names: readonly string[]): void {
+  if (names.every((name) => given.includes(name))) return;
+  throw new UsageError('--agent: the engine of the configuration hands out tasks of every agent; leave --agent out');
 }
 
 function readPort(option: string, port: string | undefined): number | undefined {

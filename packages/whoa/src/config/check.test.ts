@@ -28,8 +28,10 @@ test('a configuration with everything in it is well', () => {
 test.each<[object, string]>([
   [
     { queue: {} },
-    "unknown field 'queue'; use model, contextTokens, instructions, agents, store, policy, ladder, resume, sandbox",
+    "unknown field 'queue'; use model, contextTokens, instructions, agents, store, engine, policy, ladder, resume, sandbox",
   ],
+  [{ engine: 'bullmq' }, "engine: expected bullmq({ connection: 'redis://…' }) from '@whoa/bullmq'"],
+  [{ engine: {} }, 'engine: expected bullmq({'],
   [{ resume: 'never' }, "resume: expected one of any, same-version, got 'never'"],
   [{ model: 7 }, "model: expected a string, such as 'anthropic:claude-sonnet-4-5'"],
   [{ contextTokens: '200k' }, 'contextTokens: expected a whole number of tokens, such as 200_000'],
@@ -79,6 +81,8 @@ test.each<[object, string]>([
     { approvals: [{ decision: 'deny' }, { decision: 'allow', command }] },
     'approvals: rule 2: command: expected the first words of one command',
   ]),
+  [{ drainMs: -1 }, 'drainMs: expected milliseconds from 0 to 3600000, got -1'],
+  [{ drainMs: '5s' }, "drainMs: expected milliseconds from 0 to 3600000, got '5s'"],
 ])('%o is refused, and the field is named', (config, words) => {
   expect(check(config)).toThrow(expect.objectContaining({ name: 'UsageError', code: 'CONFIG' }));
   expect(check(config)).toThrow(`whoa.config.ts: ${words}`);

@@ -6,6 +6,7 @@ import type { WhoaConfig } from './config.ts';
 
 const MAX_LEVEL_MS = 3_600_000;
 const AGENT = 'createAgent({ … }) or a function that returns one';
+const ENGINE = "expected bullmq({ connection: 'redis://…' }) from '@whoa/bullmq'";
 const CONTEXT = 'expected a whole number of tokens, such as 200_000, and at least 1000';
 const LADDER = "expected 'graceful', 'now', 'kill' or { drainMs: 5_000, abortMs: 2_000 }";
 const SANDBOX = "expected 'workspace', 'read-only', 'none', or { kind: 'workspace', network: … }";
@@ -90,12 +91,14 @@ const CONFIG = strict(
     instructions: example("'Answer in French.'"),
     agents: agents.optional(),
     store: store.optional(),
+    engine: z.custom((value) => typeof value === 'function', ENGINE).optional(),
     policy: policy.optional(),
     ladder: ladder.optional(),
     resume: oneOf(['any', 'same-version']).optional(),
     sandbox: sandbox.optional(),
     approvals: z.array(rule, RULES).optional(),
     webhooks: z.array(webhook, WEBHOOKS).optional(),
+    drainMs: levelMs,
   } satisfies Record<keyof WhoaConfig, z.ZodType>,
   'expected an object',
 );

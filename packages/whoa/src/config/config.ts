@@ -4,7 +4,7 @@ import type { Approve } from '@whoa/core/approval';
 import type { Cleanup } from '@whoa/core/embed';
 import type { Model } from '@whoa/core/model';
 import type { Webhook } from '@whoa/server/webhooks';
-import type { TaskStore, TaskStoreConfig } from '@whoa/tasks';
+import type { EngineFactory, TaskStore, TaskStoreConfig } from '@whoa/tasks';
 import type { SandboxKind, SandboxOptions } from '@whoa/tools';
 import type { ApprovalRule } from '../approvals/rules.ts';
 
@@ -40,6 +40,8 @@ export interface WhoaConfig {
   readonly agents?: Readonly<Record<string, Agent | AgentFactory>>;
   /** Where tasks are kept: an address, or options. Everyone with access can stop them. Defaults to a SQLite file of this user. */
   readonly store?: string | TaskStoreConfig | TaskStore | undefined;
+  /** A queue in front of the store, for `serve` and `worker`: `bullmq({ … })` from `@whoa/bullmq`. Defaults to none. */
+  readonly engine?: EngineFactory;
   /** What a new prompt in an editor does to the running one. Defaults to `queue`. */
   readonly policy?: PromptPolicy;
   /**
@@ -47,6 +49,8 @@ export interface WhoaConfig {
    * Defaults to `graceful`, in an editor to `now`.
    */
   readonly ladder?: StopMode;
+  /** How long `serve` accepts requests after SIGTERM, while `/readyz` reports 503. `--drain` overrides it. Defaults to 5,000. */
+  readonly drainMs?: number;
   /**
    * Whether `worker` resumes a task that another version of its agent has begun: `any` does and tells the model,
    * `same-version` fails it. Defaults to `any`.

@@ -56,3 +56,12 @@ test('a configuration below this folder is not loaded, unless it is named or the
   const atHome = { ...surroundings, env: { ...env, HOME: workspace.at('project') } };
   expect(await loadConfig(undefined, atHome)).toEqual({});
 });
+
+test.each([
+  ['@whoa/none', '@whoa/none'],
+  ['no-such-package', 'no-such-package'],
+])('a configuration that imports %s reports what to install', async (name, installed) => {
+  const { workspace, env } = home({ 'lacking.mjs': `import '${name}'; export default {};` });
+  const loading = loadConfig('lacking.mjs', { env, cwd: () => workspace.path });
+  await expect(loading).rejects.toThrow(`or next to the file: npm install ${installed}`);
+});

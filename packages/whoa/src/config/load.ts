@@ -50,8 +50,17 @@ async function importConfig(file: string): Promise<{ default?: WhoaConfig; confi
     return (await import(pathToFileURL(file).href)) as { default?: WhoaConfig; config?: WhoaConfig };
   } catch (error) {
     const said = (error as Error).message ?? String(error);
-    throw new UsageError(`${file} cannot be loaded: ${said}${placeOf(error, file)}`, 'CONFIG');
+    throw new UsageError(`${file} cannot be loaded: ${said}${placeOf(error, file)}${adviceOn(error)}`, 'CONFIG');
   }
+}
+
+/** What to install, if a package is missing. */
+function adviceOn(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const [, name] = /^Cannot find package '([^']+)'/.exec(String(message)) ?? [];
+  if (code !== 'ERR_MODULE_NOT_FOUND' || name === undefined) return '';
+  const packages = name === '@whoa/bullmq' ? '@whoa/bullmq bullmq ioredis' : name;
+  return `; install it where whoa is installed, or next to the file: npm install ${packages}`;
 }
 
 /** Where a syntax error is, if that can be found out. */

@@ -76,5 +76,5 @@ export async function freeLost(store: TaskStore): Promise<void> {
 
 /** Whether the worker of a task died and no other worker has taken it. */
 export function isLost({ status, stage, deaths }: TaskHead): boolean {
-  return !isFinalStatus(status) && stage !== 'held' && deaths > 0;
+  return !isFinalStatus(status) && stage !== 'held' && stage !== 'parked' && deaths > 0;
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import type { ApprovalQuestion } from '@whoa/core/approval';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTerminalAsk, WITHDRAWN } from './ask.ts';
 import { TypedLines } from './input/typed-lines.ts';
 import { Screen } from './screen.ts';
@@ -172,7 +172,7 @@ test.each([
   const asked = ask({}, stop.signal);
   await shown('why not: ');
   input.write(key);
-  await vi.waitUntil(() => interrupts.length === 2);
+  await expect.poll(() => interrupts.length).toBe(2);
   stop.abort();
   expect(await asked).toBe(WITHDRAWN);
   expect(seen()).not.toContain('U+');

@@ -1,10 +1,4 @@
-import {
-  type ApprovalAnswer,
-  type ApprovalQuestion,
-  type Ask,
-  describeLocation,
-  formatQuestion,
-} from '@whoa/core/approval';
+import { type ApprovalAnswer, type ApprovalQuestion, describeLocation, formatQuestion } from '@whoa/core/approval';
 import type { Output, Style } from './boundary.ts';
 import { type TypedInput, TypedLines } from './input/typed-lines.ts';
 import type { Screen } from './screen.ts';
@@ -29,6 +23,9 @@ const MIN_ROWS = 5;
 /** The answer to a question that was withdrawn before the user answered. */
 export const WITHDRAWN: ApprovalAnswer = { decision: 'no', why: 'cancelled before the user answered' };
 
+/** Asks at a terminal, until the signal withdraws the question. */
+type TerminalAsk = (question: ApprovalQuestion, context: { readonly signal: AbortSignal }) => Promise<ApprovalAnswer>;
+
 /**
  * Asks the user at the terminal. The whole question is shown, page by page. Input that was typed before the last page
  * appeared is not an answer.
@@ -38,7 +35,7 @@ export function createTerminalAsk({
   input = process.stdin,
   output = process.stderr,
   lines,
-}: TerminalAskOptions): Ask {
+}: TerminalAskOptions): TerminalAsk {
   return async (question, { signal }) => {
     if (!input.isTTY) return { decision: 'no', why: 'the user could not be asked: standard input is not a terminal' };
     if (signal.aborted) return WITHDRAWN;

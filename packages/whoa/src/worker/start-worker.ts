@@ -1,7 +1,7 @@
 import type { StopMode } from '@whoa/core';
 import { describeError } from '@whoa/core/internal';
 import type { Telemetry } from '@whoa/server/telemetry';
-import { createRunner, type RunnerEvent, type TaskStore } from '@whoa/tasks';
+import { createRunner, type RunnerEvent, type TaskEngine, type TaskStore } from '@whoa/tasks';
 import type { OpenAgents } from '../agent/open-agents.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { shortId } from '../tasks/local-tasks.ts';
@@ -11,8 +11,9 @@ import { oneLine } from '../terminal/text/plain-text.ts';
 const READY_MS = 2_000;
 const MAX_LINE_CHARACTERS = 300;
 
-export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> {
-  readonly store: TaskStore;
+export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals' | 'hooks'> {
+  /** Hands out the tasks. */
+  readonly engine: TaskEngine;
   readonly concurrency: number;
   /** How running calls are stopped before their tasks are handed back. */
   readonly ladder: StopMode | undefined;
@@ -22,7 +23,7 @@ export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals'> 
   readonly asJson: boolean;
 }
 
-/** Takes tasks from a store until it is disposed. Then it hands back unfinished tasks. */
+/** Runs tasks until it is disposed. Then it returns unfinished tasks to the store. */
 export interface Worker extends AsyncDisposable {
   readonly name: string;
   /** Rejects when the store refuses this process, and will not get better by itself: its format has changed. */
@@ -31,7 +32,7 @@ export interface Worker extends AsyncDisposable {
 }
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { store, agents, approvals, concurrency, ladder, resume, telemetry, screen, asJson } = options;
+  const { engine, agents, approvals, hooks, concurrency, ladder, resume, telemetry, screen, asJson } = options;
   const { promise: refused, reject: refuse } = Promise.withResolvers<never>();
   refused.catch(() => {});
   const tell = (event: RunnerEvent): void => {
@@ -42,25 +43,25 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
   const runner = createRunner(
     telemetry.observe({
-      store,
+      store: engine.store,
       agents,
       approvals,
       ...(resume !== undefined && { resume }),
-      hooks: { any: (event) => event.type !== 'hook-error' && tell(event) },
+      hooks: { ...hooks, any: (event) => event.type !== 'hook-error' && tell(event) },
     }),
   );
-  let isStopping = false;
-  await runner.serve({ concurrency });
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    if (runner.live > 0 && !asJson)
+      screen.note(`handing back ${runner.live} running; another signal exits immediately`);
+    return engine.close(ladder);
+  };
+  await engine.serve(runner, { concurrency });
   return {
     name: runner.worker,
     refused,
-    isReady: async () => !isStopping && (await answers(store)),
-    async [Symbol.asyncDispose]() {
-      isStopping = true;
-      if (runner.live > 0 && !asJson)
-        screen.note(`handing back ${runner.live} running; another signal exits immediately`);
-      await runner.stop(ladder);
-    },
+    isReady: async () => stopped === undefined && (await answers(engine.store)) && (await engine.isReady()),
+    [Symbol.asyncDispose]: () => (stopped ??= stop()),
   };
 }
 

@@ -13,7 +13,7 @@ interface LockedChange {
   readonly root: Root;
   readonly path: string;
   readonly create: boolean;
-  readonly context: ToolContext;
+  readonly context: Pick<ToolContext, 'token' | 'callId' | 'defer'>;
 }
 
 /**

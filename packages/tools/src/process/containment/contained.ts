@@ -1,6 +1,7 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { ProcessIdentity } from '../identity/identity.ts';
+import { type ProcessMoment, type ProcessSpan, readMoment } from '../identity/moment.ts';
 import type { Output } from '../output/output.ts';
 
 /** A program, its arguments and its folder. Only tags are added from the host's environment. */
@@ -43,6 +44,11 @@ export interface EndOptions {
   readonly method?: 'ask' | 'kill';
 }
 
+interface EndSinceOptions {
+  /** When other work of the command ran: a process that was started then is left alone, unless its parent is ended. */
+  readonly except?: readonly ProcessSpan[];
+}
+
 /** The time between TERM and KILL. */
 export const GRACE_MS = 250;
 
@@ -62,6 +68,13 @@ export interface ContainedProcess extends AsyncDisposable {
    * returns the same result; `kill` then ends the grace period early.
    */
   end(options?: EndOptions): Promise<CleanupReport>;
+  /** The moment now, for `endSince`. */
+  now(): ProcessMoment;
+  /**
+   * Ends the processes that the command started after a moment, and verifies it; the others go on. On systems where processes
+   * cannot be told apart it ends none, and reports `no`.
+   */
+  endSince(moment: ProcessMoment, options?: EndSinceOptions): Promise<CleanupReport>;
 }
 
 /** The error message of a disposed containment. */
@@ -80,10 +93,12 @@ export interface HandleOptions extends Pick<ContainedProcess, 'output' | 'exited
   readonly end: (method: 'ask' | 'kill') => Promise<CleanupReport>;
   /** Ends the grace period now. */
   readonly hurry: () => void;
+  readonly endSince?: ContainedProcess['endSince'];
 }
 
 /** Creates the handle of a command that was started. */
-export function createHandle(child: ChildProcess, { output, exited, end, hurry }: HandleOptions): ContainedProcess {
+export function createHandle(child: ChildProcess, options: HandleOptions): ContainedProcess {
+  const { output, exited, end, hurry, endSince } = options;
   const { stdin, stdout, stderr } = child;
   let ending: Promise<CleanupReport> | undefined;
   const endOnce = ({ method = 'ask' }: EndOptions = {}): Promise<CleanupReport> => {
@@ -91,7 +106,18 @@ export function createHandle(child: ChildProcess, { output, exited, end, hurry }
     return (ending ??= end(method));
   };
   const dispose = async (): Promise<void> => void (await endOnce());
-  return { pid: child.pid!, stdin, stdout, stderr, output, exited, end: endOnce, [Symbol.asyncDispose]: dispose };
+  return {
+    pid: child.pid!,
+    stdin,
+    stdout,
+    stderr,
+    output,
+    exited,
+    end: endOnce,
+    now: endSince === undefined ? () => ({ pid: 0, startTime: 0 }) : readMoment,
+    endSince: endSince ?? (() => Promise.resolve(reportOf('no', 0, []))),
+    [Symbol.asyncDispose]: dispose,
+  };
 }
 
 /** Resolves when the child has started; rejects with the reason if it could not. */

@@ -103,6 +103,61 @@ test('ending one command leaves every other alone, also in another containment',
   expect(left.filter(isRunning)).toHaveLength(0);
 });
 
+/** A shell that runs the lines it is given, each in the background, and prints the pid of the last. */
+async function startServant(): Promise<{ started: ContainedProcess; run: (line: string) => Promise<ProcessIdentity> }> {
+  const started = await containment.start({ argv: ['bash'], env, stdio: ['pipe', 'pipe', 'ignore'] });
+  const said = started.stdout![Symbol.asyncIterator]();
+  return {
+    started,
+    async run(line) {
+      started.stdin!.write(`${line} >/dev/null 2>&1 & echo $!\n`);
+      return identify(numberIn(String((await said.next()).value)))!;
+    },
+  };
+}
+
+test('what was started since a moment is ended, and what was there before goes on', async () => {
+  const { started, run } = await startServant();
+  const before = await run('setsid sleep 302');
+  const moment = started.now();
+  const after = [await run('setsid sleep 302'), await run("bash -c 'trap : TERM; while :; do sleep 302; done'")];
+  expect(await started.endSince(moment)).toMatchObject({ verified: 'tags', survivors: 0 });
+  expect(after.filter(isRunning)).toEqual([]);
+  expect([before, identify(started.pid)!].filter(isRunning)).toHaveLength(2);
+  // Again and later, nothing is left to end.
+  expect(await started.endSince(moment)).toMatchObject({ verified: 'tags', ended: 0, survivors: 0 });
+  expect(isRunning(await run('sleep 302'))).toBe(true);
+  expect(await started.end()).toMatchObject({ survivors: 0 });
+  expect(isRunning(before)).toBe(false);
+  expect(await started.endSince(moment)).toMatchObject({ ended: 0, survivors: 0 });
+});
+
+test('what was started while other work ran is left alone, unless its parent is ended', async () => {
+  const { started, run } = await startServant();
+  const moment = started.now();
+  const mine = await run("bash -c 'while :; do sleep 0.05; done'");
+  const since = started.now();
+  const shared = await run('sleep 302');
+  const until = started.now();
+  const mineToo = await run('sleep 302');
+  expect(await started.endSince(moment, { except: [{ since, until }] })).toMatchObject({ survivors: 0 });
+  expect([mine, shared, mineToo].map(isRunning)).toEqual([false, true, false]);
+  expect(await started.endSince(moment, { except: [{ since }] })).toMatchObject({ ended: 0 });
+  expect(await started.endSince(moment)).toMatchObject({ ended: 1, survivors: 0 });
+  await started.end();
+});
+
+test('an end of the whole command cuts the end of a part short', async () => {
+  await using patient = createTaggedContainment('tags', { graceMs: 600_000 });
+  const script = "trap '' TERM; read; while :; do sleep 302; done";
+  const started = await patient.start({ ...bash(script), stdio: ['pipe', 'ignore', 'ignore'] });
+  const moment = started.now();
+  started.stdin!.write('go\n');
+  const part = started.endSince(moment);
+  expect(await started.end({ method: 'kill' })).toMatchObject({ survivors: 0 });
+  expect(await part).toMatchObject({ survivors: 0 });
+});
+
 test('a pid that was reused by another process is not signalled', async () => {
   const { started } = await startReady('echo ready; sleep 302; :');
   const { pid, startTime } = identify(started.pid)!;
@@ -164,9 +219,9 @@ test('a watchdog that was killed is replaced at once, and again', async () => {
   const mine = (): number | undefined => watchdogs().find((pid) => !others.includes(pid));
   await (await guarded.start(bash('true'))).end();
   for (let round = 0; round < 3; round++) {
-    const killed = await vi.waitUntil(mine);
+    const killed = await vi.waitUntil(mine, { timeout: 30_000 });
     process.kill(killed, 'SIGKILL');
-    await vi.waitFor(() => expect([undefined, killed]).not.toContain(mine()), { timeout: 10_000 });
+    await expect.poll(() => [undefined, killed].includes(mine())).toBe(false);
   }
 });
 
@@ -203,7 +258,7 @@ test.each(['tags', 'group'] as const)(
     await (await start('true')).end();
     const before = open();
     for (let round = 0; round < 5; round++) await expect(start('echo', 'a\0b')).rejects.toThrow('null bytes');
-    await vi.waitFor(() => expect(open()).toBeLessThanOrEqual(before));
+    await expect.poll(() => open()).toBeLessThanOrEqual(before);
   },
 );
 

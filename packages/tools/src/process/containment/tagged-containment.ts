@@ -4,8 +4,9 @@ import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { Pipes } from '../fifo.ts';
 import { createHostDirectory, removeHostDirectory } from '../host-directory.ts';
 import { identify, type ProcessIdentity } from '../identity/identity.ts';
+import { startedSince } from '../identity/moment.ts';
 import { readPidMoment } from '../identity/pid-clock.ts';
-import { Scope } from '../identity/scope.ts';
+import { partOf, Scope } from '../identity/scope.ts';
 import { createHostTag, type HostTag, tagArguments, tagEnvironment, tagKey } from '../identity/tags.ts';
 import { endLeftovers } from '../leftovers.ts';
 import { findWatchdog, Lifeline } from '../lifeline.ts';
@@ -184,5 +185,11 @@ function watchOver(
     return reportOf(verified, survivors.length > 0 ? ended : Math.max(ended, await leftBehind), survivors);
   }
 
-  return createHandle(child, { output, exited, end, hurry: () => sweeper.hurry(scope) });
+  const endSince: ContainedProcess['endSince'] = async (moment, { except = [] } = {}) => {
+    const part = partOf(scope, startedSince(moment, except));
+    const { verified, ended, survivors } = await sweeper.end(part, { graceMs });
+    return reportOf(verified, ended, survivors);
+  };
+
+  return createHandle(child, { output, exited, end, hurry: () => sweeper.hurry(scope), endSince });
 }

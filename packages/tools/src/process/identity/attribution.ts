@@ -4,6 +4,12 @@ import type { Scope } from './scope.ts';
 import { type ProcessTable, readTable } from './table.ts';
 import { readTags, type TagKey } from './tags.ts';
 
+/** What a look has read. */
+interface Look extends Pick<ProcessTable, 'isComplete'> {
+  /** Whether it read every process that can belong to a scope. */
+  readonly isFull: boolean;
+}
+
 interface Claim {
   readonly scope: Scope;
   readonly startTime: number;
@@ -47,11 +53,14 @@ export class Attribution {
     return scope.members.length > 0;
   }
 
-  /** Updates the members of every scope. Returns whether the look is complete. */
-  look(): Pick<ProcessTable, 'isComplete'> {
+  /**
+   * Updates the members of every scope. Returns whether the look is complete. While pids have only increased, a look reads
+   * only known and new processes. That can miss a child whose pid was assigned before the last look and that appeared
+   * after it: its parent was still forking. A full look, taken when no parent is left, misses none.
+   */
+  look({ isFull = false }: { readonly isFull?: boolean } = {}): Look {
     const now = readPidMoment();
-    // While pids have only increased, read only known and new processes.
-    const isOn = haveOnlyGoneUp(this.#examined, now);
+    const isOn = !isFull && haveOnlyGoneUp(this.#examined, now);
     const floor = isOn ? this.#examined.last + 1 : this.#floor(now);
     const again = isOn ? new Set([...this.#known.keys(), ...this.#doubtful]) : [];
     const { processes, through, isComplete } = readTable({ floor, last: now.last, also: again });
@@ -74,7 +83,7 @@ export class Attribution {
     this.#doubtful = unattributed.filter((pid) => pid >= floor);
     this.#forgetTheDead(processes, owners);
     for (const [pid, scope] of owners) this.#take(processes.get(pid)!, scope);
-    return { isComplete };
+    return { isComplete, isFull: !isOn };
   }
 
   #take(status: ProcessStatus, scope: Scope): void {

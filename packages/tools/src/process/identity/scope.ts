@@ -45,6 +45,22 @@ export class Scope {
   }
 }
 
+/** Some processes of a scope, which are ended while the others go on. */
+export interface ScopePart extends Pick<Scope, 'members' | 'roots' | 'isHeld'> {
+  readonly whole: Scope;
+}
+
+export function partOf(whole: Scope, choose: (members: readonly ProcessStatus[]) => ProcessStatus[]): ScopePart {
+  return {
+    whole,
+    roots: [],
+    isHeld: () => false,
+    get members() {
+      return choose(whole.members);
+    },
+  };
+}
+
 /** A unique key for a process. */
 export function nameOf({ pid, startTime }: ProcessIdentity): string {
   return `${pid}/${startTime}`;

@@ -8,8 +8,11 @@ export interface ProcessTable {
   readonly processes: ReadonlyMap<number, ProcessStatus>;
   /** All processes from the floor to this pid were read, or had ended before. */
   readonly through: number;
-  /** Whether no process was started since. */
-  readonly isComplete: boolean;
+  /**
+   * Whether no process appeared since. Call it after everything about the processes was read: a child can get its pid before
+   * the table is read and appear after it, when its parent has ended and can no longer be attributed.
+   */
+  readonly isComplete: () => boolean;
 }
 
 /** Up to this many pids, trying each is faster than listing `/proc`. */
@@ -31,26 +34,37 @@ export function readTable(options: { floor: number; last: number; also: Iterable
  */
 function probe(processes: Map<number, ProcessStatus>, floor: number, last: number): ProcessTable {
   let through = floor - 1;
+  const hasAppeared = (pid: number): boolean => !processes.has(pid) && existsSync(`/proc/${pid}`) && !isThread(pid);
   for (let end = last; ; ) {
-    for (; through < end; through++) {
-      const pid = through + 1;
-      if (existsSync(`/proc/${pid}`) && !isThread(pid)) note(processes, pid);
-    }
+    for (; through < end; through++) if (hasAppeared(through + 1)) note(processes, through + 1);
     end = readLastPid();
-    const isOver = end <= through || end >= floor + 2 * MAX_PROBES;
-    if (isOver) return { processes, through, isComplete: end === through && !hidesProcesses() };
+    if (end > through && end < floor + 2 * MAX_PROBES) continue;
+    const read = through;
+    const isComplete = (): boolean => {
+      if (readLastPid() !== read || hidesProcesses()) return false;
+      for (let pid = floor; pid <= read; pid++) if (hasAppeared(pid)) return false;
+      return true;
+    };
+    return { processes, through, isComplete };
   }
 }
 
 /** Lists all processes. Those started meanwhile are left to the next look. */
 function list(processes: Map<number, ProcessStatus>, floor: number): ProcessTable {
   const last = readLastPid();
+  const listed = listPids(floor);
   // Read the youngest first: short-lived processes must be read before they end.
-  for (const entry of readdirSync('/proc').reverse()) {
-    const pid = Number(entry);
-    if (pid >= floor) note(processes, pid);
-  }
-  return { processes, through: last, isComplete: last === readLastPid() && !hidesProcesses() };
+  for (const pid of listed.toReversed()) note(processes, pid);
+  const known = new Set(listed);
+  const isComplete = (): boolean =>
+    !hidesProcesses() && listPids(floor).every((pid) => known.has(pid)) && last === readLastPid();
+  return { processes, through: last, isComplete };
+}
+
+function listPids(floor: number): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid >= floor);
 }
 
 let isHiding: boolean | undefined;

@@ -51,8 +51,9 @@ export function tagArguments(
 ): readonly string[] {
   if (!tag.limits && script === RUN) return argv;
   const limit = (BigInt(tag.host) << 32n) + BigInt(command);
-  const mark = tag.limits ? 'ulimit -x "$0" 2>/dev/null || ulimit -w "$0" 2>/dev/null; ' : '';
-  return ['/bin/sh', '-c', mark + script, `${limit}`, ...argv];
+  const mark = tag.limits ? 'ulimit -x "$1" 2>/dev/null || ulimit -w "$1" 2>/dev/null; ' : '';
+  // The first argument is the name in the shell's error messages.
+  return ['/bin/sh', '-c', `${mark}shift; ${script}`, 'whoa', `${limit}`, ...argv];
 }
 
 /** The tags of a process: that of its command and that of its host. */

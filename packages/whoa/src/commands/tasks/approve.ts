@@ -22,8 +22,8 @@ counts, whichever terminal or page it comes from. Questions of an editor are ans
                   questions with their ids. It needs one of:
   --yes             allow the call
   --no              deny the call
-  --always          allow it and what the question says that always covers
-  --why TEXT      with --no: what the model is told
+  --always          allow this call and everything the question lists under "always"
+  --why TEXT      with --no: the reason that the model gets
 ${SOURCE_HELP}
   --json          print one JSON object per line
 
@@ -114,11 +114,19 @@ async function ask(
   }
 }
 
-async function send({ asked, question }: PendingQuestion, answer: ApprovalAnswer, context: Context): Promise<number> {
+async function send({ id, question }: PendingQuestion, answer: ApprovalAnswer, context: Context): Promise<number> {
   const { source, screen, task, asJson } = context;
-  const receipt = await source.approve(task.id, { callId: question.callId, asked, answer });
+  const receipt = await source.answer(id, answer);
   if (asJson) screen.data({ type: 'receipt', id: task.id, callId: question.callId, ...receipt });
-  if (receipt.answer !== 'accepted') return asJson ? EXIT.failed : tellNothing(context);
+  if (receipt.answer !== 'accepted') {
+    if (asJson) return EXIT.failed;
+    if (receipt.answer === 'unknown') return tellNothing(context);
+    const by = receipt.given?.by === undefined ? '' : ` by ${receipt.given.by}`;
+    screen.line(
+      `${shortId(task.id)} ${question.tool}: your answer came too late; the question was ${receipt.why}${by}`,
+    );
+    return EXIT.failed;
+  }
   const isYes = answer.decision === 'yes' || answer.decision === 'always';
   if (!asJson) screen.line(`${shortId(task.id)} ${question.tool}: ${isYes ? 'allowed' : 'denied'}`);
   return EXIT.success;
@@ -126,7 +134,7 @@ async function send({ asked, question }: PendingQuestion, answer: ApprovalAnswer
 
 function tellNothing({ screen, task, asJson }: Context): number {
   if (asJson) screen.data({ type: 'nothing-asked', id: task.id, status: task.status });
-  else screen.line(`${shortId(task.id)} asks nothing now: it was answered elsewhere, or the task goes on without it`);
+  else screen.line(`${shortId(task.id)} asks nothing now: it was answered elsewhere, or the task continues without it`);
   return EXIT.failed;
 }
 

@@ -7,6 +7,7 @@ import { STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts'
 import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
+import { countTokens } from '../../terminal/run/tell-end.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { inWords } from '../../terminal/text/durations.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
@@ -40,9 +41,9 @@ const OPTIONS = {
   workers: { type: 'boolean', default: false },
   ...SOURCE_OPTIONS,
 } as const;
-const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'TURNS', 'CALLS', 'TITLE'];
+const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'TURNS', 'CALLS', 'TOKENS', 'TITLE'];
 /** The columns to drop first on a narrow terminal: the agent, the counts, the duration, the age. */
-const LESS_WANTED = [2, 6, 5, 4, 3];
+const LESS_WANTED = [2, 7, 6, 5, 4, 3];
 const MAX_LIMIT = 10_000;
 /** The width of a table that is not for a terminal. */
 const DEFAULT_WIDTH = 120;
@@ -111,9 +112,9 @@ function table(tasks: readonly Listed[], { width, isOfAll }: { width: number; is
 
 function rowOf(task: Listed): string[] {
   const now = Date.now();
-  const { id, agent, createdAt, startedAt, endedAt, activity, inputs = [] } = task;
+  const { id, agent, createdAt, startedAt, endedAt, activity, waiting = 0, inputs = [] } = task;
   const isSteered = task.outcome?.reason?.kind === 'steered';
-  const status = (activity?.questions ?? 0) > 0 ? 'asking' : isSteered ? 'steered' : task.status;
+  const status = waiting > 0 ? 'asking' : isSteered ? 'steered' : task.status;
   const took = startedAt === undefined ? '' : inWords((endedAt ?? now) - startedAt);
   return [
     shortId(id),
@@ -123,6 +124,7 @@ function rowOf(task: Listed): string[] {
     took,
     `${activity?.turns ?? ''}`,
     `${activity?.calls ?? ''}`,
+    countTokens(task.outcome?.usage),
     oneLine(task.title ?? inputs.map(wordsOf).join(' ⏎ '), MAX_TITLE_CHARACTERS),
   ];
 }

@@ -10,6 +10,7 @@ import { createLostCheck } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { detailsLines } from '../../terminal/run/details-lines.ts';
 import { eventLine } from '../../terminal/run/event-line.ts';
+import { describeTokens } from '../../terminal/run/tell-end.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
 
@@ -113,7 +114,8 @@ class Timeline {
   end(task: TaskRecord, isLost: boolean): void {
     const { id, status, outcome, endedAt = Date.now() } = task;
     if (isLost) this.#line(endedAt, `lost: the process that ran it died; '${this.#whoa} cancel' settles it`);
-    else this.#line(endedAt, isFinalStatus(status) ? `▪ ${status}` : `▪ ${shortId(id)} is still running`);
+    else if (!isFinalStatus(status)) this.#line(endedAt, `▪ ${shortId(id)} is still running`);
+    else this.#line(endedAt, `▪ ${status}${describeTokens(outcome?.usage)}`);
     if (status === 'failed') this.#screen.line(outcome?.error?.message ?? '');
     if (status === 'cancelled' && outcome?.stop) {
       this.#screen.line(formatStopReport(outcome.stop as unknown as StopReport));

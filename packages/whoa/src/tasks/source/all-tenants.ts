@@ -1,4 +1,5 @@
 import type { ListPage, TaskHead, TenantPage } from '@whoa/tasks';
+import { findQuestionTask } from '@whoa/tasks/internal';
 import type { TaskSource } from './task-source.ts';
 
 const ASKED_AT_ONCE = 16;
@@ -52,7 +53,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
     counts: async () => (await inTurns(await readTenants(), (tenant) => open(tenant).counts())).flat(),
     cancel: async (id, request) => (await sourceOf(id)).cancel(id, request),
     cancelCall: async (id, callId, reason) => (await sourceOf(id)).cancelCall(id, callId, reason),
-    approve: async (id, answer) => (await sourceOf(id)).approve(id, answer),
+    answer: async (question, answer) => (await sourceOf(findQuestionTask(question) ?? '')).answer(question, answer),
     requeue: async (id) => (await sourceOf(id)).requeue(id),
     steer: async (id, message) => (await sourceOf(id)).steer(id, message),
     follow: async (id, options) => (await sourceOf(id)).follow(id, options),

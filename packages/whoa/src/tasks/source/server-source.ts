@@ -31,11 +31,7 @@ function sourceOf(client: TaskClient): TaskSource {
       return client.cancel(id, { mode: preset, undo, ...(reason && { reason }) });
     },
     cancelCall: (id, callId, reason) => client.cancelCall(id, callId, reason ? { reason } : {}),
-    approve: (id, { callId, asked, answer: { decision, why } }) => {
-      const approved = decision === 'yes' || decision === 'always';
-      const remember = decision === 'always' || decision === 'never';
-      return client.approve(id, callId, { approved, asked, remember, ...(!approved && why && { why }) });
-    },
+    answer: (question, answer) => client.answer(question, answer),
     steer: (id, message) => client.steer(id, message),
     async follow(id, { onEntry, token: stopping }) {
       const seen = client.follow(id, stopping && { signal: stopping.signal });

@@ -29,11 +29,7 @@ function sourceOf(
     cancel: (id, { reason, mode, undo }) => store.cancel({ tenant, id }, reasonFor(reason), { mode, undo }),
     cancelCall: (id, callId, reason) =>
       store.send({ tenant, id }, { type: 'cancel-call', callId, reason: reasonFor(reason) }),
-    approve: (id, { callId, answer: { decision, why } }) => {
-      const isYes = decision === 'yes' || decision === 'always';
-      const remember = decision === 'always' || decision === 'never';
-      return store.send({ tenant, id }, { type: 'approve', callId, approved: isYes || (why ?? false), remember });
-    },
+    answer: (id, value) => store.answer({ tenant, id }, { value: { ...value }, by: userName() }),
     steer: (id, message) => store.send({ tenant, id }, { type: 'steer', message }),
     follow: (id, options) => followTask(store, { tenant, id }, options),
     counts: async () => [await store.counts({ tenant })],

@@ -1,6 +1,7 @@
 import type { StopMode } from '@whoa/core';
 import type { ApprovalAnswer } from '@whoa/core/approval';
 import type {
+  AnswerReceipt,
   EraseReceipt,
   EraseTarget,
   FleetLoad,
@@ -29,14 +30,6 @@ interface CancelRequest {
   readonly undo: boolean;
 }
 
-/** An answer to the question about one call. */
-interface QuestionAnswer {
-  readonly callId: string;
-  /** The position of the question in the journal. */
-  readonly asked: number;
-  readonly answer: ApprovalAnswer;
-}
-
 /** Which tasks a source has. */
 export interface SourceOptions {
   readonly tenant: string | undefined;
@@ -53,8 +46,8 @@ export interface TaskSource extends AsyncDisposable {
   list(filter: Omit<ListFilter, 'tenant'> & Poison): Promise<ListPage>;
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;
   cancelCall(id: string, callId: string, reason: string | undefined): Promise<SendReceipt>;
-  /** Answers a question that the journal holds. */
-  approve(id: string, answer: QuestionAnswer): Promise<SendReceipt | { readonly answer: 'not-asked' }>;
+  /** Answers a question by its id. The first answer counts. */
+  answer(question: string, answer: ApprovalAnswer): Promise<AnswerReceipt>;
   steer(id: string, message: string): Promise<SendReceipt>;
   /** Reads a task's journal until the task has ended, or until a callback returns `stop`. */
   follow(id: string, options: FollowOptions): Promise<TaskRecord>;

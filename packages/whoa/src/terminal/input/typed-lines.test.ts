@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { hostileStrings } from '../../../../../test/hostile-strings.ts';
 import { Screen } from '../screen.ts';
 import { TypedLines, type TypedLinesHandlers } from './typed-lines.ts';
@@ -91,7 +91,7 @@ test('a paste of 100 KB takes less than 100 ms, and Ctrl-C right after it is see
 test('Esc is told', async () => {
   const { happened, type } = setUp();
   await type('half\x1b');
-  await vi.waitUntil(() => happened.length > 0);
+  await expect.poll(() => happened.length).toBeGreaterThan(0);
   expect(happened).toEqual(['<escape>']);
 });
 

@@ -48,7 +48,7 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
     case 'undo-start':
       return `${screen.style('cyan', '↶')} undoing ${event.tool} (${event.callId})`;
     case 'undo-end':
-      return `${screen.style(event.state === 'undone' ? 'green' : 'red', '↶')} ${event.tool} (${event.callId}) ${event.state === 'undone' ? 'undone' : `undo ${event.state}`}`;
+      return `${screen.style(event.state === 'undone' ? 'green' : 'red', '↶')} ${event.tool} (${event.callId}) ${event.state === 'undone' ? 'undone' : `undo ${event.state}${event.error === undefined ? '' : `: ${oneLine(event.error, MAX_CHARACTERS)}`}`}`;
     case 'events-skipped':
       return screen.style('dim', `… ${event.count} events were too fast to show`);
     default:

@@ -1,4 +1,4 @@
-import { formatStopReport, type StopReport } from '@whoa/core';
+import { formatStopReport, type StopReport, type Usage } from '@whoa/core';
 import type { TaskRecord } from '@whoa/tasks';
 import { shortId } from '../../tasks/local-tasks.ts';
 import type { Screen } from '../screen.ts';
@@ -12,9 +12,7 @@ export function tellEnd(task: TaskRecord, screen: Screen): void {
   screen.endLine();
   const took = task.startedAt === undefined ? 0 : (task.endedAt ?? 0) - task.startedAt;
   if (status === 'success') {
-    const { inputTokens = 0, outputTokens = 0 } = outcome?.usage ?? {};
-    const spent = `${inputTokens} tokens in, ${outputTokens} out`;
-    screen.note(screen.style('dim', `✔ ${shortId(id)} done in ${inWords(took)} · ${spent}`));
+    screen.note(screen.style('dim', `✔ ${shortId(id)} done in ${inWords(took)}${describeTokens(outcome?.usage)}`));
   } else if (status === 'failed') {
     screen.note(
       `${screen.style('red', '✘ failed:')} ${oneLine(outcome?.error?.message ?? 'no reason was given', 2_000)}`,
@@ -24,4 +22,15 @@ export function tellEnd(task: TaskRecord, screen: Screen): void {
   } else {
     screen.note('Cancelled before it began.');
   }
+}
+
+/** Describes the model tokens of a task. If the provider has not reported all of them, there were more. */
+export function describeTokens(usage: Usage | undefined): string {
+  if (usage === undefined) return '';
+  return ` · ${usage.inputTokens} tokens in, ${usage.outputTokens} out${usage.complete ? '' : ', or more'}`;
+}
+
+/** The same in a column: `1234`, or `1234+`. */
+export function countTokens(usage: Usage | undefined): string {
+  return usage === undefined ? '' : `${usage.inputTokens + usage.outputTokens}${usage.complete ? '' : '+'}`;
 }

@@ -1,0 +1,70 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAgent } from '@whoa/core';
+import { createScriptedModel } from '@whoa/core/testing';
+import { createMemoryStore, createRunner } from '@whoa/tasks';
+import { expect, onTestFinished, test } from 'vitest';
+import { openAgents } from './open-agents.ts';
+
+const write = [{ call: 'write', input: { path: 'a', content: 'new' } }];
+
+/** An agent that writes a file and then does what `after` says. */
+async function openWriter(after: Parameters<typeof createScriptedModel>[0]) {
+  const home = mkdtempSync(join(tmpdir(), 'whoa-forget-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  const cwd = join(home, 'work');
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, 'a'), 'old');
+  const open = await openAgents({
+    config: {
+      agents: {
+        writer: ({ tools, approve }) =>
+          createAgent({ name: 'writer', model: createScriptedModel([write, ...after]), tools, approve }),
+      },
+    },
+    model: undefined,
+    sandbox: 'none',
+    yes: true,
+    surroundings: { env: { XDG_STATE_HOME: home, PATH: process.env['PATH'] }, cwd: () => cwd },
+  });
+  onTestFinished(() => open[Symbol.asyncDispose]());
+  const undoFolder = join(home, 'whoa/undo');
+  const kept = (): readonly string[] => (existsSync(undoFolder) ? readdirSync(undoFolder) : []);
+  return { ...open, kept, content: () => readFileSync(join(cwd, 'a'), 'utf8') };
+}
+
+const TASK = { tenant: 'acme', agent: 'writer', input: 'go' };
+
+test('the old contents of a task go when its worker has ended it', async () => {
+  const { agents, approvals, hooks, kept, content } = await openWriter([['done']]);
+  const store = createMemoryStore();
+  await using runner = createRunner({ store, agents, approvals, hooks });
+  const { response } = await runner.start(TASK);
+  expect(await response).toMatchObject({ status: 'success' });
+  expect(content()).toBe('new');
+  await expect.poll(kept).toEqual([]);
+});
+
+test('the old contents of a task that another worker continues stay, and its undo uses them', async () => {
+  const { agents, approvals, hooks, kept, content } = await openWriter([['wait ', { waitMs: 600_000 }]]);
+  const store = createMemoryStore();
+  const first = createRunner({ store, agents, approvals, hooks });
+  const { id, response } = await first.start(TASK);
+  await expect.poll(async () => JSON.stringify(await store.read({ tenant: 'acme', id }))).toContain('"call-end"');
+  await first.stop('now');
+  await response.catch(() => {});
+  expect(kept()).toHaveLength(1);
+  await store.cancel({ tenant: 'acme', id }, { kind: 'user' }, { undo: true });
+  await using second = createRunner({ store, agents, approvals, hooks });
+  await second.work({ tenant: 'acme', id });
+  expect(content()).toBe('old');
+  await expect.poll(kept).toEqual([]);
+});
+
+test('a run without a task keeps nothing when it has ended', async () => {
+  const { agents, kept, content } = await openWriter([['done']]);
+  await agents['writer']!.run('go').outcome;
+  expect(content()).toBe('new');
+  await expect.poll(kept).toEqual([]);
+});

@@ -1,0 +1,157 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { StopMode } from '@whoa/core';
+import { CLEANUP_MS } from '@whoa/core/internal';
+import type { PauseTarget, TaskHead } from '@whoa/tasks';
+import { type Command, EXIT, type Own, readArguments, readDuration, UsageError } from '../../command.ts';
+import type { System } from '../../system.ts';
+import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
+import type { FollowOptions } from '../../tasks/source/follow-task.ts';
+import { openTaskSource } from '../../tasks/source/open-task-source.ts';
+import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
+import { commandName } from '../../terminal/command-name.ts';
+import { Screen } from '../../terminal/screen.ts';
+import { oneLine } from '../../terminal/text/plain-text.ts';
+
+const help = `whoa halt [--agent NAME | --tenant NAME] [options]
+
+Pauses the delivery of tasks, stops all of them, and waits until nothing runs. Prints one receipt: what was stopped, what still runs, and
+until when at most. New tasks are accepted and wait until 'whoa resume'.
+
+  --agent NAME       the tasks of this agent, of every tenant
+  --tenant NAME      the tasks of this tenant, of every agent; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
+  --mode MODE        graceful, now or kill, as for 'whoa cancel'; defaults to now
+  --reason TEXT      why; recorded in every task
+  --within DURATION  how long to wait until all is quiet; defaults to 30s
+  --server URL       use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
+  --config FILE      the configuration file, which may name another store
+  --json             print one JSON object
+
+Exit code: 0 only if nothing runs any more.`;
+
+const OPTIONS = {
+  agent: { type: 'string' },
+  tenant: { type: 'string' },
+  mode: { type: 'string', values: ['graceful', 'now', 'kill'] },
+  reason: { type: 'string' },
+  within: { type: 'string', default: '30s' },
+  server: { type: 'string' },
+  config: { type: 'string' },
+} as const;
+
+/** The waiting ones first: the end of a running task must not start one of them. */
+const LIVE = ['init', 'running', 'cancelling'] as const;
+/** How many tasks of each status are stopped in one round. */
+const MAX_ROUND = 1_000;
+const AT_ONCE = 16;
+const ROUND_MS = 100;
+/** How many tasks a receipt names. */
+const MAX_NAMED = 100;
+
+export const haltCommand: Command = { help, options: OPTIONS, run };
+
+async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+  const { values } = readArguments(args, OPTIONS);
+  const { agent, tenant, server, config, json } = values;
+  if (agent !== undefined && tenant !== undefined) throw new UsageError('--agent and --tenant cannot be combined');
+  if (agent === '' || tenant === '') throw new UsageError('expected a name');
+  const withinMs = readDuration('--within', values.within);
+  const target: PauseTarget = agent === undefined ? { tenant: tenant ?? LOCAL_TENANT } : { agent };
+  const source = own(await openTaskSource({ server, config, tenant, 'all-tenants': agent !== undefined }, system));
+  const screen = own(new Screen(system));
+  await source.pause(target, true);
+  if (!json) screen.status(() => 'waiting until nothing runs');
+  const order = { reason: values.reason, mode: (values.mode ?? 'now') as StopMode, undo: false };
+  const { stopped, left } = await stopAll(source, { agent, order, withinMs });
+  screen.status(undefined);
+  const running = await Promise.all(
+    left.slice(0, MAX_NAMED).map(async ({ id, tenant: owner, agent: name, status, stop }) => {
+      const until = stop && Math.max(stop.killAt, await findWaitEnd(source, id)) + CLEANUP_MS;
+      return { id, tenant: owner, agent: name, status, ...(until !== undefined && { until }) };
+    }),
+  );
+  const isQuiet = left.length === 0;
+  if (json) screen.data({ type: 'halt', ...target, isQuiet, stopped, left: left.length, running });
+  else {
+    const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
+    const resume = `${commandName(system.env)} resume --${kind} '${oneLine(name, 80).replaceAll("'", "'\\''")}'`;
+    screen.line(`${stopped === 1 ? '1 task was' : `${stopped} tasks were`} stopped; new ones wait until: ${resume}`);
+    for (const one of running)
+      screen.line(`${shortId(one.id)} ${one.status}, ${oneLine(one.agent, 40)}: ${describeUntil(one.until)}`);
+    screen.line(
+      isQuiet ? 'Nothing runs.' : `${left.length === 1 ? '1 task still runs' : `${left.length} tasks still run`}.`,
+    );
+  }
+  return isQuiet ? EXIT.success : EXIT.failed;
+}
+
+/** Returns when the last call that must finish is given up. Its tool says how long it may take, and the journal tells. */
+async function findWaitEnd(source: TaskSource, id: string): Promise<number> {
+  let end = 0;
+  const onEntry: FollowOptions['onEntry'] = ({ event }) => {
+    const { type, until } = event as { readonly type?: unknown; readonly until?: unknown };
+    if (type === 'call-waiting' && typeof until === 'number') end = Math.max(end, until);
+    return undefined;
+  };
+  // It may have ended, or been erased, since it was listed.
+  await source.follow(id, { onEntry, onRecord: () => 'stop' }).catch(() => undefined);
+  return end;
+}
+
+interface Halt {
+  readonly agent: string | undefined;
+  readonly order: Parameters<TaskSource['cancel']>[1];
+  readonly withinMs: number;
+}
+
+/** Stops what is live, round by round: a task may have been created or taken while the round before was read. */
+async function stopAll(
+  source: TaskSource,
+  { agent, order, withinMs }: Halt,
+): Promise<{ readonly stopped: number; readonly left: readonly TaskHead[] }> {
+  const endsAt = performance.now() + withinMs;
+  const stopped = new Set<string>();
+  for (;;) {
+    const live = await findLive(source, agent);
+    const fresh = live.filter(({ id }) => !stopped.has(id));
+    for (let i = 0; i < fresh.length; i += AT_ONCE) {
+      await Promise.all(
+        fresh.slice(i, i + AT_ONCE).map(async ({ id }) => {
+          const { answer } = await source.cancel(id, order);
+          if (answer !== 'too-late' && answer !== 'unknown') stopped.add(id);
+        }),
+      );
+    }
+    await settleLost(source, live);
+    // What was created since waits: it is paused.
+    const left =
+      live.length === 0
+        ? []
+        : (await findLive(source, agent)).filter(({ id, status }) => status !== 'init' || stopped.has(id));
+    const isOver = left.length === 0 && fresh.length < MAX_ROUND;
+    if (isOver || performance.now() >= endsAt) return { stopped: stopped.size, left };
+    await delay(ROUND_MS);
+  }
+}
+
+async function findLive(source: TaskSource, agent: string | undefined): Promise<readonly TaskHead[]> {
+  const found = new Map<string, TaskHead>();
+  for (const status of LIVE) {
+    const { tasks } = await listTasks(source, { status, limit: agent === undefined ? MAX_ROUND : 100 * MAX_ROUND });
+    for (const task of tasks) if (agent === undefined || task.agent === agent) found.set(task.id, task);
+  }
+  return [...found.values()];
+}
+
+/** Writes the ends of tasks whose workers died: no one else may be there to do it. */
+async function settleLost(source: TaskSource, live: readonly TaskHead[]): Promise<void> {
+  await source.freeLost();
+  for (const { id } of live.filter((task) => isLost(task)).slice(0, MAX_NAMED)) {
+    const record = await source.get(id);
+    if (record?.stop !== undefined && isLost(record)) await source.settleLost(record);
+  }
+}
+
+function describeUntil(until: number | undefined): string {
+  if (until === undefined) return 'not stopped yet';
+  return `until ${new Date(until).toISOString()} at most, if its worker lives`;
+}
