@@ -1,18 +1,20 @@
 import type { StopMode } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
 import { settings, waitAtMost } from '@whoa/core/internal';
-import { isFinalStatus, type Runner, type TaskHead, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import {
-  DelayedError,
-  type Job,
-  type Queue,
-  UnrecoverableError,
-  WaitingError,
-  Worker,
-  type WorkerOptions,
-} from 'bullmq';
+  isFinalStatus,
+  type Runner,
+  type TaskEngine,
+  type TaskHead,
+  type TaskRecord,
+  type TaskRef,
+  type TaskStore,
+} from '@whoa/tasks';
+import type { Job, Queue, Worker, WorkerOptions } from 'bullmq';
+import { type Library, loadLibrary } from './library.ts';
+import { type Offering, offerTicket, reofferTickets } from './offer-tickets.ts';
 import { createOfferingStore } from './offering-store.ts';
-import { needsTicket, readTicket, toJobOptions } from './ticket.ts';
+import { readTicket } from './ticket.ts';
 
 /** Options of an engine. */
 export interface BullmqEngineOptions {
@@ -32,7 +34,7 @@ export type TicketWorkerOptions = Partial<Omit<WorkerOptions, 'autorun' | 'maxSt
  * BullMQ in front of a task store. Each waiting task has a ticket: a job with the task's id. The queue decides when a
  * ticket is handed out; the store decides what happens then. A ticket may be lost, late or doubled.
  */
-export interface BullmqEngine extends AsyncDisposable {
+export interface BullmqEngine extends TaskEngine {
   /** The store. Tasks that are created through it get their ticket at once; all others within `reofferMs`. */
   readonly store: TaskStore;
   /** Runs tasks when their tickets are handed out. The runner must use `store`, and must not be served otherwise. */
@@ -41,15 +43,21 @@ export interface BullmqEngine extends AsyncDisposable {
   reoffer(): Promise<number>;
   /**
    * Stops the runner, whose tasks go back to the store, and puts their tickets back into the queue. Calling it again can
-   * only make the stop harder; `mode` defaults to `graceful`, and disposing uses `now`.
+   * only make the stop harder; `mode` defaults to `graceful`, and disposing uses `now`. The store can still be used.
    */
   close(mode?: StopMode): Promise<void>;
 }
+/** The ticket of a task that waits for an answer looks this much more rarely. */
+const PARKED_LOOKS = 10;
 
 /** The store counts crashes and fails a task after too many; BullMQ must not do so before. */
 const MAX_STALLED = 1_000_000;
 /** How long `create` and `cancel` wait for the queue. */
 const OFFER_MS = 1_000;
+/** How many tickets wait for a lost connection. Tasks beyond that get theirs from the next scan. */
+const MAX_OFFERS = 1_000;
+/** How long a close waits for the queue after the tasks were returned. Without it, tickets follow when their locks end. */
+const CLOSE_MS = 2_000;
 const WORKER_DEFAULTS = {
   concurrency: 16,
   lockDuration: 15_000,
@@ -88,10 +96,12 @@ class Engine implements BullmqEngine {
   readonly store: TaskStore;
   readonly #store: TaskStore;
   readonly #queue: Queue;
-  readonly #agents: ReadonlySet<string>;
+  readonly #offering: Offering;
   readonly #reofferMs: number;
   readonly #successors = new Map<string, string>();
-  #served: { readonly runner: Runner; readonly worker: Worker } | undefined;
+  #served: { readonly runner: Runner; readonly worker: Worker; readonly library: Library } | undefined;
+  #isServing = false;
+  #offers = 0;
   #timer: Disposable | undefined;
   #scan: Promise<unknown> | undefined;
   #isClosed = false;
@@ -99,24 +109,37 @@ class Engine implements BullmqEngine {
   constructor({ store, queue, agents, reofferMs = 15_000 }: BullmqEngineOptions) {
     this.#store = store;
     this.#queue = queue;
-    this.#agents = new Set(agents);
+    this.#offering = { store, queue, agents: new Set(agents), onError: (error) => this.#report(error) };
     this.#reofferMs = reofferMs;
     this.store = createOfferingStore(store, {
-      onCreated: (task) => this.#attemptBriefly(() => this.#offer(task)),
+      onCreated: (task) => this.#attemptBriefly(() => offerTicket(task, this.#offering)),
       onCancelled: (id) => this.#attemptBriefly(() => queue.remove(id)),
+      onAnswered: (ref) => this.#attemptBriefly(() => this.#offer(ref)),
       onSuccessor: (ended, successor) => this.#successors.set(ended, successor),
     });
   }
 
   async serve(runner: Runner, options: TicketWorkerOptions = {}): Promise<void> {
-    if (this.#isClosed || this.#served !== undefined) {
+    if (this.#isClosed || this.#isServing) {
       throw new Error('serve: this engine is serving or was closed; create another engine');
     }
+    this.#isServing = true;
+    try {
+      await this.#start(runner, options);
+    } catch (error) {
+      this.#isServing = false;
+      throw error;
+    }
+  }
+
+  async #start(runner: Runner, options: TicketWorkerOptions): Promise<void> {
+    const library = await loadLibrary();
+    if (this.#isClosed) return;
     const { connection, prefix = 'bull' } = this.#queue.opts as WorkerOptions;
     const given = { connection, prefix, ...WORKER_DEFAULTS, ...options, maxStalledCount: MAX_STALLED, autorun: false };
-    const worker = new Worker(this.#queue.name, (job, lock) => this.#work(job, lock!), given);
+    const worker = new library.Worker(this.#queue.name, (job, lock) => this.#work(job, lock!), given);
     worker.on('error', (error) => this.#report(error));
-    this.#served = { runner, worker };
+    this.#served = { runner, worker, library };
     try {
       // No agents: this runner takes only tasks to settle, and frees those of crashed workers.
       await runner.serve({ concurrency: given.concurrency, agents: [] });
@@ -127,27 +150,31 @@ class Engine implements BullmqEngine {
     }
     if (this.#isClosed) return;
     this.#attempt(() => worker.run()).catch(() => {});
-    this.#reofferSoon();
+    // Tasks from before the engine have no ticket.
+    this.#scheduleReoffer(0);
   }
 
-  async reoffer(): Promise<number> {
-    let offered = 0;
-    for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-      const page = await this.#store.tenants(cursor === undefined ? {} : { cursor });
-      for (const tenant of page.tenants) {
-        for (const status of ['init', 'cancelling'] as const) offered += await this.#reofferTo(tenant, status);
-      }
-      cursor = page.next;
-    }
-    return offered;
+  async isReady(): Promise<boolean> {
+    let isReady = false;
+    const look = async (): Promise<void> => {
+      isReady = (await this.#queue.getBackend().client).status === 'ready';
+    };
+    await this.#attemptBriefly(look);
+    return isReady && !this.#isClosed;
+  }
+
+  reoffer(): Promise<number> {
+    return reofferTickets(this.#offering);
   }
 
   async close(mode: StopMode = 'graceful'): Promise<void> {
     this.#isClosed = true;
     this.#timer?.[Symbol.dispose]();
     const { worker, runner } = this.#served ?? {};
-    // Closing the worker first stops the deliveries; it ends when the runner has handed back its tasks.
-    await Promise.all([worker?.close(), runner?.stop(mode), this.#scan]);
+    // Closing the worker first stops the deliveries; it ends when the runner has returned its tasks.
+    const closed = Promise.all([worker?.close(), this.#scan]);
+    await runner?.stop(mode);
+    await waitAtMost(closed, CLOSE_MS);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -160,29 +187,34 @@ class Engine implements BullmqEngine {
       const ref = await this.#refOf(job);
       task = await this.#run(ref);
     } catch (error) {
-      if (error instanceof UnrecoverableError) throw error;
+      if (error instanceof this.#served!.library.UnrecoverableError) throw error;
       this.#report(error);
       return this.#postpone(job, lock, undefined);
     }
     if (task !== undefined && !isFinalStatus(task.status)) return this.#postpone(job, lock, task);
-    if (task?.status === 'failed') throw new UnrecoverableError(task.outcome?.error?.message ?? 'The task failed');
+    if (task?.status === 'failed') throw this.#unrecoverable(task.outcome?.error?.message ?? 'The task failed');
     return { status: task?.status ?? 'unknown' };
   }
 
   /** Returns the task of a job. Creates it if the job says so, under a key that is the same at every delivery. */
   async #refOf({ id, data }: Job): Promise<TaskRef> {
-    const ticket = readTicket(data);
-    if ('id' in ticket) return ticket;
-    const { task, policy } = ticket;
     try {
+      const ticket = readTicket(data);
+      if ('id' in ticket) return ticket;
+      const { task, policy } = ticket;
       const key = task.key ?? `bullmq ${this.#queue.name} ${id}`;
       const receipt = await this.#store.create({ ...task, key }, policy && { policy });
       if ('task' in receipt) return { tenant: task.tenant, id: receipt.task.id };
       throw new Error(`The store did not create the task of job ${id}: ${receipt.answer}`);
     } catch (error) {
-      if (error instanceof TypeError || error instanceof RangeError) throw new UnrecoverableError(error.message);
+      if (error instanceof TypeError || error instanceof RangeError) throw this.#unrecoverable(error.message);
       throw error;
     }
+  }
+
+  /** The error that makes BullMQ fail a job without retries. */
+  #unrecoverable(message: string): Error {
+    return new this.#served!.library.UnrecoverableError(message);
   }
 
   /** Runs a task if it can be claimed. Returns it as the store has it afterwards. */
@@ -195,55 +227,34 @@ class Engine implements BullmqEngine {
     }
     const successor = this.#successors.get(ref.id);
     this.#successors.delete(ref.id);
-    if (successor !== undefined) {
-      const next = await this.#store.get({ tenant: ref.tenant, id: successor });
-      if (next !== undefined) await this.#attempt(() => this.#offer(next));
-    }
+    if (successor !== undefined) await this.#attempt(() => this.#offer({ tenant: ref.tenant, id: successor }));
     return this.#store.get(ref);
+  }
+
+  async #offer(ref: TaskRef): Promise<void> {
+    const task = await this.#store.get(ref);
+    if (task !== undefined) await offerTicket(task, this.#offering);
   }
 
   /** Puts a ticket back: at once if the engine closes, otherwise for when the task may be ready. */
   async #postpone(job: Job, lock: string, task: TaskHead | undefined): Promise<never> {
+    const { WaitingError, DelayedError } = this.#served!.library;
     if (this.#isClosed) {
       await job.moveToWait(lock);
       throw new WaitingError();
     }
     const now = Date.now();
     const startsAt = task?.stage === 'later' ? (task.stageAt ?? 0) : 0;
-    await job.moveToDelayed(startsAt > now ? startsAt : now + this.#reofferMs, lock);
+    // An answer brings the ticket of a parked task back. Only an expiry has to be found by looking.
+    const againMs = task?.stage === 'parked' ? PARKED_LOOKS * this.#reofferMs : this.#reofferMs;
+    await job.moveToDelayed(startsAt > now ? startsAt : now + againMs, lock);
     throw new DelayedError();
   }
 
-  /** Makes sure that a waiting task has a ticket. Returns whether it had to be given one. */
-  async #offer(task: TaskHead): Promise<boolean> {
-    const { id, tenant, agent, stage } = task;
-    if (!this.#agents.has(agent) || !needsTicket(task)) return false;
-    const state = await this.#queue.getJobState(id);
-    // The task became ready before its ticket was due.
-    if (state === 'delayed' && stage === 'ready') await (await this.#queue.getJob(id))?.promote();
-    if (state === 'completed' || state === 'failed') await this.#queue.remove(id);
-    else if (state !== 'unknown') return false;
-    await this.#queue.add(agent, { tenant, id }, toJobOptions(task));
-    return true;
-  }
-
-  async #reofferTo(tenant: string, status: 'init' | 'cancelling'): Promise<number> {
-    let offered = 0;
-    for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
-      const page = await this.#store.list({ tenant, status, ...(cursor !== undefined && { cursor }) });
-      const given = await Promise.all(
-        page.tasks.map((task) => this.#offer(task).catch((error) => this.#report(error))),
-      );
-      offered += given.filter((isNew) => isNew === true).length;
-      cursor = page.next;
-    }
-    return offered;
-  }
-
   /** Twice per `reofferMs` each worker checks whether another one scanned the store; if not, it does. */
-  #reofferSoon(): void {
+  #scheduleReoffer(delayMs: number): void {
     const everyMs = this.#reofferMs / 2;
-    this.#timer = systemWorld.clock.setTimer(everyMs, () => {
+    this.#timer = systemWorld.clock.setTimer(delayMs, () => {
       this.#scan = this.#attempt(async () => {
         const client = await this.#queue.getBackend().client;
         const key = this.#queue.toKey('reoffered');
@@ -251,7 +262,7 @@ class Engine implements BullmqEngine {
         await client.set(key, this.#served!.runner.worker, { PX: Math.max(1, Math.floor(everyMs)) });
         await this.reoffer();
       }).then(() => {
-        if (!this.#isClosed) this.#reofferSoon();
+        if (!this.#isClosed) this.#scheduleReoffer(everyMs);
       });
     });
   }
@@ -266,8 +277,13 @@ class Engine implements BullmqEngine {
   }
 
   /** Without a connection BullMQ waits until it is back. Callers of the store do not have to. */
-  #attemptBriefly(action: () => Promise<unknown>): Promise<void> {
-    return waitAtMost(this.#attempt(action), OFFER_MS);
+  async #attemptBriefly(action: () => Promise<unknown>): Promise<void> {
+    if (this.#offers >= MAX_OFFERS) return;
+    this.#offers++;
+    await waitAtMost(
+      this.#attempt(action).finally(() => this.#offers--),
+      OFFER_MS,
+    );
   }
 
   #report(error: unknown): void {

@@ -1,3 +1,4 @@
+export { bullmq, type BullmqOptions } from './bullmq.ts';
 export {
   type BullmqEngine,
   type BullmqEngineOptions,

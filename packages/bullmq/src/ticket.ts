@@ -1,6 +1,6 @@
 import type { Policy } from '@whoa/core';
 import type { NewTask, TaskHead, TaskRef } from '@whoa/tasks';
-import { type JobsOptions, UnrecoverableError } from 'bullmq';
+import type { JobsOptions } from 'bullmq';
 
 /**
  * The data of a job: the task to run, or a task to create first, for job schedulers and flows. A task is created once
@@ -11,19 +11,19 @@ export type Ticket = TaskRef | { readonly task: NewTask; readonly policy?: Polic
 /** The highest priority of a task. */
 const MAX_PRIORITY = 100;
 
-/** Returns the ticket in a job. Throws `UnrecoverableError` if there is none: no retry would help. */
+/** Returns the ticket in a job. Throws `TypeError` if there is none. */
 export function readTicket(data: unknown): Ticket {
   const { tenant, id, task } = (data ?? {}) as Record<string, unknown>;
   if (typeof tenant === 'string' && typeof id === 'string') return { tenant, id };
   if (typeof task === 'object' && task !== null) return data as Ticket;
-  throw new UnrecoverableError(
-    'data: expected { tenant, id } or { task }; create tasks with the store of the engine, and other jobs in a queue of their own',
+  throw new TypeError(
+    'data: expected { tenant, id } or { task }; create tasks with the store of the engine, and other jobs in another queue',
   );
 }
 
 /** Returns whether a task needs a ticket: no worker holds it, and no other task comes first. */
-export function needsTicket({ status, stage }: TaskHead): boolean {
-  return (status === 'init' || status === 'cancelling') && (stage === 'ready' || stage === 'later');
+export function needsTicket({ endedAt, stage }: TaskHead): boolean {
+  return endedAt === undefined && (stage === 'ready' || stage === 'later');
 }
 
 /** The options of a task's ticket. They follow from the task, so a ticket that was lost can be made again. */

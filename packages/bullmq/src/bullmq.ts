@@ -1,0 +1,124 @@
+import { SettingsError } from '@whoa/core';
+import { settings, waitAtMost } from '@whoa/core/internal';
+import type { EngineFactory } from '@whoa/tasks';
+import type { ConnectionOptions, RateLimiterOptions } from 'bullmq';
+import { createBullmqEngine, type TicketWorkerOptions } from './bullmq-engine.ts';
+import { loadLibrary } from './library.ts';
+
+/** Options of BullMQ in `whoa.config.ts`. */
+export interface BullmqOptions {
+  /** The Redis of the queue: its address, or BullMQ's connection options. */
+  readonly connection: string | ConnectionOptions;
+  /** The name of the queue. Defaults to `whoa`. */
+  readonly queue?: string;
+  /** The prefix of BullMQ's keys. Defaults to `bull`. */
+  readonly prefix?: string;
+  /** How many tasks start per `duration` milliseconds, on all workers together. */
+  readonly limiter?: RateLimiterOptions;
+  /** The longest time until a lost ticket is replaced. Defaults to 15 s. */
+  readonly reofferMs?: number;
+  /** Further options of BullMQ's worker. The concurrency is that of `whoa worker`. */
+  readonly worker?: Omit<TicketWorkerOptions, 'concurrency' | 'connection' | 'limiter' | 'prefix'>;
+}
+
+const MAX_MS = 86_400_000;
+/** How long a start or an end waits for the connection. */
+const CONNECT_MS = 1_000;
+
+/**
+ * BullMQ as the `engine` of `whoa.config.ts`, in front of the store.
+ *
+ * @returns What the configuration expects. `whoa serve` and `whoa worker` connect with it.
+ * @throws {@link SettingsError} when an option is invalid.
+ *
+ * @example
+ * ```ts
+ * import { bullmq } from '@whoa/bullmq';
+ * import { defineConfig } from 'whoa';
+ *
+ * export default defineConfig({
+ *   store: 'redis://localhost:6379',
+ *   engine: bullmq({ connection: 'redis://localhost:6379', limiter: { max: 10, duration: 1_000 } }),
+ * });
+ * ```
+ */
+export function bullmq(options: BullmqOptions): EngineFactory {
+  const { connection, queue: name = 'whoa', prefix, limiter, reofferMs, worker } = readOptions(options);
+  return async ({ store, agents, onError }) => {
+    const { Queue } = await loadLibrary();
+    const queue = new Queue(name, { connection: toConnection(connection), ...(prefix !== undefined && { prefix }) });
+    queue.on('error', onError);
+    const closeQueue = (): Promise<void> => waitAtMost(queue.close(), CONNECT_MS);
+    try {
+      // Without a server it goes on waiting later. A wrong driver or an old server fails here.
+      await waitAtMost(queue.waitUntilReady(), CONNECT_MS);
+    } catch (error) {
+      await closeQueue();
+      throw error;
+    }
+    const engine = createBullmqEngine({ store, queue, agents, ...(reofferMs !== undefined && { reofferMs }) });
+    return {
+      store: engine.store,
+      serve: (runner, given) => engine.serve(runner, { ...worker, ...(limiter && { limiter }), ...given }),
+      isReady: () => engine.isReady(),
+      close: (mode) => engine.close(mode),
+      async [Symbol.asyncDispose]() {
+        await engine.close('now');
+        await closeQueue();
+      },
+    };
+  };
+}
+
+function readOptions(options: BullmqOptions): BullmqOptions {
+  const count = settings.count();
+  return settings.readSettings<BullmqOptions>(
+    options,
+    {
+      connection: settings.required(
+        settings.rule("'redis://host:6379', or connection options of BullMQ such as { host, port }", isConnection),
+      ),
+      // BullMQ builds keys with colons.
+      queue: settings.rule('a name without colons', (value) => typeof value === 'string' && /^[^:]+$/.test(value)),
+      prefix: settings.nonEmptyText,
+      limiter: settings.group<RateLimiterOptions>({
+        max: settings.required(count),
+        duration: settings.required(settings.boundedMs({ max: MAX_MS })),
+      }),
+      reofferMs: settings.boundedMs({ max: MAX_MS }),
+      worker: readWorker,
+    },
+    { within: 'bullmq' },
+  );
+}
+
+function isConnection(value: unknown): boolean {
+  if (typeof value !== 'string') return settings.isObject(value) && !Array.isArray(value);
+  return /^rediss?:\/\/[^/]/.test(value) && URL.canParse(value);
+}
+
+/** Options of BullMQ's worker that have another place. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  concurrency: 'use --concurrency of the command',
+  connection: 'write it next to worker',
+  limiter: 'write it next to worker',
+  prefix: 'write it next to worker',
+  autorun: 'the engine sets it',
+  maxStalledCount: 'the store counts crashes',
+  maxStartedAttempts: 'the store counts attempts',
+};
+
+const WORKER = settings.rule(
+  "an object with options of BullMQ's worker, such as { lockDuration: 30_000 }",
+  (value) => settings.isObject(value) && !Array.isArray(value),
+);
+
+function readWorker(value: unknown, field: string): unknown {
+  const wrong = Object.keys(WORKER(value, field) as object).find((name) => Object.hasOwn(ELSEWHERE, name));
+  if (wrong !== undefined) throw new SettingsError(`${field}.${wrong}`, `not allowed here; ${ELSEWHERE[wrong]}`);
+  return value;
+}
+
+function toConnection(connection: BullmqOptions['connection']): ConnectionOptions {
+  return typeof connection === 'string' ? { url: connection } : connection;
+}
