@@ -1,4 +1,4 @@
-// Everything that can be said of the code without running it: types, then format, lint, layers, manifests, API reports, dead code, all at once.
+// Everything that can be said of the code without running it: types, then format, lint, layers, rules, manifests, API reports, dead code, all at once.
 import { spawn } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 
@@ -18,6 +18,7 @@ interface Check {
 
 /** First, and alone: it builds, and the linter reads what is built. An old build would be found at fault for the new code. */
 const types: Check = { name: 'types', command: ['tsc', '-b'] };
+const rules: Check = { name: 'rules in the build', command: ['node', 'scripts/inline-rules.ts'] };
 
 const checks: readonly Check[] = [
   { name: 'format', command: ['biome', 'ci', '--colors=off', '.'] },
@@ -27,9 +28,14 @@ const checks: readonly Check[] = [
     command: ['depcruise', 'packages', '--include-only', '^packages/[^/]+/src'],
     accepts: (output) => !output.includes('(0 modules'),
   },
+  { name: 'sql', command: ['node', 'scripts/lint-sql.ts'] },
+  { name: 'lua', command: ['node', '--conditions=@whoa/source', '--no-warnings', 'scripts/lint-lua.ts'] },
+  { name: 'rules', command: ['node', '--conditions=@whoa/source', '--no-warnings', 'scripts/rules.ts'] },
   { name: 'manifests', command: ['node', 'scripts/manifests.ts'] },
   { name: 'names', command: ['node', 'scripts/retired-names.ts'] },
+  { name: 'plain words', command: ['node', 'scripts/plain-words.ts'] },
   { name: 'names in pages', command: ['node', 'scripts/doc-names.ts'] },
+  { name: 'error reference', command: ['node', 'scripts/errors.ts'] },
   { name: 'api', command: ['node', 'scripts/api-report.ts'] },
   { name: 'dead code', command: ['knip', '--no-progress'] },
 ];
@@ -47,5 +53,5 @@ async function run({ name, command, accepts }: Check): Promise<boolean> {
   return passed;
 }
 
-const passed = [await run(types), ...(await Promise.all(checks.map(run)))];
+const passed = [await run(types), await run(rules), ...(await Promise.all(checks.map(run)))];
 process.exitCode = passed.every(Boolean) ? 0 : 1;

@@ -10,7 +10,7 @@ const OUTSIDE = new Set(
   streamText generateText sendMessage addToolApprovalResponse hasToolCall ignoreIncompleteToolCalls waitUntil updateState
   addToolOutput sendAutomaticallyWhen toolCall onStepEnd toolApproval hooksPath AsyncLocalStorage
   HttpAgent RunAgentInput abortRun threadId agentCapabilities rawOutput CancelTask DefaultRequestHandler InMemoryTaskStore
-  MockActivityEnvironment abortTimeout expireInSeconds inactivityTimeout groupConcurrency lockDuration cancelJob queueName
+  MockActivityEnvironment abortTimeout expireInSeconds inactivityTimeout groupConcurrency lockDuration cancelJob queueName UnrecoverableError
   terminationGracePeriodSeconds createX findX getX hasX isX maxX readX toX waitForX waitUntilX xMax xOf`.split(/\s+/),
 );
 

@@ -18,8 +18,11 @@ export interface Packed {
 
 const packages = join(import.meta.dirname, '../packages');
 
-/** It needs the peers that a page has. */
-export const FOR_PAGES = '@whoa/server/client';
+/** The entries that need the peers that a page has. */
+const FOR_PAGES: ReadonlySet<string> = new Set(['@whoa/server/client', '@whoa/server/transport']);
+
+/** Returns the entries that need no peer. */
+export const withoutPages = (entries: readonly string[]): string[] => entries.filter((entry) => !FOR_PAGES.has(entry));
 
 /** It is a program: importing it ends the process, and nothing after it would be tried. */
 const PROGRAM = '@whoa/tools/watchdog';

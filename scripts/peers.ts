@@ -74,5 +74,5 @@ function write(next: Results): void {
   }
   const results: Results = { ...next, observations: merged };
   writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
-  writeFileSync(join(root, 'docs/peers.md'), renderPage(results));
+  writeFileSync(join(root, 'docs/evidence/peers.md'), renderPage(results));
 }

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FOR_PAGES, importAll, type Packed, pack } from './packed.ts';
+import { importAll, type Packed, pack, withoutPages } from './packed.ts';
 
 const [way, ...others] = process.argv.slice(2);
 const root = join(import.meta.dirname, '..');
@@ -49,7 +49,7 @@ function tryWith({ name, install, node }: Manager, { tarballs, entries }: Packed
     resolutions: { ...files, ...PINS },
   };
   writeFileSync(join(cwd, 'package.json'), JSON.stringify(manifest));
-  writeFileSync(join(cwd, 'imports.mjs'), importAll(entries.filter((entry) => entry !== FOR_PAGES)));
+  writeFileSync(join(cwd, 'imports.mjs'), importAll(withoutPages(entries)));
   writeFileSync(
     join(cwd, 'pnpm-workspace.yaml'),
     JSON.stringify({ overrides: { ...files, ...PINS }, allowBuilds: BUILDS }),

@@ -15,6 +15,8 @@ const root = join(import.meta.dirname, '..');
 /** Comments, texts (the values inside templates included) and regular expressions. */
 const TEXTS =
   /\/\*[\s\S]*?\*\/|\/\/.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|(?<=[(,=:[!&|?]\s*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\//g;
+/** The same in Lua and SQL. */
+const RULE_TEXTS = /--.*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g;
 const TS_BLOCK = /^```(?:ts|js)\b[^\n]*\n([\s\S]*?)^```/gm;
 const WORD = /[A-Za-z_$][\w$]*/g;
 
@@ -39,6 +41,7 @@ export function findRetired(path: string, text: string, { identifiers, endings, 
 }
 
 function codeIn(path: string, text: string): string {
+  if (/\.(lua|sql)$/.test(path)) return text.replace(RULE_TEXTS, ' ');
   const isPage = path.endsWith('.md');
   if (!isPage && !/\.(ts|js|mjs)$/.test(path)) return '';
   const code = isPage ? Array.from(text.matchAll(TS_BLOCK), ([, block]) => block).join('\n') : text;

@@ -1,5 +1,6 @@
 import { globSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { toBuiltModule } from './inline-rules.ts';
 
 /**
  * Finds a source that is newer than the build of its package.
@@ -16,8 +17,18 @@ export function findUnbuilt(root: string): string | undefined {
     const sources = globSync('src/**/*.{ts,tsx}', { cwd: join(root, folder) });
     const newer = sources.filter(isBuilt).find((file) => changedAt(join(root, folder, file)) > builtAt);
     if (newer !== undefined) return join(folder, newer);
+    const rule = globSync('src/**/*.{lua,sql}', { cwd: join(root, folder) }).find((file) =>
+      isNewRule(root, join(folder, file)),
+    );
+    if (rule !== undefined) return join(folder, rule);
   }
   return undefined;
+}
+
+/** A rule is in the module beside it, which every build writes. */
+function isNewRule(root: string, file: string): boolean {
+  const built = toBuiltModule(join(dirname(file), 'rule-files.ts'));
+  return changedAt(join(root, file)) > changedAt(join(root, built));
 }
 
 function isBuilt(file: string): boolean {

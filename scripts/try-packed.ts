@@ -1,21 +1,39 @@
 // Tries the packages as a stranger gets them: packed, installed into an empty folder with an empty npm cache, on every
 // supported Node. There every entry of every package is imported, the first program of the start page is run exactly as it is
 // written, and the command runs a prompt.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FOR_PAGES, importAll, pack } from './packed.ts';
+import { importAll, pack, withoutPages } from './packed.ts';
 
 const NODES = ['22.19.0', '24.21.0', '26.10.0'];
 const root = join(import.meta.dirname, '..');
 const work = mkdtempSync(join(tmpdir(), 'whoa-packed-'));
 
+/** The version that the lock file names, so that what is tried does not change between two runs. */
+function toLocked(name: string): string {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
+  return `${name}@${packages[`node_modules/${name}`]!.version}`;
+}
+
+type Lock = { packages: Record<string, { version: string }> };
+
 /** What the entry for pages needs, and nobody else should have to install. */
-const PEERS_OF_PAGES = ['ai@7', '@ai-sdk/react@4', 'react@19'];
+const PEERS_OF_PAGES = ['ai', '@ai-sdk/react', 'react'].map(toLocked);
 
 const run = (file: string, args: readonly string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): string =>
   execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], ...options });
+
+/** Installs, once more if a mirror's list of versions was older than that of a package which needs a newer one. */
+function npmInstall(cwd: string, packages: readonly string[]): void {
+  const args = ['install', '--no-audit', '--no-fund', '--cache', join(work, 'cache'), ...packages];
+  try {
+    run('npm', args, { cwd });
+  } catch {
+    run('npm', [...args, '--prefer-online'], { cwd });
+  }
+}
 
 /** The first program of the start page, as a new user would paste it. */
 function firstProgram(): string {
@@ -49,13 +67,39 @@ const SCRIPT = [[{ call: 'bash', input: { command: 'echo hello > hello.txt' } }]
 
 function install(cwd: string, tarballs: readonly string[]): string {
   const from = performance.now();
-  const cache = join(work, 'cache');
-  run('npm', ['install', '--no-audit', '--no-fund', '--cache', cache, ...tarballs, 'zod@4'], { cwd });
+  npmInstall(cwd, [...tarballs, toLocked('zod')]);
   const seconds = ((performance.now() - from) / 1_000).toFixed(1);
   const bytes = readdirSync(join(cwd, 'node_modules'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
   return `installed with an empty cache in ${seconds} s, ${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+/** Compiles an import of every entry as strictly as a compiler can. Declarations of ours may have no error; those of others may. */
+function checkTypes(cwd: string, entries: readonly string[]): void {
+  // The kits for tests have peers that applications do not install.
+  const imports = entries
+    .filter((entry) => !entry.endsWith('/testing'))
+    .map((entry, i) => `import * as entry${i} from '${entry}';\nexport { entry${i} };`);
+  writeFileSync(join(cwd, 'types.ts'), imports.join('\n'));
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    noEmit: true,
+    target: 'es2023',
+    lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'],
+    module: 'nodenext',
+    typeRoots: [join(root, 'node_modules/@types')],
+    types: ['node'],
+  };
+  writeFileSync(join(cwd, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['types.ts'] }));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const { stdout } = spawnSync(process.execPath, [tsc, '-p', cwd], { cwd, encoding: 'utf8' });
+  const lines = stdout.split('\n').filter((line) => line.includes('error TS'));
+  const ours = lines.filter((line) => /^(types\.ts|node_modules\/(@whoa\/[^/]+|whoa)\/dist\/)/.test(line));
+  if (ours.length > 0) throw new Error(`With skipLibCheck: false:\n${ours.join('\n')}`);
+  console.log(`with skipLibCheck: false no declaration of ours has an error; those of others have ${lines.length}`);
 }
 
 try {
@@ -65,7 +109,7 @@ try {
   writeFileSync(join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
   console.log(install(cwd, [...tarballs.values()]));
   writeFileSync(join(cwd, 'first.ts'), firstProgram());
-  writeFileSync(join(cwd, 'imports.mjs'), importAll(entries.filter((entry) => entry !== FOR_PAGES)));
+  writeFileSync(join(cwd, 'imports.mjs'), importAll(withoutPages(entries)));
   for (const version of NODES) {
     const env = { ...process.env, WHOA_NODE: version, XDG_STATE_HOME: join(work, 'state'), XDG_CONFIG_HOME: work };
     const node = (file: string): string =>
@@ -76,13 +120,14 @@ try {
       `Node ${version}: every entry imports; the first program prints\n${node('first.ts').replace(/^/gm, '  | ')}`,
     );
   }
-  run('npm', ['install', '--no-audit', '--no-fund', ...PEERS_OF_PAGES], { cwd });
+  npmInstall(cwd, PEERS_OF_PAGES);
   writeFileSync(join(cwd, 'imports.mjs'), importAll(entries));
   for (const version of NODES) {
     const env = { ...process.env, WHOA_NODE: version };
     run(join(root, 'scripts/with-node'), ['node', '--no-warnings', 'imports.mjs'], { cwd, env });
   }
   console.log(`with ${PEERS_OF_PAGES.join(', ')} every entry imports, for pages too`);
+  checkTypes(cwd, entries);
 } finally {
   rmSync(work, { recursive: true });
 }
