@@ -34,13 +34,13 @@ export default defineConfig({
     logo: '/icon.svg',
     nav: [
       { text: 'Start', link: '/start' },
-      { text: 'Guides', link: '/guides/agents/' },
-      { text: 'Operations', link: '/operations/deploy' },
+      { text: 'Guides', link: '/how-to/stop-button-for-usechat' },
+      { text: 'Operate', link: '/operations/deploy' },
       { text: 'Reference', link: '/reference/cli' },
-      { text: 'Promises', link: '/promises/' },
+      { text: 'Trust', link: '/promises/' },
       { text: 'Security', link: '/security' },
     ],
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: renderForSearch } },
     socialLinks: [{ icon: 'github', link: address }],
     outline: [2, 3],
     editLink: { pattern: `${address}/edit/main/docs/:path`, text: 'Edit this page' },
@@ -59,6 +59,13 @@ function withApi(section: DefaultTheme.SidebarItem): DefaultTheme.SidebarItem {
     })
     .sort((one, other) => one.text.localeCompare(other.text));
   return { ...section, items: [...(section.items ?? []), { text: 'API', link: `/${API}/`, collapsed: true, items }] };
+}
+
+/** Leaves the evidence out of the search, except the page in front of it. */
+function renderForSearch(text: string, env: Page, md: { render(text: string, env: Page): string }): string {
+  const html = md.render(text, env);
+  const { relativePath = '' } = env;
+  return relativePath.startsWith('evidence/') && relativePath !== 'evidence/index.md' ? '' : html;
 }
 
 interface Page {
