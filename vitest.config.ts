@@ -6,7 +6,7 @@ const conditions = ['@whoa/source'];
 const shared = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 const setupFiles = ['test/setup.ts'];
 // What is polled comes late on a busy machine; a second is no bound for a fork or an election.
-const expect = { poll: { timeout: 30_000 } };
+const expect = { poll: { timeout: 60_000 } };
 
 // Tests start hundreds of processes from the same sources: compiled once, they start in a third of the time.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, '.cache/compiled');
@@ -19,7 +19,7 @@ const real = {
   globalSetup: 'test/servers/pool.ts',
   testTimeout: 300_000,
   expect,
-  hookTimeout: 60_000,
+  hookTimeout: 180_000,
   pool: 'forks' as const,
   // A third of their time they wait for servers and timers, so two cores can work for three of them.
   maxWorkers: 3,
@@ -57,7 +57,7 @@ export default defineConfig({
           include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/*.int.test.ts', '**/*.nightly.test.ts', '**/node_modules/**'],
           // A busy machine is no reason to fail; a hang still is.
-          testTimeout: 30_000,
+          testTimeout: 120_000,
           expect,
           // These share nothing, so every core may take some, and the files of a core one process: most of their time was loading.
           maxWorkers: '100%',

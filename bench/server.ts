@@ -1,7 +1,8 @@
-// The server beside a bare handler, and what it promises: npm run bench -- server [cancels] [streams] [text] [flood] [redis] [postgres] [--json]
+// The server beside a bare handler, and what it promises: npm run bench -- server [cancels] [streams] [text] [flood] [chat] [redis] [postgres] [--json]
 import type { BenchCase } from './stores/bare.ts';
 import { cases } from './stores/cases.ts';
 import { measureCancels } from './web/cancels.ts';
+import { measureChat } from './web/chat.ts';
 import { measureFlood } from './web/flood.ts';
 import { measureStreams } from './web/streams.ts';
 import { measureText } from './web/text.ts';
@@ -11,6 +12,7 @@ const PARTS: Readonly<Record<string, (one: BenchCase) => Promise<void>>> = {
   streams: measureStreams,
   text: measureText,
   flood: measureFlood,
+  chat: measureChat,
 };
 const named = Object.keys(PARTS).filter((name) => process.argv.includes(name));
 const parts = (named.length > 0 ? named : Object.keys(PARTS)).map((name) => PARTS[name]!);

@@ -16,6 +16,7 @@ const WARM_UP = 0.2;
 const SLEEP_MS = 20;
 const SLEEPERS_PER_WORKER = 300;
 const TEAMS = [1, 4, 10];
+const OURS: ReadonlySet<QueueName> = new Set(['whoa', 'raw-loop', 'behind-bullmq']);
 
 type Measured = Cost & { readonly serverMs: number };
 
@@ -24,7 +25,9 @@ for (const start of cases) {
   const isRedis = one.config.backend === 'redis';
   await compareThroughput(
     one,
-    isRedis ? ['whoa', 'raw-loop', 'bullmq'] : ['whoa', 'raw-loop', 'pg-boss', 'graphile-worker'],
+    isRedis
+      ? ['whoa', 'raw-loop', 'behind-bullmq', 'bullmq']
+      : ['whoa', 'raw-loop', 'bullmq', 'pg-boss', 'graphile-worker'],
   );
   if (isRedis) await compareStarts(one);
 }
@@ -45,7 +48,7 @@ async function compareThroughput(one: BenchCase, names: readonly QueueName[]): P
       costs.get(name)!.map((cost) => cost[field]),
       0.5,
     );
-  const peers = names.filter((name) => name !== 'whoa' && name !== 'raw-loop');
+  const peers = names.filter((name) => !OURS.has(name));
   const fastest = peers.toSorted((a, b) => median(b, 'perSecond') - median(a, 'perSecond'))[0]!;
   for (const name of names.slice(1)) {
     const [ours, bare] = [median('whoa', 'perSecond'), median(name, 'perSecond')];

@@ -86,8 +86,45 @@ test('every page is in the navigation, once', () => {
   expect(linksOf(sidebar).toSorted()).toEqual(files.toSorted());
 });
 
+test('the page of examples links to every example', () => {
+  const isSetting = (file: string): boolean => /(^|\/)(package(-lock)?|tsconfig[\w.]*)\.json$/.test(file);
+  const files = globSync('examples/**/*.*', { cwd: ROOT, exclude: ['**/node_modules'] }).filter(
+    (file) => !isSetting(file),
+  );
+  const linked = new Set(Array.from(read('docs/examples.md').matchAll(/\]\(\.\.\/([^)]+)\)/g), ([, link]) => link!));
+  // A folder with a README is one example.
+  const folders = files.filter((file) => file.endsWith('/README.md'));
+  const single = files.filter((file) => !folders.some((readme) => file.startsWith(`${dirname(readme)}/`)));
+  expect([...single, ...folders].filter((file) => !linked.has(file))).toEqual([]);
+});
+
+test('every line of the feature list begins with a link, and every guide is in it', () => {
+  const [, ...sections] = read('docs/features.md').split('\n## ');
+  const lines = sections.flatMap((section) => section.trim().split('\n').slice(2));
+  expect(lines.length).toBeGreaterThan(50);
+  expect(lines.filter((line) => !/^- \[.+?\]\([^)]+\.md(?:#[^)]+)?\): .+\.$/.test(line))).toEqual([]);
+  const linked = new Set(lines.map((line) => `docs/${/\]\(([^)#]+)/.exec(line)![1]}`));
+  const folders = ['docs/guides/', 'docs/how-to/', 'docs/operations/'];
+  const guides = PAGES.filter((page) => folders.some((folder) => page.startsWith(folder)));
+  expect(guides.filter((page) => !linked.has(page) && page !== FOR_MAINTAINERS)).toEqual([]);
+});
+
+test('the page of platforms names the versions that tests run on', () => {
+  const page = read('docs/stability.md');
+  const toMinor = (version: string): string => version.split('.').slice(0, 2).join('.');
+  const [, nodes = ''] = /^const NODES = \[(.*)\];$/m.exec(read('scripts/try-packed.ts')) ?? [];
+  const versions = nodes.match(/[\d.]+/g) ?? [];
+  expect(versions.length).toBeGreaterThan(1);
+  for (const version of versions) expect(page).toMatch(new RegExp(`Node .*\\b${toMinor(version)}\\b`));
+  const { dependencies } = JSON.parse(read('test/runtimes/package.json')) as { dependencies: Record<string, string> };
+  expect(page).toContain(`Bun ${toMinor(dependencies['bun']!)}, Deno ${toMinor(dependencies['deno']!)}`);
+});
+
 /** Where the repository shows its files: what packages link to, for their pages stand elsewhere. */
 const FILES = `${(JSON.parse(read('package.json')) as { repository: { url: string } }).repository.url.slice(4, -4)}/blob/main/`;
+
+/** A guide that describes no feature. */
+const FOR_MAINTAINERS = 'docs/guides/workers/change-a-rule.md';
 
 /** Files that are the reader's. */
 const YOURS = ['first.ts', 'whoa.config.ts'];

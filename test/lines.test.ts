@@ -12,23 +12,24 @@ interface Ceiling {
 }
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
-  core: { budget: 8_100, now: 8_259 },
+  core: { budget: 8_100, now: 8_362 },
   'ai-sdk': { budget: 2_300, now: 2_490 },
-  tools: { budget: 6_800, now: 7_589 },
-  tasks: { budget: 18_900, now: 19_536 },
-  bullmq: { budget: 400 },
-  acp: { budget: 4_000 },
-  server: { budget: 7_400, now: 8_855 },
-  console: { budget: 5_900, now: 6_474 },
+  tools: { budget: 6_800, now: 8_013 },
+  tasks: { budget: 18_900, now: 21_344 },
+  bullmq: { budget: 400, now: 570 },
+  acp: { budget: 4_000, now: 4_491 },
+  server: { budget: 7_400, now: 9_853 },
+  console: { budget: 5_900, now: 6_476 },
   check: { budget: 3_500, now: 3_842 },
-  whoa: { budget: 6_900, now: 7_512 },
+  whoa: { budget: 6_900, now: 8_045 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */
 const SLACK = 100;
 
-const SOURCES = '{bin,src}/**/*.{ts,tsx,js,css}';
-const NOT_PRODUCT = /\.test\.tsx?$|\/testing\//;
+const SOURCES = '{bin,src}/**/*.{ts,tsx,js,css,lua,sql}';
+/** Nor do the rules that are written by `npm run rules`: they are counted where they come from. */
+const NOT_PRODUCT = /\.test\.tsx?$|\/testing\/|\/rules\.(lua|sql)$/;
 
 function countLines(name: string): number {
   const cwd = join(ROOT, 'packages', name);
@@ -78,7 +79,7 @@ const NAMES: Readonly<Record<string, number>> = {
 };
 
 /** How many names all entries together may gain. */
-const MORE_NAMES = 40;
+const MORE_NAMES = 46;
 
 test('packages export few names', () => {
   const report = readFileSync(join(ROOT, 'api/README.md'), 'utf8');

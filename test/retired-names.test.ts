@@ -13,6 +13,12 @@ test('a retired identifier is found, in code and in the code of a page', () => {
   );
 });
 
+test('a retired identifier is found in Lua and in SQL, but not in their comments and texts', () => {
+  expect(find('a.lua', "local begun = call('begun') -- begun")).toEqual(["a.lua: 'begun' is now 'started'"]);
+  expect(find('a.lua', '-- begun\nreturn \'begun\', "begun"')).toEqual([]);
+  expect(find('a.sql', 'SELECT begun FROM t -- begun')).toEqual(["a.sql: 'begun' is now 'started'"]);
+});
+
 test('a limit that ends in max is found', () => {
   expect(find('a.mjs', 'const TURNS_MAX = 3; f({ turnsMax: TURNS_MAX })')).toEqual([
     "a.mjs: 'TURNS_MAX' should begin with 'MAX_'",

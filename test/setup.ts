@@ -1,8 +1,12 @@
 // Runs before every test file: nobody may swallow a rejection, warn, or leave something running.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isMainThread } from 'node:worker_threads';
 import { afterAll, beforeAll } from 'vitest';
+import { findRunningChildren, readOrNothing } from './running-children.ts';
+
+/** How long a process may take to end after its signal. esbuild's `stop`, for one, does not wait for it. */
+const ENDING_MS = 10_000;
 
 const complaints: unknown[] = [];
 const note = (complaint: unknown): void => {
@@ -30,31 +34,18 @@ afterAll(async () => {
   if (found.length > 0) throw new AggregateError(found, `unhandled or warned of: ${found.join('; ')}`);
 });
 
-/** Where the kernel tells: no child and no folder of a host is left. */
+/** Where the kernel tells: no child runs, and no folder of a host is left. */
 async function noteProcesses(): Promise<void> {
   if (process.platform !== 'linux' || !isMainThread) return;
-  for (const pid of childProcesses()) {
-    // A child without a command line has ended, and Node reads its end within a turn or two. A running one was left.
-    while (isEnding(pid) && childProcesses().includes(pid)) await new Promise((resolve) => setImmediate(resolve));
-    if (childProcesses().includes(pid)) note(new Error(`a process was left: ${pid} ${commandLineOf(pid)}`));
+  const until = performance.now() + ENDING_MS;
+  let left = findRunningChildren(process.pid);
+  while (left.length > 0 && performance.now() < until) {
+    await new Promise((resolve) => setImmediate(resolve));
+    left = findRunningChildren(process.pid);
   }
+  for (const child of left) note(new Error(`a process was left: ${child}`));
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith('whoa-host-'))) {
     const isOurs = readOrNothing(`${tmpdir()}/${name}/host.json`).includes(`"pid":${process.pid},`);
     if (isOurs) note(new Error(`a folder was left: ${name}`));
-  }
-}
-
-const childProcesses = (): string[] =>
-  readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean);
-
-const commandLineOf = (pid: string): string => readOrNothing(`/proc/${pid}/cmdline`);
-
-const isEnding = (pid: string): boolean => commandLineOf(pid) === '';
-
-function readOrNothing(path: string): string {
-  try {
-    return readFileSync(path, 'latin1').replaceAll('\0', ' ');
-  } catch {
-    return '';
   }
 }

@@ -22,3 +22,19 @@ test('a source that is newer than the build of its package is found, and a test 
   touch('packages/core/src/stop/token.ts', 201);
   expect(findUnbuilt(root.path)).toBe('packages/core/src/stop/token.ts');
 });
+
+test('a rule that is newer than the built module that holds it is found', () => {
+  using root = createWorkspace({
+    'packages/tasks/package.json': '{}',
+    'packages/tasks/src/redis/lua/take.lua': '',
+    'packages/tasks/dist/.tsbuildinfo': '',
+    'packages/tasks/dist/redis/lua/rule-files.js': '',
+  });
+  const touch = (file: string, seconds: number): void => utimesSync(root.at(file), seconds, seconds);
+  touch('packages/tasks/dist/.tsbuildinfo', 100);
+  touch('packages/tasks/src/redis/lua/take.lua', 200);
+  touch('packages/tasks/dist/redis/lua/rule-files.js', 199);
+  expect(findUnbuilt(root.path)).toBe('packages/tasks/src/redis/lua/take.lua');
+  touch('packages/tasks/dist/redis/lua/rule-files.js', 201);
+  expect(findUnbuilt(root.path)).toBeUndefined();
+});

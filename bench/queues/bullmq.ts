@@ -1,12 +1,12 @@
-import { Queue as BullQueue, Worker } from 'bullmq';
+import { Queue as BullQueue, createPostgresBackend, Worker } from 'bullmq';
 import type { Queue } from './queue.ts';
 
 const NAME = 'trivial';
 
-/** BullMQ as its documentation shows it. */
+/** BullMQ as its documentation shows it, on Redis or on Postgres. */
 export const bullmq: Queue = {
   async openCreator(url) {
-    const queue = new BullQueue(NAME, { connection: connectionOf(url) });
+    const queue = openQueue(url);
     await queue.waitUntilReady();
     return {
       async create() {
@@ -21,14 +21,30 @@ export const bullmq: Queue = {
       await work();
       return 'done';
     };
-    const worker = new Worker(NAME, run, { connection: connectionOf(url), concurrency });
+    const worker = isRedis(url)
+      ? new Worker(NAME, run, { connection: toConnection(url), concurrency })
+      : new Worker(
+          NAME,
+          run,
+          { connection: { connectionString: url, migrate: true }, concurrency },
+          createPostgresBackend,
+        );
     worker.on('completed', onEnd);
     await worker.waitUntilReady();
     return { [Symbol.asyncDispose]: () => worker.close() };
   },
 };
 
-function connectionOf(url: string): { host: string; port: number; maxRetriesPerRequest: null } {
+function openQueue(url: string): Pick<BullQueue, 'add' | 'close' | 'waitUntilReady'> {
+  if (isRedis(url)) return new BullQueue(NAME, { connection: toConnection(url) });
+  return new BullQueue(NAME, { connection: { connectionString: url, migrate: true } }, createPostgresBackend);
+}
+
+function isRedis(url: string): boolean {
+  return url.startsWith('redis');
+}
+
+export function toConnection(url: string): { host: string; port: number; maxRetriesPerRequest: null } {
   const { hostname, port } = new URL(url);
   return { host: hostname, port: Number(port), maxRetriesPerRequest: null };
 }

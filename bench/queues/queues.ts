@@ -2,13 +2,14 @@ import { bullmq } from './bullmq.ts';
 import { graphile } from './graphile.ts';
 import { pgBoss } from './pg-boss.ts';
 import type { Queue } from './queue.ts';
-import { rawLoop, whoa } from './whoa.ts';
+import { behindBullmq, rawLoop, whoa } from './whoa.ts';
 
-export type QueueName = 'whoa' | 'raw-loop' | 'bullmq' | 'pg-boss' | 'graphile-worker';
+export type QueueName = 'whoa' | 'raw-loop' | 'behind-bullmq' | 'bullmq' | 'pg-boss' | 'graphile-worker';
 
 export const QUEUES: Readonly<Record<QueueName, Queue>> = {
   whoa,
   'raw-loop': rawLoop,
+  'behind-bullmq': behindBullmq,
   bullmq,
   'pg-boss': pgBoss,
   'graphile-worker': graphile,

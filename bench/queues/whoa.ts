@@ -1,8 +1,11 @@
+import { createBullmqEngine } from '@whoa/bullmq';
 import { createRunner, createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { Queue as BullQueue } from 'bullmq';
+import { toConnection } from './bullmq.ts';
 import type { Creator, Queue } from './queue.ts';
 
-/** Agents of their own, so that the two do not take each other's tasks. */
-const [AGENT, RAW_AGENT] = ['trivial', 'raw'];
+/** Separate agents, so that they do not take each other's tasks. */
+const [AGENT, RAW_AGENT, QUEUED_AGENT] = ['trivial', 'raw', 'queued'];
 const LEASE_MS = 15_000;
 
 /** The runner, as users run it. */
@@ -29,6 +32,48 @@ export const whoa: Queue = {
     };
   },
 };
+
+/** BullMQ in front of the store: it delivers ids, and workers claim them. */
+export const behindBullmq: Queue = {
+  async openCreator(url) {
+    const { engine, queue, close } = openEngine(url);
+    await queue.waitUntilReady();
+    return {
+      async create() {
+        const { answer } = await engine.store.create({ tenant: 'bench', agent: QUEUED_AGENT, input: 'x' });
+        if (answer !== 'created') throw new Error(`create: ${answer}`);
+      },
+      [Symbol.asyncDispose]: close,
+    };
+  },
+  async startWorker(url, { concurrency, work, onEnd, onClaims }) {
+    const { engine, close } = openEngine(url);
+    const runner = createRunner({
+      store: counted(engine.store, onClaims),
+      agents: {
+        [QUEUED_AGENT]: async () => {
+          await work();
+          return 'done';
+        },
+      },
+      hooks: { 'task-end': onEnd },
+    });
+    await engine.serve(runner, { concurrency });
+    return { [Symbol.asyncDispose]: close };
+  },
+};
+
+function openEngine(url: string) {
+  const store = createTaskStore(configOf(url));
+  const queue = new BullQueue('tickets', { connection: toConnection(url) });
+  const engine = createBullmqEngine({ store, queue, agents: [QUEUED_AGENT] });
+  const close = async (): Promise<void> => {
+    await engine[Symbol.asyncDispose]();
+    await queue.close();
+    await store[Symbol.asyncDispose]();
+  };
+  return { engine, queue, close };
+}
 
 /** The same moves of the store in a bare loop: what the runner adds is the difference. */
 export const rawLoop: Queue = {

@@ -26,7 +26,8 @@ export async function startRedisCase(): Promise<BenchCase> {
 }
 
 /** What clients send. Scripts call other commands, which are counted by the server too, but not here. */
-const SENT = /^cmdstat_(?:evalsha|eval|ping|ssubscribe|subscribe|cluster\|\w+|script\|\w+):calls=(\d+)/gm;
+const SENT =
+  /^cmdstat_(?:fcall|fcall_ro|evalsha|eval|ping|ssubscribe|subscribe|cluster\|\w+|(?:script|function)\|\w+):calls=(\d+)/gm;
 
 /** How many commands clients have sent to a server so far. */
 export async function redisCommands(port: number): Promise<number> {

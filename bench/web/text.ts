@@ -7,7 +7,7 @@ const READERS = 5;
 const WORDS = 300;
 const WARM_UP = 30;
 /** How long a word may take from the worker to the reader. */
-const LIMITS_MS = { p50: 100, p95: 200 };
+const LIMITS_MS = { p50: 60, p95: 200 };
 
 /** A word from when a worker has it until a reader of the server has it: beside a bare server and what the store publishes. */
 export async function measureText({ name, config }: BenchCase): Promise<void> {

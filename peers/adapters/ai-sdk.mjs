@@ -128,7 +128,7 @@ export const peer = {
   takesSignal: true,
   notOffered: {
     consent:
-      'the run ends with the question, so there is nothing to cancel; whoever keeps the messages can still say yes',
+      'the run ends with the question, so there is nothing to cancel; the holder of the messages can still approve',
     'time-travel': 'only the last reply can be asked for again (regenerate)',
     replace: 'messages can be steered or queued; to replace a reply, the application must stop it and start again',
     elsewhere: 'a run is known only in its process; the documentation leaves a stop endpoint to the application',

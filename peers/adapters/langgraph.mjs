@@ -105,7 +105,7 @@ export const peer = {
   wires: ['chat', 'responses', 'anthropic'],
   takesSignal: true,
   notOffered: {
-    consent: 'the run ends with the question, so there is nothing to cancel; a later resume can still say yes',
+    consent: 'the run ends with the question, so there is nothing to cancel; a later resume can still approve',
     steer: 'nothing can be added to a run in the library',
   },
   notRun: {

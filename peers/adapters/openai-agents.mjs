@@ -81,8 +81,8 @@ export const peer = {
   wires: ['responses', 'chat'],
   takesSignal: true,
   notOffered: {
-    consent: 'the run ends with the question, so there is nothing to cancel; whoever keeps its state can still say yes',
-    'soft-stop': 'there is no such mode in the JavaScript version',
+    consent: 'the run ends with the question, so there is nothing to cancel; the holder of its state can still approve',
+    'soft-stop': 'the JavaScript version has no such mode',
     elsewhere: 'a run is known only in its process',
   },
   open(options) {

@@ -146,7 +146,7 @@ export const peer = {
     'time-travel': 'only the last reply can be asked for again (reload)',
     steer: 'a message sent while a run works waits for its end, or interrupts it',
     elsewhere:
-      'a wish to cancel can be recorded in a RunStore, but the application must provide a durable one, and make the run look at it',
+      'a cancel request can be recorded in a RunStore, but the application must provide a durable one, and make the run look at it',
   },
   open(options) {
     return { start: (input, { session = createChat(options), signal } = {}) => start(session, input, { signal }) };

@@ -1,4 +1,4 @@
-// The page docs/peers.md, made from saved results.
+// The page docs/evidence/peers.md, made from saved results.
 import type { Observation } from '../core/repeat.ts';
 import { GROUPS } from '../core/scenario.ts';
 import { scenarios } from '../scenarios/all.ts';
@@ -30,20 +30,43 @@ export function renderPage(results: Results): string {
     .concat('\n');
 }
 
-function intro({ date, node, remark }: Results): string {
+function intro(results: Results): string {
+  const { date, node, remark } = results;
   return `# Compared with other libraries
 
-What happens when you press Stop, in ${libraryKeys.length} libraries and ${scenarios.length} scenarios. Written by \`npm run peers -- --write\` on ${date}, with Node ${node}.
+This page shows what happens when you press Stop, in ${libraryKeys.length} libraries and ${scenarios.length} scenarios.
+It was written by \`npm run peers -- --write\` on ${date}, with Node ${node}.
 
-Every library was installed from npm, Whoa was run from this repository. Each is used as its own documentation says, and talks to the same local provider, which is as strict about
-histories as the vendors. A scenario judges only what can be seen from outside: the requests that arrive, the connections that close, what the tools did, and what
-the public interface returns. Each was played three times in a process of its own.${remark === undefined ? '' : ` ${remark}`}
+${libraryKeys.map((key) => summary(key, results)).join('\n')}
 
-**yes**: as expected. **partly**: with a flaw. **no**: not as expected. **sometimes**: it differed between repetitions. **–**: there is no such feature. **not run**: there is one, which needs a server of its own. What was observed is
-[below](#what-was-observed), in one sentence for every result that is not a yes.
+A result describes what this version did in this scenario, on this machine.
+It does not mean that a library is bad: most of these scenarios are ours, and most libraries were made for something else.
 
-A result says what this version did in this scenario, on this machine. It does not say that the library is bad: most of these scenarios are ours, and most libraries
-were made for something else.`;
+## How it was measured
+
+- Every library was installed from npm; Whoa was run from this repository.
+- Each is used as its own documentation describes, and talks to the same local provider, which is as strict about histories as the vendors.
+- A scenario uses only what can be seen from outside: the requests that arrive, the connections that close, what the tools did, and what the public interface returns.
+- Each ran three times, each time in a separate process.${remark === undefined ? '' : ` ${remark}`}
+
+| result | meaning |
+| --- | --- |
+| yes | as expected |
+| partly | with a flaw |
+| no | not as expected |
+| sometimes | it differed between repetitions |
+| – | the library has no such feature |
+| not run | the library has the feature, but it needs a separate server |
+
+[Below](#what-was-observed) is one sentence for every result that is not a yes.`;
+}
+
+/** One library's results in words. */
+function summary(key: LibraryKey, { observations }: Results): string {
+  const count = (...results: Observation['result'][]): number =>
+    scenarios.filter(({ id }) => results.includes(observations[id]?.[key]?.result ?? 'not run')).length;
+  const bad = count('no', 'sometimes');
+  return `- **${libraries[key].name}** behaves as expected in ${count('yes')} scenarios, with a flaw in ${count('partly')}, and not as expected in ${bad}. It has no such feature, or we did not run it, in ${count('not offered', 'not run')}.`;
 }
 
 function table({ observations }: Results): string {
@@ -96,7 +119,7 @@ function section(key: LibraryKey, { observations, versions }: Results): string {
 
 const rules = (): string =>
   [
-    '## What decides',
+    '## The rules',
     '',
     ...scenarios.map(({ id, expects, rule }) => `- \`${id}\` *${expects}* ${escapeMarkup(rule)}`),
   ].join('\n');
@@ -115,5 +138,6 @@ npm run peers -- --scenario=latency # one scenario
 npm run peers -- --json             # for machines
 \`\`\`
 
-The libraries are installed into \`.cache/peers\`, with the versions of \`peers/package-lock.json\` and without running their install scripts. The scenarios are in \`peers/scenarios\`, each with what
-a user may expect and the rule that decides; the adapters are in \`peers/adapters\`. If you find that a library is used wrongly, or that it can do something better, please change its adapter.`;
+The libraries are installed into \`.cache/peers\`, with the versions of \`peers/package-lock.json\` and without running their install scripts.
+The scenarios are in \`peers/scenarios\`, each with the user's expectation and the rule that decides; the adapters are in \`peers/adapters\`.
+If a library is used wrongly, or can do something better, please change its adapter.`;

@@ -35,8 +35,8 @@ export const consent: readonly Scenario[] = [
   {
     id: 'pending-question',
     group: 'consent',
-    expects: 'A stop while a person is asked ends the run without an answer.',
-    rule: 'The run is over within 1 s of the cancel, and the call never starts.',
+    expects: 'A stop during an approval request ends the run without an answer.',
+    rule: 'The run ends within 1 s of the cancel, and the call never starts.',
     async play(lab) {
       const reason = lab.peer.notOffered['consent'];
       if (reason !== undefined) return notOffered(reason);
@@ -52,8 +52,8 @@ export const consent: readonly Scenario[] = [
   {
     id: 'late-yes',
     group: 'consent',
-    expects: 'A yes that comes after the stop runs nothing.',
-    rule: 'The run is cancelled, then the question is answered with yes. The call never starts.',
+    expects: 'A late approval runs nothing.',
+    rule: 'The run is cancelled, then the question is approved. The call never starts.',
     async play(lab) {
       const reason = lab.peer.notOffered['consent'];
       if (reason !== undefined) return notOffered(reason);

@@ -97,12 +97,12 @@ export const elsewhere: readonly Scenario[] = [
   {
     id: 'other-process',
     group: 'elsewhere',
-    expects: 'Another process can stop a run of which it knows only the id.',
+    expects: "Another process that knows only a run's id can stop it.",
     rule: 'Three processes share nothing but a store. The provider sees the client leave within 3 s of the cancel.',
     play: (lab) =>
       withFleet(lab, halfText, async (fleet) => {
         const { by } = await stopFromElsewhere(fleet);
-        return by === 'client' ? yes('the run stopped') : no('the run went on');
+        return by === 'client' ? yes('the run stopped') : no('the run continued');
       }),
   },
   {
@@ -137,7 +137,7 @@ export const elsewhere: readonly Scenario[] = [
     id: 'after-crash',
     group: 'elsewhere',
     expects: 'A run whose process was killed can still be stopped, and is not started again.',
-    rule: 'The worker is killed in the middle of a call, then the run is cancelled. A new worker starts no call; the status becomes "cancelled".',
+    rule: 'The worker is killed during a call, then the run is cancelled. A new worker starts no call; the status becomes "cancelled".',
     play: (lab) =>
       withFleet(lab, calls('polite'), async (fleet) => {
         const id = await fleet.play('enqueue');

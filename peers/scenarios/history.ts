@@ -59,15 +59,15 @@ async function judgeNext(lab: Lab, cut: keyof typeof CUTS): Promise<Verdict> {
 const after = (cut: keyof typeof CUTS, what: string): Scenario => ({
   id: `next-after-${cut}`,
   group: 'history',
-  expects: `After a stop ${what}, the conversation goes on.`,
+  expects: `After a stop ${what}, the conversation can continue.`,
   rule: RULE,
   play: (lab) => judgeNext(lab, cut),
 });
 
 export const history: readonly Scenario[] = [
-  after('text', 'in the middle of a sentence'),
-  after('arguments', 'in the middle of the arguments of a call'),
-  after('tool', 'in the middle of a call'),
+  after('text', 'mid-sentence'),
+  after('arguments', 'while the arguments of a call arrive'),
+  after('tool', 'during a call'),
   after('parallel', 'with one call finished and one running'),
   {
     id: 'not-again',
@@ -85,14 +85,14 @@ export const history: readonly Scenario[] = [
       const { ending } = await fixture.stop();
       await within(QUIET_MS, fixture.start('Go on', { session: ending.session }).ended);
       const again = ['quick', 'polite'].filter((tool) => fixture.witness.countStarts(tool) > 1);
-      return again.length === 0 ? yes('nothing was repeated') : no(`repeated without being asked: ${again.join(', ')}`);
+      return again.length === 0 ? yes('nothing was repeated') : no(`repeated without a request: ${again.join(', ')}`);
     },
   },
   {
     id: 'model-told',
     group: 'history',
-    expects: 'In the next turn the model learns what became of the call that was stopped.',
-    rule: 'The next request has the call with a result that says it was stopped, or that its result is not known.',
+    expects: 'In the next turn the model learns how the stopped call ended.',
+    rule: 'The next request has the call with a result that reports that it was stopped, or that its result is unknown.',
     async play(lab) {
       const { request, ending } = await stopAt(lab, 'tool', lab.peer.wires[0]!);
       if (request === undefined) return no(`no request was sent (${ending.says})`);

@@ -22,7 +22,7 @@ export const keep: readonly Scenario[] = [
     async play(lab) {
       const { ending } = await stopSentence(lab);
       if (ending.text?.includes('upon a time')) return yes('the text so far is there');
-      return no(ending.text === undefined ? 'there is no text' : `the text is "${ending.text}"`);
+      return no(ending.text === undefined ? 'no text is kept' : `the text is "${ending.text}"`);
     },
   },
   {
@@ -55,7 +55,7 @@ export const keep: readonly Scenario[] = [
       const { ending } = await fixture.stop();
       const { request, ending: next } = await fixture.next(ending.session);
       if (request === undefined) return no(`no request was sent: ${next.says}`);
-      if (request.refusal !== undefined) return no(`the next request was refused: ${request.refusal.message}`);
+      if (request.refusal !== undefined) return no(`the next request was rejected: ${request.refusal.message}`);
       const kept = callsIn(request).find(({ tool }) => tool === 'quick')?.result;
       return kept?.includes('quick is done')
         ? yes('it is in the next request')
@@ -85,7 +85,7 @@ export const keep: readonly Scenario[] = [
     group: 'keep',
     expects:
       'The input tokens that a provider reports at the beginning of a reply are counted, although the reply was cut.',
-    rule: 'Anthropic format, stopped in the middle of a sentence: the result reports the input tokens.',
+    rule: 'Anthropic format, stopped mid-sentence: the result reports the input tokens.',
     async play(lab) {
       if (!lab.peer.wires.includes('anthropic'))
         return notOffered('it was not run on this format, which alone reports early');
@@ -101,13 +101,13 @@ export const keep: readonly Scenario[] = [
   {
     id: 'reason',
     group: 'keep',
-    expects: 'Whoever reads the result can see why the run was stopped.',
+    expects: 'The result shows why the run was stopped.',
     rule: 'The reason that was given with the cancel is in the result or in the error.',
     async play(lab) {
       const reason = 'lunch break';
       const { ending } = await stopSentence(lab, reason);
       if (ending.reason?.includes(reason)) return yes('the reason is there');
-      return ending.reason === undefined ? no('there is no reason') : partly(`the reason is "${ending.reason}"`);
+      return ending.reason === undefined ? no('no reason is reported') : partly(`the reason is "${ending.reason}"`);
     },
   },
 ];

@@ -21,7 +21,7 @@ export const left: readonly Scenario[] = [
     id: 'connection',
     group: 'left',
     expects: 'The provider stops generating, because its connection is closed.',
-    rule: 'The provider sees the client leave within 1 s of a stop in the middle of a sentence.',
+    rule: 'The provider sees the client leave within 1 s of a stop mid-sentence.',
     async play(lab) {
       const fixture = await lab.begin({ answers: [halfText] });
       await fixture.sees('upon');
@@ -52,7 +52,7 @@ export const left: readonly Scenario[] = [
   {
     id: 'no-new-request',
     group: 'left',
-    expects: 'When a tool returns after the stop, the model is not asked again.',
+    expects: 'When a tool returns after the stop, the model is not called again.',
     rule: 'A tool ignores its signal and returns after the cancel. No further request arrives in the second after that.',
     async play(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
@@ -68,7 +68,7 @@ export const left: readonly Scenario[] = [
   {
     id: 'tool-signal',
     group: 'left',
-    expects: 'A running tool is told to stop.',
+    expects: 'A running tool is notified of the stop.',
     rule: 'The tool was given an AbortSignal, and it fires within 1 s of the cancel.',
     async play(lab) {
       const fixture = await lab.begin({ answers: [calls('polite')], tools: (make) => [make.polite()] });
@@ -81,7 +81,7 @@ export const left: readonly Scenario[] = [
   {
     id: 'late-effect',
     group: 'left',
-    expects: 'If a tool still takes effect after the run is over, the application is told.',
+    expects: 'If a tool still takes effect after the run has ended, the application learns it.',
     rule: 'A tool ignores its signal and takes effect later. The library reports its end, or the run was not over before it.',
     async play(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
@@ -93,7 +93,7 @@ export const left: readonly Scenario[] = [
       const isReported = await until(300, () => fixture.run.late?.includes('deaf') === true);
       if (isReported) return yes('its late end was reported');
       return isOverBefore
-        ? no('the run was over, and its late effect was never reported')
+        ? no('the run had ended, and its late effect was never reported')
         : yes('the run waited for it');
     },
   },
@@ -117,10 +117,10 @@ export const left: readonly Scenario[] = [
     id: 'process-tree',
     group: 'left',
     expects: 'With the library’s own shell tool, every process of a command ends.',
-    rule: 'The command starts a process in a session of its own (setsid). It is gone within 3 s of the cancel.',
+    rule: 'The command starts a process in a separate session (setsid). It is gone within 3 s of the cancel.',
     async play(lab) {
       const { shell } = lab.peer;
-      if (shell === undefined) return notOffered('it has no shell tool of its own');
+      if (shell === undefined) return notOffered('it has no shell tool');
       const fixture = await lab.begin({
         answers: (witness) => [
           { parts: [{ call: shell, id: 'call_1', input: { command: witness.command('tree', 'tree') } }] },
@@ -138,7 +138,7 @@ export const left: readonly Scenario[] = [
     id: 'sub-agent',
     group: 'left',
     expects: 'An agent that was used as a tool stops with its parent.',
-    rule: 'The sub-agent speaks when the parent is cancelled. Its connection is closed within 1 s, and nothing more is sent.',
+    rule: 'The sub-agent is streaming when the parent is cancelled. Its connection is closed within 1 s, and nothing more is sent.',
     async play(lab) {
       const reason = lab.peer.notOffered['sub-agent'];
       if (reason !== undefined) return notOffered(reason);
@@ -163,10 +163,10 @@ export const left: readonly Scenario[] = [
   {
     id: 'listeners',
     group: 'left',
-    expects: 'Runs leave no listeners on a signal that lives longer than they do.',
+    expects: 'Runs leave no listeners on a signal that outlives them.',
     rule: `After ${RUNS} finished runs with one signal, at most ${FEW} listeners are left on it.`,
     async play(lab) {
-      if (!lab.peer.takesSignal) return notOffered('a run takes no signal of the caller');
+      if (!lab.peer.takesSignal) return notOffered("a run does not take the caller's signal");
       const fixture = await lab.open({ answers: [] });
       const { signal } = new AbortController();
       setMaxListeners(0, signal);

@@ -7,7 +7,7 @@ export const newer: readonly Scenario[] = [
   {
     id: 'replace',
     group: 'newer',
-    expects: 'A newer message takes the place of the reply that is running.',
+    expects: 'A newer message replaces the running reply.',
     rule: 'One call of the library sends it: the old request is closed, and the new message is answered with the text so far in its history.',
     async play(lab) {
       const fixture = await lab.begin({ answers: [halfText], open: { isConversation: true } });
@@ -29,7 +29,7 @@ export const newer: readonly Scenario[] = [
     id: 'steer',
     group: 'newer',
     expects: 'A message sent while a call runs reaches the model with the next request.',
-    rule: 'The request after the call contains it, and the run goes on.',
+    rule: 'The request after the call contains it, and the run continues.',
     async play(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       if (fixture.run.steer === undefined) return missing(lab.peer, 'steer', 'nothing can be added to a run');

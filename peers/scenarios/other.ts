@@ -13,23 +13,23 @@ export const other: readonly Scenario[] = [
   {
     id: 'at-once',
     group: 'other',
-    expects: 'Even when a tool ignores its signal, an ordinary stop is over at once.',
-    rule: `The run is over within ${AT_ONCE_MS} ms of the cancel that the documentation shows for a stop button.`,
+    expects: 'Even when a tool ignores its signal, an ordinary stop ends immediately.',
+    rule: `The run ends within ${AT_ONCE_MS} ms of the cancel that the documentation shows for a stop button.`,
     async play(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       fixture.cancel();
       const settled = await fixture.settle();
-      if (settled === undefined) return no(`it was not over after ${WAIT_MS / 1000} s`);
+      if (settled === undefined) return no(`it had not ended after ${WAIT_MS / 1000} s`);
       if (settled.afterMs <= AT_ONCE_MS) return yes('it was over at once');
-      return partly(`it was over after ${(settled.afterMs / 1000).toFixed(1)} s`);
+      return partly(`it ended after ${(settled.afterMs / 1000).toFixed(1)} s`);
     },
   },
   {
     id: 'pause',
     group: 'other',
-    expects: 'A run that needs a yes can end, and continue later without having waited in a process.',
-    rule: 'The first part ends with the question. A later call continues it with a yes, and the tool runs exactly once.',
+    expects: 'A run that needs approval can end, and continue later without having waited in a process.',
+    rule: 'The first part ends with the question. A later call continues it with an approval, and the tool runs exactly once.',
     async play(lab) {
       if (lab.peer.pause === undefined) return missing(lab.peer, 'pause', 'the question is asked while the run waits');
       const paid = { parts: [{ text: 'Paid.' }] };
@@ -50,8 +50,8 @@ export const other: readonly Scenario[] = [
   {
     id: 'time-travel',
     group: 'other',
-    expects: 'A conversation can go back to an earlier point and take another way from there.',
-    rule: 'The library names the earlier points of a conversation and continues from one: its next request has the question, but not the first reply.',
+    expects: 'A conversation can return to an earlier point and continue differently from there.',
+    rule: 'The library lists the earlier points of a conversation and continues from one: its next request has the question, but not the first reply.',
     async play(lab) {
       if (lab.peer.travel === undefined)
         return missing(lab.peer, 'time-travel', 'the application would cut the list of messages itself');

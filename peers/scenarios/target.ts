@@ -8,8 +8,8 @@ export const target: readonly Scenario[] = [
   {
     id: 'sibling',
     group: 'target',
-    expects: 'A stop of one run does not touch another run of the same agent.',
-    rule: 'Two runs at once, one is cancelled. The other one finishes with its text.',
+    expects: 'A stop of one run does not affect another run of the same agent.',
+    rule: 'Two runs at the same time, one is cancelled. The other one finishes with its text.',
     async play(lab) {
       const gate = Promise.withResolvers<void>();
       const goesOn = { parts: [{ text: ['I go ', { stall: gate.promise }, 'on.'] }] };
@@ -32,8 +32,8 @@ export const target: readonly Scenario[] = [
   {
     id: 'one-call',
     group: 'target',
-    expects: 'One call can be stopped, and the run goes on with the others.',
-    rule: 'Of two running calls one is cancelled. The model is asked again with the results of both.',
+    expects: 'One call can be stopped, and the run continues with the others.',
+    rule: 'Of two running calls one is cancelled. The model is called again with the results of both.',
     async play(lab) {
       const fixture = await lab.begin({
         answers: [calls('deaf', 'polite')],
@@ -46,7 +46,7 @@ export const target: readonly Scenario[] = [
       fixture.witness.finish('deaf');
       const isOver = await within(WAIT_MS, fixture.run.ended);
       const request = fixture.provider.requests[1];
-      if (!isOver || request === undefined) return no('the run did not go on');
+      if (!isOver || request === undefined) return no('the run did not continue');
       const results = callsIn(request).map(({ tool, result }) => `${tool}: ${result?.slice(0, 60)}`);
       return results.length === 2 ? yes(results.join('; ')) : no(results.join('; '));
     },
@@ -55,7 +55,7 @@ export const target: readonly Scenario[] = [
     id: 'soft-stop',
     group: 'target',
     expects: 'A run can be asked to stop after the call that is running.',
-    rule: 'The call finishes, the model is not asked again, the run is over, and the next turn has the result.',
+    rule: 'The call finishes, the model is not called again, the run has ended, and the next turn has the result.',
     async play(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       if (fixture.run.stopSoftly === undefined) return missing(lab.peer, 'soft-stop', 'a stop is always immediate');

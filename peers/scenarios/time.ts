@@ -7,19 +7,19 @@ import { calls, halfArguments, halfText, silence } from './answers.ts';
 const SAMPLES = 20;
 const FAST_MS = 50;
 
-const SOON = `The run is over within ${SOON_MS / 1000} s and the library says that it was cancelled.`;
+const SOON = `The run ends within ${SOON_MS / 1000} s and the library reports it as cancelled.`;
 
 /** Cancels, and judges when and how the run ends. */
 async function judgeStop(fixture: Fixture, limitMs: number = SOON_MS): Promise<Verdict> {
   fixture.cancel();
   const settled = await fixture.settle();
-  if (settled === undefined) return no(`the run was still going ${WAIT_MS / 1000} s after the cancel`);
+  if (settled === undefined) return no(`the run was still active ${WAIT_MS / 1000} s after the cancel`);
   const { ending, afterMs } = settled;
-  if (afterMs > limitMs) return no(`the run was over only ${afterMs} ms after the cancel (${ending.says})`);
+  if (afterMs > limitMs) return no(`the run ended only ${afterMs} ms after the cancel (${ending.says})`);
   const when = afterMs <= FAST_MS ? `within ${FAST_MS} ms` : `after about ${Math.ceil(afterMs / 100) * 100} ms`;
   return ending.isCancelled
-    ? yes(`over ${when}: ${ending.says}`)
-    : partly(`over ${when}, but not as cancelled: ${ending.says}`);
+    ? yes(`ended ${when}: ${ending.says}`)
+    : partly(`ended ${when}, but not as cancelled: ${ending.says}`);
 }
 
 async function whileModel(lab: Lab, what: 'thinks' | 'speaks' | 'calls'): Promise<Verdict> {
@@ -56,7 +56,7 @@ export const time: readonly Scenario[] = [
   {
     id: 'while-speaking',
     group: 'time',
-    expects: 'A cancel in the middle of a sentence ends the run.',
+    expects: 'A cancel mid-sentence ends the run.',
     rule: SOON,
     play: (lab) => whileModel(lab, 'speaks'),
   },
@@ -81,8 +81,8 @@ export const time: readonly Scenario[] = [
   {
     id: 'deaf-tool',
     group: 'time',
-    expects: 'A tool that ignores its signal and never returns cannot hold the run.',
-    rule: `The run is over within ${DEAF_MS / 1000} s.`,
+    expects: 'A tool that ignores its signal and never returns cannot block the run.',
+    rule: `The run ends within ${DEAF_MS / 1000} s.`,
     async play(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
@@ -93,9 +93,9 @@ export const time: readonly Scenario[] = [
     id: 'before-start',
     group: 'time',
     expects: 'A run that is given an aborted signal does nothing.',
-    rule: 'No request reaches the provider, and the run is over within 1 s as cancelled.',
+    rule: 'No request reaches the provider, and the run ends within 1 s as cancelled.',
     async play(lab) {
-      if (!lab.peer.takesSignal) return notOffered('a run takes no signal of the caller');
+      if (!lab.peer.takesSignal) return notOffered("a run does not take the caller's signal");
       const fixture = await lab.open({ answers: [halfText] });
       fixture.cancelledAt = performance.now();
       fixture.start('Begin', { signal: AbortSignal.abort() });
@@ -106,7 +106,7 @@ export const time: readonly Scenario[] = [
     id: 'same-tick',
     group: 'time',
     expects: 'A cancel in the same tick as the start is not lost.',
-    rule: 'The run is over within 1 s as cancelled, and no request stays open.',
+    rule: 'The run ends within 1 s as cancelled, and no request stays open.',
     async play(lab) {
       const fixture = await lab.begin({ answers: [halfText] });
       fixture.cancel();
@@ -151,7 +151,7 @@ export const time: readonly Scenario[] = [
       const busy = { status: 503, message: 'Overloaded', headers: { 'retry-after': '5' } };
       const fixture = await lab.begin({ answers: [busy, busy, busy, busy] });
       await (await fixture.provider.waitForRequest(0)).waitForClose();
-      if (await until(300, () => fixture.isEnded)) return notOffered('a refused request was not sent again');
+      if (await until(300, () => fixture.isEnded)) return notOffered('a rejected request was not sent again');
       const sent = fixture.provider.requests.length;
       const verdict = await judgeStop(fixture);
       await until(5_500, () => fixture.provider.requests.length > sent);
@@ -162,7 +162,7 @@ export const time: readonly Scenario[] = [
     id: 'latency',
     group: 'time',
     expects: 'A stop feels immediate.',
-    rule: `The median of ${SAMPLES} stops in the middle of a sentence is at most ${FAST_MS} ms.`,
+    rule: `The median of ${SAMPLES} stops mid-sentence is at most ${FAST_MS} ms.`,
     async play(lab) {
       const samples = await sampleLatency(lab);
       const median = samples[Math.floor(samples.length / 2)];

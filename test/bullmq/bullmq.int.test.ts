@@ -1,11 +1,23 @@
 // BullMQ in front of a store, on a real Redis: the queue says when, the store says what.
 import { type BullmqEngine, createBullmqEngine, type TicketWorkerOptions } from '@whoa/bullmq';
-import { createMemoryStore, createRunner, createTaskStore, type TaskStore, type Work } from '@whoa/tasks';
+import { createAgent, defineTool } from '@whoa/core';
+import { callTools, reply } from '@whoa/core/model';
+import {
+  createMemoryStore,
+  createRunner,
+  createTaskApprovals,
+  createTaskStore,
+  type TaskStore,
+  type Work,
+} from '@whoa/tasks';
 import { type Job, Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
 import { startRedis } from '../servers/redis.ts';
+import { answerCall } from '../tasks/answer-call.ts';
 import { type Child, startChild } from '../tasks/child.ts';
+import { scripted } from '../tasks/runner-set-up.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
 
@@ -20,11 +32,12 @@ interface SetUp {
   readonly queue?: Queue;
   readonly work?: Work;
   readonly worker?: TicketWorkerOptions;
+  readonly approvals?: ReturnType<typeof createTaskApprovals>;
   readonly reofferMs?: number;
 }
 
 /** An engine that serves a function, unless there is none. */
-async function setUp({ work, worker, reofferMs = 60_000, ...given }: SetUp = {}) {
+async function setUp({ work, worker, approvals, reofferMs = 60_000, ...given }: SetUp = {}) {
   const store = given.store ?? createMemoryStore();
   const queue =
     given.queue ?? new Queue(`tickets-${queues++}`, { connection: { host: '127.0.0.1', port: redis.port } });
@@ -32,7 +45,11 @@ async function setUp({ work, worker, reofferMs = 60_000, ...given }: SetUp = {})
   queue.on('error', (error) => errors.push(error));
   const engine = createBullmqEngine({ store, queue, agents: ['assistant'], reofferMs });
   if (work) {
-    const runner = createRunner({ store: engine.store, agents: { assistant: work } });
+    const runner = createRunner({
+      store: engine.store,
+      agents: { assistant: work },
+      ...(approvals && { approvals }),
+    });
     await engine.serve(runner, { drainDelay: 1, ...worker });
   }
   return {
@@ -205,8 +222,11 @@ test('closing puts the task and its ticket back, and another engine continues', 
   expect(await store.get(ref)).toMatchObject({ status: 'init', attempts: 0 });
   expect(await first.queue.getJobState(ref.id)).toBe('prioritized');
   await expect(first.engine.serve(createRunner({ store, agents: {} }))).rejects.toThrow('was closed');
+  // A server that drains still creates tasks.
+  const later = await create(first.engine);
+  expect(await first.queue.getJobState(later.id)).toBe('prioritized');
   const second = await setUp({ store, queue: first.queue, work: () => Promise.resolve('continued') });
-  await statusIs(store, ref, 'success');
+  for (const one of [ref, later]) await statusIs(store, one, 'success');
   await second.engine.close();
   expect(first.errors).toEqual([]);
   await first[Symbol.asyncDispose]();
@@ -276,6 +296,20 @@ test('tickets that the queue lost in a crash are replaced, and running tasks do 
   await own[Symbol.asyncDispose]();
 });
 
+test('a ticket that a worker without its agent gets waits for one that has it, and costs no attempt', async () => {
+  const store = createMemoryStore();
+  const idle = await setUp({ store, reofferMs: 50 });
+  await idle.engine.serve(createRunner({ store: idle.engine.store, agents: {} }), { drainDelay: 1 });
+  const ref = await create(idle.engine);
+  await expect.poll(async () => (await idle.queue.getJob(ref.id))?.attemptsStarted, POLL).toBeGreaterThan(12);
+  expect(await store.get(ref)).toMatchObject({ attempts: 0, deaths: 0 });
+  await idle.engine.close();
+  const able = await setUp({ store, queue: idle.queue, work: () => Promise.resolve('done') });
+  await statusIs(store, ref, 'success');
+  await able.engine.close();
+  await idle[Symbol.asyncDispose]();
+});
+
 test('a ticket waits while the store is away', async () => {
   const { work, started, end } = heldWork();
   const inner = createMemoryStore();
@@ -329,4 +363,34 @@ test('options that cannot work are refused', async () => {
   expect(make({ store, queue, agents: [''] })).toThrow('agents');
   expect(make({ store, queue, agents: [], reofferMs: 0 })).toThrow('reofferMs: expected more than 0');
   await idle[Symbol.asyncDispose]();
+});
+
+test('a task that waits for a person takes no slot of BullMQ, and the answer brings its ticket back', async () => {
+  const paid: string[] = [];
+  const approvals = createTaskApprovals({ parkAfterMs: 0 });
+  const pay = defineTool({
+    name: 'pay',
+    description: 'Pays',
+    inputSchema: z.object({}),
+    effects: 'write',
+    execute: (_input, { callId }) => `paid ${paid.push(callId)}`,
+  });
+  const planner = scripted(
+    () => callTools([{ id: 'c1', tool: 'pay', input: {} }]),
+    () => reply('done'),
+  );
+  const work = createAgent({ name: 'assistant', planner, tools: [pay], approve: approvals.approve });
+  await using fleet = await setUp({ work, approvals, worker: { concurrency: 1 } });
+  const { engine, store, queue } = fleet;
+  const refs = [await create(engine), await create(engine)];
+  for (const ref of refs) {
+    await expect.poll(async () => (await store.get(ref))?.stage, POLL).toBe('parked');
+    await ticketIs(queue, ref.id, 'delayed');
+  }
+  expect(await answerCall(engine.store, refs[0]!, { callId: 'c1', decision: 'yes' })).toMatchObject({
+    answer: 'accepted',
+  });
+  await statusIs(store, refs[0]!, 'success');
+  expect(paid).toEqual(['c1']);
+  expect(await store.get(refs[1]!)).toMatchObject({ status: 'running', waiting: 1 });
 });

@@ -4,7 +4,7 @@ import type { LedgerEntry } from './ledger.ts';
 type Campaign = Pick<LedgerEntry, 'campaign' | 'store' | 'seeds' | 'count' | 'violations'>;
 
 interface Judge {
-  /** `simulated`: a seed gives the same history each time. `real`: servers and processes, never the same twice. */
+  /** `simulated`: a seed gives the same run each time. `real`: servers and processes, never the same twice. */
   readonly kind: 'simulated' | 'real';
   readonly promises: readonly string[];
 }
@@ -20,7 +20,7 @@ const JUDGES: Readonly<Record<string, Judge>> = {
   chaos: { kind: 'real', promises: ['P1', 'P2', 'P3', 'P5', 'P7', 'P10'] },
 };
 
-const BEGIN = '<!-- Written from docs/ledger.md by the campaigns. -->';
+const BEGIN = '<!-- Written from docs/evidence/campaign-log.md by the campaigns. -->';
 const END = '<!-- The end of what campaigns write. -->';
 
 /** Returns the page of the promises with the bounds that a ledger gives. */
@@ -40,7 +40,7 @@ function boundsOf(ledger: readonly Campaign[]): string {
       const [simulated, real] = (['simulated', 'real'] as const).map((kind) => boundOf(promise, kind, ledger));
       return `| ${promise} | ${simulated} | ${real} |`;
     });
-  return ['| Promise | Simulated histories | Lives on real stores |', '| --- | --- | --- |', ...rows].join('\n');
+  return ['| Promise | Simulated runs | Chaos runs on real stores |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
 /** The rule of three: what was not seen in N independent tries happens in less than 3 of N, with 95 % confidence. */
@@ -48,7 +48,7 @@ function boundOf(promise: string, kind: Judge['kind'], ledger: readonly Campaign
   const names = Object.entries(JUDGES).filter(([, judge]) => judge.kind === kind && judge.promises.includes(promise));
   if (names.length === 0) return 'not judged';
   const count = names.reduce((sum, [name]) => sum + playedSince(ledger, name, kind), 0);
-  return count === 0 ? 'none played yet' : `≤ 3 in ${count.toLocaleString('en')}`;
+  return count === 0 ? 'not run yet' : `≤ 3 in ${count.toLocaleString('en')}`;
 }
 
 /** How much a campaign has played on its stores since it last found something there. */

@@ -7,7 +7,7 @@ import { type LedgerEntry, readLedger, rowOf } from './ledger.ts';
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
 const HEAD = '| Date |\n| --- |\n';
 const EMPTY =
-  '# Bounds\n<!-- Written from docs/ledger.md by the campaigns. -->\n<!-- The end of what campaigns write. -->\n';
+  '# Bounds\n<!-- Written from docs/evidence/campaign-log.md by the campaigns. -->\n<!-- The end of what campaigns write. -->\n';
 
 const simulated: LedgerEntry = {
   date: '2026-11-16',
@@ -16,7 +16,7 @@ const simulated: LedgerEntry = {
   store: 'memory',
   seeds: [1, 50_000],
   count: 50_000,
-  unit: 'histories',
+  unit: 'runs',
   violations: 0,
 };
 const { seeds: _seeds, ...unseeded } = {
@@ -24,7 +24,7 @@ const { seeds: _seeds, ...unseeded } = {
   campaign: 'chaos',
   store: 'Redis',
   count: 20_000,
-  unit: 'lives',
+  unit: 'runs',
 };
 
 function boundsOf(...ledger: LedgerEntry[]): string {
@@ -36,24 +36,24 @@ test('a line of the ledger is read as it was written', () => {
   expect(readLedger(`${HEAD}${entries.map(rowOf).join('\n')}\n`)).toEqual(entries);
 });
 
-test('a line that is none is refused', () => {
+test('a line that is not an entry is rejected', () => {
   expect(() => readLedger(`${HEAD}| yesterday | a lot |`)).toThrow(SyntaxError);
 });
 
-test('the ledger can be read, and the page of the promises says what follows from it', () => {
+test('the campaign log can be read, and the page of promises shows the bounds it gives', () => {
   const page = read('promises/index.md');
-  expect(withBounds(page, readLedger(read('ledger.md')))).toBe(page);
+  expect(withBounds(page, readLedger(read('evidence/campaign-log.md')))).toBe(page);
 });
 
-test('a bound counts histories and lives apart, and seeds once', () => {
+test('a bound counts simulated runs and chaos runs apart, and each seed once', () => {
   const again = { ...simulated, seeds: [40_001, 60_000] as const, count: 20_000 };
   const page = boundsOf(simulated, again, unseeded, { ...unseeded, store: 'SQLite' });
   expect(page).toContain('| P1 | ≤ 3 in 60,000 | ≤ 3 in 40,000 |');
   expect(page).toContain('| P4 | ≤ 3 in 60,000 | not judged |');
 });
 
-test('a violation begins the count of its campaign and store anew', () => {
+test('a violation restarts the count of its campaign and store', () => {
   const page = boundsOf(simulated, { ...unseeded, violations: 1 }, { ...unseeded, store: 'SQLite' });
   expect(page).toContain('| P1 | ≤ 3 in 50,000 | ≤ 3 in 20,000 |');
-  expect(boundsOf({ ...simulated, violations: 1 })).toContain('| P1 | none played yet | none played yet |');
+  expect(boundsOf({ ...simulated, violations: 1 })).toContain('| P1 | not run yet | not run yet |');
 });

@@ -1,4 +1,4 @@
-// The ledger of campaigns that are too long for CI: docs/ledger.md, one line for each.
+// The log of campaigns that are too long for CI: docs/evidence/campaign-log.md, one line for each.
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,13 +15,13 @@ export interface LedgerEntry {
   /** The first and the last, where there are seeds. */
   readonly seeds?: readonly [from: number, to: number];
   readonly count: number;
-  /** What was counted: histories, lives. */
+  /** What was counted: runs, bugs. */
   readonly unit: string;
   readonly violations: number;
 }
 
 const root = join(import.meta.dirname, '../..');
-const PAGE = 'docs/ledger.md';
+const PAGE = 'docs/evidence/campaign-log.md';
 const PROMISES = 'docs/promises/index.md';
 const ROW =
   /^\| (\d{4}-\d\d-\d\d) \| `([0-9a-f]{7,}\+?)` \| ([\w-]+) \| ([\w -]+) \| (?:([\d,]+) to ([\d,]+)|none) \| ([\d,]+) (\w+) \| ([\d,]+) \|$/;

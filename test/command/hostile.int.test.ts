@@ -88,7 +88,10 @@ test('the reason of a cancel: cancel, and the run it stops', async () => {
 test('a question and a steer: approve, watch, and the run that asks', async () => {
   const own = home([[{ call: 'bash', input: { command: TEXTS.join(' ') } }], ['Done.']]);
   const [first, second] = [own.openTerminal(), own.openTerminal()];
-  for (const terminal of [first, second]) terminal.record();
+  for (const terminal of [first, second]) {
+    await terminal.waitFor(/^\$$/);
+    terminal.record();
+  }
   first.type("whoa run --sandbox none --model scripted:script.json 'Go.'; echo exit:$?\n");
   await first.waitFor(/page 1 of/);
   const id = /t0-[\w-]+/.exec((await own.main(['tasks'])).stdout)![0];
@@ -196,6 +199,12 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--tenant of requeue', 'requeue', 'x', '--tenant', ARGUMENT],
   ['--server of requeue', 'requeue', 'x', '--server', ARGUMENT],
   ['--config of requeue', 'requeue', 'x', '--config', PATH],
+  ['--agent of halt', 'halt', '--agent', ARGUMENT],
+  ['--tenant of halt', 'halt', '--tenant', ARGUMENT],
+  ['--mode of halt', 'halt', '--agent', 'x', '--mode', ARGUMENT],
+  ['--within of halt', 'halt', '--agent', 'x', '--within', ARGUMENT],
+  ['--server of halt', 'halt', '--agent', 'x', '--server', ARGUMENT],
+  ['--config of halt', 'halt', '--agent', 'x', '--config', PATH],
   ['--agent of pause', 'pause', '--agent', ARGUMENT],
   ['--tenant of pause', 'pause', '--tenant', ARGUMENT],
   ['--server of pause', 'pause', '--agent', 'x', '--server', ARGUMENT],
@@ -230,6 +239,12 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--model of acp', 'acp', '--sandbox', 'none', '--model', ARGUMENT],
   ['--agent of acp', 'acp', '--sandbox', 'none', '--model', 'scripted:script.json', '--agent', ARGUMENT],
   ['--config of acp', 'acp', '--config', PATH],
+  ['--wait of acp', 'acp', '--wait', ARGUMENT, '--', 'x'],
+  ['--log of acp', 'acp', '--log', PATH, '--', 'x'],
+  ['--folder of acp', 'acp', '--sandbox', 'workspace', '--folder', PATH, '--', 'x'],
+  ['--readable of acp', 'acp', '--sandbox', 'workspace', '--readable', PATH, '--', 'x'],
+  ['--key of acp', 'acp', '--sandbox', 'workspace', '--key', ARGUMENT, '--', 'x'],
+  ['--host of acp', 'acp', '--sandbox', 'workspace', '--host', ARGUMENT, '--', 'x'],
   ['--sandbox of mcp', 'mcp', '--sandbox', ARGUMENT],
   ['--model of mcp', 'mcp', '--sandbox', 'none', '--model', ARGUMENT],
   ['--agent of mcp', 'mcp', '--sandbox', 'none', '--model', 'scripted:script.json', '--agent', ARGUMENT],
@@ -241,6 +256,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--origin of serve', 'serve', '--origin', ARGUMENT],
   ['--token-file of serve', 'serve', '--token-file', PATH],
   ['--concurrency of serve', 'serve', '--concurrency', ARGUMENT],
+  ['--drain of serve', 'serve', '--drain', ARGUMENT],
   ['--model of serve', 'serve', '--work', '--sandbox', 'none', '--model', ARGUMENT],
   ['--sandbox of serve', 'serve', '--work', '--sandbox', ARGUMENT],
   ['--config of serve', 'serve', '--config', PATH],

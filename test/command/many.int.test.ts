@@ -132,16 +132,21 @@ test.each(['a store', 'a server'])('in %s: a list shows what tasks were asked, h
   await store.claim(local, request);
   const by = { id: local, epoch: 1, session: 's', claim: 'c' };
   const activity = { turns: 3, calls: 12, questions: 1 };
-  await store.append(by, { after: 0, events: ['a'], activity });
+  const question = { id: `${local}.q`, callId: 'c', kind: 'approve', shown: 'x' } as const;
+  await store.append(by, { after: 0, events: ['a'], activity, asks: [question] });
   await store.create({ tenant: 'local', agent: 'b', input: { order: 7 } });
   const where = kind === 'a store' ? [] : ['--server', await server()];
   const list = async (...args: string[]) =>
     (await home.main(['tasks', ...where, ...args], { env: { WHOA_TOKEN: TOKEN } })).stdout;
-  expect(await list()).toMatch(/^TASK +STATUS +AGENT +AGE +TOOK +TURNS +CALLS +TITLE\n/);
+  expect(await list()).toMatch(/^TASK +STATUS +AGENT +AGE +TOOK +TURNS +CALLS +TOKENS +TITLE\n/);
   expect(await list()).toMatch(/asking +a +\S+ \S+ +\S+ \S+ +3 +12 +Go\.$/m);
   // A task without a title shows its input.
   expect(await list()).toMatch(/init +b .* {"order":7}$/m);
   expect(await list('--json')).toContain('"title":"Go."');
-  await store.append(by, { after: 1, events: [], activity: { ...activity, questions: 0 } });
+  await store.answer({ tenant: 'local', id: question.id }, { value: { decision: 'yes' } });
   expect(await list()).toMatch(/running +a .* 3 +12 +Go\.$/m);
+  // Its tokens, of which the provider has not reported all.
+  const usage = { inputTokens: 1_200, outputTokens: 34, complete: false };
+  await store.finish(by, { status: 'success', answer: 'Done.', usage });
+  expect(await list()).toMatch(/success +a +\S+ \S+ +\S+ \S+ +3 +12 +1234\+ +Go\.$/m);
 });

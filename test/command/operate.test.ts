@@ -87,3 +87,47 @@ test('a tenant is erased only when that is confirmed, and a receipt is printed',
   expect([all.status, all.stdout]).toEqual([0, expect.stringMatching(/1 tasks and 1 conversations.*nothing is left/s)]);
   expect(await store.tenants()).toEqual({ tenants: ['other'] });
 });
+
+test('a halt pauses, stops everything of a tenant, and exits with 0 only when nothing runs', async () => {
+  const { store, home } = setUp();
+  const create = async (tenant: string): Promise<string> => {
+    const receipt = await store.create({ tenant, agent: 'assistant', input: 'go' });
+    return (receipt as { task: { id: string } }).task.id;
+  };
+  const [waiting, held, other] = [await create('acme'), await create('acme'), await create('other')];
+  const claimed = await store.claim(held, { worker: 'w', session: 's', claim: 'c', leaseMs: 60_000 });
+  if (claimed.answer !== 'claimed') throw new Error(claimed.answer);
+  const first = await home.main(['halt', '--tenant', 'acme', '--within', '1ms', '--json', '--reason', 'fire']);
+  expect(first.status).toBe(1);
+  const receipt = JSON.parse(first.stdout) as { running: { until: number }[] };
+  expect(receipt).toMatchObject({ type: 'halt', tenant: 'acme', isQuiet: false, stopped: 2, left: 1 });
+  expect(receipt.running).toMatchObject([{ id: held, status: 'cancelling' }]);
+  expect(receipt.running[0]!.until).toBeGreaterThan(Date.now());
+  expect(await store.get({ tenant: 'acme', id: waiting })).toMatchObject({ status: 'cancelled' });
+  expect(await store.get({ tenant: 'acme', id: held })).toMatchObject({ stop: { reason: { message: 'fire' } } });
+  expect(await store.get({ tenant: 'other', id: other })).toMatchObject({ status: 'init' });
+  const second = home.main(['halt', '--tenant', 'acme']);
+  await store.finish(claimed.claim, { status: 'cancelled' });
+  const { status, stdout } = await second;
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/resume --tenant 'acme'\nNothing runs\.\n/)]);
+  // What comes later waits.
+  await create('acme');
+  const session = { domain: 0, session: 's', claim: 'd', number: 1, worker: 'w', leaseMs: 60_000 };
+  expect(await store.take({ ...session, agents: ['assistant'], limit: 9 })).toMatchObject({
+    tasks: [{ task: { id: other } }],
+  });
+});
+
+test('a halt of an agent reaches every tenant, ends the tasks of a dead worker, and is quiet when nothing is there', async () => {
+  const { store, home } = setUp();
+  const none = await home.main(['halt', '--agent', 'assistant', '--json']);
+  expect([none.status, JSON.parse(none.stdout)]).toMatchObject([0, { agent: 'assistant', isQuiet: true, stopped: 0 }]);
+  for (const tenant of ['a', 'b']) await store.create({ tenant, agent: 'assistant', input: 'go' });
+  const { task } = (await store.create({ tenant: 'a', agent: 'assistant', input: 'go' })) as { task: { id: string } };
+  await store.claim(task.id, { worker: 'dead', session: 's', claim: 'c', leaseMs: 1 });
+  await store.create({ tenant: 'a', agent: 'other', input: 'stays' });
+  const all = await home.main(['halt', '--agent', 'assistant', '--json']);
+  expect([all.status, JSON.parse(all.stdout)]).toMatchObject([0, { isQuiet: true, stopped: 3, running: [] }]);
+  expect((await store.counts({ tenant: 'a' })).statuses).toMatchObject({ init: 1, cancelled: 2 });
+  expect((await home.main(['halt', '--agent', 'x', '--tenant', 'y'])).status).toBe(2);
+});

@@ -174,7 +174,7 @@ test('a cancel from another terminal stops the run, which prints the report and 
   const run = startHere(own);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await run.waitFor(/bash: begun/))!;
   const listed = await own.main(['tasks']);
-  expect(listed.stdout).toMatch(/TOOK +TURNS +CALLS +TITLE\n.*running +assistant .* s +1 +1 +Is all/);
+  expect(listed.stdout).toMatch(/TOOK +TURNS +CALLS +TOKENS +TITLE\n.*running +assistant .* s +1 +1 +Is all/);
   const cancel = await own.main(['cancel', id, '--mode', 'now', '--reason', 'wrong branch']);
   expect(cancel.stdout).toMatch(/is being stopped[\s\S]*Stopped after .* \(user: wrong branch[\s\S]*settled/);
   expect(cancel.status).toBe(0);
@@ -200,7 +200,7 @@ test('one call is cancelled from another terminal and the run goes on', async ()
   expect((await own.main(['cancel', id, '--call', call])).stdout).toContain('is interrupted; the task continues');
   expect(await run.ended).toMatchObject({ status: 0, stdout: expect.stringContaining('All is well.') as string });
   expect((await watcher.ended).status).toBe(0);
-  expect(watcher.see()).toMatch(/bash interrupted[\s\S]*All is well\.[\s\S]*success/);
+  expect(watcher.see()).toMatch(/bash interrupted[\s\S]*All is well\.[\s\S]*success · \d+ tokens in, \d+ out/);
 });
 
 test('a person is asked before a command runs, and what they say against it reaches the model', async () => {

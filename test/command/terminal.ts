@@ -104,8 +104,9 @@ function openTerminal(
     execFileSync('tmux', ['-L', name, '-f', '/dev/null', ...args], { ...options, input });
   const tmux = (...args: string[]): string => tmuxWith('', ...args);
   const command = BIN.map((part) => `'${part}'`).join(' ');
-  tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), `PS1='$ ' bash --norc --noprofile`);
-  tmux('send-keys', `whoa() { ${command} "$@"; }; clear`, 'Enter');
+  tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), `PS1='' bash --norc --noprofile`);
+  // The prompt is the last thing that it gets: who sees it knows that the shell is ready.
+  tmux('send-keys', `whoa() { ${command} "$@"; }; PS1='$ '; clear`, 'Enter');
   const see = (): string => tmux('capture-pane', '-p').trim();
   const recording = join(cwd, `${name}.recording`);
   let isClosed = false;

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { rolldown } from 'rolldown';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { findMarked } from '../process-escapes/round.ts';
 import { createWorkspace } from '../workspace.ts';
 
@@ -64,9 +64,9 @@ test.each(Object.keys(BUNDLERS))(
       stdio: ['pipe', 'ignore', 'inherit'],
     });
     onTestFinished(() => void host.kill('SIGKILL'));
-    await vi.waitUntil(() => findMarked(mark).length >= 3, { timeout: 20_000 });
+    await expect.poll(() => findMarked(mark).length).toBeGreaterThanOrEqual(3);
     host.kill('SIGKILL');
-    await vi.waitUntil(() => findMarked(mark).length === 0, { timeout: 20_000 });
+    await expect.poll(() => findMarked(mark).length).toBe(0);
   },
 );
 

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createContainment, endLeftovers } from '@whoa/tools';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { ESCAPES } from '../process-escapes/escapes.ts';
 import { findMarked } from '../process-escapes/round.ts';
 import { findTechniques } from '../process-escapes/table.ts';
@@ -31,10 +31,10 @@ async function startElsewhere(mark: string): Promise<void> {
   const host = spawn(argv[0]!, argv.slice(1), { stdio: ['pipe', 'ignore', 'inherit'] });
   onTestFinished(async () => {
     host.kill('SIGKILL');
-    await vi.waitUntil(() => findMarked(mark).length === 0, { timeout: 10_000 });
+    await expect.poll(() => findMarked(mark).length).toBe(0);
   });
   // unshare, the host, the shell and the sleep itself.
-  await vi.waitUntil(() => findMarked(mark).length >= 4, { timeout: 20_000 });
+  await expect.poll(() => findMarked(mark).length).toBeGreaterThanOrEqual(4);
 }
 
 test.runIf(IS_ROOT)('a host in another PID namespace is never taken for dead', async () => {
@@ -91,7 +91,7 @@ test.each(found.map(({ technique }) => technique))(
     const mark = createMark();
     const slow = await start(`sleep ${mark}; :`);
     const isUp = (pid: number): boolean => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sleep');
-    await vi.waitUntil(() => findMarked(mark).some(isUp), { timeout: 20_000 });
+    await expect.poll(() => findMarked(mark).some(isUp)).toBeTruthy();
     expect(await slow.end()).toMatchObject({ ended: 2, survivors: 0 });
   },
 );

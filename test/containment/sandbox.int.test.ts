@@ -5,7 +5,7 @@ import { closeSync, mkdtempSync, openSync, realpathSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findMarked } from '../process-escapes/round.ts';
 import { createWorkspace, type Workspace } from '../workspace.ts';
 import { ATTEMPTS, type Attempt, WRITE_ATTEMPTS } from './attempts.ts';
@@ -143,7 +143,7 @@ describe.each(CASES)('the sandbox $kind as $user', ({ kind, user, attempts }) =>
     expect(said).not.toContain('ESCAPED');
     expect(said).not.toContain(SECRET);
     // What is left inside goes with the namespace, a moment after its first process.
-    await vi.waitFor(() => expect(outside.state).toEqual(before), { timeout: 5_000 });
+    await expect.poll(() => outside.state).toEqual(before);
   });
 });
 

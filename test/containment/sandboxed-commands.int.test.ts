@@ -95,6 +95,27 @@ test('only the hosts of the list are reached, through the proxy, and every reque
   ]);
 });
 
+test.each([
+  [['example.com'], 'from inside'],
+  [['localhost:4'], 'failed'],
+])('with %j on the list, a program that asks a server on its own loopback hears: %s', async (allow, heard) => {
+  using workspace = createWorkspace();
+  const sandbox = { kind: 'workspace', workspace: workspace.path, network: { allow } } as const;
+  await using containment = createContainment({ sandbox });
+  const runtime = createRuntime({ tools: [createBashTool({ containment, cwd: workspace.path })] });
+  workspace.write(
+    'ask.mjs',
+    `import { createServer } from 'node:http';
+    const server = createServer((_, response) => response.end('from inside')).listen(0, '127.0.0.1', async () => {
+      const response = await fetch('http://127.0.0.1:' + server.address().port);
+      console.log(response.ok ? await response.text() : 'failed');
+      process.exit();
+    });`,
+  );
+  const [result] = await runtime.execute([{ id: 'call', tool: 'bash', input: { command: '/run/whoa/node ask.mjs' } }]);
+  expect(result!.content).toContain(heard);
+});
+
 test('what cannot be held is refused: a home folder, the system, another folder, a wrong word', async () => {
   using workspace = createWorkspace();
   for (const [folder, words] of [

@@ -51,6 +51,7 @@ const RUNS: Readonly<Record<string, readonly { readonly args: readonly string[];
   approve: [{ args: [] }],
   steer: [{ args: ['t1', 'hello'] }],
   requeue: [{ args: ['t1'] }],
+  halt: [{ args: ['--agent', 'assistant'] }],
   pause: [{ args: ['--agent', 'assistant'] }],
   resume: [{ args: ['--agent', 'assistant'] }],
   erase: [{ args: ['--tenant', 'other'] }],

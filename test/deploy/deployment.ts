@@ -24,15 +24,29 @@ export interface Manifest {
   readonly spec: {
     readonly replicas?: number;
     readonly selector: Readonly<Record<string, unknown>>;
-    readonly template: { readonly metadata: { readonly labels: object }; readonly spec: PodSpec };
+    readonly template: {
+      readonly metadata: { readonly labels: object; readonly annotations?: object };
+      readonly spec: PodSpec;
+    };
     readonly ports: readonly { readonly targetPort: string }[];
+    readonly podSelector: Readonly<Record<string, unknown>>;
+    readonly ingress: readonly { readonly ports: readonly { readonly port: string }[] }[];
+    readonly scaleTargetRef: { readonly name: string };
+    readonly minReplicas: number;
+    readonly metrics: readonly { readonly external: External }[];
   };
+}
+
+interface External {
+  readonly metric: { readonly name: string };
+  readonly target: { readonly averageValue: string };
 }
 
 interface PodSpec {
   readonly terminationGracePeriodSeconds: number;
   readonly automountServiceAccountToken: boolean;
   readonly securityContext: object;
+  readonly topologySpreadConstraints: readonly { readonly topologyKey: string; readonly labelSelector: object }[];
   readonly containers: readonly Container[];
 }
 
@@ -40,6 +54,7 @@ interface Container {
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string }[];
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly startupProbe: Probe & { readonly periodSeconds: number; readonly failureThreshold: number };
   readonly livenessProbe: Probe;
   readonly readinessProbe: Probe;
   readonly securityContext: object;
@@ -64,11 +79,14 @@ export function readManifests(): readonly Manifest[] {
   });
 }
 
-/** Fills in variables as compose does: `${NAME:-default}` and `${NAME:?message}`. */
+/** Fills in variables as compose does: `${NAME:-default}`, which may have others in it, and `${NAME:?message}`. */
 export function interpolate(text: string, variables: Readonly<Record<string, string>>): string {
-  return text.replaceAll(/\$\{(\w+):([-?])([^}]*)\}/g, (_whole, name: string, kind: string, rest: string) => {
-    const value = variables[name];
-    if (value === undefined && kind === '?') throw new Error(`${name}: ${rest}`);
-    return value ?? rest;
-  });
+  return text.replaceAll(
+    /\$\{(\w+):([-?])((?:[^{}]|\{[^{}]*\})*)\}/g,
+    (_whole, name: string, kind: string, rest: string) => {
+      const value = variables[name];
+      if (value === undefined && kind === '?') throw new Error(`${name}: ${rest}`);
+      return value ?? interpolate(rest, variables);
+    },
+  );
 }

@@ -73,7 +73,7 @@ test('two servers and three workers run, cancel and hand over tasks', async () =
     onTestFinished(() => home[Symbol.dispose]());
     return home;
   };
-  const variables = { STORE_URL: redis.url, WHOA_TOKEN: TOKEN };
+  const variables = { STORE_URL: redis.url, STORE_PASSWORD: 'not used', WHOA_TOKEN: TOKEN };
   const servers = times(services.server, () => start(services.server, open(), variables));
   const workers = times(services.worker, () => {
     const home = open();

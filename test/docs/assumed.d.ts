@@ -25,3 +25,8 @@ declare const text: string;
 declare const messageId: string;
 declare function send(to: string, text: string): void;
 declare function askUser(message: string, context: { readonly signal: AbortSignal }): Promise<boolean>;
+
+/** Not installed here: only what the pages use of it. */
+declare module 'next/server' {
+  export function after(task: Promise<unknown>): void;
+}

@@ -1,11 +1,12 @@
-// Runs the cancel check kit on the agents and servers of others, twice each, and writes docs/check-results.md.
+// Runs the cancel check kit on the agents and servers of others, twice each, and writes docs/evidence/check-results.md.
 // npm run long -- check-others [NAME…] [--runs 2] [--resume] [--page]
+// After each run on an ACP agent the next one is on the same agent behind 'whoa acp -- COMMAND'. Build before it.
 // Saved runs are replaced; with --resume they are kept, so that an interrupted campaign continues. --page runs nothing.
 import { parseArgs } from 'node:util';
 import { install, installedVersion } from '../check/others/install.ts';
 import { writePage } from '../check/others/page.ts';
-import { addRun, readResults, runsOf, savedOutcomes, saveResult } from '../check/others/results.ts';
-import { runSubject } from '../check/others/run.ts';
+import { addRun, type Outcome, readResults, runsOf, savedOutcomes, saveResult } from '../check/others/results.ts';
+import { runSubject, wedgeSubject } from '../check/others/run.ts';
 import type { Subject } from '../check/others/subject.ts';
 import { SUBJECTS } from '../check/others/subjects/subjects.ts';
 
@@ -33,12 +34,21 @@ async function check(subject: Subject, runs: number): Promise<void> {
   const versions = Object.fromEntries(names.map((name) => [name, installedVersion(folder, name)]));
   const saved = readResults().find(({ name }) => name === subject.name);
   let outcomes = savedOutcomes(saved, { versions, resume: values.resume });
+  let proxied: readonly Outcome[] = runsOf({ outcomes }) === 0 ? [] : (saved?.proxied?.outcomes ?? []);
+  const isProxied = subject.protocol === 'acp' && subject.name !== 'whoa';
   for (let round = runsOf({ outcomes }) + 1; round <= runs; round++) {
     console.log(`${subject.title}, run ${round} of ${runs}`);
     const run = await runSubject(subject);
     outcomes = addRun(outcomes, run);
+    if (isProxied) {
+      console.log(`${subject.title}, run ${round} of ${runs}, behind the proxy`);
+      proxied = addRun(proxied, await runSubject(subject, { isProxied }));
+    }
     const date = new Date().toISOString().slice(0, 10);
-    saveResult({ name: subject.name, date, agent: run.agent, versions, outcomes });
+    const wedged = isProxied ? await wedgeSubject(subject).catch((error: Error) => error.message) : '';
+    if (isProxied) console.log(wedged);
+    const behind = isProxied ? { proxied: { date, outcomes: proxied, wedged } } : {};
+    saveResult({ name: subject.name, date, agent: run.agent, versions, outcomes, ...behind });
     writePage();
   }
 }

@@ -1,5 +1,6 @@
 // What is too long for every change, or installs more than a change should: upgrades, peers, broken agents of the check kit,
-// other runtimes, engines and frameworks, growth and durability of Redis, races, and the packed packages with pnpm and Yarn.
+// other runtimes, engines and frameworks, growth and durability of Redis, races, every scenario of a chat, the
+// applications of examples/apps, and the packed packages with pnpm and Yarn.
 //   npm run long -- nightly
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,6 +11,8 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
   runtimes: ['npm', 'ci', '--prefix', 'test/runtimes', '--ignore-scripts'],
   // Not `npm ci`: it wants builds for every platform in the lock file, and some are not published for all versions.
   engines: ['npm', 'install', '--no-save', '--prefix', 'examples/engines', '--ignore-scripts'],
+  // The image is made of packed packages.
+  build: ['npm', 'run', '-s', 'build'],
   tests: ['npx', 'vitest', 'run', '--project', 'nightly'],
   ...Object.fromEntries(
     ['delivery', 'wide', 'pauses', 'upgrade'].map((ground) => [
@@ -18,6 +21,8 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
     ]),
   ),
   races: ['npm', 'run', '-s', 'long', '--', 'race'],
+  'chats, from packed packages': ['npm', 'run', '-s', 'long', '--', 'web'],
+  'applications, from packed packages': ['npm', 'run', '-s', 'long', '--', 'apps'],
   'package managers': ['npm', 'run', '-s', 'release', '--', '--dry-run'],
 };
 

@@ -47,27 +47,37 @@ export function toModel(table: StatusTable): string {
 }
 
 /** Checks the delivery protocol with Spin: every state that can be reached. */
-export async function checkModel({
-  workers,
-  faults,
-  switches = [],
-  compact = false,
-  table = STATUS_TABLE,
-}: Configuration): Promise<Checked> {
+export function checkModel(configuration: Configuration): Promise<Checked> {
+  const { workers, faults, switches = [], compact = false, table = STATUS_TABLE } = configuration;
+  const search = ['-n', '-m2000000', compact ? '-w26' : '-w24'];
+  return runSpin('delivery.pml', { switches: [`W=${workers}`, `F=${faults}`, ...switches], compact, table, search });
+}
+
+/** Checks the protocol of questions in the same way. */
+export function checkQuestions(switches: readonly string[], { isLarge = false } = {}): Promise<Checked> {
+  // A process that waits for ever is no error: the model itself says when it may.
+  return runSpin('questions.pml', { switches, compact: isLarge, table: STATUS_TABLE, search: ['-E', '-m400000'] });
+}
+
+interface Search extends Required<Pick<Configuration, 'switches' | 'compact' | 'table'>> {
+  /** Arguments of the search. */
+  readonly search: readonly string[];
+}
+
+async function runSpin(file: string, { switches, compact, table, search }: Search): Promise<Checked> {
   const folder = await mkdtemp(join(tmpdir(), 'whoa-model-'));
   const here = { cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: CHECK_MS };
   try {
-    await copyFile(join(import.meta.dirname, 'delivery.pml'), join(folder, 'delivery.pml'));
+    await copyFile(join(import.meta.dirname, file), join(folder, file));
     await writeFile(join(folder, 'status.h'), toModel(table));
-    const defines = [`W=${workers}`, `F=${faults}`, ...switches].map((name) => `-D${name}`);
-    await run('spin', ['-a', ...defines, 'delivery.pml'], here);
+    await run('spin', ['-a', ...switches.map((name) => `-D${name}`), file], here);
     const storage = compact ? ['-DHC4'] : ['-DCOLLAPSE'];
     await run(
       'gcc',
       [compact ? '-O2' : '-O0', '-w', '-DSAFETY', '-DMEMLIM=8000', ...storage, '-o', 'pan', 'pan.c'],
       here,
     );
-    const { stdout } = await run(join(folder, 'pan'), ['-n', '-m2000000', compact ? '-w26' : '-w24'], here);
+    const { stdout } = await run(join(folder, 'pan'), [...search], here);
     const violation = /^pan:\d+: (.*)$/mu.exec(stdout)?.[1];
     const states = Number(/([\d.e+]+) states, stored/u.exec(stdout)?.[1] ?? 0);
     const isWhole = !/Search not completed|max search depth too small|out of memory/iu.test(stdout);

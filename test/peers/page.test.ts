@@ -1,4 +1,4 @@
-// docs/peers.md is what was saved, and what was saved is complete.
+// docs/evidence/peers.md is what was saved, and what was saved is complete.
 import { expect, test } from 'vitest';
 import { summarise } from '../../peers/core/repeat.ts';
 import { manifest } from '../../peers/run/install.ts';
@@ -22,11 +22,11 @@ test('the versions on the page are those that are installed', () => {
 });
 
 test('the page is made from the saved results', () => {
-  expect(read('docs/peers.md')).toBe(renderPage(results));
+  expect(read('docs/evidence/peers.md')).toBe(renderPage(results));
 });
 
 test('rows in which another library is better than ours are on the page', () => {
-  const [, better = ''] = read('docs/peers.md').split('## Where another library is better');
+  const [, better = ''] = read('docs/evidence/peers.md').split('## Where another library is better');
   expect(better.split('\n## ')[0]!.match(/^- /gm)!.length).toBeGreaterThanOrEqual(3);
 });
 

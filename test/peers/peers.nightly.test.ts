@@ -1,4 +1,4 @@
-// The scenarios of docs/peers.md: ours passes them, and libraries that should fail them do.
+// The scenarios of docs/evidence/peers.md: ours passes them, and libraries that should fail them do.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -21,6 +21,7 @@ let rounds = 0;
 /** Lets a class run, stops it, and counts at once what is left: by its arguments, and not by what the containment believes. */
 export async function playRound(escapeKind: EscapeKind, containment: Containment): Promise<Round> {
   const mark = `300.${process.pid}${String(++rounds).padStart(5, '0')}`;
+  const zombiesBefore = findZombies();
   const runtime = createRuntime({ tools: [createBashTool({ containment })] });
   const token = new CancellationToken({ name: escapeKind.name });
   let startedAt = performance.now();
@@ -43,7 +44,7 @@ export async function playRound(escapeKind: EscapeKind, containment: Containment
   return {
     survivors: left.size,
     reported: cleanup.survivors,
-    zombies: countZombies(),
+    zombies: findZombies().filter((pid) => !zombiesBefore.includes(pid)).length,
     ms,
     verified: cleanup.verified,
     text: toText(result!.content),
@@ -86,9 +87,9 @@ function commandOf(pid: number): string {
   }
 }
 
-function countZombies(): number {
+function findZombies(): string[] {
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'latin1').split(' ').filter(Boolean);
-  return children.filter((pid) => / Z /.test(readStat(pid))).length;
+  return children.filter((pid) => / Z /.test(readStat(pid)));
 }
 
 function readStat(pid: string): string {

@@ -50,6 +50,37 @@ describe.concurrent.each(everySurface(['SQLite']).filter(({ name }) => name !== 
   });
 });
 
+describe.concurrent.each(everySurface(['SQLite']).filter(({ name }) => name !== 'an editor'))('$name', (surface) => {
+  test('puts files back when the cancel asks for it, unless someone else has changed them', async () => {
+    const edits = [{ oldText: 'new', newText: 'newer' }];
+    await using fixture = await openFixture([
+      { parts: [{ call: 'write', id: 'f', input: { path: 'text.txt', content: 'new' } }] },
+      { parts: [{ call: 'edit', id: 'e', input: { path: 'text.txt', edits } }] },
+      { parts: [{ call: 'write', id: 'm', input: { path: 'mine.txt', content: 'yours' } }] },
+      { parts: [{ call: 'wait', id: 'w' }] },
+    ]);
+    writeFileSync(fixture.at('text.txt'), 'old');
+    await using stage = await surface.open(fixture);
+    const show = await stage.start('go');
+    await fixture.started('wait');
+    expect(readFileSync(fixture.at('text.txt'), 'utf8')).toBe('newer');
+    writeFileSync(fixture.at('mine.txt'), 'mine');
+    await show.cancel({ message: 'take it back' }, { mode: 'now', undo: true });
+    const { report } = await show.end();
+    const read = (name: string): string => readFileSync(fixture.at(name), 'utf8');
+    expect([read('text.txt'), read('mine.txt')]).toEqual(['old', 'mine']);
+    const undos = report!.calls.flatMap(({ callId, undo, undoError = '' }) =>
+      undo ? [[callId, undo, undoError]] : [],
+    );
+    expect(undos.toSorted(([a = ''], [b = '']) => a.localeCompare(b))).toEqual([
+      ['e', 'undone', ''],
+      ['f', 'undone', ''],
+      ['m', 'failed', expect.stringContaining('changed since')],
+    ]);
+    expect(checkHistory(await show.history())).toEqual([]);
+  });
+});
+
 test.concurrent.each(sharedStores())(
   'an undo on $name whose worker is killed in the middle is unknown, and is not started again',
   async (location) => {

@@ -1,10 +1,12 @@
-// What the pages of docs/promises name as tests is there.
+// The tests that the pages of promises name exist.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const pages = ['index.md', 'seen-elsewhere.md'].map((name) => readFileSync(join(root, 'docs/promises', name), 'utf8'));
+const pages = ['promises/index.md', 'evidence/seen-elsewhere.md'].map((name) =>
+  readFileSync(join(root, 'docs', name), 'utf8'),
+);
 const [promises = ''] = pages;
 const suites = globSync('test/promises/P*.int.test.ts', { cwd: root });
 const ENDINGS = ['', '.ts', '.test.ts', '.int.test.ts', '.nightly.test.ts'];
@@ -17,7 +19,7 @@ function isThere(path: string): boolean {
 }
 
 test('every promise has a paragraph and a suite of its own', () => {
-  const numbers = Array.from({ length: 13 }, (_, i) => `P${i + 1}`);
+  const numbers = Array.from({ length: 14 }, (_, i) => `P${i + 1}`);
   expect([...promises.matchAll(/^## (P\d+) /gm)].map(([, promise]) => promise)).toEqual(numbers);
   for (const promise of numbers)
     expect(suites.filter((path) => path.startsWith(`test/promises/${promise}-`))).toHaveLength(1);

@@ -1,4 +1,4 @@
-// Failures seen in other agents and in JavaScript at large that no other test of ours tries. The table in docs/promises/seen-elsewhere.md
+// Failures seen in other agents and in JavaScript at large that no other test of ours tries. The table in docs/evidence/seen-elsewhere.md
 // names the test of every one.
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';

@@ -53,6 +53,7 @@ interface AnswerBody {
   readonly status: string;
   readonly task: { readonly id: string };
   readonly tasks: readonly { readonly id: string }[];
+  readonly questions: readonly { readonly id: string; readonly callId: string }[];
   readonly next?: string;
   readonly outcome?: { readonly answer: string };
   readonly error: { readonly code: string; readonly message: string };

@@ -1,15 +1,10 @@
 import type { ClaimRef } from '@whoa/tasks/store';
-import type { Batch } from '../../packages/tasks/src/store.ts';
+import type { Batch } from '../../packages/tasks/src/delivery.ts';
 import type { Commit } from './network.ts';
 import type { Stage } from './stage.ts';
 import type { Effect } from './work.ts';
 
-type Approval = {
-  readonly type?: string;
-  readonly callId: string;
-  readonly approved: boolean | string;
-  remember?: boolean;
-};
+type Answer = { readonly value: { readonly decision: 'yes' | 'no' | 'always' | 'never'; readonly why?: string } };
 type Question = { readonly type: string; readonly id: string; readonly question: { readonly callId: string } };
 
 const TENANT = 'acme';
@@ -25,8 +20,11 @@ export class Consent {
   /** Tasks in which everything alike was allowed. */
   readonly #always = new Set<string>();
   readonly #tasks = new Map<string, string>();
-  /** Calls that any person was asked about, and their tasks. */
-  readonly #seen = new Map<string, string>();
+  /** The task and the call of each question. */
+  readonly #questions = new Map<string, { readonly id: string; readonly callId: string }>();
+  /** The request whose answer counts, by question. */
+  readonly #counted = new Map<string, string>();
+  readonly #started = new Set<string>();
 
   constructor(stage: Stage) {
     this.#stage = stage;
@@ -41,9 +39,13 @@ export class Consent {
   committed({ name, args, answer, error }: Commit): void {
     if (error !== undefined) return;
     if (name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch);
-    const isSent = name === 'send' && (answer as { answer: string }).answer === 'accepted';
-    const { id, tenant } = args[0] as { id: string; tenant?: string };
-    if (isSent && tenant === TENANT) this.#sent(id, args[1] as Approval);
+    const isAccepted = name === 'answer' && (answer as { answer: string }).answer === 'accepted';
+    const [question, given, options] = args as [{ id: string; tenant: string }, Answer, { nonce: string }];
+    if (!isAccepted) return;
+    const counted = this.#counted.get(question.id) ?? options.nonce;
+    if (counted !== options.nonce) this.#broken(question.id, 'two answers were accepted');
+    this.#counted.set(question.id, counted);
+    this.#answered(question, given);
   }
 
   /** Nothing runs without its own consent, given after the question could be read. */
@@ -51,6 +53,8 @@ export class Consent {
     if (tool !== 'wire' || phase !== 'begin') return;
     const id = this.#tasks.get(callId) ?? 'no task';
     const call = `${id} ${callId}`;
+    if (this.#started.has(call)) this.#broken(id, `${callId} started twice`);
+    this.#started.add(call);
     const isAllowed = this.#allowed.has(call) || this.#always.has(id);
     if (!isAllowed) this.#broken(id, `${callId} began in ${process} without consent`);
     if (this.#refused.has(call)) this.#broken(id, `${callId} began in ${process} though it was refused`);
@@ -78,50 +82,64 @@ export class Consent {
     const { process, store } = this.#stage.visit(`person ${ref.id}`);
     for await (const one of this.#stage.tasks.followTask<Question>(store, ref, { world: process.world })) {
       if (one.type !== 'entry' || one.event.type !== 'approval-question') continue;
-      const { id, question } = one.event as Question;
-      this.#seen.set(question.callId, ref.id);
-      this.#planAnswer(ref, question.callId, id);
+      const { id } = one.event as Question;
+      this.#planAnswer(ref, id);
     }
   }
 
-  #planAnswer(ref: { tenant: string; id: string }, callId: string, question: string): void {
+  #planAnswer(ref: { tenant: string; id: string }, question: string): void {
     const { chance } = this.#stage;
-    const approved = chance.pick([true, true, true, false, 'not now'] as const);
-    const remember = approved === true && chance.oneIn(5);
+    const decision = chance.pick(['yes', 'yes', 'yes', 'no', 'always', 'never'] as const);
     const inMs = chance.oneIn(4) ? chance.below(9_000) : chance.below(800);
-    const answer = { type: 'approve', callId, approved, ...(remember && { remember }) } as const;
-    const send = (to: typeof ref, command: typeof answer, nonce: string): Promise<unknown> =>
-      this.#stage.askUntilAnswered(() => this.#stage.client.send(to, command, { nonce }));
-    // In another's name, for another call, for a call of long ago: none of that is an answer.
+    const answer = { value: { decision } };
+    const send = (to: typeof ref, given: Answer, nonce: string): Promise<unknown> =>
+      this.#stage.askUntilAnswered(() => this.#stage.client.answer(to, given, { nonce }));
+    const to = { tenant: ref.tenant, id: question };
+    // In another's name, to a question that was never asked, and nonsense: none of that is an answer.
     if (chance.oneIn(3)) {
-      const elsewhere = [...this.#seen].filter(([, id]) => id !== ref.id);
-      const other = chance.pick(elsewhere.map(([call]) => call).concat('nothing'));
-      const [stranger, wrong] = [
-        { ...ref, tenant: 'globex' },
-        { ...answer, callId: other, approved: false },
-      ];
-      this.#stage.userAt(chance.below(500), () =>
-        send(stranger, { ...answer, approved: true }, `${question} stranger`),
-      );
-      this.#stage.userAt(chance.below(500), () => send(ref, wrong, `${question} wrong`));
+      const yes = { value: { decision: 'yes' } } as const;
+      this.#stage.userAt(chance.below(500), () => send({ ...to, tenant: 'globex' }, yes, `${question} stranger`));
+      this.#stage.userAt(chance.below(500), () => send({ ...to, id: `${ref.id}.none` }, yes, `${question} wrong`));
     }
-    this.#stage.userAt(inMs, () => send(ref, answer, question));
-    if (chance.oneIn(3)) this.#stage.userAt(inMs + chance.below(2_000), () => send(ref, answer, `${question} again`));
+    this.#stage.userAt(inMs, () => send(to, answer, question));
+    const other = { value: { decision: chance.pick(['yes', 'no'] as const) } };
+    if (chance.oneIn(3)) this.#stage.userAt(inMs + chance.below(2_000), () => send(to, other, `${question} again`));
   }
 
-  #appended({ id }: ClaimRef, { events }: Batch): void {
-    for (const event of events as unknown as readonly (Question & { callId: string })[]) {
-      if (event.type === 'approval-question') this.#asked.add(`${id} ${event.question.callId}`);
+  #appended({ id }: ClaimRef, { events, asks = [] }: Batch): void {
+    for (const { id: question, callId } of asks) {
+      this.#asked.add(`${id} ${callId}`);
+      this.#questions.set(question, { id, callId });
+    }
+    for (const event of events as unknown as readonly (Question & { callId: string })[])
       if (event.type === 'call-intent') this.#tasks.set(event.callId, id);
-    }
   }
 
-  #sent(id: string, { type, callId, approved, remember }: Approval): void {
-    if (type !== 'approve') return;
-    const call = `${id} ${callId}`;
-    if (approved === true) this.#allowed.add(call);
+  #answered({ id, tenant }: { id: string; tenant: string }, { value: { decision } }: Answer): void {
+    const asked = this.#questions.get(id);
+    if (asked === undefined || tenant !== TENANT) {
+      this.#broken(id, 'an answer to no question was accepted');
+      return;
+    }
+    const call = `${asked.id} ${asked.callId}`;
+    if (decision === 'yes' || decision === 'always') this.#allowed.add(call);
     else this.#refused.add(call);
-    if (approved === true && remember) this.#always.add(id);
+    if (decision === 'always') this.#always.add(asked.id);
+  }
+
+  /** An answer that was accepted has taken effect, or the record says why not; and nothing is left open. */
+  async judge(): Promise<void> {
+    for (const [question, { id, callId }] of this.#questions) {
+      const task = await this.#stage.store.get({ tenant: TENANT, id });
+      if (task?.outcome === undefined) continue;
+      const { answer, closed } = task.questions?.find((one) => one.id === question) ?? {};
+      if (closed === undefined) this.#broken(id, `the question about ${callId} is left open`);
+      const isYes = ['yes', 'always'].includes((answer?.value as { decision: string } | undefined)?.decision ?? '');
+      if (isYes && task.status === 'success' && closed?.why !== 'answered')
+        this.#broken(id, `the yes to ${callId} was accepted and closed as ${closed?.why}`);
+      if (isYes && task.status === 'success' && !this.#tasks.has(callId))
+        this.#broken(id, `the yes to ${callId} was accepted and the call was never started`);
+    }
   }
 
   #broken(id: string, what: string): void {

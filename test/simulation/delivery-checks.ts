@@ -1,8 +1,7 @@
 import type { CreateReceipt, TaskStore } from '@whoa/tasks';
 import type { ClaimRef, Hint } from '@whoa/tasks/store';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import type { Beat, BeatAnswer, TakeAnswer, TakeRequest } from '../../packages/tasks/src/delivery.ts';
-import type { Batch } from '../../packages/tasks/src/store.ts';
+import type { Batch, Beat, BeatAnswer, TakeAnswer, TakeRequest } from '../../packages/tasks/src/delivery.ts';
 import type { Commit } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Effect } from './work.ts';
@@ -118,7 +117,9 @@ export class DeliveryChecks {
     const session = sessionIn(name, args);
     if (error === undefined) for (const claim of given(answer)) this.#open.set(nameOf(claim), { process, claim });
     const isAnswered = error === undefined || (error as { code?: string }).code === 'LEASE_LOST';
-    if ((name === 'finish' && error === undefined) || (name === 'release' && isAnswered)) {
+    const isParked = name === 'park' && (answer as { answer?: string } | undefined)?.answer !== 'busy';
+    const isEnded = (name === 'finish' && error === undefined) || (name === 'release' && isAnswered);
+    if (isEnded || (isParked && isAnswered)) {
       this.#open.delete(nameOf(args[0] as ClaimRef));
     }
     if (name === 'beat') this.#addUnderWay(session!, -1);
@@ -182,7 +183,7 @@ export class DeliveryChecks {
     const { id, session, claim } = this.#calls.get(callId) ?? { session: '', claim: '' };
     const lostAt = this.#lostAt.get(`${id} ${claim}`) ?? this.#lostAt.get(session) ?? Infinity;
     if (phase === 'end' && lostAt < this.#options.now()) {
-      this.#broken('P4', `${id}: ${tool} went on to its end in ${process}, which knew that it had lost the task`);
+      this.#broken('P4', `${id}: ${tool} ran to its end in ${process}, which knew that it had lost the task`);
     }
     const kept = this.#kept.get(session);
     if (phase !== 'begin' || kept === undefined) return;
@@ -268,7 +269,7 @@ export class DeliveryChecks {
       const confirmed = this.#confirmed.get(`${id} ${claim}`) ?? 0;
       const task = await store.get({ tenant: tenantOf(id), id });
       if (task !== undefined && task.orderNumber > confirmed && !told.has(id)) {
-        this.#broken('P3', `${id}: order ${task.orderNumber} is not told, and only ${confirmed} was confirmed`);
+        this.#broken('P3', `${id}: order ${task.orderNumber} is not delivered, and only ${confirmed} was confirmed`);
       }
     }
   }
@@ -301,7 +302,7 @@ export class DeliveryChecks {
             (missed.get(id) ?? -Infinity) > (this.#askedAt.get(`${process.name} ${id}`) ?? -Infinity);
           const id = tasks.map((task) => task.id).find((one) => isMissed(one) && this.#isAtWork(process, one));
           if (id !== undefined)
-            this.#broken('P3', `${id}: ${process.name} was told of an order and did not ask for it`);
+            this.#broken('P3', `${id}: ${process.name} was notified of an order and did not ask for it`);
         }),
       );
     });

@@ -84,7 +84,7 @@ class Follower {
     if (one.type === 'end') {
       this.#ends.push(one.task);
       const now = await this.#stage.store.get(this.#task);
-      if (!isDeepStrictEqual(now, one.task)) this.#broken('P1', `it was told an end that the store does not have`);
+      if (!isDeepStrictEqual(now, one.task)) this.#broken('P1', `it got an end that the store does not have`);
       return;
     }
     const { type: _type, ...entry } = one;

@@ -110,15 +110,17 @@ export class SimulatedHistory {
       if (!FINAL.has(task.status)) allEnded = false;
       if (task.stage === 'held' && task.conversation !== undefined) {
         const other = held.get(`${tenant} ${task.conversation}`);
-        if (other !== undefined) this.#broken('P8', `${id}: it is worked on beside ${other} of its conversation`);
+        if (other !== undefined) this.#broken('P8', `${id}: it runs at the same time as ${other} of its conversation`);
         held.set(`${tenant} ${task.conversation}`, id);
       }
-      const isCounted = task.status === 'running' && !this.#claimedById.has(id);
+      // A task that waits for a person takes no slot, and is ready when the answer has come.
+      const isHeld = task.status === 'running' && task.stage === 'held';
+      const isCounted = isHeld && !this.#claimedById.has(id);
       if (isCounted) running.set(tenant, (running.get(tenant) ?? 0) + 1);
     }
     const { maxRunningPerTenant = Infinity } = this.#rules;
     for (const [tenant, count] of running) {
-      if (count > maxRunningPerTenant) this.#broken('P8', `${tenant}: ${count} of its tasks run at once`);
+      if (count > maxRunningPerTenant) this.#broken('P8', `${tenant}: ${count} of its tasks run at the same time`);
     }
     this.#allEnded = allEnded;
     return allEnded;

@@ -6,9 +6,9 @@ const one = plantOn('poison');
 export const plantedInPoison: readonly PlantedBug[] = [
   one(
     'attempts are counted twice',
-    'operations/take.ts',
-    'attempts: task.attempts + 1,',
-    'attempts: task.attempts + 2,',
+    'rules/transitions.ts',
+    'plus: { epoch: 1, attempts: 1 },',
+    'plus: { epoch: 1, attempts: 2 },',
   ),
   one(
     'the neighbours of a crash are charged',

@@ -5,13 +5,13 @@ const one = plantOn('upgrade');
 /** What could be wrong when two releases share a store. */
 export const plantedInUpgrade: readonly PlantedBug[] = [
   one(
-    'a process writes without a look at the format',
+    'a process writes without checking the format',
     'stores/sqlite/database.ts',
     'this.#checkFormat();\n      const value = work();',
     'const value = work();',
   ),
   one(
-    'a process reads without a look at the format',
+    'a process reads without checking the format',
     'stores/sqlite/database.ts',
     'this.#checkFormat();\n      return value;',
     'return value;',

@@ -65,7 +65,7 @@ async function loadTasks(folder: string): Promise<Tasks> {
     'stores/sqlite.ts',
     'migration/migration.ts',
     'run/store-runner.ts',
-    'run/approvals.ts',
+    'run/questions/approvals.ts',
     'follow/follow.ts',
     'errors.ts',
     'unknown-outcome.ts',

@@ -51,6 +51,7 @@ export interface Played {
 
 const LEASE_MS = 3_000;
 /** More and less often than the store takes for an outage. */
+const PARK_AFTER_MS = [0, 0, 300, 2_000, 10_000];
 const POLLS_MS = [500, 1_000, 2_000] as const;
 /** For how long faults strike, and within which time users begin what they do. */
 const TIMES = {
@@ -241,7 +242,7 @@ class Simulation implements AsyncDisposable {
     const process = new SimulatedProcess(`w${++this.#started}`, this.#clock, chance);
     const release = this.#upgrade?.starting(process.name);
     const { core, tasks } = { ...this.#parts, ...release };
-    const approvals = this.#wide && tasks.createTaskApprovals();
+    const approvals = this.#wide && tasks.createTaskApprovals({ parkAfterMs: chance.pick(PARK_AFTER_MS) });
     const agents = createWork({
       core,
       process,

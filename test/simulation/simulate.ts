@@ -20,7 +20,7 @@ const { values } = parseArgs({
     /** Stop at the first violation. */
     first: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
-    /** Append a line to docs/ledger.md. */
+    /** Append a line to docs/evidence/campaign-log.md. */
     ledger: { type: 'boolean', default: false },
   },
 });
@@ -50,7 +50,7 @@ if (values.ledger) {
     store: ground === 'upgrade' ? 'SQLite' : 'memory',
     seeds: [range.from, range.from + range.seeds - 1],
     count: report.seeds,
-    unit: 'histories',
+    unit: 'runs',
     violations: broken.length,
   });
 }

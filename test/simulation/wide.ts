@@ -47,6 +47,7 @@ export class Wide {
   async judge(): Promise<void> {
     await this.#followers.judge();
     await this.#talk.judge();
+    await this.#consent.judge();
   }
 
   #wasCreated(receipt: CreateReceipt | undefined): void {

@@ -6,22 +6,27 @@ export interface Cable {
   readonly namespace: Namespace;
   /** Leads from the end of the cable to the store. */
   readonly proxy: NetworkProxy;
+  /** Leads to the queue in front of the store, if there is one. */
+  readonly front?: NetworkProxy;
 }
 
 /** Lays cables to the store, or none if it has no address. */
 export async function layCables(
   to: Address | undefined,
   count: number,
+  front?: Address,
 ): Promise<AsyncDisposable & { readonly all: readonly Cable[] }> {
   const all: Cable[] = [];
   for (let i = 0; to !== undefined && i < count; i++) {
     const namespace = createNamespace();
-    all.push({ namespace, proxy: await startProxy(to, namespace.host) });
+    const queue = front && { front: await startProxy(front, namespace.host) };
+    all.push({ namespace, proxy: await startProxy(to, namespace.host), ...queue });
   }
   return {
     all,
     async [Symbol.asyncDispose]() {
-      for (const { namespace, proxy } of all) {
+      for (const { namespace, proxy, front: queue } of all) {
+        await queue?.[Symbol.asyncDispose]();
         await proxy[Symbol.asyncDispose]();
         namespace[Symbol.dispose]();
       }

@@ -5,6 +5,7 @@ import type { NewTask, StoreCancelReceipt, TaskStore } from '@whoa/tasks';
 import { whyNoNamespaces } from '../servers/namespaces.ts';
 import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
 import { askUntilAnswered } from './ask-until-answered.ts';
+import { openTicketOffice, type TicketOffice } from './chaos-bullmq.ts';
 import { type Cable, layCables } from './chaos-cables.ts';
 import { judgeChaos } from './chaos-judge.ts';
 import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
@@ -34,7 +35,8 @@ export async function runChaos(
   using workers = createSteppedClock();
   await using location = await kind.open(servers);
   const whyNoCables = location.network ? whyNoNamespaces() : undefined;
-  await using cables = await layCables(whyNoCables === undefined ? location.network?.address : undefined, WORKERS);
+  const cabled = whyNoCables === undefined ? location.network?.address : undefined;
+  await using cables = await layCables(cabled, WORKERS, location.front);
   await using chaos = new Chaos({
     location,
     cables: cables.all,
@@ -74,6 +76,7 @@ class Chaos implements AsyncDisposable {
   readonly #options: ChaosOptions;
   readonly #open = new Set<string>();
   readonly #stores: TaskStore[] = [];
+  readonly #office: TicketOffice | undefined;
   #workers: Child[];
   readonly #cancellers: Child[];
   #asked = 0;
@@ -84,6 +87,8 @@ class Chaos implements AsyncDisposable {
   constructor(options: ChaosOptions) {
     this.#options = options;
     this.log = options.log;
+    const { front } = options.location;
+    this.#office = front && openTicketOffice(front);
     this.#openStore();
     this.#workers = Array.from({ length: WORKERS }, (_, position) => this.#startWorker(position));
     this.#cancellers = Array.from({ length: CANCELLERS }, () => this.#startCanceller());
@@ -122,6 +127,7 @@ class Chaos implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#workers, ...this.#cancellers].map((child) => child[Symbol.asyncDispose]()));
+    await this.#office?.[Symbol.asyncDispose]();
     await Promise.all(this.#stores.map((store) => store[Symbol.asyncDispose]()));
   }
 
@@ -129,7 +135,8 @@ class Chaos implements AsyncDisposable {
     const { location, clocks } = this.#options;
     // A store in a file goes by the clock of whoever uses it.
     const clock = { ...systemClock, now: () => Date.now() + clocks.workers.aheadMs };
-    this.#stores.push(openStore(location.location, { maxAttempts: 10_000, world: { ...systemWorld, clock } }));
+    const store = openStore(location.location, { maxAttempts: 10_000, world: { ...systemWorld, clock } });
+    this.#stores.push(this.#office?.inFrontOf(store) ?? store);
   }
 
   #startWorker(position: number): Child {
@@ -138,7 +145,9 @@ class Chaos implements AsyncDisposable {
     const cable = cables[position];
     const its = cable ? location.network!.locationAt(cable.proxy.address) : location.location;
     const inside = cable?.namespace.inside ?? [];
-    return startChild('chaos-worker', [its, log, `worker-${++this.#started}`], { env, inside });
+    const front = cable?.front?.address ?? location.front;
+    const queue = front === undefined ? [] : [JSON.stringify(front)];
+    return startChild('chaos-worker', [its, log, `worker-${++this.#started}`, ...queue], { env, inside });
   }
 
   #startCanceller(): Child {

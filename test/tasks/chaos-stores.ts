@@ -12,6 +12,8 @@ export interface ChaosStore extends AsyncDisposable {
   readonly location: string;
   /** One address for everything, and the `location` of whoever reaches it at another. */
   readonly network?: { readonly address: Address; locationAt(address: Address): string };
+  /** The Redis of a queue in front of it, if there is one. */
+  readonly front?: Address;
   /** What can happen to the servers, by name. Each ends well again. */
   readonly faults: Readonly<Record<string, () => Promise<void>>>;
   /** Spreads tasks over more shards: whoever still knows the old `place` is refused. False when there are enough. */
@@ -56,7 +58,7 @@ const sqlite: ChaosStoreKind = {
   },
 };
 
-const redis: ChaosStoreKind = {
+export const redis: ChaosStoreKind = {
   name: 'Redis',
   async open({ env }) {
     const server = await startRedis({ env });
@@ -222,10 +224,13 @@ const postgres: ChaosStoreKind = {
   },
 };
 
-const kinds: readonly ChaosStoreKind[] = [sqlite, redis, sentinel, cluster, postgres];
+export const stores: readonly ChaosStoreKind[] = [sqlite, redis, sentinel, cluster, postgres];
 
 /** The kind of that name, or all of them. */
-export function chaosStoresNamed(name: string | undefined): readonly ChaosStoreKind[] {
+export function chaosStoresNamed(
+  name: string | undefined,
+  kinds: readonly ChaosStoreKind[] = stores,
+): readonly ChaosStoreKind[] {
   const named = kinds.filter((kind) => name === undefined || kind.name.toLowerCase() === name.toLowerCase());
   if (named.length > 0) return named;
   throw new TypeError(`'${name}' is none of ${kinds.map((kind) => kind.name.toLowerCase()).join(', ')}`);
@@ -251,13 +256,13 @@ function faultsOf(server: () => RedisServer): Record<string, () => Promise<void>
   };
 }
 
-async function freeze(server: RedisServer): Promise<void> {
+export async function freeze(server: RedisServer): Promise<void> {
   server.process.kill('SIGSTOP');
   await wait(FREEZE_MS);
   server.process.kill('SIGCONT');
 }
 
-async function cutAll({ port }: RedisServer): Promise<void> {
+export async function cutAll({ port }: RedisServer): Promise<void> {
   for (const type of ['normal', 'pubsub']) await ask(port, 'CLIENT', 'KILL', 'TYPE', type);
 }
 

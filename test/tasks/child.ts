@@ -18,6 +18,8 @@ export interface ChildOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** A command that runs the program given after it, in other surroundings. */
   readonly inside?: readonly string[];
+  /** It uses the packages that are installed beside it, and not our sources. */
+  readonly isInstalled?: boolean;
 }
 
 /** Starts a program of `children/`. It reads our sources, so it needs no build. */
@@ -29,13 +31,13 @@ export function startChild(name: string, args: readonly string[] = [], options: 
 export function startProgram(
   program: string,
   args: readonly string[] = [],
-  { env = process.env, inside = [] }: ChildOptions = {},
+  { env = process.env, inside = [], isInstalled = false }: ChildOptions = {},
 ): Child {
   const [execPath, ...before] = [...inside, process.execPath];
   const child = fork(program, [...args], {
     env,
     execPath: execPath!,
-    execArgv: [...before, '--conditions=@whoa/source'],
+    execArgv: [...before, ...(isInstalled ? ['--no-warnings'] : ['--conditions=@whoa/source'])],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const said: unknown[] = [];

@@ -110,7 +110,9 @@ describe('a Cluster of three masters', () => {
     };
     const commands = async (): Promise<number> => {
       const infos = await Promise.all(admins.map((admin) => admin.info('commandstats')));
-      const calls = infos.flatMap((info) => [...info.matchAll(/cmdstat_(?:cluster\|slots|evalsha|eval):calls=(\d+)/g)]);
+      const calls = infos.flatMap((info) => [
+        ...info.matchAll(/cmdstat_(?:cluster\|slots|fcall|fcall_ro|evalsha|eval):calls=(\d+)/g),
+      ]);
       return calls.reduce((sum, [, count]) => sum + Number(count), 0);
     };
     await expect.poll(ours).toBe(3);

@@ -3,8 +3,6 @@ import { expect, test } from 'vitest';
 import { Connection } from '../../packages/tasks/src/stores/redis/connection/connection.ts';
 import { borrowRedis } from '../servers/borrow.ts';
 
-const events = { message: () => {}, lost: () => {}, slotGone: () => {} };
-
 test('a connection that the library has given up for good is made again, and one that was closed is not', async () => {
   await using server = await borrowRedis();
   let client: Redis | undefined;
@@ -19,7 +17,7 @@ test('a connection that the library has given up for good is made again, and one
     ReplyError: ReplyError as new () => Error,
     hasResp3: true,
   };
-  const connection = new Connection(library, { port: server.port, enableOfflineQueue: false }, events);
+  const connection = new Connection(library, { port: server.port, enableOfflineQueue: false });
   expect(await connection.waitForReady(10_000)).toBe(true);
   const ended = new Promise((resolve) => client!.once('end', resolve));
   // What it does itself when the Sentinels name another master while it connects.

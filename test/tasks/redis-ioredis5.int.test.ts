@@ -51,7 +51,7 @@ test('a watcher whose connection was killed is told to look again, and hears wha
     await heard.promise;
     expect(await listeners(redis.port)).toHaveLength(1);
   }
-  await vi.waitFor(async () => expect(await ask(redis.port, 'CLIENT', 'LIST')).not.toContain('name=whoa'));
+  await expect.poll(() => ask(redis.port, 'CLIENT', 'LIST')).not.toContain('name=whoa');
 });
 
 /** The connections that are subscribed to something. */

@@ -1,7 +1,6 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRedisStore } from '@whoa/tasks';
-import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { startProxy } from '../servers/proxy.ts';
 import { ask, startRedis, startRedisCluster, startRedisSentinels } from '../servers/redis.ts';
@@ -175,14 +174,4 @@ test('every node of a Cluster must evict nothing', async () => {
   const refused = results.filter(({ status }) => status === 'rejected');
   expect(refused.length).toBeGreaterThan(0);
   for (const result of refused) expect(result).toMatchObject({ reason: { code: 'STORE_SETUP' } });
-});
-
-test('a script that the server has forgotten is told again, in the middle of a life', async () => {
-  await using server = await startRedis();
-  await using store = createRedisStore({ url: server.url });
-  const { ref } = await running(store);
-  const admin = new Redis(server.port);
-  await admin.script('FLUSH');
-  admin.disconnect();
-  expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
 });

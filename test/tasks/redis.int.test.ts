@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createRedisStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LIBRARY } from '../../packages/tasks/src/stores/redis/library.ts';
+import { ROOT } from '../docs/pages.ts';
 import { createCertificate } from '../servers/certificates.ts';
 import { ask, type RedisServer, startRedis, startRedisCluster, startRedisSentinels } from '../servers/redis.ts';
 import { temporaryFolder } from './child.ts';
@@ -18,15 +22,26 @@ describe('a server that can be had', () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  test('a server that was restarted is given the scripts again, and has everything', async () => {
+  test('a server that was restarted has everything, and the functions too', async () => {
     await using store = createRedisStore({ url: server.url, prefix: 'restart' });
     const { id, by } = await running(store);
     await store.append(by, { after: 0, events: ['said'] });
     await server.kill('SIGKILL');
     await server.start();
-    expect(await ask(server.port, 'SCRIPT', 'EXISTS', 'x')).toBe('0');
+    expect(await ask(server.port, 'FUNCTION', 'LIST')).toContain(LIBRARY.name);
     expect(await store.cancel({ tenant: TENANT, id })).toMatchObject({ answer: 'accepted' });
     expect(await store.read({ tenant: TENANT, id })).toMatchObject([{ position: 1, event: 'said' }]);
+  });
+
+  test('a lane whose last task was claimed by its id lets no other lane be served too early', async () => {
+    await using store = createRedisStore({ url: server.url, prefix: 'lanes' });
+    const gone = await create(store, { agent: 'b' });
+    await claim(store, gone.id);
+    await store.create({ tenant: 'other', agent: 'b', input: 'first' }, { nonce: 'first' });
+    await store.create({ tenant: TENANT, agent: 'a', input: 'second' }, { nonce: 'second' });
+    const about = { domain: 0, session: 's', worker: 'w', leaseMs: 60_000, agents: ['a', 'b'], claim: 'c', limit: 1 };
+    const first = await store.take({ ...about, number: 1 });
+    expect(first).toMatchObject({ tasks: [{ load: { inputs: ['first'] } }] });
   });
 
   test('a cancel whose answer is lost has an unknown outcome, and repeating it is safe', async () => {
@@ -140,22 +155,10 @@ describe('a server that can be had', () => {
     expect((await store.list({ tenant: TENANT, status: 'success' })).tasks).toHaveLength(0);
   });
 
-  test('a user who may touch only its prefix is enough', async () => {
-    const rules = [
-      '~app:*',
-      'resetchannels',
-      '&app:*',
-      '+@read',
-      '+@write',
-      '+@pubsub',
-      '+@connection',
-      '-@dangerous',
-      '+eval',
-      '+evalsha',
-      '+time',
-      '+info',
-    ];
-    await ask(server.port, 'ACL', 'SETUSER', 'app', 'on', '>p@ss:word', ...rules);
+  test('the rights on the page are enough, and reach no other prefix', async () => {
+    const page = readFileSync(join(ROOT, 'docs/operations/redis.md'), 'utf8');
+    const [command = ''] = /^ACL SETUSER.*$/m.exec(page) ?? [];
+    await ask(server.port, ...command.replaceAll('whoa:', 'app:').replace('secret', 'p@ss:word').split(' '));
     const url = `redis://app:${encodeURIComponent('p@ss:word')}@127.0.0.1:${server.port}`;
     await using store = createRedisStore({ url, prefix: 'app', timeoutMs: 1_000 });
     const { id } = await running(store);

@@ -1,11 +1,17 @@
 import { createPostgresStore } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { toLua } from '../../packages/tasks/src/rules/literals.ts';
-import { ADMISSION_TABLE, LIMITS } from '../../packages/tasks/src/rules/rules.ts';
-import { STATUS_TABLE } from '../../packages/tasks/src/status.ts';
+import {
+  ADMISSION_TABLE,
+  GRACEFUL,
+  LEVEL_RANKS,
+  LIMITS,
+  OVERDUE,
+  SIZES,
+} from '../../packages/tasks/src/rules/rules.ts';
+import { byStatus, isFinalStatus, STATUS_TABLE } from '../../packages/tasks/src/status.ts';
 import { qualify } from '../../packages/tasks/src/stores/postgres/layout.ts';
-import { SCRIPTS } from '../../packages/tasks/src/stores/redis/scripts.ts';
+import { RULE_FILES } from '../../packages/tasks/src/stores/redis/lua/rule-files.ts';
 import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { query } from '../servers/query.ts';
 
@@ -16,34 +22,23 @@ const cellsOf = (table: Cells): [string, string, string][] =>
     Object.entries(cells).map(([column, to]): [string, string, string] => [row, column, to]),
   );
 
-/** One move of the table: what it does to each status. */
-const columnOf = (action: string): Record<string, string> =>
-  Object.fromEntries(Object.entries(STATUS_TABLE as Cells).map(([status, row]) => [status, row[action]!]));
-
-/** A table as it stands in the text of a script. */
-function tableIn(script: keyof typeof SCRIPTS, pattern: RegExp): string {
-  const found = pattern.exec(SCRIPTS[script].source)?.[1];
-  if (found === undefined) throw new Error(`the script '${script}' has no table ${pattern}`);
-  return found;
-}
-
 test('the scripts that Redis runs have every cell of the rules', async () => {
   await using server = await borrowRedis();
   const client = new Redis(server.port, '127.0.0.1');
-  const evaluate = async (lua: string): Promise<unknown> =>
-    JSON.parse(String(await client.eval(`return cjson.encode(${lua})`, 0)));
+  const names = ['STATUS_AFTER', 'ADMISSION', 'LEVEL_RANKS', 'GRACEFUL', 'OVERDUE', 'LIMITS', 'SIZES', 'IS_FINAL'];
+  const fields = names.map((name) => `${name} = ${name}`).join(', ');
   try {
-    const admission = tableIn('create', /local admission = \((\{.*\})\)\[policy\]/u);
-    expect(await evaluate(admission)).toEqual(ADMISSION_TABLE);
-    expect(await evaluate(tableIn('take', /local CLAIMED = (\{.*\})$/mu))).toEqual(columnOf('claim'));
-    expect(await evaluate(tableIn('sweep', /local RELEASED = (\{.*\})$/mu))).toEqual(columnOf('release'));
-    expect(await evaluate(tableIn('release', /local RELEASED = (\{.*\})$/mu))).toEqual(columnOf('release'));
-    for (const script of ['cancel', 'cancelConversation', 'create', 'take'] as const) {
-      expect(await evaluate(tableIn(script, /local CANCELLED = (\{.*\})$/mu))).toEqual(columnOf('cancel'));
-    }
-    const ends = { success: columnOf('success'), failed: columnOf('failed'), cancelled: columnOf('cancelled') };
-    expect(await evaluate(tableIn('finish', /local ENDS = (\{.*\})$/mu))).toEqual(ends);
-    expect(await evaluate(toLua(LIMITS))).toEqual(LIMITS);
+    const text = await client.eval(`${RULE_FILES['rules.lua']!}\nreturn cjson.encode({ ${fields} })`, 0);
+    const { STATUS_AFTER, ADMISSION, IS_FINAL, ...same } = JSON.parse(String(text)) as Record<string, Cells>;
+    const turned = cellsOf(STATUS_AFTER!).map(([action, status, to]) => [status, action, to].join(' '));
+    expect(turned.sort()).toEqual(
+      cellsOf(STATUS_TABLE)
+        .map((cell) => cell.join(' '))
+        .sort(),
+    );
+    expect(ADMISSION).toEqual(ADMISSION_TABLE);
+    expect(IS_FINAL).toEqual(byStatus(isFinalStatus));
+    expect(same).toEqual({ LEVEL_RANKS, GRACEFUL, OVERDUE, LIMITS, SIZES });
   } finally {
     client.disconnect();
   }

@@ -6,7 +6,8 @@ import { openStore } from './open-store.ts';
 import { storeKinds } from './shared-stores.ts';
 import { stopBetweenWrites } from './stop-process.ts';
 
-const LEASE_MS = 1_000;
+// Long enough that a busy machine keeps it until the worker is stopped.
+const LEASE_MS = 4_000;
 
 test.each(storeKinds)(
   'a worker on $name that slept past its lease wakes to find nothing of it is accepted, and ends its processes',

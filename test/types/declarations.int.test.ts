@@ -90,7 +90,7 @@ export const prometheus = await createPrometheusMetrics();
 export const telemetry = createTelemetry({ prometheus });
 export const measured = telemetry.observe({ store, agents: { assistant: agent } });
 export const webhooks = createWebhooks({ store, webhooks: [] });
-export const approved = client.approve('id', 'call', { approved: true, asked: 1 });
+export const answered = client.answer('id', { decision: 'yes' });
 export const config = defineConfig({});
 `;
 

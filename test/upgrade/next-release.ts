@@ -46,7 +46,7 @@ export async function createNextRelease(): Promise<Release & Disposable> {
 const postgresTaken = '-- The worker knows already.';
 const sqliteSaved = 'else updateTask(database, task, before);';
 const redisSaved = "  save(task)\n  tell('status', task, true)";
-const redisClaimed = "'claim', claim, 'worker', worker, 'startedAt', startedAt)\n";
+const redisTaken = "  redis.call('HSET', key, unpack(changes))\n";
 
 /** Tasks get a mark when they are taken, once the format is 2. Until then it writes what this release writes. */
 export const nextFormat: readonly Change[] = [
@@ -55,10 +55,12 @@ export const nextFormat: readonly Change[] = [
     find: 'FORMAT: number = 1;\n/** The oldest',
     replace: 'FORMAT: number = 2;\n/** The oldest',
   },
+  { file: 'stores/redis/lua/rules.lua', find: 'local FORMAT = 1\n', replace: 'local FORMAT = 2\n' },
   addingMark('postgres'),
+  { file: 'stores/postgres/sql/entry.sql', find: '1 /*FORMAT*/', replace: '2 /*FORMAT*/' },
   { file: 'stores/postgres/layout.ts', find: 'const VERSION = 1;', replace: 'const VERSION = 2;' },
   {
-    file: 'stores/postgres/sql/take.ts',
+    file: 'stores/postgres/sql/take.sql',
     find: postgresTaken,
     replace: `IF (SELECT l.format FROM whoa.layout l) >= 2 THEN
     UPDATE whoa.tasks t SET mark = 'two' WHERE t.id = ANY (ids);
@@ -73,14 +75,14 @@ export const nextFormat: readonly Change[] = [
       if (database.format >= 2 && task.stage === 'held') database.run("UPDATE tasks SET mark = 'two' WHERE id = ?", [task.id]);`,
   },
   {
-    file: 'stores/redis/lua/take.ts',
+    file: 'stores/redis/lua/hold.lua',
     find: redisSaved,
     replace: `  if format >= 2 then put(task, 'mark', 'two') end\n${redisSaved}`,
   },
   {
-    file: 'stores/redis/lua/plain.ts',
-    find: redisClaimed,
-    replace: `${redisClaimed}  if format >= 2 then redis.call('HSET', key, 'mark', 'two') end\n`,
+    file: 'stores/redis/lua/hold.lua',
+    find: redisTaken,
+    replace: `${redisTaken}  if format >= 2 then redis.call('HSET', key, 'mark', 'two') end\n`,
   },
 ];
 

@@ -52,6 +52,8 @@ export interface ChatSite extends AsyncDisposable {
   stops(): number;
   /** Opens the page, on the first server or another. */
   page(server?: number): Promise<ChatPage>;
+  /** Opens the page in another browser. */
+  elsewhere(): Promise<ChatPage>;
   /** Lets the model go on. */
   release(): void;
   /** Holds back answers to requests of this kind until what it returns is called. */
@@ -110,6 +112,11 @@ export async function openLab(): Promise<Lab> {
           const page = await context.newPage();
           pages.push(page);
           return openPage(page, `${servers[server]!.url}/?${query}`);
+        },
+        async elsewhere() {
+          const page = await browser.newPage();
+          pages.push(page);
+          return openPage(page, `${servers[1]!.url}/?${query}`);
         },
         release: gate.resolve,
         hold(kind) {

@@ -14,18 +14,30 @@ export interface ChatPage {
   evaluate<T>(work: (page: ChatWindow) => T | Promise<T>): Promise<T>;
 }
 
+interface BundleOptions {
+  /** The file of the page. */
+  readonly page?: string;
+  readonly mode?: 'development' | 'production';
+  /** It uses the packages that are installed there, and not our sources. */
+  readonly isInstalled?: boolean;
+}
+
 /** The page as one script. */
-export async function bundlePage(): Promise<string> {
+export async function bundlePage({
+  page = `${import.meta.dirname}/page.ts`,
+  mode = 'development',
+  isInstalled = false,
+}: BundleOptions = {}): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [`${import.meta.dirname}/page.ts`],
+    entryPoints: [page],
     bundle: true,
     // A page is loaded hundreds of times.
     minify: true,
     write: false,
     format: 'esm',
     target: 'es2022',
-    conditions: ['@whoa/source'],
-    define: { 'process.env.NODE_ENV': '"development"' },
+    conditions: isInstalled ? [] : ['@whoa/source'],
+    define: { 'process.env.NODE_ENV': `"${mode}"` },
     logLevel: 'silent',
   });
   await stop();

@@ -1,8 +1,13 @@
 // The examples, as their pages say to run them: every server, and the page in a browser.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { stripVTControlCharacters } from 'node:util';
+import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import type { Browser } from 'playwright-core';
+import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { launchBrowser } from './chat-page.ts';
 
@@ -90,4 +95,52 @@ test('the page streams, goes on after a reload, and its button stops', async () 
   if (process.env['WHOA_SCREENSHOTS'])
     await page.screenshot({ path: join(process.env['WHOA_SCREENSHOTS'], 'web-chat.png') });
   await page.context().close();
+});
+
+test('the application of the how-to: log in, send, reload, stop, and the chat is in its database', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'whoa-how-to-'));
+  const app = join(ROOT, 'examples/web-chat/app');
+  const conditions = ['@whoa/source', 'module', 'browser', 'production'];
+  await build({ root: app, build: { outDir: join(folder, 'dist') }, resolve: { conditions }, logLevel: 'silent' });
+  await using provider = await startPausedProvider();
+  const env = {
+    OPENAI_BASE_URL: provider.url,
+    OPENAI_API_KEY: 'none',
+    DATABASE: join(folder, 'app.db'),
+    PAGE: join(folder, 'dist'),
+  };
+  await using server = await start(['--conditions=@whoa/source', '--no-warnings', join(app, 'server.ts')], env);
+  expect((await fetch(`${server.url}/api/chat/first/messages`)).status).toBe(401);
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(server.url);
+  await page.fill('input[name=user]', 'ada');
+  await page.click('button');
+  await page.getByText('Send').waitFor();
+  await page.fill('input', 'Tell me a story');
+  await page.click('button');
+  await page.getByText('Once upon').waitFor();
+  await page.reload();
+  await page.getByText('Once upon').waitFor();
+  await page.getByText('Stop', { exact: true }).click();
+  await page.getByText('(stopped)').waitFor();
+  await page.getByText('Send').waitFor();
+  await page.reload();
+  await page.getByText('(stopped)').waitFor();
+  expect(await page.locator('p').count()).toBe(2);
+  using db = new DatabaseSync(env.DATABASE);
+  expect(String(db.prepare('SELECT messages FROM chats WHERE owner = ?').get('ada')?.['messages'])).toContain(
+    'Once upon',
+  );
+  await page.context().close();
+  rmSync(folder, { recursive: true });
+});
+
+async function startPausedProvider() {
+  const provider = await startLoopbackProvider({ script: [{ parts: [{ text: ['Once upon ', { stall: true }] }] }] });
+  return Object.assign(provider, { [Symbol.asyncDispose]: () => provider.close() });
+}
+
+test('the route file for Next.js has what Next.js calls', async () => {
+  const route = (await import('../../examples/web-chat/next-route.ts')) as Record<string, unknown>;
+  expect(Object.keys(route).toSorted()).toEqual(['DELETE', 'GET', 'POST']);
 });

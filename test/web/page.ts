@@ -1,7 +1,11 @@
 // A page with one chat, as people build them. What the tests need to see or do hangs on the window.
 import { type UIMessage, useChat } from '@ai-sdk/react';
 import { StoppableChatTransport, useStoppableChat } from '@whoa/server/client';
-import { isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai';
+import {
+  isToolUIPart,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  lastAssistantMessageIsCompleteWithToolCalls,
+} from 'ai';
 import { createElement as h, StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { AbortDrivenTransport } from './abort-driven-transport.ts';
@@ -16,7 +20,7 @@ interface Finish {
 export interface ChatWindow {
   chat: Pick<
     ReturnType<typeof useStoppableChat>,
-    'sendMessage' | 'stop' | 'resumeStream' | 'addToolApprovalResponse' | 'messages'
+    'sendMessage' | 'stop' | 'resumeStream' | 'regenerate' | 'addToolApprovalResponse' | 'addToolOutput' | 'messages'
   >;
   /** What became of the tools that run in the page. */
   inPage: string[];
@@ -57,7 +61,8 @@ function Stoppable({ id }: { id: string }) {
   const chat = useStoppableChat({
     ...options(id),
     transport: stoppable,
-    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    sendAutomaticallyWhen: (state) =>
+      lastAssistantMessageIsCompleteWithApprovalResponses(state) || lastAssistantMessageIsCompleteWithToolCalls(state),
     onToolCall({ toolCall: { toolName }, signal }) {
       page.inPage.push(`${toolName} started`);
       signal.addEventListener('abort', () => page.inPage.push(`${toolName} stopped: ${(signal.reason as Error).name}`));

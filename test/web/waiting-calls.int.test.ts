@@ -1,6 +1,8 @@
 // Calls that wait for a person or run in the page, in a real browser with the real `useChat`.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ALL, type ChatSite, type Lab, openLab } from './browser.ts';
+import { ALL, type ChatSite, HALF, type Lab, openLab } from './browser.ts';
+import type { ChatPage } from './chat-page.ts';
+import type { ChatWindow } from './page.ts';
 
 let lab: Lab;
 beforeAll(async () => {
@@ -58,4 +60,74 @@ test.for(MODES)('Stop reaches a tool that runs in the page (%s)', async ([, mode
   await chat.page.waitForFunction(() => document.querySelector('code')?.textContent === 'output-error');
   expect(await chat.evaluate((page) => page.inPage)).toEqual(['locate started', 'locate stopped: AbortError']);
   expect(await chat.evaluate((page) => page.errors)).toEqual([]);
+});
+
+const answer = (chat: ChatPage, approved: boolean): Promise<void> =>
+  chat.page.evaluate((yes) => {
+    const { chat: own } = window as unknown as ChatWindow;
+    const part = own.messages.at(-1)!.parts.find((one) => one.type === 'tool-pay') as unknown;
+    void own.addToolApprovalResponse({ id: (part as { approval: { id: string } }).approval.id, approved: yes });
+  }, approved);
+
+const callIs = (chat: ChatPage, state: string) =>
+  chat.page.waitForFunction((wanted) => document.querySelector('code')?.textContent === wanted, state);
+
+test.for(MODES)('a question that one tab answers is answered in the others (%s)', async ([, mode]) => {
+  await using site = lab.open(mode);
+  const other = await site.page();
+  const chat = await waiting(site, 'pay', 'approval-requested');
+  await callIs(other, 'approval-requested');
+  await answer(chat, false);
+  for (const tab of [chat, other]) {
+    await tab.shows(ALL);
+    await tab.status('ready');
+    expect(await tab.page.textContent('code')).toBe('output-denied');
+    expect(await tab.evaluate((page) => page.errors)).toEqual([]);
+  }
+  expect(site.requests).toEqual(['send', 'send']);
+});
+
+test('a page of another browser that answers too late is shown what counts, and no error', async () => {
+  await using site = lab.open();
+  const chat = await waiting(site, 'pay', 'approval-requested');
+  const other = await site.elsewhere();
+  await callIs(other, 'approval-requested');
+  await answer(chat, true);
+  await chat.shows(ALL);
+  await answer(other, false);
+  await other.shows(ALL);
+  await other.status('ready');
+  expect(await other.page.textContent('code')).toBe('output-available');
+  expect(await other.evaluate((page) => page.errors)).toEqual([]);
+  expect((await other.finishes()).every(({ isError }) => !isError)).toBe(true);
+});
+
+test.for(MODES)('a tool runs in the tab that asked, and the stop of another tab reaches it (%s)', async ([, mode]) => {
+  await using site = lab.open(mode);
+  const other = await site.page();
+  const chat = await waiting(site, 'locate', 'input-available');
+  await callIs(other, 'input-available');
+  await other.page.click('button');
+  for (const tab of [chat, other]) await callIs(tab, 'output-error');
+  expect(await chat.evaluate((page) => page.inPage)).toEqual(['locate started', 'locate stopped: AbortError']);
+  expect(await other.evaluate((page) => page.inPage)).toEqual([]);
+  expect(site.stops()).toBe(1);
+});
+
+test('a continued reply that loses its connection goes on by itself, without a gap, a repeat or an error', async () => {
+  await using site = lab.open();
+  const chat = await site.page();
+  await chat.send(`say half ${site.id} and ask for pay`);
+  await callIs(chat, 'approval-requested');
+  await answer(chat, true);
+  await chat.shows(HALF);
+  site.cut();
+  await chat.page.waitForSelector('#reconnecting', { state: 'attached' });
+  await chat.page.waitForSelector('#reconnecting', { state: 'detached' });
+  site.release();
+  await chat.shows(ALL);
+  await chat.status('ready');
+  expect(await chat.replies()).toEqual([ALL]);
+  expect(await chat.evaluate((page) => page.errors)).toEqual([]);
+  expect(await chat.finishes()).toMatchObject([{ isError: false }, { isError: false }]);
 });

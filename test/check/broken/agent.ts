@@ -37,6 +37,7 @@ const running = new Set<ChildProcess>();
 let lastId = 1_000;
 
 function send(message: object): void {
+  if (bug === 'garbage') process.stdout.write('Loading settings… 50 %\n{"half":\n[1]\n');
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 }
 
@@ -100,6 +101,7 @@ function cancel(session: Session): void {
   const isSecond = session.hasCancelled;
   if ((bug === 'sticky-cancel' && turn === undefined) || (bug === 'second-cancel' && isSecond)) session.isSticky = true;
   session.hasCancelled ||= turn !== undefined;
+  if (bug === 'dies' && turn !== undefined) process.exit(1);
   turn?.stopper.abort();
 }
 
@@ -138,10 +140,22 @@ function end(session: Session, { requestId, stopper, late }: Turn, reply: Reply)
     else send({ id: requestId, result: reply });
     for (const one of late) one();
     if (isCancelled && bug === 'two-ends') send({ id: requestId, result: reply });
+    if (isCancelled && bug === 'floods') flood(session);
   };
   if (isCancelled && bug === 'never-answers') return;
   if (isCancelled && bug === 'slow') setTimeout(answer, 2_000);
   else answer();
+}
+
+let flooding: NodeJS.Timeout | undefined;
+
+/** One session at a time: the machine must bear it. */
+function flood(session: Session): void {
+  clearInterval(flooding);
+  flooding = setInterval(() => {
+    for (let count = 0; count < 20; count++)
+      update(session, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'and on '.repeat(100) } });
+  }, 5).unref();
 }
 
 async function play(session: Session, turn: Turn, text: string): Promise<Reply> {
@@ -247,7 +261,8 @@ async function isAllowed(session: Session, { stopper: { signal } }: Turn): Promi
 /** Runs a command in a process group of its own. */
 function runCommand(call: ChatCall, { stopper: { signal } }: Turn): Promise<string> {
   const { command } = JSON.parse(call.function.arguments) as { command: string };
-  const child = spawn('sh', ['-c', `exec ${command}`], {
+  const start = bug === 'daemons' ? `setsid ${command} & wait` : `exec ${command}`;
+  const child = spawn('sh', ['-c', start], {
     detached: bug !== 'only-root',
     stdio: ['ignore', 'pipe', 'ignore'],
   });

@@ -30,6 +30,9 @@ export const BUGS = {
   'ignores-eof': { what: 'goes on when its input ends', caughtBy: ['exit-eof-idle'] },
   'ignores-sigterm': { what: 'ignores SIGTERM', caughtBy: ['exit-sigterm-idle'] },
   orphans: { what: 'exits and leaves its tools running', caughtBy: ['orphans-sigterm'] },
+  floods: { what: 'goes on sending updates after its answer', caughtBy: ['quiet-after-end'] },
+  dies: { what: 'exits when it is cancelled', caughtBy: ['cancel-streaming'] },
+  daemons: { what: 'starts commands as daemons, and loses them', caughtBy: ['left-root'] },
   slow: { what: 'takes two seconds to stop', caughtBy: ['latency-reply'] },
   'wrong-cancel-request': { what: 'says end_turn when its request was cancelled', caughtBy: ['cancel-request'] },
 } as const;
@@ -37,6 +40,7 @@ export type Bug = keyof typeof BUGS;
 
 /**
  * Agents that do nothing wrong: `no-cancel-request` knows only what the protocol demands, `side-by-side` runs the calls of a reply
- * together and takes half a second to end them.
+ * together and takes half a second to end them. `garbage` writes lines to its standard output that are no messages, for which the
+ * kit does not look.
  */
-export type Flawless = 'none' | 'no-cancel-request' | 'side-by-side';
+export type Flawless = 'none' | 'no-cancel-request' | 'side-by-side' | 'garbage';

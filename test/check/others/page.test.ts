@@ -8,7 +8,7 @@ import { readResults, savedOutcomes } from './results.ts';
 import { SUBJECTS } from './subjects/subjects.ts';
 
 test('the page of results is made from the saved results', () => {
-  const page = readFileSync(join(import.meta.dirname, '../../../docs/check-results.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/evidence/check-results.md'), 'utf8');
   expect(page).toBe(toPage(readResults()));
 });
 

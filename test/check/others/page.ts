@@ -6,7 +6,7 @@ import { type Outcome, readResults, runsOf, type SubjectResult } from './results
 import type { Subject } from './subject.ts';
 import { SUBJECTS } from './subjects/subjects.ts';
 
-const DOCS = join(import.meta.dirname, '../../../docs');
+const DOCS = join(import.meta.dirname, '../../../docs/evidence');
 
 interface Checked {
   readonly subject: Subject;
@@ -30,6 +30,7 @@ export function toPage(results: readonly SubjectResult[]): string {
     introduction(others),
     summary(all),
     table(all),
+    ...behindProxy(all),
     faster(all),
     ...all.map(section),
     notChecked(),
@@ -52,12 +53,17 @@ function introduction(others: readonly Checked[]): string {
   const when = dates[0] === dates.at(-1) ? `on ${dates[0]}` : `from ${dates[0]} to ${dates.at(-1)}`;
   return `# Check results
 
-The [cancel check kit](guides/check.md) ran on ${others.length} agents and servers of others, and on ours, ${when}. Each was installed from npm in
-the version that is named, had a home folder of its own, no account and no model but the kit's, and ran as often as the table says. A result that differed between two runs is shown as that. Where
-something came too late, it got another try with a minute of time, because the machine was busy.
+This page shows which agents and servers stop when you cancel them, as the [check kit](../guides/check.md) observed it.
+It ran on ${others.length} third-party agents and servers, and on ours, ${when}.
 
-Read it as what was observed with one version, one configuration and one kind of tool, on one busy machine with two cores, under Linux. Most checks stand on no specification: they are what we think users expect, and others
-may have reasons to do otherwise. A specification's MUST or SHOULD is named where there is one. None of the makers has been asked yet; corrections are welcome.
+- Each was installed from npm in the version shown, with its own empty home folder, no account and no model but the kit's. The table shows how often it ran.
+- A result that differed between two runs is marked ±.
+- The machine was busy, so a check that timed out was retried with a one-minute limit.
+
+These are observations with one version, one configuration and one kind of tool, on one busy machine with two cores, under Linux.
+Most checks are not based on a specification: they describe what we think users expect, and other projects may have reasons to behave differently.
+Where a specification has a MUST or SHOULD, the page cites it.
+We have not contacted any of the projects yet; corrections are welcome.
 `;
 }
 
@@ -70,13 +76,13 @@ function summary(all: readonly Checked[]): string {
     const counts = ['✔', '✘', '±', '?', '–'].map(count);
     return `| [${subject.title}](#${anchor(subject.title)}) | ${versions.join(', ') || 'this repository'} | ${subject.protocol} | ${runsOf(result)} | ${counts.join(' | ')} |`;
   });
-  return `## Who was checked
+  return `## What was checked
 
 | | version | protocol | runs | ✔ | ✘ | ± | ? | – |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-✔ passed · ✘ failed · ± failed in one try and passed in another · ? the moment that the check is about was not reached, or not measured · – does not apply
+✔ passed · ✘ failed · ± failed in one try and passed in another · ? the check did not reach the moment it tests, or was not measured · – not applicable
 `;
 }
 
@@ -91,9 +97,58 @@ function table(all: readonly Checked[]): string {
 | --- |${' --- |'.repeat(all.length)}
 ${rows.join('\n')}
 
-The rows are in the order of the groups: ${Object.keys(GROUPS).join(', ')}. The figures of \`latency\` are the medians of ten cancels in milliseconds, from the faster run. The machine was busy, so they are
-upper bounds, and differences of less than 100 ms mean nothing. A process that leaves its group (\`left-detached\`, \`orphans-…\`) does so on purpose; no specification asks agents to follow it.
+The rows are in the order of the groups: ${Object.keys(GROUPS).join(', ')}.
+The \`latency\` figures are the medians of ten cancels in milliseconds, from the faster run.
+The machine was busy, so they are upper bounds, and differences of less than 100 ms mean nothing.
+A process that leaves its group (\`left-detached\`, \`orphans-…\`) does so on purpose; no specification requires agents to follow it.
 `;
+}
+
+/** What `whoa acp -- COMMAND` changes: those that failed before, and those that still fail. */
+function behindProxy(all: readonly Checked[]): string[] {
+  const rows = all.flatMap(({ subject, result }) => {
+    if (result.proxied === undefined) return [];
+    const { outcomes } = result.proxied;
+    const count = (list: readonly Outcome[]): string =>
+      ['✔', '✘', '±', '?'].map((mark) => list.filter((one) => markOf(one) === mark).length).join(' | ');
+    const fixed = result.outcomes.flatMap((bare) => {
+      const after = outcomes.find(({ id }) => id === bare.id);
+      const isFixed = ['✘', '±'].includes(markOf(bare)) && after !== undefined && markOf(after) === '✔';
+      return isFixed ? [`\`${bare.id}\``] : [];
+    });
+    const left = outcomes.filter((one) => ['✘', '±', '?'].includes(markOf(one)));
+    const why = left.map(({ id, said }) => `\`${id}\`: ${said.join('; ').replaceAll('|', '/')}`);
+    return [
+      `| ${subject.title} | ${count(result.outcomes)} | ${count(outcomes)} | ${fixed.join(', ')} | ${why.join('; ')} | ${describeWedged(result.proxied.wedged)} |`,
+    ];
+  });
+  if (rows.length === 0) return [];
+  return [
+    `## Behind the proxy
+
+These are the same versions behind [\`whoa acp -- COMMAND\`](../guides/editors.md#make-another-agent-stop).
+Each run directly followed one without the proxy, on one build, with a wait of 800 ms.
+Read the table with care:
+
+- The machine was busy (a load of 15 to 30 on two cores), and up to three agents were checked at the same time. Checks that timed out or were unclear were retried once, alone; where \`latency\` is still not measured, the load is the cause.
+- A median near 800 ms is the proxy's wait: the agent had not answered by then, and the proxy answered for it.
+- A check that fails only sometimes without the proxy may be missing under “fixed”, or be there by chance: there is one run of each.
+- \`next-knows-text\` is about what an agent sends to its model, which a proxy cannot fix from outside.
+- “When stuck” is not a check of the kit: all processes of the agent are stopped (SIGSTOP) mid-reply, its prompt is cancelled, and another one is sent. The column shows how long the cancel took, how the agent's session came back in its next process, and whether the model then saw the earlier prompt.
+- What an agent had saved is up to the agent. Where the column shows an error, its next request has a message without content, which the kit's model rejects, as strict providers do.
+
+| | bare ✔ | ✘ | ± | ? | proxied ✔ | ✘ | ± | ? | fixed | still failing | when stuck |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+${rows.join('\n')}
+`,
+  ];
+}
+
+function describeWedged(wedged: NonNullable<SubjectResult['proxied']>['wedged']): string {
+  if (wedged === undefined) return 'not tried';
+  if (typeof wedged === 'string') return `failed: ${wedged.replaceAll('|', '/')}`;
+  const { stopMs, mode, remembers } = wedged;
+  return `${stopMs} ms, \`${mode}\`, ${remembers ? 'remembers' : 'has forgotten'}`;
 }
 
 /** Who stops sooner than we do. */
@@ -106,7 +161,7 @@ function faster(all: readonly Checked[]): string {
       return theirs !== undefined && ours !== undefined && theirs < ours ? [`${subject.title} (${theirs} ms)`] : [];
     });
     if (ours === undefined) return `- \`${id}\`: not measured for Whoa.`;
-    return `- \`${id}\`: Whoa took ${ours} ms. ${sooner.length === 0 ? 'Nobody was faster' : `Faster: ${sooner.join(', ')}`}.`;
+    return `- \`${id}\`: Whoa took ${ours} ms. ${sooner.length === 0 ? 'None was faster' : `Faster: ${sooner.join(', ')}`}.`;
   });
   return `## Where others are better\n\n${lines.join('\n')}\n`;
 }
@@ -122,13 +177,13 @@ function section({ subject, result }: Checked): string {
   const skipped = [...reasons].map(([why, ids]) => `- ${ids.join(', ')}: ${why}`);
   return [
     `## ${subject.title}\n`,
-    `${subject.about} Set up as in: ${subject.page}. It introduces itself as “${result.agent}”.\n`,
+    `${subject.about} Set up as in: ${subject.page}. It identifies itself as “${result.agent}”.\n`,
     ...(subject.fairly === undefined ? [] : [`${subject.fairly}\n`]),
     ...(result.remark === undefined ? [] : [`How it was made: ${result.remark}\n`]),
     ...(wrong.length === 0
-      ? ['Every check that applies was passed.\n']
+      ? ['Every applicable check passed.\n']
       : [`${wrong.map((outcome) => line(outcome, subject)).join('\n')}\n`]),
-    ...(skipped.length === 0 ? [] : [`Does not apply:\n\n${skipped.join('\n')}\n`]),
+    ...(skipped.length === 0 ? [] : [`Not applicable:\n\n${skipped.join('\n')}\n`]),
   ].join('\n');
 }
 
@@ -143,9 +198,15 @@ function line({ id, said, statuses }: Outcome, { protocol }: Subject): string {
 function notChecked(): string {
   return `## What could not be checked
 
-Tried and left out: oh-my-pi 18.2.3 (needs Bun), Letta Code 0.32.18 (a dependency is not on npm), Crush 0.96.1 (its program is downloaded from elsewhere), Droid 0.215.0 (needs an account), Gemini CLI 0.61.0 (speaks
-only Gemini, which the kit's model does not), the MCP server “everything” 2026.8.31 (asks no model, so hardly a check
-applies), CopilotKit 1.75.0 (speaks AG-UI 0.0.59, the kit 1.0; what it sends after a stop is not understood there).
+We tried these and left them out:
+
+- oh-my-pi 18.2.3 (needs Bun)
+- Letta Code 0.32.18 (a dependency is not on npm)
+- Crush 0.96.1 (its program is downloaded from elsewhere)
+- Droid 0.215.0 (needs an account)
+- Gemini CLI 0.61.0 (supports only Gemini, which the kit's model does not)
+- the MCP server “everything” 2026.8.31 (calls no model, so hardly any check applies)
+- CopilotKit 1.75.0 (supports AG-UI 0.0.59, the kit 1.0; the kit does not understand what it sends after a stop)
 `;
 }
 
@@ -158,9 +219,9 @@ npm run long -- check-others            # all, into .cache/others; hours on a sm
 npm run long -- check-others codex pi   # some
 \`\`\`
 
-This replaces the saved results and this page. With \`--resume\`, a campaign that was interrupted keeps the runs it has saved.
+This replaces the saved results and this page. With \`--resume\`, an interrupted campaign keeps the runs it has saved.
 
-How each one is started is in \`test/check/others\`; the results as data are in [check-results.json](check-results.json).
+\`test/check/others\` shows how each one is started; the results as data are in [check-results.json](check-results.json).
 `;
 }
 

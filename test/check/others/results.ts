@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CheckResult } from '@whoa/check';
-import type { Run } from './run.ts';
+import type { Run, WedgeReport } from './run.ts';
 
-const FILE = join(import.meta.dirname, '../../../docs/check-results.json');
+const FILE = join(import.meta.dirname, '../../../docs/evidence/check-results.json');
 
 /** What came of one check on one subject, in each run. */
 export interface Outcome {
@@ -24,6 +24,13 @@ export interface SubjectResult {
   readonly outcomes: readonly Outcome[];
   /** What a reader should know of how the runs were made. New runs have none. */
   readonly remark?: string;
+  /** As many runs of the same versions behind `whoa acp -- COMMAND`, each after one without it. */
+  readonly proxied?: {
+    readonly date: string;
+    readonly outcomes: readonly Outcome[];
+    /** What came of one that did nothing any more; or why that is not known. */
+    readonly wedged?: WedgeReport | string;
+  };
 }
 
 /** Adds a run to what came of the runs before it. */

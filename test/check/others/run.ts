@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -14,9 +15,11 @@ import type { Location, Subject } from './subject.ts';
 
 /** How long a cancel may take. Twice what the kit allows by default: the campaign must not fail others for a busy machine. */
 const SETTLE_MS = 10_000;
-/** What came too late gets another try with this time. */
+/** What came too late or is unclear, which a busy machine can cause, gets another try, alone and with this time. */
 const PATIENT_MS = 60_000;
 const LATE = /had not ended|had no answer|still running \d+ s after the cancel/;
+const needsRetry = ({ id, status, said }: CheckResult): boolean =>
+  status === 'unclear' || (status === 'failed' && (LATE.test(said) || id.startsWith('latency-')));
 /** A subject that takes longer is stuck. */
 const MAX_RUN_MS = 90 * 60_000;
 
@@ -28,16 +31,20 @@ export interface Run {
 }
 
 /** Installs a subject if needed, starts it with a home of its own, and runs all checks on it. */
-export async function runSubject(subject: Subject, only?: readonly string[]): Promise<Run> {
+export async function runSubject(
+  subject: Subject,
+  { only, isProxied = false }: { readonly only?: readonly string[]; readonly isProxied?: boolean } = {},
+): Promise<Run> {
   const installed = install(subject);
   forgetSettings();
   await using stage = await createStage();
   const location = settleIn(subject, { installed, provider: stage.provider });
-  await using adapter = createAdapter(subject, location);
+  await using adapter = createAdapter(subject, { ...location, isProxied });
   const options = { adapter, stage, signal: AbortSignal.timeout(MAX_RUN_MS), onResult: print };
   const report = await runChecks({ ...options, settleMs: SETTLE_MS, ...(only !== undefined && { only }) });
-  const late = report.results.filter(({ status, said }) => status === 'failed' && LATE.test(said)).map(({ id }) => id);
-  const again = late.length === 0 ? [] : (await runChecks({ ...options, settleMs: PATIENT_MS, only: late })).results;
+  const retried = report.results.filter(needsRetry).map(({ id }) => id);
+  const again =
+    retried.length === 0 ? [] : (await runChecks({ ...options, settleMs: PATIENT_MS, only: retried })).results;
   const results = report.results.map((result) => ({ ...(again.find(({ id }) => id === result.id) ?? result) }));
   return { agent: report.agent, results: results.map(keep) };
 }
@@ -59,8 +66,66 @@ function keep({ id, status, said }: CheckResult): Run['results'][number] {
   return { id, status, said };
 }
 
-function createAdapter(subject: Subject, location: Location): Adapter {
-  const command = { command: subject.command(location), env: { ...homeOf(location), ...subject.env?.(location) } };
+/** What became of an agent behind the proxy whose processes do nothing any more. */
+export interface WedgeReport {
+  /** How long the cancel of its prompt took. */
+  readonly stopMs: number;
+  /** How its session came back in the next process. */
+  readonly mode: string;
+  /** Whether the model was then told of the prompt before. */
+  readonly remembers: boolean;
+}
+
+/** Stops all processes of an agent (SIGSTOP) in the middle of a reply, cancels, and sends another prompt. */
+export async function wedgeSubject(subject: Subject): Promise<WedgeReport> {
+  const installed = install(subject);
+  forgetSettings();
+  await using stage = await createStage();
+  const location = settleIn(subject, { installed, provider: stage.provider });
+  const log = join(location.home, 'proxy.jsonl');
+  await using adapter = createAdapter(subject, { ...location, isProxied: true, log });
+  await using connection = await adapter.connect(stage);
+  const conversation = await connection.open();
+  const [first, second, third] = [stage.makeKey(), stage.makeKey(), stage.makeKey()];
+  const say = (key: string, action: string) =>
+    conversation.start(`Do this check and nothing else: check-${key}-${action}`);
+  await say(first, 'reply').ended;
+  const stuck = say(second, 'stream');
+  await stuck.waitFor(({ what }) => what === 'text');
+  const { child } = connection.process as unknown as { readonly child: { readonly pid: number } };
+  for (const pid of findDescendants(child.pid)) process.kill(pid, 'SIGSTOP');
+  const startedAt = performance.now();
+  await conversation.cancel();
+  const { kind } = await stuck.ended;
+  const stopMs = Math.round(performance.now() - startedAt);
+  if (kind !== 'cancelled') throw new Error(`the prompt ended as '${kind}'`);
+  const next = await say(third, 'reply').ended;
+  if (next.kind !== 'completed') throw new Error(`the next prompt ended as '${next.kind}' (${next.said})`);
+  const [request] = stage.requestsFor(third);
+  const mode = /"type":"restore".*"mode":"(\w+)"/.exec(readFileSync(log, 'utf8'))?.[1] ?? 'not restarted';
+  return { stopMs, mode, remembers: JSON.stringify(request?.body).includes(first) };
+}
+
+/** All processes below one, but for the watchdog of our containment. */
+function findDescendants(pid: number): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1');
+  const children = text.trim().split(' ').filter(Boolean).map(Number);
+  const isOurs = (one: number): boolean => readFileSync(`/proc/${one}/cmdline`, 'latin1').includes('watchdog');
+  return children.flatMap((one) => (isOurs(one) ? [] : [one, ...findDescendants(one)]));
+}
+
+const WHOA = join(import.meta.dirname, '../../../packages/whoa/bin/whoa.js');
+
+function createAdapter(
+  subject: Subject,
+  location: Location & { readonly isProxied: boolean; readonly log?: string },
+): Adapter {
+  const log = location.log === undefined ? [] : ['--log', location.log];
+  const proxy = location.isProxied ? [process.execPath, WHOA, 'acp', ...log, '--'] : [];
+  const command = {
+    command: [...proxy, ...subject.command(location)],
+    env: { ...homeOf(location), ...subject.env?.(location) },
+  };
   const { protocol, url } = subject;
   if (url === undefined) return createAcpAdapter(command);
   return protocol === 'a2a' ? createA2aAdapter({ url, command }) : createChatAdapter({ url, command });

@@ -1,4 +1,5 @@
 // A worker of its own: takes what is due on a store and runs the cast, until it is told to stop or is killed.
+import { join } from 'node:path';
 import { createRunner } from '@whoa/tasks';
 import { createBashTool, createContainment, createFileTools } from '@whoa/tools';
 import { openStore } from '../../tasks/open-store.ts';
@@ -6,7 +7,10 @@ import { createTestAgent } from '../test-agent.ts';
 
 const [location = '', url = '', folder = '', leaseMs = '', pollMs = ''] = process.argv.slice(2);
 const containment = createContainment();
-const tools = [createBashTool({ cwd: folder, containment }), ...createFileTools({ root: folder })];
+const tools = [
+  createBashTool({ cwd: folder, containment }),
+  ...createFileTools({ root: folder, undoFolder: join(folder, '.undo') }),
+];
 const { agent } = createTestAgent({ url, folder, tools });
 const store = openStore(location);
 const runner = createRunner({

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Agent, Outcome } from '@whoa/core';
 import { createBashTool, createContainment, createFileTools } from '@whoa/tools';
 import type { Fixture } from '../fixture.ts';
@@ -22,7 +23,10 @@ export function createLocalAgent(
   options: Partial<TestAgentOptions> = {},
 ): TestAgent & { readonly close: () => Promise<void> } {
   const containment = createContainment();
-  const tools = [createBashTool({ cwd: folder, containment }), ...createFileTools({ root: folder })];
+  const tools = [
+    createBashTool({ cwd: folder, containment }),
+    ...createFileTools({ root: folder, undoFolder: join(folder, '.undo') }),
+  ];
   return {
     ...createTestAgent({ url: provider.url, folder, tools, ...options }),
     close: async () => containment[Symbol.asyncDispose](),

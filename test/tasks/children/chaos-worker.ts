@@ -1,10 +1,12 @@
 // Works on whatever is due until it is killed or told to end. Writes down which entries were acknowledged, and which ends.
 import { appendFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { bullmq } from '@whoa/bullmq';
 import { createRunner, type TaskContext } from '@whoa/tasks';
+import { toEngineOptions } from '../chaos-bullmq.ts';
 import { openStore } from '../open-store.ts';
 
-const [location = '', log = '', worker = ''] = process.argv.slice(2);
+const [location = '', log = '', worker = '', front] = process.argv.slice(2);
 const write = (line: object): void => appendFileSync(log, `${JSON.stringify(line)}\n`);
 
 async function job({ task: { id, epoch, inputs }, token, journal }: TaskContext): Promise<string> {
@@ -21,8 +23,10 @@ async function job({ task: { id, epoch, inputs }, token, journal }: TaskContext)
 }
 
 const store = openStore(location, { maxAttempts: 10_000 });
+const engine =
+  front === undefined ? undefined : await bullmq(toEngineOptions(front))({ store, agents: ['job'], onError: () => {} });
 const runner = createRunner({
-  store,
+  store: engine?.store ?? store,
   worker,
   agents: { job },
   leaseMs: 1_000,
@@ -30,17 +34,19 @@ const runner = createRunner({
   hooks: { 'task-end': ({ id, status }) => write({ type: 'end', id, status }) },
 });
 process.once('SIGTERM', () => {
-  runner[Symbol.asyncDispose]()
+  (engine ?? runner)
+    [Symbol.asyncDispose]()
     .then(() => store[Symbol.asyncDispose]())
     .then(
-      () => process.connected && process.disconnect(),
+      // A queue that is away keeps its connections.
+      () => (engine ? process.exit() : process.connected && process.disconnect()),
       (error: unknown) => write({ type: 'crash', error: String(error) }),
     );
 });
 process.on('uncaughtExceptionMonitor', (error) => write({ type: 'crash', error: String(error.stack) }));
 for (;;) {
   try {
-    await runner.serve({ concurrency: 16 });
+    await (engine ? engine.serve(runner, { concurrency: 16 }) : runner.serve({ concurrency: 16 }));
     break;
   } catch (error) {
     // The store is away: it comes back. One that is laid out anew is for the worker that takes this one's place.

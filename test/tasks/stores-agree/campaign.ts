@@ -6,7 +6,7 @@ import { canonical, look, lookClosely, resultOf, toHintText, type View } from '.
 import { HISTORIES, type Step } from './history.ts';
 import { Made, type Mode, type Request, TENANTS } from './made.ts';
 import { type Contestant, openMemory, openPostgres, openRedis, openSqlite } from './stores.ts';
-import { SharedTime, setExactRedisTime } from './time.ts';
+import { SharedTime } from './time.ts';
 
 const RULES: Readonly<Record<Mode, StoreOptions>> = {
   open: { maxJournalBytes: 100, maxReady: 2 },
@@ -47,8 +47,6 @@ export interface AgreeReport {
 export async function runAgreement(options: AgreeOptions): Promise<AgreeReport> {
   const { histories, seed, lanes = 2 } = options;
   const report = { histories: 0, steps: 0, results: {} as Record<string, number>, failed: [] as number[] };
-  using stack = new DisposableStack();
-  stack.use(setExactRedisTime());
   const run = async (lane: number): Promise<void> => {
     await using arenas = new Arenas(options, `${lane}`);
     while (report.histories < histories && report.failed.length < MAX_FAILURES) {

@@ -66,13 +66,14 @@ export interface View {
 export async function lookClosely(store: TaskStore, { tasks, keys, sessions, hasGoneBack }: Known): Promise<unknown> {
   const written = tasks.filter(({ position }) => position > 0);
   const [tenant = ''] = TENANTS;
-  const [records, journals, found, held, counts, names] = await Promise.all([
+  const [records, journals, found, held, counts, names, questions] = await Promise.all([
     Promise.all(tasks.map((task) => store.get(task))),
     Promise.all(written.map((task) => store.read(task))),
     Promise.all(keys.map((key) => store.find({ tenant, key }))),
     Promise.all(sessions.map(async (session) => ({ held: await store.held({ domain: 0, session }) }))),
     Promise.all(TENANTS.map((name) => store.counts({ tenant: name }))),
     Promise.all(TENANTS.map((name) => store.conversations({ tenant: name }))),
+    Promise.all(TENANTS.map((name) => store.questions({ tenant: name, limit: 3 }))),
   ]);
   const [queues, workers, tenants] = await Promise.all([store.queues(), store.workers(), store.tenants()]);
   // Until when a worker counts as waiting is up to the store; see `rings.ts`.
@@ -82,5 +83,5 @@ export async function lookClosely(store: TaskStore, { tasks, keys, sessions, has
   // Memory keeps ready tasks in the order in which they became ready, even if the clock was set back.
   const waiting = hasGoneBack ? queues.queues.map(({ oldestAt: _oldestAt, ...queue }) => queue) : queues.queues;
   const seen = { ...queues, queues: waiting, running, waiting: undefined, workers: shown };
-  return { records, journals, found, held, counts, names, tenants, ...seen };
+  return { records, journals, found, held, counts, names, questions, tenants, ...seen };
 }

@@ -1,6 +1,7 @@
 import { requeueTask } from '@whoa/tasks';
 import * as fc from 'fast-check';
 import { type Made, type Mode, TENANTS } from './made.ts';
+import { answers, asks, closes, parks } from './questions.ts';
 import {
   AGENTS,
   appends,
@@ -59,6 +60,8 @@ function plans({ tenants, agents, isOrdered = false, isTalk = false }: Scope): f
     { arbitrary: held(finishes), weight: 3 },
     { arbitrary: held(isOrdered ? beats : sweeps), weight: 3 },
     { arbitrary: held(onClaims), weight: 2 },
+    { arbitrary: held(fc.oneof(asks, asks, parks, parks, closes)), weight: 3 },
+    { arbitrary: orFirst(answers, asks, hasAsked), weight: 1 },
     { arbitrary: known(onTasks(tenant)), weight: 7 },
     plansOf('cancelConversation', fc.tuple(tenant, stopMode), ([of, mode]) => () => ({
       call: (store) => store.cancel({ tenant: of, conversation: 'c' }, { kind: 'budget' }, { mode }),
@@ -84,6 +87,8 @@ function plans({ tenants, agents, isOrdered = false, isTalk = false }: Scope): f
     }),
   );
 }
+
+const hasAsked = (made: Made): boolean => made.questions.length > 0;
 
 /** What needs something to exist is replaced, until it does, by what makes it. */
 function orFirst(
@@ -140,6 +145,59 @@ const passes = fc.oneof(
 /** In one direction, and never none: of two tasks that are ready at the same time any may be first. */
 const forward = passes.map((ms) => Math.abs(ms) || 1);
 
+/** One task whose workers crash again and again, and whose claims are handed back, most of them late. */
+function crashes(): fc.Arbitrary<readonly Step[]> {
+  const [tenant, agent] = [fc.constantFrom(...TENANTS), fc.constantFrom(...AGENTS)];
+  const creates = createPlans({ tenant, agent, isOrdered: false, isTalk: false });
+  const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
+    orFirst(later, creates, (made) => made.ids.length > 0);
+  const releases = plansOf('release', fc.nat(1), (i) => (made) => {
+    const claim = made.claims.at(-1 - i) ?? made.claim(i);
+    return { call: (store) => store.release(claim) };
+  });
+  const plan = fc.oneof(
+    { weight: 4, arbitrary: known(claims) },
+    { weight: 8, arbitrary: known(sweeps) },
+    { weight: 2, arbitrary: known(releases) },
+    { weight: 1, arbitrary: known(fc.oneof(appends, beats)) },
+  );
+  // A sweep that comes late gives a lease of grace, and the next one frees. After a crash the task waits.
+  const ms = fc.constantFrom(1, LEASE_MS + 1, LEASE_MS + 1, 130_000);
+  const step = fc.record({ passes: ms, isLost: fc.constant(false), isCloselyLookedAt: fc.constant(false), plan });
+  return fc.array(step, { minLength: 12, maxLength: 24, size: 'max' });
+}
+
+/** A few tasks of one conversation that ask, are parked, answered and stopped, and whose questions expire. */
+function questions(): fc.Arbitrary<readonly Step[]> {
+  const [tenant, agent] = [fc.constantFrom(TENANTS[0]!), fc.constantFrom(AGENTS[0]!)];
+  const creates = createPlans({ tenant, agent, isOrdered: false, isTalk: true });
+  const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
+    orFirst(later, creates, (made) => made.ids.length > 0);
+  const held = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
+    orFirst(later, known(claims), (made) => made.claims.length > 0);
+  const asked = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> => orFirst(later, held(asks), hasAsked);
+  const plan = fc.oneof(
+    { weight: 6, arbitrary: held(asks) },
+    { weight: 8, arbitrary: asked(parks) },
+    { weight: 5, arbitrary: asked(answers) },
+    { weight: 4, arbitrary: asked(closes) },
+    { weight: 5, arbitrary: asked(claims) },
+    { weight: 3, arbitrary: asked(takes) },
+    { weight: 4, arbitrary: asked(sweeps) },
+    { weight: 2, arbitrary: asked(creates) },
+    { weight: 2, arbitrary: asked(onTasks(tenant)) },
+    { weight: 2, arbitrary: asked(fc.oneof(beats, appends, finishes, onClaims)) },
+  );
+  const ms = fc.constantFrom(1, 1, 1, 700, LEASE_MS / 2, LEASE_MS + 1, 30_000);
+  const step = fc.record({
+    passes: ms,
+    isLost: fc.nat(7).map((n) => n === 7),
+    isCloselyLookedAt: fc.nat(5).map((n) => n === 5),
+    plan,
+  });
+  return fc.array(step, { minLength: 8, maxLength: 24, size: 'max' });
+}
+
 function histories(scope: Scope): fc.Arbitrary<readonly Step[]> {
   const isLost = fc.nat(7).map((n) => n === 7);
   const isCloselyLookedAt = fc.nat(11).map((n) => n === 11);
@@ -153,6 +211,8 @@ export const HISTORIES: Readonly<Record<Mode, fc.Arbitrary<readonly Step[]>>> = 
   open: fc.oneof(
     { weight: 3, arbitrary: histories({ tenants: TENANTS, agents: AGENTS }) },
     { weight: 1, arbitrary: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1), isTalk: true }) },
+    { weight: 1, arbitrary: crashes() },
+    { weight: 2, arbitrary: questions() },
   ),
   capped: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1) }),
   lanes: histories({ tenants: TENANTS, agents: AGENTS, isOrdered: true }),

@@ -1,5 +1,7 @@
 import type { TaskHead, TaskRef, TaskStore } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
+import { SETTLE } from '../../../packages/tasks/src/rules/rules.ts';
+import { toAgent, toLaneName } from '../../../packages/tasks/src/rules/suspects.ts';
 
 export const TENANTS: readonly string[] = ['acme', 'other'];
 export const WORKERS: readonly string[] = ['w1', 'w2', 'w3'];
@@ -27,6 +29,7 @@ export class Made {
   readonly ids: string[] = [];
   readonly keys: string[] = [];
   readonly claims: ClaimRef[] = [];
+  readonly questions: string[] = [];
   readonly requests: Request[] = [];
   /** Heads of all tasks, as the first store shows them. */
   tasks: readonly TaskHead[] = [];
@@ -54,6 +57,10 @@ export class Made {
     const claims = i < 4 && held.length > 0 ? held : this.claims;
     const none = { id: this.id(i), epoch: 1, session: 'none', claim: 'none' };
     return claims.at(-1 - (i % Math.max(1, claims.length))) ?? none;
+  }
+
+  question(i: number): string {
+    return this.questions.at(-1 - (i % Math.max(1, this.questions.length))) ?? `${this.id(i)}.none`;
   }
 
   /** Most often with the task's own tenant. */
@@ -94,8 +101,10 @@ export class Made {
    * take asks for a few where neither is in question, and for everything otherwise.
    */
   takeable(agents: readonly string[], limit: number): { agents: readonly string[]; limit: number; isSorted: boolean } {
-    const ready = this.tasks.filter(({ stage }) => stage === 'ready').map((task) => ({ ...task, lane: laneOf(task) }));
-    const wanted = ready.filter(({ lane }) => lane === '*' || agents.includes(lane));
+    const ready = this.tasks
+      .filter(({ stage }) => stage === 'ready')
+      .map((task) => ({ ...task, lane: toLaneName(task) }));
+    const wanted = ready.filter(({ lane }) => lane === SETTLE || agents.includes(toAgent(lane)));
     const isDue = this.tasks.some(({ stage, stageAt = 0 }) => stage === 'later' && stageAt <= this.now);
     const lanes = new Set(wanted.map(({ lane, tenant }) => `${lane} ${tenant}`));
     const ranks = new Set(wanted.map(({ priority, stageAt }) => `${priority} ${this.hasGoneBack ? '' : stageAt}`));
@@ -116,10 +125,6 @@ export interface Taken {
   readonly tasks?: readonly { readonly claim: ClaimRef }[];
   readonly repeat?: boolean;
   readonly claim?: ClaimRef;
-}
-
-export function laneOf({ status, stop, agent }: TaskHead): string {
-  return status === 'cancelling' && stop?.undo !== true ? '*' : agent;
 }
 
 /**

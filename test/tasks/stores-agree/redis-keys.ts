@@ -4,9 +4,9 @@ import { toAgent, toLaneName } from '../../../packages/tasks/src/rules/suspects.
 import type { TaskStatus } from '../../../packages/tasks/src/status.ts';
 
 /** The keys of a shard by kind: what stands before the first colon. */
-const HASHES = ['task', 'held', 'session', 'commands', 'conversation', 'running', 'domain', 'layout'];
+const HASHES = 'task held session commands conversation running domain layout questions closed-questions'.split(' ');
 const LISTS = ['journal', 'inputs', 'history'];
-const SETS = ['capped', 'paused'];
+const SETS = ['capped', 'paused', 'parked'];
 const TEXTS = ['outcome', 'context', 'title'];
 
 type Hash = Readonly<Record<string, string>>;
@@ -71,6 +71,7 @@ export async function findRedisProblems(client: Redis, tag: string, all: readonl
   const expect = (isRight: boolean, problem: string): void => void (isRight || problems.push(problem));
   checkStages(keys, live, expect);
   checkTasks(keys, tasks, expect);
+  checkQuestions(keys, tasks, expect);
   checkLeftovers(keys, { tasks, live }, expect);
   checkConversations(keys, live, expect);
   return problems;
@@ -96,6 +97,8 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
   for (const lane of keys.of('ready')) for (const id of keys.members(`ready:${lane}`)) put(id, `ready ${lane}`);
   for (const session of keys.of('held'))
     for (const id of Object.keys(keys.hash(`held:${session}`))) put(id, `held ${session}`);
+  for (const tenant of keys.of('parked'))
+    for (const id of keys.members(`parked:${tenant}`)) put(id, `parked ${tenant}`);
   for (const [id, found] of stages) expect(live.has(id), `${id} is in ${found.join(' and ')}, and not live`);
   for (const [id, task] of live) {
     const { stage, tenant = '', conversation = '', session } = task;
@@ -105,6 +108,7 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
       queue: `queue ${pair(tenant, conversation)}`,
       ready: `ready ${lane}`,
       held: `held ${session}`,
+      parked: `parked ${tenant}`,
     };
     const found = stages.get(id)?.join(' and ');
     expect(found === due[stage as 'later'], `${id} is ${stage}, and in ${found}`);
@@ -167,9 +171,39 @@ function checkTasks(keys: Keys, tasks: Tasks, expect: Expect): void {
   );
 }
 
+/** A task counts its questions, and what is open of them is listed and expires. */
+function checkQuestions(keys: Keys, tasks: Tasks, expect: Expect): void {
+  const [listed, expiring] = [new Set<string>(), new Set<string>()];
+  for (const [id, task] of tasks) {
+    const { questions: counted = '0 0 -', tenant, stage, status, deadline = Infinity, endedAt } = task;
+    const all = Object.entries(keys.hash(`questions:${id}`)).map(
+      ([question, text]) => [question, text.split('\n')] as const,
+    );
+    const open = all.filter(([, [state]]) => state === 'open');
+    const expiries = open.flatMap(([, lines]) => (lines[3] === '' ? [] : [Number(lines[3])]));
+    const first = expiries.length > 0 ? Math.min(...expiries) : '-';
+    const found = `${open.length} ${all.length - open.length} ${first}`;
+    expect(counted === found, `${id} has questions ${found}, and counts ${counted}`);
+    for (const [question] of open) listed.add(`${tenant} ${question}`);
+    const isParked = stage === 'parked' && endedAt === undefined;
+    if (first !== '-' || (isParked && deadline !== Infinity)) expiring.add(id);
+    if (endedAt !== undefined) expect(all.length === 0, `${id} has ended, and has questions ${found}`);
+    if (status === 'cancelling') expect(open.length === 0, `${id} is being stopped, and has open questions`);
+    if (!isParked) continue;
+    const waits = open.length > 0 && all.length === open.length && !keys.has(`commands:${id}`);
+    expect(waits && status === 'running', `${id} is parked, and has something to do or waits for nothing`);
+  }
+  const known = keys
+    .of('open-questions')
+    .flatMap((tenant) => keys.members(`open-questions:${tenant}`).map((id) => `${tenant} ${id}`));
+  expect(known.toSorted().join() === [...listed].toSorted().join(), `open questions are listed as ${known.join()}`);
+  const due = keys.members('expiries').toSorted().join();
+  expect(due === [...expiring].toSorted().join(), `${[...expiring].join()} expire, and ${due} are listed`);
+}
+
 /** No key is left of a task that is gone. */
 function checkLeftovers(keys: Keys, { tasks, live }: { tasks: Tasks; live: Tasks }, expect: Expect): void {
-  for (const kind of ['outcome', 'journal', 'sent', 'title', 'context']) {
+  for (const kind of ['outcome', 'journal', 'sent', 'title', 'context', 'questions', 'closed-questions']) {
     for (const id of keys.of(kind)) expect(tasks.has(id), `${kind}:${id} is left of a task that is gone`);
   }
   for (const id of keys.of('commands'))

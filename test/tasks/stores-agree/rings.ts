@@ -1,5 +1,6 @@
 import type { TaskHead } from '@whoa/tasks';
-import { laneOf } from './made.ts';
+import { SETTLE } from '../../../packages/tasks/src/rules/rules.ts';
+import { toLaneName } from '../../../packages/tasks/src/rules/suspects.ts';
 
 /** Stores note seldom that a worker still waits, so one that asked longer ago may already count as gone. */
 const FRESH_MS = 30_000;
@@ -33,7 +34,8 @@ export class Waiters {
     });
     const isWaitedFor = (task: TaskHead): boolean =>
       waiting.some(
-        ({ agents, at }) => now - at < FRESH_MS && now >= at && (laneOf(task) === '*' || agents.includes(task.agent)),
+        ({ agents, at }) =>
+          now - at < FRESH_MS && now >= at && (toLaneName(task) === SETTLE || agents.includes(task.agent)),
       );
     return became.find(isWaitedFor)?.id;
   }

@@ -2,18 +2,20 @@ export type Query = (sql: string) => Promise<readonly Readonly<Record<string, un
 
 /** The tables of a store as the checks see them: `t` tasks, `w` waiting, `c` conversations, and what belongs to them. */
 type Views = Readonly<
-  Record<'t' | 'w' | 'c' | 's' | 'inputs_' | 'commands_' | 'journal_' | 'sent_' | 'history_', string>
+  Record<'t' | 'w' | 'c' | 's' | 'q' | 'inputs_' | 'commands_' | 'journal_' | 'sent_' | 'history_', string>
 >;
 
 const POSTGRES: Views = {
   t: `SELECT id, tenant, agent, conversation, status, stage, policy, ended_at AS ended, session, claim, worker, lane,
     CASE WHEN status = 'cancelling' THEN CASE WHEN stop_undo THEN '*!' || agent ELSE '*' END
       WHEN attempts >= 2 THEN '*?' || agent ELSE agent END AS due_lane,
-    CASE WHEN told THEN 1 ELSE 0 END AS told, inputs_of, journal_bytes, commands_waiting AS commands FROM whoa.tasks`,
+    CASE WHEN told THEN 1 ELSE 0 END AS told, inputs_of, journal_bytes, commands_waiting AS commands,
+    coalesce(questions_open, 0) AS open, coalesce(questions_pending, 0) AS pending FROM whoa.tasks`,
   w: 'SELECT tenant, conversation, one COLLATE "C" AS id FROM whoa.conversations, unnest(waiting) AS one',
   c: `SELECT tenant, conversation, current COLLATE "C" AS current, gathering COLLATE "C" AS gathering, history_bytes
     FROM whoa.conversations`,
   s: 'SELECT id, expires_at AS expires FROM whoa.sessions',
+  q: 'SELECT task, id, tenant, state FROM whoa.questions',
   inputs_: 'SELECT owner FROM whoa.inputs',
   commands_: 'SELECT task FROM whoa.commands',
   journal_: 'SELECT task, octet_length(event::text) AS bytes FROM whoa.journal',
@@ -27,11 +29,13 @@ const SQLITE: Views = {
     CASE WHEN status = 'cancelling' THEN CASE WHEN record ->> '$.stop.undo' THEN '*!' || agent ELSE '*' END
       WHEN record ->> 'attempts' >= 2 THEN '*?' || agent ELSE agent END AS due_lane,
     coalesce(told, 0) AS told, record ->> 'inputsOf' AS inputs_of, record ->> 'journalBytes' AS journal_bytes,
-    json_array_length(record, '$.commands') AS commands FROM tasks`,
+    json_array_length(record, '$.commands') AS commands, coalesce(record ->> '$.questionCounts.open', 0) AS open,
+    coalesce(record ->> '$.questionCounts.pending', 0) AS pending FROM tasks`,
   w: "SELECT tenant, conversation, one.value AS id FROM conversations, json_each(record, '$.waiting') AS one",
   c: `SELECT tenant, conversation, record ->> 'current' AS current, record ->> 'gathering' AS gathering,
     record ->> 'historyBytes' AS history_bytes FROM conversations`,
   s: 'SELECT id, expiresAt AS expires FROM worker_sessions',
+  q: 'SELECT task, id, tenant, state FROM questions',
   inputs_: 'SELECT owner FROM inputs',
   commands_: "SELECT tasks.id AS task FROM tasks, json_each(record, '$.commands')",
   journal_: 'SELECT id AS task, length(CAST(event AS BLOB)) AS bytes FROM journal',
@@ -54,7 +58,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   'is live and not in its conversation': `SELECT id FROM t WHERE ended IS NULL AND conversation IS NOT NULL AND stage <> 'queue'
     AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND t.id IN (x.current, x.gathering))`,
   'is current and has ended, waits or is still held back': `SELECT x.current FROM c AS x WHERE x.current IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.current AND ${SAME} AND stage IN ('later', 'ready', 'held') AND policy IS NULL)`,
+    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.current AND ${SAME} AND stage IN ('later', 'ready', 'held', 'parked') AND policy IS NULL)`,
   'is gathering and not held back': `SELECT x.gathering FROM c AS x WHERE x.gathering IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.gathering AND ${SAME} AND stage = 'later' AND policy IS NOT NULL)`,
   'has a policy and is not gathering': `SELECT id FROM t WHERE policy IS NOT NULL
@@ -73,6 +77,15 @@ const CHECKS: Readonly<Record<string, string>> = {
   'has ended and has commands': 'SELECT id FROM t WHERE ended IS NOT NULL AND commands > 0',
   'is gone or has ended and left commands':
     'SELECT task FROM commands_ WHERE task NOT IN (SELECT id FROM t WHERE ended IS NULL)',
+  'is parked and has something to do, or waits for nothing':
+    "SELECT id FROM t WHERE stage = 'parked' AND (status <> 'running' OR open = 0 OR pending > 0 OR commands > 0)",
+  'has other questions than it counts': `SELECT id FROM t
+    WHERE open <> (SELECT count(*) FROM q WHERE q.task = t.id AND state = 'open')
+    OR pending <> (SELECT count(*) FROM q WHERE q.task = t.id AND state IN ('answered', 'unread'))`,
+  'has ended, or is being stopped, and has an open question':
+    "SELECT id FROM t WHERE (ended IS NOT NULL AND open + pending > 0) OR (status = 'cancelling' AND open > 0)",
+  'is gone and left questions, or has those of another tenant': `SELECT task FROM q
+    WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.id = q.task AND t.tenant = q.tenant)`,
   'is gone and left inputs': 'SELECT owner FROM inputs_ WHERE owner NOT IN (SELECT inputs_of FROM t)',
   'has no input': "SELECT id FROM t WHERE inputs_of <> '' AND inputs_of NOT IN (SELECT owner FROM inputs_)",
   'is gone and left a journal': 'SELECT task FROM journal_ WHERE task NOT IN (SELECT id FROM t)',

@@ -11,7 +11,7 @@ import { TENANTS, WORKERS } from './made.ts';
 import { findRedisProblems } from './redis-keys.ts';
 import { Waiters } from './rings.ts';
 import { findPostgresProblems, findSqliteProblems, type Query } from './rows.ts';
-import type { SharedTime } from './time.ts';
+import { createExactLibrary, type SharedTime } from './time.ts';
 
 /** In memory where that is possible: nothing here must outlive a power cut. */
 const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
@@ -103,6 +103,7 @@ const SQLITE_TABLES = [
   'inputs',
   'journal',
   'sent',
+  'questions',
   'conversations',
   'history',
 ];
@@ -146,7 +147,7 @@ export async function openRedis(
 ): Promise<Contestant> {
   const prefix = `agree-${name}`;
   const options = { ...rules, url, prefix, shards: 1, world: time.world, timeoutMs: BUSY_MS };
-  const store = openRedisStore(options, () => time.now);
+  const store = openRedisStore(options, () => time.now, createExactLibrary());
   const client = new Redis(url);
   const keys = async (): Promise<string[]> => client.keys(`${prefix}:*`);
   return {

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { systemClock, type World } from '@whoa/core/embed';
-import { SCRIPTS } from '../../../packages/tasks/src/stores/redis/scripts.ts';
+import { createLibrary, type Library, RULES } from '../../../packages/tasks/src/stores/redis/library.ts';
 
 /** The time and the ids of one history: the same for every store, and exact to the millisecond. */
 export class SharedTime {
@@ -33,17 +32,10 @@ const SERVER_TIME = "local time = redis.call('TIME')";
 const NO_TIME = 'local time = { 0, 0 }';
 
 /**
- * Makes the scripts use the time that a test passes as the distance from the server's clock. Between two reads of that
- * clock some milliseconds pass, so times could only be compared roughly. Lasts until it is disposed of.
+ * Returns rules that use the time that a test passes as the distance from the server's clock. Between two reads of that
+ * clock some milliseconds pass, so times could only be compared roughly.
  */
-export function setExactRedisTime(): Disposable {
-  const stack = new DisposableStack();
-  for (const script of Object.values(SCRIPTS) as { source: string; sha: string }[]) {
-    const { source, sha } = script;
-    if (!source.includes(SERVER_TIME)) throw new Error(`a script no longer reads the time with: ${SERVER_TIME}`);
-    stack.defer(() => Object.assign(script, { source, sha }));
-    script.source = source.replace(SERVER_TIME, NO_TIME);
-    script.sha = createHash('sha1').update(script.source).digest('hex');
-  }
-  return stack;
+export function createExactLibrary(rules: string = RULES): Library {
+  if (!rules.includes(SERVER_TIME)) throw new Error(`the rules no longer read the time with: ${SERVER_TIME}`);
+  return createLibrary(rules.replace(SERVER_TIME, NO_TIME));
 }

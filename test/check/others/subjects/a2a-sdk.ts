@@ -12,7 +12,7 @@ export const a2aSdk: Subject = {
     zod: '4.6.7',
   },
   about:
-    'The SDK’s `DefaultRequestHandler` and `InMemoryTaskStore` with an executor like its sample `cancellable-agent`, which aborts the model and the tool. The executor is ours; what the SDK does around it is what is checked.',
+    'The SDK’s `DefaultRequestHandler` and `InMemoryTaskStore` with an executor like its sample `cancellable-agent`, which aborts the model and the tool. The executor is ours; the checks are about what the SDK does around it.',
   upToTheProgram: ['left-detached', 'orphans-sigterm', 'orphans-sigkill'],
   page: 'README of the package, and its sample `cancellable-agent`',
   program: 'a2a.mjs',

@@ -12,7 +12,7 @@ export const aiSdkChat: Subject = {
     zod: '4.6.7',
   },
   about:
-    'The documented route with `abortSignal: req.signal`; its tool ends its process group when its signal says so. A client stops it by closing its connection, so it sees no end. The documented way to resume streams needs Redis and a stop route of one’s own; it was not checked.',
+    'The documented route with `abortSignal: req.signal`; its tool ends its process group when its signal fires. A client stops it by closing its connection, so it sees no end. The documented way to resume streams needs Redis and your own stop route; we have not checked it.',
   upToTheProgram: ['left-detached', 'orphans-sigterm', 'orphans-sigkill'],
   fairly:
     'With `ignoreIncompleteToolCalls`, which is documented for subagents; without it the next prompt after a cancelled call fails.',

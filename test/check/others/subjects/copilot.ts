@@ -5,7 +5,7 @@ export const copilot: Subject = {
   title: 'GitHub Copilot CLI',
   protocol: 'acp',
   packages: { '@github/copilot': '1.0.102' },
-  about: 'With a provider of its own and offline, so without an account. Its shell tool asks before each command.',
+  about: 'With a custom provider and offline, so without an account. Its shell tool asks before each command.',
   page: 'copilot help providers',
   command: (location) => [bin(location, 'copilot'), '--acp'],
   env: ({ provider }) => ({

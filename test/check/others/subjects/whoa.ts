@@ -7,9 +7,8 @@ export const whoa: Subject = {
   title: 'Whoa',
   protocol: 'acp',
   packages: {},
-  about:
-    'Ours, from the sources, without its sandbox: that has no network, so the witness could not be reached from inside.',
-  page: '[Editors](guides/editors.md)',
-  fairly: 'The kit and this agent have the same makers, and the kit’s checks were written with it at hand.',
+  about: 'Ours, from the sources, without its sandbox, which has no network, so the witness inside could not report.',
+  page: '[Editors](../guides/editors.md)',
+  fairly: 'The same project makes the kit and this agent, and the kit’s checks were written with this agent available.',
   command: () => [...BIN, 'acp', '--sandbox', 'none'],
 };

@@ -1,0 +1,156 @@
+// Both sides of a proxy in memory: the test is the editor and the agent.
+import { PassThrough } from 'node:stream';
+import { type AcpProxy, type ProxiedAgent, type ProxyEvent, proxyAcp } from '@whoa/acp';
+import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
+
+export interface Line {
+  readonly id?: string | number | null;
+  readonly method?: string;
+  readonly params?: { readonly update?: Record<string, unknown>; readonly sessionId?: string } & Record<
+    string,
+    unknown
+  >;
+  readonly result?: Record<string, unknown>;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+/** A process of the agent, as the test plays it. */
+class PlayedAgent implements ProxiedAgent {
+  readonly stdin = new PassThrough();
+  readonly stdout = new PassThrough();
+  readonly #exit = Promise.withResolvers<{ code: number | null }>();
+  readonly exited = this.#exit.promise;
+  /** What was asked to be ended, in order. */
+  readonly endings: unknown[] = [];
+  isEnded = false;
+  #clock = 0;
+  readonly #read = collect(this.stdin);
+
+  now() {
+    return { pid: 1, startTime: ++this.#clock };
+  }
+
+  endSince(moment: unknown, { except }: { except: readonly unknown[] }) {
+    this.endings.push({ since: moment, except });
+    return Promise.resolve({ verified: 'tags' as const, ended: 2, survivors: 0 });
+  }
+
+  end() {
+    this.isEnded = true;
+    this.exit(null);
+    return Promise.resolve({ verified: 'tags' as const, ended: 1, survivors: 0 });
+  }
+
+  exit(code: number | null): void {
+    this.stdout.end();
+    this.#exit.resolve({ code });
+  }
+
+  /** The lines that it got since the last look. */
+  got(): Line[] {
+    return this.#read().map((line) => JSON.parse(line) as Line);
+  }
+
+  gotLines(): string[] {
+    return this.#read();
+  }
+
+  say(...messages: (object | string)[]): Promise<void> {
+    return write(this.stdout, messages);
+  }
+
+  update(sessionId: string, update: object): Promise<void> {
+    return this.say({ method: 'session/update', params: { sessionId, update } });
+  }
+}
+
+function collect(stream: PassThrough): () => string[] {
+  let text = '';
+  stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  return () => {
+    const lines = text.split('\n');
+    text = lines.pop() ?? '';
+    return lines;
+  };
+}
+
+function write(stream: PassThrough, messages: readonly (object | string)[]): Promise<void> {
+  for (const one of messages)
+    stream.write(`${typeof one === 'string' ? one : JSON.stringify({ jsonrpc: '2.0', ...one })}\n`);
+  return flushMicrotasks();
+}
+
+export interface Stage {
+  readonly proxy: AcpProxy;
+  readonly events: ProxyEvent[];
+  /** Every process that was started. */
+  readonly agents: PlayedAgent[];
+  readonly agent: PlayedAgent;
+  readonly clock: ReturnType<typeof createVirtualWorld>['clock'];
+  readonly output: PassThrough;
+  readonly input: PassThrough;
+  send(...messages: (object | string)[]): Promise<void>;
+  /** What the editor got since the last look. */
+  got(): Line[];
+  gotLines(): string[];
+}
+
+/** A proxy with nothing sent yet. */
+export async function playProxy(): Promise<Stage> {
+  const input = new PassThrough();
+  const output = new PassThrough();
+  const { clock } = createVirtualWorld();
+  const agents: PlayedAgent[] = [];
+  const events: ProxyEvent[] = [];
+  const start = (): Promise<ProxiedAgent> => {
+    agents.push(new PlayedAgent());
+    return Promise.resolve(agents.at(-1)!);
+  };
+  const proxy = proxyAcp({ start, input, output, clock, onEvent: (event) => events.push(event), waitMs: 1_000 });
+  const read = collect(output);
+  await flushMicrotasks();
+  return {
+    proxy,
+    events,
+    agents,
+    clock,
+    input,
+    output,
+    get agent() {
+      return agents.at(-1)!;
+    },
+    send: (...messages) => write(input, messages),
+    got: () => read().map((line) => JSON.parse(line) as Line),
+    gotLines: read,
+  };
+}
+
+/** Greets and opens a session with the id `s`. */
+export async function greet(
+  stage: Stage,
+  { version = 1, ...capabilities }: { version?: number } & Record<string, unknown> = {},
+): Promise<void> {
+  await stage.send({ id: 1, method: 'initialize', params: { protocolVersion: version } });
+  await stage.agent.say({ id: 1, result: { protocolVersion: version, agentCapabilities: capabilities } });
+  await openSession(stage, 's');
+  stage.got();
+  stage.agent.got();
+}
+
+export async function openSession(stage: Stage, sessionId: string): Promise<void> {
+  await stage.send({ id: `new-${sessionId}`, method: 'session/new', params: { cwd: '/w', mcpServers: [] } });
+  await stage.agent.say({ id: `new-${sessionId}`, result: { sessionId } });
+  stage.got();
+  stage.agent.got();
+}
+
+export const prompt = (id: number, sessionId = 's'): object => ({
+  id,
+  method: 'session/prompt',
+  params: { sessionId, prompt: [{ type: 'text', text: 'go' }] },
+});
+export const cancel = (sessionId = 's'): object => ({ method: 'session/cancel', params: { sessionId } });
+export const chunk = (text: string): object => ({
+  sessionUpdate: 'agent_message_chunk',
+  content: { type: 'text', text },
+});

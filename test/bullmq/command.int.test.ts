@@ -1,0 +1,133 @@
+// The engine of whoa.config.ts, as `whoa serve` and `whoa worker` use it, on a real Redis.
+import { expect, onTestFinished, test } from 'vitest';
+import { createHome } from '../command/terminal.ts';
+import { startRedis } from '../servers/redis.ts';
+import { createFleet, end, POLL, readReadiness } from './fleet.ts';
+
+test('a task that the server creates runs by its ticket, and a cancel stops it', async () => {
+  const { serve, worker, statusIs, ticketIs } = await createFleet();
+  const server = await serve();
+  const quick = await server.create('hello');
+  await ticketIs(quick, 'prioritized');
+  const working = await worker();
+  expect(await ticketIs(quick, 'completed')).toMatchObject({ name: 'writer', returnvalue: { status: 'success' } });
+  const slow = await server.create('slow');
+  await working.waitFor({ type: 'task-start', id: slow });
+  expect((await server.ask(`/v1/tasks/${slow}/cancel`, { mode: 'now' })).status).toBe(202);
+  await statusIs(slow, 'cancelled');
+  expect(await ticketIs(slow, 'completed')).toMatchObject({ returnvalue: { status: 'cancelled' } });
+  expect((await server.ask(`/v1/tasks/${slow}/cancel`, { mode: 'now' })).status).toBe(409);
+  expect([await end(working), await end(server)]).toEqual([0, 0]);
+});
+
+test('a task that is cancelled while its ticket waits never starts', async () => {
+  const { serve, worker, store, queue, statusIs, ticketIs } = await createFleet();
+  const server = await serve();
+  const [removed, stale] = [await server.create('one'), await server.create('two')];
+  expect((await server.ask(`/v1/tasks/${removed}/cancel`, {})).status).toBe(202);
+  expect(await queue.getJobState(removed)).toBe('unknown');
+  // Another process cancels in the store, and does not know of the queue.
+  await store.cancel({ tenant: 'local', id: stale });
+  expect(await queue.getJobState(stale)).toBe('prioritized');
+  const working = await worker();
+  expect(await ticketIs(stale, 'completed')).toMatchObject({ returnvalue: { status: 'cancelled' } });
+  for (const id of [removed, stale]) await statusIs(id, 'cancelled');
+  expect(working.lines.filter(({ type }) => type === 'task-start')).toEqual([]);
+});
+
+test('SIGTERM returns the task and its ticket, and the next worker resumes it', async () => {
+  const { serve, worker, get, ticketIs } = await createFleet();
+  const server = await serve();
+  const first = await worker();
+  const id = await server.create('slow');
+  await first.waitFor({ type: 'task-start', id });
+  expect(await end(first)).toBe(0);
+  await ticketIs(id, 'prioritized');
+  expect(await get(id)).toMatchObject({ status: 'init', attempts: 0, deaths: 0 });
+  const second = await worker();
+  await second.waitFor({ type: 'task-start', id });
+  expect((await server.ask(`/v1/tasks/${id}/cancel`, { mode: 'now' })).status).toBe(202);
+  await second.waitFor({ type: 'task-end', id, status: 'cancelled' });
+});
+
+test('a server with --work runs tasks by their tickets too', async () => {
+  const { serve, ticketIs } = await createFleet();
+  const server = await serve('engine', ['--work', '--sandbox', 'none']);
+  const id = await server.create('hello');
+  expect(await ticketIs(id, 'completed')).toMatchObject({ returnvalue: { status: 'success' } });
+  expect(await end(server)).toBe(0);
+});
+
+test('a fleet moves from no engine to an engine and back, and waiting tasks still run', async () => {
+  const { serve, worker, queue, statusIs, ticketIs } = await createFleet();
+  const plain = await serve('plain');
+  const before = await plain.create('before the engine');
+  expect(await queue.getJobState(before)).toBe('unknown');
+  const behind = await worker('engine');
+  await statusIs(before, 'success');
+  expect(await ticketIs(before, 'completed')).toMatchObject({ returnvalue: { status: 'success' } });
+  const held = await plain.create('slow');
+  await behind.waitFor({ type: 'task-start', id: held });
+  const engine = await serve('engine');
+  expect(await end(behind)).toBe(0);
+  const waiting = await engine.create('before the way back');
+  await ticketIs(waiting, 'prioritized');
+  const direct = await worker('plain');
+  await statusIs(waiting, 'success');
+  await direct.waitFor({ type: 'task-start', id: held });
+  expect(await end(direct)).toBe(0);
+  // The tickets that are left start nothing twice.
+  const again = await worker('engine');
+  await ticketIs(waiting, 'completed');
+  await again.waitFor({ type: 'task-start', id: held });
+  expect(again.lines.filter(({ type }) => type === 'task-start')).toHaveLength(1);
+});
+
+test('without its Redis the engine starts, waits and ends, and catches up when the Redis is back', async () => {
+  const own = await startRedis({ appendfsync: 'none' });
+  onTestFinished(() => own[Symbol.asyncDispose]());
+  const { serve, worker, get, statusIs } = await createFleet({ queueUrl: own.url });
+  await own.kill('SIGKILL');
+  const [server, working] = await Promise.all([serve(), worker()]);
+  await working.waitFor({ type: 'engine-error' });
+  expect(await readReadiness(working)).toBe(503);
+  const early = await server.create('while the queue is away');
+  await own.start();
+  await statusIs(early, 'success');
+  await expect.poll(() => readReadiness(working), POLL).toBe(200);
+
+  const slow = await server.create('slow');
+  await working.waitFor({ type: 'task-start', id: slow });
+  await own.kill('SIGKILL');
+  await expect.poll(() => readReadiness(working), POLL).toBe(503);
+  const late = await server.create('in the middle');
+  // A running task does not depend on the queue: a cancel stops it.
+  expect((await server.ask(`/v1/tasks/${slow}/cancel`, { mode: 'now' })).status).toBe(202);
+  await statusIs(slow, 'cancelled');
+  expect((await get(late)).status).toBe('init');
+  await own.start();
+  await statusIs(late, 'success');
+
+  const held = await server.create('slow');
+  await working.waitFor({ type: 'task-start', id: held });
+  await own.kill('SIGKILL');
+  expect([await end(working), await end(server)]).toEqual([0, 0]);
+  expect(await get(held)).toMatchObject({ status: 'init', deaths: 0 });
+});
+
+test.each([
+  ["engine: 'bullmq'", [], "engine: expected bullmq({ connection: 'redis://…' }) from '@whoa/bullmq'"],
+  ['engine: bullmq({})', [], "bullmq.connection: expected 'redis://host:6379', or connection options of BullMQ"],
+  [
+    "engine: bullmq({ connection: 'redis://x' })",
+    ['--agent', 'a'],
+    '--agent: the engine of the configuration hands out',
+  ],
+])('a worker with %s %j is rejected with what to write', (field, args, message) => {
+  const config = `import { bullmq } from '@whoa/bullmq';
+    export default { store: 'redis://127.0.0.1:1', agents: { a() {}, b() {} }, ${field} };`;
+  const home = createHome({ 'whoa.config.ts': config });
+  onTestFinished(() => home[Symbol.dispose]());
+  const { status, stderr } = home.whoa(['worker', '--config', 'whoa.config.ts', ...args]);
+  expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(message) as string });
+});

@@ -1,0 +1,43 @@
+// Broken agents behind `whoa acp -- COMMAND`, judged by the kit.
+import { join } from 'node:path';
+import { type CheckReport, createAcpAdapter, createStage, runChecks } from '@whoa/check';
+import { ROOT } from '../docs/pages.ts';
+import type { Bug, Flawless } from './broken/bugs.ts';
+
+const AGENT = join(import.meta.dirname, 'broken/agent.ts');
+const WHOA = join(ROOT, 'packages/whoa/src/bin.ts');
+
+/** What is lost when a process has to be ended that cannot load its sessions. */
+const MEMORY: readonly string[] = ['next-knows-prompt', 'next-knows-text', 'next-knows-call', 'next-keeps-finished'];
+
+/** The broken agents, and the checks that cannot be mended from outside. */
+export const BROKEN: Readonly<Partial<Record<Bug | Flawless, readonly string[]>>> = {
+  'never-answers': MEMORY,
+  slow: [],
+  'two-ends': [],
+  'end-turn': [],
+  'abort-error': [],
+  'open-calls': [],
+  orphans: [],
+  daemons: [],
+  floods: [],
+  // The other conversation was in the same process.
+  dies: [...MEMORY, 'other-conversation'],
+  'ignores-sigterm': [],
+  garbage: [],
+};
+
+/** Runs the kit on a broken agent behind the proxy. */
+export async function checkProxied(bug: string, only?: readonly string[]): Promise<CheckReport> {
+  const node = [process.execPath, '--conditions=@whoa/source', '--no-warnings'];
+  await using stage = await createStage();
+  await using adapter = createAcpAdapter({ command: [...node, WHOA, 'acp', '--', ...node, AGENT, bug] });
+  return await runChecks({ adapter, stage, settleMs: 3_000, ...(only !== undefined && { only }) });
+}
+
+/** The checks that were not passed, and why. */
+export function failuresOf({ results }: CheckReport): readonly string[] {
+  return results.flatMap(({ id, status, said }) =>
+    status === 'failed' || status === 'unclear' ? [`${id}: ${said ?? status}`] : [],
+  );
+}

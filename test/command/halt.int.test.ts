@@ -1,0 +1,97 @@
+// `whoa halt` from one process, on tasks of a worker in another one, on every store that processes share.
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { until } from '../promises/fixture.ts';
+import { openStore } from '../tasks/open-store.ts';
+import { storeKinds } from '../tasks/shared-stores.ts';
+import { startCommand } from './process.ts';
+import { createHome } from './terminal.ts';
+
+/** `quick` stops when it is cancelled. `deaf` must finish: it does when there is a file, and after 60 s at the latest. */
+const CONFIG = `
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createAgent, defineConfig, defineTool } from 'whoa';
+import { createScriptedModel } from '@whoa/core/testing';
+
+const wait = (name, rest, isOver) => defineTool({
+  name,
+  description: name,
+  inputSchema: { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } },
+  inputJsonSchema: { type: 'object' },
+  effects: 'read',
+  ...rest,
+  execute: (_, { signal }) => new Promise((resolve, reject) => {
+    const timer = setInterval(() => isOver() && (clearInterval(timer), resolve('over')), 20);
+    if (rest.whenCancelled === undefined) signal.addEventListener('abort', () => (clearInterval(timer), reject(signal.reason)));
+  }),
+});
+const agentFor = (name, tool) =>
+  createAgent({ name, tools: [tool], model: createScriptedModel(Array(50).fill([{ call: tool.name }])) });
+const over = join(import.meta.dirname, 'over');
+export default defineConfig({
+  store: STORE,
+  agents: {
+    quick: agentFor('quick', wait('idle', {}, () => false)),
+    deaf: agentFor('deaf', wait('pay', { whenCancelled: 'finish', timeoutMs: 60_000 }, () => existsSync(over))),
+  },
+});
+`;
+
+interface Receipt {
+  readonly isQuiet: boolean;
+  readonly stopped: number;
+  readonly left: number;
+  readonly running: readonly { readonly id: string; readonly status: string; readonly until: number }[];
+}
+
+describe.each(storeKinds)('a halt on $name', (kind) => {
+  test('stops tasks of a worker elsewhere, names the one that must finish, and exits with 0 only after its end', async () => {
+    const shared = await kind.open();
+    onTestFinished(() => shared[Symbol.asyncDispose]());
+    const { location } = shared;
+    await using store = openStore(location);
+    const config = location.startsWith('{') ? location : JSON.stringify({ backend: 'sqlite', file: location });
+    const home = createHome({ 'config/whoa/whoa.config.ts': CONFIG.replace('STORE', () => config) });
+    onTestFinished(() => home[Symbol.dispose]());
+    const worker = startCommand(home, ['worker', '--sandbox', 'none', '--yes', '--concurrency', '3']);
+    await worker.waitFor({ type: 'working' });
+    const create = async (agent: string, tenant = 'local'): Promise<string> =>
+      ((await store.create({ tenant, agent, input: 'go' })) as { task: { id: string } }).task.id;
+    const status = async (id: string, tenant = 'local') => (await store.get({ tenant, id }))?.status;
+    const isCalling = async (id: string): Promise<boolean> =>
+      JSON.stringify(await store.read({ tenant: 'local', id })).includes('"call-start"');
+    const [deaf, quick, other] = [await create('deaf'), await create('quick'), await create('quick', 'other')];
+    await until(async () => (await isCalling(deaf)) && (await isCalling(quick)));
+    await until(async () => (await status(other, 'other')) === 'running');
+    const waiting = await create('quick');
+
+    const first = startCommand(home, ['halt', '--within', '3s', '--reason', 'fire']);
+    expect(await first.closed).toEqual([1, null]);
+    const [receipt] = first.lines as unknown as readonly Receipt[];
+    expect(receipt).toMatchObject({ isQuiet: false, stopped: 3, left: 1 });
+    expect(receipt!.running).toMatchObject([{ id: deaf, status: 'cancelling' }]);
+    // What must finish may take as long as its tool says.
+    expect(receipt!.running[0]!.until - Date.now()).toBeGreaterThan(30_000);
+    expect([await status(quick), await status(waiting), await status(other, 'other')]).toEqual([
+      'cancelled',
+      'cancelled',
+      'running',
+    ]);
+
+    const second = startCommand(home, ['halt', '--within', '60s']);
+    home.folder.write('config/whoa/over', '');
+    expect(await second.closed).toEqual([0, null]);
+    expect(second.lines).toMatchObject([{ isQuiet: true, left: 0, running: [] }]);
+    expect(await status(deaf)).toBe('cancelled');
+    expect((await store.get({ tenant: 'local', id: deaf }))?.outcome).toMatchObject({ reason: { message: 'fire' } });
+    // What is created since waits until the tenant is resumed.
+    const late = await create('quick');
+    expect(await status(late)).toBe('init');
+    const resumed = startCommand(home, ['resume', '--tenant', 'local']);
+    expect([await resumed.closed, resumed.errors()]).toEqual([[0, null], '']);
+    await until(async () => (await status(late)) === 'running');
+    const all = startCommand(home, ['halt', '--agent', 'quick']);
+    expect(await all.closed).toEqual([0, null]);
+    expect([await status(late), await status(other, 'other')]).toEqual(['cancelled', 'cancelled']);
+  }, 180_000);
+});

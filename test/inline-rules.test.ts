@@ -1,0 +1,31 @@
+import { pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+import { inlineRules } from '../scripts/inline-rules.ts';
+import { createWorkspace } from './workspace.ts';
+
+const READER = new URL('../packages/tasks/src/stores/read-rule-files.ts', import.meta.url).href;
+
+test('a built module holds the files beside its source, and reads none', async () => {
+  const sql = 'SELECT \'`$`\' || "\\n\u2028";\n';
+  using root = createWorkspace({
+    'packages/a/src/lua/rule-files.ts': `import { readRuleFiles } from '${READER}';\nexport const RULE_FILES = readRuleFiles(import.meta.url);\n`,
+    'packages/a/src/lua/take.lua': 'return 1\n',
+    'packages/a/src/lua/rows.sql': sql,
+    'packages/a/src/lua/other.txt': 'no rule',
+    'packages/a/dist/lua/rule-files.js': "throw new Error('not replaced')",
+    'packages/a/dist/lua/rule-files.js.map': '{}',
+  });
+  const built = root.at('packages/a/dist/lua/rule-files.js');
+  expect(await inlineRules(root.path)).toEqual([built]);
+  const module = (await import(pathToFileURL(built).href)) as Record<string, unknown>;
+  expect(module['RULE_FILES']).toEqual({ 'rows.sql': sql, 'take.lua': 'return 1\n' });
+  expect(root.read('packages/a/dist/lua/rule-files.js')).not.toContain('import');
+  expect(root.list()).not.toContain('packages/a/dist/lua/rule-files.js.map');
+});
+
+test('a module without rules beside it fails', async () => {
+  using root = createWorkspace({
+    'packages/a/src/rule-files.ts': `import { readRuleFiles } from '${READER}';\nexport const RULE_FILES = readRuleFiles(import.meta.url);\n`,
+  });
+  await expect(inlineRules(root.path)).rejects.toThrow('run: npm run build');
+});

@@ -1,0 +1,219 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { TRANSITIONS, type Transition } from '../packages/tasks/src/rules/transitions.ts';
+import { RULE_FILES } from '../packages/tasks/src/stores/postgres/sql/rule-files.ts';
+import { RULE_FILES as LUA_FILES } from '../packages/tasks/src/stores/redis/lua/rule-files.ts';
+import { lintSql } from '../scripts/lint-sql.ts';
+import { toLuaTransitions } from '../scripts/rules/lua.ts';
+import { createSqlFiles, stampConstants, writeTransitions } from '../scripts/rules/sql.ts';
+import { toAssignments } from '../scripts/rules/sql-transitions.ts';
+import { ROOT } from './docs/pages.ts';
+
+test('the files have the current rules', () => {
+  for (const [name, text] of Object.entries(createSqlFiles(RULE_FILES))) {
+    expect(readFileSync(join(ROOT, 'packages/tasks/src/stores/postgres/sql', name), 'utf8'), name).toBe(text);
+  }
+});
+
+test('a constant that changed is written wherever a file names it', () => {
+  const sql = "LIMIT 7 /*most*/ || 'it''s' /*name*/ > 8 /*most + 1*/ AND x < 3.5 /*most / 2*/ -- the worker's 'lane'";
+  expect(stampConstants(sql, { most: 10, name: "o'clock" })).toBe(
+    "LIMIT 10 /*most*/ || 'o''clock' /*name*/ > 11 /*most + 1*/ AND x < 5 /*most / 2*/ -- the worker's 'lane'",
+  );
+});
+
+test('a name that no rule has is refused', () => {
+  expect(() => stampConstants('LIMIT 7 /*maxMoves*/')).toThrow('7 /*maxMoves*/: no rule has this name');
+});
+
+const wrap = (body: string): string =>
+  `CREATE FUNCTION fn.a(x int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;\n`;
+const called = '-- Reads: a. Locks and writes: nothing. Returns: b.\n';
+
+test.each([
+  ['SQL that is none', 'CREATE TABLE a (b int c);\n', 'SQL: syntax error at or near "c"'],
+  ['a body that is none', called + wrap('IF x = 1 THEN RETURN 2;'), 'a: syntax error at end of input'],
+  [
+    'a query in a body that is none',
+    called + wrap('RETURN (SELECT FROM WHERE);'),
+    'a: syntax error at or near "WHERE"',
+  ],
+  ['a variable that is not declared', called + wrap('y := 1;'), 'a: "y" is not a known variable'],
+  ['an operation that says nothing', wrap('RETURN x;'), 'a: say above it what it Reads:'],
+  ['an operation that hides its locks', `-- Reads: a. Returns: b.\n${wrap('RETURN x;')}`, 'a: say above it'],
+  ['a line that is too long', `-- ${'a'.repeat(140)}\n`, 'line 1 has 143 characters'],
+  ['spaces at the end of a line', '-- a \n', 'line 1 has a tab'],
+  ['no line break at the end', '-- a', 'it does not end'],
+])('%s is complained about', (_name, sql, problem) => {
+  expect(lintSql({ 'a.sql': sql })).toEqual([expect.stringMatching(`^a.sql: ${problem}`)]);
+});
+
+test('a function that another calls need not say what it reads', () => {
+  expect(lintSql({ 'a.sql': wrap('RETURN x;'), 'b.sql': 'SELECT fn.a(1);\n' })).toEqual([]);
+});
+
+const MOVES = {
+  pause: { next: 'release', set: { stage: 'queue', note: 'it' }, plus: { epoch: 2, attempts: -1 }, told: 'ordered' },
+  go: {
+    set: { stage: 'ready', commands: [] },
+    given: ['lostClaim'],
+    now: ['stageAt'],
+    first: ['startedAt'],
+    none: ['told'],
+  },
+} as const;
+
+test('every kind of change in a transition is an assignment', () => {
+  expect(toAssignments('pause', MOVES)).toEqual([
+    ['status', "fn.next_status(t.status, 'release')"],
+    ['stage', "'queue'"],
+    ['note', "'it'"],
+    ['epoch', 't.epoch + 2'],
+    ['attempts', 'greatest(0, t.attempts - 1)'],
+    ['told', 't.order_number > 0'],
+    ['lane', 'NULL'],
+  ]);
+  expect(toAssignments('go; lostClaim = f(a, b)', MOVES)).toEqual([
+    ['stage', "'ready'"],
+    ['commands_waiting', '0'],
+    ['lost_claim', 'f(a, b)'],
+    ['stage_at', 'now'],
+    ['started_at', 'coalesce(t.started_at, now)'],
+    ['told', 'false'],
+    ['lane', 'fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)'],
+  ]);
+});
+
+test('transitions that follow each other are one assignment of each column, and the lane is that of the new values', () => {
+  const after = Object.fromEntries(toAssignments('pause and go', MOVES));
+  expect(after['told']).toBe('false');
+  expect(after['lane']).toBe(
+    "fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, greatest(0, t.attempts - 1))",
+  );
+});
+
+test.each([
+  ['stop', "there is no transition 'stop'"],
+  ['go; claim = x', "it is not given 'claim'"],
+])('a rule that cannot be is refused: %s', (rule, problem) => {
+  expect(() => toAssignments(rule, MOVES)).toThrow(`-- Rule: ${rule}: ${problem}`);
+});
+
+test('a new field of a transition is written wherever a file names the transition', () => {
+  const sql = `UPDATE t SET x = 1,
+  -- Rule: go
+  stage = 'old'
+WHERE true;
+INSERT INTO t (
+  -- Columns: pause
+) SELECT
+  -- Values: pause
+  1, 2
+FROM x;
+`;
+  const more = { ...MOVES, go: { set: { stage: 'ready', mark: 1 } } };
+  expect(writeTransitions(sql, more)).toBe(`UPDATE t SET x = 1,
+  -- Rule: go
+  stage = 'ready', mark = 1, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
+WHERE true;
+INSERT INTO t (
+  -- Columns: pause
+  status, stage, note, epoch, attempts, told, lane
+) SELECT
+  -- Values: pause
+  fn.next_status(t.status, 'release'), 'queue', 'it', t.epoch + 2, greatest(0, t.attempts - 1), t.order_number > 0, NULL
+FROM x;
+`);
+  expect(() => writeTransitions('-- Rule: go\nx = 1;\n', MOVES)).toThrow(
+    '-- Rule: go: neither WHERE, FROM nor ) follows',
+  );
+});
+
+test('no statement assigns to the status or the stage of a task by hand, but those that stop it', () => {
+  const updates = Object.values(RULE_FILES).flatMap(
+    (text) => text.match(/UPDATE whoa\.tasks t SET[^;]*?(?=WHERE|FROM)/g) ?? [],
+  );
+  const byHand = updates.filter((one) =>
+    /(?<!t\.)\b(?:status|stage|stage_at|epoch|session) = /.test(one.split('-- Rule:')[0]!),
+  );
+  expect(updates.length).toBeGreaterThan(15);
+  expect(byHand).toEqual([expect.stringContaining("'cancel')"), expect.stringContaining("'cancel')")]);
+});
+
+const fieldsOf = ({
+  next,
+  set,
+  plus,
+  given = [],
+  now = [],
+  first = [],
+  none = [],
+  told,
+}: Transition): readonly string[] => [
+  ...(next === undefined ? [] : ['status']),
+  ...Object.keys({ ...set, ...plus }),
+  ...given,
+  ...now,
+  ...first,
+  ...none,
+  ...(told === undefined ? [] : ['told']),
+];
+
+test.each(Object.entries<Transition>(TRANSITIONS))('%s changes the same fields in every language', (name, rule) => {
+  const fields = fieldsOf(rule);
+  const given = (rule.given ?? []).map((field) => `${field} = x`).join(', ');
+  const columns = toAssignments(given === '' ? name : `${name}; ${given}`, TRANSITIONS).map(([column]) => column);
+  // The lane is part of the stage, and the commands of a task are counted in it.
+  const named = columns
+    .filter((column) => column !== 'lane')
+    .map((column) => column.replace('commands_waiting', 'commands'));
+  const snake = fields.map((field) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  expect(named.toSorted()).toEqual(snake.toSorted());
+
+  const [, body = ''] = LUA_FILES['transitions.lua']!.split(`local function put_${name}(`);
+  const puts = [...body.split('\nend')[0]!.matchAll(/put\(task, '(\w+)'/g)].map(([, field]) => field!);
+  // Redis does not store what is 0 in a new task, and keeps outcomes, commands and the time of a stage that has none elsewhere or not at all.
+  const isStored = (field: string): boolean =>
+    (name !== 'create' || rule.set?.[field] !== 0) &&
+    !['outcome', 'commands'].includes(field) &&
+    (name !== 'hold' || field !== 'stageAt');
+  expect(puts.toSorted()).toEqual(fields.filter(isStored).toSorted());
+});
+
+test('every kind of change in a transition is a line of Lua', () => {
+  // However its lines are filled.
+  const toWords = (text: string): readonly string[] => text.split(/;? *\n *|; /);
+  expect(toWords(toLuaTransitions(MOVES))).toEqual(
+    toWords(`-- Written by \`npm run rules\` from rules/transitions.ts.
+local function put_pause(task)
+  put(task, 'status', STATUS_AFTER.release[task.status]); put(task, 'stage', 'queue'); put(task, 'note', 'it')
+  put(task, 'epoch', task.epoch + 2); put(task, 'attempts', math.max(0, task.attempts - 1))
+  put(task, 'told', task.orderNumber > 0 and '1' or nil)
+end
+local function put_go(task, lostClaim)
+  put(task, 'stage', 'ready'); put(task, 'lostClaim', lostClaim); put(task, 'stageAt', now)
+  put(task, 'startedAt', task.startedAt or now); put(task, 'told', nil)
+end
+`),
+  );
+});
+
+test('a number that becomes 0 is written in Lua, except into a new task', () => {
+  const set = { deaths: 0 };
+  const lua = toLuaTransitions({ create: { set, now: ['createdAt'] }, forgive: { set } });
+  expect(lua).toContain("put_create(task)\n  put(task, 'createdAt', now)\nend");
+  expect(lua).toContain("put_forgive(task)\n  put(task, 'deaths', 0)\nend");
+});
+
+test('no rule in Lua puts what a transition changes by hand, but those that stop a task or confirm an order', () => {
+  const byHand = Object.entries(LUA_FILES).flatMap(([file, text]) => {
+    const puts =
+      file === 'transitions.lua' ? [] : (text.match(/put\(\w+, '(?:status|stage|stageAt|epoch|told|claim)'.*/g) ?? []);
+    return puts.map((put) => `${file}: ${put}`);
+  });
+  expect(byHand).toEqual([
+    "session.lua: put(task, 'told', nil)",
+    "stop.lua: put(task, 'status', STATUS_AFTER.cancel[task.status == 'init' and 'running' or task.status])",
+  ]);
+});

@@ -1,0 +1,43 @@
+// An application in one file, somewhere else: the rules of the stores must be in it, not beside it.
+import { spawnSync } from 'node:child_process';
+import { buildSync } from 'esbuild';
+import { expect, test } from 'vitest';
+import { findUnbuilt } from '../../scripts/stale-build.ts';
+import { ROOT } from '../docs/pages.ts';
+import { borrowRedis } from '../servers/borrow.ts';
+import { createWorkspace } from '../workspace.ts';
+
+const PROGRAM = `
+import { createRedisStore } from '@whoa/tasks';
+const store = createRedisStore({ url: process.argv[2] });
+const { answer, task } = await store.create({ tenant: 'acme', agent: 'writer', input: 'hello' });
+const found = await store.get({ tenant: 'acme', id: task.id });
+console.log(answer, found.status);
+await store[Symbol.asyncDispose]();
+`;
+
+/** What is bundled is what is built. While people work the build may be old; the build of CI never is. */
+const isBuilt = process.env['CI'] !== undefined || findUnbuilt(ROOT) === undefined;
+
+test.runIf(isBuilt)('a store works in a bundle of one file in another folder', async () => {
+  await using redis = await borrowRedis();
+  using workspace = createWorkspace();
+  buildSync({
+    stdin: { contents: PROGRAM, resolveDir: ROOT },
+    outfile: workspace.at('app.mjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    // Drivers that are CommonJS ask for parts of Node.
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    external: ['pg', 'fast-check'],
+    logLevel: 'silent',
+  });
+  const { stdout, stderr } = spawnSync(process.execPath, ['app.mjs', redis.url], {
+    cwd: workspace.path,
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  expect(stderr).toBe('');
+  expect(stdout).toBe('created init\n');
+});

@@ -1,0 +1,81 @@
+// BullMQ in front of a store whose servers, connections and clocks fail, on a Redis that loses its tickets.
+import { setTimeout as wait } from 'node:timers/promises';
+import { createBullmqEngine } from '@whoa/bullmq';
+import type { TaskStore } from '@whoa/tasks';
+import { Queue } from 'bullmq';
+import { type Address, startProxy } from '../servers/proxy.ts';
+import { ask, startRedis } from '../servers/redis.ts';
+import { type ChaosStoreKind, cutAll, freeze } from './chaos-stores.ts';
+
+const NAME = 'chaos';
+const RETRY_MS = 50;
+const REOFFER_MS = 500;
+
+/** Puts a queue in front of a kind of store. */
+export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
+  return {
+    name: 'BullMQ',
+    async open(clock) {
+      const store = await behind.open(clock);
+      // It keeps nothing: whoever restarts it loses every ticket.
+      const server = await startRedis({ env: clock.env, appendfsync: 'none' });
+      const front = await startProxy({ host: '127.0.0.1', port: server.port });
+      const { faults, network, grow, cannot } = store;
+      return {
+        get location() {
+          return store.location;
+        },
+        faults: {
+          ...faults,
+          'restart the queue': async () => {
+            await server.kill('SIGKILL');
+            await server.start();
+          },
+          'freeze the queue': () => freeze(server),
+          'cut the connections of the queue': () => cutAll(server),
+          'lose the tickets': async () => void (await ask(server.port, 'FLUSHALL')),
+        },
+        ...(network && { network }),
+        ...(grow && { grow }),
+        cannot,
+        front: front.address,
+        async [Symbol.asyncDispose]() {
+          await front[Symbol.asyncDispose]();
+          await server[Symbol.asyncDispose]();
+          await store[Symbol.asyncDispose]();
+        },
+      };
+    },
+  };
+}
+
+/** Creates tasks with tickets. Dispose it before the stores. */
+export interface TicketOffice extends AsyncDisposable {
+  inFrontOf(store: TaskStore): TaskStore;
+}
+
+export function openTicketOffice(front: Address): TicketOffice {
+  const queue = new Queue(NAME, { connection: toConnection(front) });
+  queue.on('error', () => {});
+  return {
+    inFrontOf: (store) => createBullmqEngine({ store, queue, agents: ['job'], reofferMs: REOFFER_MS }).store,
+    async [Symbol.asyncDispose]() {
+      await Promise.race([queue.close(), wait(RETRY_MS * 20)]);
+    },
+  };
+}
+
+/** The options of `bullmq()` for a worker. */
+export function toEngineOptions(front: string): {
+  queue: string;
+  connection: object;
+  reofferMs: number;
+  worker: object;
+} {
+  const worker = { lockDuration: 1_000, stalledInterval: 300, drainDelay: 1 };
+  return { queue: NAME, connection: toConnection(JSON.parse(front) as Address), reofferMs: REOFFER_MS, worker };
+}
+
+function toConnection({ host, port }: Address): { host: string; port: number; retryStrategy: () => number } {
+  return { host, port, retryStrategy: () => RETRY_MS };
+}

@@ -1,0 +1,82 @@
+import { createAgent, defineTool, type Message, sleep, type Tool, type ToolContext } from '@whoa/core';
+import { type Planner, reply, type Step } from '@whoa/core/model';
+import { createVirtualWorld } from '@whoa/core/testing';
+import { z } from 'zod';
+import type { TaskApprovals } from '../../packages/tasks/src/run/questions/approvals.ts';
+import type { RunnerEvent, RunnerOptions } from '../../packages/tasks/src/run/runner.ts';
+import { createRunner } from '../../packages/tasks/src/run/store-runner.ts';
+import type { TaskFunction, Work } from '../../packages/tasks/src/run/work.ts';
+import type { TaskStore } from '../../packages/tasks/src/store.ts';
+import { createMemoryStore } from '../../packages/tasks/src/stores/memory.ts';
+import { alterStore } from './altered-store.ts';
+
+const anything = z.object({}).loose();
+export const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
+
+type Execute = (input: Record<string, unknown>, context: ToolContext) => ReturnType<Tool['execute']>;
+
+export function tool(name: string, execute: Execute, rest: Partial<Tool> = {}): Tool {
+  return {
+    ...defineTool({ name, description: name, inputSchema: anything, effects: 'read', execute }),
+    ...rest,
+  } as Tool;
+}
+
+/** Answers the nth turn with the nth step; turns are counted by what the history says. */
+export function scripted(...steps: ((history: readonly Message[]) => Step)[]): Planner {
+  return {
+    next: (history) => {
+      const turns = history.filter(({ role }) => role === 'assistant').length;
+      return steps[Math.min(turns, steps.length - 1)]!(history);
+    },
+  };
+}
+
+/** Resolves when the thing has happened. */
+export function happening<T = void>(): { promise: Promise<T>; happen: (value: T) => void } {
+  let happen: (value: T) => void = () => {};
+  const promise = new Promise<T>((resolve) => (happen = resolve));
+  return { promise, happen };
+}
+
+interface SetUp extends Partial<Omit<RunnerOptions, 'agents'>> {
+  readonly work?: Work;
+  readonly planner?: Planner;
+  readonly tools?: readonly Tool[];
+  readonly memory?: TaskStore;
+}
+
+export function setUp({ work, planner, tools = [], memory, ...options }: SetUp = {}) {
+  const world = createVirtualWorld();
+  const store = memory ?? createMemoryStore({ world });
+  const events: RunnerEvent[] = [];
+  const { approvals } = options;
+  const agent = createAgent({
+    name: 'assistant',
+    planner: planner ?? scripted(() => reply('hi')),
+    tools,
+    world,
+    ...(approvals && { approve: (approvals as TaskApprovals).approve }),
+  });
+  const runnerOptions: RunnerOptions = {
+    agents: { assistant: work ?? agent },
+    world,
+    hooks: { any: (event) => event.type !== 'hook-error' && events.push(event) },
+    ...options,
+    store,
+  };
+  return { world, store, events, agent, runnerOptions, runner: createRunner(runnerOptions) };
+}
+
+export const idOf = async (store: TaskStore): Promise<string> => (await store.list({ tenant: 'acme' })).tasks[0]!.id;
+
+/** A store whose watchers hear nothing: what is left is orders and polls. */
+export function deafStore(store: TaskStore): TaskStore {
+  const nobody = { [Symbol.asyncDispose]: () => Promise.resolve() };
+  return alterStore(store, (name, call) => (name === 'watch' ? Promise.resolve(nobody) : call()));
+}
+
+export const untilCancelled: TaskFunction = async ({ token }) => {
+  await sleep(1_000_000, { clock: token.clock, token });
+  return undefined;
+};

@@ -1,0 +1,9 @@
+// Every scenario of a chat. Each has a chat of its own.
+import type { Scenario } from './acts.ts';
+import { ASKING } from './asking.ts';
+import { CHANGING } from './changing.ts';
+import { LOST } from './lost.ts';
+import { READING } from './reading.ts';
+import { STOPPING } from './stopping.ts';
+
+export const SCENARIOS: readonly Scenario[] = [...STOPPING, ...READING, ...ASKING, ...CHANGING, ...LOST];
