@@ -36,7 +36,7 @@ async function startTimedRedis(): Promise<TimedServer> {
       const entries = (await redis.slowlog('GET', SLOWLOG_LENGTH)) as Entry[];
       await redis.config('SET', 'slowlog-log-slower-than', '-1');
       await redis.slowlog('RESET');
-      return entries.filter(([, , , words]) => /^eval/i.test(words[0]!)).map(([, , micros]) => micros / 1_000);
+      return entries.filter(([, , , words]) => /^(eval|fcall)/i.test(words[0]!)).map(([, , micros]) => micros / 1_000);
     },
     async [Symbol.asyncDispose]() {
       redis.disconnect();
