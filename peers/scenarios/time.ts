@@ -174,9 +174,9 @@ export const time: readonly Scenario[] = [
 
 async function judgeNothingSent(fixture: Fixture): Promise<Verdict> {
   const settled = await fixture.settle();
-  await until(300, () => fixture.provider.openAnswers > 0);
+  await until(300, () => fixture.provider.openResponses > 0);
   if (settled === undefined) return no(`the run was not over ${WAIT_MS / 1000} s later`);
-  if (fixture.provider.openAnswers > 0) return no('the model was asked, and the request stayed open');
+  if (fixture.provider.openResponses > 0) return no('the model was asked, and the request stayed open');
   const { says, isCancelled } = settled.ending;
   const sent = fixture.provider.requests.length === 0 ? 'nothing was sent' : 'a request was sent and closed';
   const isSilent = fixture.provider.requests.length === 0;

@@ -28,7 +28,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     await show.cancel({ message: 'enough' }, { mode: 'now' });
     const end = await show.end();
     expect(fixture.processes()).toEqual([]);
-    expect(fixture.provider.openAnswers).toBe(0);
+    expect(fixture.provider.openResponses).toBe(0);
     expect(Object.fromEntries(end.calls.map(({ callId, state }) => [callId, state]))).toEqual({
       b: 'interrupted',
       w: 'interrupted',

@@ -195,7 +195,7 @@ test.concurrent.each(sharedStores(['SQLite']))(
     go();
     const show = followTask(store, ref, fixture);
     await until(async () => (await show.shown()) === 'Once upon ');
-    expect(fixture.provider.openAnswers).toBe(1);
+    expect(fixture.provider.openResponses).toBe(1);
     await show.cancel({ message: 'now' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', text: 'Once upon ' });
     worker.process.send('stop');

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { World } from '@whoa/core/embed';
 import type { TaskStore } from '@whoa/tasks';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import type { TakeAnswer } from '../../packages/tasks/src/delivery.ts';
+import type { TakeResult } from '../../packages/tasks/src/delivery.ts';
 
 type Tasks = typeof import('@whoa/tasks');
 
@@ -106,7 +106,7 @@ export class Upgrade implements AsyncDisposable {
     try {
       const answer = await call();
       if (isNew && release === 'before') this.#broken('P10', `a process of the older release was served: ${name}`);
-      if (isNew && release === 'after' && name === 'take') this.#took(answer as TakeAnswer);
+      if (isNew && release === 'after' && name === 'take') this.#took(answer as TakeResult);
       return answer;
     } catch (error) {
       const isSetup = (error as Error).name === 'StoreSetupError';
@@ -120,7 +120,7 @@ export class Upgrade implements AsyncDisposable {
     }
   }
 
-  #took(answer: TakeAnswer): void {
+  #took(answer: TakeResult): void {
     if (answer.answer !== 'taken' || answer.repeat) return;
     for (const { claim } of answer.tasks) this.#takenAfter.add(claim.id);
   }

@@ -146,7 +146,7 @@ test('stop and resume exclude each other (vercel/ai 6502, 8390): here both work'
 test('a stop leaves the server side running (cloudflare/agents 68, ag-ui 2288): here the model is left too', async () => {
   await using stage = await openStage([HALF]);
   const { reading } = await half(stage);
-  expect(stage.provider.openAnswers).toBe(1);
+  expect(stage.provider.openResponses).toBe(1);
   await stage.post('/c/stop', {});
   await reading;
   await stage.provider.waitForQuiet();
@@ -233,7 +233,7 @@ test('a lost connection should cancel, and must not (openai-python 2643): here i
   leaving.abort();
   await reading;
   expect((await lastTask(stage)).status).toBe('running');
-  expect(stage.provider.openAnswers).toBe(1);
+  expect(stage.provider.openResponses).toBe(1);
   await stage.post('/c/stop', {}, 1);
   await until(async () => (await lastTask(stage)).status === 'cancelled');
 });

@@ -181,7 +181,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
     }
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
     await provider.waitForQuiet();
-    expect(provider.openAnswers).toBe(0);
+    expect(provider.openResponses).toBe(0);
     expect(provider.requests).toHaveLength(200);
   });
 });

@@ -29,20 +29,20 @@ export interface WorkerStore extends ChangeSource {
    * the same `number` returns the same tasks, so a lost response loses no task. A take that returns fewer tasks than
    * `limit` notes that the worker waits: it gets a `work` hint when a task becomes ready for one of its agents.
    */
-  take(request: TakeRequest): Promise<TakeAnswer>;
+  take(request: TakeRequest): Promise<TakeResult>;
   /** Claims one task by its id for a session. Repeating the same `claim` returns the same result. */
-  claim(id: string, request: ClaimRequest): Promise<ClaimAnswer>;
+  claim(id: string, request: ClaimRequest): Promise<ClaimResult>;
   /** Loads what a task's work needs beside its record: its inputs and the earlier messages. Throws `LeaseLostError`. */
   load(claim: ClaimRef): Promise<TaskLoad>;
   /** Keeps a session alive, confirms orders, and returns the orders that are not confirmed yet. */
-  beat(beat: Beat): Promise<BeatAnswer>;
+  beat(beat: Beat): Promise<HeartbeatResult>;
   /** Returns the tasks that a session holds according to the store. */
   held(session: SessionRef): Promise<readonly HeldTask[]>;
   /**
    * Frees at most `limit` tasks of sessions whose lease expired, and removes at most `limit` ended tasks past their
    * retention. Call it again while `more` is true.
    */
-  sweep(options?: { readonly domain?: number; readonly limit?: number }): Promise<SweepAnswer>;
+  sweep(options?: { readonly domain?: number; readonly limit?: number }): Promise<SweepResult>;
 
   /**
    * Appends to the journal and marks commands as done. A batch that arrives twice counts once. Throws `LeaseLostError`,
@@ -53,14 +53,14 @@ export interface WorkerStore extends ChangeSource {
    * Hands a claim back unfinished. It costs no attempt; a task in `cancelling` stays there. The claim that was taken away
    * last can still be handed back, which takes its crash back; repeat it until it is answered. Throws `LeaseLostError`.
    */
-  release(claim: ClaimRef): Promise<ReleaseReceipt>;
+  release(claim: ClaimRef): Promise<ReleaseResult>;
   /**
    * Puts a task aside until a question is answered or closed, a command comes, or it is cancelled. It then takes no slot and
    * costs no attempt. Nothing of it may run. Repeat it until it is answered. Throws `LeaseLostError`.
    */
   park(claim: ClaimRef, seen: SeenByWorker): Promise<ParkReceipt>;
   /** Ends a task, stores the conversation's history, and wakes its successor. Throws `LeaseLostError`. */
-  finish(claim: ClaimRef, outcome: TaskOutcome): Promise<FinishReceipt>;
+  finish(claim: ClaimRef, outcome: TaskOutcome): Promise<FinishResult>;
 }
 
 /** One worker's session in one domain. The first take or claim that returns a task creates it. It is never reused. */
@@ -101,7 +101,7 @@ export interface TakeRequest extends SessionRequest {
 export type ClaimRequest = Omit<SessionRequest, 'domain'>;
 
 /** The tasks a worker was given, or why it got none. */
-export type TakeAnswer =
+export type TakeResult =
   | {
       readonly answer: 'taken';
       readonly tasks: readonly TakenTask[];
@@ -134,7 +134,7 @@ export interface TaskLoad extends Pick<TaskRecord, 'inputs' | 'context'> {
 }
 
 /** The result of claiming one task. */
-export type ClaimAnswer =
+export type ClaimResult =
   | ({ readonly answer: 'claimed' } & TakenTask)
   /** Another session holds it, at least until then. After that, a sweep can free it. */
   | { readonly answer: 'held'; readonly until: number }
@@ -154,7 +154,7 @@ export interface Beat extends SessionRef {
 }
 
 /** Whether the session is alive, and the orders that its worker has not confirmed. */
-export type BeatAnswer =
+export type HeartbeatResult =
   | {
       readonly answer: 'alive';
       /** Orders not confirmed yet, at most `MAX_ORDERS`. */
@@ -177,7 +177,7 @@ export interface TaskOrders extends Orders {
 
 export type HeldTask = Omit<ClaimRef, 'session'>;
 
-export interface SweepAnswer {
+export interface SweepResult {
   /** How many tasks were freed or failed. */
   readonly freed: number;
   /** There are more tasks to free or to remove now. */
@@ -236,12 +236,12 @@ export type ParkReceipt =
   /** It has something to do: an answer, an order, a command. The worker still holds it. */
   | { readonly answer: 'busy'; readonly orders: Orders };
 
-export interface ReleaseReceipt {
+export interface ReleaseResult {
   /** `already`: this claim was handed back or taken away before. */
   readonly answer: 'released' | 'already';
 }
 
-export interface FinishReceipt {
+export interface FinishResult {
   /** `already`: this claim ended the task before; nothing changed. */
   readonly answer: 'finished' | 'already';
   readonly status: FinalStatus;

@@ -17,7 +17,7 @@ import type {
   TaskRef,
 } from './task.ts';
 
-export type { FinishReceipt, ReleaseReceipt } from './delivery.ts';
+export type { FinishResult, ReleaseResult } from './delivery.ts';
 export type { Hint, PushedOrder, WatchFilter } from './hint.ts';
 export type { RemoveReceipt } from './overview.ts';
 

@@ -60,13 +60,13 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
     const request = await provider.waitForRequest(0);
     await request.waitForCharacters(3);
     await request.waitForStall();
-    expect(provider.openAnswers).toBe(1);
+    expect(provider.openResponses).toBe(1);
     controller.abort();
     await expect(response.text()).rejects.toThrow('aborted');
     expect(await request.waitForClose()).toBe('client');
     expect(request.words).toBe('Hel');
     await provider.waitForQuiet();
-    expect(provider.openAnswers).toBe(0);
+    expect(provider.openResponses).toBe(0);
   });
 
   test('continues after a stall when its promise settles', async () => {
@@ -128,5 +128,5 @@ test('closing it ends what is under way and leaves no socket', async () => {
   await provider.close();
   await expect(answer.text()).rejects.toThrow(/terminated/);
   expect(provider.openConnections).toBe(0);
-  expect(provider.openAnswers).toBe(0);
+  expect(provider.openResponses).toBe(0);
 });

@@ -29,7 +29,7 @@ export interface LoopbackProvider extends AsyncDisposable {
   /** The number of open sockets, including idle ones. */
   readonly openConnections: number;
   /** The number of answers that are being sent. */
-  readonly openAnswers: number;
+  readonly openResponses: number;
   /** Resolves with the request of that index, once it has arrived. */
   waitForRequest(index: number): Promise<LoopbackRequest>;
   /** Resolves when no answer is being sent. */
@@ -81,8 +81,8 @@ export async function startLoopbackProvider(options: LoopbackOptions): Promise<L
     get openConnections() {
       return sockets.size;
     },
-    get openAnswers() {
-      return loopback.openAnswers;
+    get openResponses() {
+      return loopback.openResponses;
     },
     waitForRequest: (index) => loopback.waitForRequest(index),
     waitForQuiet: () => loopback.waitForQuiet(),
@@ -99,7 +99,7 @@ class Loopback {
   readonly #waiting = new Map<number, PromiseWithResolvers<LoopbackRequest>>();
   readonly #quiet = new Set<() => void>();
   #answered = 0;
-  openAnswers = 0;
+  openResponses = 0;
 
   constructor(options: LoopbackOptions) {
     this.#options = options;
@@ -114,13 +114,13 @@ class Loopback {
   }
 
   waitForQuiet(): Promise<void> {
-    return this.openAnswers === 0 ? Promise.resolve() : new Promise((resolve) => this.#quiet.add(resolve));
+    return this.openResponses === 0 ? Promise.resolve() : new Promise((resolve) => this.#quiet.add(resolve));
   }
 
   accept(request: IncomingMessage, response: ServerResponse): void {
-    this.openAnswers++;
+    this.openResponses++;
     response.once('close', () => {
-      if (--this.openAnswers > 0) return;
+      if (--this.openResponses > 0) return;
       for (const resolve of this.#quiet) resolve();
       this.#quiet.clear();
     });

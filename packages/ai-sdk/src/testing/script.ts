@@ -14,7 +14,7 @@ export type Fault =
 /** A text in the pieces in which it is sent, with faults between them. */
 export type Chunks = string | readonly (string | Fault)[];
 
-export type AnswerPart =
+export type ScriptedResponsePart =
   | { readonly text: Chunks }
   /** `signature: false` leaves it out. */
   | { readonly thinking: Chunks; readonly signature?: string | false }
@@ -28,7 +28,7 @@ export type AnswerPart =
 
 /** The answer to one request. */
 export interface Answer {
-  readonly parts?: readonly AnswerPart[];
+  readonly parts?: readonly ScriptedResponsePart[];
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
   /** Defaults to `tool-use` after calls and to `stop` otherwise. */
   readonly finish?: 'stop' | 'length' | 'tool-use';
@@ -61,7 +61,7 @@ export function wordsIn(chunks: Chunks): string {
     .join('');
 }
 
-export function argumentsOf(part: Extract<AnswerPart, { call: string }>): Chunks {
+export function argumentsOf(part: Extract<ScriptedResponsePart, { call: string }>): Chunks {
   return part.arguments ?? JSON.stringify(part.input ?? {});
 }
 
@@ -69,6 +69,6 @@ export function finishOf({ finish, parts = [] }: Answer): 'stop' | 'length' | 't
   return finish ?? (parts.some((part) => 'call' in part) ? 'tool-use' : 'stop');
 }
 
-export function isFault(step: Frame | AnswerPart): step is Fault {
+export function isFault(step: Frame | ScriptedResponsePart): step is Fault {
   return 'stall' in step || 'cut' in step || 'end' in step || 'malformed' in step || 'overloaded' in step;
 }

@@ -1,8 +1,8 @@
-import { type Answer, type AnswerPart, argumentsOf, type Fault, finishOf, isFault, USAGE, wordsIn } from './script.ts';
+import { type Answer, type ScriptedResponsePart, argumentsOf, type Fault, finishOf, isFault, USAGE, wordsIn } from './script.ts';
 import type { FrameContext, WireFormat } from './wire/wire.ts';
 import { searchBlocks } from './wire/wire-anthropic.ts';
 
-type Part = Exclude<AnswerPart, Fault>;
+type Part = Exclude<ScriptedResponsePart, Fault>;
 type Body = Readonly<Record<string, unknown>>;
 
 /** Formats an answer in one piece, for clients that do not stream. The ids are the same as in its stream. */

@@ -6,8 +6,8 @@ import type { Meter, Series } from './meter.ts';
 import { cancelAttributes, fail } from './run-spans.ts';
 import { addTrace, findLinks } from './traceparent.ts';
 
-export type TakeAnswer = Extract<Awaited<ReturnType<TaskStore['take']>>, { answer: 'taken' }>;
-type TakenTask = TakeAnswer['tasks'][number];
+export type TakeResult = Extract<Awaited<ReturnType<TaskStore['take']>>, { answer: 'taken' }>;
+type TakenTask = TakeResult['tasks'][number];
 type StopOrder = NonNullable<Orders['stop']>;
 
 /** A task that this process holds. */

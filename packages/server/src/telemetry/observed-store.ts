@@ -1,7 +1,7 @@
 import type { Clock } from '@whoa/core/embed';
 import type { TaskOutcome, TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
-import type { LiveTasks, TakeAnswer } from './live-tasks.ts';
+import type { LiveTasks, TakeResult } from './live-tasks.ts';
 import type { Meter } from './meter.ts';
 import { findTrace } from './traceparent.ts';
 
@@ -35,7 +35,7 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
   /** When each domain was first told that a task is ready, since its last take. */
   const rings = new Map<number, number>();
 
-  function noteTake(answer: TakeAnswer, { domain, leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
+  function noteTake(answer: TakeResult, { domain, leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
     const rungAt = rings.get(domain);
     if (rungAt !== undefined && rungAt <= asked) {
       rings.delete(domain);

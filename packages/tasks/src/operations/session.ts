@@ -1,4 +1,4 @@
-import type { Beat, BeatAnswer, HeldTask, SessionRef, SweepAnswer, TaskOrders } from '../delivery.ts';
+import type { Beat, HeartbeatResult, HeldTask, SessionRef, SweepResult, TaskOrders } from '../delivery.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { toDeathDelay, toLostMessage } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
@@ -9,7 +9,7 @@ import type { KeptTask, Moment, Session } from './tables.ts';
 import { visit } from './visit.ts';
 
 /** Keeps a session alive, however late the beat, as long as no task was taken from it. */
-export function applyBeat({ session: id, confirmed, count }: Required<Beat>, moment: Moment): BeatAnswer {
+export function applyBeat({ session: id, confirmed, count }: Required<Beat>, moment: Moment): HeartbeatResult {
   const { tables, now } = moment;
   const session = tables.session(id);
   if (session === undefined || session.isOver) return { answer: 'gone' };
@@ -42,7 +42,7 @@ export function applyHeld({ session }: SessionRef, { tables }: Pick<Moment, 'tab
 }
 
 /** Ends expired sessions and frees their tasks, a few at a time. */
-export function applySweep(limit: number, moment: Moment): SweepAnswer {
+export function applySweep(limit: number, moment: Moment): SweepResult {
   const { tables, now } = moment;
   let first = tables.firstSession();
   if (first !== undefined) visit(first.leaseMs, moment, { tells: true });

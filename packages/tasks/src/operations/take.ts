@@ -1,4 +1,4 @@
-import type { ClaimAnswer, ClaimRequest, TakeAnswer, TakenTask, TakeRequest } from '../delivery.ts';
+import type { ClaimResult, ClaimRequest, TakeResult, TakenTask, TakeRequest } from '../delivery.ts';
 import { LIMITS, SETTLE, SUSPECTS, UNDO } from '../rules/rules.ts';
 import { isExempt, isSuspect, toAgent, toLaneName } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
@@ -11,7 +11,7 @@ import { headOf, hintOf, type KeptTask, type Lane, type Moment, type Session } f
 import { visit } from './visit.ts';
 
 /** Takes ready tasks for a session, fairly across tenants. */
-export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeAnswer {
+export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeResult {
   const { tables, now } = moment;
   const { session: id, number, worker, agents, limit } = request;
   const session = tables.session(id);
@@ -142,7 +142,7 @@ function noteHeld(
 }
 
 /** Claims one task by its id. */
-export function applyClaim(id: string, request: Required<ClaimRequest>, moment: Moment): ClaimAnswer {
+export function applyClaim(id: string, request: Required<ClaimRequest>, moment: Moment): ClaimResult {
   const { tables, now } = moment;
   const session = tables.session(request.session);
   if (session?.isOver) return { answer: 'gone' };

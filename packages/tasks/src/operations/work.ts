@@ -4,7 +4,7 @@ import type { ClaimRef, Orders, ParkReceipt, SeenByWorker } from '../delivery.ts
 import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { isFinalStatus, nextStatus } from '../status.ts';
-import type { FinishReceipt, ReleaseReceipt } from '../store.ts';
+import type { FinishResult, ReleaseResult } from '../store.ts';
 import type { DriverBatch, End } from '../stores/driver.ts';
 import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
@@ -73,7 +73,7 @@ function endSteered(task: KeptTask, done: readonly number[], moment: Moment): vo
   }
 }
 
-export function applyRelease(by: ClaimRef, moment: Moment): ReleaseReceipt {
+export function applyRelease(by: ClaimRef, moment: Moment): ReleaseResult {
   const { tables } = moment;
   const found = tables.task(by.id);
   if (found?.released === by.claim) return { answer: 'already' };
@@ -104,7 +104,7 @@ export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: Moment): Par
 }
 
 /** Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work. */
-function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, moment: Moment): ReleaseReceipt {
+function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, moment: Moment): ReleaseResult {
   // The attempt of its next worker still counts, and progress may have reset its own.
   const isCounted = task.attempts > Number(task.stage === 'held');
   const back: KeptTask = {
@@ -123,7 +123,7 @@ function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, m
   return { answer: 'already' };
 }
 
-export function applyFinish(by: ClaimRef, { outcome, said, anew }: End, moment: Moment): FinishReceipt {
+export function applyFinish(by: ClaimRef, { outcome, said, anew }: End, moment: Moment): FinishResult {
   const { tables, now } = moment;
   const before = tables.task(by.id);
   if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {

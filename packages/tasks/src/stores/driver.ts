@@ -1,8 +1,8 @@
 import type { CancelReason, Policy, StopLevel } from '@whoa/core';
 import type {
   Beat,
-  BeatAnswer,
-  ClaimAnswer,
+  HeartbeatResult,
+  ClaimResult,
   ClaimRef,
   ClaimRequest,
   HeldTask,
@@ -10,8 +10,8 @@ import type {
   ParkReceipt,
   SeenByWorker,
   SessionRef,
-  SweepAnswer,
-  TakeAnswer,
+  SweepResult,
+  TakeResult,
   TakeRequest,
   TaskLoad,
 } from '../delivery.ts';
@@ -20,11 +20,11 @@ import type { AnswerReceipt, Question, QuestionClose, QuestionRef } from '../que
 import type { TaskStatus } from '../status.ts';
 import type {
   CreateReceipt,
-  FinishReceipt,
+  FinishResult,
   Hint,
   ListFilter,
   ListPage,
-  ReleaseReceipt,
+  ReleaseResult,
   RemoveReceipt,
   SendReceipt,
   StoreCancelReceipt,
@@ -56,16 +56,16 @@ export interface StoreDriver extends AsyncDisposable {
   /** Returns the shard count for a new task's id, which must match that of its conversation or key. */
   shardsFor?(task: ShardedTask, nonce: string): Promise<number>;
   create(request: CreateRequest): Promise<DriverReceipt>;
-  take(request: Required<TakeRequest>): Promise<TakeAnswer>;
-  claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer>;
+  take(request: Required<TakeRequest>): Promise<TakeResult>;
+  claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult>;
   load(claim: ClaimRef): Promise<TaskLoad>;
-  beat(beat: Required<Beat>): Promise<BeatAnswer>;
+  beat(beat: Required<Beat>): Promise<HeartbeatResult>;
   held(session: SessionRef): Promise<readonly HeldTask[]>;
-  sweep(options: { readonly domain: number; readonly limit: number }): Promise<SweepAnswer>;
+  sweep(options: { readonly domain: number; readonly limit: number }): Promise<SweepResult>;
   append(claim: ClaimRef, batch: DriverBatch): Promise<Orders>;
-  release(claim: ClaimRef): Promise<ReleaseReceipt>;
+  release(claim: ClaimRef): Promise<ReleaseResult>;
   park(claim: ClaimRef, seen: SeenByWorker): Promise<ParkReceipt>;
-  finish(claim: ClaimRef, end: End): Promise<FinishReceipt>;
+  finish(claim: ClaimRef, end: End): Promise<FinishResult>;
   cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt>;
   send(task: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt>;
   answer(question: QuestionRef & { readonly task: string }, given: DriverAnswer): Promise<AnswerReceipt>;

@@ -1,21 +1,21 @@
 import type { Json } from '@whoa/core';
 import type {
   Beat,
-  BeatAnswer,
-  ClaimAnswer,
+  HeartbeatResult,
+  ClaimResult,
   ClaimRef,
   ClaimRequest,
   Orders,
-  TakeAnswer,
+  TakeResult,
   TakeRequest,
 } from '../delivery.ts';
 import { JournalFullError, JournalGapError, LeaseLostError, QuestionRefusedError, StoreBusyError } from '../errors.ts';
 import { createTaskId } from '../id.ts';
 import type {
-  FinishReceipt,
+  FinishResult,
   Hint,
   ListPage,
-  ReleaseReceipt,
+  ReleaseResult,
   SendReceipt,
   StoreCancelReceipt,
   TaskStore,
@@ -123,14 +123,14 @@ class RedisDriver {
     return createReceiptOf(reply, request);
   }
 
-  async take(request: Required<TakeRequest>): Promise<TakeAnswer> {
+  async take(request: Required<TakeRequest>): Promise<TakeResult> {
     const { domain, session, worker, leaseMs, claim, number, limit, agents, maxBytes } = request;
     const about = { sessionId: session, worker, leaseMs: Math.ceil(leaseMs), claim, number, limit, maxBytes };
     const values = { ...about, agentsText: JSON.stringify(agents), list: agents };
     return takeAnswerOf(await this.#shards.runOn(domain, 'take', values));
   }
 
-  async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
+  async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
     const about = { id, sessionId: session, worker, leaseMs: Math.ceil(leaseMs), claim, maxBytes };
     return claimAnswerOf(await this.#shards.run('claim', id, about));
@@ -138,7 +138,7 @@ class RedisDriver {
 
   readonly load: StoreDriver['load'] = async (claim) => loadOf((await this.#own('load', claim, claim))[1]!);
 
-  async beat({ domain, session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
+  async beat({ domain, session, confirmed, count }: Required<Beat>): Promise<HeartbeatResult> {
     const list = confirmed.flatMap(({ id, epoch, claim, orderNumber }) => [id, epoch, claim, orderNumber]);
     return beatAnswerOf(await this.#shards.runOn(domain, 'beat', { sessionId: session, count, list }));
   }
@@ -168,12 +168,12 @@ class RedisDriver {
   }
 
   readonly release: StoreDriver['release'] = async (claim) =>
-    ({ answer: (await this.#own('release', claim, claim))[0] }) as ReleaseReceipt;
+    ({ answer: (await this.#own('release', claim, claim))[0] }) as ReleaseResult;
 
   readonly park: StoreDriver['park'] = async (claim, seen) =>
     toParkReceipt(await this.#own('park', claim, { ...claim, ...seen }));
 
-  async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
+  async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishResult> {
     const { status: asked, reason, complete, ...rest } = outcome;
     const bytes = said.reduce((sum, message) => sum + Buffer.byteLength(message), 0);
     const pieces = { asked, reason: optional(reason), complete: optional(complete), rest: JSON.stringify(rest) };

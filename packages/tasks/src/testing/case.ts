@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { ClaimAnswer, ClaimRef, ClaimRequest, Orders, TaskLoad } from '../delivery.ts';
+import type { ClaimResult, ClaimRef, ClaimRequest, Orders, TaskLoad } from '../delivery.ts';
 import type { TaskStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
@@ -46,7 +46,7 @@ export function fresh(prefix: string): string {
 type Asked = Partial<Omit<ClaimRequest, 'session'>> & { readonly session?: string };
 
 /** Asks for a task, in a session of its own unless one is named. */
-export function tryClaim(store: TaskStore, id: string, asked: Asked = {}): Promise<ClaimAnswer> {
+export function tryClaim(store: TaskStore, id: string, asked: Asked = {}): Promise<ClaimResult> {
   return store.claim(id, {
     worker: 'w1',
     leaseMs: LEASE_MS,

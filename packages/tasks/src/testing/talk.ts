@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
-import type { TakeAnswer, TakeRequest } from '../delivery.ts';
+import type { TakeResult, TakeRequest } from '../delivery.ts';
 import type { TaskStore } from '../store.ts';
 import type { ConversationRef, NewTask, TaskRecord } from '../task.ts';
 import { fresh, LEASE_MS, record, TENANT } from './case.ts';
@@ -33,7 +33,7 @@ export async function taken(store: TaskStore, rest: Partial<TakeRequest> = {}): 
 export async function take(
   store: TaskStore,
   rest: Partial<TakeRequest> = {},
-): Promise<TakeAnswer & { answer: 'taken' }> {
+): Promise<TakeResult & { answer: 'taken' }> {
   const answer = await store.take({ ...requestOf(), ...rest });
   return answer.answer === 'taken' ? answer : assert.fail(`expected tasks, got ${answer.answer}`);
 }

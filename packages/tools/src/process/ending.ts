@@ -1,7 +1,7 @@
 import type { Fence } from './containment/fence.ts';
 import type { ProcessIdentity, ProcessStatus } from './identity/identity.ts';
 import { nameOf, type Scope, type ScopePart } from './identity/scope.ts';
-import { type SignalAnswer, signalGroup, signalProcess } from './signal.ts';
+import { type SignalResult, signalGroup, signalProcess } from './signal.ts';
 
 /** The result of the last step. `tags`: no tagged process is left; `kernel`: no process at all. */
 export interface Ended {
@@ -32,7 +32,7 @@ export class Ending {
   readonly #seen = new Set<string>();
   readonly #asked = new Set<string>();
   readonly #frozen = new Set<string>();
-  readonly #killed = new Map<string, SignalAnswer>();
+  readonly #killed = new Map<string, SignalResult>();
   #askUntil: number;
   #cleanLooks = 0;
   #cleanSince = 0;

@@ -1,9 +1,9 @@
 import { type ProcessIdentity, readStatus } from './identity/identity.ts';
 
-export type SignalAnswer = 'sent' | 'gone' | 'refused';
+export type SignalResult = 'sent' | 'gone' | 'refused';
 
 /** Signals a process. Checks the start time first, so a reused pid is never signalled. */
-export function signalProcess(process: ProcessIdentity, signal: NodeJS.Signals): SignalAnswer {
+export function signalProcess(process: ProcessIdentity, signal: NodeJS.Signals): SignalResult {
   return readStatus(process.pid)?.startTime === process.startTime ? send(process.pid, signal) : 'gone';
 }
 
@@ -15,14 +15,14 @@ export function signalGroup(
   leader: ProcessIdentity,
   signal: NodeJS.Signals,
   { isHeld }: { isHeld: boolean },
-): SignalAnswer {
+): SignalResult {
   if (isHeld) return send(-leader.pid, signal);
   const status = readStatus(leader.pid);
   if (status?.startTime !== leader.startTime || status.group !== leader.pid) return 'gone';
   return send(-leader.pid, signal);
 }
 
-function send(target: number, signal: NodeJS.Signals): SignalAnswer {
+function send(target: number, signal: NodeJS.Signals): SignalResult {
   try {
     process.kill(target, signal);
     return 'sent';

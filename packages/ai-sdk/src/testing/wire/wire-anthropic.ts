@@ -1,6 +1,6 @@
 import {
   type Answer,
-  type AnswerPart,
+  type ScriptedResponsePart,
   argumentsOf,
   chunksOf,
   type Fault,
@@ -58,7 +58,7 @@ function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault
   yield event({ type: 'message_stop' });
 }
 
-function* block(part: Exclude<AnswerPart, Fault>, at: number, context: FrameContext): Generator<Frame | Fault> {
+function* block(part: Exclude<ScriptedResponsePart, Fault>, at: number, context: FrameContext): Generator<Frame | Fault> {
   let index = at;
   const start = (content_block: Event): Frame => event({ type: 'content_block_start', index, content_block });
   function* deltas(type: string, field: string, chunks: ReturnType<typeof chunksOf>): Generator<Frame | Fault> {
@@ -97,7 +97,7 @@ function* block(part: Exclude<AnswerPart, Fault>, at: number, context: FrameCont
 
 /** The call and the result of a web search. */
 export function searchBlocks(
-  { search, id }: Extract<AnswerPart, { search: string }>,
+  { search, id }: Extract<ScriptedResponsePart, { search: string }>,
   usualId: string,
 ): [Event & { readonly input: unknown }, Event] {
   const tool_use_id = id ?? `srvtoolu_${usualId}`;

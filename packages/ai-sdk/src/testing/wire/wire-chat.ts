@@ -1,6 +1,6 @@
 import {
   type Answer,
-  type AnswerPart,
+  type ScriptedResponsePart,
   argumentsOf,
   chunksOf,
   type Fault,
@@ -60,7 +60,7 @@ interface Position {
   readonly index: number;
 }
 
-function* deltas(part: Exclude<AnswerPart, Fault>, { chunk, id, index }: Position): Generator<Frame | Fault> {
+function* deltas(part: Exclude<ScriptedResponsePart, Fault>, { chunk, id, index }: Position): Generator<Frame | Fault> {
   if ('redacted' in part || 'search' in part) return;
   let chunks: ReturnType<typeof chunksOf>;
   let deltaOf: (words: string) => unknown;

@@ -1,6 +1,6 @@
 import {
   type Answer,
-  type AnswerPart,
+  type ScriptedResponsePart,
   argumentsOf,
   type Chunks,
   chunksOf,
@@ -75,7 +75,7 @@ interface Position {
 }
 
 /** The events of one item, in the order in which OpenAI sends them. Returns the whole item. */
-function* item(part: Exclude<AnswerPart, Fault>, position: Position): Generator<Frame | Fault, Item> {
+function* item(part: Exclude<ScriptedResponsePart, Fault>, position: Position): Generator<Frame | Fault, Item> {
   const { send, context, output_index } = position;
   const id = `${context.id}_${output_index}`;
   let whole: Item;

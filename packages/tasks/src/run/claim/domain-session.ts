@@ -1,4 +1,4 @@
-import type { ClaimAnswer, TakeAnswer, TakenTask } from '../../delivery.ts';
+import type { ClaimResult, TakeResult, TakenTask } from '../../delivery.ts';
 import { getShardOrFirst } from '../../id.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { askAgain } from './ask-again.ts';
@@ -31,7 +31,7 @@ export class DomainSession {
   }
 
   /** Takes tasks. One take at a time; a take without a response is repeated first. */
-  async take(agents: readonly string[], limit: number): Promise<TakeAnswer> {
+  async take(agents: readonly string[], limit: number): Promise<TakeResult> {
     const { store, worker, leaseMs } = this.#context;
     const { lease } = this.#current;
     // Don't take more under a session that stops its work: it would be stopped and handed back, again and again.
@@ -52,7 +52,7 @@ export class DomainSession {
   }
 
   /** Claims one task. The same request is repeated while its response is lost. */
-  async claim(id: string): Promise<ClaimAnswer> {
+  async claim(id: string): Promise<ClaimResult> {
     const { store, worker, leaseMs } = this.#context;
     const ask = <T>(request: () => Promise<T>): Promise<T> => askAgain(request, this.#context);
     const session = this.#renewIfDoubtful();
@@ -117,7 +117,7 @@ export class DomainSession {
   }
 }
 
-function endIfGone<Answer extends TakeAnswer | ClaimAnswer>(
+function endIfGone<Answer extends TakeResult | ClaimResult>(
   answer: Answer,
   session: Session,
 ): Answer | { answer: 'gone' } {

@@ -1,4 +1,4 @@
-import type { Beat, BeatAnswer, ClaimRef, Orders } from '../../delivery.ts';
+import type { Beat, HeartbeatResult, ClaimRef, Orders } from '../../delivery.ts';
 import { LeaseLostError, StoreBusyError } from '../../errors.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { HandBack } from './hand-back.ts';
@@ -144,7 +144,7 @@ export class Session {
     if (this.isIdle) return false;
     const asked = this.lease.now();
     const confirmed = [...this.#holders.values()].flatMap(toConfirmed);
-    let answer: BeatAnswer;
+    let answer: HeartbeatResult;
     try {
       answer = await store.beat({ domain, session: this.id, confirmed, count: this.#holders.size });
     } catch (error) {

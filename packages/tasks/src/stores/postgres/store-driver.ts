@@ -1,7 +1,7 @@
 import type {
   Beat,
-  BeatAnswer,
-  ClaimAnswer,
+  HeartbeatResult,
+  ClaimResult,
   ClaimRef,
   ClaimRequest,
   HeldTask,
@@ -9,8 +9,8 @@ import type {
   ParkReceipt,
   SeenByWorker,
   SessionRef,
-  SweepAnswer,
-  TakeAnswer,
+  SweepResult,
+  TakeResult,
   TakeRequest,
   TaskLoad,
   TaskOrders,
@@ -20,9 +20,9 @@ import type { AnswerReceipt } from '../../question.ts';
 import { backgroundOf } from '../../rules/background.ts';
 import type {
   CreateReceipt,
-  FinishReceipt,
+  FinishResult,
   Hint,
-  ReleaseReceipt,
+  ReleaseResult,
   SendReceipt,
   StoreCancelReceipt,
   WatchFilter,
@@ -120,10 +120,10 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return { answer: 'created', task, superseded, ...(steered !== undefined && { steered }) };
   }
 
-  async take(request: Required<TakeRequest>): Promise<TakeAnswer> {
+  async take(request: Required<TakeRequest>): Promise<TakeResult> {
     const { session, number, worker, agents, leaseMs, limit, claim, maxBytes } = request;
     for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
-    type Taken = Extract<TakeAnswer, { answer: 'taken' }>;
+    type Taken = Extract<TakeResult, { answer: 'taken' }>;
     type Shown = Omit<Taken, 'tasks' | 'nextAt'> & {
       readonly tasks: readonly ShownTaken[] | null;
       readonly nextAt?: number | null;
@@ -131,7 +131,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const by = { session_id: session, of_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
     const wanted = { number: Math.min(number, MAX_INT), agents, most: limit, max_bytes: maxBytes };
     const values = { ...by, ...wanted, after_tenant: this.#lastTenant, attempts_max: this.#options.rules.maxAttempts };
-    const answer = await this.functions.call<Shown | Exclude<TakeAnswer, Taken>>('take', 'take', values);
+    const answer = await this.functions.call<Shown | Exclude<TakeResult, Taken>>('take', 'take', values);
     if (answer.answer !== 'taken') return answer;
     const { now, repeat, expired, nextAt } = answer;
     const tasks = (answer.tasks ?? []).map((task) => takenOf(task, now));
@@ -139,11 +139,11 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return { answer: 'taken', tasks, repeat, expired, now, ...(nextAt != null && { nextAt }) };
   }
 
-  async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimAnswer> {
+  async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
     for (const [name, value] of Object.entries({ id, session, worker, claim })) checkText(name, value);
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
-    type Other = Exclude<ClaimAnswer, { answer: 'claimed' }>;
+    type Other = Exclude<ClaimResult, { answer: 'claimed' }>;
     const by = { session_id: session, of_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
     const limits = { max_bytes: maxBytes, kept_ms: this.#retentionMs, attempts_max: this.#options.rules.maxAttempts };
     const values = { task_id: id, ...by, ...limits };
@@ -155,9 +155,9 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return loadOf(await this.functions.callAsWorker<ShownLoad>('load', claim, {}));
   }
 
-  async beat({ session, confirmed, count }: Required<Beat>): Promise<BeatAnswer> {
+  async beat({ session, confirmed, count }: Required<Beat>): Promise<HeartbeatResult> {
     checkText('session', session);
-    type Alive = Extract<BeatAnswer, { answer: 'alive' }>;
+    type Alive = Extract<HeartbeatResult, { answer: 'alive' }>;
     type Order = Pick<TaskOrders, 'id' | 'epoch' | 'claim'> & { readonly orders: ShownOrders };
     type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly Order[] };
     const column = (name: 'id' | 'epoch' | 'claim' | 'orderNumber'): unknown[] => confirmed.map((one) => one[name]);
@@ -168,7 +168,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
       numbers: column('orderNumber'),
     };
     const values = { session_id: session, ...told, believed: count };
-    const answer = await this.functions.call<Shown | Exclude<BeatAnswer, Alive>>('beat', 'beat', values);
+    const answer = await this.functions.call<Shown | Exclude<HeartbeatResult, Alive>>('beat', 'beat', values);
     if (answer.answer === 'gone') return answer;
     return { ...answer, orders: answer.orders.map(({ orders, ...claim }) => ({ ...claim, ...ordersOf(orders) })) };
   }
@@ -178,10 +178,10 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return this.functions.read('held', 'held', { session_id: session });
   }
 
-  async sweep({ limit }: { readonly limit: number }): Promise<SweepAnswer> {
-    const answer = await this.functions.call<SweepAnswer>('sweep', 'sweep', { most: limit });
+  async sweep({ limit }: { readonly limit: number }): Promise<SweepResult> {
+    const answer = await this.functions.call<SweepResult>('sweep', 'sweep', { most: limit });
     const isMoreOld = await this.#forgetting.forget(limit);
-    return present({ ...answer, more: answer.more || isMoreOld }) as SweepAnswer;
+    return present({ ...answer, more: answer.more || isMoreOld }) as SweepResult;
   }
 
   async append(claim: ClaimRef, given: DriverBatch): Promise<Orders> {
@@ -211,8 +211,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
     throw new JournalFullError(claim.id, orders.bytes, maxJournalBytes);
   }
 
-  release(claim: ClaimRef): Promise<ReleaseReceipt> {
-    return this.functions.callAsWorker<ReleaseReceipt>('release', claim, {});
+  release(claim: ClaimRef): Promise<ReleaseResult> {
+    return this.functions.callAsWorker<ReleaseResult>('release', claim, {});
   }
 
   async park(claim: ClaimRef, { position, orderNumber }: SeenByWorker): Promise<ParkReceipt> {
@@ -233,7 +233,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     );
   }
 
-  async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishReceipt> {
+  async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishResult> {
     checkClaim(claim);
     const ended = said.length > 0 || anew ? undefined : await this.#batches.finishes.ask({ claim, outcome });
     if (ended !== undefined) return { answer: 'finished', status: ended };
@@ -241,7 +241,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const why = reason === undefined ? null : JSON.stringify(reason);
     const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete };
     const values = { ...ending, anew, said, kept_ms: this.#retentionMs };
-    return present(await this.functions.callAsWorker<FinishReceipt>('finish', claim, values)) as FinishReceipt;
+    return present(await this.functions.callAsWorker<FinishResult>('finish', claim, values)) as FinishResult;
   }
 
   async cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt> {

@@ -1,19 +1,19 @@
 import type { CancelReason, Json, StopLevel } from '@whoa/core';
 import type {
-  BeatAnswer,
-  ClaimAnswer,
+  HeartbeatResult,
+  ClaimResult,
   HeldTask,
   Orders,
   ParkReceipt,
-  SweepAnswer,
-  TakeAnswer,
+  SweepResult,
+  TakeResult,
   TakenTask,
   TaskLoad,
 } from '../../../delivery.ts';
 import { toActivity } from '../../../rules/activity.ts';
 import { toContext, toNewTask, toTitle } from '../../../rules/new-task.ts';
 import type { FinalStatus, TaskStatus } from '../../../status.ts';
-import type { CreateReceipt, FinishReceipt, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
+import type { CreateReceipt, FinishResult, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
 import type { NumberedCommand, Stage, StopOrder, TaskHead, TaskRecord } from '../../../task.ts';
 import type { CreateRequest, DriverReceipt } from '../../driver.ts';
 import type { Reply } from '../connection/connection.ts';
@@ -165,8 +165,8 @@ function takenOf(reply: Reply): TakenTask {
   };
 }
 
-export function takeAnswerOf(reply: Reply): TakeAnswer {
-  const [answer, tasks, repeat, nextAt, expired, now] = reply as [TakeAnswer['answer'], Reply[], ...string[]];
+export function takeAnswerOf(reply: Reply): TakeResult {
+  const [answer, tasks, repeat, nextAt, expired, now] = reply as [TakeResult['answer'], Reply[], ...string[]];
   if (answer !== 'taken') return { answer };
   return {
     answer,
@@ -178,8 +178,8 @@ export function takeAnswerOf(reply: Reply): TakeAnswer {
   };
 }
 
-export function claimAnswerOf(reply: Reply): ClaimAnswer {
-  const [answer, rest] = reply as [ClaimAnswer['answer'], Reply | undefined];
+export function claimAnswerOf(reply: Reply): ClaimResult {
+  const [answer, rest] = reply as [ClaimResult['answer'], Reply | undefined];
   switch (answer) {
     case 'claimed':
       return { answer, ...takenOf(rest!) };
@@ -194,8 +194,8 @@ export function claimAnswerOf(reply: Reply): ClaimAnswer {
   }
 }
 
-export function beatAnswerOf(reply: Reply): BeatAnswer {
-  const [answer, told, more, recount, expired, now] = reply as [BeatAnswer['answer'], Reply[], ...string[]];
+export function beatAnswerOf(reply: Reply): HeartbeatResult {
+  const [answer, told, more, recount, expired, now] = reply as [HeartbeatResult['answer'], Reply[], ...string[]];
   if (answer === 'gone') return { answer };
   const orders = (told as unknown as [string, string, string, Reply][]).map(([id, epoch, claim, ordered]) => {
     return { id, epoch: Number(epoch), claim, ...ordersOf(ordered) };
@@ -216,7 +216,7 @@ export function heldOf(reply: Reply): HeldTask[] {
   });
 }
 
-export function sweepAnswerOf(reply: Reply): SweepAnswer {
+export function sweepAnswerOf(reply: Reply): SweepResult {
   const [freed, more, nextAt, now] = reply as [string, string, string | null, string];
   return {
     freed: Number(freed),
@@ -232,8 +232,8 @@ export function toParkReceipt(reply: readonly Reply[]): ParkReceipt {
 }
 
 /** Returns the receipt, and whom to notify of the end, if this was it. */
-export function finishReceiptOf(reply: Reply): { receipt: FinishReceipt; told: readonly string[] | undefined } {
-  type Parts = [FinishReceipt['answer'], FinalStatus, (string | null)?, (readonly string[])?];
+export function finishReceiptOf(reply: Reply): { receipt: FinishResult; told: readonly string[] | undefined } {
+  type Parts = [FinishResult['answer'], FinalStatus, (string | null)?, (readonly string[])?];
   const [answer, status, successor, told] = reply as unknown as Parts;
   return { receipt: { answer, status, ...(successor != null && { successor }) }, told };
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import type { TakeAnswer } from '../../../delivery.ts';
+import type { TakeResult } from '../../../delivery.ts';
 import type { TaskStore } from '../../../store.ts';
 import { bring, type ContractCase, claim, create, fresh, LEASE_MS, SHORT_MS, TENANT, tryClaim } from '../../case.ts';
 
-export const take = (store: TaskStore, agents: readonly string[] = ['assistant']): Promise<TakeAnswer> =>
+export const take = (store: TaskStore, agents: readonly string[] = ['assistant']): Promise<TakeResult> =>
   store.take({
     domain: 0,
     session: fresh('session'),
