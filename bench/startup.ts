@@ -65,9 +65,9 @@ for (let i = -WARM_UP; i < SAMPLES; i++) {
     const ms = measure(args);
     if (i >= 0) ours.get(name)!.push(ms);
   }
-  const [helloMs, sessionMs] = await edit();
+  const [helloMs, sessionTtlMs] = await edit();
   if (i >= 0) ours.get('acp')!.push(helloMs!);
-  if (i >= 0) session.push(sessionMs!);
+  if (i >= 0) session.push(sessionTtlMs!);
 }
 rmSync(folder, { recursive: true });
 for (const [name, samples] of ours) {

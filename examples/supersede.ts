@@ -89,13 +89,13 @@ const second = conversations.processMessage('chat', 'make it 4 pm instead');
 const superseded = await first;
 const { outcome } = superseded;
 if (outcome?.status === 'cancelled') {
-  const waitedFor = new Set(outcome.stop.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId));
+  const wasWaitedFor = new Set(outcome.stop.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId));
   const list = (ids: readonly string[]): string => ids.join(', ') || 'nothing';
   const finished = outcome.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId);
   const skipped = outcome.calls.filter(({ state }) => state === 'not-started').map(({ callId }) => callId);
   say(`the first message was ${superseded.status}`);
   say(`  kept: ${list(finished)}`);
-  say(`  of these waited for after the cancel: ${list([...waitedFor])}`);
+  say(`  of these waited for after the cancel: ${list([...wasWaitedFor])}`);
   say(`  skipped: ${list(skipped)}`);
   console.log(formatStopReport(outcome.stop));
 }

@@ -209,7 +209,7 @@ test('in the hooks of a run', { timeout: 240_000 }, async () => {
     })();
     const outcome = await finish(scenario, run.outcome, where);
     await reading;
-    expect(checkHistory(recorder.history, { undoMs: 30_000 }), where).toEqual([]);
+    expect(checkHistory(recorder.history, { undoTimeoutMs: 30_000 }), where).toEqual([]);
     expectStops(told, outcome.status === 'cancelled', where);
     expect(streamed.at(-1), `${where}: nothing follows the end`).toMatchObject({
       type: 'run-end',
@@ -306,7 +306,7 @@ test.each<Policy>(['replace', 'queue', 'steer', 'reject'])(
       await flushMicrotasks();
       const second = conversations.processMessage('c', 'two', { policy });
       const replies: Reply[] = await finish(scenario, Promise.all([first, second]), where);
-      expect(checkHistory(recorder.history, { undoMs: 30_000 }), where).toEqual([]);
+      expect(checkHistory(recorder.history, { undoTimeoutMs: 30_000 }), where).toEqual([]);
       expect(conversations.cancel('c').answer, where).toBe('too-late');
       const outcomes = replies.flatMap(({ outcome }) => outcome ?? []);
       for (const { runId, status } of outcomes) expectStops(told.get(runId) ?? [], status === 'cancelled', where);

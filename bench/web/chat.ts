@@ -27,7 +27,7 @@ export async function measureChat({ name, config }: BenchCase): Promise<void> {
     script: () => ({
       beforeHeaders: { stall: wait(FIRST_TOKEN_MS) },
       parts: [{ text: WORDS }],
-      pace: { everyMs: WORD_MS },
+      pace: { intervalMs: WORD_MS },
     }),
   });
   const folder = mkdtempSync(join(tmpdir(), 'whoa-bench-'));

@@ -69,7 +69,7 @@ const first = say(agent, 'Send the report to Ada', token).catch((error) => error
 await started.promise;
 token.cancel({ kind: 'user' }, { mode: { abortMs: 100 } });
 console.log(`The run ended: ${await first}`);
-await calls.waitForQuiet();
+await calls.waitForIdle();
 await closeThread(agent);
 console.log(`send_report: ${calls.find('call_1').state}`);
 

@@ -10,7 +10,7 @@ const story = 'Once upon a time there was an agent that stopped when it was told
 const provider = await startLoopbackProvider({
   script: ({ body }) =>
     JSON.stringify(body).includes('tool_call_id')
-      ? { parts: [{ text: story }], pace: { everyMs: 60 } }
+      ? { parts: [{ text: story }], pace: { intervalMs: 60 } }
       : { parts: [{ text: 'Let me look that up. ' }, { call: 'look_up', input: { title: 'The agent' } }] },
 });
 const model = createOpenAI({ baseURL: provider.url, apiKey: 'none' }).chat('a-model');

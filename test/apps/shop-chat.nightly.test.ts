@@ -304,7 +304,7 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     await stopButton(page).click();
     await page.waitForSelector('text=Stopped');
     await isReady(page);
-    await shop.provider.waitForQuiet();
+    await shop.provider.waitForIdle();
     await visit(page, shop.addressOf(`/chat/${id}`));
     await page.waitForSelector('text=Stopped');
     if (!IS_REAL) expect(await replyOf(page)).toMatch(/^Once upon a time\s+Stopped$/);

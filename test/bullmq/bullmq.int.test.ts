@@ -33,17 +33,17 @@ interface SetUp {
   readonly work?: Work;
   readonly worker?: TicketWorkerOptions;
   readonly approvals?: ReturnType<typeof createTaskApprovals>;
-  readonly reofferMs?: number;
+  readonly reofferIntervalMs?: number;
 }
 
 /** An engine that serves a function, unless there is none. */
-async function setUp({ work, worker, approvals, reofferMs = 60_000, ...given }: SetUp = {}) {
+async function setUp({ work, worker, approvals, reofferIntervalMs = 60_000, ...given }: SetUp = {}) {
   const store = given.store ?? createMemoryStore();
   const queue =
     given.queue ?? new Queue(`tickets-${queues++}`, { connection: { host: '127.0.0.1', port: redis.port } });
   const errors: Error[] = [];
   queue.on('error', (error) => errors.push(error));
-  const engine = createBullmqEngine({ store, queue, agents: ['assistant'], reofferMs });
+  const engine = createBullmqEngine({ store, queue, agents: ['assistant'], reofferIntervalMs });
   if (work) {
     const runner = createRunner({
       store: engine.store,
@@ -97,7 +97,7 @@ function heldWork() {
 
 test('a task runs elsewhere, survives a SIGKILL, is cancelled within milliseconds and ends once', async () => {
   const store = createTaskStore(redis.url);
-  const from = await setUp({ store, reofferMs: 500 });
+  const from = await setUp({ store, reofferIntervalMs: 500 });
   const children = [1, 2].map(() => startChild('ticket-worker', [redis.url, from.queue.name]));
   const works = (child: Child): Promise<unknown> => child.hear<{ type: string }>(({ type }) => type === 'working');
   try {
@@ -131,7 +131,7 @@ test('a rate limit holds while tickets are lost and offered again', async () => 
   const { engine, store, queue, ...rest } = await setUp({
     work,
     worker: { limiter: { max, duration } },
-    reofferMs: 20,
+    reofferIntervalMs: 20,
   });
   const refs = await Promise.all(Array.from({ length: count }, (_, n) => create(engine, { input: n })));
   for (const { id } of refs.slice(-2)) await queue.remove(id);
@@ -148,7 +148,7 @@ test('a rate limit holds while tickets are lost and offered again', async () => 
 test('the ticket of a paused agent starts nothing until the agent is resumed', async () => {
   const { work, started, end } = heldWork();
   end();
-  const { engine, store, queue, ...rest } = await setUp({ work, reofferMs: 50 });
+  const { engine, store, queue, ...rest } = await setUp({ work, reofferIntervalMs: 50 });
   await store.pause({ agent: 'assistant' }, true);
   const ref = await create(engine);
   await expect.poll(async () => (await queue.getJob(ref.id))?.attemptsStarted, POLL).toBeGreaterThan(1);
@@ -173,7 +173,7 @@ test('a lost ticket is replaced, and keeps its priority', async () => {
 
 test('tasks that another process created get a ticket, by the one worker that scans', async () => {
   const { work, started, end } = heldWork();
-  const serving = await setUp({ work, reofferMs: 50 });
+  const serving = await setUp({ work, reofferIntervalMs: 50 });
   end();
   const receipt = await serving.store.create(TASK);
   await statusIs(serving.store, { tenant: 'acme', id: 'task' in receipt ? receipt.task.id : '' }, 'success');
@@ -281,7 +281,7 @@ test('tickets that the queue lost in a crash are replaced, and running tasks do 
   const { work, started, end } = heldWork();
   const connection = { host: '127.0.0.1', port: own.port, retryStrategy: () => 20 };
   const queue = new Queue('crashing', { connection });
-  const { engine, store, errors, ...rest } = await setUp({ queue, work, worker: { concurrency: 1 }, reofferMs: 200 });
+  const { engine, store, errors, ...rest } = await setUp({ queue, work, worker: { concurrency: 1 }, reofferIntervalMs: 200 });
   const refs = [await create(engine), await create(engine)];
   await expect.poll(() => started, POLL).toHaveLength(1);
   await own.kill('SIGKILL');
@@ -298,7 +298,7 @@ test('tickets that the queue lost in a crash are replaced, and running tasks do 
 
 test('a ticket that a worker without its agent gets waits for one that has it, and costs no attempt', async () => {
   const store = createMemoryStore();
-  const idle = await setUp({ store, reofferMs: 50 });
+  const idle = await setUp({ store, reofferIntervalMs: 50 });
   await idle.engine.serve(createRunner({ store: idle.engine.store, agents: {} }), { drainDelay: 1 });
   const ref = await create(idle.engine);
   await expect.poll(async () => (await idle.queue.getJob(ref.id))?.attemptsStarted, POLL).toBeGreaterThan(12);
@@ -321,7 +321,7 @@ test('a ticket waits while the store is away', async () => {
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });
-  const { engine, queue, errors, ...rest } = await setUp({ store, work, reofferMs: 200 });
+  const { engine, queue, errors, ...rest } = await setUp({ store, work, reofferIntervalMs: 200 });
   end();
   const ref = await create(engine);
   await expect.poll(() => errors.map(({ message }) => message), POLL).toContain('the store is away');
@@ -361,7 +361,7 @@ test('options that cannot work are refused', async () => {
   const { store, queue } = idle;
   expect(make({ store, queue: 'tickets', agents: [] })).toThrow('queue: expected a BullMQ queue');
   expect(make({ store, queue, agents: [''] })).toThrow('agents');
-  expect(make({ store, queue, agents: [], reofferMs: 0 })).toThrow('reofferMs: expected more than 0');
+  expect(make({ store, queue, agents: [], reofferIntervalMs: 0 })).toThrow('reofferIntervalMs: expected more than 0');
   await idle[Symbol.asyncDispose]();
 });
 

@@ -52,7 +52,7 @@ export async function createFleet({ options = '', queueUrl }: FleetOptions = {})
   const connection = `connection: { host: '${host}', port: ${port}, retryStrategy: () => 50 }`;
   const rest = `store: '${redis.url}', agents, ladder: { drainMs: 100, abortMs: 1_000 }`;
   const home = createHome({
-    'engine.config.ts': `${AGENTS} export default defineConfig({ ${rest}, engine: bullmq({ ${connection}, reofferMs: 1_000, ${options} }) });`,
+    'engine.config.ts': `${AGENTS} export default defineConfig({ ${rest}, engine: bullmq({ ${connection}, reofferIntervalMs: 1_000, ${options} }) });`,
     'plain.config.ts': `${AGENTS} export default defineConfig({ ${rest} });`,
   });
   onTestFinished(() => home[Symbol.dispose]());

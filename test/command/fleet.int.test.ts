@@ -13,7 +13,7 @@ const SLOW = [['Let me see. ', { call: 'bash', input: { command: 'echo begun $$;
 const WORK = ['--sandbox', 'none', '--yes', '--model', 'scripted:script.json'];
 
 /** How long after the end of a dead worker's lease another one has its task. */
-const TAKEN_OVER_MS = 2_000;
+const TAKEOVER_TIMEOUT_MS = 2_000;
 
 /** Leases take 15 s to end, so the tests run beside each other. */
 type OnEnd = TestContext['onTestFinished'];
@@ -108,7 +108,7 @@ test.concurrent('created over HTTP, taken over when its worker is killed, stoppe
   const leaseEndsAt = await leaseEndOf(home, id);
   const taken = await follow(await ask(`/v1/tasks/${id}/events`), (one) => one.type === 'entry' && one.epoch > 1);
   // Both are times of the store: what a busy machine takes to tell us is not counted.
-  expect((taken as { at: number }).at - leaseEndsAt).toBeLessThan(TAKEN_OVER_MS);
+  expect((taken as { at: number }).at - leaseEndsAt).toBeLessThan(TAKEOVER_TIMEOUT_MS);
   await second.waitFor({ type: 'task-start', id });
   await until(() => isGone(shell));
   expect(await get(id)).toMatchObject({ status: 'running', deaths: 1 });

@@ -460,7 +460,7 @@ test('a model behind HTTP is asked, and its connection is closed by Ctrl-C', asy
     status: 130,
     stderr: expect.stringMatching(/reply closed after 10 characters/) as string,
   });
-  await provider.waitForQuiet();
+  await provider.waitForIdle();
   expect(provider.requests).toHaveLength(1);
 });
 

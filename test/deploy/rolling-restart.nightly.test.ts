@@ -126,7 +126,7 @@ class Traffic {
     const seen: string[] = [];
     // A stream that is cut is opened again where it was. An opening that fails is a fault.
     const onLost = (error: unknown): void => this.#lost(error);
-    const options = { onOpen: () => opened++, onLost, idleMs: IDLE_MS };
+    const options = { onOpen: () => opened++, onLost, idleTimeoutMs: IDLE_MS };
     for await (const one of client.follow(id, options)) {
       if (one.type === 'end') {
         if (one.task.status !== 'success') throw new Error(`${id} ended with ${one.task.status}`);

@@ -319,7 +319,7 @@ class Stage {
 
   #judgeRecord(value: unknown): void {
     const isSilent = this.kit.allOfRun !== undefined;
-    for (const { promise, what } of isSilent ? [] : checkHistory(this.recorder.history, { undoMs: UNDO_MS })) {
+    for (const { promise, what } of isSilent ? [] : checkHistory(this.recorder.history, { undoTimeoutMs: UNDO_MS })) {
       // A sub-agent may use up its own budget, and what was thrown is kept as it is, and may change.
       if (this.#isHostile('a limit of the budget') && what.endsWith('child was stopped though its run was not'))
         continue;

@@ -197,7 +197,7 @@ test.each(table)(
         expect(run.cancel({ message: 'second' }, { mode: levels[level] }).answer).toBe('already');
       const outcome = await run.outcome;
       expectStopped(outcome, moment);
-      await provider.waitForQuiet();
+      await provider.waitForIdle();
       expect(refusals(outcome)).toEqual([]);
       const asked = provider.requests.length;
       answers.length = 0;

@@ -29,7 +29,7 @@ export interface Recorder extends AsyncDisposable {
   readonly url: string;
   readonly exchanges: readonly Exchange[];
   /** Resolves when every answer is over. */
-  waitForQuiet(): Promise<void>;
+  waitForIdle(): Promise<void>;
 }
 
 export interface RecorderOptions {
@@ -90,7 +90,7 @@ export function startRecorder(options: RecorderOptions): Promise<Recorder> {
     },
     {
       exchanges,
-      waitForQuiet: async () => void (await Promise.all(open)),
+      waitForIdle: async () => void (await Promise.all(open)),
     },
   );
 }

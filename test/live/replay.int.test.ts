@@ -84,7 +84,7 @@ describe('a recorder', () => {
     await using provider = await startLoopbackProvider({ script: [{ parts: [{ text: 'org-12345678abc Hi' }] }] });
     await using recorder = await start(provider);
     await (await post(recorder.url, { ...body, metadata: { user_id: 'Ada' }, user: 'Ada' })).text();
-    await recorder.waitForQuiet();
+    await recorder.waitForIdle();
     expect(provider.requests[0]!.headers['x-api-key']).toBe('sk-ant-not-to-be-seen');
     expect(recorder.exchanges).toHaveLength(1);
     expect(JSON.stringify(recorder.exchanges)).not.toMatch(/sk-ant|secret-key|Ada|org-1234/);

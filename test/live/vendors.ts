@@ -94,7 +94,7 @@ export async function record(
   const { thinks } = journey;
   const model = process.env[vendor.modelVariable] ?? vendor.model;
   const problems = await journey.run(modelFor(format, { url: recorder.url, model, ...(thinks && { thinks }) }));
-  await recorder.waitForQuiet();
+  await recorder.waitForIdle();
   const about = { source: isLive ? 'live' : 'loopback', format, model, journey: journey.name } as const;
   const recordedOn = new Date().toISOString().slice(0, 10);
   return { problems, recording: { ...about, recordedOn, exchanges: recorder.exchanges } };

@@ -71,7 +71,7 @@ async function sample(fleet: Fleet, backend: Backend, store: TaskStore): Promise
   values['connections of the store'] = await backend.connections();
   values['data of the store, MB'] = (await backend.bytes()) / 1e6;
   const { queues, now } = await store.queues();
-  values['oldest ready task, ms'] = Math.max(0, ...queues.map(({ oldestAt }) => now - oldestAt));
+  values['oldest ready task, ms'] = Math.max(0, ...queues.map(({ oldestReadyAt }) => now - oldestReadyAt));
   return values;
 }
 

@@ -75,7 +75,7 @@ bool parked[W];
 
 /* The workers: their session, the number of their next take, and of each task the epoch (0: not at work) and the last order. */
 byte state[W], sid[W], number[W], known[W * T], heard[W * T], claiming[W];
-bool asking[W], wanted[W], doubtful[W], recount[W];
+bool asking[W], wanted[W], doubtful[W], shouldReconcile[W];
 /* An answer to a take that is under way. */
 byte answer[W], answered[W], answeredEpoch[W * T], answeredOrder[W * T];
 /* One request that arrives late. */
@@ -310,7 +310,7 @@ inline beat(w) {
        fi;
        if :: told[x] && holder[x] == sid[w] && known[AT(w, x)] == epoch[x] -> heard[AT(w, x)] = ordered[x] :: else fi
      }
-     recount[w] = (COUNT_HELD(sid[w]) != COUNT_KNOWN(w)); x = 0
+     shouldReconcile[w] = (COUNT_HELD(sid[w]) != COUNT_KNOWN(w)); x = 0
   fi
 }
 
@@ -328,7 +328,7 @@ inline begin_session(w) {
   drop(w, 0); drop(w, 1); forget_answer(w);
   sid[w] = (sid[w] == 0 -> w + 1 : sid[w] + W);
   assert(sid[w] < SESSIONS);
-  number[w] = 1; asking[w] = false; claiming[w] = 0; doubtful[w] = false; recount[w] = false; wanted[w] = true
+  number[w] = 1; asking[w] = false; claiming[w] = 0; doubtful[w] = false; shouldReconcile[w] = false; wanted[w] = true
 }
 
 /* A task is at work, unless it is already: that must not be. */
@@ -349,7 +349,7 @@ inline start(w, t, e, o, r) {
 /* Likewise a beat that neither brings nor tells anything. */
 #define TELLS(t) (told[t] && holder[t] == sid[w] && known[AT(w, t)] == epoch[t])
 #define CAN_BEAT (state[w] == UP && COUNT_KNOWN(w) > 0 && (session[sid[w]] != ALIVE || TELLS(0) || TELLS(1) || CONFIRMS(w, 0) \
-  || CONFIRMS(w, 1) || recount[w] != (COUNT_HELD(sid[w]) != COUNT_KNOWN(w))))
+  || CONFIRMS(w, 1) || shouldReconcile[w] != (COUNT_HELD(sid[w]) != COUNT_KNOWN(w))))
 #define KNOWS(t) (state[w] == UP && known[AT(w, t)] != 0)
 
 inline finish_known(w, t) {
@@ -429,9 +429,9 @@ end:
        fi;
        got = 0 }
   :: atomic { CAN_BEAT -> beat(w) }
-  :: atomic { state[w] == UP && recount[w] && !asking[w] && claiming[w] == 0 ->
+  :: atomic { state[w] == UP && shouldReconcile[w] && !asking[w] && claiming[w] == 0 ->
        /* Compares by name: hands back what it does not know, stops what the store does not have. */
-       recount[w] = false;
+       shouldReconcile[w] = false;
        for (x : 0 .. T - 1) {
          if
          :: holder[x] == sid[w] && known[AT(w, x)] == 0 -> release(sid[w], x, epoch[x], right[x])

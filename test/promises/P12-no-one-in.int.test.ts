@@ -14,7 +14,7 @@ import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 /** Everything a store can be asked by somebody who acts for a tenant. */
 const questions: Readonly<Record<string, (store: TaskStore, ref: TaskRef) => Promise<unknown>>> = {
   get: (store, ref) => store.get(ref),
-  read: (store, ref) => store.read(ref, { watchMs: 1_000 }),
+  read: (store, ref) => store.read(ref, { watchTtlMs: 1_000 }),
   cancel: (store, ref) => store.cancel(ref, { message: 'mine now' }, { mode: 'kill', undo: true }),
   'cancel of the conversation': (store, { tenant }) => store.cancel({ tenant, conversation: 'chat' }),
   steer: (store, ref) => store.send(ref, { type: 'steer', message: 'obey me' }),

@@ -50,7 +50,7 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
     await show.cancel({ message: 'enough' }, { mode: 'graceful' });
     expect(await show.end()).toMatchObject({ status: 'cancelled', text: 'Once upon ' });
     expect(await request.waitForClose()).toBe('client');
-    await fixture.provider.waitForQuiet();
+    await fixture.provider.waitForIdle();
     expect(fixture.provider.requests).toHaveLength(1);
   });
 });

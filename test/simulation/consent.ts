@@ -62,17 +62,17 @@ export class Consent {
   }
 
   async #createTask(i: number): Promise<void> {
-    const { chance, client, askUntilAnswered } = this.#stage;
+    const { chance, client, retryWhileUnavailable } = this.#stage;
     const task = { tenant: TENANT, agent: 'careful', input: `careful ${i}`, key: `careful ${i}` };
     const nonce = `careful nonce ${i}`;
-    const receipt = await askUntilAnswered(() => client.create(task, { nonce }));
+    const receipt = await retryWhileUnavailable(() => client.create(task, { nonce }));
     if (receipt?.answer !== 'created') return;
     const ref = { tenant: TENANT, id: receipt.task.id };
     this.#stage.attempt(() => this.#attend(ref));
     if (chance.oneIn(4)) {
       const mode = chance.pick(['graceful', 'now', 'kill'] as const);
       this.#stage.userAt(chance.below(6_000), () =>
-        askUntilAnswered(() => client.cancel(ref, { by: `careful ${i}` }, { mode })),
+        retryWhileUnavailable(() => client.cancel(ref, { by: `careful ${i}` }, { mode })),
       );
     }
   }
@@ -93,7 +93,7 @@ export class Consent {
     const inMs = chance.oneIn(4) ? chance.below(9_000) : chance.below(800);
     const answer = { value: { decision } };
     const send = (to: typeof ref, given: Answer, nonce: string): Promise<unknown> =>
-      this.#stage.askUntilAnswered(() => this.#stage.client.answer(to, given, { nonce }));
+      this.#stage.retryWhileUnavailable(() => this.#stage.client.answer(to, given, { nonce }));
     const to = { tenant: ref.tenant, id: question };
     // In another's name, to a question that was never asked, and nonsense: none of that is an answer.
     if (chance.oneIn(3)) {

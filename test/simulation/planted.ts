@@ -48,7 +48,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'if (tables.firstReady(lane) !== undefined) tables.closeLane(lane);',
   ),
   one('a lane is not opened again', 'operations/stage.ts', 'tables.openLane(lane);\n', ''),
-  one('a task gets grace repeatedly', 'operations/visit.ts', '&& !state.graceGiven', ''),
+  one('a task gets grace repeatedly', 'operations/visit.ts', '&& !state.isGraceGranted', ''),
   one(
     'a session is never swept',
     'operations/session.ts',

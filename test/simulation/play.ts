@@ -198,7 +198,7 @@ class Simulation implements AsyncDisposable {
         this.#at(ms, () => act().finally(() => this.#plans--));
       },
       attempt: (act) => this.#try(act),
-      askUntilAnswered: (ask) => this.#askUntilAnswered(ask),
+      retryWhileUnavailable: (ask) => this.#retryWhileUnavailable(ask),
     };
   }
 
@@ -261,7 +261,7 @@ class Simulation implements AsyncDisposable {
       ...(approvals && { approvals }),
       worker: process.name,
       leaseMs: LEASE_MS,
-      pollMs: this.#chance.pick(POLLS_MS),
+      pollIntervalMs: this.#chance.pick(POLLS_MS),
       hooks: {
         'task-start': (event) => this.#checks.reported(process, event),
         'task-end': (event) => {
@@ -387,7 +387,7 @@ class Simulation implements AsyncDisposable {
     work().catch(() => {});
   }
 
-  async #askUntilAnswered<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  async #retryWhileUnavailable<T>(ask: () => Promise<T>): Promise<T | undefined> {
     for (let asked = 0; asked < 20; asked++) {
       try {
         return await ask();

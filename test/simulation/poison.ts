@@ -30,7 +30,7 @@ export class Poison {
   async #create(agent: string, i: number): Promise<void> {
     const { chance, client } = this.#stage;
     const task = { tenant: chance.pick(TENANTS), agent, input: i, key: `task ${i}`, priority: chance.below(2) };
-    await this.#stage.askUntilAnswered(() => client.create(task, { nonce: `nonce ${i}` }));
+    await this.#stage.retryWhileUnavailable(() => client.create(task, { nonce: `nonce ${i}` }));
   }
 }
 

@@ -29,5 +29,5 @@ export interface Stage {
   userAt(ms: number, act: () => Promise<unknown>): void;
   /** What a user does may fail: they are users. */
   attempt(act: () => Promise<unknown>): void;
-  readonly askUntilAnswered: <T>(ask: () => Promise<T>) => Promise<T | undefined>;
+  readonly retryWhileUnavailable: <T>(ask: () => Promise<T>) => Promise<T | undefined>;
 }

@@ -76,26 +76,26 @@ export class Talk {
   }
 
   async #say(): Promise<void> {
-    const { chance, client, askUntilAnswered } = this.#stage;
+    const { chance, client, retryWhileUnavailable } = this.#stage;
     const said = `chat ${++this.#messages}`;
     const policy = this.#isQueue ? 'queue' : chance.pick(['replace', 'queue', 'steer', 'reject'] as const);
     const agent = chance.pick(['assistant', 'assistant', 'long']);
-    await askUntilAnswered(() => client.create({ ...CHAT, agent, input: said, key: said }, { policy, nonce: said }));
+    await retryWhileUnavailable(() => client.create({ ...CHAT, agent, input: said, key: said }, { policy, nonce: said }));
   }
 
   async #stop(): Promise<void> {
-    const { chance, client, askUntilAnswered } = this.#stage;
+    const { chance, client, retryWhileUnavailable } = this.#stage;
     const reason = { by: `stop ${++this.#stops}` };
     const mode = chance.pick(['graceful', 'now', 'now', 'kill'] as const);
     const isAll = chance.oneIn(2);
     if (chance.oneIn(2)) this.#stage.userAt(chance.below(WHILE_STOPPING_MS), () => this.#say());
     if (isAll) {
-      await askUntilAnswered(() => client.cancel(CHAT, reason, { mode }));
+      await retryWhileUnavailable(() => client.cancel(CHAT, reason, { mode }));
       return;
     }
-    const id = (await askUntilAnswered(() => client.conversation(CHAT)))?.current;
+    const id = (await retryWhileUnavailable(() => client.conversation(CHAT)))?.current;
     if (id === undefined) return;
-    await askUntilAnswered(() => client.cancel({ tenant: CHAT.tenant, id }, reason, { mode }));
+    await retryWhileUnavailable(() => client.cancel({ tenant: CHAT.tenant, id }, reason, { mode }));
   }
 
   #created({ answer, task }: { answer: string; task?: TaskRecord }): void {

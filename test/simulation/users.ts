@@ -35,7 +35,7 @@ export class Users {
       key: `task ${i}`,
       conversation,
       priority: chance.below(3),
-      ...(conversation !== undefined && chance.oneIn(4) && { holdMs: 1 + chance.below(2_000) }),
+      ...(conversation !== undefined && chance.oneIn(4) && { debounceMs: 1 + chance.below(2_000) }),
       ...(conversation === undefined &&
         chance.oneIn(5) && { notBefore: this.#stage.clock.now() + chance.below(5_000) }),
     };
@@ -45,23 +45,23 @@ export class Users {
     const isRepeated = chance.oneIn(4);
     const again = { policy, nonce: chance.oneIn(2) ? nonce : `${nonce} again` };
     if (chance.oneIn(5)) this.#stage.userAt(chance.below(6_000), () => this.#workOn(task));
-    const receipt = await this.#stage.askUntilAnswered(() => this.#stage.client.create(task, { policy, nonce }));
+    const receipt = await this.#stage.retryWhileUnavailable(() => this.#stage.client.create(task, { policy, nonce }));
     if (isRepeated)
       this.#stage.userAt(chance.below(10_000), () =>
-        this.#stage.askUntilAnswered(() => this.#stage.client.create(task, again)),
+        this.#stage.retryWhileUnavailable(() => this.#stage.client.create(task, again)),
       );
     if (receipt?.answer !== 'created') return;
     const ref = { tenant, id: receipt.task.id };
     if (conversation !== undefined && chance.oneIn(6)) {
       this.#stage.userAt(chance.below(10_000), () =>
-        this.#stage.askUntilAnswered(() => this.#stage.client.cancel({ tenant, conversation })),
+        this.#stage.retryWhileUnavailable(() => this.#stage.client.cancel({ tenant, conversation })),
       );
     }
     if (isCancelled) this.#stage.userAt(cancelIn, () => this.#cancel(ref, i));
     if (chance.oneIn(6)) {
       const message = { type: 'steer', message: 'be brief' } as const;
       this.#stage.userAt(chance.below(4_000), () =>
-        this.#stage.askUntilAnswered(() => this.#stage.client.send(ref, message, { nonce })),
+        this.#stage.retryWhileUnavailable(() => this.#stage.client.send(ref, message, { nonce })),
       );
     }
   }
@@ -69,7 +69,7 @@ export class Users {
   /** A worker is asked for one task, by its id, beside those that it takes. */
   async #workOn({ tenant, key }: { readonly tenant: string; readonly key: string }): Promise<void> {
     const { runner } = this.#stage.chance.pick(this.#stage.workers);
-    const task = await this.#stage.askUntilAnswered(() => this.#stage.client.find({ tenant, key }));
+    const task = await this.#stage.retryWhileUnavailable(() => this.#stage.client.find({ tenant, key }));
     const wait = this.#stage.chance.oneIn(2);
     // Not awaited: a worker that dies never answers.
     if (task !== undefined) this.#stage.attempt(() => runner.work({ tenant, id: task.id }, { wait }));
@@ -78,7 +78,7 @@ export class Users {
   async #cancel(ref: { tenant: string; id: string }, i: number): Promise<void> {
     const mode = this.#stage.chance.pick(['graceful', 'now', 'kill'] as const);
     const undo = this.#stage.chance.oneIn(3);
-    await this.#stage.askUntilAnswered(() => this.#stage.client.cancel(ref, { by: `user ${i}` }, { mode, undo }));
+    await this.#stage.retryWhileUnavailable(() => this.#stage.client.cancel(ref, { by: `user ${i}` }, { mode, undo }));
     if (this.#stage.chance.oneIn(3))
       this.#stage.userAt(this.#stage.chance.below(2_000), () => this.#cancel(ref, i + 100));
   }

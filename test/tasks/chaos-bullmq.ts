@@ -8,7 +8,7 @@ import { ask, startRedis } from '../servers/redis.ts';
 import { type ChaosStoreKind, cutAll, freeze } from './chaos-stores.ts';
 
 const NAME = 'chaos';
-const RETRY_MS = 50;
+const RETRY_DELAY_MS = 50;
 const REOFFER_MS = 500;
 
 /** Puts a queue in front of a kind of store. */
@@ -58,9 +58,9 @@ export function openTicketOffice(front: Address): TicketOffice {
   const queue = new Queue(NAME, { connection: toConnection(front) });
   queue.on('error', () => {});
   return {
-    inFrontOf: (store) => createBullmqEngine({ store, queue, agents: ['job'], reofferMs: REOFFER_MS }).store,
+    inFrontOf: (store) => createBullmqEngine({ store, queue, agents: ['job'], reofferIntervalMs: REOFFER_MS }).store,
     async [Symbol.asyncDispose]() {
-      await Promise.race([queue.close(), wait(RETRY_MS * 20)]);
+      await Promise.race([queue.close(), wait(RETRY_DELAY_MS * 20)]);
     },
   };
 }
@@ -69,13 +69,13 @@ export function openTicketOffice(front: Address): TicketOffice {
 export function toEngineOptions(front: string): {
   queue: string;
   connection: object;
-  reofferMs: number;
+  reofferIntervalMs: number;
   worker: object;
 } {
   const worker = { lockDuration: 1_000, stalledInterval: 300, drainDelay: 1 };
-  return { queue: NAME, connection: toConnection(JSON.parse(front) as Address), reofferMs: REOFFER_MS, worker };
+  return { queue: NAME, connection: toConnection(JSON.parse(front) as Address), reofferIntervalMs: REOFFER_MS, worker };
 }
 
 function toConnection({ host, port }: Address): { host: string; port: number; retryStrategy: () => number } {
-  return { host, port, retryStrategy: () => RETRY_MS };
+  return { host, port, retryStrategy: () => RETRY_DELAY_MS };
 }

@@ -4,7 +4,7 @@ import { systemClock, systemWorld } from '@whoa/core/embed';
 import type { NewTask, StoreCancelReceipt, TaskStore } from '@whoa/tasks';
 import { whyNoNamespaces } from '../servers/namespaces.ts';
 import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
-import { askUntilAnswered } from './ask-until-answered.ts';
+import { retryWhileUnavailable } from './ask-until-answered.ts';
 import { openTicketOffice, type TicketOffice } from './chaos-bullmq.ts';
 import { type Cable, layCables } from './chaos-cables.ts';
 import { judgeChaos } from './chaos-judge.ts';
@@ -167,12 +167,12 @@ class Chaos implements AsyncDisposable {
     const task: NewTask = { tenant: TENANT, agent: 'job', input: { steps, fails }, ...this.#where() };
     const policy = this.#pick(['replace', 'queue', 'queue', 'steer', 'reject'] as const);
     const nonce = randomUUID();
-    const receipt = await this.#askUntilAnswered((store) => store.create(task, { policy, nonce }));
+    const receipt = await this.#retryWhileUnavailable((store) => store.create(task, { policy, nonce }));
     if (receipt.answer !== 'created') return;
     const { id } = receipt.task;
     const isTalk = receipt.task.conversation !== undefined;
     // Not by the stage of the receipt: a creation whose answer was lost is answered with the task as it is by then.
-    const isRefusable = isTalk && policy === 'reject' && (task.holdMs ?? 0) > 0;
+    const isRefusable = isTalk && policy === 'reject' && (task.debounceMs ?? 0) > 0;
     this.lives.set(id, { task: receipt.task, fails, isTalk, isRefusable, asked: 0, receipts: [] });
     this.#open.add(id);
     if (this.#isOneIn(3)) this.#cancel(id);
@@ -180,7 +180,7 @@ class Chaos implements AsyncDisposable {
 
   #where(): Partial<NewTask> {
     if (this.#isOneIn(3))
-      return { conversation: `c${this.#below(40)}`, ...(this.#isOneIn(4) && { holdMs: this.#below(100) }) };
+      return { conversation: `c${this.#below(40)}`, ...(this.#isOneIn(4) && { debounceMs: this.#below(100) }) };
     return { priority: this.#below(3), ...(this.#isOneIn(6) && { notBefore: Date.now() + this.#below(500) }) };
   }
 
@@ -201,7 +201,7 @@ class Chaos implements AsyncDisposable {
   async #lookOn(): Promise<void> {
     while (!this.#isOver || this.#open.size > 0) {
       for (const id of this.#open) {
-        const task = await this.#askUntilAnswered((store) => store.get({ tenant: TENANT, id }));
+        const task = await this.#retryWhileUnavailable((store) => store.get({ tenant: TENANT, id }));
         if (task !== undefined && task.endedAt === undefined) continue;
         this.#open.delete(id);
         if (task === undefined) this.violations.push(`${id}: it is gone`);
@@ -246,8 +246,8 @@ class Chaos implements AsyncDisposable {
   }
 
   /** Whoever is refused because shards were added asks the store that knows of them. */
-  #askUntilAnswered<T>(ask: (store: TaskStore) => Promise<T>): Promise<T> {
-    return askUntilAnswered(() => ask(this.store), { isGrowing: true });
+  #retryWhileUnavailable<T>(ask: (store: TaskStore) => Promise<T>): Promise<T> {
+    return retryWhileUnavailable(() => ask(this.store), { isGrowing: true });
   }
 
   async #endWorker(victim: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

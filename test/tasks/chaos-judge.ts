@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { JournalEntry, TaskRecord, TaskStore } from '@whoa/tasks';
 import { LIMITS } from '../../packages/tasks/src/rules/rules.ts';
-import { askUntilAnswered } from './ask-until-answered.ts';
+import { retryWhileUnavailable } from './ask-until-answered.ts';
 import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
 
 interface Judged extends Pick<ChaosReport, 'ends' | 'receipts' | 'takenAgain' | 'wornOut' | 'entries' | 'violations'> {}
@@ -32,7 +32,7 @@ export async function judgeChaos({
   const [ends, receipts] = [new Map<string, number>(), new Map<string, number>()];
   let [takenAgain, wornOut, entries] = [0, 0, 0];
   const judge = async ([id, life]: [string, Life]): Promise<void> => {
-    const task = await askUntilAnswered(() => store.get({ tenant: TENANT, id }));
+    const task = await retryWhileUnavailable(() => store.get({ tenant: TENANT, id }));
     for (const { answer } of life.receipts) count(receipts, answer);
     if (task === undefined) {
       violations.push(`${id}: it is gone`);
@@ -129,7 +129,7 @@ function* faultsOfReports({ status }: TaskRecord, reports: readonly string[]): G
 async function whatIsLeft(store: TaskStore, lives: ReadonlyMap<string, Life>): Promise<string[]> {
   const left: string[] = [];
   for (const status of ['init', 'running', 'cancelling'] as const) {
-    const { tasks } = await askUntilAnswered(() => store.list({ tenant: TENANT, status, limit: 10 }));
+    const { tasks } = await retryWhileUnavailable(() => store.list({ tenant: TENANT, status, limit: 10 }));
     for (const { id } of tasks) left.push(`${id}: it is left as '${status}'`);
   }
   const conversations = new Set([...lives.values()].flatMap(({ task }) => task.conversation ?? []));
@@ -138,7 +138,7 @@ async function whatIsLeft(store: TaskStore, lives: ReadonlyMap<string, Life>): P
       current,
       gathering,
       waiting = [],
-    } = (await askUntilAnswered(() => store.conversation({ tenant: TENANT, conversation }))) ?? {};
+    } = (await retryWhileUnavailable(() => store.conversation({ tenant: TENANT, conversation }))) ?? {};
     const ids = [current, gathering, ...waiting].filter((id) => id !== undefined);
     if (ids.length > 0) left.push(`conversation ${conversation} still has ${ids.join()}`);
   }
@@ -149,7 +149,7 @@ async function journalOf(store: TaskStore, id: string): Promise<JournalEntry[]> 
   const entries: JournalEntry[] = [];
   for (;;) {
     const after = entries.at(-1)?.position ?? 0;
-    const piece = await askUntilAnswered(() => store.read({ tenant: TENANT, id }, { after }));
+    const piece = await retryWhileUnavailable(() => store.read({ tenant: TENANT, id }, { after }));
     if (piece.length === 0) return entries;
     entries.push(...piece);
   }

@@ -49,7 +49,7 @@ function mortal(store: TaskStore): { store: TaskStore; die: () => void } {
 async function readAlong(store: TaskStore, ref: TaskRef, seen: JournalEntry[]): Promise<void> {
   for (;;) {
     const ended = (await store.get(ref))?.endedAt !== undefined;
-    seen.push(...(await store.read(ref, { after: seen.at(-1)?.position ?? 0, watchMs: 5_000 })));
+    seen.push(...(await store.read(ref, { after: seen.at(-1)?.position ?? 0, watchTtlMs: 5_000 })));
     if (ended) return;
     await wait(5);
   }
@@ -62,7 +62,7 @@ test.each(storeKinds.flatMap((kind) => [0, 3, 12, 25].map((diesAfter) => [kind.n
     await using store = openStore(location.location);
     await using other = openStore(location.location);
     const agents = { talkative: createAgent({ name: 'talkative', planner: talkative }) };
-    const timing = { leaseMs: LEASE_MS, pollMs: 30, flushMs: 10 };
+    const timing = { leaseMs: LEASE_MS, pollIntervalMs: 30, flushIntervalMs: 10 };
     const first = mortal(other);
     const receipt = await store.create({ tenant: 'acme', agent: 'talkative', input: 'talk' });
     const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };

@@ -20,7 +20,7 @@ export async function runOutageCampaign({ outages }: { readonly outages: number 
   await using runner = createRunner({
     store,
     leaseMs: LEASE_MS,
-    pollMs: 200,
+    pollIntervalMs: 200,
     agents: {
       waits: ({ signal }) =>
         new Promise((_resolve, reject) => {

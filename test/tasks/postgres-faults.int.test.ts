@@ -134,7 +134,7 @@ interface Life {
 
 /** Creates a task, works on it and ends it. An answer that was lost is asked for again until it is had. */
 async function liveOneLife(store: TaskStore, { key, acknowledged, counts }: Life): Promise<void> {
-  const askUntilAnswered = async <T>(ask: () => Promise<T>): Promise<T> => {
+  const retryWhileUnavailable = async <T>(ask: () => Promise<T>): Promise<T> => {
     for (;;) {
       try {
         const answer = await ask();
@@ -149,21 +149,21 @@ async function liveOneLife(store: TaskStore, { key, acknowledged, counts }: Life
       }
     }
   };
-  const created = await askUntilAnswered(() => store.create({ tenant: 'acme', agent: 'a', input: key, key }));
+  const created = await retryWhileUnavailable(() => store.create({ tenant: 'acme', agent: 'a', input: key, key }));
   const { id } = (created as { task: TaskRecord }).task;
   const known: Acknowledged = { events: [] };
   acknowledged.set(id, known);
   const request = { worker: 'w', leaseMs: LEASE_MS, session: key, claim: key };
-  const claimed = await askUntilAnswered(() => store.claim(id, request));
+  const claimed = await retryWhileUnavailable(() => store.claim(id, request));
   if (claimed.answer !== 'claimed') return expect.unreachable(`the claim of ${id} was answered ${claimed.answer}`);
   const by = claimed.claim;
   for (let i = 0; i < 5; i++) {
-    await askUntilAnswered(() => store.append(by, { after: i, events: [`${key}/${i}`] }));
+    await retryWhileUnavailable(() => store.append(by, { after: i, events: [`${key}/${i}`] }));
     known.events.push(`${key}/${i}`);
   }
   const end = key.endsWith('3') ? 'cancelled' : 'success';
-  if (end === 'cancelled') await askUntilAnswered(() => store.cancel({ tenant: 'acme', id }));
-  const receipt = await askUntilAnswered(() => store.finish(by, { status: 'success' }));
+  if (end === 'cancelled') await retryWhileUnavailable(() => store.cancel({ tenant: 'acme', id }));
+  const receipt = await retryWhileUnavailable(() => store.finish(by, { status: 'success' }));
   expect(receipt.status).toBe(end);
   known.end = end;
 }

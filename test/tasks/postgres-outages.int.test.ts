@@ -174,7 +174,7 @@ test('a process that is stopped while it listens does not keep the server from f
     url: server.url,
     listenUrl: through(server, network),
     statementTimeoutMs: 2_000,
-    pollMs: 600_000,
+    pollIntervalMs: 600_000,
   });
   await using watching = await store.watch({ tenant: 'stopped' }, () => {});
   const listens = "SELECT pid FROM pg_stat_activity WHERE application_name = 'whoa listens'";

@@ -25,7 +25,7 @@ async function createRunning(store: TaskStore, rest: object = {}): Promise<{ ref
 async function operate(store: TaskStore, name: string): Promise<void> {
   const { ref, by } = await createRunning(store, { conversation: name });
   await createTask(store, { conversation: name });
-  await createTask(store, { conversation: name, holdMs: 1 });
+  await createTask(store, { conversation: name, debounceMs: 1 });
   await createTask(store, { key: name, notBefore: 1 });
   const session = `taker ${name}`;
   const request = { domain: 0, session, worker: 'w2', leaseMs: LEASE_MS, claim: name, number: 1 };
@@ -41,7 +41,7 @@ async function operate(store: TaskStore, name: string): Promise<void> {
   await store.list({ tenant: 'acme', limit: 5 });
   await store.list({ tenant: 'acme', limit: 5, status: 'running' });
   await store.list({ tenant: 'acme', limit: 5, status: 'running', conversation: name });
-  await store.read(ref, { watchMs: 1_000 });
+  await store.read(ref, { watchTtlMs: 1_000 });
   await store.conversation({ tenant: 'acme', conversation: name });
   await store.conversations({ tenant: 'acme', limit: 5 });
   for (const target of [{ agent: 'b' }, { tenant: 'other' }]) {

@@ -286,7 +286,7 @@ test('a connection that listens and has gone silent is noticed: it is replaced a
   await using direct = createPostgresStore({ url: server.url, schema });
   const { ref } = await createRunning(direct);
   const url = server.url.replace(port, `${network.port}`);
-  await using store = createPostgresStore({ url, schema, pollMs: 100, statementTimeoutMs: 500 });
+  await using store = createPostgresStore({ url, schema, pollIntervalMs: 100, statementTimeoutMs: 500 });
   let resynced = (): void => {};
   await using watching = await store.watch({ worker: 'w' }, ({ type }) => type === 'resync' && resynced());
   network.freeze();

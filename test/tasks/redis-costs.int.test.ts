@@ -50,7 +50,7 @@ test('a page costs the same however many tasks there are', async () => {
 
 test('a message that is held back costs the same however many are held back before it', async () => {
   await using store = createRedisStore({ url: server.url });
-  const say = (): Promise<unknown> => create(store, { conversation: 'c', holdMs: 600_000 });
+  const say = (): Promise<unknown> => create(store, { conversation: 'c', debounceMs: 600_000 });
   await say();
   const first = await commandsOf(say);
   for (let i = 0; i < 300; i++) await say();

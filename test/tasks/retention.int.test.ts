@@ -36,7 +36,7 @@ test.each(storeKinds)('a worker removes old tasks on $name, even if its fleet cr
   await using runner = createRunner({
     store,
     leaseMs: 1_000,
-    pollMs: 50,
+    pollIntervalMs: 50,
     agents: { a: () => Promise.resolve('done') },
   });
   await runner.serve({ concurrency: 10 });

@@ -13,7 +13,7 @@ export function describeToolContract(subjects: Readonly<Record<string, ToolContr
     const row: Record<string, string> = {};
     rows.set(name, row);
     describe(`${name}`, () => {
-      for (const { id, name: title, skip, run } of createToolContract({ boundMs: BUSY_MS, ...options })) {
+      for (const { id, name: title, skip, run } of createToolContract({ timeoutMs: BUSY_MS, ...options })) {
         row[id] = skip === undefined ? 'FAILED' : `skipped: ${skip}`;
         test.skipIf(skip !== undefined)(`${title}`, async () => {
           const started = performance.now();

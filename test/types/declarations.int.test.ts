@@ -30,7 +30,7 @@ import { z } from 'zod';
 
 export const token = new CancellationToken();
 export const receipt = token.cancel();
-export const shielded = shield(token, { boundMs: 1_000 });
+export const shielded = shield(token, { timeoutMs: 1_000 });
 export const ledger = createLedger();
 export const guarded = guard(() => 1, { name: 'one', token });
 export const book = defineTool({ name: 'book', description: 'Books', inputSchema: z.object({ at: z.string() }), execute: ({ at }) => at });

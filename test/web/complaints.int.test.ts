@@ -149,7 +149,7 @@ test('a stop leaves the server side running (cloudflare/agents 68, ag-ui 2288): 
   expect(stage.provider.openResponses).toBe(1);
   await stage.post('/c/stop', {});
   await reading;
-  await stage.provider.waitForQuiet();
+  await stage.provider.waitForIdle();
   expect(await lastTask(stage)).toMatchObject({ status: 'cancelled' });
 });
 
@@ -170,7 +170,7 @@ test('a call is carried out after the cancel (gemini-cli 28091, goose 9938): her
   await stage.post('/c/stop', {});
   gate.resolve();
   await reading;
-  await stage.provider.waitForQuiet();
+  await stage.provider.waitForIdle();
   expect(stage.did).toEqual([]);
 });
 

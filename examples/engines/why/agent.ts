@@ -7,7 +7,7 @@ import { z } from 'zod';
 
 export const tenant = 'acme';
 /** How long a worker may be silent before its work is given to another: BullMQ's lock and Whoa's lease. */
-export const SILENT_MS = 1_500;
+export const SILENCE_TIMEOUT_MS = 1_500;
 
 function note(folder: string, line: string): void {
   appendFileSync(`${folder}/log`, `${line}\n`);
@@ -50,7 +50,7 @@ export function createBooker(folder: string): Agent {
       note(folder, `booked ${request}`);
       // A worker dies, or computes for so long that nobody hears of it, just after the booking.
       if (request.endsWith('dying') && count(folder, `booked ${request}`) === 1) process.kill(process.pid, 'SIGKILL');
-      if (request.endsWith('blocked') && count(folder, `booked ${request}`) === 1) block(3 * SILENT_MS);
+      if (request.endsWith('blocked') && count(folder, `booked ${request}`) === 1) block(3 * SILENCE_TIMEOUT_MS);
       return 'booked';
     },
   });

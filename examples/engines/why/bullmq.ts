@@ -1,6 +1,6 @@
 // BullMQ alone: a job runs the agent, and a Relay carries cancels to the worker that has the job.
 import { Queue, QueueEvents, Relay, UnrecoverableError, Worker } from 'bullmq';
-import { createBooker, SILENT_MS } from './agent.ts';
+import { createBooker, SILENCE_TIMEOUT_MS } from './agent.ts';
 import type { Side, StartWorker } from './side.ts';
 
 const QUEUE = 'bookings';
@@ -17,7 +17,7 @@ export const startBullmqWorker: StartWorker = async (url, folder) => {
       if (status === 'cancelled') throw new UnrecoverableError('cancelled');
       return text;
     },
-    { connection, concurrency: 10, lockDuration: SILENT_MS, stalledInterval: SILENT_MS / 2, maxStalledCount: 5 },
+    { connection, concurrency: 10, lockDuration: SILENCE_TIMEOUT_MS, stalledInterval: SILENCE_TIMEOUT_MS / 2, maxStalledCount: 5 },
   );
   worker.on('error', () => {});
   const relay = new Relay({ connection, namespace: QUEUE });

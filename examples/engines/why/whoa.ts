@@ -1,11 +1,11 @@
 // Whoa alone: the store delivers the task, carries the cancel and keeps the journal.
 import { createRunner, createTaskStore, followTask } from '@whoa/tasks';
-import { createBooker, SILENT_MS, tenant } from './agent.ts';
+import { createBooker, SILENCE_TIMEOUT_MS, tenant } from './agent.ts';
 import type { Side, StartWorker } from './side.ts';
 
 export const startWhoaWorker: StartWorker = async (url, folder) => {
   const store = createTaskStore(url);
-  const runner = createRunner({ store, agents: { booker: createBooker(folder) }, leaseMs: SILENT_MS });
+  const runner = createRunner({ store, agents: { booker: createBooker(folder) }, leaseMs: SILENCE_TIMEOUT_MS });
   await runner.serve({ concurrency: 10 });
 };
 

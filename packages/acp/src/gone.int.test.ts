@@ -68,7 +68,7 @@ test('a session of an agent that was killed is loaded with its partial answer an
   try {
     await using killed = await withTree({ WHOA_TEST_FOLDER: folder });
     const { sessionId, tag } = killed;
-    // What the client has seen of a call is saved within flushMs; the file says when.
+    // What the client has seen of a call is saved within flushIntervalMs; the file says when.
     await waitForFile(join(folder, `${sessionId}.json`), 'I start it.');
     endGroup(killed.agentProcess, 'SIGKILL');
     await killed.exited;

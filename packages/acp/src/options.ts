@@ -117,7 +117,7 @@ export interface AcpOptions {
    */
   readonly policy?: PromptPolicy;
   /** While a reply streams, the part so far is saved at least this often. */
-  readonly flushMs?: number;
+  readonly flushIntervalMs?: number;
   /**
    * Called with failures outside the protocol, such as a session that could not be saved. Defaults to a process
    * warning.

@@ -69,7 +69,7 @@ export function connect(
   { input = process.stdin, output: given, token: parent, signal }: ServeOptions,
   arrange: Arrange = (methods) => methods,
 ): AcpConnection {
-  const { world = systemWorld, store = createMemorySessions(), ladder: mode = 'now', flushMs = FLUSH_MS } = options;
+  const { world = systemWorld, store = createMemorySessions(), ladder: mode = 'now', flushIntervalMs = FLUSH_MS } = options;
   const onProblem = options.onProblem ?? warn;
   const tokenOptions = { parent, name: 'acp', clock: world.clock };
   const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
@@ -77,7 +77,7 @@ export function connect(
   const { output, giveBack } = given ? { output: given, giveBack: () => {} } : takeStandardOutput();
   const wire = new Wire({ input, output, onProblem });
   const parts: Parts = { wire, token, gone, sessions: undefined };
-  greet(parts, { options, store, mode, flushMs, onProblem, world, token, gone }, arrange).catch((error: unknown) =>
+  greet(parts, { options, store, mode, flushIntervalMs, onProblem, world, token, gone }, arrange).catch((error: unknown) =>
     wire.close(error instanceof Error ? error : new Error(String(error))),
   );
   const closed = live(parts).finally(giveBack);

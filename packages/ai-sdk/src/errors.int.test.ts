@@ -15,7 +15,7 @@ async function failureOf([format, version]: Spoken, answer: Answer) {
     for await (const part of loopbackModel(format, provider.url, version).stream(hello, { signal })) parts.push(part);
   } catch (error) {
     // Whatever went wrong, nobody keeps the connection.
-    await provider.waitForQuiet();
+    await provider.waitForIdle();
     return { parts, error: error as ModelError };
   }
   throw new Error('It did not fail');

@@ -28,7 +28,7 @@ async function answerTo(
   await using provider = await startLoopbackProvider({ script: [answer] });
   const { signal } = new AbortController();
   const end = await collect(loopbackModel(format, provider.url, version).stream(request, { signal }));
-  await provider.waitForQuiet();
+  await provider.waitForIdle();
   return { ...end, request: provider.requests[0]!, listeners: getEventListeners(signal, 'abort').length };
 }
 
@@ -148,7 +148,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
 
   test('letters that arrive in pieces of bytes are whole', async () => {
     const text = 'Grüße, 世界 👋';
-    const { parts } = await answerTo(mode, { parts: [{ text }], pace: { everyMs: 0, bytes: 7 } });
+    const { parts } = await answerTo(mode, { parts: [{ text }], pace: { intervalMs: 0, bytes: 7 } });
     expect(words(parts, 'text')).toBe(text);
   });
 
@@ -180,7 +180,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
       } else await collect(model.stream(hello, { signal }));
     }
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
-    await provider.waitForQuiet();
+    await provider.waitForIdle();
     expect(provider.openResponses).toBe(0);
     expect(provider.requests).toHaveLength(200);
   });

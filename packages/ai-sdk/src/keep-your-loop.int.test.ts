@@ -65,7 +65,7 @@ async function turn(history: UIMessage[], { model, tools, calls, token }: Turn):
   const onEnd = ({ messages }: { messages: UIMessage[] }) => void (after = messages);
   for await (const part of toUIMessageStream({ stream: result.stream, originalMessages: history, onEnd }))
     expect(part.type).not.toBe('error');
-  await calls.waitForQuiet();
+  await calls.waitForIdle();
   return after;
 }
 

@@ -24,7 +24,7 @@ export interface BullmqEngineOptions {
   /** The agents whose tasks go through the queue. No other worker may serve them. */
   readonly agents: readonly string[];
   /** The longest time until a lost ticket is replaced. Defaults to 15 s. */
-  readonly reofferMs?: number;
+  readonly reofferIntervalMs?: number;
 }
 
 /** Options of the worker that BullMQ starts. `connection` and `prefix` default to those of the queue. */
@@ -35,7 +35,7 @@ export type TicketWorkerOptions = Partial<Omit<WorkerOptions, 'autorun' | 'maxSt
  * ticket is handed out; the store decides what happens then. A ticket may be lost, late or doubled.
  */
 export interface BullmqEngine extends TaskEngine {
-  /** The store. Tasks that are created through it get their ticket at once; all others within `reofferMs`. */
+  /** The store. Tasks that are created through it get their ticket at once; all others within `reofferIntervalMs`. */
   readonly store: TaskStore;
   /** Runs tasks when their tickets are handed out. The runner must use `store`, and must not be served otherwise. */
   serve(runner: Runner, options?: TicketWorkerOptions): Promise<void>;
@@ -87,7 +87,7 @@ export function createBullmqEngine(options: BullmqEngineOptions): BullmqEngine {
       store: settings.required(settings.having('a task store', 'create', 'get', 'cancel')),
       queue: settings.required(settings.having('a BullMQ queue', 'add', 'getJobState', 'remove')),
       agents: settings.required(settings.listOf(settings.nonEmptyText)),
-      reofferMs: settings.boundedMs({ max: 86_400_000 }),
+      reofferIntervalMs: settings.boundedMs({ max: 86_400_000 }),
     }),
   );
 }
@@ -97,7 +97,7 @@ class Engine implements BullmqEngine {
   readonly #store: TaskStore;
   readonly #queue: Queue;
   readonly #offering: Offering;
-  readonly #reofferMs: number;
+  readonly #reofferIntervalMs: number;
   readonly #successors = new Map<string, string>();
   #served: { readonly runner: Runner; readonly worker: Worker; readonly library: Library } | undefined;
   #isServing = false;
@@ -106,11 +106,11 @@ class Engine implements BullmqEngine {
   #scan: Promise<unknown> | undefined;
   #isClosed = false;
 
-  constructor({ store, queue, agents, reofferMs = 15_000 }: BullmqEngineOptions) {
+  constructor({ store, queue, agents, reofferIntervalMs = 15_000 }: BullmqEngineOptions) {
     this.#store = store;
     this.#queue = queue;
     this.#offering = { store, queue, agents: new Set(agents), onError: (error) => this.#report(error) };
-    this.#reofferMs = reofferMs;
+    this.#reofferIntervalMs = reofferIntervalMs;
     this.store = createOfferingStore(store, {
       onCreated: (task) => this.#attemptBriefly(() => offerTicket(task, this.#offering)),
       onCancelled: (id) => this.#attemptBriefly(() => queue.remove(id)),
@@ -246,23 +246,23 @@ class Engine implements BullmqEngine {
     const now = Date.now();
     const startsAt = task?.stage === 'later' ? (task.stageAt ?? 0) : 0;
     // An answer brings the ticket of a parked task back. Only an expiry has to be found by looking.
-    const againMs = task?.stage === 'parked' ? PARKED_LOOKS * this.#reofferMs : this.#reofferMs;
+    const againMs = task?.stage === 'parked' ? PARKED_LOOKS * this.#reofferIntervalMs : this.#reofferIntervalMs;
     await job.moveToDelayed(startsAt > now ? startsAt : now + againMs, lock);
     throw new DelayedError();
   }
 
-  /** Twice per `reofferMs` each worker checks whether another one scanned the store; if not, it does. */
+  /** Twice per `reofferIntervalMs` each worker checks whether another one scanned the store; if not, it does. */
   #scheduleReoffer(delayMs: number): void {
-    const everyMs = this.#reofferMs / 2;
+    const intervalMs = this.#reofferIntervalMs / 2;
     this.#timer = systemWorld.clock.setTimer(delayMs, () => {
       this.#scan = this.#attempt(async () => {
         const client = await this.#queue.getBackend().client;
         const key = this.#queue.toKey('reoffered');
         if ((await client.get(key)) !== null) return;
-        await client.set(key, this.#served!.runner.worker, { PX: Math.max(1, Math.floor(everyMs)) });
+        await client.set(key, this.#served!.runner.worker, { PX: Math.max(1, Math.floor(intervalMs)) });
         await this.reoffer();
       }).then(() => {
-        if (!this.#isClosed) this.#scheduleReoffer(everyMs);
+        if (!this.#isClosed) this.#scheduleReoffer(intervalMs);
       });
     });
   }

@@ -16,7 +16,7 @@ export interface BullmqOptions {
   /** How many tasks start per `duration` milliseconds, on all workers together. */
   readonly limiter?: RateLimiterOptions;
   /** The longest time until a lost ticket is replaced. Defaults to 15 s. */
-  readonly reofferMs?: number;
+  readonly reofferIntervalMs?: number;
   /** Further options of BullMQ's worker. The concurrency is that of `whoa worker`. */
   readonly worker?: Omit<TicketWorkerOptions, 'concurrency' | 'connection' | 'limiter' | 'prefix'>;
 }
@@ -43,7 +43,7 @@ const CONNECT_MS = 1_000;
  * ```
  */
 export function bullmq(options: BullmqOptions): EngineFactory {
-  const { connection, queue: name = 'whoa', prefix, limiter, reofferMs, worker } = readOptions(options);
+  const { connection, queue: name = 'whoa', prefix, limiter, reofferIntervalMs, worker } = readOptions(options);
   return async ({ store, agents, onError }) => {
     const { Queue } = await loadLibrary();
     const queue = new Queue(name, { connection: toConnection(connection), ...(prefix !== undefined && { prefix }) });
@@ -56,7 +56,7 @@ export function bullmq(options: BullmqOptions): EngineFactory {
       await closeQueue();
       throw error;
     }
-    const engine = createBullmqEngine({ store, queue, agents, ...(reofferMs !== undefined && { reofferMs }) });
+    const engine = createBullmqEngine({ store, queue, agents, ...(reofferIntervalMs !== undefined && { reofferIntervalMs }) });
     return {
       store: engine.store,
       serve: (runner, given) => engine.serve(runner, { ...worker, ...(limiter && { limiter }), ...given }),
@@ -85,7 +85,7 @@ function readOptions(options: BullmqOptions): BullmqOptions {
         max: settings.required(count),
         duration: settings.required(settings.boundedMs({ max: MAX_MS })),
       }),
-      reofferMs: settings.boundedMs({ max: MAX_MS }),
+      reofferIntervalMs: settings.boundedMs({ max: MAX_MS }),
       worker: readWorker,
     },
     { within: 'bullmq' },

@@ -162,7 +162,7 @@ export type HeartbeatResult =
       /** There are more orders: beat again. */
       readonly more: boolean;
       /** The counts differ: call `held`. */
-      readonly recount: boolean;
+      readonly shouldReconcile: boolean;
       readonly expired: boolean;
       readonly now: number;
     }

@@ -79,7 +79,7 @@ export interface Queue {
   /** How many tasks are ready: for many, at least this many. */
   readonly ready: number;
   /** Since when the oldest of them has been ready. */
-  readonly oldestAt: number;
+  readonly oldestReadyAt: number;
 }
 
 /** A page of queues that are not empty. Their order is up to the store. */

@@ -116,7 +116,7 @@ interface ReadOptions {
   readonly after?: number;
   readonly limit?: number;
   /** How long the caller will keep reading. Until then the worker writes more often. */
-  readonly watchMs?: number;
+  readonly watchTtlMs?: number;
 }
 
 /** Which tasks to list, newest first. */

@@ -37,7 +37,7 @@ export interface NewTask {
    */
   readonly worker?: string | undefined;
   /** In a conversation: delay the task this long, so that newer messages of the same context can join it. */
-  readonly holdMs?: number | undefined;
+  readonly debounceMs?: number | undefined;
   /** Among the tasks of a tenant, a higher priority is taken first. From -100 to 100; defaults to 0. */
   readonly priority?: number | undefined;
   /** The earliest time at which it may be taken, in milliseconds since 1970. */

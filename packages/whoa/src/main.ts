@@ -36,7 +36,7 @@ async function runOwning(command: Command, args: readonly string[], system: Syst
     import('@whoa/core/embed'),
     import('./terminal/report-cleanup.ts'),
   ]);
-  const cleanups = createCleanupList({ name: 'the command', boundMs: CLOSE_MS, onError: reportCleanup });
+  const cleanups = createCleanupList({ name: 'the command', timeoutMs: CLOSE_MS, onError: reportCleanup });
   const own: Own = (thing) => {
     cleanups.defer(() => (Symbol.asyncDispose in thing ? thing[Symbol.asyncDispose]() : thing[Symbol.dispose]()));
     return thing;

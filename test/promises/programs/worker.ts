@@ -5,7 +5,7 @@ import { createBashTool, createContainment, createFileTools } from '@whoa/tools'
 import { openStore } from '../../tasks/open-store.ts';
 import { createTestAgent } from '../test-agent.ts';
 
-const [location = '', url = '', folder = '', leaseMs = '', pollMs = ''] = process.argv.slice(2);
+const [location = '', url = '', folder = '', leaseMs = '', pollIntervalMs = ''] = process.argv.slice(2);
 const containment = createContainment();
 const tools = [
   createBashTool({ cwd: folder, containment }),
@@ -17,8 +17,8 @@ const runner = createRunner({
   store,
   agents: { tester: agent },
   leaseMs: Number(leaseMs),
-  pollMs: Number(pollMs),
-  flushMs: 20,
+  pollIntervalMs: Number(pollIntervalMs),
+  flushIntervalMs: 20,
 });
 process.once('message', () => {
   runner[Symbol.asyncDispose]()

@@ -124,7 +124,7 @@ export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): Pe
     end: () => waitForEnd(store, ref, look).then(read),
     read,
     async shown() {
-      const entries = await store.read(ref, { watchMs: 1_000 });
+      const entries = await store.read(ref, { watchTtlMs: 1_000 });
       note({ seen: 'journal', id: ref.id, entries });
       return wordsIn(entries.map(({ event }) => event as unknown as JournalEvent));
     },

@@ -25,6 +25,6 @@ const planner = scripted(
 );
 const clerk = createAgent({ name: 'clerk', planner, tools: [pay], approve: approvals.approve });
 const store = openStore(location, { maxAttempts: 10_000 });
-const runner = createRunner({ store, agents: { clerk }, approvals, leaseMs: 1_000, pollMs: 100 });
+const runner = createRunner({ store, agents: { clerk }, approvals, leaseMs: 1_000, pollIntervalMs: 100 });
 await runner.serve({ concurrency: 4 });
 process.send!({ type: 'serving' });

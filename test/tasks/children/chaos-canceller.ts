@@ -1,6 +1,6 @@
 // Cancels the tasks it is told of, from a process that has nothing else to do with them, and says what it was answered.
 import type { TaskRef } from '@whoa/tasks';
-import { askUntilAnswered } from '../ask-until-answered.ts';
+import { retryWhileUnavailable } from '../ask-until-answered.ts';
 import { openStore } from '../open-store.ts';
 
 let store = openStore(process.argv[2]!);
@@ -16,7 +16,7 @@ process.on('message', (message: Wish | { readonly location: string }) => {
     return;
   }
   const { ref, mode } = message;
-  askUntilAnswered(() => store.cancel(ref, { by: 'chaos' }, { mode }), { isGrowing: true }).then(
+  retryWhileUnavailable(() => store.cancel(ref, { by: 'chaos' }, { mode }), { isGrowing: true }).then(
     (receipt) => process.send?.({ id: ref.id, receipt }),
     (error: unknown) => process.send?.({ id: ref.id, error: String(error) }),
   );

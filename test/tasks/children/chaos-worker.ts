@@ -30,7 +30,7 @@ const runner = createRunner({
   worker,
   agents: { job },
   leaseMs: 1_000,
-  pollMs: 200,
+  pollIntervalMs: 200,
   hooks: { 'task-end': ({ id, status }) => write({ type: 'end', id, status }) },
 });
 process.once('SIGTERM', () => {

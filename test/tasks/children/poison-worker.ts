@@ -7,7 +7,7 @@ const [location = '', leaseMs = '', workMs = '', concurrency = ''] = process.arg
 const runner = createRunner({
   store: openStore(location),
   leaseMs: Number(leaseMs),
-  pollMs: 200,
+  pollIntervalMs: 200,
   agents: {
     // It journals nothing, so nothing shows that it makes progress.
     harmless: async ({ signal }) => {

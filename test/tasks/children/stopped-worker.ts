@@ -9,7 +9,7 @@ const runner = createRunner({
   store,
   worker: 'sleeper',
   leaseMs: Number(leaseMs),
-  pollMs: 50,
+  pollIntervalMs: 50,
   agents: {
     assistant: ({ signal, journal }) =>
       new Promise((_resolve, reject) => {

@@ -7,12 +7,12 @@ import { countingAgent } from './counting-agent.ts';
 const [url = '', name = ''] = process.argv.slice(2);
 const { hostname: host, port } = new URL(url);
 const queue = new Queue(name, { connection: { host, port: Number(port) } });
-const engine = createBullmqEngine({ store: createTaskStore(url), queue, agents: ['assistant'], reofferMs: 500 });
+const engine = createBullmqEngine({ store: createTaskStore(url), queue, agents: ['assistant'], reofferIntervalMs: 500 });
 const runner = createRunner({
   store: engine.store,
   agents: { assistant: countingAgent },
-  flushMs: 20,
+  flushIntervalMs: 20,
   leaseMs: 1_000,
-  pollMs: 200,
+  pollIntervalMs: 200,
 });
 await engine.serve(runner, { lockDuration: 1_000, stalledInterval: 300 });

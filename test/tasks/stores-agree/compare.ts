@@ -81,7 +81,7 @@ export async function lookClosely(store: TaskStore, { tasks, keys, sessions, has
   const shown = busy.map(({ waitsFor: _waitsFor, tasks: ids, ...rest }) => ({ ...rest, tasks: ids.toSorted() }));
   const running = Object.fromEntries(Object.entries(queues.running).filter(([, number]) => number > 0));
   // Memory keeps ready tasks in the order in which they became ready, even if the clock was set back.
-  const waiting = hasGoneBack ? queues.queues.map(({ oldestAt: _oldestAt, ...queue }) => queue) : queues.queues;
+  const waiting = hasGoneBack ? queues.queues.map(({ oldestReadyAt: _oldestAt, ...queue }) => queue) : queues.queues;
   const seen = { ...queues, queues: waiting, running, waiting: undefined, workers: shown };
   return { records, journals, found, held, counts, names, questions, tenants, ...seen };
 }

@@ -122,7 +122,7 @@ function onTasks(tenant: fc.Arbitrary<string>): fc.Arbitrary<Plan> {
     }),
     plansOf('read', fc.tuple(index, tenant), ([i, of]) => (made) => {
       const ref = made.ref(i, of);
-      return { call: (store) => store.read(ref, { watchMs: 30_000 }) };
+      return { call: (store) => store.read(ref, { watchTtlMs: 30_000 }) };
     }),
     plansOf('remove', fc.tuple(index, tenant), ([i, of]) => (made) => {
       const ref = made.ref(i, of);

@@ -62,7 +62,7 @@ export function createPlans({ tenant, agent, isOrdered, isTalk }: CreateScope): 
     const kinds = {
       plain: {},
       talk: { conversation: 'c' },
-      held: { conversation: 'c', holdMs: 8_000 },
+      held: { conversation: 'c', debounceMs: 8_000 },
       later: { notBefore: made.now + 5_000 },
       home: { worker: 'w1' },
       'late talk': { conversation: 'c', notBefore: made.now + 8_000 },

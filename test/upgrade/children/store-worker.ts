@@ -35,7 +35,7 @@ const runner = createRunner({
   worker,
   agents: { [agent]: job },
   leaseMs: 5_000,
-  pollMs: 200,
+  pollIntervalMs: 200,
   hooks: {
     'task-end': ({ id, status }) => write({ type: 'end', id, status }),
     'store-error': ({ error }) => process.send?.({ type: 'store-error', error: (error as Error).message }),

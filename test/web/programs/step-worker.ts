@@ -10,7 +10,7 @@ const note = (id: string, phase: 'begin' | 'end'): void =>
   appendFileSync(file, `${JSON.stringify({ id, phase, at: Number(process.hrtime.bigint()) })}\n`);
 const runner = createRunner({
   store,
-  pollMs: 200,
+  pollIntervalMs: 200,
   agents: {
     steps: async ({ task, past, journal, signal }) => {
       note(task.id, 'begin');

@@ -51,7 +51,7 @@ function answerTo({ body, headers }: LoopbackProvider['requests'][number], site:
   if (what === 'half' && !isRepeat)
     return { parts: [{ text: [...WORDS.slice(0, PAUSE_AFTER), stall, ...WORDS.slice(PAUSE_AFTER)] }] };
   if (what === 'stall') return { parts: [{ text: [stall, ...WORDS] }] };
-  if (what === 'huge') return { parts: [{ text: HUGE }], pace: { everyMs: 4 } };
+  if (what === 'huge') return { parts: [{ text: HUGE }], pace: { intervalMs: 4 } };
   if (what === 'line') return { parts: [{ text: [LINE, ' end'] }] };
   if (what === 'unicode') return { parts: [{ text: UNICODE }] };
   if (what === 'break') return { parts: [{ text: ['one ', 'two ', { cut: true }] }] };

@@ -51,7 +51,7 @@ export class UpdateTranslator {
           type: 'call',
           callId: event.callId,
           status: 'in_progress',
-          isCancellable: this.#bearsCancel(event.tool),
+          isCancellable: this.#isCancellable(event.tool),
         });
         break;
       case 'call-waiting': {
@@ -130,7 +130,7 @@ export class UpdateTranslator {
     this.#options.push({ type: 'plan', entries: plan });
   }
 
-  #bearsCancel(name: string): boolean {
+  #isCancellable(name: string): boolean {
     return this.#options.tools.find((tool) => tool.name === name)?.whenCancelled !== 'finish';
   }
 }

@@ -20,7 +20,7 @@ export interface PromptRunSetup {
   readonly cwd: string;
   readonly contextTokens: number | undefined;
   readonly deadlineMs: number | undefined;
-  readonly flushMs: number;
+  readonly flushIntervalMs: number;
   readonly world: World;
   readonly send: (update: Update) => Promise<void>;
   /** Saves the session with the state of this prompt so far. */
@@ -83,7 +83,7 @@ export class PromptRun {
       hooks: {
         any: (event) => {
           this.#translator.handle(event);
-          if (event.type !== 'run-end') this.#saveSoon();
+          if (event.type !== 'run-end') this.#scheduleSave();
         },
       },
     });
@@ -101,9 +101,9 @@ export class PromptRun {
     await this.#outbox.close();
   }
 
-  #saveSoon(): void {
-    const { world, flushMs, save } = this.#options;
-    this.#flush ??= world.clock.setTimer(flushMs, () => {
+  #scheduleSave(): void {
+    const { world, flushIntervalMs, save } = this.#options;
+    this.#flush ??= world.clock.setTimer(flushIntervalMs, () => {
       this.#flush = undefined;
       save().catch(() => {});
     });

@@ -197,7 +197,7 @@ export class Session {
       cwd: this.#record.cwd,
       contextTokens: options.contextTokens,
       deadlineMs: options.deadlineMs,
-      flushMs: this.#around.flushMs,
+      flushIntervalMs: this.#around.flushIntervalMs,
       world,
       send: (update) => this.#send(update),
       save: () => this.#saver.save(),

@@ -10,7 +10,7 @@ export interface Surroundings {
   readonly client: Client;
   readonly store: SessionStore;
   readonly mode: StopMode;
-  readonly flushMs: number;
+  readonly flushIntervalMs: number;
   readonly onProblem: (error: unknown) => void;
   readonly world: World;
   /** Cancelled when everything must stop. */

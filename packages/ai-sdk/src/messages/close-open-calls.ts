@@ -24,7 +24,7 @@ import { safeName, sameOr, wellFormed } from './wire-safe.ts';
  * const calls = createCallLedger();
  * let messages: ModelMessage[] = [{ role: 'user', content: 'Book a table' }];
  * // … your loop runs, and is stopped …
- * await calls.waitForQuiet();
+ * await calls.waitForIdle();
  * messages = closeOpenCalls(messages, calls);
  * ```
  */

@@ -128,7 +128,7 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
       expect(getEventListeners(token.signal, 'abort')).toHaveLength(0);
     }
     expect(root.statistics).toEqual({ children: 0, listeners: 0 });
-    await provider.waitForQuiet();
+    await provider.waitForIdle();
     for (const request of provider.requests) expect(request.closedBy).toBe('client');
   });
 
@@ -146,7 +146,7 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
 
   test('a reply that drips in byte by byte is stopped between two bytes', async () => {
     await using provider = await startLoopbackProvider({
-      script: [{ parts: [{ text: ['slow', ...Array<string>(1_000).fill('er')] }], pace: { everyMs: 1, bytes: 64 } }],
+      script: [{ parts: [{ text: ['slow', ...Array<string>(1_000).fill('er')] }], pace: { intervalMs: 1, bytes: 64 } }],
     });
     const controller = new AbortController();
     const iterator = loopbackModel(format, provider.url, version).stream(hello, controller)[Symbol.asyncIterator]();
@@ -168,6 +168,6 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
       controller.abort(reason);
       await expect(iterator.next()).rejects.toBe(reason);
     }
-    await provider.waitForQuiet();
+    await provider.waitForIdle();
   });
 });

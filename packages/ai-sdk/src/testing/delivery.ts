@@ -91,7 +91,7 @@ async function sendFrame(
     // Count before any pause: the client may read it and disconnect meanwhile.
     if (at + size >= bytes.length) record.sendFrame(words);
     if (!isRoomy) await untilClosed(response, new Promise((resolve) => response.once('drain', resolve)));
-    if (pace !== undefined) await pause(response, pace.everyMs);
+    if (pace !== undefined) await pause(response, pace.intervalMs);
   }
 }
 

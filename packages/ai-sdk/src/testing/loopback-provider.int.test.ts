@@ -65,7 +65,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
     await expect(response.text()).rejects.toThrow('aborted');
     expect(await request.waitForClose()).toBe('client');
     expect(request.words).toBe('Hel');
-    await provider.waitForQuiet();
+    await provider.waitForIdle();
     expect(provider.openResponses).toBe(0);
   });
 
@@ -81,7 +81,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
   test('cuts, drips and answers with a status, as scripted', async () => {
     await using provider = await start([
       { parts: [{ text: ['Hi', { cut: true }] }] },
-      { parts: [{ text: 'slow' }], pace: { everyMs: 0, bytes: 200 } },
+      { parts: [{ text: 'slow' }], pace: { intervalMs: 0, bytes: 200 } },
       { status: 529, message: 'Overloaded', headers: { 'retry-after': '3' } },
     ]);
     const url = provider.url + paths[format];

@@ -33,7 +33,7 @@ export interface LoopbackProvider extends AsyncDisposable {
   /** Resolves with the request of that index, once it has arrived. */
   waitForRequest(index: number): Promise<LoopbackRequest>;
   /** Resolves when no answer is being sent. */
-  waitForQuiet(): Promise<void>;
+  waitForIdle(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export async function startLoopbackProvider(options: LoopbackOptions): Promise<L
       return loopback.openResponses;
     },
     waitForRequest: (index) => loopback.waitForRequest(index),
-    waitForQuiet: () => loopback.waitForQuiet(),
+    waitForIdle: () => loopback.waitForIdle(),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -113,7 +113,7 @@ class Loopback {
     return waiting.promise;
   }
 
-  waitForQuiet(): Promise<void> {
+  waitForIdle(): Promise<void> {
     return this.openResponses === 0 ? Promise.resolve() : new Promise((resolve) => this.#quiet.add(resolve));
   }
 

@@ -39,7 +39,7 @@ export interface Answer {
   /** Waits this long before the first header. */
   readonly beforeHeaders?: Extract<Fault, { stall: unknown }>;
   /** Sends slowly: one frame, or this many bytes, at a time. */
-  readonly pace?: { readonly everyMs: number; readonly bytes?: number };
+  readonly pace?: { readonly intervalMs: number; readonly bytes?: number };
 }
 
 /** One event of a wire format, ready to send. `words` is the text of the reply in it. */

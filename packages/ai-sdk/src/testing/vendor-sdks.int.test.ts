@@ -86,7 +86,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
       ['words', { parts: [{ text: ['Hel', 'lo'] }] }, { text: 'Hello', thoughts: '', calls: [] }],
       [
         'words, sent byte by byte',
-        { parts: [{ text: '⏳ héllo' }], pace: { everyMs: 0, bytes: 7 } },
+        { parts: [{ text: '⏳ héllo' }], pace: { intervalMs: 0, bytes: 7 } },
         { text: '⏳ héllo', thoughts: '', calls: [] },
       ],
       [

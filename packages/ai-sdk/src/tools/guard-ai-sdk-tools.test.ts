@@ -42,7 +42,7 @@ describe('a deaf tool', () => {
     const { run, clock, token, calls } = setUp(() => held.promise);
     let isQuiet = false;
     const ending = settle(run());
-    const quiet = calls.waitForQuiet().then(() => (isQuiet = true));
+    const quiet = calls.waitForIdle().then(() => (isQuiet = true));
     token.cancel({ kind: 'user' }, { mode: 'now' });
     await clock.advance(1_999);
     expect(isQuiet).toBe(false);
@@ -156,7 +156,7 @@ describe('a tool that streams', () => {
       for (let step = 0; step < 1_000; step++) yield await Promise.resolve(step);
     });
     const stream = run();
-    await calls.waitForQuiet();
+    await calls.waitForIdle();
     const seen: unknown[] = [];
     await take(stream, seen);
     expect(seen).toHaveLength(100);
@@ -212,7 +212,7 @@ describe('a tool that streams', () => {
     expect(await pending).toEqual({ done: true, value: undefined });
     expect(calls.find('a')).toMatchObject({ state: 'running' });
     held.resolve();
-    await calls.waitForQuiet();
+    await calls.waitForIdle();
     expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'two' });
   });
 
@@ -281,7 +281,7 @@ test('a late result of a call changes nothing of a newer call with the same id',
   await given;
   const ending = run(second);
   let isQuiet = false;
-  const quiet = calls.waitForQuiet().then(() => (isQuiet = true));
+  const quiet = calls.waitForIdle().then(() => (isQuiet = true));
   held[0]!.resolve('first, late');
   await flushMicrotasks();
   expect(isQuiet).toBe(false);

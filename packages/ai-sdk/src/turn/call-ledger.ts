@@ -51,7 +51,7 @@ export interface CallLedger {
    * Resolves when no call is running: each has ended or was abandoned. After a cancel that is at the latest when the
    * ladder ends and the last `finish` call has used up its time.
    */
-  waitForQuiet(): Promise<void>;
+  waitForIdle(): Promise<void>;
 }
 
 /**
@@ -111,6 +111,6 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
     },
     find: (toolCallId) => [...records.values()].findLast((one) => [one.toolCallId, one.renamedTo].includes(toolCallId)),
     records: () => [...records.values()],
-    waitForQuiet: () => (running.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve))),
+    waitForIdle: () => (running.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve))),
   };
 }

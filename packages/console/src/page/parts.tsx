@@ -84,14 +84,14 @@ export function LoadingRows({ rows = 6 }: { readonly rows?: number }): ReactNode
   );
 }
 
-/** The present moment. It moves every `everyMs`, and stands still without it. */
-export function useNow(everyMs: number | undefined): number {
+/** The present moment. It moves every `intervalMs`, and stands still without it. */
+export function useNow(intervalMs: number | undefined): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
-    if (everyMs === undefined) return undefined;
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    if (intervalMs === undefined) return undefined;
+    const timer = setInterval(() => setNow(Date.now()), intervalMs);
     return () => clearInterval(timer);
-  }, [everyMs]);
+  }, [intervalMs]);
   return now;
 }
 

@@ -11,7 +11,7 @@ const report = (change: Partial<StopReport> = {}): StopReport => ({
   clean: true,
   ...change,
 });
-const call = { callId: 'c1', tool: 'bash', state: 'finished', afterMs: 5, waitedFor: false } as const;
+const call = { callId: 'c1', tool: 'bash', state: 'finished', afterMs: 5, wasWaitedFor: false } as const;
 
 test('a clean stop says so', () => {
   expect(sentenceOf(report())).toBe('Stopped after 1.2 s. Nothing was left behind.');

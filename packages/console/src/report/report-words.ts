@@ -103,7 +103,7 @@ function undoneItems({ calls }: StopReport): ReportItem[] {
 }
 
 function finishedWords(call: StoppedCall): string {
-  if (call.waitedFor) return 'Waited for, because it must not be interrupted.';
+  if (call.wasWaitedFor) return 'Waited for, because it must not be interrupted.';
   return call.afterMs < 0 ? 'Before the cancel.' : processWords(call) || 'It finished before it had to be interrupted.';
 }
 

@@ -66,7 +66,7 @@ export class TaskFollower {
   /** Reads the record now: something was done to the task. */
   refresh(): void {
     clearTimeout(this.#recordTimer);
-    this.#recordTimer = setTimeout(this.#readSoon, 0);
+    this.#recordTimer = setTimeout(this.#scheduleRead, 0);
   }
 
   #start(): void {
@@ -149,7 +149,7 @@ export class TaskFollower {
     this.#change(this.#ended === undefined ? {} : { task: this.#ended });
   }
 
-  readonly #readSoon = (): void => {
+  readonly #scheduleRead = (): void => {
     this.#readRecord().catch((error: unknown) => this.#fail(error));
   };
 
@@ -174,7 +174,7 @@ export class TaskFollower {
       }
     }
     clearTimeout(this.#recordTimer);
-    this.#recordTimer = setTimeout(this.#readSoon, RECORD_MS);
+    this.#recordTimer = setTimeout(this.#scheduleRead, RECORD_MS);
   }
 
   #fail(error: unknown): void {

@@ -113,7 +113,7 @@ test('what comes back late is written into the ledger, and the report stays as i
 
 test('an undo that does not end is in the ledger too', async () => {
   const { start, clock, agent } = setUp({
-    undoMs: 100,
+    undoTimeoutMs: 100,
     tools: [tool({ undo: () => never })],
     model: createScriptedModel([[{ call: 'work', id: 'c' }], [{ until: never }]]),
   });

@@ -15,7 +15,7 @@ export class RunGate {
   readonly #reporter = new StopReporter();
   readonly #options: GateOptions;
   readonly #waiting: RunEvent[] = [];
-  #isTelling = false;
+  #isNotifying = false;
   #isEnding = false;
   #isOver = false;
   #text = '';
@@ -33,7 +33,7 @@ export class RunGate {
 
   /** Whether a hook is being called right now. */
   get isTelling(): boolean {
-    return this.#isTelling;
+    return this.#isNotifying;
   }
 
   get reporter(): Pick<StopReporter, 'finish'> {
@@ -55,10 +55,10 @@ export class RunGate {
     // While hooks receive the end, nothing more happens: what they do is too late, and its receipt says so.
     if (this.#isEnding) return;
     this.#waiting.push(this.stamp(happened));
-    if (this.#isTelling) return;
-    this.#isTelling = true;
+    if (this.#isNotifying) return;
+    this.#isNotifying = true;
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) this.#deliver(event);
-    this.#isTelling = false;
+    this.#isNotifying = false;
   }
 
   stamp(event: UnstampedEvent): RunEvent {

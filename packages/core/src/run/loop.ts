@@ -185,7 +185,7 @@ function stoppable<T>(
     token,
     name,
     // Unused: this work cannot register cleanups.
-    cleanupMs: CLEANUP_MS,
+    cleanupTimeoutMs: CLEANUP_MS,
     onCleanupError: () => {},
     onEnd(end) {
       token[Symbol.dispose]();

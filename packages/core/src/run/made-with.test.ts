@@ -38,12 +38,12 @@ test('an agent refuses settings that cannot work when it is made, not when they 
   expect(agent({ ladder: { drainMs: Infinity } })).toBe('ladder.drainMs: expected 0 to 3600000 ms, got Infinity');
   expect(agent({ ladder: { abort: 5 } })).toBe('ladder.abort: unknown setting; the settings are drainMs, abortMs');
   expect(agent({ ladder: 'softly' })).toBe(`ladder: expected ${LADDER}, got "softly"`);
-  for (const undoMs of [0, 600_001, Number.NaN, -1, '5']) {
-    expect(agent({ undoMs })).toBe(
-      `undoMs: expected more than 0 to 600000 ms, got ${typeof undoMs === 'string' ? '"5"' : undoMs}`,
+  for (const undoTimeoutMs of [0, 600_001, Number.NaN, -1, '5']) {
+    expect(agent({ undoTimeoutMs })).toBe(
+      `undoTimeoutMs: expected more than 0 to 600000 ms, got ${typeof undoTimeoutMs === 'string' ? '"5"' : undoTimeoutMs}`,
     );
   }
-  expect(agent({ cleanupMs: 0 })).toBe('cleanupMs: expected more than 0 to 600000 ms, got 0');
+  expect(agent({ cleanupTimeoutMs: 0 })).toBe('cleanupTimeoutMs: expected more than 0 to 600000 ms, got 0');
   expect(agent({ concurrency: 1.5 })).toBe('concurrency: expected a whole number from 1, got 1.5');
   expect(agent({ budgets: { deadlineMs: -1 } })).toBe(
     'budgets.deadlineMs: expected 0 ms or more, or Infinity for never, got -1',
@@ -68,7 +68,7 @@ test('waits of any length are carried, and a limit that never comes', async () =
   for (const length of [2 ** 31, 60 * 86_400_000, Infinity]) {
     const world = createVirtualWorld();
     const slow = createScriptedModel([['one ', { waitMs: 100 }, 'two']], world);
-    const options = { budgets: { deadlineMs: length }, retry: { idleMs: length } };
+    const options = { budgets: { deadlineMs: length }, retry: { idleTimeoutMs: length } };
     const running = createAgent({ name: 'a', model: slow, world, ...options }).run('x');
     await world.clock.advance(200);
     expect(await running.outcome).toMatchObject({ status: 'success', text: 'one two' });
@@ -79,7 +79,7 @@ test('waits of any length are carried, and a limit that never comes', async () =
 test('how patient a run is with its model is checked', () => {
   const patient = (retry: object): string => agent({ planner: undefined, model, retry });
   expect(patient({ maxAttempts: 0 })).toBe('retry.maxAttempts: expected a whole number from 1, got 0');
-  expect(patient({ idleMs: Number.NaN })).toBe('retry.idleMs: expected 0 ms or more, or Infinity for never, got NaN');
+  expect(patient({ idleTimeoutMs: Number.NaN })).toBe('retry.idleTimeoutMs: expected 0 ms or more, or Infinity for never, got NaN');
   expect(patient({ backoffMs: Infinity })).toBe('retry.backoffMs: expected 0 ms or more, got Infinity');
 });
 

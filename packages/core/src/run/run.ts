@@ -253,7 +253,7 @@ class AgentRun implements Run {
       leaveRunning: this.#leftovers.add,
       tools: this.#runtime.tools,
       token: this.#token,
-      boundMs: this.#setup.agent.undoMs ?? UNDO_MS,
+      timeoutMs: this.#setup.agent.undoTimeoutMs ?? UNDO_MS,
       beforeUndo: this.#setup.beforeUndo,
       tell: (event, within) => {
         this.#gate.tell(event);

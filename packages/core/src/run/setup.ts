@@ -49,8 +49,8 @@ export interface AgentParts {
   readonly compact?: Compact;
   readonly hooks?: Hooks<RunEvent>;
   readonly concurrency?: number;
-  readonly cleanupMs?: number;
-  readonly undoMs?: number;
+  readonly cleanupTimeoutMs?: number;
+  readonly undoTimeoutMs?: number;
   readonly ledger?: Ledger;
   readonly world?: World;
 }
@@ -107,7 +107,7 @@ const AGENT_RULES: settings.Rules<AllAgentOptions> = {
   ladder: stopMode,
   budgets: budgetsRule,
   compact: settings.callback,
-  undoMs: shieldMs,
+  undoTimeoutMs: shieldMs,
 };
 
 /** Checks the options of an agent. */

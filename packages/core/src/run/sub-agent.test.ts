@@ -391,14 +391,14 @@ test('undos inside and outside share one bound', async () => {
   const child = createAgent({
     name: 'child',
     world: { ...world, clock },
-    undoMs: 400,
+    undoTimeoutMs: 400,
     tools: [book],
     model: createScriptedModel([[{ call: 'book' }], [{ until: never }]], { clock }),
   });
   const parent = createAgent({
     name: 'lead',
     world: { ...world, clock },
-    undoMs: 400,
+    undoTimeoutMs: 400,
     tools: [book, ask(child)],
     hooks: recorder.hooks,
     model: createScriptedModel([[{ call: 'book', id: 'b' }], [{ call: 'child', id: 'c', input: { task: 'x' } }]], {

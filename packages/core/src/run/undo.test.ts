@@ -14,7 +14,7 @@ function setUp(tools: readonly Partial<ToolDefinition<unknown>>[]) {
   const { clock } = world;
   const agent = createAgent({
     name: 'a',
-    undoMs: 100,
+    undoTimeoutMs: 100,
     world,
     model: createScriptedModel([[{ call: 'book' }], ['Booked.'], [{ call: 'hold' }]], { clock }),
     tools: tools.map((tool) =>

@@ -24,7 +24,7 @@ export interface UndoOptions {
   readonly keys: ExclusiveKeys;
   readonly context: AppContext | undefined;
   readonly workId: string;
-  readonly boundMs: number;
+  readonly timeoutMs: number;
   readonly beforeUndo: BeforeUndo | undefined;
   readonly tell: (event: UnstampedEvent, within: UndoWithin) => void;
   readonly leaveRunning: (name: string, ended: PromiseLike<unknown>) => void;
@@ -64,7 +64,7 @@ export async function undoCalls(options: UndoOptions): Promise<UndoneCall[]> {
   const undone: UndoneCall[] = [];
   const steps = undoSteps(options, undone);
   if (steps.length === 0) return undone;
-  const token = shield(options.token, { boundMs: options.boundMs, name: 'undo' });
+  const token = shield(options.token, { timeoutMs: options.timeoutMs, name: 'undo' });
   const within = { token, beforeUndo: options.beforeUndo, tell: () => {} };
   try {
     for (const step of steps.toSorted((a, b) => b.order - a.order)) await step.undo(within);

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { createVirtualWorld, flushMicrotasks } from '../testing/virtual-world.ts';
 import { type CleanupError, createCleanupList } from './bounded/cleanup.ts';
 
-function setUp(boundMs?: number) {
+function setUp(timeoutMs?: number) {
   const { clock } = createVirtualWorld();
   const errors: CleanupError[] = [];
   const list = createCleanupList({
     name: 'the test',
     clock,
     onError: (error) => errors.push(error),
-    ...(boundMs !== undefined && { boundMs }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
   });
   return { clock, errors, list };
 }

@@ -15,8 +15,8 @@ test('a setting that cannot work is refused with its name, its value and what is
     'timeoutMs: expected 0 ms or more, or Infinity for never, got NaN',
   );
   expect(await refusal({ timeoutMs: '5' })).toBe('timeoutMs: expected 0 ms or more, or Infinity for never, got "5"');
-  expect(await refusal({ cleanupMs: 0 })).toBe('cleanupMs: expected more than 0 to 600000 ms, got 0');
-  expect(await refusal({ cleanupMs: 1_200_000 })).toBe('cleanupMs: expected more than 0 to 600000 ms, got 1200000');
+  expect(await refusal({ cleanupTimeoutMs: 0 })).toBe('cleanupTimeoutMs: expected more than 0 to 600000 ms, got 0');
+  expect(await refusal({ cleanupTimeoutMs: 1_200_000 })).toBe('cleanupTimeoutMs: expected more than 0 to 600000 ms, got 1200000');
   expect(await refusal({ whenCancelled: 'later' })).toBe(
     "whenCancelled: expected 'interrupt' or 'finish', got \"later\"",
   );
@@ -72,7 +72,7 @@ test('a refusal has a name and a code, and a cause only if it has one', () => {
 
 test('a setting that is misspelt is refused with the names there are', async () => {
   expect(await refusal({ timeout: 5 })).toBe(
-    'timeout: unknown setting; the settings are name, whenCancelled, timeoutMs, graceMs, cleanupMs, ledger, key, onWait, token, signal',
+    'timeout: unknown setting; the settings are name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs, ledger, key, onWait, token, signal',
   );
 });
 
@@ -153,7 +153,7 @@ test('a setting that cannot be read, or changes while it is read, cannot get pas
   });
   let reads = 0;
   const changing = {
-    get cleanupMs() {
+    get cleanupTimeoutMs() {
       return reads++ === 0 ? 5 : -1;
     },
   };

@@ -11,8 +11,8 @@ import { unpairedIn, Words } from './words.ts';
 
 export interface CheckOptions {
   /** Time limit for undo, where a history uses it. */
-  readonly undoMs?: number;
-  readonly cleanupMs?: number;
+  readonly undoTimeoutMs?: number;
+  readonly cleanupTimeoutMs?: number;
 }
 
 type CallEnd = Extract<RunEvent, { type: 'call-end' }>['result'];
@@ -114,7 +114,7 @@ export class RunRecord {
       this.#broken('P4', `the tool of ${callId} ran on after the end`);
   }
 
-  finish({ undoMs = 0, cleanupMs = CLEANUP_MS }: CheckOptions): void {
+  finish({ undoTimeoutMs = 0, cleanupTimeoutMs = CLEANUP_MS }: CheckOptions): void {
     const outcome = this.#outcome;
     if (outcome === undefined) {
       this.#broken(this.#rank > 0 || this.#accepted ? 'P2' : 'P1', 'it never ended');
@@ -133,7 +133,7 @@ export class RunRecord {
       this.#sameReason(outcome.reason, 'the outcome');
       this.#sameReason(outcome.stop.reason, 'the stop report');
       if (this.#rank === 0) this.#broken('P8', 'it was cancelled without a request');
-      if (outcome.endedAt > this.#due + cleanupMs + undoMs)
+      if (outcome.endedAt > this.#due + cleanupTimeoutMs + undoTimeoutMs)
         this.#broken('P2', `it settled ${outcome.endedAt - this.#due} ms past its bound`);
     } else if (this.#accepted || this.#rank > 0)
       this.#broken('P3', `it ended '${outcome.status}' after a cancel was accepted`);

@@ -42,7 +42,7 @@ export interface RuntimeOptions {
   readonly ledger?: Ledger;
   /** The owner's name in the ledger: entries are `owner/call`. */
   readonly owner?: string;
-  readonly cleanupMs?: number;
+  readonly cleanupTimeoutMs?: number;
   /** Shared by runtimes whose calls must respect each other's exclusive keys. */
   readonly keys?: ExclusiveKeys;
   readonly [NESTED]?: ParentRun;
@@ -70,13 +70,13 @@ const REST_EVERY = 64;
 
 /** The settings that agents share with runtimes. */
 export const SHARED_RULES: settings.Rules<
-  Pick<RuntimeOptions, 'concurrency' | 'approve' | 'hooks' | 'ledger' | 'cleanupMs' | 'world'>
+  Pick<RuntimeOptions, 'concurrency' | 'approve' | 'hooks' | 'ledger' | 'cleanupTimeoutMs' | 'world'>
 > = {
   concurrency: settings.count(),
   approve: settings.callback,
   hooks: settings.hooks,
   ledger: ledgerRule,
-  cleanupMs: shieldMs,
+  cleanupTimeoutMs: shieldMs,
   world: worldRule,
 };
 
@@ -136,7 +136,7 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
     keys: options.keys ?? new ExclusiveKeys(),
     parent: options[NESTED],
     forget: (callId) => live.delete(callId),
-    cleanupMs: options.cleanupMs ?? CLEANUP_MS,
+    cleanupTimeoutMs: options.cleanupTimeoutMs ?? CLEANUP_MS,
   };
 
   return {

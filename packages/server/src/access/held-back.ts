@@ -6,7 +6,7 @@ import type { Clock } from '@whoa/core/embed';
  */
 const HELD_BACK_MS = 1_000;
 /** The time between delayed responses: clients that are answered together would retry together. */
-const APART_MS = 10;
+const SPACING_MS = 10;
 /** How many responses are delayed at once. Others are sent immediately. */
 const MAX_HELD_BACK = 1_000;
 
@@ -28,7 +28,7 @@ export class HeldBack {
     if (this.#count >= MAX_HELD_BACK || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const now = this.#clock.now();
-    this.#lastAt = Math.max(now + HELD_BACK_MS, this.#lastAt + APART_MS);
+    this.#lastAt = Math.max(now + HELD_BACK_MS, this.#lastAt + SPACING_MS);
     const timer = this.#clock.setTimer(this.#lastAt - now, resolve, { keepAlive: false });
     const onAbort = (): void => resolve();
     signal.addEventListener('abort', onAbort, { once: true });

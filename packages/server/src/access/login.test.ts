@@ -29,7 +29,7 @@ test('a code is exchanged once for a cookie that scripts and other sites cannot 
 });
 
 test('a code that is too old is worth nothing, and neither is a session', async () => {
-  const { login, clock } = setUp({ codeMs: 1_000, sessionMs: 5_000 });
+  const { login, clock } = setUp({ codeTtlMs: 1_000, sessionTtlMs: 5_000 });
   const late = login.createCode(ANN);
   const cookie = login.exchange(login.createCode(ANN), page())!;
   await clock.advance(1_000);

@@ -15,9 +15,9 @@ const TOKEN = /^[\w.~+/=-]{1,1000}$/;
 /** How long codes and sessions last. */
 export interface LoginOptions {
   /** How long a code can be exchanged. Defaults to a minute. */
-  readonly codeMs?: number;
+  readonly codeTtlMs?: number;
   /** How long a page stays logged in. Defaults to 12 hours. */
-  readonly sessionMs?: number;
+  readonly sessionTtlMs?: number;
   /**
    * Also lets users log in with a token that this function accepts, as `createTokens` does. Their cookie holds the token,
    * so it is valid on every server that accepts the token, and after a restart. Scripts cannot read it.
@@ -52,10 +52,10 @@ export interface Login {
  * @returns The login. Pass its `authenticate` to handlers.
  */
 export function createLogin(options: LoginOptions = {}): Login {
-  const { codeMs = CODE_MS, sessionMs = SESSION_MS, tokens, isSecure = false, clock = systemClock } = options;
-  const codes = new Kept(codeMs, clock);
-  const sessions = new Kept(sessionMs, clock);
-  const maxAge = Math.floor(sessionMs / 1_000);
+  const { codeTtlMs = CODE_MS, sessionTtlMs = SESSION_MS, tokens, isSecure = false, clock = systemClock } = options;
+  const codes = new Kept(codeTtlMs, clock);
+  const sessions = new Kept(sessionTtlMs, clock);
+  const maxAge = Math.floor(sessionTtlMs / 1_000);
   const isHttps = (request: Request): boolean => isSecure || new URL(request.url).protocol === 'https:';
   const cookie = (request: Request, value: string, maxAge: number): string => {
     const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${isHttps(request) ? '; Secure' : ''}`;

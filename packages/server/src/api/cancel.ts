@@ -3,7 +3,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import { type ConversationRef, cancelTasks, type StoreCancelReceipt, type TaskRef } from '@whoa/tasks';
 import type { Principal } from '../access/principal.ts';
 import { findTrace } from '../telemetry/traceparent.ts';
-import { askStore } from './http/ask-store.ts';
+import { withStoreRetry } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
@@ -71,7 +71,7 @@ async function cancel(
 ): Promise<StoreCancelReceipt> {
   const { mode, undo } = body;
   const reason = toReason(principal, body.reason, request);
-  const receipt = await askStore(world, () => store.cancel(target, reason, { mode, undo }));
+  const receipt = await withStoreRetry(world, () => store.cancel(target, reason, { mode, undo }));
   const named = 'id' in target ? target.id : target.conversation;
   access.record(principal, { type: 'cancel', tenant: target.tenant, target: named, answer: receipt.answer });
   return receipt;
@@ -139,7 +139,7 @@ function cancelManyEndpoint(parts: ApiParts): Endpoint {
       const { all: _all, ...wanted } = filter;
       const reason = toReason(principal, body.reason, sent);
       const request = { ...wanted, tenant, dryRun, limit, cursor, mode, undo, reason };
-      const { tasks, next } = await askStore(parts.world, () => cancelTasks(parts.store, request));
+      const { tasks, next } = await withStoreRetry(parts.world, () => cancelTasks(parts.store, request));
       if (!dryRun) {
         for (const { id, answer } of tasks) {
           parts.access.record(principal, { type: 'cancel', tenant, target: id, answer });

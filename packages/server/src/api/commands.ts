@@ -3,7 +3,7 @@ import { createReason } from '@whoa/core/embed';
 import type { TaskCommand, TaskRef } from '@whoa/tasks';
 import type { AuditEvent, Principal } from '../access/principal.ts';
 import { toReason } from './cancel.ts';
-import { askStore } from './http/ask-store.ts';
+import { withStoreRetry } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
@@ -67,7 +67,7 @@ interface SendContext {
 
 async function send(task: TaskRef, command: TaskCommand, { parts, principal, type }: SendContext): Promise<Response> {
   const { store, access, world } = parts;
-  const receipt = await askStore(world, (nonce) => store.send(task, command, { nonce }));
+  const receipt = await withStoreRetry(world, (nonce) => store.send(task, command, { nonce }));
   const { answer } = receipt;
   const about = { tenant: task.tenant, target: task.id, ...('callId' in command && { callId: command.callId }) };
   access.record(principal, { type, ...about, answer });

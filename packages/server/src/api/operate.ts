@@ -19,7 +19,7 @@ const FLEET = z
         agent: z.string(),
         ready: COUNT,
         running: COUNT,
-        oldestMs: z.number().openapi({ description: 'How long the oldest ready task has waited.' }),
+        oldestWaitMs: z.number().openapi({ description: 'How long the oldest ready task has waited.' }),
         waiting: COUNT.openapi({ description: 'How many workers wait for its tasks now.' }),
         isPaused: z.boolean(),
         isUnserved: z.boolean().openapi({ description: 'Tasks wait, and no worker waits for them or runs any.' }),
@@ -33,7 +33,7 @@ const FLEET = z
 
 const QUEUES = z
   .object({
-    queues: z.array(z.object({ agent: z.string(), tenant: z.string(), ready: COUNT, oldestAt: MOMENT })),
+    queues: z.array(z.object({ agent: z.string(), tenant: z.string(), ready: COUNT, oldestReadyAt: MOMENT })),
     running: z.record(z.string(), COUNT).openapi({ description: 'Running tasks by agent. First page only.' }),
     waiting: z.record(z.string(), COUNT).openapi({ description: 'Workers that wait, by agent.' }),
     paused: z.array(TARGET),

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { AnswerReceipt } from '@whoa/tasks';
 import { findQuestionTask } from '@whoa/tasks/internal';
-import { askStore } from './http/ask-store.ts';
+import { withStoreRetry } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, refuseCursor } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
@@ -73,7 +73,7 @@ function answerEndpoint({ store, access, world }: ApiParts): Endpoint {
     },
     async handle({ principal, tenant, params: { id }, body }) {
       const given = { value: body, by: principal.name };
-      const receipt = await askStore(world, (nonce) => store.answer({ tenant, id }, given, { nonce }));
+      const receipt = await withStoreRetry(world, (nonce) => store.answer({ tenant, id }, given, { nonce }));
       const target = findQuestionTask(id) ?? id;
       access.record(principal, { type: 'approve', tenant, target, question: id, answer: receipt.answer });
       if (receipt.answer === 'accepted') return Response.json(receipt, { status: 202 });

@@ -21,7 +21,7 @@ export function reportStop(closed: readonly ClosedCall[], { reason, levels, now 
     tool,
     state: state === 'running' ? ('unknown' as const) : state,
     afterMs: after(now),
-    waitedFor: false,
+    wasWaitedFor: false,
   }));
   return {
     reason,

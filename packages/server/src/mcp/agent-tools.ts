@@ -3,7 +3,7 @@ import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import { systemWorld } from '@whoa/core/embed';
 import { followTask, type NewTask, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { z } from 'zod';
-import { askStore } from '../api/http/ask-store.ts';
+import { withStoreRetry } from '../api/http/ask-store.ts';
 import { type McpAgents, type McpCaller, TASKS_EXTENSION } from './host.ts';
 import { abilitiesIn, cancelFor, INTERNAL, INVALID_PARAMS, serveTaskRequests } from './task-requests.ts';
 import { describeHandle, resultOf } from './task-state.ts';
@@ -78,7 +78,7 @@ async function waitForEnd(ref: TaskRef, { served, context }: AgentCall): Promise
 }
 
 async function create(store: TaskStore, task: NewTask): Promise<TaskRef> {
-  const receipt = await askStore(systemWorld, (nonce) => store.create(task, { nonce }));
+  const receipt = await withStoreRetry(systemWorld, (nonce) => store.create(task, { nonce }));
   if (receipt.answer === 'created' || receipt.answer === 'duplicate')
     return { tenant: task.tenant, id: receipt.task.id };
   throw Object.assign(new Error('Too many tasks are waiting; try again later'), { code: INTERNAL });

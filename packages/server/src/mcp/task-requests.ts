@@ -4,7 +4,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
 import type { TaskRef, TaskStore } from '@whoa/tasks';
 import { z } from 'zod';
-import { askStore } from '../api/http/ask-store.ts';
+import { withStoreRetry } from '../api/http/ask-store.ts';
 import { type McpCaller, MISSING_TASKS, readAbilities } from './host.ts';
 import { readAnswer, readQuestions } from './task-questions.ts';
 import { describeTask } from './task-state.ts';
@@ -55,7 +55,7 @@ export function serveTaskRequests({ server }: McpServer, { library, store, calle
     });
     for (const { id, callId, value } of answers) {
       const given = { value, by: caller.name };
-      const { answer } = await askStore(systemWorld, (nonce) =>
+      const { answer } = await withStoreRetry(systemWorld, (nonce) =>
         store.answer({ tenant: ref.tenant, id }, given, { nonce }),
       );
       caller.record?.({ type: 'approve', target: ref.id, callId, question: id, answer });
@@ -76,7 +76,7 @@ export async function cancelFor(
 ): Promise<string> {
   const reason: CancelReasonInit = { kind: 'user', by: caller.name, via: 'mcp', ...(message && { message }) };
   // The protocol has no levels, and its hosts expect a cancel to stop what runs.
-  const { answer } = await askStore(systemWorld, () => store.cancel(ref, reason, { mode: 'now' }));
+  const { answer } = await withStoreRetry(systemWorld, () => store.cancel(ref, reason, { mode: 'now' }));
   caller.record?.({ type: 'cancel', target: ref.id, answer });
   return answer;
 }

@@ -2,7 +2,7 @@ import type { Followed } from '@whoa/tasks';
 import { readEvents } from './events.ts';
 import { errorOf, TaskApiError } from './task-api-error.ts';
 
-const RETRY_MS = 250;
+const RETRY_DELAY_MS = 250;
 const MAX_RETRY_MS = 5_000;
 /** The server sends something every 15 s. After this long the connection counts as lost. */
 const IDLE_MS = 45_000;
@@ -20,7 +20,7 @@ export interface FollowTaskOptions {
   /** Called each time the connection was lost; it is opened again. */
   readonly onLost?: (error: unknown) => void;
   /** A connection that is silent for this long counts as lost. Defaults to 45 s. */
-  readonly idleMs?: number;
+  readonly idleTimeoutMs?: number;
   /** The pause before reconnecting. Defaults to 250 ms; it doubles each time up to 5 s. */
   readonly retryMs?: number;
 }
@@ -62,12 +62,12 @@ export function followEvents(open: OpenEvents, options: FollowTaskOptions): Asyn
 async function* follow(
   open: OpenEvents,
   signal: AbortSignal,
-  { after = 0, onOpen, onLost, idleMs = IDLE_MS, retryMs: firstRetryMs = RETRY_MS }: FollowTaskOptions,
+  { after = 0, onOpen, onLost, idleTimeoutMs = IDLE_MS, retryMs: firstRetryMs = RETRY_DELAY_MS }: FollowTaskOptions,
 ): AsyncGenerator<Followed, undefined> {
   let last = after;
   let retryMs = firstRetryMs;
   while (!signal.aborted) {
-    const connection = new Connection(signal, idleMs);
+    const connection = new Connection(signal, idleTimeoutMs);
     try {
       const response = await open(`${last}`, connection.signal);
       if (!response.ok) throw await errorOf(response);
@@ -100,12 +100,12 @@ async function* follow(
 class Connection {
   readonly #ending = new AbortController();
   readonly #following: AbortSignal;
-  readonly #idleMs: number;
+  readonly #idleTimeoutMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(following: AbortSignal, idleMs: number) {
+  constructor(following: AbortSignal, idleTimeoutMs: number) {
     this.#following = following;
-    this.#idleMs = idleMs;
+    this.#idleTimeoutMs = idleTimeoutMs;
     following.addEventListener('abort', this.#end, { once: true });
     this.heard();
   }
@@ -116,7 +116,7 @@ class Connection {
 
   heard(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#end, this.#idleMs);
+    this.#timer = setTimeout(this.#end, this.#idleTimeoutMs);
   }
 
   close(): void {

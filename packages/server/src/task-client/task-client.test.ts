@@ -195,7 +195,7 @@ test('a connection that says nothing any more is given up and made again', async
     });
     return Promise.resolve(new Response(silent));
   });
-  expect(await collect(client.follow(id, { idleMs: 10, retryMs: 0 }))).toHaveLength(2);
+  expect(await collect(client.follow(id, { idleTimeoutMs: 10, retryMs: 0 }))).toHaveLength(2);
   expect(opened).toBe(2);
 });
 

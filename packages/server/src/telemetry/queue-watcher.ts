@@ -24,7 +24,7 @@ export function watchQueues({ store, meter, clock, onError }: QueueWatcherOption
     const found = await store.findOnce(MAX_AGE_MS, () => readQueues(store, () => isStopped));
     if (found === undefined || isStopped) return;
     meter.series('whoa.ready.tasks').set(found.ready);
-    meter.series('whoa.ready.oldest').set(found.oldestMs / 1_000);
+    meter.series('whoa.ready.oldest').set(found.oldestWaitMs / 1_000);
   };
   const repeat = async (): Promise<void> => {
     await measure().catch(onError);
@@ -43,14 +43,14 @@ export function watchQueues({ store, meter, clock, onError }: QueueWatcherOption
 async function readQueues(
   store: TaskStore,
   isStopped: () => boolean,
-): Promise<{ ready: number; oldestMs: number } | undefined> {
-  const figures = { ready: 0, oldestMs: 0 };
+): Promise<{ ready: number; oldestWaitMs: number } | undefined> {
+  const figures = { ready: 0, oldestWaitMs: 0 };
   for (let pages = 0, cursor: string | undefined; pages === 0 || (cursor && pages < MAX_PAGES); pages++) {
     if (isStopped()) return undefined;
     const { queues, now, next } = await store.queues({ limit: PAGE, ...(cursor && { cursor }) });
-    for (const { ready, oldestAt } of queues) {
+    for (const { ready, oldestReadyAt } of queues) {
       figures.ready += ready;
-      figures.oldestMs = Math.max(figures.oldestMs, now - oldestAt);
+      figures.oldestWaitMs = Math.max(figures.oldestWaitMs, now - oldestReadyAt);
     }
     cursor = next;
   }

@@ -23,7 +23,7 @@ const MAX_PER_TENANT = 500;
 const MAX_WATCHED = 1_000;
 const TENANTS_MS = 5_000;
 /** The pause after a failure of the store. */
-const RETRY_MS = 5_000;
+const RETRY_DELAY_MS = 5_000;
 
 /**
  * Finds the tasks of a store that ended, however they ended: by a worker, by a cancel before they started, or because
@@ -104,7 +104,7 @@ export class EndWatcher implements AsyncDisposable {
     if (this.#isStopped) return;
     this.#options.onError(error);
     this.#missing = 'all';
-    this.#retryTimer ??= this.#options.world.clock.setTimer(RETRY_MS, () => {
+    this.#retryTimer ??= this.#options.world.clock.setTimer(RETRY_DELAY_MS, () => {
       this.#retryTimer = undefined;
       this.#pump();
     });

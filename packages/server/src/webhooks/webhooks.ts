@@ -68,7 +68,7 @@ export const WEBHOOKS_TENANT = 'whoa.webhooks';
 const CONCURRENCY = 32;
 const TIMEOUT_MS = 15_000;
 /** The pauses between attempts, before a random part is added. */
-const RETRY_MS: readonly number[] = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000, 86_400_000];
+const RETRY_DELAY_MS: readonly number[] = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000, 86_400_000];
 const JITTER = 0.2;
 const GONE = 410;
 
@@ -161,7 +161,7 @@ class StoreWebhooks implements Webhooks {
       return `delivered: ${sent.status}`;
     }
     const error = 'status' in sent ? `the response was ${sent.status}` : sent.error.message;
-    const pause = 'status' in sent && sent.status === GONE ? undefined : RETRY_MS[attempt - 1];
+    const pause = 'status' in sent && sent.status === GONE ? undefined : RETRY_DELAY_MS[attempt - 1];
     const nextInMs = pause === undefined ? undefined : Math.round(pause * (1 + JITTER * this.#world.random()));
     if (nextInMs !== undefined) await this.#create(endpoint.agent, { ...delivery, attempt: attempt + 1 }, nextInMs);
     const result = 'error' in sent && sent.error instanceof PrivateAddressError ? 'refused' : 'failed';

@@ -12,7 +12,7 @@ import {
 import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
 import { createReplySender, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
-import { askAgain } from '../run/claim/ask-again.ts';
+import { retryLostResponse } from '../run/claim/ask-again.ts';
 import { type Runner, type RunnerOptions, StoreFullError } from '../run/runner.ts';
 import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';
@@ -42,7 +42,7 @@ interface StoreMessageOptions {
 export interface StoreConversationsOptions
   extends Pick<
       RunnerOptions,
-      'worker' | 'leaseMs' | 'pollMs' | 'flushMs' | 'channel' | 'cancellationChecker' | 'approvals'
+      'worker' | 'leaseMs' | 'pollIntervalMs' | 'flushIntervalMs' | 'channel' | 'cancellationChecker' | 'approvals'
     >,
     ReplyOptions {
   readonly agent: Agent;
@@ -125,17 +125,17 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
   };
 
   async function process(id: string, message: RunInput, asked: StoreMessageOptions): Promise<StoreReply> {
-    const { messageId = world.createId(), policy = usual, context, debounceMs: holdMs } = asked;
+    const { messageId = world.createId(), policy = usual, context, debounceMs } = asked;
     const about = { conversationId: id, messageId };
     observed.report(id, { type: 'message-receive', messageId, policy }, context);
     // Withdrawn before it was stored: it must not even supersede the current run.
     if (asked.token?.isCancelled || asked.signal?.aborted) return answer({ ...about, ...early('cancelled') }, context);
     const origin = { tenant, conversation: id, key: messageId, context };
-    const wanted = { ...origin, agent: agent.name, input: message as Json, worker: runner.worker, holdMs };
+    const wanted = { ...origin, agent: agent.name, input: message as Json, worker: runner.worker, debounceMs };
     // Pass our own nonce: after a lost response, our own message must not look like a duplicate.
     const nonce = world.createId();
     const onStoreError = (error: unknown): void => observed.tell({ type: 'store-error', error });
-    const receipt = await askAgain(() => store.create(wanted, { policy, nonce }), { world, onStoreError });
+    const receipt = await retryLostResponse(() => store.create(wanted, { policy, nonce }), { world, onStoreError });
     if (receipt.answer === 'full') throw new StoreFullError(receipt);
     if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') }, context);
     // The instance that received it first processes it.

@@ -2,7 +2,7 @@ import { type CancellationToken, sleep } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 
 /** The first pause before a failed request is retried. It doubles up to `MAX_RETRY_MS`. */
-const RETRY_MS = 50;
+const RETRY_DELAY_MS = 50;
 const MAX_RETRY_MS = 1_000;
 
 export interface AskOptions {
@@ -12,9 +12,9 @@ export interface AskOptions {
 }
 
 /** Retries a read-only request until the store responds. Throws `CancelledError` as soon as no caller waits. */
-export async function askUntilAnswered<T>(question: () => Promise<T>, options: AskOptions): Promise<T> {
+export async function retryWhileUnavailable<T>(question: () => Promise<T>, options: AskOptions): Promise<T> {
   const { token, onStoreError } = options;
-  for (let retryMs = RETRY_MS; ; retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)) {
+  for (let retryMs = RETRY_DELAY_MS; ; retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)) {
     token.throwIfCancelled();
     const end = await waitUntilLevel(question(), token, 'drain');
     token.throwIfCancelled();

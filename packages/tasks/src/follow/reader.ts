@@ -1,7 +1,7 @@
 import type { CancellationToken } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import type { JournalEntry, TaskRecord } from '../task.ts';
-import { askUntilAnswered } from './ask.ts';
+import { retryWhileUnavailable } from './ask.ts';
 
 /** The maximum number of entries that are read at once, and that wait for a reader. */
 export const MAX_PAGE = 1_000;
@@ -43,7 +43,7 @@ export class Reader implements AsyncDisposable {
   readonly #options: ReaderOptions;
   #pages: Page[] = [];
   #entriesWaiting = 0;
-  #isKeen = false;
+  #isCaughtUp = false;
   /** The last position that it was given. */
   #position = 0;
   #wake = Promise.withResolvers<void>();
@@ -57,22 +57,22 @@ export class Reader implements AsyncDisposable {
 
   /** Whether its pages, with what it was given, cover everything up to the position of the reading. */
   get isKeen(): boolean {
-    return this.#isKeen;
+    return this.#isCaughtUp;
   }
 
   /** Call it when the end of the journal is first known. A position beyond the end is ignored. */
   begin(): void {
     const { position } = this.#reading;
     this.#position = Math.min(this.#options.after, position!);
-    this.#isKeen = this.#position >= position!;
+    this.#isCaughtUp = this.#position >= position!;
     this.wake();
   }
 
   receive(page: Page): void {
-    if (!this.#isKeen) return;
+    if (!this.#isCaughtUp) return;
     const waiting = this.#entriesWaiting + page.entries.length;
     const isBehind = this.#pages.length > 0 && waiting > MAX_PAGE;
-    this.#isKeen = !isBehind;
+    this.#isCaughtUp = !isBehind;
     this.#pages = isBehind ? [] : [...this.#pages, page];
     this.#entriesWaiting = isBehind ? 0 : waiting;
     this.wake();
@@ -105,7 +105,7 @@ export class Reader implements AsyncDisposable {
       }
       const failure = this.#failure ?? this.#reading.failure;
       if (failure !== undefined) throw failure.error;
-      if (this.#isKeen && this.#reading.end !== undefined) return this.#reading.end;
+      if (this.#isCaughtUp && this.#reading.end !== undefined) return this.#reading.end;
       await waitUntilLevel(this.#wake.promise, token, 'drain');
     }
   }
@@ -120,11 +120,11 @@ export class Reader implements AsyncDisposable {
   async #catchUp(token: CancellationToken): Promise<Page | undefined> {
     const reading = this.#reading;
     const goal = reading.position;
-    if (this.#isKeen || goal === undefined || reading.failure !== undefined) return undefined;
+    if (this.#isCaughtUp || goal === undefined || reading.failure !== undefined) return undefined;
     const onStoreError = (error: unknown): void => this.#options.onStoreError?.(error);
-    const entries = await askUntilAnswered(() => reading.read(this.#position), { token, onStoreError });
+    const entries = await retryWhileUnavailable(() => reading.read(this.#position), { token, onStoreError });
     const to = entries.at(-1)?.position ?? Math.max(goal, this.#position);
-    this.#isKeen = to >= reading.position!;
+    this.#isCaughtUp = to >= reading.position!;
     return { entries, to };
   }
 

@@ -4,7 +4,7 @@ import { TaskUnknownError } from '../errors.ts';
 import { isFinalStatus } from '../status.ts';
 import type { ClientStore, Hint } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
-import { askUntilAnswered } from './ask.ts';
+import { retryWhileUnavailable } from './ask.ts';
 import { MAX_PAGE, type Page, Reader, type ReaderOptions, type Reading } from './reader.ts';
 
 /** While a task is followed, its worker writes more often, until this long after the last look. */
@@ -86,7 +86,7 @@ class SharedReading implements Reading {
     const reader = new Reader(this, options);
     this.#readers.add(reader);
     this.#running ??= this.#run();
-    this.#lookSoon('task');
+    this.#scheduleLook('task');
     return reader;
   }
 
@@ -102,7 +102,7 @@ class SharedReading implements Reading {
     const { store, task, world } = this.#options;
     const now = world.clock.now();
     const isNoted = !this.#hasStarted || this.#end !== undefined || now < this.#notedAt + NOTE_MS;
-    const entries = await store.read(task, { after, limit: MAX_PAGE, ...(!isNoted && { watchMs: WATCH_MS }) });
+    const entries = await store.read(task, { after, limit: MAX_PAGE, ...(!isNoted && { watchTtlMs: WATCH_MS }) });
     if (!isNoted) this.#notedAt = now;
     return entries;
   }
@@ -143,10 +143,10 @@ class SharedReading implements Reading {
 
   /** Ignores commands: they are for the worker. */
   #hear({ type }: Hint): void {
-    if (type !== 'command') this.#lookSoon(type === 'journal' ? 'journal' : 'task');
+    if (type !== 'command') this.#scheduleLook(type === 'journal' ? 'journal' : 'task');
   }
 
-  #lookSoon(due: 'journal' | 'task'): void {
+  #scheduleLook(due: 'journal' | 'task'): void {
     if (this.#due !== 'task') this.#due = due;
     this.#lookMs = LOOK_MS;
     this.#wake.resolve();
@@ -154,7 +154,7 @@ class SharedReading implements Reading {
 
   /** Reads what is due. Anything that happens after the request makes something due again. */
   async #look(): Promise<void> {
-    const isWhole = this.#due === 'task' || !this.#hasKeenReader;
+    const isWhole = this.#due === 'task' || !this.#hasCaughtUpReader;
     this.#due = 'nothing';
     if (!isWhole) return this.#readOn(undefined);
     const { store, task: ref } = this.#options;
@@ -177,8 +177,8 @@ class SharedReading implements Reading {
     for (let isFirst = true; ; isFirst = false) {
       const from = this.#position!;
       if (to !== undefined && from >= to && !(isFirst && isNoteDue)) return;
-      if (!this.#hasKeenReader) {
-        if (to === undefined) this.#lookSoon('task');
+      if (!this.#hasCaughtUpReader) {
+        if (to === undefined) this.#scheduleLook('task');
         else this.#publish({ entries: [], to });
         return;
       }
@@ -196,7 +196,7 @@ class SharedReading implements Reading {
     for (const reader of this.#readers) reader.receive(page);
   }
 
-  get #hasKeenReader(): boolean {
+  get #hasCaughtUpReader(): boolean {
     for (const reader of this.#readers) if (reader.isKeen) return true;
     return false;
   }
@@ -219,7 +219,7 @@ class SharedReading implements Reading {
   }
 
   #ask<T>(question: () => Promise<T>): Promise<T> {
-    return askUntilAnswered(question, { token: this.#token, onStoreError: (error) => this.#tellError(error) });
+    return retryWhileUnavailable(question, { token: this.#token, onStoreError: (error) => this.#tellError(error) });
   }
 
   #tellError(error: unknown): void {

@@ -4,7 +4,7 @@ import { settings } from '@whoa/core/internal';
 import type { TaskStatus } from '../status.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
 import type { TaskHead } from '../task.ts';
-import { inTurns } from './in-turns.ts';
+import { mapInBatches } from './in-turns.ts';
 
 /** Waiting tasks first, so that none of them starts because another was stopped. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
@@ -65,7 +65,7 @@ export async function cancelTasks(store: ClientStore, request: CancelTasksReques
   const page = await nextPage(store, request);
   const found = page.tasks.filter((task) => agent === undefined || task.agent === agent);
   const options = { ...(mode !== undefined && { mode }), ...(undo !== undefined && { undo }) };
-  const tasks = await inTurns(found, async ({ id, status }): Promise<CancelledTask> => {
+  const tasks = await mapInBatches(found, async ({ id, status }): Promise<CancelledTask> => {
     const answer = dryRun ? 'would-cancel' : (await store.cancel({ tenant, id }, reason, options)).answer;
     return { id, status, answer };
   });

@@ -3,7 +3,7 @@ import type { OperatorStore } from '../overview.ts';
 import type { ClientStore } from '../store.ts';
 import type { ConversationRef } from '../task.ts';
 import { cancelTasks } from './cancel-tasks.ts';
-import { inTurns } from './in-turns.ts';
+import { mapInBatches } from './in-turns.ts';
 
 /** Everything of a tenant, or of one of its conversations. */
 export type EraseTarget = { readonly tenant: string } | ConversationRef;
@@ -107,7 +107,7 @@ class Erasure {
     for (let cursor: string | undefined; signal?.aborted !== true; ) {
       const page = await this.#store.list({ ...this.#target, ...(cursor !== undefined && { cursor }) });
       const ended = page.tasks.filter(({ endedAt }) => endedAt !== undefined);
-      const receipts = await inTurns(ended, ({ id }) => this.#store.remove({ tenant, id }));
+      const receipts = await mapInBatches(ended, ({ id }) => this.#store.remove({ tenant, id }));
       this.removed.tasks += receipts.filter(({ answer }) => answer === 'removed').length;
       cursor = page.next;
       if (cursor === undefined) return;
@@ -118,7 +118,7 @@ class Erasure {
     const { tenant } = this.#target;
     for (let cursor: string | undefined; signal?.aborted !== true; ) {
       const page = await this.#conversations(cursor);
-      const receipts = await inTurns(page.conversations, (conversation) =>
+      const receipts = await mapInBatches(page.conversations, (conversation) =>
         this.#store.remove({ tenant, conversation }),
       );
       this.removed.conversations += receipts.filter(({ answer }) => answer === 'removed').length;

@@ -7,7 +7,7 @@ interface AgentLoad {
   readonly ready: number;
   readonly running: number;
   /** How long the oldest ready task has waited. */
-  readonly oldestMs: number;
+  readonly oldestWaitMs: number;
   /** How many workers wait for its tasks now. */
   readonly waiting: number;
   readonly isPaused: boolean;
@@ -60,7 +60,7 @@ export async function readFleetLoad(store: Pick<OperatorStore, 'queues' | 'worke
       const isPaused = paused.some((target) => 'agent' in target && target.agent === agent);
       const count = { ready: countReady(own), running: running[agent] ?? 0 };
       const isUnserved = count.ready > 0 && waiting === 0 && count.running === 0 && !isPaused;
-      return { agent, ...count, oldestMs: oldestOf(own, now), waiting, isPaused, isUnserved };
+      return { agent, ...count, oldestWaitMs: oldestOf(own, now), waiting, isPaused, isUnserved };
     }),
     paused,
     unsettled: countReady(byAgent.get(SETTLE) ?? []),
@@ -73,5 +73,5 @@ function countReady(queues: readonly Queue[]): number {
 }
 
 function oldestOf(queues: readonly Queue[], now: number): number {
-  return queues.reduce((oldest, { oldestAt }) => Math.max(oldest, now - oldestAt), 0);
+  return queues.reduce((oldest, { oldestReadyAt }) => Math.max(oldest, now - oldestReadyAt), 0);
 }

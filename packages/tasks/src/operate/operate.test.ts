@@ -76,7 +76,7 @@ test('gathered messages are requeued together if they are text', async () => {
   ] as const) {
     const conversation = `${inputs.length} ${inputs[1]}`;
     let id = '';
-    for (const input of inputs) ({ id } = await create(store, { conversation, input, holdMs: 10 }));
+    for (const input of inputs) ({ id } = await create(store, { conversation, input, debounceMs: 10 }));
     await world.clock.advance(20);
     const { by } = await claim(store, id);
     await store.finish(by, { status: 'failed' });
@@ -95,7 +95,7 @@ test('tasks whose workers crashed again and again are listed as poison', async (
   for (let i = 0; i < 3; i++) {
     await claim(store, id, { leaseMs: 1_000 });
     await expire({ store, advance }, 1_000);
-    await advance(LIMITS.maxDeathDelayMs);
+    await advance(LIMITS.maxCrashBackoffMs);
   }
   expect((await tryClaim(store, id)).answer).toBe('too-late');
   const { tasks } = await listPoisonTasks(store, { tenant: TENANT });
@@ -115,9 +115,9 @@ test('a fleet is summarised by agent, and an agent without workers is named', as
   const asked = { domain: 0, session: 's', claim: 'c', number: 1, worker: 'w', leaseMs: 1_000, limit: 1 };
   await store.take({ ...asked, agents: ['idle'] });
   const { agents, paused, unsettled, more } = await readFleetLoad(store);
-  const base = { ready: 0, running: 0, oldestMs: 0, waiting: 0, isPaused: false, isUnserved: false };
+  const base = { ready: 0, running: 0, oldestWaitMs: 0, waiting: 0, isPaused: false, isUnserved: false };
   expect(agents).toEqual([
-    { ...base, agent: 'assistant', ready: 2, oldestMs: 500, isUnserved: true },
+    { ...base, agent: 'assistant', ready: 2, oldestWaitMs: 500, isUnserved: true },
     { ...base, agent: 'idle', waiting: 1 },
     { ...base, agent: 'paused', ready: 1, isPaused: true },
     { ...base, agent: 'writer', ready: 1, running: 1 },

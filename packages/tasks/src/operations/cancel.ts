@@ -96,12 +96,12 @@ export function applySend(
 }
 
 /** Records that a client is reading the journal. Writes only when the last record would soon expire. */
-export function applyWatch(ref: TaskRef, watchMs: number, moment: Moment): void {
+export function applyWatch(ref: TaskRef, watchTtlMs: number, moment: Moment): void {
   const { tables, now } = moment;
   const task = tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant || isFinalStatus(task.status)) return;
-  if ((task.watchedUntil ?? 0) >= now + watchMs / 2) return;
-  const watched = { ...task, watchedUntil: now + watchMs };
+  if ((task.watchedUntil ?? 0) >= now + watchTtlMs / 2) return;
+  const watched = { ...task, watchedUntil: now + watchTtlMs };
   // A reader does not wake a task that waits for an answer.
   if (isWatched(task, now) || task.stage === 'parked') tables.saveTask(watched);
   else giveOrder(watched, 'command', moment);

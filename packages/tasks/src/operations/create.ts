@@ -44,10 +44,10 @@ function begin(task: KeptTask, { input }: CreateRequest, { tables }: Moment): vo
 
 function createInConversation(record: KeptTask, request: CreateRequest, moment: Moment): CreateReceipt {
   const { tables, now } = moment;
-  const { policy, holdMs } = request;
+  const { policy, debounceMs } = request;
   const conversation = conversationOf(record, tables)!;
   // Check this before joining: a rejected message must not take the accepted ones that are still held back with it.
-  if (policy === 'reject' && holdMs === 0 && conversation.current !== undefined) return { answer: 'rejected' };
+  if (policy === 'reject' && debounceMs === 0 && conversation.current !== undefined) return { answer: 'rejected' };
   const first = conversation.gathering === undefined ? undefined : tables.task(conversation.gathering);
   // Messages of different contexts are never merged: those that are held back come first.
   const isSame = first !== undefined && first.context === record.context;
@@ -57,17 +57,17 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   }
   // Before joining, too.
   const { waiting } = conversationOf(record, tables)!;
-  if (holdMs === 0 && policy !== 'replace' && waiting.length >= LIMITS.maxQueued) {
+  if (debounceMs === 0 && policy !== 'replace' && waiting.length >= LIMITS.maxQueued) {
     return { answer: 'full', what: 'queue', limit: LIMITS.maxQueued };
   }
   const task = isSame ? joinGathering(record, first, moment) : record;
   begin(task, request, moment);
-  if (holdMs === 0) {
+  if (debounceMs === 0) {
     const receipt = admit(task, policy, moment);
     if (receipt.answer !== 'created') tables.clear(task.id);
     return receipt;
   }
-  const held = putOff({ ...task, policy }, now + holdMs, moment);
+  const held = putOff({ ...task, policy }, now + debounceMs, moment);
   tables.saveConversation({ ...conversationOf(task, tables)!, gathering: task.id, changedAt: now });
   tables.tell(hintOf('status', held));
   return receiptFor(held, tables);

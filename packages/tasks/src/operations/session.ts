@@ -15,7 +15,7 @@ export function applyBeat({ session: id, confirmed, count }: Required<Beat>, mom
   if (session === undefined || session.isOver) return { answer: 'gone' };
   const expired = visit(session.leaseMs, moment, { tells: true });
   const state = tables.domain()!;
-  if (state.graceGiven) tables.saveDomain({ ...state, graceGiven: false });
+  if (state.isGraceGranted) tables.saveDomain({ ...state, isGraceGranted: false });
   const held = tables.countHeldBy(id);
   if (held > 0) tables.saveSession({ ...session, expiresAt: now + session.leaseMs, usedAt: now });
   for (const one of confirmed) confirm(one, id, moment);
@@ -23,7 +23,7 @@ export function applyBeat({ session: id, confirmed, count }: Required<Beat>, mom
   const orders = told.slice(0, LIMITS.maxOrders).map((task): TaskOrders => {
     return { id: task.id, epoch: task.epoch, claim: task.claim!, ...ordersFor(task, moment) };
   });
-  return { answer: 'alive', orders, more: told.length > orders.length, recount: held !== count, expired, now };
+  return { answer: 'alive', orders, more: told.length > orders.length, shouldReconcile: held !== count, expired, now };
 }
 
 /** Only the current holder can confirm, and only the latest order: a former holder must not confirm for a new one. */

@@ -32,7 +32,7 @@ export function comeNext(task: KeptTask, moment: Moment): KeptTask {
   const { notBefore, worker } = next;
   if (notBefore !== undefined && notBefore > now) return putOff(next, notBefore, moment);
   if (worker === undefined) return makeReady(next, moment);
-  const later = putOff(next, now + LIMITS.homeMs, moment);
+  const later = putOff(next, now + LIMITS.preferredWorkerMs, moment);
   tables.tell(hintOf('wake', later));
   return later;
 }
@@ -47,7 +47,7 @@ export function settleSoon(task: KeptTask, moment: Moment): void {
 /** Notifies one waiting worker that a task is ready. */
 function ring({ agent: lane }: Pick<Lane, 'agent'>, { tables, now }: Pick<Moment, 'tables' | 'now'>): void {
   const agent = toAgent(lane);
-  const worker = tables.popWaiter(agent, now - LIMITS.parkedMs);
+  const worker = tables.popWaiter(agent, now - LIMITS.idleWorkerTtlMs);
   if (worker !== undefined) tables.tell({ type: 'work', worker, domain: 0, agent });
 }
 

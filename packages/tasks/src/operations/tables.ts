@@ -76,14 +76,14 @@ export interface DomainState {
   /** Nothing is freed before this time. */
   readonly graceUntil: number;
   /** The grace time was given since the last beat. */
-  readonly graceGiven: boolean;
+  readonly isGraceGranted: boolean;
   readonly sweepAskedAt: number;
   /** JSON text that one client found out for all, and when one last began to. */
   readonly shared?: string;
   readonly sharedAt?: number;
 }
 
-export const newDomain = (pulse: number): DomainState => ({ pulse, graceUntil: 0, graceGiven: false, sweepAskedAt: 0 });
+export const newDomain = (pulse: number): DomainState => ({ pulse, graceUntil: 0, isGraceGranted: false, sweepAskedAt: 0 });
 
 /** Tasks of one tenant that wait for the same kind of worker. */
 export interface Lane {

@@ -18,7 +18,7 @@ test('a task that is due together with the message that replaces it has ended, a
   const store = createMemoryStore({ world });
   const of = { tenant: 'acme', agent: 'a', conversation: 'chat' };
   const first = await store.create({ ...of, input: 'one', notBefore: world.clock.now() + 2_000 });
-  const second = await store.create({ ...of, input: 'two', holdMs: 1_000 }, { policy: 'replace' });
+  const second = await store.create({ ...of, input: 'two', debounceMs: 1_000 }, { policy: 'replace' });
   expect([first, second]).toMatchObject([{ task: { stage: 'later' } }, { task: { stage: 'later' } }]);
   await world.clock.advance(5_000);
   const taken = await store.take(TAKE);

@@ -20,15 +20,15 @@ export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tel
     state = { ...before, pulse: now, graceUntil, sweepAskedAt: Math.min(before.sweepAskedAt, now) };
   }
   const first = tables.firstSession();
-  if (now - state.pulse > leaseMs * LIMITS.outageShare && first !== undefined && !state.graceGiven) {
-    state = { ...state, graceUntil: now + leaseMs, graceGiven: true };
+  if (now - state.pulse > leaseMs * LIMITS.outageShare && first !== undefined && !state.isGraceGranted) {
+    state = { ...state, graceUntil: now + leaseMs, isGraceGranted: true };
   }
   const isDue = now - state.pulse >= leaseMs * LIMITS.pulseShare;
   if (isDue || tables.domain() === undefined) state = { ...state, pulse: now };
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
   const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
   const hasOverdue = isDue && (tables.firstOverdue(now) ?? tables.firstExpired(now)) !== undefined;
-  const expired = tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepAskedAt >= LIMITS.sweepAskedMs;
+  const expired = tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepAskedAt >= LIMITS.sweepRequestIntervalMs;
   if (expired) state = { ...state, sweepAskedAt: now };
   if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
   return expired;

@@ -123,7 +123,7 @@ function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, m
   return { answer: 'already' };
 }
 
-export function applyFinish(by: ClaimRef, { outcome, said, anew }: End, moment: Moment): FinishResult {
+export function applyFinish(by: ClaimRef, { outcome, said, replacesHistory }: End, moment: Moment): FinishResult {
   const { tables, now } = moment;
   const before = tables.task(by.id);
   if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
@@ -132,19 +132,19 @@ export function applyFinish(by: ClaimRef, { outcome, said, anew }: End, moment: 
   const task = ownTask(tables, by);
   const { status } = nextStatus(task.status, outcome.status);
   if (!isFinalStatus(status)) throw new LeaseLostError(by.id, by.epoch);
-  keepSaid(task, { said, anew }, moment);
+  keepSaid(task, { said, replacesHistory }, moment);
   const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
   const successor = leaveConversation(ended, moment);
   return { answer: 'finished', status, ...(successor !== undefined && { successor }) };
 }
 
-function keepSaid(task: KeptTask, { said, anew }: Pick<End, 'said' | 'anew'>, { tables }: Moment): void {
+function keepSaid(task: KeptTask, { said, replacesHistory }: Pick<End, 'said' | 'replacesHistory'>, { tables }: Moment): void {
   const conversation = conversationOf(task, tables);
   if (conversation === undefined) return;
-  if (anew) tables.clearHistory(conversation);
+  if (replacesHistory) tables.clearHistory(conversation);
   tables.addHistory(conversation, said);
   const added = said.reduce((bytes, message) => bytes + Buffer.byteLength(message), 0);
-  tables.saveConversation({ ...conversation, historyBytes: (anew ? 0 : conversation.historyBytes) + added });
+  tables.saveConversation({ ...conversation, historyBytes: (replacesHistory ? 0 : conversation.historyBytes) + added });
 }
 
 /** Returns the outcome to store: after an accepted cancel it is `cancelled`, with the reason of that cancel. */

@@ -65,10 +65,10 @@ export const LIMITS = {
   /** How many expired records are removed each time a task is created. */
   maxForgotten: 10,
   /** How long the preferred worker of a new task has to claim it before others take it. */
-  homeMs: 5_000,
+  preferredWorkerMs: 5_000,
   /** The delay before a task whose worker crashed is taken again. It doubles each time, up to … */
-  deathDelayMs: 500,
-  maxDeathDelayMs: 60_000,
+  crashBackoffMs: 500,
+  maxCrashBackoffMs: 60_000,
   /** Up to twice that long, in this many steps, so that tasks that crashed together do not come back together. */
   deathDelaySteps: 8,
   /** From this many attempts on, a task is a suspect when it is taken: its workers may have crashed because of it. */
@@ -76,9 +76,9 @@ export const LIMITS = {
   /** When to claim a suspect again if the session already holds another. */
   suspectWaitMs: 1_000,
   /** A waiting worker is notified until this long after its last take. */
-  parkedMs: 120_000,
+  idleWorkerTtlMs: 120_000,
   /** In this time only one worker is asked to sweep. */
-  sweepAskedMs: 1_000,
+  sweepRequestIntervalMs: 1_000,
   /** How long a session is kept after it ended or last held a task. */
   sessionRetentionMs: 86_400_000,
   /** The pulse is written when it is older than this share of a lease: a visit without changes should write nothing. */

@@ -32,10 +32,10 @@ export function isExempt(lane: string): boolean {
 /** Returns the delay before a task is taken again. Every store computes the same, so it is not random. */
 export function toDeathDelay(id: string, deaths: number): number {
   if (deaths <= 1) return 0;
-  const baseMs = LIMITS.deathDelayMs * 2 ** (deaths - 2);
+  const baseMs = LIMITS.crashBackoffMs * 2 ** (deaths - 2);
   const sum = Buffer.from(id).reduce((all, byte) => all + byte, deaths);
   const share = 1 + (sum % LIMITS.deathDelaySteps) / LIMITS.deathDelaySteps;
-  return Math.min(LIMITS.maxDeathDelayMs, baseMs * share);
+  return Math.min(LIMITS.maxCrashBackoffMs, baseMs * share);
 }
 
 /** Returns the error of a task that fails because its workers kept crashing. */

@@ -50,7 +50,7 @@ test('a reader sees words as they come, and afterwards the journal has each of t
   const ref = await refOf(store);
   const seen: JournalEntry[] = [];
   for (let second = 0; second <= words.length; second++) {
-    seen.push(...(await store.read(ref, { after: seen.at(-1)?.position ?? 0, watchMs: 60_000 })));
+    seen.push(...(await store.read(ref, { after: seen.at(-1)?.position ?? 0, watchTtlMs: 60_000 })));
     await world.clock.advance(1_000);
   }
   await running;

@@ -83,7 +83,7 @@ export function note({ holder, parking }: RecordedWork, event: Noted): void {
   if (event.type === 'call-end') questions.endCall(event.result!.callId);
   // Write this as a separate entry: the next one replaces it.
   if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
-  if (WRITTEN_AT_ONCE.has(event.type)) journal.flushSoon();
+  if (WRITTEN_AT_ONCE.has(event.type)) journal.scheduleFlush();
 }
 
 /** Whether an event only says that this worker hands the task on: the stop, and calls that its next worker can start. */

@@ -26,8 +26,8 @@ test('a runner refuses settings that cannot work', async () => {
   expect(runner({ agents: { assistant: 5 } })).toBe('agents.assistant: expected an agent or a function, got 5');
   expect(runner({ agents: [] })).toBe('nothing was refused');
   expect(runner({ leaseMs: 0 })).toBe('leaseMs: expected more than 0 to 86400000 ms, got 0');
-  expect(runner({ pollMs: Number.NaN })).toBe('pollMs: expected more than 0 to 86400000 ms, got NaN');
-  expect(runner({ flushMs: -1 })).toBe('flushMs: expected 0 ms or more, or Infinity for never, got -1');
+  expect(runner({ pollIntervalMs: Number.NaN })).toBe('pollIntervalMs: expected more than 0 to 86400000 ms, got NaN');
+  expect(runner({ flushIntervalMs: -1 })).toBe('flushIntervalMs: expected 0 ms or more, or Infinity for never, got -1');
   expect(runner({ resume: 'never' })).toBe("resume: expected 'any' or 'same-version', got \"never\"");
   expect(runner({ lease: 5 })).toMatch(/^lease: unknown setting; the settings are .*leaseMs/);
   await using made = createRunner({ store, agents: { assistant: agent } });

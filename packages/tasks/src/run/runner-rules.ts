@@ -12,7 +12,7 @@ const work = settings.rule(
   (value) => typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['hold']),
 );
 
-export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollMs: 1_000, flushMs: 50 };
+export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollIntervalMs: 1_000, flushIntervalMs: 50 };
 
 /** The options of a runner. */
 export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
@@ -24,8 +24,8 @@ export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   }),
   worker: nonEmptyText,
   leaseMs: beatMs,
-  pollMs: beatMs,
-  flushMs: timeLimitMs,
+  pollIntervalMs: beatMs,
+  flushIntervalMs: timeLimitMs,
   channel: having('an event channel', 'emit', 'on'),
   cancellationChecker: callback,
   approvals: settings.rule('approvals', settings.isObject),

@@ -212,7 +212,7 @@ test('events are written less often while no client is reading', async () => {
   const running = runner.run(TASK);
   await world.clock.advance(2_000);
   const ref = { tenant: 'acme', id: await idOf(store) };
-  expect(await store.read(ref, { watchMs: 60_000 })).toEqual([]);
+  expect(await store.read(ref, { watchTtlMs: 60_000 })).toEqual([]);
   await world.clock.advance(300);
   const soon = await store.read(ref);
   expect(JSON.stringify(soon)).toContain('word word');
@@ -275,7 +275,7 @@ test('a creation and a claim whose answers are lost are asked for again: one tas
 });
 
 test('a worker that serves leaves tasks of other agents to others, and is not held up by them', async () => {
-  const { runner, store, world } = setUp({ pollMs: 1_000 });
+  const { runner, store, world } = setUp({ pollIntervalMs: 1_000 });
   const others: string[] = [];
   for (let i = 0; i < 40; i++) {
     const receipt = await store.create({ ...TASK, agent: i % 2 === 0 ? 'other' : 'constructor' });
@@ -323,7 +323,7 @@ test('tasks of other agents cost a worker nothing, however many wait', async () 
     return call();
   });
   for (let i = 0; i < 1_100; i++) await inner.create({ ...TASK, agent: 'other' });
-  const { runner } = setUp({ memory: store, world, pollMs: 1_000 });
+  const { runner } = setUp({ memory: store, world, pollIntervalMs: 1_000 });
   await runner.serve({ concurrency: 5 });
   await world.clock.advance(3_000);
   expect(asked).toEqual(['watch', 'take', 'take', 'take', 'take']);

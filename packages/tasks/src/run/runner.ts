@@ -46,16 +46,16 @@ export interface RunnerOptions {
   readonly worker?: string;
   readonly leaseMs?: number;
   /** How often a worker with free capacity asks for tasks, and a checker is called, if nothing else triggers them. */
-  readonly pollMs?: number;
+  readonly pollIntervalMs?: number;
   /**
    * How often less urgent events are written while a client is reading; otherwise it is every 5 s. Ends of turns and calls are
    * always written immediately.
    */
-  readonly flushMs?: number;
+  readonly flushIntervalMs?: number;
   /** Carries cancel messages inside this process. */
   readonly channel?: EventChannel;
   /**
-   * Called after the claim, before each turn and each wave, and every `pollMs` in between. A failure is reported, and the task
+   * Called after the claim, before each turn and each wave, and every `pollIntervalMs` in between. A failure is reported, and the task
    * continues.
    */
   readonly cancellationChecker?: CancellationChecker;

@@ -4,7 +4,7 @@ import type { TakenTask } from '../delivery.ts';
 import { type NewTask, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
 import { AdoptedRun, type AdoptOptions } from './adopted-run.ts';
 import { withBackground } from './background.ts';
-import { askAgain } from './claim/ask-again.ts';
+import { retryLostResponse } from './claim/ask-again.ts';
 import type { EventChannel } from './claim/channel.ts';
 import { DomainSession, findSession } from './claim/domain-session.ts';
 import { HandBack } from './claim/hand-back.ts';
@@ -116,7 +116,7 @@ class StoreRunner implements Runner {
     const { policy, ...options } = settings.readSettings<WorkOptions>(given, WORK_RULES);
     const asked = { nonce: this.#context.world.createId(), ...(policy !== undefined && { policy }) };
     const create = () => this.#options.store.create({ worker: this.worker, ...task }, asked);
-    const id = letIn(await askAgain(create, this.#context));
+    const id = letIn(await retryLostResponse(create, this.#context));
     return [{ tenant: task.tenant, id }, options];
   }
 
@@ -235,7 +235,7 @@ class StoreRunner implements Runner {
     });
     this.#live.set(id, execution);
     if (this.#takes?.isFull) for (const { parking } of this.#live.values()) parking.update();
-    this.#orders.pollSoon();
+    this.#orders.schedulePoll();
     this.#context.tell({ type: 'task-start', tenant, id, epoch, ...(conversation !== undefined && { conversation }) });
     if (this.#context.shutdown.isCancelled) execution.holder.cancel({ kind: 'shutdown' }, { mode: 'now' });
     const living = background?.during({ ...taken, store, runner: this }, () => execution.live()) ?? execution.live();

@@ -16,8 +16,8 @@ export class WorkerContext {
   readonly worker: string;
   readonly world: World;
   readonly leaseMs: number;
-  readonly pollMs: number;
-  readonly flushMs: number;
+  readonly pollIntervalMs: number;
+  readonly flushIntervalMs: number;
   /** Cancelled when the worker stops. */
   readonly shutdown: CancellationToken;
   readonly tell: (event: RunnerEvent) => void;
@@ -29,8 +29,8 @@ export class WorkerContext {
     this.world = options.world ?? systemWorld;
     this.worker = options.worker ?? `${process.pid}-${this.world.createId()}`;
     this.leaseMs = options.leaseMs ?? RUNNER_DEFAULTS.leaseMs;
-    this.pollMs = options.pollMs ?? RUNNER_DEFAULTS.pollMs;
-    this.flushMs = options.flushMs ?? RUNNER_DEFAULTS.flushMs;
+    this.pollIntervalMs = options.pollIntervalMs ?? RUNNER_DEFAULTS.pollIntervalMs;
+    this.flushIntervalMs = options.flushIntervalMs ?? RUNNER_DEFAULTS.flushIntervalMs;
     this.shutdown = new CancellationToken({ name: 'runner', clock: this.world.clock });
     this.tell = createHookDispatcher<RunnerEvent>(options.hooks);
   }

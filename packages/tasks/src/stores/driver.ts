@@ -144,7 +144,7 @@ export interface StoreRules extends Retention {
 export type DriverReceipt = Exclude<CreateReceipt, { answer: 'duplicate' }> | { answer: 'duplicate'; task: TaskRecord };
 
 /** A task to create, checked and complete. */
-export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'holdMs' | 'context'> {
+export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'debounceMs' | 'context'> {
   readonly id: string;
   /** JSON text. */
   readonly input: string;
@@ -153,7 +153,7 @@ export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'hol
   /** What the head of the task shows of its input. */
   readonly title?: string | undefined;
   readonly priority: number;
-  readonly holdMs: number;
+  readonly debounceMs: number;
   readonly policy: Policy;
   readonly nonce: string;
 }
@@ -209,7 +209,7 @@ export interface End {
   /** JSON texts: messages to add to the conversation's history. */
   readonly said: readonly string[];
   /** The history starts again with `said`. */
-  readonly anew: boolean;
+  readonly replacesHistory: boolean;
 }
 
 export interface ListRequest extends Omit<ListFilter, 'cursor' | 'limit'> {
@@ -221,5 +221,5 @@ export interface ListRequest extends Omit<ListFilter, 'cursor' | 'limit'> {
 export interface ReadRequest {
   readonly after: number;
   readonly limit: number;
-  readonly watchMs?: number;
+  readonly watchTtlMs?: number;
 }

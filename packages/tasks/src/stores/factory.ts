@@ -90,7 +90,7 @@ const SQLITE: settings.Rules<SqliteStoreOptions> = {
   ...SHARED,
   file: nonEmptyText,
   durability: oneOf('process', 'power'),
-  pollMs: beatMs,
+  pollIntervalMs: beatMs,
 };
 const REDIS: settings.Rules<RedisStoreOptions> = {
   ...SHARED,
@@ -115,7 +115,7 @@ const POSTGRES: settings.Rules<PostgresStoreOptions> = {
   maxConnections: count(),
   connectTimeoutMs: beatMs,
   statementTimeoutMs: beatMs,
-  pollMs: beatMs,
+  pollIntervalMs: beatMs,
 };
 const BACKENDS = { memory: SHARED, sqlite: SQLITE, redis: REDIS, postgres: POSTGRES };
 

@@ -91,11 +91,11 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
         return task && recordOf(task, tables);
       }),
     list: (request) => engine.query(() => pageOf(request, tables, isForgotten)),
-    read(ref, { after, limit, watchMs }) {
+    read(ref, { after, limit, watchTtlMs }) {
       const entries = () => (visible(ref) ? tables.entries(ref.id, { after, limit }) : []);
-      if (watchMs === undefined) return engine.query(entries);
+      if (watchTtlMs === undefined) return engine.query(entries);
       return transact((moment) => {
-        applyWatch(ref, watchMs, moment);
+        applyWatch(ref, watchTtlMs, moment);
         return entries();
       });
     },
@@ -150,7 +150,7 @@ function operatorMethods(
         const paused = isFirst ? tables.paused(limit) : [];
         const listed = new Set([...queues.map(({ agent }) => agent), ...Object.keys(running)]);
         const waiting: Record<string, number> = {};
-        for (const { agents } of tables.waiters(now - LIMITS.parkedMs, DEFAULTS.maxPage)) {
+        for (const { agents } of tables.waiters(now - LIMITS.idleWorkerTtlMs, DEFAULTS.maxPage)) {
           for (const agent of agents) if (listed.has(agent)) waiting[agent] = (waiting[agent] ?? 0) + 1;
         }
         return { queues, running, waiting, paused, now };
@@ -168,7 +168,7 @@ function seenWorkers(limit: number, { tables, now }: Pick<Moment, 'now'> & { tab
     const tasks = tables.heldBy(id, MAX_SHOWN_TASKS).map((task) => task.id);
     return tasks.length === 0 ? [] : [{ worker, holds: tables.countHeldBy(id), tasks, expiresAt: expiresAt! }];
   });
-  return { sessions, waiters: tables.waiters(now - LIMITS.parkedMs, limit), now };
+  return { sessions, waiters: tables.waiters(now - LIMITS.idleWorkerTtlMs, limit), now };
 }
 
 function pageOf(request: ListRequest, tables: Queries, isForgotten: (task: KeptTask) => boolean): ListPage {

@@ -27,7 +27,7 @@ export type { PostgresStoreOptions } from './postgres/options.ts';
  * not installed or the database cannot be used.
  */
 export function createPostgresStore(options: PostgresStoreOptions = {}): TaskStore {
-  const { url, schema = 'whoa', pollMs = POLL_MS } = options;
+  const { url, schema = 'whoa', pollIntervalMs = POLL_MS } = options;
   const world: World = options.world ?? systemWorld;
   const rules = createStoreRules(options);
   checkSchema(schema);
@@ -49,7 +49,7 @@ export function createPostgresStore(options: PostgresStoreOptions = {}): TaskSto
     database,
     server: { ...timeouts, url: options.listenUrl ?? url },
     clock: world.clock,
-    pollMs: checkDuration('pollMs', pollMs),
+    pollIntervalMs: checkDuration('pollIntervalMs', pollIntervalMs),
     onHint: (hint) => watchers.tell(hint),
   });
   return createCheckedStore(new PostgresDriver({ database, notifier, watchers, rules }), { rules, world });

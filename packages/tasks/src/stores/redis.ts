@@ -104,7 +104,7 @@ class RedisDriver {
     const isNamed = conversation !== undefined || key !== undefined;
     for (const shards of isNamed ? this.generations.slice(0, -1) : []) {
       const id = createTaskId({ tenant, conversation, key }, { nonce, shards });
-      if ((await this.#shards.run('isHere', id, { id, tenant, conversation: conversation ?? '' })) === 'here')
+      if ((await this.#shards.run('exists', id, { id, tenant, conversation: conversation ?? '' })) === 'here')
         return shards;
     }
     return this.domains;
@@ -173,11 +173,11 @@ class RedisDriver {
   readonly park: StoreDriver['park'] = async (claim, seen) =>
     toParkReceipt(await this.#own('park', claim, { ...claim, ...seen }));
 
-  async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishResult> {
+  async finish(claim: ClaimRef, { outcome, said, replacesHistory }: End): Promise<FinishResult> {
     const { status: asked, reason, complete, ...rest } = outcome;
     const bytes = said.reduce((sum, message) => sum + Buffer.byteLength(message), 0);
     const pieces = { asked, reason: optional(reason), complete: optional(complete), rest: JSON.stringify(rest) };
-    const values = { ...claim, ...pieces, anew: anew ? 1 : 0, bytes, list: said };
+    const values = { ...claim, ...pieces, replacesHistory: replacesHistory ? 1 : 0, bytes, list: said };
     const { receipt, told } = finishReceiptOf(await this.#own('finish', claim, values));
     if (told !== undefined) this.#tellOwn('status', claim, told);
     return receipt;
@@ -215,10 +215,10 @@ class RedisDriver {
     return pageOf(await this.#shards.runOnAll('list', { ...of, ...from }, shards), limit);
   }
 
-  async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
+  async read({ tenant, id }: TaskRef, { after, limit, watchTtlMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     const part = { id, tenant, after, limit };
-    if (watchMs === undefined) return entriesOf(await this.#shards.run('read', id, part));
-    return entriesOf(await this.#shards.run('readAlong', id, { ...part, watchMs: Math.ceil(watchMs) }));
+    if (watchTtlMs === undefined) return entriesOf(await this.#shards.run('read', id, part));
+    return entriesOf(await this.#shards.run('readAlong', id, { ...part, watchTtlMs: Math.ceil(watchTtlMs) }));
   }
 
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {

@@ -110,7 +110,7 @@ test('no operation reads a whole table', async () => {
 
 /** A running task, and a store that watches its worker. */
 async function watched(folder: { file: string }, world = createVirtualWorld()) {
-  const store = createSqliteStore({ file: folder.file, world, pollMs: 1_000 });
+  const store = createSqliteStore({ file: folder.file, world, pollIntervalMs: 1_000 });
   const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'hello' });
   const id = receipt.answer === 'created' ? receipt.task.id : '';
   await store.claim(id, { session: 's1', claim: 'c1', worker: 'w1', leaseMs: 60_000 });

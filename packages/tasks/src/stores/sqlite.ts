@@ -21,7 +21,7 @@ export interface SqliteStoreOptions extends Omit<StoreOptions, 'shards'> {
    */
   readonly durability?: 'process' | 'power';
   /** How often watchers poll, in case the change notifier missed a change. */
-  readonly pollMs?: number;
+  readonly pollIntervalMs?: number;
   readonly world?: World;
 }
 
@@ -49,13 +49,13 @@ class SqliteEngine implements Engine {
   readonly #notifier: ChangeNotifier;
   readonly #watchers = new Watchers();
   readonly #clock: Clock;
-  readonly #pollMs: number;
+  readonly #pollIntervalMs: number;
   #poll: Disposable | undefined;
   #listening: Promise<void> | undefined;
   #heard = 0;
   #told = 0;
 
-  constructor({ file = getDefaultPath(), durability = 'process', pollMs = POLL_MS, world }: SqliteStoreOptions) {
+  constructor({ file = getDefaultPath(), durability = 'process', pollIntervalMs = POLL_MS, world }: SqliteStoreOptions) {
     prepareFile(file);
     const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
     this.#database = new Database(file, { synchronous });
@@ -67,7 +67,7 @@ class SqliteEngine implements Engine {
     }
     this.tables = createTables(this.#database);
     this.#clock = world?.clock ?? systemClock;
-    this.#pollMs = pollMs;
+    this.#pollIntervalMs = pollIntervalMs;
     // Use the wall clock, which all processes of a machine share. A monotonic clock starts again in each process.
     this.now = world === undefined ? () => Date.now() : () => world.clock.now();
   }
@@ -160,7 +160,7 @@ class SqliteEngine implements Engine {
   #pollAgain(): void {
     this.#poll?.[Symbol.dispose]();
     this.#poll = this.#clock.setTimer(
-      this.#pollMs,
+      this.#pollIntervalMs,
       () => {
         this.#listen();
         this.#pollAgain();

@@ -233,7 +233,7 @@ function expireCommand(): Command {
     () => true,
     async (model, { store, harness }) => {
       await expire({ store, advance: (ms) => harness.advance(ms) }, LEASE_MS);
-      await harness.advance(LIMITS.maxDeathDelayMs);
+      await harness.advance(LIMITS.maxCrashBackoffMs);
       for (const task of model.tasks) {
         if (!task.held) continue;
         const isCharged = task.status === 'running' && task.attempts > LIMITS.suspectAttempts;

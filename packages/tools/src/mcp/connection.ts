@@ -48,7 +48,7 @@ const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETU
 export interface ConnectionOptions {
   readonly name: string;
   readonly transport: McpTransport;
-  readonly connectMs: number;
+  readonly connectTimeoutMs: number;
   readonly startServer: StartServer;
   readonly clock: Clock;
   /** Whether tasks of the server may ask yes or no. */
@@ -153,8 +153,8 @@ export class McpConnection implements AsyncDisposable {
     if (ready.by === 'level') throw new CancelledError(token.reason!);
     const connection = ready.value;
     connection.calls++;
-    const holdMs = mayStartTask && hasTasks(connection) ? HANDLE_MS : 0;
-    const cancel = forwardCancel(token, { clock: this.clock, holdMs });
+    const debounceMs = mayStartTask && hasTasks(connection) ? HANDLE_MS : 0;
+    const cancel = forwardCancel(token, { clock: this.clock, debounceMs });
     try {
       const result = await work(connection, cancel.signal);
       this.#crashes = 0;
@@ -181,7 +181,7 @@ export class McpConnection implements AsyncDisposable {
   }
 
   async #connect(): Promise<OpenConnection> {
-    const { name, connectMs, asks } = this.#options;
+    const { name, connectTimeoutMs, asks } = this.#options;
     const library = await loadClient();
     const { transport, versionNegotiation, fault } = this.#createTransport(library);
     const capabilities = { extensions: { [TASKS_EXTENSION]: {} }, ...(asks && { elicitation: { form: {} } }) };
@@ -193,7 +193,7 @@ export class McpConnection implements AsyncDisposable {
     client.onclose = () => this.#lost(connection);
     this.#open.add(connection);
     try {
-      await client.connect(transport, { timeout: connectMs, signal: this.#closing.signal });
+      await client.connect(transport, { timeout: connectTimeoutMs, signal: this.#closing.signal });
       return connection;
     } catch (error) {
       // Read this before closing: the exit status is useful only if the server ended by itself.

@@ -2,15 +2,15 @@ import type { CancellationToken } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
 
 /**
- * Aborts a request when its call is cancelled, with only the kind of the reason. During the first `holdMs` of a request it
+ * Aborts a request when its call is cancelled, with only the kind of the reason. During the first `debounceMs` of a request it
  * waits for the rest of them, or for `kill`: a response that is lost on the way may name a task, which then goes on unseen.
  */
 export function forwardCancel(
   token: CancellationToken,
-  { clock, holdMs }: { readonly clock: Clock; readonly holdMs: number },
+  { clock, debounceMs }: { readonly clock: Clock; readonly debounceMs: number },
 ): Disposable & { readonly signal: AbortSignal } {
   const stop = new AbortController();
-  const heldUntil = clock.now() + holdMs;
+  const heldUntil = clock.now() + debounceMs;
   let timer: Disposable | undefined;
   const subscription = token.onCancel((level, { kind }) => {
     timer?.[Symbol.dispose]();

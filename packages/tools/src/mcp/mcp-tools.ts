@@ -21,9 +21,9 @@ export interface McpOptions {
    * Defaults to `false`.
    */
   readonly trustHints?: boolean;
-  readonly connectMs?: number;
+  readonly connectTimeoutMs?: number;
   /** The time limit of a call. */
-  readonly callMs?: number;
+  readonly callTimeoutMs?: number;
   /** Answers a task of the server that asks yes or no. Without it, a task that asks is cancelled and its call fails. */
   readonly approve?: McpApprove;
   /** The containment of a stdio server. Share that of the host. Defaults to a new one for this server. */
@@ -57,14 +57,14 @@ export interface McpTools extends AsyncDisposable {
  * ```
  */
 export async function createMcpTools(options: McpOptions): Promise<McpTools> {
-  const { name, trustHints = false, connectMs = CONNECT_MS, callMs = CALL_MS, clock = systemClock } = options;
+  const { name, trustHints = false, connectTimeoutMs = CONNECT_MS, callTimeoutMs = CALL_MS, clock = systemClock } = options;
   const transport = options.transport.type === 'stdio' ? resolveServer(options.transport) : options.transport;
   const containment = options.containment ?? createContainment();
   const startServer = startServersIn(containment);
   const connection = new McpConnection({
     name,
     transport,
-    connectMs,
+    connectTimeoutMs,
     clock,
     startServer,
     asks: options.approve !== undefined,
@@ -76,7 +76,7 @@ export async function createMcpTools(options: McpOptions): Promise<McpTools> {
   try {
     const found = await guard(({ token }) => connection.listTools(token), {
       name: `opening the MCP server '${name}'`,
-      timeoutMs: connectMs,
+      timeoutMs: connectTimeoutMs,
       ...(options.token && { token: options.token }),
       ...(options.signal && { signal: options.signal }),
     });
@@ -86,7 +86,7 @@ export async function createMcpTools(options: McpOptions): Promise<McpTools> {
     const { approve } = options;
     return {
       tools: found.map((tool) =>
-        toolFromMcp(tool, { name: names.take(tool.name), connection, trustHints, callMs, approve }),
+        toolFromMcp(tool, { name: names.take(tool.name), connection, trustHints, callTimeoutMs, approve }),
       ),
       program: transport.type === 'stdio' ? transport.command : undefined,
       [Symbol.asyncDispose]: close,

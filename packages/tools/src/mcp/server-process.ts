@@ -38,7 +38,7 @@ export function resolveServer<Server extends ServerCommand>(server: Server): Ser
 }
 
 /** How long a server may take to exit after its input was closed. */
-const LEAVE_MS = 250;
+const EXIT_TIMEOUT_MS = 250;
 
 /** Starts servers in a containment: a server behind a wrapper is ended too, and all end with the host. */
 export function startServersIn(containment: Containment): StartServer {
@@ -54,7 +54,7 @@ export function startServersIn(containment: Containment): StartServer {
     stdin.on('error', () => undefined);
     const end = async (): Promise<number> => {
       stdin.end();
-      await waitAtMost(contained.exited, LEAVE_MS);
+      await waitAtMost(contained.exited, EXIT_TIMEOUT_MS);
       const { survivors } = await contained.end();
       // Don't wait for these to end: an escaped process may keep the other ends open forever.
       for (const stream of [stdin, stdout, stderr]) stream.destroy();

@@ -8,7 +8,7 @@ import type { ServerCommand, ServerProcess, StartServer } from './server-process
 const MAX_MESSAGE_CHARS = 64_000_000;
 const LAST_WORDS_CHARS = 1_000;
 /** How long a server that closed its input has to exit by itself. */
-const GOING_MS = 500;
+const EXIT_GRACE_MS = 500;
 
 /** Connects to a server over standard input and output, one JSON message per line. Closing it ends the server. */
 export class StdioTransport implements Transport {
@@ -73,7 +73,7 @@ export class StdioTransport implements Transport {
   /** A server that closed its input is about to exit. Wait, because its exit status and output explain more. */
   async #waitForEnd(server: ServerProcess): Promise<void> {
     const tooLate = new AbortController();
-    const wait = sleep(GOING_MS, undefined, { signal: tooLate.signal });
+    const wait = sleep(EXIT_GRACE_MS, undefined, { signal: tooLate.signal });
     const heard = finished(server.stderr).catch(() => {});
     await Promise.race([Promise.all([server.ended, heard]), wait]);
     tooLate.abort();

@@ -13,13 +13,13 @@ export interface McpToolOptions {
   readonly name: string;
   readonly connection: McpConnection;
   readonly trustHints: boolean;
-  readonly callMs: number;
+  readonly callTimeoutMs: number;
   readonly approve: McpApprove | undefined;
 }
 
 /** Converts a server's tool to one of ours. The server validates the input. */
 export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
-  const { name, connection, trustHints, callMs, approve } = options;
+  const { name, connection, trustHints, callTimeoutMs, approve } = options;
   const hints = trustHints ? (tool.annotations ?? {}) : {};
   return defineTool<Record<string, unknown>>({
     name,
@@ -28,7 +28,7 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
     inputJsonSchema: tool.inputSchema,
     effects: effectsOf(hints),
     replay: hints.readOnlyHint === true || hints.idempotentHint === true ? 'safe' : 'never',
-    timeoutMs: callMs,
+    timeoutMs: callTimeoutMs,
     async execute(args, { token, update }) {
       let shown: ToolResult | undefined;
       try {

@@ -20,13 +20,13 @@ export const cancelledCases: readonly CaseDefinition[] = [
     id: 'started-too-late',
     name: 'started under a token that is cancelled already, it ends at once',
     async check({ tool, slow }, stage) {
-      const { boundMs } = stage;
+      const { timeoutMs } = stage;
       const token = stage.token('cancelled already');
       token.cancel({ kind: 'user' }, { mode: 'now' });
       const input = await parse(tool.inputSchema, slow.input);
       const { context, tidy } = bareContext(token);
       const ended = Promise.resolve(tool.execute(input, context)).catch(() => undefined);
-      await within(boundOf(tool, boundMs), ended, 'it did not end');
+      await within(boundOf(tool, timeoutMs), ended, 'it did not end');
       await tidy();
     },
   },
@@ -34,17 +34,17 @@ export const cancelledCases: readonly CaseDefinition[] = [
     id: 'cancelled-in-the-same-tick',
     name: 'cancelled in the tick in which it begins, it stops like at any other time',
     async check({ tool, slow }, stage) {
-      const { boundMs } = stage;
+      const { timeoutMs } = stage;
       const cancelled: Tool = {
         ...tool,
         execute(input, context) {
           const running = tool.execute(input, context);
-          trial.token.cancel({ kind: 'user' }, { mode: { abortMs: boundMs } });
+          trial.token.cancel({ kind: 'user' }, { mode: { abortMs: timeoutMs } });
           return running;
         },
       };
       const trial = stage.start(cancelled, slow.input);
-      const result = await within(boundOf(tool, boundMs), trial.result, 'the call did not end');
+      const result = await within(boundOf(tool, timeoutMs), trial.result, 'the call did not end');
       if (result.state !== 'finished') assertStopped(tool, result, trial);
     },
   },
@@ -52,10 +52,10 @@ export const cancelledCases: readonly CaseDefinition[] = [
     id: 'cancelled-mid-way',
     name: 'cancelled mid-way, it stops within the bound and says so',
     async check(subject, stage) {
-      const { boundMs } = stage;
+      const { timeoutMs } = stage;
       const trial = await stage.startSlow(subject);
-      trial.token.cancel({ kind: 'superseded' }, { mode: { abortMs: boundOf(subject.tool, boundMs) } });
-      const result = await within(boundOf(subject.tool, boundMs), trial.result, 'the call did not end');
+      trial.token.cancel({ kind: 'superseded' }, { mode: { abortMs: boundOf(subject.tool, timeoutMs) } });
+      const result = await within(boundOf(subject.tool, timeoutMs), trial.result, 'the call did not end');
       assertStopped(subject.tool, result, trial);
       if (result.state === 'interrupted') assert.equal(result.reason, trial.token.reason);
     },
@@ -64,12 +64,12 @@ export const cancelledCases: readonly CaseDefinition[] = [
     id: 'cancelled-twice',
     name: 'cancelled twice, it has one result and the first reason',
     async check(subject, stage) {
-      const { boundMs } = stage;
+      const { timeoutMs } = stage;
       const trial = await stage.startSlow(subject);
-      const mode = { abortMs: boundOf(subject.tool, boundMs) };
+      const mode = { abortMs: boundOf(subject.tool, timeoutMs) };
       trial.token.cancel({ kind: 'user', message: 'first' }, { mode });
       trial.token.cancel({ kind: 'deadline', message: 'second' }, { mode });
-      const result = await within(boundOf(subject.tool, boundMs), trial.result, 'the call did not end');
+      const result = await within(boundOf(subject.tool, timeoutMs), trial.result, 'the call did not end');
       assertStopped(subject.tool, result, trial);
       if (result.reason !== undefined) assert.equal(result.reason.message, 'first');
       assert.equal(trial.events.filter(({ type }) => type === 'call-end').length, 1);
@@ -94,10 +94,10 @@ export const cancelledCases: readonly CaseDefinition[] = [
     id: 'killed-mid-way',
     name: 'killed mid-way: it is not waited for, and it returns by itself within the limit',
     async check(subject, stage) {
-      const { boundMs } = stage;
+      const { timeoutMs } = stage;
       const trial = await stage.startSlow(subject);
       trial.token.cancel({ kind: 'shutdown' }, { mode: 'kill' });
-      const bound = boundOf(subject.tool, boundMs);
+      const bound = boundOf(subject.tool, timeoutMs);
       const result = await within(bound, trial.result, 'the call did not end');
       const allowed = subject.tool.whenCancelled === 'finish' ? ['finished', 'unknown'] : ['interrupted', 'unknown'];
       assert.ok(allowed.includes(result.state), `it ended '${result.state}'`);

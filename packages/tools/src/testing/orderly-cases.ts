@@ -52,7 +52,7 @@ export const orderlyCases: readonly CaseDefinition[] = [
 
 async function useInEveryWay(subject: ToolUnderTest, stage: Stage, parent?: CancellationToken): Promise<void> {
   const { tool, input } = subject;
-  const bound = boundOf(tool, stage.boundMs);
+  const bound = boundOf(tool, stage.timeoutMs);
   for (const given of [input, null]) {
     const trial = stage.start(tool, given, parent);
     await trial.result;

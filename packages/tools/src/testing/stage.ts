@@ -12,11 +12,11 @@ export interface CaseDefinition {
 /** The resources of one case. They are disposed with it. */
 export class Stage implements Disposable {
   /** The longest a tool may take to stop after an abort. */
-  readonly boundMs: number;
+  readonly timeoutMs: number;
   readonly #owned: Disposable[] = [];
 
-  constructor(boundMs: number) {
-    this.boundMs = boundMs;
+  constructor(timeoutMs: number) {
+    this.timeoutMs = timeoutMs;
   }
 
   token(name: string): CancellationToken {

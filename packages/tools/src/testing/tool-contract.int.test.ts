@@ -22,7 +22,7 @@ function contractOf(execute: Execute, rest: Partial<Tool> = {}): ToolContractOpt
     execute: ({ ms }, context) => execute(ms, context),
   });
   const whole = { ...tool, ...rest } as Tool;
-  return { create: () => ({ tool: whole, input: { ms: 0 }, slow: { input: { ms: LONG_MS } } }), boundMs: BOUND_MS };
+  return { create: () => ({ tool: whole, input: { ms: 0 }, slow: { input: { ms: LONG_MS } } }), timeoutMs: BOUND_MS };
 }
 
 async function failuresOf(options: ToolContractOptions): Promise<string[]> {

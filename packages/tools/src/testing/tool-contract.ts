@@ -10,7 +10,7 @@ export interface ToolContractOptions {
   /** Cases that cannot apply to this tool, by id, each with its reason. */
   readonly skip?: Readonly<Partial<Record<ToolContractCaseId, string>>>;
   /** The longest a tool may take to stop after an abort. */
-  readonly boundMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** One case as data: run it with any test runner. It rejects if the tool breaks the contract. */
@@ -43,14 +43,14 @@ const BOUND_MS = 2_000;
  * }
  * ```
  */
-export function createToolContract({ create, skip = {}, boundMs = BOUND_MS }: ToolContractOptions): ToolContractCase[] {
+export function createToolContract({ create, skip = {}, timeoutMs = BOUND_MS }: ToolContractOptions): ToolContractCase[] {
   return [...orderlyCases, ...cancelledCases, ...wrappedCases].map(({ id, name, check }) => ({
     id,
     name,
     ...(skip[id] !== undefined && { skip: skip[id] }),
     async run() {
       const subject = await create();
-      const stage = new Stage(boundMs);
+      const stage = new Stage(timeoutMs);
       try {
         await check(subject, stage);
       } finally {

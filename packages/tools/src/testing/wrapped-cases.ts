@@ -11,19 +11,19 @@ export const wrappedCases: readonly CaseDefinition[] = [
     id: 'deaf',
     name: 'deaf to the cancel, it is abandoned when the ladder ends, and its late result changes nothing',
     async check(subject, stage) {
-      const { boundMs } = stage;
+      const { timeoutMs } = stage;
       const hidden = stage.token('hidden');
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const trial = await stage.startSlow(subject, deafened(subject.tool, { hidden, released }));
       trial.token.cancel({ kind: 'user' }, { mode: SHORT });
-      const cleanupMs = 2_000;
-      const result = await within(SHORT.abortMs + cleanupMs + boundMs, trial.result, 'the call was not abandoned');
+      const cleanupTimeoutMs = 2_000;
+      const result = await within(SHORT.abortMs + cleanupTimeoutMs + timeoutMs, trial.result, 'the call was not abandoned');
       const before = JSON.stringify(result);
       assert.equal(result.state, 'unknown');
       assert.equal(trial.ledger.entries().length, 1, 'it is not in the ledger');
       hidden.cancel({ kind: 'user' }, { mode: 'now' });
       release();
-      await within(boundMs, trial.toolSettled, 'the tool did not return');
+      await within(timeoutMs, trial.toolSettled, 'the tool did not return');
       await new Promise((resolve) => setImmediate(resolve));
       assert.equal(JSON.stringify(await trial.result), before, 'the late end changed the result');
       assert.ok(trial.ledger.entries()[0]?.late, 'the late end is not in the ledger');
@@ -33,10 +33,10 @@ export const wrappedCases: readonly CaseDefinition[] = [
     id: 'throws-after-abort',
     name: 'throwing something of its own after the abort, it counts as interrupted and not as failed',
     async check(subject, stage) {
-      const { boundMs } = stage;
+      const { timeoutMs } = stage;
       const trial = await stage.startSlow(subject, clumsy(subject.tool));
-      trial.token.cancel({ kind: 'user' }, { mode: { abortMs: boundMs } });
-      const result = await within(boundMs, trial.result, 'the call did not end');
+      trial.token.cancel({ kind: 'user' }, { mode: { abortMs: timeoutMs } });
+      const result = await within(timeoutMs, trial.result, 'the call did not end');
       assert.equal(result.state, 'interrupted');
       assert.equal(result.reason?.kind, 'user');
     },

@@ -18,7 +18,7 @@ export interface PromptTasks extends AsyncDisposable {
 export function createPromptTasks(config: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): PromptTasks {
   let opened: { readonly runner: Runner; readonly store: TaskStore; readonly tenant: string } | undefined;
   const unsettled = new Set<Promise<unknown>>();
-  const cleanups = createCleanupList({ name: 'the tasks of prompts', boundMs: CLOSE_MS, onError: reportCleanup });
+  const cleanups = createCleanupList({ name: 'the tasks of prompts', timeoutMs: CLOSE_MS, onError: reportCleanup });
 
   return {
     async open() {

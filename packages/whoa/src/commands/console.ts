@@ -36,7 +36,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const screen = own(new Screen(system));
   const ended = waitForEnd(own);
   const store = own(openSharedStore(config, 'console', system.env));
-  const login = createLogin({ codeMs: CODE_MS });
+  const login = createLogin({ codeTtlMs: CODE_MS });
   const api = createTaskApi({ store, login, access: createAccess({ authenticate: login.authenticate }) });
   const page = createConsoleHandler();
   const fetch = (request: Request): Promise<Response> =>

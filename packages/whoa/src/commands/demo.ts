@@ -37,7 +37,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   own({ [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) });
   const containment = own(createContainment({ sandbox: { kind: 'none' } }));
   const store = own(createMemoryStore());
-  const login = createLogin({ codeMs: CODE_MS });
+  const login = createLogin({ codeTtlMs: CODE_MS });
   const runner = own(createRunner({ store, agents: { [NAME]: createDemoAgent({ containment, cwd: folder }) } }));
   await runner.serve();
   await store.create({ tenant: NAME, agent: NAME, conversation: NAME, input: FIRST_MESSAGE });

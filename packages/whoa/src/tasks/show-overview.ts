@@ -50,8 +50,8 @@ function ofNobody(error: unknown): FleetLoad {
   return { agents: [], paused: [], unsettled: 0, more: false };
 }
 
-function agentRow({ agent, ready, oldestMs, running, waiting, isPaused, isUnserved }: FleetLoad['agents'][number]) {
-  const oldest = ready === 0 ? '' : inWords(oldestMs);
+function agentRow({ agent, ready, oldestWaitMs, running, waiting, isPaused, isUnserved }: FleetLoad['agents'][number]) {
+  const oldest = ready === 0 ? '' : inWords(oldestWaitMs);
   const state = isPaused ? 'paused' : isUnserved ? 'no worker serves it' : '';
   return [oneLine(agent, MAX_TENANT_CHARACTERS), `${ready}`, oldest, `${running}`, `${waiting}`, state];
 }

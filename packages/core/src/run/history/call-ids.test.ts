@@ -84,7 +84,7 @@ test('a provider that counts its calls anew in every reply gets each result for 
   expect(undone).toEqual(['Tuesday', 'Monday']);
   const told = model.requests[2]!.messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []));
   expect(told).toEqual(['booked Monday', 'booked Tuesday']);
-  expect(checkHistory(recorder.history, { undoMs: 30_000 })).toEqual([]);
+  expect(checkHistory(recorder.history, { undoTimeoutMs: 30_000 })).toEqual([]);
 });
 
 test('every id is safe for every provider and unlike any other, whatever it was', () => {

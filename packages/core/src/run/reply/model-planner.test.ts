@@ -225,7 +225,7 @@ test('words shown before a failure are kept, and said to be cut off', async () =
 });
 
 test('a provider that goes silent is given up and asked again', async () => {
-  const { run, model, clock, check } = setUp([[{ until: never }], ['Here.']], { retry: { idleMs: 5_000 } });
+  const { run, model, clock, check } = setUp([[{ until: never }], ['Here.']], { retry: { idleTimeoutMs: 5_000 } });
   await clock.advance(4_999);
   expect(model.requests).toHaveLength(1);
   await clock.advance(10_000);

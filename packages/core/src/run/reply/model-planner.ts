@@ -18,10 +18,10 @@ export interface RetryOptions {
   /** The longest wait. If a provider asks for more, the request fails. */
   readonly maxBackoffMs?: number;
   /** If a provider sends nothing for this long, the attempt fails. */
-  readonly idleMs?: number;
+  readonly idleTimeoutMs?: number;
 }
 
-const DEFAULT_RETRY: Required<RetryOptions> = { maxAttempts: 4, backoffMs: 500, maxBackoffMs: 60_000, idleMs: 120_000 };
+const DEFAULT_RETRY: Required<RetryOptions> = { maxAttempts: 4, backoffMs: 500, maxBackoffMs: 60_000, idleTimeoutMs: 120_000 };
 
 export interface ModelPlannerOptions {
   readonly model: Model;
@@ -39,7 +39,7 @@ export const MODEL_RULES: Rules<Pick<ModelPlannerOptions, 'model' | 'instruction
     maxAttempts: count(),
     backoffMs: pauseMs,
     maxBackoffMs: timeLimitMs,
-    idleMs: timeLimitMs,
+    idleTimeoutMs: timeLimitMs,
   }),
 };
 
@@ -64,7 +64,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
       let spent: Usage | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
-          const message = spending(await streamReply(model, request, { ...context, idleMs: retry.idleMs }), spent);
+          const message = spending(await streamReply(model, request, { ...context, idleTimeoutMs: retry.idleTimeoutMs }), spent);
           return { message, calls: callsOf(message) };
         } catch (error) {
           const failed = error as ReplyError;

@@ -13,18 +13,18 @@ export class ModelStream {
   readonly #wire: CancellationToken;
   readonly #yielder: LoopYielder;
   readonly #iterator: AsyncIterator<ModelPart>;
-  #idleMs: number;
+  #idleTimeoutMs: number;
   #readAt: number;
   #idleTimer: Disposable;
   /** The part that is being awaited. */
   #pending: PromiseLike<unknown> | undefined;
   #isOpen = true;
 
-  constructor(model: Model, request: ModelRequest, { token, idleMs }: { token: CancellationToken; idleMs: number }) {
+  constructor(model: Model, request: ModelRequest, { token, idleTimeoutMs }: { token: CancellationToken; idleTimeoutMs: number }) {
     this.#token = token;
     this.#wire = token.child('stream');
     this.#yielder = new LoopYielder(token.clock);
-    this.#idleMs = idleMs;
+    this.#idleTimeoutMs = idleTimeoutMs;
     this.#readAt = token.clock.now();
     try {
       this.#iterator = model.stream(request, { signal: this.#wire.signal })[Symbol.asyncIterator]();
@@ -32,7 +32,7 @@ export class ModelStream {
       this.#wire[Symbol.dispose]();
       throw error;
     }
-    this.#idleTimer = this.#watchIdle(idleMs);
+    this.#idleTimer = this.#watchIdle(idleTimeoutMs);
   }
 
   /** Returns the next part; `undefined` at the end or if it is no longer wanted. Throws if it failed or timed out. */
@@ -48,7 +48,7 @@ export class ModelStream {
     if (end.by === 'error' || (end.by === 'value' && end.value.done)) this.#isOpen = false;
     if (this.#token.isCancelled) return undefined;
     if (end.by === 'level') {
-      throw new ModelError(`The model sent nothing for ${this.#idleMs} ms`, { isRetryable: true });
+      throw new ModelError(`The model sent nothing for ${this.#idleTimeoutMs} ms`, { isRetryable: true });
     }
     if (end.by === 'error') throw end.error;
     return end.value.done ? undefined : end.value.value;
@@ -56,9 +56,9 @@ export class ModelStream {
 
   /** The reply is complete: wait less for the end of the stream than for a part. */
   expectEnd(): void {
-    this.#idleMs = Math.min(this.#idleMs, CLOSING_MS);
+    this.#idleTimeoutMs = Math.min(this.#idleTimeoutMs, CLOSING_MS);
     this.#idleTimer[Symbol.dispose]();
-    this.#idleTimer = this.#watchIdle(this.#idleMs);
+    this.#idleTimer = this.#watchIdle(this.#idleTimeoutMs);
   }
 
   /** Closes stream and connection. Returns a promise of its real end, if it has not ended yet. */
@@ -79,7 +79,7 @@ export class ModelStream {
   #watchIdle(ms: number): Disposable {
     const { clock } = this.#token;
     return clock.setTimer(ms, () => {
-      const leftMs = this.#readAt + this.#idleMs - clock.now();
+      const leftMs = this.#readAt + this.#idleTimeoutMs - clock.now();
       if (leftMs > 0) this.#idleTimer = this.#watchIdle(leftMs);
       else this.#wire.cancel({ kind: 'deadline' }, { mode: 'kill' });
     });

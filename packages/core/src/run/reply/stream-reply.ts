@@ -15,7 +15,7 @@ export interface StreamReplyOptions {
   readonly tell: (event: TurnEvent) => void;
   readonly leaveRunning?: ((name: string, ended: PromiseLike<unknown>) => void) | undefined;
   /** If a provider sends nothing for this long, the reply fails. */
-  readonly idleMs: number;
+  readonly idleTimeoutMs: number;
 }
 
 /** Thrown when a reply broke off. `partial` is the reply so far, `hasShown` whether a user has seen any of it. */

@@ -6,7 +6,7 @@ const call = (state: StoppedCall['state'], rest: Partial<StoppedCall> = {}): Sto
   tool: 'bash',
   state,
   afterMs: 5,
-  waitedFor: false,
+  wasWaitedFor: false,
   ...rest,
 });
 
@@ -30,7 +30,7 @@ test('everything is reported in the order it happened, the end last', () => {
         { level: 'kill', afterMs: 12 },
       ],
       reply: { characters: 7, afterMs: 1 },
-      calls: [call('finished', { afterMs: -3, waitedFor: true }), call('unknown')],
+      calls: [call('finished', { afterMs: -3, wasWaitedFor: true }), call('unknown')],
       abandoned: [{ name: 'planner', afterMs: 20 }],
       cleanupErrors: ['bash: stuck'],
       clean: false,
@@ -81,7 +81,7 @@ test('finished calls that have no undo are named', () => {
 });
 
 test('calls of one tool are told apart by their ids', () => {
-  const call = { tool: 'book', state: 'finished', afterMs: 5, waitedFor: false } as const;
+  const call = { tool: 'book', state: 'finished', afterMs: 5, wasWaitedFor: false } as const;
   const calls: StoppedCall[] = [
     { ...call, callId: 'c1', undo: 'undone' },
     { ...call, callId: 'c2', undo: 'failed' },

@@ -13,7 +13,7 @@ export interface StoppedCall {
   /** Milliseconds after the cancel; negative if it had ended before. */
   readonly afterMs: number;
   /** The cancel had to wait for it, because it must not be interrupted. */
-  readonly waitedFor: boolean;
+  readonly wasWaitedFor: boolean;
   readonly undo?: UndoState;
   /** Why the undo failed. */
   readonly undoError?: string;
@@ -108,7 +108,7 @@ const STATE_WORDS: Partial<Record<CallState, string>> = {
 
 function describeCall(call: StoppedCall): string {
   const words = [
-    `${STATE_WORDS[call.state] ?? call.state}${call.waitedFor ? ' (waited for: it must not be cut)' : ''}`,
+    `${STATE_WORDS[call.state] ?? call.state}${call.wasWaitedFor ? ' (waited for: it must not be cut)' : ''}`,
   ];
   if (call.processesEnded) words.push(`${count(call.processesEnded)} ended`);
   if (call.survivors) words.push(`${count(call.survivors)} may survive`);

@@ -72,7 +72,7 @@ test('what sub-agents did is reported too, however deep, by the way to it', () =
     'editor-1/pay editor › bash',
     'editor-1 bash',
   ]);
-  expect(report.calls[1]).toMatchObject({ waitedFor: true, undo: 'undone' });
+  expect(report.calls[1]).toMatchObject({ wasWaitedFor: true, undo: 'undone' });
 });
 
 const at = (ms: number, event: object): UnstampedEvent => ({ ...event, at: ms }) as unknown as UnstampedEvent;
@@ -139,7 +139,7 @@ test.each<[Json | undefined, object, boolean]>([
 ])('details of %j say of processes %j', (details, said, clean) => {
   const report = reportOf(cancel, end('a', 'finished', details));
   expect(report.calls).toStrictEqual([
-    { callId: 'a', tool: 'bash', state: 'finished', afterMs: 0, waitedFor: false, ...said },
+    { callId: 'a', tool: 'bash', state: 'finished', afterMs: 0, wasWaitedFor: false, ...said },
   ]);
   expect(report.clean).toBe(clean);
 });
@@ -151,7 +151,7 @@ test('an undo is reported with how its call had ended, also long before the canc
     tool: 'bash',
     state,
   });
-  const base = { tool: 'bash', afterMs: 0, waitedFor: false };
+  const base = { tool: 'bash', afterMs: 0, wasWaitedFor: false };
   const report = reportOf(end('a', 'failed'), cancel, undo('a', 'undone'), undo('b', 'undone'));
   expect(report.calls).toStrictEqual([
     { ...base, callId: 'a', state: 'failed', undo: 'undone' },

@@ -6,7 +6,7 @@ import type { RunEvent } from './events.ts';
 import type { StoppedCall, StopReport } from './report.ts';
 
 /** What is known about one call, in absolute time. */
-interface SeenCall extends Omit<StoppedCall, 'afterMs' | 'waitedFor'> {
+interface SeenCall extends Omit<StoppedCall, 'afterMs' | 'wasWaitedFor'> {
   readonly at: number;
 }
 
@@ -24,7 +24,7 @@ export class StopReporter {
   #reason: CancelReason | undefined;
   readonly #levels: { level: StopLevel; afterMs: number }[] = [];
   readonly #calls = new Map<string, SeenCall>();
-  readonly #waitedFor = new Set<string>();
+  readonly #wasWaitedFor = new Set<string>();
   readonly #cleanupErrors: string[] = [];
   readonly #abandoned: { name: string; at: number }[] = [];
   /** How each call ended, including those that ended before the cancel. */
@@ -60,7 +60,7 @@ export class StopReporter {
     const calls = [...this.#calls.values()].map(({ at, ...call }) => ({
       ...call,
       afterMs: this.#after(at),
-      waitedFor: this.#waitedFor.has(call.callId),
+      wasWaitedFor: this.#wasWaitedFor.has(call.callId),
     }));
     const abandoned = this.#abandoned.map(({ name, at }) => ({ name, afterMs: this.#after(at) }));
     return deepFreeze({
@@ -79,7 +79,7 @@ export class StopReporter {
   #observeCall(event: RunEvent, way: Way): void {
     switch (event.type) {
       case 'call-waiting':
-        this.#waitedFor.add(way.ids + event.callId);
+        this.#wasWaitedFor.add(way.ids + event.callId);
         break;
       case 'call-end':
         this.#end(event.result, way);

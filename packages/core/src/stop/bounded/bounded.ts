@@ -30,7 +30,7 @@ export interface BoundedWork<T, Meaning> {
   /** Required for `finish` work. */
   readonly timeoutMs?: number | undefined;
   readonly graceMs?: number | undefined;
-  readonly cleanupMs: number;
+  readonly cleanupTimeoutMs: number;
   /** Ordinary work ignores a drain. Nested work receives every level. */
   readonly nested?: boolean;
   /** Work inside this one that limits itself: this work is not abandoned before that has settled. */
@@ -80,7 +80,7 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
     else {
       const running = start(work, new Context(own, cleanups.defer));
       truth = await endUnder(running, own, work);
-      if (cleanups.close()) await cleanups.run(own, work.cleanupMs);
+      if (cleanups.close()) await cleanups.run(own, work.cleanupTimeoutMs);
       if (truth.state === 'unknown') truth = await endInThisLoop(running, own, truth);
     }
   } finally {
@@ -112,7 +112,7 @@ type Bound = Omit<BoundedWork<unknown, unknown>, 'execute' | 'onEnd'>;
 
 function createOwnToken(work: Bound): CancellationToken {
   const { token, name, timeoutMs, graceMs } = work;
-  if (work.whenCancelled === 'finish') return shield(token, { boundMs: timeoutMs!, name });
+  if (work.whenCancelled === 'finish') return shield(token, { timeoutMs: timeoutMs!, name });
   const own = new CancellationToken({ parent: token, name, inheritFrom: work.nested ? 'drain' : 'abort' });
   if (timeoutMs !== undefined) {
     const reason = { kind: 'deadline', message: `${name} took longer than ${timeoutMs} ms` } as const;

@@ -38,10 +38,10 @@ export class Cleanups {
   }
 
   /** Runs all cleanups. Those that fail or take too long are reported. */
-  async run(token: CancellationToken, boundMs: number): Promise<void> {
+  async run(token: CancellationToken, timeoutMs: number): Promise<void> {
     const stack = this.#stack!;
     const name = `cleanup of ${token.name}`;
-    const shielded = shield(token, { boundMs, name });
+    const shielded = shield(token, { timeoutMs, name });
     try {
       for (let cleanup = stack.pop(); cleanup !== undefined; cleanup = stack.pop()) {
         if (shielded.isCancelled) {
@@ -52,7 +52,7 @@ export class Cleanups {
         const end = await waitUntilLevel(attempt, shielded, 'kill');
         if (end.by === 'value') continue;
         if (end.by === 'error') this.#work.onCleanupError(end.error as CleanupError);
-        else this.#work.onCleanupError(new CleanupError(`The ${name} did not end within ${boundMs} ms`), attempt);
+        else this.#work.onCleanupError(new CleanupError(`The ${name} did not end within ${timeoutMs} ms`), attempt);
       }
     } finally {
       shielded[Symbol.dispose]();
@@ -84,7 +84,7 @@ interface CleanupListOptions {
   /** Called with each cleanup error: one that threw or did not end in time. */
   readonly onError: (error: CleanupError) => void;
   /** How long all cleanups together may take. Defaults to 2 s. */
-  readonly boundMs?: number;
+  readonly timeoutMs?: number;
   readonly clock?: Clock;
 }
 
@@ -94,14 +94,14 @@ interface CleanupListOptions {
  *
  * @returns The list.
  */
-export function createCleanupList({ name, onError, boundMs = CLEANUP_MS, clock }: CleanupListOptions): CleanupList {
+export function createCleanupList({ name, onError, timeoutMs = CLEANUP_MS, clock }: CleanupListOptions): CleanupList {
   const cleanups = new Cleanups({ onCleanupError: onError });
   return {
     defer: cleanups.defer,
     async [Symbol.asyncDispose]() {
       if (!cleanups.close()) return;
       const token = new CancellationToken({ name, ...(clock && { clock }) });
-      await cleanups.run(token, boundMs);
+      await cleanups.run(token, timeoutMs);
       token[Symbol.dispose]();
     },
   };

@@ -412,7 +412,7 @@ test("a cleanup's signal fires when its time is over, and names the owner", asyn
         heard = signal;
         return new Promise(() => {});
       }),
-    { name: 'untidy', token, cleanupMs: 500 },
+    { name: 'untidy', token, cleanupTimeoutMs: 500 },
   );
   await clock.advance(499);
   expect(heard?.aborted).toBe(false);

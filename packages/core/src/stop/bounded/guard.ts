@@ -20,7 +20,7 @@ export interface GuardOptions {
   readonly timeoutMs?: number;
   /** Defaults to 2,000. With 0, `timeoutMs` is the longest that you wait, even for a function that ignores its signal. */
   readonly graceMs?: number;
-  readonly cleanupMs?: number;
+  readonly cleanupTimeoutMs?: number;
   /** Records abandoned work and its late result. */
   readonly ledger?: Ledger;
   /** The unique key in the ledger. Defaults to a generated one. */
@@ -57,7 +57,7 @@ export async function guard<T>(execute: (context: WorkContext) => T | PromiseLik
   callback(execute, 'execute');
   const options = readSettings<GuardOptions>(given, GUARD_RULES);
   checkFinishBound(options);
-  const { name, whenCancelled, timeoutMs, graceMs, cleanupMs = CLEANUP_MS } = options;
+  const { name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs = CLEANUP_MS } = options;
   const token = tokenFor(options, { name });
   try {
     return await runBounded<T, T>({
@@ -67,7 +67,7 @@ export async function guard<T>(execute: (context: WorkContext) => T | PromiseLik
       whenCancelled,
       timeoutMs,
       graceMs,
-      cleanupMs,
+      cleanupTimeoutMs,
       onCleanupError: warn,
       ...(options.onWait && { onWait: options.onWait }),
       onEnd(end) {
@@ -88,7 +88,7 @@ const GUARD_RULES: Rules<GuardOptions> = {
   whenCancelled: oneOf('interrupt', 'finish'),
   timeoutMs: timeLimitMs,
   graceMs: timeLimitMs,
-  cleanupMs: shieldMs,
+  cleanupTimeoutMs: shieldMs,
   ledger: ledgerRule,
   key: nonEmptyText,
   onWait: callback,

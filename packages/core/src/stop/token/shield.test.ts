@@ -7,7 +7,7 @@ import { CancellationToken } from './token.ts';
 test('a shield holds until its own bound, and then it is killed with that as its reason', async () => {
   const { clock } = createVirtualWorld();
   const parent = new CancellationToken({ clock, name: 'run' });
-  const shielded = shield(parent, { boundMs: 1_000 });
+  const shielded = shield(parent, { timeoutMs: 1_000 });
   parent.cancel({}, { mode: 'kill' });
   await clock.advance(999);
   expect(shielded.isCancelled).toBe(false);
@@ -22,7 +22,7 @@ test('a shield under a cancelled token holds as well, and can still be cancelled
   const { clock } = createVirtualWorld();
   const parent = new CancellationToken({ clock });
   parent.cancel({}, { mode: 'kill' });
-  const shielded = shield(parent, { boundMs: MAX_SHIELD_MS, name: 'payment' });
+  const shielded = shield(parent, { timeoutMs: MAX_SHIELD_MS, name: 'payment' });
   expect(shielded).toMatchObject({ isCancelled: false, name: 'payment' });
   expect(shielded.cancel().answer).toBe('accepted');
   shielded[Symbol.dispose]();
@@ -31,8 +31,8 @@ test('a shield under a cancelled token holds as well, and can still be cancelled
 
 test('a shield without a sensible bound is refused', () => {
   const parent = new CancellationToken();
-  for (const boundMs of [0, -1, MAX_SHIELD_MS + 1, Number.NaN]) {
-    expect(() => shield(parent, { boundMs })).toThrow(`boundMs: expected more than 0 to 600000 ms, got ${boundMs}`);
+  for (const timeoutMs of [0, -1, MAX_SHIELD_MS + 1, Number.NaN]) {
+    expect(() => shield(parent, { timeoutMs })).toThrow(`timeoutMs: expected more than 0 to 600000 ms, got ${timeoutMs}`);
   }
 });
 

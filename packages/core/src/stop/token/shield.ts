@@ -9,23 +9,23 @@ export const shieldMs: Rule = boundedMs({ max: MAX_SHIELD_MS });
 
 /**
  * Creates a token that ignores its parent, for work that must not be interrupted. It still has a deadline: after
- * `boundMs` it is killed. Dispose it when the work has ended.
+ * `timeoutMs` it is killed. Dispose it when the work has ended.
  *
  * @returns The shielded token.
- * @throws {@link SettingsError} when `boundMs` is not a duration, or longer than a shield may last.
+ * @throws {@link SettingsError} when `timeoutMs` is not a duration, or longer than a shield may last.
  *
  * @example
  * ```ts
  * import { shield } from '@whoa/core';
  *
- * using shielded = shield(token, { boundMs: 5_000, name: 'commit' });
+ * using shielded = shield(token, { timeoutMs: 5_000, name: 'commit' });
  * await fetch('https://bank.example.com/commit', { method: 'POST', signal: shielded.signal });
  * ```
  */
-export function shield(parent: CancellationToken, options: { boundMs: number; name?: string }): CancellationToken {
-  const { boundMs, name = `${parent.name} (shielded)` } = options;
-  shieldMs(boundMs, 'boundMs');
+export function shield(parent: CancellationToken, options: { timeoutMs: number; name?: string }): CancellationToken {
+  const { timeoutMs, name = `${parent.name} (shielded)` } = options;
+  shieldMs(timeoutMs, 'timeoutMs');
   const token = new CancellationToken({ parent, name, inheritFrom: 'nothing' });
-  token.cancelAfter(boundMs, { kind: 'deadline', message: `${name} took longer than ${boundMs} ms` }, { mode: 'kill' });
+  token.cancelAfter(timeoutMs, { kind: 'deadline', message: `${name} took longer than ${timeoutMs} ms` }, { mode: 'kill' });
   return token;
 }

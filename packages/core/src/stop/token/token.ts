@@ -261,7 +261,7 @@ export class CancellationToken implements Disposable {
     this.#step = undefined;
     if (this.#rank === KILL || this.#schedule === undefined) return;
     const [rank, at] = this.#rank < ABORT ? [ABORT, this.#schedule.abortAt] : [KILL, this.#schedule.killAt];
-    const keepAlive = this.#hasSomebodyToTell;
+    const keepAlive = this.#hasObservers;
     const climb = (): void => {
       this.#schedule = hurry(this.#schedule!, at - this.#clock.now());
       this.#raise({ rank, undo: this.#undo, reason: this.#reason! });
@@ -274,10 +274,10 @@ export class CancellationToken implements Disposable {
   #holdProcess(): void {
     if (this.#step === undefined) return;
     if (this.#listeners) this.#listeners.onEmpty ??= () => this.#holdProcess();
-    if (this.#step.keepAlive !== this.#hasSomebodyToTell) this.#setStep();
+    if (this.#step.keepAlive !== this.#hasObservers) this.#setStep();
   }
 
-  get #hasSomebodyToTell(): boolean {
+  get #hasObservers(): boolean {
     const hasSignalToFire = this.#controller !== undefined && this.#rank < ABORT;
     return hasSignalToFire || this.#firstChild !== undefined || this.#listeners?.isEmpty === false;
   }

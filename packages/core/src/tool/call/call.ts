@@ -93,5 +93,5 @@ export interface CallScope {
   readonly parent: ParentRun | undefined;
   /** Called when the call has ended: it can no longer be stopped. */
   readonly forget: (callId: string) => void;
-  readonly cleanupMs: number;
+  readonly cleanupTimeoutMs: number;
 }

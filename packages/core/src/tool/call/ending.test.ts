@@ -344,8 +344,8 @@ test('a tool whose bound cannot hold is refused when the runtime is made', () =>
   expect(() => setUp([boundless])).toThrow("timeoutMs: 'boundless' finishes when cancelled, so it needs a bound");
 });
 
-test.each([0, -1, Number.NaN, 1e12])('a cleanup may not have %s ms', (cleanupMs) => {
-  expect(() => setUp([], { cleanupMs })).toThrow(`cleanupMs: expected more than 0 to 600000 ms, got ${cleanupMs}`);
+test.each([0, -1, Number.NaN, 1e12])('a cleanup may not have %s ms', (cleanupTimeoutMs) => {
+  expect(() => setUp([], { cleanupTimeoutMs })).toThrow(`cleanupTimeoutMs: expected more than 0 to 600000 ms, got ${cleanupTimeoutMs}`);
 });
 
 test.each(['a text', [7], { length: 1 }])(

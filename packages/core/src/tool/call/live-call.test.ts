@@ -241,7 +241,7 @@ test('a cleanup that does not end within its time is left running, one that fail
         return 'done';
       }),
     ],
-    { cleanupMs: 50 },
+    { cleanupTimeoutMs: 50 },
   );
   expect(await execute(call('fails'))).toMatchObject([{ state: 'finished' }]);
   expect(leaveRunning).not.toHaveBeenCalled();

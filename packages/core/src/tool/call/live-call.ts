@@ -38,7 +38,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   readonly token: CancellationToken;
   readonly whenCancelled: WhenCancelled;
   readonly timeoutMs: number | undefined;
-  readonly cleanupMs: number;
+  readonly cleanupTimeoutMs: number;
   readonly nested: boolean;
   /** Set once, when it has ended. */
   result: CallResult | undefined;
@@ -58,7 +58,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     this.#scope = scope;
     ({ id: this.id, tool: this.name, dependsOn: this.dependsOn, exclusive: this.exclusive } = call);
     ({ whenCancelled: this.whenCancelled, timeoutMs: this.timeoutMs } = tool);
-    ({ token: this.token, cleanupMs: this.cleanupMs } = scope);
+    ({ token: this.token, cleanupTimeoutMs: this.cleanupTimeoutMs } = scope);
     this.nested = tool[NESTED] === true;
   }
 

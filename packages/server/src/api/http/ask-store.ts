@@ -4,7 +4,7 @@ import type { World } from '@whoa/core/embed';
 const MAX_ASKED = 3;
 
 /** Repeats a request while its response is lost. With the same nonce it counts once. */
-export async function askStore<T>(world: World, ask: (nonce: string) => Promise<T>): Promise<T> {
+export async function withStoreRetry<T>(world: World, ask: (nonce: string) => Promise<T>): Promise<T> {
   const nonce = world.createId();
   for (let asked = 1; ; asked++) {
     try {

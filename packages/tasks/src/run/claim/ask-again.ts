@@ -7,7 +7,7 @@ const MAX_ASKED = 5;
 type AskingContext = Pick<WorkerContext, 'world' | 'onStoreError'>;
 
 /** Repeats a request while its response is lost. Only for requests that count once however often they are repeated. */
-export async function askAgain<T>(ask: () => Promise<T>, { world, onStoreError }: AskingContext): Promise<T> {
+export async function retryLostResponse<T>(ask: () => Promise<T>, { world, onStoreError }: AskingContext): Promise<T> {
   for (let asked = 1; ; asked++) {
     try {
       return await ask();

@@ -114,7 +114,7 @@ test('a comparison does not hand back the task of a take that it overtakes', asy
   const altered = alterStore(store, async (name, call) => {
     if (name === 'held') await isTaken.promise;
     const answer = await call();
-    if (name === 'beat') return { ...(answer as object), recount: true };
+    if (name === 'beat') return { ...(answer as object), shouldReconcile: true };
     if (name !== 'take' || !isSlow) return answer;
     isTaken.resolve();
     await isCompared.promise;
@@ -157,7 +157,7 @@ test('a beat of the last session that hangs does not hold up the next session', 
   expect(heard).toEqual(['fence', 'LEASE_LOST']);
   await store.create(TASK);
   session.current.hold(holderOf(await takeOne(session), heard));
-  session.current.beatSoon();
+  session.current.scheduleHeartbeat();
   await at.clock.advance(0);
   expect(new Set(beats).size, 'the next session has beaten').toBe(2);
   session.current.stop();

@@ -1,7 +1,7 @@
 import type { ClaimResult, TakeResult, TakenTask } from '../../delivery.ts';
 import { getShardOrFirst } from '../../id.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { askAgain } from './ask-again.ts';
+import { retryLostResponse } from './ask-again.ts';
 import type { Sent } from './lease-clock.ts';
 import { Session, type SessionOptions } from './session.ts';
 
@@ -54,7 +54,7 @@ export class DomainSession {
   /** Claims one task. The same request is repeated while its response is lost. */
   async claim(id: string): Promise<ClaimResult> {
     const { store, worker, leaseMs } = this.#context;
-    const ask = <T>(request: () => Promise<T>): Promise<T> => askAgain(request, this.#context);
+    const ask = <T>(request: () => Promise<T>): Promise<T> => retryLostResponse(request, this.#context);
     const session = this.#renewIfDoubtful();
     const [asked, claim] = [session.lease.now(), this.#newId()];
     session.claiming++;

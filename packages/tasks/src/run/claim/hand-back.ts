@@ -55,17 +55,17 @@ export class HandBack implements Disposable {
     for (const pauseMs of [0, leaseMs / 3]) {
       if (pauseMs > 0) await this.#pause(pauseMs);
       if (pauseMs > 0 && shutdown.isCancelled) return;
-      const held = (await this.#askUntilAnswered(() => store.held({ domain, session }))) ?? [];
+      const held = (await this.#retryWhileUnavailable(() => store.held({ domain, session }))) ?? [];
       const unknown = held.filter(({ id, claim }) => !running.has(`${id} ${claim}`));
       await Promise.all(unknown.map((one) => this.#release({ ...one, session })));
     }
   }
 
   async #release(claim: ClaimRef): Promise<void> {
-    await this.#askUntilAnswered(() => this.#context.store.release(claim));
+    await this.#retryWhileUnavailable(() => this.#context.store.release(claim));
   }
 
-  async #askUntilAnswered<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  async #retryWhileUnavailable<T>(ask: () => Promise<T>): Promise<T | undefined> {
     for (let pauseMs = RETRY_DELAY_MS; !this.#isOver; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
       try {
         return await this.#answer(ask());

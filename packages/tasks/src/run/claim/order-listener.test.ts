@@ -53,7 +53,7 @@ test('without a push and a poll a cancel arrives with the orders of the next app
   const { runner } = setUp({
     memory: deafStore(inner),
     world,
-    pollMs: 1_000_000,
+    pollIntervalMs: 1_000_000,
     work: async ({ token, journal }) => {
       await next.promise;
       await journal({ type: 'step' });
@@ -75,7 +75,7 @@ test('without a push and a poll a cancel arrives with the orders of the next ren
     memory: deafStore(inner),
     world,
     work: untilCancelled,
-    pollMs: 1_000_000,
+    pollIntervalMs: 1_000_000,
     leaseMs: 9_000,
   });
   const running = runner.run(TASK);

@@ -94,7 +94,7 @@ export class OrderListener implements AsyncDisposable {
   #heed(hint: Hint): void {
     const { live, sessions, onWork } = this.#options;
     if (hint.type === 'resync') {
-      for (const { current } of sessions) current.beatSoon();
+      for (const { current } of sessions) current.scheduleHeartbeat();
       onWork();
     }
     if (hint.type === 'work') onWork(hint.domain);
@@ -102,19 +102,19 @@ export class OrderListener implements AsyncDisposable {
     const { id, order } = hint;
     const holder = live.get(id)?.holder;
     // Don't obey an order for another claim: another session may have held the task then.
-    const isForUs = order !== undefined && holder !== undefined && isFor(order, holder.claim);
+    const isForUs = order !== undefined && holder !== undefined && aliasOf(order, holder.claim);
     if (isForUs) holder.stop(order.stop);
-    else findSession(sessions, id).current.beatSoon();
+    else findSession(sessions, id).current.scheduleHeartbeat();
   }
 
-  pollSoon(): void {
-    const { world, pollMs } = this.#context;
-    this.#poll ??= world.clock.setTimer(pollMs, () => {
+  schedulePoll(): void {
+    const { world, pollIntervalMs } = this.#context;
+    this.#poll ??= world.clock.setTimer(pollIntervalMs, () => {
       this.#poll = undefined;
       for (const execution of this.#options.live.values()) {
         if (this.checker.isIdle(execution.task.id)) this.#context.background(this.check(execution));
       }
-      this.pollSoon();
+      this.schedulePoll();
     });
   }
 
@@ -158,7 +158,7 @@ export class OrderListener implements AsyncDisposable {
   }
 }
 
-function isFor({ epoch, claim }: PushedOrder, held: ClaimRef): boolean {
+function aliasOf({ epoch, claim }: PushedOrder, held: ClaimRef): boolean {
   return epoch === held.epoch && (claim === held.claim || claim === signatureOf(held));
 }
 

@@ -112,7 +112,7 @@ export class Session {
   }
 
   /** Beats now: a hint may have been missed. */
-  beatSoon(): void {
+  scheduleHeartbeat(): void {
     // An order that is issued between the store's decision and the arrival of its response is in neither.
     if (this.isRequesting) this.#hasMissed = true;
     if (!this.isIdle) this.#context.background(this.beat());
@@ -169,7 +169,7 @@ export class Session {
       const holder = this.#holders.get(id);
       if (holder?.claim.epoch === epoch && holder.claim.claim === claim) holder.obey(orders);
     }
-    this.#recounts = answer.recount ? this.#recounts + 1 : 0;
+    this.#recounts = answer.shouldReconcile ? this.#recounts + 1 : 0;
     // Don't wait for it: an order may have arrived meanwhile, and the next beat fetches it.
     if (this.#recounts >= 2 || world.clock.now() - this.#comparedAt >= COMPARE_MS)
       this.#context.background(this.#compare());

@@ -125,12 +125,12 @@ export class TakeLoop implements Disposable {
 
   /** Asks while there is free capacity, in case a hint was lost. */
   #pollAgain(): void {
-    const { world, pollMs } = this.#context;
+    const { world, pollIntervalMs } = this.#context;
     const poll = (): void => {
       this.#turn = (this.#turn + 1) % this.#options.sessions.length;
       this.wake(this.#turn);
       this.#pollAgain();
     };
-    this.#poll = world.clock.setTimer(pollMs, poll, { keepAlive: true });
+    this.#poll = world.clock.setTimer(pollIntervalMs, poll, { keepAlive: true });
   }
 }

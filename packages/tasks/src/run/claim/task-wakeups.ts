@@ -1,7 +1,7 @@
 import type { WorkerContext } from '../worker-context.ts';
 
 /** The wait for a moment that has passed by the local clock, and not by the store's: their clocks differ. */
-const PASSED_MS = 100;
+const CLOCK_SKEW_MS = 100;
 
 /** Wakes waiters when something happens to a task. */
 export class TaskWakeups {
@@ -12,17 +12,17 @@ export class TaskWakeups {
     this.#context = context;
   }
 
-  /** Listens from now on: a change before `wait` is called makes it return at once. It looks again every `pollMs`. */
+  /** Listens from now on: a change before `wait` is called makes it return at once. It looks again every `pollIntervalMs`. */
   listen(id: string): Disposable & { wait(ms?: number): Promise<void> } {
-    const { world, pollMs } = this.#context;
+    const { world, pollIntervalMs } = this.#context;
     const waiting = this.#waiting.get(id) ?? new Set();
     this.#waiting.set(id, waiting);
     let wake = (): void => {};
     const woken = new Promise<void>((resolve) => (wake = resolve));
     waiting.add(wake);
     return {
-      wait: async (ms = pollMs) => {
-        const timer = world.clock.setTimer(Math.min(ms > 0 ? ms : PASSED_MS, pollMs), wake);
+      wait: async (ms = pollIntervalMs) => {
+        const timer = world.clock.setTimer(Math.min(ms > 0 ? ms : CLOCK_SKEW_MS, pollIntervalMs), wake);
         await woken;
         timer[Symbol.dispose]();
       },

@@ -84,18 +84,18 @@ export class Journal {
   }
 
   #schedule(): void {
-    const { world, flushMs } = this.#options.context;
-    this.#timer ??= world.clock.setTimer(this.#watched ? flushMs : UNWATCHED_FLUSH_MS, () => this.flushSoon());
+    const { world, flushIntervalMs } = this.#options.context;
+    this.#timer ??= world.clock.setTimer(this.#watched ? flushIntervalMs : UNWATCHED_FLUSH_MS, () => this.scheduleFlush());
   }
 
   /** Marks a command as done, if there was one, and writes now. */
   done(number: number | undefined): void {
     if (number !== undefined) this.#done.push(number);
-    this.flushSoon();
+    this.scheduleFlush();
   }
 
   /** Writes now; callers do not wait for it. */
-  flushSoon(): void {
+  scheduleFlush(): void {
     // Callers that need the result await `flush`, and `onLost` has been called.
     this.flush().catch(() => {});
   }

@@ -199,7 +199,7 @@ export class TaskQuestions implements AskingTask {
       journal.add({ type: 'question-closed', id, callId, why });
       journal.closeQuestions([{ id, why }]);
     }
-    journal.flushSoon();
+    journal.scheduleFlush();
   }
 }
 

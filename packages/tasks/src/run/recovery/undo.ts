@@ -34,7 +34,7 @@ export async function undoLost(
   { tools, journal, token, context, workId }: UndoOptions,
 ): Promise<Undone> {
   const undone = new Map(standing.undone);
-  const shielded = shield(token, { boundMs: UNDO_MS, name: 'undo' });
+  const shielded = shield(token, { timeoutMs: UNDO_MS, name: 'undo' });
   try {
     for (const call of standing.results.toReversed()) {
       const tool = tools.find(({ name }) => name === call.tool);

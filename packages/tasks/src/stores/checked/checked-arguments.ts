@@ -12,17 +12,17 @@ import { checkDuration, checkName, checkPriority } from './checks.ts';
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 export function checkTask(task: NewTask): void {
-  const { tenant, agent, conversation, key, worker, holdMs = 0, priority = 0, notBefore, deadline, traceparent } = task;
+  const { tenant, agent, conversation, key, worker, debounceMs = 0, priority = 0, notBefore, deadline, traceparent } = task;
   for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
   if (agent.startsWith(SETTLE)) {
     throw new TypeError(`agent: names that start with '${SETTLE}' are reserved for the store; choose another name`);
   }
-  if (holdMs !== 0) {
-    checkDuration('holdMs', holdMs);
-    if (conversation === undefined) throw new TypeError('holdMs: only valid for a task of a conversation');
-    if (notBefore !== undefined) throw new TypeError('notBefore: cannot be combined with holdMs; leave one out');
+  if (debounceMs !== 0) {
+    checkDuration('debounceMs', debounceMs);
+    if (conversation === undefined) throw new TypeError('debounceMs: only valid for a task of a conversation');
+    if (notBefore !== undefined) throw new TypeError('notBefore: cannot be combined with debounceMs; leave one out');
   }
   checkPriority(priority);
   if (traceparent !== undefined && !TRACEPARENT.test(traceparent)) {

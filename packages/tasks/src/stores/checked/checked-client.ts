@@ -58,11 +58,11 @@ export function createCheckedClient(open: () => StoreDriver, world: World): Clie
       const limit = checkLimit('limit', filter.limit ?? DEFAULTS.listLimit);
       return open().list({ ...filter, limit, ...(cursor !== undefined && { after: positionOf(cursor) }) });
     },
-    async read(task, { after = 0, limit = DEFAULTS.readLimit, watchMs } = {}) {
+    async read(task, { after = 0, limit = DEFAULTS.readLimit, watchTtlMs } = {}) {
       checkRef(task);
       checkLimit('limit', limit);
-      if (watchMs !== undefined) checkDuration('watchMs', watchMs);
-      return open().read(task, { after: Math.max(0, after), limit, ...(watchMs !== undefined && { watchMs }) });
+      if (watchTtlMs !== undefined) checkDuration('watchTtlMs', watchTtlMs);
+      return open().read(task, { after: Math.max(0, after), limit, ...(watchTtlMs !== undefined && { watchTtlMs }) });
     },
     async conversation(ref) {
       checkRef(ref);
@@ -81,7 +81,7 @@ async function createTask(
 ): Promise<CreateReceipt> {
   checkTask(task);
   checkName('nonce', nonce);
-  const { holdMs = 0, priority = 0 } = task;
+  const { debounceMs = 0, priority = 0 } = task;
   const input = checkSize('input', jsonOf(task.input), SIZES.inputBytes);
   const hasGrown = (driver.generations?.length ?? 1) > 1;
   const shards = hasGrown ? await driver.shardsFor!(task, nonce) : driver.domains;
@@ -89,7 +89,7 @@ async function createTask(
   const title = toTitle(task.input);
   const { context: given } = task;
   const context = toContextKey(given === undefined ? given : (contextRule(given, 'context') as AppContext));
-  const times = { holdMs: Math.ceil(holdMs), priority, policy, nonce: nonce };
+  const times = { debounceMs: Math.ceil(debounceMs), priority, policy, nonce: nonce };
   const receipt = await withNonce(nonce, driver.create({ ...task, id, input, context, title, ...times }));
   if (receipt.answer !== 'duplicate') return receipt;
   // What was gathered with it comes before its own. One whose messages were taken over has none.

@@ -69,7 +69,7 @@ export function createCheckedWorker(
     },
     async finish(claim, { history, said = [], ...outcome }) {
       const messages = [...(history ?? []), ...said].map(jsonOf);
-      const end = { outcome: boundOutcome(outcome), said: messages, anew: history !== undefined };
+      const end = { outcome: boundOutcome(outcome), said: messages, replacesHistory: history !== undefined };
       return open().finish(checkClaim(claim), end);
     },
   };

@@ -108,11 +108,11 @@ export class TaskIndexes {
       const first = [...this.#priorities.get(key)!.keys()].map((priority) => this.#ready.first(`${key} ${priority}`));
       const queue = { agent: toAgent(lane), tenant };
       const name = keyOfLane(queue);
-      const { ready, oldestAt } = queues.get(name) ?? { ready: 0, oldestAt: Infinity };
+      const { ready, oldestReadyAt } = queues.get(name) ?? { ready: 0, oldestReadyAt: Infinity };
       queues.set(name, {
         ...queue,
         ready: ready + this.operations.countReady({ agent: lane, tenant }, Infinity),
-        oldestAt: Math.min(oldestAt, ...first.map((id) => this.#found(id)!.stageAt!)),
+        oldestReadyAt: Math.min(oldestReadyAt, ...first.map((id) => this.#found(id)!.stageAt!)),
       });
     }
     const names = [...queues.keys()].filter((name) => name > after).toSorted();

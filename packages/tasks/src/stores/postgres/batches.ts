@@ -104,7 +104,7 @@ function receiptOf(request: CreateRequest, now: number): CreateReceipt {
   const task: TaskRecord = {
     ...toNewTask(request, now),
     stage: isLater || isHome ? 'later' : 'ready',
-    stageAt: isLater ? notBefore : isHome ? now + LIMITS.homeMs : now,
+    stageAt: isLater ? notBefore : isHome ? now + LIMITS.preferredWorkerMs : now,
     inputs: [JSON.parse(input) as Json],
   };
   return { answer: 'created', task, superseded: [] };

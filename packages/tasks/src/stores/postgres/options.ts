@@ -14,7 +14,7 @@ export interface PostgresStoreOptions extends Omit<StoreOptions, 'shards'> {
   /** The address of the server itself, if `url` is a pooler that shares connections. Defaults to `url`. */
   readonly listenUrl?: string;
   /** How often the listening connection is checked. */
-  readonly pollMs?: number;
+  readonly pollIntervalMs?: number;
   readonly world?: World;
 }
 

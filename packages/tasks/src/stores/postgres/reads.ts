@@ -36,10 +36,10 @@ export abstract class Reads {
     return found.length > limit && last ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
   }
 
-  async read({ tenant, id }: TaskRef, { after, limit, watchMs }: ReadRequest): Promise<readonly JournalEntry[]> {
+  async read({ tenant, id }: TaskRef, { after, limit, watchTtlMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     checkNames({ tenant, id });
     const task = { of_tenant: tenant, task_id: id };
-    if (watchMs !== undefined) await this.functions.call('read', 'read_along', { ...task, watch_ms: watchMs });
+    if (watchTtlMs !== undefined) await this.functions.call('read', 'read_along', { ...task, watch_ms: watchTtlMs });
     const page = { after: Math.min(after, MAX_INT), page: limit, kept_ms: () => this.rules.retentionMs };
     return this.functions.read('read', 'read_journal', { ...task, ...page });
   }

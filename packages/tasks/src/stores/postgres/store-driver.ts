@@ -92,7 +92,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async #create(request: CreateRequest): Promise<DriverReceipt> {
-    const { id, tenant, agent, conversation, key, worker, input, holdMs, policy, nonce, priority, notBefore } = request;
+    const { id, tenant, agent, conversation, key, worker, input, debounceMs, policy, nonce, priority, notBefore } = request;
     const { deadline, title, context, traceparent = null } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
@@ -107,7 +107,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     type Refused = Exclude<CreateReceipt, { task: TaskRecord }>;
     const of = { of_tenant: tenant, of_agent: agent, of_conversation: conversation ?? null, of_key: key ?? null };
     const about = { of_priority: priority, of_context: context || null, title: title ?? null, home: worker ?? null };
-    const when = { hold_ms: holdMs, not_before: notBefore ?? null, deadline: deadline ?? null };
+    const when = { hold_ms: debounceMs, not_before: notBefore ?? null, deadline: deadline ?? null };
     const given = { input, given_policy: policy, given_nonce: nonce, traceparent };
     const kept = { kept_ms: this.#retentionMs, conversation_kept_ms: () => rules.conversationRetentionMs };
     const values = { task_id: id, ...of, ...about, ...when, ...given, ...kept };
@@ -233,14 +233,14 @@ export class PostgresDriver extends Overview implements StoreDriver {
     );
   }
 
-  async finish(claim: ClaimRef, { outcome, said, anew }: End): Promise<FinishResult> {
+  async finish(claim: ClaimRef, { outcome, said, replacesHistory }: End): Promise<FinishResult> {
     checkClaim(claim);
-    const ended = said.length > 0 || anew ? undefined : await this.#batches.finishes.ask({ claim, outcome });
+    const ended = said.length > 0 || replacesHistory ? undefined : await this.#batches.finishes.ask({ claim, outcome });
     if (ended !== undefined) return { answer: 'finished', status: ended };
     const { status, reason, complete = null, ...rest } = outcome;
     const why = reason === undefined ? null : JSON.stringify(reason);
     const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete };
-    const values = { ...ending, anew, said, kept_ms: this.#retentionMs };
+    const values = { ...ending, replacesHistory, said, kept_ms: this.#retentionMs };
     return present(await this.functions.callAsWorker<FinishResult>('finish', claim, values)) as FinishResult;
   }
 

@@ -15,7 +15,7 @@ import { PREFIX, type RedisStoreOptions, TIMEOUT_MS, tagOf } from './options.ts'
 import { adviceOn, codeOf, shouldLeave } from './replies/refusals.ts';
 import { LAST_MS, removeOtherLibraries, runOperation } from './run-operation.ts';
 
-const RETRY_MS = 20;
+const RETRY_DELAY_MS = 20;
 /** A Cluster node that is unreachable for this long may have been replaced: the other nodes are asked. */
 const READY_WAIT_MS = 200;
 
@@ -69,7 +69,7 @@ export class Calls implements AsyncDisposable {
     const send = (connection: Connection, ms: number): Promise<Sent> =>
       this.#run(connection, { name, values: [tag, ...values(this.#format)] }, ms);
     const { as = name }: Operation = OPERATIONS[name];
-    return (await this.#askAgain({ name: as, isRepeatable: isRepeatable(name), tag, send })).reply;
+    return (await this.#retryLostResponse({ name: as, isRepeatable: isRepeatable(name), tag, send })).reply;
   }
 
   /** Subscribes to a channel of a shard. Returns the connection of the subscription. */
@@ -80,14 +80,14 @@ export class Calls implements AsyncDisposable {
       if (!listener.isReady && !(await listener.waitForReady(ms))) return { unsent: listener.lastError };
       return listener.send((client) => client.ssubscribe(channel), until - performance.now());
     };
-    return (await this.#askAgain({ name: 'watch', isRepeatable: true, tag, send })).on.listener;
+    return (await this.#retryLostResponse({ name: 'watch', isRepeatable: true, tag, send })).on.listener;
   }
 
   /** Removes the functions of other versions from the server of a shard. */
   async removeOtherLibraries(tag: string): Promise<void> {
     const send = (connection: Connection, ms: number): Promise<Sent> =>
       removeOtherLibraries(connection, this.#library, ms);
-    await this.#askAgain({ name: 'migrate', isRepeatable: true, tag, send });
+    await this.#retryLostResponse({ name: 'migrate', isRepeatable: true, tag, send });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -95,7 +95,7 @@ export class Calls implements AsyncDisposable {
     (await this.#opening?.catch(() => undefined))?.close();
   }
 
-  async #askAgain(ask: Ask): Promise<{ reply: Reply; on: Connection }> {
+  async #retryLostResponse(ask: Ask): Promise<{ reply: Reply; on: Connection }> {
     const until = performance.now() + this.#timeoutMs;
     let why: Error | undefined;
     for (let tries = 0; ; tries++) {
@@ -106,7 +106,7 @@ export class Calls implements AsyncDisposable {
       why = tried.again ?? why;
       // Don't start what cannot end in time: its outcome would be unknown for no reason.
       if (until - performance.now() < LAST_MS) throw this.#busy(ask, why);
-      if (!tried.isAtOnce || tries > 0) await wait(RETRY_MS);
+      if (!tried.isAtOnce || tries > 0) await wait(RETRY_DELAY_MS);
     }
   }
 
@@ -173,7 +173,7 @@ export class Calls implements AsyncDisposable {
     const first = this.#firstTag;
     if (ask.tag !== first && !this.#isLaidOut) {
       const send = (): Promise<Sent> => Promise.resolve({ reply: null });
-      await this.#askAgain({ name: 'connect', isRepeatable: true, tag: first, send });
+      await this.#retryLostResponse({ name: 'connect', isRepeatable: true, tag: first, send });
     }
     const { generation } = connection;
     const admission = (connection.admission ??= this.#check(connection, first));

@@ -6,8 +6,8 @@ import { hintOf } from './replies/hint.ts';
 import type { Shards } from './shards.ts';
 
 /** A subscribed connection is checked when it was silent for this long. */
-const SILENT_MS = 5_000;
-const RETRY_MS = 50;
+const SILENCE_TIMEOUT_MS = 5_000;
+const RETRY_DELAY_MS = 50;
 
 /** A channel of one shard. */
 export interface ChannelRef {
@@ -138,7 +138,7 @@ export class Channels implements Subscriber, AsyncDisposable {
       for (const [i, { watchers }] of lost.entries()) {
         if (results[i]!.status === 'fulfilled') watchers.tell({ type: 'resync' });
       }
-      if (this.#isOutOfDate && !this.#isClosed) await wait(RETRY_MS);
+      if (this.#isOutOfDate && !this.#isClosed) await wait(RETRY_DELAY_MS);
     }
   }
 
@@ -146,9 +146,9 @@ export class Channels implements Subscriber, AsyncDisposable {
   async #keepAlive(): Promise<void> {
     const { signal } = this.#closing;
     while (this.#channels.size > 0) {
-      await wait(SILENT_MS / 2, undefined, { signal }).catch(() => {});
+      await wait(SILENCE_TIMEOUT_MS / 2, undefined, { signal }).catch(() => {});
       const connections = new Set([...this.#channels.values()].flatMap(({ on }) => (on ? [on.connection] : [])));
-      const silent = [...connections].filter(({ silentMs }) => silentMs >= SILENT_MS);
+      const silent = [...connections].filter(({ silentMs }) => silentMs >= SILENCE_TIMEOUT_MS);
       await Promise.all(silent.map((connection) => connection.send((client) => client.ping(), this.#timeoutMs)));
     }
   }

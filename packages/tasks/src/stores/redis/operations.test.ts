@@ -27,7 +27,7 @@ test('every operation is a Lua function, says what it does, and unpacks its argu
   ).toEqual([]);
 });
 
-test('operations on what is loaded begin anew with every call: no file keeps a variable of its own', () => {
+test('operations on what is loaded begin replacesHistory with every call: no file keeps a variable of its own', () => {
   const state = RULES.split('\n').filter(
     (line) => /^local [\w, ]+ = (?!function)/.test(line) && !/^local [A-Z_]+ = /.test(line),
   );

@@ -25,9 +25,9 @@ export const OPERATIONS = {
   create: {
     mode: 'writes',
     takes:
-      'id tenant agent input nonce maxReady conversation key worker priority notBefore policy holdMs isOfBefore deadline title context traceparent',
+      'id tenant agent input nonce maxReady conversation key worker priority notBefore policy debounceMs isOfBefore deadline title context traceparent',
   },
-  isHere: { mode: 'writesAlways', takes: 'id tenant conversation', as: 'create', isRepeatable: true },
+  exists: { mode: 'writesAlways', takes: 'id tenant conversation', as: 'create', isRepeatable: true },
   cancel: { mode: 'writesAlways', takes: 'id tenant level abortMs killMs undo reason isDated' },
   cancelConversation: {
     mode: 'writesAlways',
@@ -48,12 +48,12 @@ export const OPERATIONS = {
   },
   release: { mode: 'writesAlways', takes: 'id epoch session claim' },
   park: { mode: 'writesAlways', takes: 'id epoch session claim position orderNumber' },
-  finish: { mode: 'writesAlways', takes: 'id epoch session claim asked reason complete rest anew bytes' },
+  finish: { mode: 'writesAlways', takes: 'id epoch session claim asked reason complete rest replacesHistory bytes' },
   get: { mode: 'reads', takes: 'id tenant' },
   tenantOf: { mode: 'reads', takes: 'id', as: 'watch' },
   list: { mode: 'reads', takes: 'tenant status conversation limit at last background' },
   read: { mode: 'reads', takes: 'id tenant after limit' },
-  readAlong: { mode: 'writesAlways', takes: 'id tenant after limit watchMs', as: 'read', isRepeatable: true },
+  readAlong: { mode: 'writesAlways', takes: 'id tenant after limit watchTtlMs', as: 'read', isRepeatable: true },
   conversation: { mode: 'reads', takes: 'tenant conversation' },
   conversations: { mode: 'reads', takes: 'tenant after limit' },
   questions: { mode: 'reads', takes: 'tenant limit at last' },

@@ -153,7 +153,7 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'pop
   return {
     park(worker, agents, at) {
       const recent = 'SELECT agent FROM waiters WHERE worker = ? AND at > ?';
-      const known = database.all(recent, [worker, at - LIMITS.parkedMs / 4]);
+      const known = database.all(recent, [worker, at - LIMITS.idleWorkerTtlMs / 4]);
       const parked = new Set(known.map((row) => row['agent']));
       if (parked.size === agents.length && agents.every((agent) => parked.has(agent))) return;
       unpark(worker);

@@ -94,9 +94,9 @@ function queuesOf(database: Database, tenant: string): Queue[] {
     const sql = `SELECT count(*) AS number FROM (${READY})`;
     const ready = Number(database.get(sql, [tenant, lane.agent, DEFAULTS.maxCounted])?.['number']);
     const agent = toAgent(lane.agent);
-    const known = queues.get(agent) ?? { agent, tenant, ready: 0, oldestAt: Infinity };
-    const oldestAt = Math.min(known.oldestAt, oldestIn(database, lane));
-    queues.set(agent, { ...known, ready: known.ready + ready, oldestAt });
+    const known = queues.get(agent) ?? { agent, tenant, ready: 0, oldestReadyAt: Infinity };
+    const oldestReadyAt = Math.min(known.oldestReadyAt, oldestIn(database, lane));
+    queues.set(agent, { ...known, ready: known.ready + ready, oldestReadyAt });
   }
   return [...queues.values()].toSorted((a, b) => (a.agent < b.agent ? -1 : 1));
 }

@@ -21,7 +21,7 @@ import {
 const MAX_FILES = 1_000;
 /** How many paths are checked at a time, and how long that may continue after a cancel. */
 const MAX_TOGETHER = 16;
-const LAST_LOOK_MS = 50;
+const FINAL_READ_TIMEOUT_MS = 50;
 
 export interface FindInput {
   readonly glob: string;
@@ -94,7 +94,7 @@ async function onlyInside(root: Root, paths: readonly string[], token: Cancellat
 /** A cancelled search returns what was found, but does not wait until all of it is checked. */
 function isLate({ isCancelled, level }: CancellationToken, since: number | undefined): boolean {
   if (!isCancelled || level === 'kill') return level === 'kill';
-  return since === undefined || performance.now() - since > LAST_LOOK_MS;
+  return since === undefined || performance.now() - since > FINAL_READ_TIMEOUT_MS;
 }
 
 interface SearchEnd {

@@ -27,7 +27,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
   const ownerOf = async (id: string): Promise<TaskSource | undefined> => {
     const tenant = known.get(id);
     if (tenant !== undefined) return open(tenant);
-    const owners = await inTurns(await readTenants(), async (one) => {
+    const owners = await mapInBatches(await readTenants(), async (one) => {
       return (await open(one).get(id)) === undefined ? undefined : one;
     });
     const owner = owners.find((one) => one !== undefined);
@@ -42,7 +42,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
     ...any,
     get: async (id) => (await ownerOf(id))?.get(id),
     async list(filter): Promise<ListPage> {
-      const pages = await inTurns(await readTenants(), (tenant) => open(tenant).list(filter));
+      const pages = await mapInBatches(await readTenants(), (tenant) => open(tenant).list(filter));
       const found = pages.flatMap(({ tasks }) => tasks).toSorted(newestFirst);
       const tasks = found.slice(0, filter.limit);
       for (const { id, tenant } of tasks) known.set(id, tenant);
@@ -50,7 +50,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
       const isMore = found.length > tasks.length || pages.some(({ next }) => next !== undefined);
       return isMore && last !== undefined ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
     },
-    counts: async () => (await inTurns(await readTenants(), (tenant) => open(tenant).counts())).flat(),
+    counts: async () => (await mapInBatches(await readTenants(), (tenant) => open(tenant).counts())).flat(),
     cancel: async (id, request) => (await sourceOf(id)).cancel(id, request),
     cancelCall: async (id, callId, reason) => (await sourceOf(id)).cancelCall(id, callId, reason),
     answer: async (question, answer) => (await sourceOf(findQuestionTask(question) ?? '')).answer(question, answer),
@@ -61,7 +61,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
   };
 }
 
-async function inTurns<T>(tenants: readonly string[], ask: (tenant: string) => Promise<T>): Promise<T[]> {
+async function mapInBatches<T>(tenants: readonly string[], ask: (tenant: string) => Promise<T>): Promise<T[]> {
   const answers: T[] = [];
   for (let i = 0; i < tenants.length; i += ASKED_AT_ONCE) {
     answers.push(...(await Promise.all(tenants.slice(i, i + ASKED_AT_ONCE).map(ask))));

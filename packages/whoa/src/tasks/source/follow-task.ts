@@ -28,7 +28,7 @@ export async function followTask(store: TaskStore, ref: TaskRef, options: Follow
       const record = await store.get(ref);
       if (record === undefined) throw new Error(`task ${ref.id} is no longer in the store`);
       for (;;) {
-        const entries = onEntry === undefined ? [] : await store.read(ref, { after, watchMs: WATCH_MS });
+        const entries = onEntry === undefined ? [] : await store.read(ref, { after, watchTtlMs: WATCH_MS });
         if (entries.length === 0) break;
         for (const entry of entries) if (onEntry!(entry) === 'stop') return record;
         after = entries.at(-1)!.position;

@@ -82,7 +82,7 @@ export async function listTasks(
 }
 
 /** Workers take over a freed task within this time. After it, assume that there are none. */
-const TAKEN_OVER_MS = 3_000;
+const TAKEOVER_TIMEOUT_MS = 3_000;
 
 /** Returns a check that frees lost tasks and returns whether a task has been lost for so long that no worker will take it. */
 export function createLostCheck(source: TaskSource): (task: TaskHead) => Promise<boolean> {
@@ -91,6 +91,6 @@ export function createLostCheck(source: TaskSource): (task: TaskHead) => Promise
     await source.freeLost();
     if (!isLost(task)) since = undefined;
     else since ??= performance.now();
-    return since !== undefined && performance.now() - since >= TAKEN_OVER_MS;
+    return since !== undefined && performance.now() - since >= TAKEOVER_TIMEOUT_MS;
   };
 }

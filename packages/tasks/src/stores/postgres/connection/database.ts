@@ -50,7 +50,7 @@ interface Statement {
 /** The timeout for creating the tables, which may take longer than any statement. */
 const SETUP_MS = 600_000;
 /** The pause before a query is retried on another connection. It doubles each time. */
-const RETRY_MS = 50;
+const RETRY_DELAY_MS = 50;
 const MAX_ATTEMPTS = 4;
 
 /**
@@ -95,7 +95,7 @@ export class Database implements AsyncDisposable {
         if (!(error instanceof Stale)) throw error;
         if (attempt >= MAX_ATTEMPTS) throw error.cause;
       }
-      await wait(RETRY_MS * 2 ** (attempt - 1), undefined, { ref: true });
+      await wait(RETRY_DELAY_MS * 2 ** (attempt - 1), undefined, { ref: true });
     }
   }
 

@@ -10,7 +10,7 @@ export type Pool = Pg.Pool;
 export type ConnectionSettings = Pg.ClientConfig;
 
 /** How long to wait for a server to confirm the end of a connection. */
-export const GOODBYE_MS = 1_000;
+export const CLOSE_TIMEOUT_MS = 1_000;
 
 /** Loads `pg` when it is first needed. */
 export async function loadDriver(): Promise<Driver> {
@@ -50,7 +50,7 @@ export class Sockets {
 
   /** Waits for an end that the server has to confirm, up to a limit. */
   async endWithin(end: () => Promise<void>): Promise<void> {
-    const timer = setTimeout(() => this.destroy(), GOODBYE_MS);
+    const timer = setTimeout(() => this.destroy(), CLOSE_TIMEOUT_MS);
     try {
       await end();
     } finally {

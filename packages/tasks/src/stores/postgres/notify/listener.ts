@@ -5,7 +5,7 @@ export interface ListenerOptions {
   readonly server: ServerOptions;
   readonly clock: Clock;
   /** How often the connection is checked. */
-  readonly pollMs: number;
+  readonly pollIntervalMs: number;
 }
 
 export interface Subscriber {
@@ -15,7 +15,7 @@ export interface Subscriber {
 }
 
 /** The pause before a broken connection is opened again. It doubles each time, up to a second. */
-const RETRY_MS = 20;
+const RETRY_DELAY_MS = 20;
 const MAX_RETRY_MS = 1_000;
 const MAX_LISTEN_ATTEMPTS = 3;
 
@@ -24,7 +24,7 @@ const shared = new WeakMap<Clock, Map<string, Listener>>();
 /** Returns the listener of this process for a server: all watched stores share its connection. */
 export function shareListener(options: ListenerOptions): Listener {
   const { url = '', connectTimeoutMs, statementTimeoutMs } = options.server;
-  const key = JSON.stringify([url, connectTimeoutMs, statementTimeoutMs, options.pollMs]);
+  const key = JSON.stringify([url, connectTimeoutMs, statementTimeoutMs, options.pollIntervalMs]);
   const listeners = shared.get(options.clock) ?? new Map<string, Listener>();
   shared.set(options.clock, listeners);
   const listener = listeners.get(key) ?? new Listener(options, () => listeners.delete(key));
@@ -34,7 +34,7 @@ export function shareListener(options: ListenerOptions): Listener {
 
 /**
  * Receives the notifications of a database on a separate connection. Postgres drops notifications for clients that are
- * not connected, so after every gap its subscribers resync. The connection is checked every `pollMs` if nothing
+ * not connected, so after every gap its subscribers resync. The connection is checked every `pollIntervalMs` if nothing
  * arrived; one that does not respond is replaced.
  */
 class Listener {
@@ -97,7 +97,7 @@ class Listener {
   }
 
   async #open(): Promise<LoneConnection> {
-    const { server, pollMs } = this.#options;
+    const { server, pollIntervalMs } = this.#options;
     const open = await connectAlone(server, { operation: 'watch', application_name: 'whoa listens', pipeline: true });
     open.sockets.unref();
     open.connection.on('end', () => this.#lose(open));
@@ -115,7 +115,7 @@ class Listener {
       throw error;
     }
     this.#failures = 0;
-    this.#tryAgainIn(pollMs);
+    this.#tryAgainIn(pollIntervalMs);
     // Don't do this earlier: changes between reading and listening would be missed.
     if (this.#gap) for (const subscriber of new Set(this.#subscribers())) subscriber.onGap();
     this.#gap = false;
@@ -146,7 +146,7 @@ class Listener {
   }
 
   #retryMs(): number {
-    return Math.min(RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
+    return Math.min(RETRY_DELAY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
   }
 
   #tryAgainIn(ms: number): void {
@@ -163,13 +163,13 @@ class Listener {
     }
     if (this.#hasHeard) {
       this.#hasHeard = false;
-      this.#tryAgainIn(this.#options.pollMs);
+      this.#tryAgainIn(this.#options.pollIntervalMs);
       return;
     }
     // Don't wait for the driver's timeout: a cancel in the meantime would be missed.
-    this.#timer = this.#options.clock.setTimer(this.#options.pollMs, () => this.#leave(open), { keepAlive: false });
+    this.#timer = this.#options.clock.setTimer(this.#options.pollIntervalMs, () => this.#leave(open), { keepAlive: false });
     open.connection.query('SELECT 1').then(
-      () => this.#connection === open && this.#tryAgainIn(this.#options.pollMs),
+      () => this.#connection === open && this.#tryAgainIn(this.#options.pollIntervalMs),
       () => this.#leave(open),
     );
   }

@@ -3,7 +3,7 @@ import { waitAtMost } from '@whoa/core/internal';
 import type { Hint, WatchFilter } from '../../../store.ts';
 import { Batcher } from '../batcher.ts';
 import type { Database, Ring } from '../connection/database.ts';
-import { GOODBYE_MS } from '../connection/driver.ts';
+import { CLOSE_TIMEOUT_MS } from '../connection/driver.ts';
 import { hintOf, hintOfPayload, payloadOf } from './hints.ts';
 import { type Listener, type ListenerOptions, type Subscriber, shareListener } from './listener.ts';
 
@@ -16,7 +16,7 @@ const RINGS_PER_FLUSH = 500;
 /** Beyond this many, notifications are dropped: receivers find the change with the next beat or take. */
 const MAX_RINGS_WAITING = 100_000;
 /** How long a subscription is recorded. It is renewed after a third of this. */
-const NOTED_MS = 180_000;
+const SUBSCRIPTION_TTL_MS = 180_000;
 /** The maximum number of names that are recorded or removed at once. */
 const MAX_NAMES = 1_000;
 
@@ -91,7 +91,7 @@ export class ChangeNotifier implements AsyncDisposable {
       await this.#stopListening();
       await Promise.all(names.map((name) => this.#forgetSoon(name)));
     })();
-    await waitAtMost(goodbye, GOODBYE_MS);
+    await waitAtMost(goodbye, CLOSE_TIMEOUT_MS);
   }
 
   /** One at a time: notifications that arrive meanwhile go with the next. */
@@ -121,7 +121,7 @@ export class ChangeNotifier implements AsyncDisposable {
   }
 
   async #note(names: readonly string[]): Promise<void> {
-    const values = { names, of_channel: this.channel, for_ms: NOTED_MS };
+    const values = { names, of_channel: this.channel, for_ms: SUBSCRIPTION_TTL_MS };
     await this.#options.database.ask({ operation: 'watch', changes: false, name: 'listen', values });
   }
 
@@ -132,7 +132,7 @@ export class ChangeNotifier implements AsyncDisposable {
 
   #noteAgain(): void {
     this.#noting ??= this.#options.clock.setTimer(
-      NOTED_MS / 3,
+      SUBSCRIPTION_TTL_MS / 3,
       () => {
         this.#noting = undefined;
         if (this.#names.size === 0) return;

@@ -37,7 +37,7 @@ BEGIN
     ) s WHERE s."holds" > 0),
     'waiters', (SELECT coalesce(json_agg(w), '[]') FROM (
       SELECT w.worker AS "worker", array_agg(w.agent) AS "agents" FROM whoa.waiters w
-      WHERE w.at >= fn.now_ms() - 120000 /*parkedMs*/ GROUP BY w.worker ORDER BY w.worker LIMIT page
+      WHERE w.at >= fn.now_ms() - 120000 /*idleWorkerTtlMs*/ GROUP BY w.worker ORDER BY w.worker LIMIT page
     ) w),
     'now', fn.now_ms());
 END $$;
@@ -100,14 +100,14 @@ BEGIN
     most := most - ready;
     agents := agents || of_lane;
     queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant, 'ready', ready,
-      'oldestAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l));
+      'oldestReadyAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l));
   END LOOP;
   IF is_first THEN running := fn.count_running(page, 5000); END IF;
   agents := array_remove(agents || ARRAY(SELECT json_object_keys(running)), '*' /*SETTLE*/);
   RETURN json_build_object('queues', array_to_json(queues), 'now', now, 'running', running,
     'waiting', (SELECT coalesce(json_object_agg(w.agent, w.number), '{}') FROM (
       SELECT w.agent, count(*) AS number FROM whoa.waiters w
-      WHERE w.agent = ANY (agents) AND w.at >= now - 120000 /*parkedMs*/ GROUP BY w.agent) w),
+      WHERE w.agent = ANY (agents) AND w.at >= now - 120000 /*idleWorkerTtlMs*/ GROUP BY w.agent) w),
     'paused', (SELECT coalesce(json_agg(json_build_object(p.kind, p.name)), '[]') FROM (
       SELECT * FROM whoa.paused WHERE is_first ORDER BY kind, name LIMIT page) p));
 END $$;

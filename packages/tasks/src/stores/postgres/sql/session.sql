@@ -12,7 +12,7 @@ BEGIN
   SELECT * INTO state FROM whoa.pulse;
   SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * 0.125 /*pulseShare*/
-    AND (tells AND first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= 1000 /*sweepAskedMs*/) IS NOT TRUE
+    AND (tells AND first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= 1000 /*sweepRequestIntervalMs*/) IS NOT TRUE
   THEN RETURN false; END IF;
   -- A transaction that writes it now does the same; only a sweep must wait for the result.
   IF waits THEN
@@ -29,9 +29,9 @@ BEGIN
     state.grace_until := least(state.grace_until, now + of_lease_ms);
     state.sweep_asked_at := least(state.sweep_asked_at, now);
   END IF;
-  IF now - state.pulse > of_lease_ms * 0.5 /*outageShare*/ AND first IS NOT NULL AND NOT state.grace_given THEN
+  IF now - state.pulse > of_lease_ms * 0.5 /*outageShare*/ AND first IS NOT NULL AND NOT state.grace_granted THEN
     state.grace_until := now + of_lease_ms;
-    state.grace_given := true;
+    state.grace_granted := true;
   END IF;
   IF now - state.pulse >= of_lease_ms * 0.125 /*pulseShare*/ THEN
     state.pulse := now;
@@ -40,9 +40,9 @@ BEGIN
       OR EXISTS (SELECT FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now) OR fn.has_expired(now);
   END IF;
   expired := coalesce(tells AND (has_old OR first <= now AND now >= state.grace_until)
-    AND now - state.sweep_asked_at >= 1000 /*sweepAskedMs*/, false);
+    AND now - state.sweep_asked_at >= 1000 /*sweepRequestIntervalMs*/, false);
   IF expired THEN state.sweep_asked_at := now; END IF;
-  UPDATE whoa.pulse SET pulse = state.pulse, grace_until = state.grace_until, grace_given = state.grace_given,
+  UPDATE whoa.pulse SET pulse = state.pulse, grace_until = state.grace_until, grace_granted = state.grace_granted,
     sweep_asked_at = state.sweep_asked_at;
   RETURN expired;
 END $$;
@@ -61,8 +61,8 @@ BEGIN
   now := fn.now_ms();
   expired := fn.visit(session.lease_ms, now, true);
   -- Don't wait for the lock: if another transaction holds it, the next beat does this.
-  IF (SELECT p.grace_given FROM whoa.pulse p) THEN
-    UPDATE whoa.pulse SET grace_given = false
+  IF (SELECT p.grace_granted FROM whoa.pulse p) THEN
+    UPDATE whoa.pulse SET grace_granted = false
     WHERE EXISTS (SELECT FROM whoa.pulse FOR UPDATE SKIP LOCKED);
   END IF;
   IF believed <= 1000 OR floor(now / 60000) <> floor(session.used_at / 60000) THEN
@@ -85,7 +85,7 @@ BEGIN
       orders := orders || json_build_object('id', task.id, 'epoch', task.epoch, 'claim', task.claim, 'orders', fn.orders_of(task, now));
     END IF;
   END LOOP;
-  RETURN json_build_object('answer', 'alive', 'orders', orders, 'more', more, 'recount', held <> believed,
+  RETURN json_build_object('answer', 'alive', 'orders', orders, 'more', more, 'shouldReconcile', held <> believed,
     'expired', expired, 'now', now);
 END $$;
 

@@ -21,10 +21,10 @@ DECLARE
 BEGIN
   of_lane := fn.agent_of(of_lane);
   IF of_lane = '*' /*SETTLE*/ THEN
-    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.at >= now - 120000 /*parkedMs*/
+    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.at >= now - 120000 /*idleWorkerTtlMs*/
     ORDER BY w.agent, w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
   ELSE
-    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.agent = of_lane AND w.at >= now - 120000 /*parkedMs*/
+    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.agent = of_lane AND w.at >= now - 120000 /*idleWorkerTtlMs*/
     ORDER BY w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
   END IF;
   IF found IS NULL THEN RETURN false; END IF;
@@ -45,7 +45,7 @@ CREATE FUNCTION fn.add_waiter(of_worker text, agents text[], now float8) RETURNS
 DECLARE
   parked text[];
 BEGIN
-  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - 30000 /*parkedMs / 4*/;
+  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - 30000 /*idleWorkerTtlMs / 4*/;
   IF parked @> agents AND agents @> parked THEN RETURN; END IF;
   PERFORM fn.remove_waiter(of_worker);
   INSERT INTO whoa.waiters (worker, agent, at)
@@ -62,7 +62,7 @@ BEGIN
     stage_at := not_before;
   ELSIF worker IS NOT NULL THEN
     stage := 'later';
-    stage_at := now + 5000 /*homeMs*/;
+    stage_at := now + 5000 /*preferredWorkerMs*/;
   ELSE
     stage := 'ready';
     stage_at := now;
@@ -90,8 +90,8 @@ BEGIN
   WHERE t.id = task_id AND t.worker IS NULL AND (t.not_before > now) IS NOT TRUE RETURNING * INTO task;
   IF NOT FOUND THEN
     UPDATE whoa.tasks t SET policy = NULL,
-      -- Rule: delay; stageAt = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*homeMs*/ END
-      stage = 'later', stage_at = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*homeMs*/ END, lane = NULL
+      -- Rule: delay; stageAt = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END
+      stage = 'later', stage_at = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END, lane = NULL
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
   PERFORM fn.announce(task, now);

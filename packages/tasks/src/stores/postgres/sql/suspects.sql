@@ -52,8 +52,8 @@ CREATE FUNCTION fn.death_delay(task_id text, deaths int) RETURNS float8 LANGUAGE
 DECLARE
   sum int := deaths + (SELECT sum(ascii(c)) FROM unnest(string_to_array(task_id, NULL)) AS letters (c));
 BEGIN
-  RETURN CASE WHEN deaths <= 1 THEN 0 ELSE least(60000 /*maxDeathDelayMs*/,
-    500 /*deathDelayMs*/ * 2 ^ (deaths - 2) * (1 + (sum % 8 /*deathDelaySteps*/)::float8 / 8 /*deathDelaySteps*/)) END;
+  RETURN CASE WHEN deaths <= 1 THEN 0 ELSE least(60000 /*maxCrashBackoffMs*/,
+    500 /*crashBackoffMs*/ * 2 ^ (deaths - 2) * (1 + (sum % 8 /*deathDelaySteps*/)::float8 / 8 /*deathDelaySteps*/)) END;
 END $$;
 
 -- Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work.

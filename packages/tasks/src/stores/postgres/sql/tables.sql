@@ -100,7 +100,7 @@ CREATE TABLE whoa.waiters (
 CREATE INDEX waiters_of_worker ON whoa.waiters (worker);
 -- What the database remembers about time, in one row.
 CREATE TABLE whoa.pulse (
-  pulse float8 NOT NULL, grace_until float8 NOT NULL, grace_given boolean NOT NULL, sweep_asked_at float8 NOT NULL,
+  pulse float8 NOT NULL, grace_until float8 NOT NULL, grace_granted boolean NOT NULL, sweep_asked_at float8 NOT NULL,
   shared text, shared_at float8 NOT NULL DEFAULT '-Infinity'
 ) WITH (fillfactor = 50);
 INSERT INTO whoa.pulse VALUES (-1, 0, false, 0);

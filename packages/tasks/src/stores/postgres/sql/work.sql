@@ -127,7 +127,7 @@ END $$;
 -- Reads: tasks. Locks: conversation, task, successor. Writes: tasks, history, conversations, commands. Returns: status and successor.
 CREATE FUNCTION fn.finish(
   task_id text, own_epoch int, own_session text, own_claim text, asked text, rest json, reason json, complete boolean,
-  anew boolean, said json[], kept_ms float8
+  replacesHistory boolean, said json[], kept_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; ending text; successor text; now float8;
@@ -144,23 +144,23 @@ BEGIN
     reason := coalesce(task.stop_reason, reason, fn.reason('{"kind":"user"}', now));
     complete := coalesce(complete, asked <> 'cancelled');
   END IF;
-  IF task.conversation IS NOT NULL THEN PERFORM fn.keep_said(task, anew, said); END IF;
+  IF task.conversation IS NOT NULL THEN PERFORM fn.keep_said(task, replacesHistory, said); END IF;
   PERFORM fn.end_task(task, ending, rest, reason, complete, now);
   IF task.conversation IS NOT NULL THEN successor := fn.leave_conversation(task, now); END IF;
   RETURN json_build_object('answer', 'finished', 'status', ending, 'successor', successor);
 END $$;
 
-CREATE FUNCTION fn.keep_said(task whoa.tasks, anew boolean, said json[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.keep_said(task whoa.tasks, replacesHistory boolean, said json[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   bytes float8 := (SELECT coalesce(sum(octet_length(message::text)), 0) FROM unnest(said) AS batch (message));
 BEGIN
-  IF anew THEN
+  IF replacesHistory THEN
     DELETE FROM whoa.history h WHERE h.tenant = task.tenant AND h.conversation = task.conversation;
   END IF;
   INSERT INTO whoa.history (tenant, conversation, position, message)
   SELECT task.tenant, task.conversation, ordinal + coalesce((SELECT max(h.position) FROM whoa.history h
     WHERE h.tenant = task.tenant AND h.conversation = task.conversation), 0), message
   FROM unnest(said) WITH ORDINALITY AS batch (message, ordinal);
-  UPDATE whoa.conversations c SET history_bytes = CASE WHEN anew THEN 0 ELSE c.history_bytes END + bytes
+  UPDATE whoa.conversations c SET history_bytes = CASE WHEN replacesHistory THEN 0 ELSE c.history_bytes END + bytes
   WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
 END $$;

@@ -26,7 +26,7 @@ interface Library {
 }
 
 /** If the server was silent for this long when a command timed out, the connection is dead, not slow. */
-const SILENT_MS = 250;
+const SILENCE_TIMEOUT_MS = 250;
 const MAX_LEAVE_MS = 1_000;
 const REVIVE_MS = 100;
 
@@ -205,7 +205,7 @@ export class Connection {
   /** Drops a dead connection: the operating system would notice it only after minutes. */
   #leaveIfSilent(sentAt: number): void {
     const silentSince = Math.max(this.#heardAt, sentAt);
-    if (this.#client.status === 'ready' && performance.now() - silentSince >= SILENT_MS) this.leave();
+    if (this.#client.status === 'ready' && performance.now() - silentSince >= SILENCE_TIMEOUT_MS) this.leave();
   }
 }
 

@@ -9,7 +9,7 @@ local function is_here(id, tenant, conversation)
 end
 
 -- Reads: the task, the conversation. Returns 'here' or 'gone'.
-function OPERATIONS.isHere(args)
+function OPERATIONS.exists(args)
   local id, tenant, conversation = unpack(args, 5, 7)
   return is_here(id, tenant, conversation) and 'here' or 'gone'
 end
@@ -46,9 +46,9 @@ end
 -- conversation, tasks that it replaces or joins; removes some records past their retention.
 -- Returns what happened and the task; 'new' means that the caller knows the rest.
 function OPERATIONS.create(args)
-  local id, tenant, agent, input, nonce, maxReady, conversation, key, worker, priority, notBefore, policy, holdMs,
+  local id, tenant, agent, input, nonce, maxReady, conversation, key, worker, priority, notBefore, policy, debounceMs,
     isOfBefore, deadline, title, context, traceparent = unpack(args, 5, 22)
-  priority, holdMs = tonumber(priority), tonumber(holdMs)
+  priority, debounceMs = tonumber(priority), tonumber(debounceMs)
   forget_some(LIMITS.maxForgotten)
   if conversation ~= '' then forget_conversations(LIMITS.maxForgotten) end
   local existing, isHidden = load(id)
@@ -76,7 +76,7 @@ function OPERATIONS.create(args)
   if notBefore ~= '' then put(task, 'notBefore', tonumber(notBefore)) end
   if deadline ~= '' then put(task, 'deadline', tonumber(deadline)) end
   if traceparent ~= '' then put(task, 'traceparent', traceparent) end
-  local isKept = holdMs == 0 and policy ~= 'merge'
+  local isKept = debounceMs == 0 and policy ~= 'merge'
 
   if conversation == '' then
     keep_input(task, input, title, context, isKept)
@@ -90,7 +90,7 @@ function OPERATIONS.create(args)
   local own = conversation_of(task)
   if own.historyBytes > SIZES.historyBytes then return { 'full', 'history', tostring(SIZES.historyBytes) } end
   -- Check this before joining: a rejected message must not take the accepted ones that are held back with it.
-  if policy == 'reject' and holdMs == 0 and own.current then return { 'rejected' } end
+  if policy == 'reject' and debounceMs == 0 and own.current then return { 'rejected' } end
   local held = own.gathering and load(own.gathering)
   if held and context_of(held) ~= context then
     -- Messages of different contexts are never merged: those that are held back come first.
@@ -100,7 +100,7 @@ function OPERATIONS.create(args)
   if held and redis.call('LLEN', tag .. 'inputs:' .. (held.inputsOf or held.id)) >= LIMITS.maxGathered then
     return { 'full', 'tasks', tostring(LIMITS.maxGathered) }
   end
-  if holdMs == 0 and policy ~= 'replace' and #own.waiting >= LIMITS.maxQueued then
+  if debounceMs == 0 and policy ~= 'replace' and #own.waiting >= LIMITS.maxQueued then
     return { 'full', 'queue', tostring(LIMITS.maxQueued) }
   end
   if held then
@@ -109,9 +109,9 @@ function OPERATIONS.create(args)
     save_conversation(own)
   end
   keep_input(task, input, title, context, isKept)
-  if holdMs > 0 then
+  if debounceMs > 0 then
     put(task, 'policy', policy)
-    put_off(task, now + holdMs)
+    put_off(task, now + debounceMs)
     own.gathering = id
     save_conversation(own)
     tell('status', task)

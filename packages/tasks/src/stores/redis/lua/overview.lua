@@ -36,7 +36,7 @@ function OPERATIONS.workers(args)
       sessions[#sessions + 1] = { worker, tostring(held), flat[i + 1], redis.call('HRANDFIELD', tag .. 'held:' .. flat[i], shown) }
     end
   end
-  local waiting = redis.call('ZRANGE', tag .. 'waiters:*', now - LIMITS.parkedMs, '+inf', 'BYSCORE', 'LIMIT', 0, limit)
+  local waiting = redis.call('ZRANGE', tag .. 'waiters:*', now - LIMITS.idleWorkerTtlMs, '+inf', 'BYSCORE', 'LIMIT', 0, limit)
   for _, worker in ipairs(waiting) do
     local noted = redis.call('HGET', tag .. 'waiting', worker)
     if noted then waiters[#waiters + 1] = { worker, string.match(noted, '^%S+ (.*)$') } end
@@ -87,7 +87,7 @@ function OPERATIONS.queues(args)
   end
   agents['*'] = nil
   for agent in pairs(agents) do
-    local count = redis.call('ZCOUNT', tag .. 'waiters:' .. agent, now - LIMITS.parkedMs, '+inf')
+    local count = redis.call('ZCOUNT', tag .. 'waiters:' .. agent, now - LIMITS.idleWorkerTtlMs, '+inf')
     if count > 0 then waiting[#waiting + 1], waiting[#waiting + 2] = agent, tostring(count) end
   end
   return { queues, paused, tostring(now), running, waiting }

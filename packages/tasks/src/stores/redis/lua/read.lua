@@ -106,13 +106,13 @@ end
 
 -- Like `read`, and records that a client is reading. Writes only when the last record would soon expire.
 function OPERATIONS.readAlong(args)
-  local id, tenant, after, limit, watchMs = unpack(args, 5, 9)
-  watchMs = tonumber(watchMs)
+  local id, tenant, after, limit, watchTtlMs = unpack(args, 5, 9)
+  watchTtlMs = tonumber(watchTtlMs)
   local watched = load(id)
   if watched and watched.tenant == tenant and not watched.endedAt then
     local known = watched.watchedUntil or 0
-    if known < now + watchMs / 2 then
-      put(watched, 'watchedUntil', now + watchMs)
+    if known < now + watchTtlMs / 2 then
+      put(watched, 'watchedUntil', now + watchTtlMs)
       -- A reader does not wake a task that waits for an answer.
       if known > now or watched.stage == 'parked' then save(watched) else give_order(watched, 'command') end
     end

@@ -43,7 +43,7 @@ end
 -- waiting ones past their deadline, or questions that expired. One worker at a time is asked.
 -- tells: the visitor is told, or sweeps itself; others must not use the request up.
 local function visit(leaseMs, tells)
-  local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'graceGiven', 'sweepAskedAt')
+  local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'isGraceGranted', 'sweepAskedAt')
   local pulse, graceUntil = tonumber(found[1] or now), tonumber(found[2] or 0)
   local isGraceGiven, askedAt, flat = found[3] == '1', tonumber(found[4] or 0), {}
   local function note(name, value) flat[#flat + 1], flat[#flat + 2] = name, value end
@@ -62,12 +62,12 @@ local function visit(leaseMs, tells)
   if first and now - pulse > leaseMs * LIMITS.outageShare and not isGraceGiven then
     graceUntil, isGraceGiven = now + leaseMs, true
     note('graceUntil', graceUntil)
-    note('graceGiven', '1')
+    note('isGraceGranted', '1')
   end
   local isDue = now - pulse >= leaseMs * LIMITS.pulseShare
   if not found[1] or isDue then note('pulse', now) end
   local hasExpired = first ~= nil and expiresAt <= now and now >= graceUntil
-  local mayAsk = tells and now - askedAt >= LIMITS.sweepAskedMs
+  local mayAsk = tells and now - askedAt >= LIMITS.sweepRequestIntervalMs
   local isExpired = mayAsk and (hasExpired or isDue and (has_old() or first_overdue() or first_expired()))
   if isExpired then note('sweepAskedAt', now) end
   if #flat > 0 then redis.call('HSET', tag .. 'domain', unpack(flat)) end
@@ -104,7 +104,7 @@ function OPERATIONS.beat(args)
   local session = session_named(sessionId)
   if not session or session.isOver then return { 'gone' } end
   local isExpired, _, isGraceGiven = visit(session.leaseMs, true)
-  if isGraceGiven then redis.call('HDEL', tag .. 'domain', 'graceGiven') end
+  if isGraceGiven then redis.call('HDEL', tag .. 'domain', 'isGraceGranted') end
   local held = redis.call('HLEN', tag .. 'held:' .. sessionId)
   if held > 0 then
     redis.call('ZADD', tag .. 'sessions', now + session.leaseMs, sessionId)

@@ -43,7 +43,7 @@ local function ring(lane)
     if not worker then return end
     local noted = redis.call('HGET', tag .. 'waiting', worker)
     if noted then unpark(worker, cjson.decode(string.match(noted, '^%S+ (.*)$'))) end
-    if tonumber(popped[2]) >= now - LIMITS.parkedMs then
+    if tonumber(popped[2]) >= now - LIMITS.idleWorkerTtlMs then
       redis.call('SPUBLISH', tag .. 'inbox:' .. worker, cjson.encode({ 'work', worker, agent }))
       return
     end
@@ -69,7 +69,7 @@ local function come_next(task, isListed)
   put(task, 'policy', nil)
   if task.notBefore and task.notBefore > now then return put_off(task, task.notBefore) end
   if not task.worker then return make_ready(task, isListed) end
-  put_off(task, now + LIMITS.homeMs)
+  put_off(task, now + LIMITS.preferredWorkerMs)
   tell('wake', task)
 end
 

@@ -6,7 +6,7 @@ local function death_delay(id, deaths)
   local sum = deaths
   for i = 1, #id do sum = sum + string.byte(id, i) end
   local share = 1 + (sum % LIMITS.deathDelaySteps) / LIMITS.deathDelaySteps
-  return math.min(LIMITS.maxDeathDelayMs, LIMITS.deathDelayMs * 2 ^ (deaths - 2) * share)
+  return math.min(LIMITS.maxCrashBackoffMs, LIMITS.crashBackoffMs * 2 ^ (deaths - 2) * share)
 end
 
 -- Its epoch increases, so later writes of its worker do not count.

@@ -202,7 +202,7 @@ function OPERATIONS.take(args)
   if #replies < limit then
     -- The worker waits for more; written again only when the last record would soon expire.
     local at, agents = string.match(noted or '', '^(%S+) (.*)$')
-    if agents ~= agentsText or tonumber(at) < now - LIMITS.parkedMs / 2 then
+    if agents ~= agentsText or tonumber(at) < now - LIMITS.idleWorkerTtlMs / 2 then
       if agents then unpark(worker, cjson.decode(agents)) end
       redis.call('HSET', tag .. 'waiting', worker, now .. ' ' .. agentsText)
       redis.call('ZADD', tag .. 'waiters:*', now, worker)

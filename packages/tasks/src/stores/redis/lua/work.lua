@@ -177,7 +177,7 @@ end
 -- Reads: the task, its conversation and the next task in it. Writes: the task, its indexes, the history, the next task.
 -- Returns the answer, the status, the next task, and whom to notify.
 function OPERATIONS.finish(args)
-  local id, epoch, session, claim, asked, reason, complete, rest, anew, bytes = unpack(args, 5, 14)
+  local id, epoch, session, claim, asked, reason, complete, rest, replacesHistory, bytes = unpack(args, 5, 14)
   local isPlain = HAS_SHORTCUTS and asked ~= 'cancelled' and reason == '' and complete == '' and maxTenant == 0 and maxAgent == 0
   local receipt = isPlain and finish_alone(id, epoch, session, claim, asked, rest)
   if receipt then return receipt end
@@ -200,7 +200,7 @@ function OPERATIONS.finish(args)
   if task.conversation then
     local conversation = conversation_of(task)
     local key = tag .. 'history:' .. conversation.name
-    if anew == '1' then
+    if replacesHistory == '1' then
       redis.call('DEL', key)
       conversation.historyBytes = 0
     end

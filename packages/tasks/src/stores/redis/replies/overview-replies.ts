@@ -28,9 +28,9 @@ export function queuesOf(replies: readonly Reply[], limit: number): SeenQueues {
   const queues = new Map<string, Queue>();
   for (const [agent = '', tenant = '', ready, oldest] of shards.flatMap(([found]) => found)) {
     const name = `${Buffer.byteLength(agent)}:${agent}:${tenant}`;
-    const known = queues.get(name) ?? { agent, tenant, ready: 0, oldestAt: Infinity };
-    const oldestAt = Math.min(known.oldestAt, Number(oldest));
-    queues.set(name, { ...known, ready: known.ready + Number(ready), oldestAt });
+    const known = queues.get(name) ?? { agent, tenant, ready: 0, oldestReadyAt: Infinity };
+    const oldestReadyAt = Math.min(known.oldestReadyAt, Number(oldest));
+    queues.set(name, { ...known, ready: known.ready + Number(ready), oldestReadyAt });
   }
   const paused = new Set(shards.flatMap(([, names]) => names));
   const running: Record<string, number> = {};

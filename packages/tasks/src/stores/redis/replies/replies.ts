@@ -195,7 +195,7 @@ export function claimAnswerOf(reply: Reply): ClaimResult {
 }
 
 export function beatAnswerOf(reply: Reply): HeartbeatResult {
-  const [answer, told, more, recount, expired, now] = reply as [HeartbeatResult['answer'], Reply[], ...string[]];
+  const [answer, told, more, shouldReconcile, expired, now] = reply as [HeartbeatResult['answer'], Reply[], ...string[]];
   if (answer === 'gone') return { answer };
   const orders = (told as unknown as [string, string, string, Reply][]).map(([id, epoch, claim, ordered]) => {
     return { id, epoch: Number(epoch), claim, ...ordersOf(ordered) };
@@ -204,7 +204,7 @@ export function beatAnswerOf(reply: Reply): HeartbeatResult {
     answer,
     orders,
     more: more === '1',
-    recount: recount === '1',
+    shouldReconcile === '1',
     expired: expired === '1',
     now: Number(now),
   };

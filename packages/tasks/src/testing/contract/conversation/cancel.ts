@@ -10,7 +10,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
       const two = await say(store, 'two', 'queue');
-      const three = await say(store, 'three', { holdMs: SHORT_MS });
+      const three = await say(store, 'three', { debounceMs: SHORT_MS });
       const receipt = await store.cancel(CONVERSATION, { kind: 'user', by: 'ann' });
       assert.equal(receipt.answer, 'accepted');
       assert.deepEqual(await statuses(store, [one, two, three]), ['cancelling', 'cancelled', 'cancelled']);
@@ -59,8 +59,8 @@ export const conversationCancelCases: readonly ContractCase[] = [
   {
     title: 'a cancel of a conversation with only a debounced message ends that message',
     async run({ store, advance }) {
-      const one = await say(store, 'one', { holdMs: LEASE_MS });
-      const two = await say(store, 'two', { holdMs: LEASE_MS });
+      const one = await say(store, 'one', { debounceMs: LEASE_MS });
+      const two = await say(store, 'two', { debounceMs: LEASE_MS });
       const receipt = await store.cancel(CONVERSATION, { kind: 'user', by: 'ann' });
       assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
       assert.deepEqual([await kindOf(store, one), await kindOf(store, two)], ['merged', 'user']);
@@ -76,7 +76,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
-      const two = await say(store, 'two', { policy: 'queue', holdMs: SHORT_MS });
+      const two = await say(store, 'two', { policy: 'queue', debounceMs: SHORT_MS });
       assert.equal((await store.cancel(CONVERSATION)).answer, 'accepted');
       assert.deepEqual(await statuses(store, [one, two]), ['cancelling', 'cancelled']);
       await advance(SHORT_MS);

@@ -51,10 +51,10 @@ export const contextCases: readonly ContractCase[] = [
   {
     title: 'messages that are held back are merged only if their contexts are equal',
     async run({ store, advance }) {
-      const one = await say(store, 'one', { holdMs: SHORT_MS, context: ANN, policy: 'queue' });
-      const two = await say(store, 'two', { holdMs: SHORT_MS, context: ANN_AGAIN, policy: 'queue' });
-      const three = await say(store, 'three', { holdMs: SHORT_MS, context: BOB, policy: 'queue' });
-      const four = await say(store, 'four', { holdMs: SHORT_MS, policy: 'queue' });
+      const one = await say(store, 'one', { debounceMs: SHORT_MS, context: ANN, policy: 'queue' });
+      const two = await say(store, 'two', { debounceMs: SHORT_MS, context: ANN_AGAIN, policy: 'queue' });
+      const three = await say(store, 'three', { debounceMs: SHORT_MS, context: BOB, policy: 'queue' });
+      const four = await say(store, 'four', { debounceMs: SHORT_MS, policy: 'queue' });
       assert.deepEqual([await kindOf(store, one), await kindOf(store, two)], ['merged', undefined]);
       const first = await claim(store, two.id);
       assert.deepEqual([first.inputs, first.context], [['one', 'two'], ANN]);
@@ -70,7 +70,7 @@ export const contextCases: readonly ContractCase[] = [
   {
     title: 'a message that is not held back lets those of another context go first',
     async run({ store }) {
-      const one = await say(store, 'one', { holdMs: SHORT_MS, context: ANN, policy: 'queue' });
+      const one = await say(store, 'one', { debounceMs: SHORT_MS, context: ANN, policy: 'queue' });
       const two = await say(store, 'two', { context: BOB, policy: 'queue' });
       const first = await claim(store, one.id);
       assert.deepEqual([first.inputs, first.context], [['one'], ANN]);

@@ -104,7 +104,7 @@ export const conversationCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
-      const held = await say(store, 'held', { holdMs: LEASE_MS });
+      const held = await say(store, 'held', { debounceMs: LEASE_MS });
       const refused = { ...CONVERSATION, agent: 'assistant', input: 'refused' };
       assert.deepEqual(await store.create(refused, { policy: 'reject' }), { answer: 'rejected' });
       assert.equal((await record(store, held.id)).status, 'init');

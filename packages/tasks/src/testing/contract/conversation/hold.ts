@@ -8,7 +8,7 @@ export const holdCases: readonly ContractCase[] = [
   {
     title: 'a message that is held back cannot be claimed before its time',
     async run({ store, advance }) {
-      const one = await say(store, 'one', { holdMs: SHORT_MS });
+      const one = await say(store, 'one', { debounceMs: SHORT_MS });
       const early = await tryClaim(store, one.id, { worker: 'w' });
       assert.ok(early.answer === 'waiting' && early.until !== undefined);
       await advance(SHORT_MS);
@@ -18,7 +18,7 @@ export const holdCases: readonly ContractCase[] = [
   {
     title: 'a message that is held back has no time at which it can be claimed while its tenant is paused',
     async run({ store }) {
-      const one = await say(store, 'one', { holdMs: SHORT_MS, worker: 'w' });
+      const one = await say(store, 'one', { debounceMs: SHORT_MS, worker: 'w' });
       await store.pause({ tenant: one.tenant }, true);
       assert.deepEqual(await tryClaim(store, one.id, { worker: 'w' }), { answer: 'waiting' });
       await store.pause({ tenant: one.tenant }, false);
@@ -29,8 +29,8 @@ export const holdCases: readonly ContractCase[] = [
   {
     title: 'a message that was merged with others has their inputs, and they have none',
     async run({ store }) {
-      const one = await say(store, 'one', { holdMs: SHORT_MS });
-      const two = await say(store, 'two', { holdMs: SHORT_MS });
+      const one = await say(store, 'one', { debounceMs: SHORT_MS });
+      const two = await say(store, 'two', { debounceMs: SHORT_MS });
       assert.deepEqual(
         [(await record(store, one.id)).inputs, (await record(store, two.id)).inputs],
         [[], ['one', 'two']],
@@ -40,16 +40,16 @@ export const holdCases: readonly ContractCase[] = [
   {
     title: 'messages beyond the limit for merging are refused',
     async run({ store }) {
-      for (let i = 0; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { holdMs: LEASE_MS });
-      const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x', holdMs: LEASE_MS });
+      for (let i = 0; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { debounceMs: LEASE_MS });
+      const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x', debounceMs: LEASE_MS });
       assert.equal(receipt.answer, 'full');
     },
   },
   {
     title: 'messages in quick succession become one task, and the last one gets the answer',
     async run({ store, advance }) {
-      const one = await say(store, 'one', { holdMs: SHORT_MS });
-      const two = await say(store, 'two', { holdMs: SHORT_MS });
+      const one = await say(store, 'one', { debounceMs: SHORT_MS });
+      const two = await say(store, 'two', { debounceMs: SHORT_MS });
       assert.equal(await kindOf(store, one), 'merged');
       await advance(SHORT_MS);
       assert.deepEqual((await claim(store, two.id)).inputs, ['one', 'two']);
@@ -58,7 +58,7 @@ export const holdCases: readonly ContractCase[] = [
   {
     title: 'a message that is not held back is merged with those that are',
     async run({ store }) {
-      await say(store, 'one', { holdMs: SHORT_MS });
+      await say(store, 'one', { debounceMs: SHORT_MS });
       const two = await say(store, 'two', 'replace');
       assert.deepEqual((await claim(store, two.id)).inputs, ['one', 'two']);
     },
@@ -68,7 +68,7 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
-      const two = await say(store, 'two', { holdMs: SHORT_MS });
+      const two = await say(store, 'two', { debounceMs: SHORT_MS });
       assert.equal((await record(store, one.id)).status, 'running');
       await advance(SHORT_MS);
       assert.equal((await tryClaim(store, two.id, { worker: 'w' })).answer, 'waiting');
@@ -81,7 +81,7 @@ export const holdCases: readonly ContractCase[] = [
       async run({ store, advance }) {
         const one = await say(store, 'one', 'replace');
         const { by } = await claim(store, one.id);
-        const two = await say(store, 'two', { policy, holdMs: SHORT_MS });
+        const two = await say(store, 'two', { policy, debounceMs: SHORT_MS });
         assert.deepEqual(await taken(store), []);
         await advance(SHORT_MS);
         assert.deepEqual(await taken(store), []);
@@ -97,7 +97,7 @@ export const holdCases: readonly ContractCase[] = [
       const { createdAt } = await create(store);
       await taken(store);
       const one = await create(store, { conversation: CONVERSATION.conversation, notBefore: createdAt + 2 * SHORT_MS });
-      const two = await say(store, 'two', { policy: 'replace', holdMs: SHORT_MS });
+      const two = await say(store, 'two', { policy: 'replace', debounceMs: SHORT_MS });
       await advance(3 * SHORT_MS);
       assert.deepEqual(await taken(store), [two.id]);
       assert.deepEqual([(await record(store, one.id)).status, await kindOf(store, one)], ['cancelled', 'superseded']);
@@ -108,7 +108,7 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
-      const two = await say(store, 'two', { policy: 'reject', holdMs: SHORT_MS });
+      const two = await say(store, 'two', { policy: 'reject', debounceMs: SHORT_MS });
       await advance(SHORT_MS);
       assert.deepEqual(await tryClaim(store, two.id, { worker: 'w' }), { answer: 'too-late', status: 'cancelled' });
       assert.equal(await kindOf(store, two), 'rejected');
@@ -119,7 +119,7 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
-      const two = await say(store, 'two', { policy: 'reject', holdMs: SHORT_MS });
+      const two = await say(store, 'two', { policy: 'reject', debounceMs: SHORT_MS });
       const before = (await store.conversation(CONVERSATION))!.changedAt;
       await advance(SHORT_MS);
       await tryClaim(store, two.id, { worker: 'w' });
@@ -131,7 +131,7 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store }) {
       await say(store, 'current', 'queue');
       for (let i = 0; i < LIMITS.maxQueued; i++) await say(store, `${i}`, 'queue');
-      const held = await say(store, 'held', { policy: 'queue', holdMs: LEASE_MS });
+      const held = await say(store, 'held', { policy: 'queue', debounceMs: LEASE_MS });
       const refused = { ...CONVERSATION, agent: 'assistant', input: 'too many' };
       for (const policy of ['queue', 'steer'] as const) {
         const full = { answer: 'full', what: 'queue', limit: LIMITS.maxQueued };

@@ -61,8 +61,8 @@ export const mergeCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       await claim(store, (await say(store, 'one', 'merge')).id);
       await say(store, 'two', 'merge');
-      await say(store, 'three', { policy: 'merge', holdMs: SHORT_MS });
-      const four = await say(store, 'four', { policy: 'merge', holdMs: SHORT_MS });
+      await say(store, 'three', { policy: 'merge', debounceMs: SHORT_MS });
+      const four = await say(store, 'four', { policy: 'merge', debounceMs: SHORT_MS });
       await advance(SHORT_MS);
       assert.deepEqual(await taken(store), []);
       assert.deepEqual((await record(store, four.id)).inputs, ['two', 'three', 'four']);
@@ -73,7 +73,7 @@ export const mergeCases: readonly ContractCase[] = [
     title: 'beyond the limit for merging a message waits alone',
     async run({ store, advance }) {
       await claim(store, (await say(store, 'one', 'merge')).id);
-      for (let i = 1; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { policy: 'merge', holdMs: SHORT_MS });
+      for (let i = 1; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { policy: 'merge', debounceMs: SHORT_MS });
       await advance(SHORT_MS);
       const last = await say(store, 'last', 'merge');
       assert.equal((await record(store, last.id)).inputs.length, LIMITS.maxGathered);
@@ -83,25 +83,25 @@ export const mergeCases: readonly ContractCase[] = [
     },
   },
   ...[0, SHORT_MS].map(
-    (holdMs): ContractCase => ({
-      title: `messages that were taken over are kept when their key is used again, hold ${holdMs} ms`,
+    (debounceMs): ContractCase => ({
+      title: `messages that were taken over are kept when their key is used again, hold ${debounceMs} ms`,
       async run({ store }) {
         await claim(store, (await say(store, 'one', 'queue')).id);
         const long = 'x'.repeat(100);
         for (const input of ['two', long]) {
           const keyed = { ...CONVERSATION, agent: 'assistant', key: `key ${input}` };
-          const old = await store.create({ ...keyed, input, holdMs }, { policy: 'queue' });
+          const old = await store.create({ ...keyed, input, debounceMs }, { policy: 'queue' });
           assert.ok(old.answer === 'created');
-          const newer = await say(store, 'newer', { policy: 'merge', holdMs });
+          const newer = await say(store, 'newer', { policy: 'merge', debounceMs });
           assert.deepEqual(newer.inputs.slice(-2), [input, 'newer']);
           await store.remove(old.task);
           const again = await store.create({ ...keyed, input: 'again' }, { policy: 'queue' });
           assert.ok(again.answer === 'created');
-          const inputs = holdMs === 0 ? ['again'] : [...newer.inputs, 'again'];
+          const inputs = debounceMs === 0 ? ['again'] : [...newer.inputs, 'again'];
           assert.deepEqual(again.task.inputs, inputs);
           await store.cancel(again.task);
           await store.remove(again.task);
-          assert.deepEqual((await record(store, newer.id)).inputs, holdMs === 0 ? newer.inputs : []);
+          assert.deepEqual((await record(store, newer.id)).inputs, debounceMs === 0 ? newer.inputs : []);
         }
       },
     }),

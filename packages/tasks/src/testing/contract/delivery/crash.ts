@@ -4,7 +4,7 @@ import { type CaseContext, claim, create, expire, SHORT_MS } from '../../case.ts
 /** Crashes the session that holds everything taken so far, and waits until its tasks can be taken again. */
 export async function crash(context: Pick<CaseContext, 'store' | 'advance'>): Promise<void> {
   await expire(context, SHORT_MS);
-  await context.advance(LIMITS.maxDeathDelayMs);
+  await context.advance(LIMITS.maxCrashBackoffMs);
 }
 
 /** Claims a task in a new session and crashes it, a number of times. */

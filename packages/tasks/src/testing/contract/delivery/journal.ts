@@ -145,7 +145,7 @@ export const journalCases: readonly ContractCase[] = [
       const { ref, by } = await bring(store, 'running');
       assert.equal((await ordersFor(store, by)).watched, false);
       await store.append(by, { after: 0, events: ['a'] });
-      assert.equal((await store.read(ref, { watchMs: SHORT_MS })).length, 1);
+      assert.equal((await store.read(ref, { watchTtlMs: SHORT_MS })).length, 1);
       assert.equal((await ordersFor(store, by)).watched, true);
       await advance(SHORT_MS);
       assert.equal((await ordersFor(store, by)).watched, false);
@@ -156,8 +156,8 @@ export const journalCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, ref } = await bring(store, 'success');
       const before = await record(store, id);
-      await store.read(ref, { watchMs: SHORT_MS });
-      await store.read({ tenant: 'other', id }, { watchMs: SHORT_MS });
+      await store.read(ref, { watchTtlMs: SHORT_MS });
+      await store.read({ tenant: 'other', id }, { watchTtlMs: SHORT_MS });
       assert.deepEqual(await record(store, id), before);
     },
   },

@@ -87,7 +87,7 @@ export const limitCases: readonly ContractCase[] = [
   {
     title: 'invalid options of a task are refused by name',
     async run({ store }) {
-      await assert.rejects(create(store, { holdMs: 10 }), /holdMs/);
+      await assert.rejects(create(store, { debounceMs: 10 }), /debounceMs/);
       await assert.rejects(create(store, { priority: 1.5 }), /priority/);
       await assert.rejects(create(store, { notBefore: Number.NaN }), /notBefore/);
       await assert.rejects(create(store, { agent: '*?any' }), /agent/);

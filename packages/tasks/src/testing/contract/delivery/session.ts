@@ -94,7 +94,7 @@ export const sessionCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, by } = await bring(store, 'running');
       const beat = await store.beat(beatOf(by.session, 2));
-      assert.ok(beat.answer === 'alive' && beat.recount);
+      assert.ok(beat.answer === 'alive' && beat.shouldReconcile);
       const { epoch, claim: nonce } = by;
       assert.deepEqual(await store.held({ domain: 0, session: by.session }), [{ id, epoch, claim: nonce }]);
       await store.finish(by, { status: 'success' });

@@ -20,8 +20,8 @@ export const suspectQueueCases: readonly ContractCase[] = [
       assert.ok(tasks.every(({ stage }) => stage === 'later'));
       const times = tasks.map(({ stageAt }) => stageAt!);
       assert.ok(new Set(times).size > 2);
-      assert.ok(Math.max(...times) - Math.min(...times) < LIMITS.deathDelayMs);
-      await context.advance(2 * LIMITS.deathDelayMs);
+      assert.ok(Math.max(...times) - Math.min(...times) < LIMITS.crashBackoffMs);
+      await context.advance(2 * LIMITS.crashBackoffMs);
       assert.equal((await taken(store)).length, 1);
     },
   },

@@ -139,8 +139,8 @@ export const takeCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const { id, createdAt } = await create(store, { worker: 'home' });
       const { tasks, nextAt } = await take(store);
-      assert.deepEqual([tasks, nextAt], [[], createdAt + LIMITS.homeMs]);
-      await advance(LIMITS.homeMs);
+      assert.deepEqual([tasks, nextAt], [[], createdAt + LIMITS.preferredWorkerMs]);
+      await advance(LIMITS.preferredWorkerMs);
       assert.deepEqual(await taken(store), [id]);
     },
   },

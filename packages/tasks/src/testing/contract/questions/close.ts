@@ -164,7 +164,7 @@ export const closeCases: readonly ContractCase[] = [
     title: 'a message withdraws questions when it is admitted, not while it is held back',
     async run({ store, advance }) {
       const asking = await askAndPark(store, [{}], { task: await say(store, 'one', 'queue') });
-      await say(store, 'two', { policy: 'queue', holdMs: 5_000 });
+      await say(store, 'two', { policy: 'queue', debounceMs: 5_000 });
       assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
       await advance(5_000);
       await taken(store, { agents: ['other'] });

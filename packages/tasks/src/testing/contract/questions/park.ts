@@ -122,7 +122,7 @@ export const parkCases: readonly ContractCase[] = [
       const { position, orderNumber } = await record(store, id);
       await store.append(by, { after: position, events: ['more'] });
       assert.equal((await store.park(by, { position, orderNumber })).answer, 'busy');
-      await store.read(ref, { watchMs: 1_000 });
+      await store.read(ref, { watchTtlMs: 1_000 });
       assert.equal((await store.park(by, { position: position + 1, orderNumber })).answer, 'busy');
       assert.equal((await park(store, by)).answer, 'parked');
     },
@@ -157,7 +157,7 @@ export const parkCases: readonly ContractCase[] = [
     title: 'a reader of its journal does not wake a parked task',
     async run({ store }) {
       const asking = await askAndPark(store);
-      await store.read(asking.ref, { watchMs: 60_000 });
+      await store.read(asking.ref, { watchTtlMs: 60_000 });
       assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
       await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES);
       assert.equal((await claim(store, asking.id)).orders.watched, true);

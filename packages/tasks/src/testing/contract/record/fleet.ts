@@ -16,7 +16,7 @@ export const fleetCases: readonly ContractCase[] = [
         await create(store, { agent: 'nobody', deadline }),
         await create(store, { agent: 'paused', deadline }),
         await create(store, { notBefore: deadline - 1, deadline }),
-        await create(store, { conversation: 'held', holdMs: LEASE_MS, deadline }),
+        await create(store, { conversation: 'held', debounceMs: LEASE_MS, deadline }),
         await create(store, { conversation: 'c', deadline }),
       ];
       const behind = await store.create(

@@ -89,8 +89,8 @@ export const headCases: readonly ContractCase[] = [
   {
     title: 'a task that takes over a held message has the title of its own',
     async run({ store }) {
-      const first = await create(store, { input: `first ${LONG}`, conversation: 'c', holdMs: SHORT_MS });
-      const second = await create(store, { input: 'second', conversation: 'c', holdMs: SHORT_MS });
+      const first = await create(store, { input: `first ${LONG}`, conversation: 'c', debounceMs: SHORT_MS });
+      const second = await create(store, { input: 'second', conversation: 'c', debounceMs: SHORT_MS });
       assert.match((await listed(store, first.id)).title ?? '', /^first word/);
       assert.equal((await listed(store, second.id)).title, 'second');
       assert.equal((await record(store, second.id)).inputs.length, 2);

@@ -127,8 +127,8 @@ export const nonceCases: readonly ContractCase[] = [
   {
     title: 'a message that is held back is merged once, however often it is sent',
     async run({ store, advance }) {
-      await say(store, 'one', { holdMs: SHORT_MS });
-      const ask = () => store.create({ ...WANTED, ...CONVERSATION, holdMs: SHORT_MS }, { nonce: 'n' });
+      await say(store, 'one', { debounceMs: SHORT_MS });
+      const ask = () => store.create({ ...WANTED, ...CONVERSATION, debounceMs: SHORT_MS }, { nonce: 'n' });
       const [first, again] = await twice(ask);
       assert.deepEqual(created(again), created(first));
       await advance(SHORT_MS);

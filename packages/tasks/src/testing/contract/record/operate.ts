@@ -129,9 +129,9 @@ const queueCases: readonly ContractCase[] = [
       }
       const shown = found.map(({ agent, tenant, ready }) => `${agent} ${tenant} ${ready}`).toSorted();
       assert.deepEqual(shown, [`assistant ${TENANT} 2`, 'assistant ot:her 1', `writer ${TENANT} 1`]);
-      const { oldestAt } = found.find(({ agent, tenant }) => agent === 'assistant' && tenant === TENANT)!;
-      assert.equal(oldestAt, first.createdAt);
-      assert.ok((await store.queues()).now >= oldestAt + SHORT_MS);
+      const { oldestReadyAt } = found.find(({ agent, tenant }) => agent === 'assistant' && tenant === TENANT)!;
+      assert.equal(oldestReadyAt, first.createdAt);
+      assert.ok((await store.queues()).now >= oldestReadyAt + SHORT_MS);
       await assert.rejects(store.queues({ limit: 0 }), /limit/);
       await assert.rejects(store.queues({ cursor: 'nonsense' }), /cursor/);
     },
@@ -255,8 +255,8 @@ const removeCases: readonly ContractCase[] = [
   {
     title: 'the inputs that a newer message took over stay when the older task is removed',
     async run({ store, advance }) {
-      const older = await create(store, { conversation: 'c', input: 1, holdMs: SHORT_MS });
-      const newer = await create(store, { conversation: 'c', input: 2, holdMs: SHORT_MS });
+      const older = await create(store, { conversation: 'c', input: 1, debounceMs: SHORT_MS });
+      const newer = await create(store, { conversation: 'c', input: 2, debounceMs: SHORT_MS });
       assert.deepEqual(await store.remove({ tenant: TENANT, id: older.id }), { answer: 'removed' });
       await advance(SHORT_MS + 1);
       const { inputs } = await claim(store, newer.id);
