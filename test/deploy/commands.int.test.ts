@@ -69,7 +69,7 @@ test('commands that are not run are still in a page', () => {
 });
 
 /** The words of a command, with a task and names that exist in place of those that stand for one. */
-async function wordsOf(command: string, store: TaskStore): Promise<string[]> {
+async function toReplyText(command: string, store: TaskStore): Promise<string[]> {
   const words = command.split(' ').slice(1);
   const names: Record<string, string> = { '--agent': AGENT, '--tenant': 'acme' };
   const task = async (): Promise<string> => {
@@ -88,7 +88,7 @@ test.each(ended)('%s works with the configuration of deploy/', async (command) =
   await create(store, { agent: AGENT });
   // The configuration is loaded once in this process, and then takes it away.
   process.env['STORE_URL'] = redis.url;
-  const words = await wordsOf(command, store);
+  const words = await toReplyText(command, store);
   const { status, stderr } = await home.main([...words, ...CONFIG]);
   expect(status, stderr).toBe(0);
   if (words[0] !== 'pause' && words[0] !== 'halt') return;

@@ -50,8 +50,8 @@ test.concurrent.each(sharedStores())(
     for (const [name, ask] of Object.entries(questions)) {
       for (const tenant of ['stranger', 'acme ', 'ACME', 'acme/../acme']) {
         const answer = await ask(store, { tenant, id: ref.id });
-        const toNothing = await ask(store, { tenant, id: nothing });
-        asked.push({ seen: 'stranger', asked: `${name} as '${tenant}'`, answer, toNothing });
+        const forMissing = await ask(store, { tenant, id: nothing });
+        asked.push({ seen: 'stranger', asked: `${name} as '${tenant}'`, answer, forMissing });
       }
     }
     expect(checkHistory(asked)).toEqual([]);

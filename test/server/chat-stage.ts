@@ -90,7 +90,7 @@ async function messageOf(chunks: readonly UIMessageChunk[]): Promise<UIMessage |
   return message;
 }
 
-export const wordsOf = (message: UIMessage | undefined): string =>
+export const toReplyText = (message: UIMessage | undefined): string =>
   (message?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
 
 type Serve<Handler> = (options: ChatServiceOptions<Record<never, never>>) => Handler;

@@ -40,7 +40,7 @@ export async function playSeeds({ from, seeds, folder, ground, first, trace }: S
   }
   for (let seed = from; seed < from + seeds; seed++) {
     const parts = { core, testing, tasks, releases, ground, trace };
-    const { violations, digest: history, tasks: count } = await playSeed(seed, parts).catch(brokenOff);
+    const { violations, digest: history, tasks: count } = await playSeed(seed, parts).catch(createTruncatedReplyError);
     const crashReports = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
     crashed = [];
     digest.add(history);
@@ -54,7 +54,7 @@ export async function playSeeds({ from, seeds, folder, ground, first, trace }: S
 }
 
 /** What a history throws would be taken for something that a worker did not catch. */
-function brokenOff(error: unknown): Played {
+function createTruncatedReplyError(error: unknown): Played {
   return { violations: [{ promise: 'P2', what: `the history broke off: ${String(error)}` }], digest: '', tasks: 0 };
 }
 

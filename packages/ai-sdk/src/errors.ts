@@ -47,7 +47,7 @@ export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstan
 }
 
 /** The error for a reply that ended without the provider's end marker. */
-export function brokenOff(model: string): ModelError {
+export function createTruncatedReplyError(model: string): ModelError {
   return new ModelError(`The reply of ${model} broke off: the stream ended before it was complete; ask again`, {
     isRetryable: true,
   });
@@ -70,7 +70,7 @@ function shouldRetry(headers: ProviderError['responseHeaders']): boolean | undef
 }
 
 /** The kinds that vendors use for temporary failures in mid-stream, where there is no status. */
-const PASSING_KINDS = [
+const TRANSIENT_KINDS = [
   'api_error',
   'overloaded',
   'overloaded_error',
@@ -83,7 +83,7 @@ const PASSING_KINDS = [
 
 function isPassingKind(error: unknown): boolean {
   const kinds = kindsOf(error);
-  return PASSING_KINDS.some((kind) => kinds.has(kind));
+  return TRANSIENT_KINDS.some((kind) => kinds.has(kind));
 }
 
 /** Collects every type and code in an error and in the vendor's data inside it. */

@@ -52,7 +52,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
             ...fixed,
             prompt: toPrompt(request, promptOptions),
             ...toolsOf(request),
-            includeRawChunks: tellsUsageEarly(model.provider),
+            includeRawChunks: reportsUsageEarly(model.provider),
             abortSignal,
           }),
       }),
@@ -100,7 +100,7 @@ function isChatCompletions(provider: string): boolean {
 }
 
 /** OpenAI sends its counts at the very end, so its raw events would only double the work. */
-function tellsUsageEarly(provider: string): boolean {
+function reportsUsageEarly(provider: string): boolean {
   return !provider.startsWith('openai.');
 }
 

@@ -76,7 +76,7 @@ function isCandidate({ approval }: CallSite, { trace }: CallRecord): boolean {
 
 /** Whether this record was made for the call at this position. */
 function isAskedWhere(site: CallSite, { tool, trace }: CallRecord): boolean {
-  if (trace.position === undefined || trace.twin !== site.twin) return false;
+  if (trace.position === undefined || trace.occurrence !== site.occurrence) return false;
   return isSameWork(site, { tool, input: trace.input }) && isSamePosition(site.position, trace.position);
 }
 

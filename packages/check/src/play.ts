@@ -1,7 +1,7 @@
 import type { Conversation, Seen, Turn, TurnEnd } from './adapter.ts';
 import { expect, type Scenario, Violation } from './check.ts';
 import { within } from './clock.ts';
-import { type Action, modeOf, promptFor, secondKey, wordsOf } from './stage/script.ts';
+import { type Action, modeOf, promptFor, secondKey, toReplyText } from './stage/script.ts';
 import type { Stage } from './stage/stage.ts';
 
 /** How long an agent may take to reach the moment that a check is about. */
@@ -54,7 +54,7 @@ async function moment({ features, stage }: Scenario, action: Action, { turn, key
   await request.waitForStall();
   // Not all agents show words at once.
   if (action !== 'think' && typeof features['text'] !== 'string')
-    await within(SHOW_MS, turn.waitFor(shows(wordsOf(key)[1].trim())));
+    await within(SHOW_MS, turn.waitFor(shows(toReplyText(key)[1].trim())));
 }
 
 /** Matches a turn that has shown a word. */

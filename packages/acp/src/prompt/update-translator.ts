@@ -1,6 +1,6 @@
 import type { RunEvent, Tool } from '@whoa/core';
 import type { AssistantMessage } from '@whoa/core/embed';
-import { wordsOf } from '@whoa/core/internal';
+import { toReplyText } from '@whoa/core/internal';
 import type { PlanEntry } from '@whoa/core/view';
 import { announceCall, endCall, planIn } from '../calls.ts';
 import type { CallUpdate, Update } from '../updates.ts';
@@ -112,7 +112,7 @@ export class UpdateTranslator {
   }
 
   #endReply(message: AssistantMessage): void {
-    const words = wordsOf(message);
+    const words = toReplyText(message);
     // A planner need not stream: show the text that has not been shown yet.
     const rest = words.startsWith(this.#shown) ? words.slice(this.#shown.length) : '';
     if (rest !== '') this.#options.push({ type: 'text', messageId: this.#messageId, text: rest });

@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import type { ModelPart } from '@whoa/core/model';
-import { brokenOff, modelErrorFrom } from '../errors.ts';
+import { createTruncatedReplyError, modelErrorFrom } from '../errors.ts';
 import { encodeSignature, hasThoughtSignature, isProof, mergeMetadata } from '../signature.ts';
 import { earlyUsage } from './early-usage.ts';
 
@@ -106,7 +106,7 @@ export class PartReader {
     // Packages of specification v3 cannot report a stream that just ends: they give no reason and no count.
     const saysNothing = finishReason.unified === 'other' && finishReason.raw === undefined;
     const isCut = saysNothing && inputTokens === undefined && outputTokens === undefined;
-    if (finishReason.unified === 'interrupted' || isCut) throw brokenOff(this.#model);
+    if (finishReason.unified === 'interrupted' || isCut) throw createTruncatedReplyError(this.#model);
     return [
       {
         type: 'usage',

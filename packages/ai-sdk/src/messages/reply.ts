@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { systemClock } from '@whoa/core/embed';
 import { ModelError, type ModelPart } from '@whoa/core/model';
-import { brokenOff, modelErrorFrom } from '../errors.ts';
+import { createTruncatedReplyError, modelErrorFrom } from '../errors.ts';
 import { PartReader } from './parts.ts';
 
 type Part = LanguageModelV4StreamPart;
@@ -76,7 +76,7 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
     if (read === undefined) return;
     if (read.done) {
       this.#end();
-      if (!this.#isFinished) throw brokenOff(this.#options.model);
+      if (!this.#isFinished) throw createTruncatedReplyError(this.#options.model);
       return;
     }
     this.#waiting.push(...this.#reader.read(read.value));

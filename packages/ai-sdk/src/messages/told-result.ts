@@ -1,4 +1,4 @@
-import { describeError, describeStoppedCall, isEchoOfCancel } from '@whoa/core/internal';
+import { describeError, describeStoppedCall, isCausedByCancel } from '@whoa/core/internal';
 import type { Match } from '../matching-records.ts';
 import type { CallLedger, CallRecord } from '../turn/call-ledger.ts';
 import { type AiSdkPart, type CallSite, toTrace } from '../turn/call-sites.ts';
@@ -74,7 +74,7 @@ export function toOutput({ state, output, error, reason, late }: CallRecord): Ou
 
 /** What a tool reported as it was interrupted, if that is more than "stopped". */
 function reportedBy(error: unknown): string | undefined {
-  return error === undefined || isEchoOfCancel(error) ? undefined : describeError(error);
+  return error === undefined || isCausedByCancel(error) ? undefined : describeError(error);
 }
 
 export function succeeded(value: unknown): Output {

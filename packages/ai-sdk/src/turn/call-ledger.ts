@@ -24,7 +24,7 @@ export interface CallRecord {
 }
 
 /** A call as its loop describes it. */
-interface BeginningCall {
+interface NewCall {
   readonly toolCallId: string;
   readonly tool: string;
   readonly input?: unknown;
@@ -40,7 +40,7 @@ export interface CallLedger {
   addTool(tool: string): void;
   hasTool(tool: string): boolean;
   /** Records a call before it starts. */
-  begin(call: BeginningCall): CallRecord;
+  begin(call: NewCall): CallRecord;
   /** Updates a call's record, and returns it. */
   update(callId: string, change: Partial<Omit<CallRecord, 'callId'>>): CallRecord | undefined;
   /** Returns the latest call with this loop id. */
@@ -87,13 +87,13 @@ export function createCallLedger(options: { maxRecords?: number } = {}): CallLed
   }
 
   /** A loop passes the same list of messages to all calls of one reply. */
-  function toTrace({ toolCallId, tool, input: given, messages }: BeginningCall): CallTrace {
+  function toTrace({ toolCallId, tool, input: given, messages }: NewCall): CallTrace {
     const input = fingerprint(given);
-    if (messages === undefined) return { input, position: undefined, twin: 0 };
+    if (messages === undefined) return { input, position: undefined, occurrence: 0 };
     const siblings = replies.get(messages) ?? [];
     const isTwin = (one: CallRecord): boolean =>
       one.toolCallId === toolCallId && isSameWork({ tool: one.tool, input: one.trace.input }, { tool, input });
-    return { input, position: positionAfter(messages), twin: siblings.filter(isTwin).length };
+    return { input, position: positionAfter(messages), occurrence: siblings.filter(isTwin).length };
   }
 
   return {

@@ -41,7 +41,7 @@ export interface CallSite {
   readonly input: string | undefined;
   readonly position: CallPosition;
   /** Counts identical calls of one reply. */
-  readonly twin: number;
+  readonly occurrence: number;
   /** Set if it needs an approval. */
   readonly approval?: CallApproval;
 }
@@ -51,7 +51,7 @@ export interface CallTrace {
   readonly input: string | undefined;
   readonly position: CallPosition | undefined;
   /** Counts identical calls of one reply. */
-  readonly twin: number;
+  readonly occurrence: number;
   /** The approval that allowed it. It allows one call, once. */
   readonly approvalId?: unknown;
 }
@@ -80,12 +80,12 @@ export function callSitesOf(messages: readonly AiSdkMessage[]): CallSite[] {
     for (const part of callsIn(message)) {
       const toolCallId = asText(part.toolCallId);
       const work = { tool: asText(part.toolName), input: fingerprint(part.input) };
-      const twin = found.filter((site) => site.toolCallId === toolCallId && isSameWork(site, work)).length;
+      const occurrence = found.filter((site) => site.toolCallId === toolCallId && isSameWork(site, work)).length;
       // Ids may recur, so each request belongs to one call.
       const asked = requests.findIndex((request) => request.toolCallId === part.toolCallId);
       const request = asked === -1 ? undefined : requests.splice(asked, 1)[0];
       const approval = request && { request, ...answers.get(request.approvalId) };
-      found.push({ part, message, toolCallId, ...work, position, twin, ...(approval && { approval }) });
+      found.push({ part, message, toolCallId, ...work, position, occurrence, ...(approval && { approval }) });
     }
     sites.push(...found);
     position = { ...position, calls: position.calls + found.length };
@@ -93,8 +93,8 @@ export function callSitesOf(messages: readonly AiSdkMessage[]): CallSite[] {
   return sites;
 }
 
-export function toTrace({ input, position, twin, approval }: CallSite): CallTrace {
-  return { input, position, twin, ...(approval && { approvalId: approval.request.approvalId }) };
+export function toTrace({ input, position, occurrence, approval }: CallSite): CallTrace {
+  return { input, position, occurrence, ...(approval && { approvalId: approval.request.approvalId }) };
 }
 
 /** Returns the call that the last message allows a loop to run, if it is this one. */

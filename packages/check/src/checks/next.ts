@@ -1,6 +1,6 @@
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
 import { expectReply, stopDuring } from '../play.ts';
-import { type Action, promptFor, wordsOf } from '../stage/script.ts';
+import { type Action, promptFor, toReplyText } from '../stage/script.ts';
 
 const needs = ['cancel', 'conversation', 'model'] as const;
 
@@ -79,7 +79,7 @@ export const NEXT_CHECKS: readonly GroupCheck[] = [
     needs,
     async run(scenario) {
       const { key, body } = await nextRequest(scenario, 'stream');
-      expect(body.includes(wordsOf(key)[0].trim()), 'the words that were shown are not in the next request');
+      expect(body.includes(toReplyText(key)[0].trim()), 'the words that were shown are not in the next request');
     },
   },
   {

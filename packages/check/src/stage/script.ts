@@ -28,7 +28,7 @@ export function directiveIn(request: string): { readonly key: string; readonly a
 }
 
 /** The words that the model says before it stalls. Whatever it says, the second is the last. */
-export function wordsOf(key: string): readonly [string, string] {
+export function toReplyText(key: string): readonly [string, string] {
   return [`alpha-${key} `, `bravo-${key} `];
 }
 
@@ -61,18 +61,18 @@ const STALL = { stall: true } as const;
 /** What the model says in one step of an action. */
 export function answerTo(action: Action, { key, step, call }: Request): Answer {
   const done: Answer = { parts: [{ text: [`Done with ${key}.`] }] };
-  const stream: Answer = { parts: [{ text: [...wordsOf(key), STALL] }] };
+  const stream: Answer = { parts: [{ text: [...toReplyText(key), STALL] }] };
   if (action === 'call-then-stream') return step === 0 ? { parts: [call(key, 'quick')] } : step === 1 ? stream : done;
   if (action === 'reply' || step > 0) return done;
   if (action === 'think') return { beforeHeaders: STALL };
   if (action === 'stream') return stream;
   const first = call(key, modeOf(action));
-  if (action === 'call-and-stall') return { parts: [first, { text: [wordsOf(key)[1], STALL] }] };
+  if (action === 'call-and-stall') return { parts: [first, { text: [toReplyText(key)[1], STALL] }] };
   if (action === 'two-calls') return { parts: [first, call(secondKey(key), 'plain')] };
   if (action === 'arguments') {
     const whole = JSON.stringify(first.input ?? {});
     const half = [whole.slice(0, Math.ceil(whole.length / 2)), STALL];
-    return { parts: [{ text: [wordsOf(key)[1]] }, { ...first, arguments: half }] };
+    return { parts: [{ text: [toReplyText(key)[1]] }, { ...first, arguments: half }] };
   }
   return { parts: [{ text: [`I call the witness ${key}. `] }, first] };
 }

@@ -136,7 +136,7 @@ function CurrentTask({ end, ...props }: TaskProps): ReactNode {
     <>
       {task.inputs.map((input, index) => (
         <p key={index} className="me say wrap">
-          {wordsOf(input)}
+          {toReplyText(input)}
         </p>
       ))}
       <Connection followed={followed} />
@@ -168,7 +168,7 @@ function CurrentTask({ end, ...props }: TaskProps): ReactNode {
   );
 }
 
-function wordsOf(input: unknown): string {
+function toReplyText(input: unknown): string {
   if (typeof input === 'string') return input;
   const { content } = (input ?? {}) as { content?: unknown };
   return typeof content === 'string' ? content : JSON.stringify(input);

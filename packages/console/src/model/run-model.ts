@@ -231,11 +231,11 @@ export class RunModel {
 
   #endTurn({ message }: EventOf<'turn-end'>, at: number): void {
     const turn = this.#turn(at);
-    const wordsOf = (type: 'text' | 'thinking'): string =>
+    const toReplyText = (type: 'text' | 'thinking'): string =>
       message.content.flatMap((part) => (part.type === type ? [part.text] : [])).join('');
     turn.endedAt = at;
-    turn.text = wordsOf('text') || turn.text;
-    turn.thinking = wordsOf('thinking') || turn.thinking;
+    turn.text = toReplyText('text') || turn.text;
+    turn.thinking = toReplyText('thinking') || turn.thinking;
     turn.isCut = message.stopReason === 'aborted';
     for (const part of message.content) {
       if (part.type === 'call') this.#call(part.callId, part.tool).input = part.input;

@@ -64,7 +64,7 @@ test('a change without changes is shown as such', () => {
     effects: 'write' as const,
     tool: { name: 'write' } as Tool,
   };
-  const about = describeRequest(request, { change: { path: '/a', isNew: false, diff: '', fields: [], madeFrom: '' } });
+  const about = describeRequest(request, { change: { path: '/a', isNew: false, diff: '', fields: [], baseVersion: '' } });
   expect(formatQuestion({ ...about, always: '' })).toEqual(['changes /a', '  (no lines differ)']);
 });
 
@@ -113,7 +113,7 @@ test('what looks alike is not the same to an always', async () => {
 });
 
 test('always for a file covers that file, whatever is written; without command and path it covers the tool', async () => {
-  const change = { isNew: false, diff: '+x', fields: ['content'], madeFrom: '1' };
+  const change = { isNew: false, diff: '+x', fields: ['content'], baseVersion: '1' };
   const files = setUp({
     answer: { decision: 'always' },
     preview: (input) => ({ change: { ...change, path: (input as { path: string }).path } }),
@@ -150,7 +150,7 @@ test('never is remembered like always; a no may say why', async () => {
 });
 
 test('a diff that cannot be made stands for nothing: the whole content is shown', async () => {
-  const change = { path: '/a', isNew: false, diff: null, fields: ['content'], madeFrom: '1' };
+  const change = { path: '/a', isNew: false, diff: null, fields: ['content'], baseVersion: '1' };
   const { call, lines } = setUp({ preview: (): CallPreview => ({ change, cwd: '/w', sandbox: 'none' }) });
   await call({ path: 'a', content: 'one\ntwo' });
   expect(lines()[0]).toEqual([

@@ -21,13 +21,13 @@ interface Asking {
 }
 
 /** The verdict of a rule on a call, and why. */
-interface Ruling {
+interface ApprovalDecision {
   readonly decision: 'allow' | 'ask' | 'deny';
   readonly why?: string;
 }
 
 /** Judges a call before a user is asked. */
-export type Judge = (request: ApprovalRequest) => Ruling;
+export type Judge = (request: ApprovalRequest) => ApprovalDecision;
 
 export interface ApprovalsOptions {
   readonly ask: Ask;

@@ -6,7 +6,7 @@ import type { Run } from '../run/run.ts';
 import { type AppContext, type HookContext, toContextKey } from '../stop/app-context.ts';
 import type { World } from '../stop/clock.ts';
 import { createListener, type Hooks, reportFailure } from '../stop/hooks.ts';
-import { createReason, type GivenReason } from '../stop/token/reason.ts';
+import { createReason, type CancelReasonLike } from '../stop/token/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/token/receipt.ts';
 import { tokenFor } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
@@ -102,7 +102,7 @@ export class Conversation {
   #state: ConversationState = NEW_CONVERSATION;
   #history: readonly Message[] = [];
   #run: Run | undefined;
-  #gatherTimer: Disposable | undefined;
+  #debounceTimer: Disposable | undefined;
   /** Resolves when the active run has ended. */
   #ended = Promise.withResolvers<void>();
   #sent: Promise<void> | undefined;
@@ -144,7 +144,7 @@ export class Conversation {
   }
 
   /** Stops the active run and drops the waiting messages. */
-  cancel(given: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
+  cancel(given: CancelReasonLike = {}, options: CancelOptions = {}): CancelReceipt {
     readCancelOptions(options, 'graceful');
     const { clock } = this.#setup.world;
     const reason = createReason(given, clock.now());
@@ -174,7 +174,7 @@ export class Conversation {
   #apply(input: ConversationInput): void {
     const { state, effects } = reduceConversation(this.#state, input);
     this.#state = state;
-    if (state.gathering === undefined) this.#gatherTimer?.[Symbol.dispose]();
+    if (state.gathering === undefined) this.#debounceTimer?.[Symbol.dispose]();
     for (const effect of effects) this.#perform(effect);
   }
 
@@ -193,8 +193,8 @@ export class Conversation {
         this.#steer(effect.id);
         break;
       case 'gather':
-        this.#gatherTimer?.[Symbol.dispose]();
-        this.#gatherTimer = this.#setup.world.clock.setTimer(effect.ms, () => this.#apply({ type: 'gathered' }));
+        this.#debounceTimer?.[Symbol.dispose]();
+        this.#debounceTimer = this.#setup.world.clock.setTimer(effect.ms, () => this.#apply({ type: 'gathered' }));
         break;
       case 'answer':
         this.#leave(effect.id)?.begin(effect.status);

@@ -4,7 +4,7 @@ import { contextRule } from '../stop/app-context.ts';
 import { systemWorld, type World, worldRule } from '../stop/clock.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
 import * as settings from '../stop/settings.ts';
-import type { GivenReason } from '../stop/token/reason.ts';
+import type { CancelReasonLike } from '../stop/token/reason.ts';
 import type { CancelOptions, CancelReceipt } from '../stop/token/receipt.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
 import {
@@ -29,7 +29,7 @@ export interface Conversations extends AsyncDisposable {
   /** Resolves with the reply. Never rejects because of a cancel. */
   processMessage(id: string, message: RunInput, options?: MessageOptions): Promise<Reply>;
   /** Stops the active run and drops the waiting messages. `too-late`: there was nothing to stop. */
-  cancel(id: string, reason?: GivenReason, options?: CancelOptions): CancelReceipt;
+  cancel(id: string, reason?: CancelReasonLike, options?: CancelOptions): CancelReceipt;
   history(id: string): readonly Message[];
   forget(id: string): void;
 }

@@ -18,7 +18,7 @@ export interface ConversationState {
   /** The conversation queue. Each entry becomes one run. */
   readonly waiting: readonly Batch[];
   /** Messages held back briefly, in case more follow. */
-  readonly gathering?: Gathering;
+  readonly gathering?: DebouncedMessages;
   /** Ids that are not processed again. */
   readonly seen: readonly string[];
 }
@@ -29,7 +29,7 @@ interface Batch {
   readonly context: string;
 }
 
-interface Gathering extends Batch {
+interface DebouncedMessages extends Batch {
   readonly policy: Policy;
 }
 
@@ -95,7 +95,7 @@ export function reduceConversation(state: ConversationState, input: Conversation
     case 'message':
       return receive(state, input);
     case 'gathered':
-      return state.gathering === undefined ? { state, effects: [] } : admitGathered(state, state.gathering);
+      return state.gathering === undefined ? { state, effects: [] } : admitDebounced(state, state.gathering);
     case 'steer-delivered': {
       if (!state.steered.includes(input.id)) return { state, effects: [] };
       const steered = state.steered.filter((id) => id !== input.id);
@@ -121,20 +121,20 @@ function receive(
   if (policy === 'reject' && debounceMs === 0 && state.running !== undefined)
     return { state, effects: answers([id], 'rejected') };
   if (held !== undefined && held.context !== context) {
-    const first = admitGathered(state, held);
+    const first = admitDebounced(state, held);
     const next = receive(first.state, message);
     return { state: next.state, effects: [...first.effects, ...next.effects] };
   }
   const seen = [...state.seen, id].slice(-MAX_SEEN_MESSAGES);
   const gathering = { ids: [...(held?.ids ?? []), id], policy, context };
   if (debounceMs > 0) return { state: { ...state, seen, gathering }, effects: [{ type: 'gather', ms: debounceMs }] };
-  return admitGathered({ ...state, seen }, gathering);
+  return admitDebounced({ ...state, seen }, gathering);
 }
 
 /** Processes gathered messages as one. */
-function admitGathered(
+function admitDebounced(
   { gathering: _, ...state }: ConversationState,
-  { policy, ...batch }: Gathering,
+  { policy, ...batch }: DebouncedMessages,
 ): ConversationTransition {
   const { running, waiting } = state;
   const { ids } = batch;

@@ -22,8 +22,8 @@ export { waitAtMost } from '../stop/wait.ts';
 export { rankLevel, toPreset, createStopSchedule } from '../stop/token/level.ts';
 
 // Errors and how they are described.
-export { OutcomeUnknownError } from '../stop/errors.ts';
-export { describeError, isEchoOfCancel } from '../tool/normalize.ts';
+export { CallOutcomeUnknownError } from '../stop/errors.ts';
+export { describeError, isCausedByCancel } from '../tool/normalize.ts';
 export { describeStoppedCall } from '../tool/result.ts';
 export { describeStop, type CancelledWork } from '../conversation/describe.ts';
 export type { ConversationEvent } from '../conversation/conversation.ts';
@@ -43,4 +43,4 @@ export { ExclusiveKeys } from '../tool/call/exclusive.ts';
 // Histories.
 export { CallIds } from '../run/history/call-ids.ts';
 export { HistoryBuilder, type OpenCall } from '../run/history/history-builder.ts';
-export { addUsage, NO_USAGE, wordsOf } from '../run/history/message.ts';
+export { addUsage, NO_USAGE, toReplyText } from '../run/history/message.ts';

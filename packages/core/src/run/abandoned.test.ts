@@ -335,7 +335,7 @@ test('a reply that is whole stays whole, whatever its stream does then', async (
 test('a reply that its provider ended with an error has failed, and its calls do not run', async () => {
   const model = createScriptedModel([['so ', { call: 'work' }, { type: 'finish', stopReason: 'error' }]]);
   const outcome = await createAgent({ name: 'a', model, tools: [tool({})] }).run('x').outcome;
-  expect(outcome).toMatchObject({ status: 'failed', text: 'so ', calls: [], error: { code: 'REPLY_BROKE_OFF' } });
+  expect(outcome).toMatchObject({ status: 'failed', text: 'so ', calls: [], error: { code: 'REPLY_TRUNCATED' } });
   const planner = {
     next: () => ({ ...reply('so'), message: { ...reply('so').message, stopReason: 'error' as const } }),
   };

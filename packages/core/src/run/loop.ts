@@ -68,14 +68,14 @@ export async function runLoop(state: LoopState, left: readonly Call[] = []): Pro
 async function takeStep(state: LoopState): Promise<boolean | undefined> {
   const { token, steering } = state;
   if (state.beforeTurn !== undefined) await waitBeforeTurn(state, state.beforeTurn);
-  spend(state, { turn: state.turns + 1, calls: 0 });
+  checkBudgets(state, { turn: state.turns + 1, calls: 0 });
   deliverSteers(state);
   await compactHistory(state);
   const { message, calls } = await takeTurn(state);
   if (token.isCancelled && message.stopReason === 'aborted') return false;
   if (message.stopReason === 'error') throw new Error('The planner ended its reply with an error');
   if (calls.length === 0) return steering.hasWaiting ? undefined : true;
-  spend(state, { turn: state.turns, calls: calls.length });
+  checkBudgets(state, { turn: state.turns, calls: calls.length });
   await runCalls(calls, state);
   return undefined;
 }
@@ -89,7 +89,7 @@ async function waitBeforeTurn({ token, turns, leaveRunning }: LoopState, beforeT
   if (end.by === 'error') throw end.error;
 }
 
-function spend({ token, budgets, transcript }: LoopState, next: { turn: number; calls: number }): void {
+function checkBudgets({ token, budgets, transcript }: LoopState, next: { turn: number; calls: number }): void {
   const reason = overspent(budgets, { ...next, transcript });
   if (reason !== undefined) token.cancel(reason, { mode: 'now' });
   token.throwIfCancelled();

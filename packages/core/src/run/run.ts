@@ -3,8 +3,8 @@ import { enterInLedger, type Ledger } from '../stop/bounded/ledger.ts';
 import type { World } from '../stop/clock.ts';
 import { isCancelledError } from '../stop/errors.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
-import { tellStops } from '../stop/stop-events.ts';
-import { createReason, type GivenReason } from '../stop/token/reason.ts';
+import { emitStopEvents } from '../stop/stop-events.ts';
+import { createReason, type CancelReasonLike } from '../stop/token/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/token/receipt.ts';
 import { tokenFor } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
@@ -41,9 +41,9 @@ export interface Run extends AsyncDisposable {
   /** How the run ended: `success`, `failed` or `cancelled`. Always resolves, never rejects. */
   readonly outcome: Promise<Outcome>;
   /** Stops the run, as hard as `mode` says, and returns what that did. Cancel again to stop harder. */
-  cancel(reason?: GivenReason, options?: CancelOptions): CancelReceipt;
+  cancel(reason?: CancelReasonLike, options?: CancelOptions): CancelReceipt;
   /** Stops one call, by default with `now`; the run continues. A call that has started and must finish refuses. */
-  cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt;
+  cancelCall(callId: string, reason?: CancelReasonLike, options?: CancelOptions): CallCancelReceipt;
   /** Undoes the completed calls once the run has ended. Runs at most once: later calls return the same result. */
   undo(): Promise<readonly UndoneCall[]>;
   /** Sends a message to the run. The run reads it at the next boundary, or returns it in the outcome. */
@@ -109,7 +109,7 @@ class AgentRun implements Run {
         ...(parent?.path && { path: parent.path }),
       },
       owner: this.id,
-      tellCancels: false,
+      emitsCancelEvents: false,
       beforeCall: setup.beforeCall,
       redact: setup.redact ?? parent?.redact,
       hooks: { any: (event) => this.#gate.tell(event) },
@@ -127,7 +127,7 @@ class AgentRun implements Run {
     return this.#gate.log;
   }
 
-  cancel(reason: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
+  cancel(reason: CancelReasonLike = {}, options: CancelOptions = {}): CancelReceipt {
     const { ladder = 'graceful', world } = this.#setup.agent;
     const given = createReason(reason, world.clock.now());
     const receipt = this.#token.cancel(given, readCancelOptions(options, ladder));
@@ -138,7 +138,7 @@ class AgentRun implements Run {
     return receipt;
   }
 
-  cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt {
+  cancelCall(callId: string, reason?: CancelReasonLike, options?: CancelOptions): CallCancelReceipt {
     return this.#runtime.cancelCall(callId, reason, options);
   }
 
@@ -160,7 +160,7 @@ class AgentRun implements Run {
   }
 
   #watchToken(): void {
-    tellStops(this.#token, (event) => this.#gate.tell(event));
+    emitStopEvents(this.#token, (event) => this.#gate.tell(event));
     const { deadlineMs } = this.#setup.agent.budgets ?? {};
     if (deadlineMs !== undefined) {
       const reason = { kind: 'deadline', message: `the run took longer than ${deadlineMs} ms` } as const;

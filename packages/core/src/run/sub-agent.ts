@@ -1,6 +1,6 @@
 import { CancelledError } from '../stop/errors.ts';
 import { having, readSettings, required, text } from '../stop/settings.ts';
-import { keptCallOf } from '../tool/call/kept.ts';
+import { findUndoData } from '../tool/call/kept.ts';
 import { NESTED, type NestedRun } from '../tool/call/nested.ts';
 import { describeError } from '../tool/normalize.ts';
 import type { CallResult, Effects, Json, ToolResult } from '../tool/result.ts';
@@ -8,7 +8,7 @@ import { toText } from '../tool/result.ts';
 import type { InputSchema } from '../tool/schema.ts';
 import { defineTool, type Tool } from '../tool/tool.ts';
 import type { Agent } from './agent.ts';
-import { wordsOf } from './history/message.ts';
+import { toReplyText } from './history/message.ts';
 import type { Outcome } from './report/outcome.ts';
 import type { Run } from './run.ts';
 import { undoWhole } from './undo.ts';
@@ -123,7 +123,7 @@ const MAX_SAID_CHARACTERS = 8_000;
 
 /** The answer of a run; of one that was cut off, the end of everything it said, and how many calls it finished. */
 function describeWork({ status, text, messages, calls }: Outcome): string {
-  const said = messages.flatMap((message) => (message.role === 'assistant' ? [wordsOf(message)] : [])).filter(Boolean);
+  const said = messages.flatMap((message) => (message.role === 'assistant' ? [toReplyText(message)] : [])).filter(Boolean);
   if (status === 'success') return text || (said.at(-1) ?? '');
   const all = said.join('\n\n');
   const end = all.length > MAX_SAID_CHARACTERS ? `…${all.slice(-MAX_SAID_CHARACTERS).toWellFormed()}` : all;
@@ -158,7 +158,7 @@ function effectsOf(outcome: Outcome, tools: readonly Tool[]): Effect[] {
 }
 
 function innerEffectsOf(call: CallResult): Effect[] {
-  const { effects = [] } = (keptCallOf(call)?.details ?? {}) as { effects?: readonly Effect[] };
+  const { effects = [] } = (findUndoData(call)?.details ?? {}) as { effects?: readonly Effect[] };
   return effects.map((effect) => ({ ...effect, tool: `${call.tool} › ${effect.tool}` }));
 }
 

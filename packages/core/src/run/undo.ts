@@ -3,7 +3,7 @@ import { shield } from '../stop/token/shield.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
 import type { ExclusiveKeys } from '../tool/call/exclusive.ts';
-import { keptCallOf } from '../tool/call/kept.ts';
+import { findUndoData } from '../tool/call/kept.ts';
 import type { UndoState, UndoStep, UndoWithin } from '../tool/call/nested.ts';
 import { describeError } from '../tool/normalize.ts';
 import type { CallResult } from '../tool/result.ts';
@@ -50,7 +50,7 @@ export function withoutUndo({
 }: Pick<UndoOptions, 'calls' | 'tools'>): { callId: string; tool: string }[] {
   return calls.flatMap((call) => {
     const { callId, tool, state } = call;
-    const inside = keptCallOf(call)?.nested?.withoutUndo?.();
+    const inside = findUndoData(call)?.nested?.withoutUndo?.();
     if (inside !== undefined)
       return inside.map((one) => ({ callId: `${callId}/${one.callId}`, tool: `${tool} › ${one.tool}` }));
     const used = tools.get(tool);
@@ -81,7 +81,7 @@ export function undoSteps(options: UndoOptions, undone: UndoneCall[] = []): Undo
 
 /** The undo of one call: one step, or those of the run inside it, with undos of other calls in between. */
 function stepsFor(call: CallResult, options: UndoOptions, undone: UndoneCall[]): UndoStep[] {
-  const kept = keptCallOf(call);
+  const kept = findUndoData(call);
   if (kept === undefined) return [];
   const about = { callId: call.callId, tool: call.tool };
   const whole: UndoStep = { order: kept.order, undo: (within) => undoNow(call, options, within) };
@@ -109,7 +109,7 @@ async function undoWithKeys(
   const { callId, tool } = call;
   const { token } = within;
   if (token.isCancelled) return { state: 'failed' };
-  const held = await options.keys.acquire(keptCallOf(call)!.keys, { holder: `undo of ${callId}`, token });
+  const held = await options.keys.acquire(findUndoData(call)!.keys, { holder: `undo of ${callId}`, token });
   // The keys were not free in time: the undo has not started.
   if (typeof held !== 'function') return { state: 'failed' };
   const tell = (event: { readonly type: string }): void =>
@@ -132,7 +132,7 @@ async function undoNow(
   within: UndoWithin,
 ): Promise<UndoState> {
   const { callId, tool } = call;
-  const { input, details } = keptCallOf(call)!;
+  const { input, details } = findUndoData(call)!;
   await within.beforeUndo?.({ callId, tool });
   const result = { ...call, input, ...(details !== undefined && { details }) };
   await tools.get(tool)!.undo!(result, { callId, workId, signal: within.token.signal, context });

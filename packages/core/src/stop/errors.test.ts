@@ -4,7 +4,7 @@ import {
   CancelledError,
   isCancelledError,
   isOutcomeUnknownError,
-  OutcomeUnknownError,
+  CallOutcomeUnknownError,
 } from './errors.ts';
 
 const reason = { kind: 'user', at: 0 } as const;
@@ -35,8 +35,8 @@ test('nothing else is a cancelled error, whatever it looks like', () => {
 
 test('an error that says the outcome is unknown is known by its brand, its name and its code', () => {
   const cause = new Error('connection lost');
-  const error = new OutcomeUnknownError('It may have been paid', { cause });
-  expect(error).toMatchObject({ name: 'OutcomeUnknownError', code: 'OUTCOME_UNKNOWN', cause });
+  const error = new CallOutcomeUnknownError('It may have been paid', { cause });
+  expect(error).toMatchObject({ name: 'CallOutcomeUnknownError', code: 'OUTCOME_UNKNOWN', cause });
   expect([isOutcomeUnknownError(error), isCancelledError(error)]).toEqual([true, false]);
 });
 

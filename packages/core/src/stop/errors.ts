@@ -46,8 +46,8 @@ function hasBrand(error: unknown, brand: symbol): boolean {
 const OUTCOME_UNKNOWN = Symbol.for('@whoa/core/outcome-unknown');
 
 /** Thrown by work that cannot know whether its effect happened. Its call ends `unknown`, not `failed`. */
-export class OutcomeUnknownError extends Error {
-  override readonly name: string = 'OutcomeUnknownError';
+export class CallOutcomeUnknownError extends Error {
+  override readonly name: string = 'CallOutcomeUnknownError';
   readonly code: string = 'OUTCOME_UNKNOWN';
 
   constructor(message: string, options?: { cause?: unknown }) {
@@ -59,9 +59,9 @@ export class OutcomeUnknownError extends Error {
 /**
  * Checks whether an error means that the effect of the work is unknown.
  *
- * @returns True for an {@link OutcomeUnknownError} from any copy.
+ * @returns True for an {@link CallOutcomeUnknownError} from any copy.
  */
-export function isOutcomeUnknownError(error: unknown): error is OutcomeUnknownError {
+export function isOutcomeUnknownError(error: unknown): error is CallOutcomeUnknownError {
   return hasBrand(error, OUTCOME_UNKNOWN);
 }
 

@@ -15,7 +15,7 @@ export type StopEvent =
   | { readonly type: 'level-change'; readonly level: StopLevel; readonly reason: CancelReason };
 
 /** Reports a token's cancel once, then each level it reaches, in rising order, even when a listener cancels harder. */
-export function tellStops(token: CancellationToken, tell: (event: StopEvent) => void): Disposable {
+export function emitStopEvents(token: CancellationToken, tell: (event: StopEvent) => void): Disposable {
   const reached: { level: StopLevel; reason: CancelReason }[] = [];
   let isFirst = true;
   let isTelling = false;

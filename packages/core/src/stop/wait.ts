@@ -3,7 +3,7 @@ import { rankLevel, type StopLevel } from './token/level.ts';
 import type { CancellationToken } from './token/token.ts';
 
 /** How a wait ended: the work settled, or the token reached the level first. */
-export type WaitEnd<T> =
+export type WaitResult<T> =
   | { readonly by: 'value'; readonly value: T }
   | { readonly by: 'error'; readonly error: unknown }
   | { readonly by: 'level'; readonly level: StopLevel };
@@ -18,11 +18,11 @@ export function waitUntilLevel<T>(
   work: PromiseLike<T>,
   token: CancellationToken,
   until: StopLevel,
-): Promise<WaitEnd<T>> {
+): Promise<WaitResult<T>> {
   return new Promise((resolve) => {
     let isOver = false;
     let subscription: Disposable | undefined;
-    const end = (result: WaitEnd<T>): void => {
+    const end = (result: WaitResult<T>): void => {
       isOver = true;
       subscription?.[Symbol.dispose]();
       resolve(result);

@@ -4,7 +4,7 @@ import type { Effect, Violation } from './history.ts';
 type Broken = (promise: Violation['promise'], what: string) => void;
 
 /** What the calls of one run or task really did, beside what was reported about them. */
-export class CallBook {
+export class CallAudit {
   readonly #broken: Broken;
   readonly #told = new Map<string, CallResult>();
   readonly #done = new Map<string, Set<Effect['phase']>>();

@@ -270,7 +270,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   ],
   ['a listener that stays', 'P11', [...history, { seen: 'leftovers', name: 'root', children: 0, listeners: 1 }]],
   ['a process that stays', 'P11', [...history, { seen: 'left', where: 'bash', things: ['process 7 (sleep)'] }]],
-  ['a stranger who can tell', 'P12', [{ seen: 'stranger', asked: 'get', answer: { id: 't' }, toNothing: undefined }]],
+  ['a stranger who can tell', 'P12', [{ seen: 'stranger', asked: 'get', answer: { id: 't' }, forMissing: undefined }]],
 ];
 
 function isSaid(message: Message, words: string): boolean {
@@ -287,7 +287,7 @@ test('every promise has been broken at least once', () => {
 });
 
 test('another tenant gets the same result for an existing task as for a missing one', () => {
-  expect(checkHistory([{ seen: 'stranger', asked: 'get', answer: undefined, toNothing: undefined }])).toEqual([]);
+  expect(checkHistory([{ seen: 'stranger', asked: 'get', answer: undefined, forMissing: undefined }])).toEqual([]);
 });
 
 test('a run whose error is its own cause, or whose input cannot be copied, is recorded like any other', async () => {

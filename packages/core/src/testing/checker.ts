@@ -67,7 +67,7 @@ function violationsIn(entry: Extract<HistoryEntry, { seen: 'leftovers' | 'left' 
     case 'left':
       return entry.things.map((thing) => ({ promise: 'P11', what: `${entry.where} left ${thing}` }));
     case 'stranger':
-      if (isDeepStrictEqual(entry.answer, entry.toNothing)) return [];
+      if (isDeepStrictEqual(entry.answer, entry.forMissing)) return [];
       return [{ promise: 'P12', what: `a stranger can tell that something is there by ${entry.asked}` }];
   }
 }

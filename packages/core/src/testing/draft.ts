@@ -20,7 +20,7 @@ export function isHeldLater(gone: JournalSeen, entries: readonly JournalSeen[]):
 function holds(later: Event, draft: Event): boolean {
   switch (draft.type) {
     case 'text':
-      return later.type === 'turn-end' && wordsOf(later).includes(draft.text ?? '');
+      return later.type === 'turn-end' && toReplyText(later).includes(draft.text ?? '');
     case 'thinking':
       return later.type === 'turn-end';
     case 'call-update':
@@ -41,6 +41,6 @@ function innermost(event: Event): Event {
   return event.type === 'call-nested' && event.event !== undefined ? innermost(event.event) : event;
 }
 
-function wordsOf({ message }: Event): string {
+function toReplyText({ message }: Event): string {
   return (message?.content ?? []).map(({ type, text }) => (type === 'text' ? text : '')).join('');
 }

@@ -24,7 +24,7 @@ export type HistoryEntry =
   /** A worker tried to write under an epoch. */
   | { readonly seen: 'write'; readonly id: string; readonly epoch: number; readonly accepted: boolean }
   /** A caller asked about another tenant's task, and about one that does not exist: the results must not differ. */
-  | { readonly seen: 'stranger'; readonly asked: string; readonly answer: unknown; readonly toNothing: unknown };
+  | { readonly seen: 'stranger'; readonly asked: string; readonly answer: unknown; readonly forMissing: unknown };
 
 /** What a tool really did, as the tool itself reports. */
 export interface Effect {

@@ -5,7 +5,7 @@ import { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
 import { rankLevel } from '../stop/token/level.ts';
 import type { CancelReason } from '../stop/token/reason.ts';
 import type { CancelReceipt } from '../stop/token/receipt.ts';
-import { CallBook } from './call-book.ts';
+import { CallAudit } from './call-book.ts';
 import type { Effect, Violation } from './history.ts';
 import { unpairedIn, Words } from './words.ts';
 
@@ -23,7 +23,7 @@ export class RunRecord {
   readonly #id: string;
   readonly #violations: Violation[];
   readonly #ends = new Map<string, CallEnd>();
-  readonly #book: CallBook;
+  readonly #audit: CallAudit;
   readonly #words = new Words();
   #outcome: Outcome | undefined;
   #given: Outcome | undefined;
@@ -36,7 +36,7 @@ export class RunRecord {
   constructor(id: string, violations: Violation[]) {
     this.#id = id;
     this.#violations = violations;
-    this.#book = new CallBook((promise, what) => this.#broken(promise, what));
+    this.#audit = new CallAudit((promise, what) => this.#broken(promise, what));
   }
 
   event(event: RunEvent): void {
@@ -74,7 +74,7 @@ export class RunRecord {
           this.#broken('P10', `${event.callId} was late but not abandoned`);
         break;
       case 'undo-end':
-        this.#book.toldUndo(event.callId, event.state);
+        this.#audit.toldUndo(event.callId, event.state);
         break;
       case 'run-end':
         this.#outcome = event.outcome;
@@ -106,7 +106,7 @@ export class RunRecord {
 
   effect(effect: Effect): void {
     const { callId, phase } = effect;
-    this.#book.effect(effect);
+    this.#audit.effect(effect);
     // An undo may be requested after the end.
     if (this.#outcome === undefined || phase.startsWith('undo')) return;
     if (phase === 'begin') this.#broken('P4', `the tool of ${callId} began after the end`);
@@ -124,7 +124,7 @@ export class RunRecord {
       this.#broken('P1', 'its outcome is not the one announced at its end');
     }
     this.#nothingLost(outcome);
-    this.#book.finish();
+    this.#audit.finish();
     for (const result of outcome.calls) {
       if (!isDeepStrictEqual(this.#ends.get(result.callId), result))
         this.#broken('P10', `${result.callId} has another result in the outcome`);
@@ -157,7 +157,7 @@ export class RunRecord {
   #callEnd(result: CallEnd): void {
     if (this.#ends.has(result.callId)) this.#broken('P10', `${result.callId} ended twice`);
     this.#ends.set(result.callId, result);
-    this.#book.told(result);
+    this.#audit.told(result);
     const { reason } = result;
     if (reason === undefined || reason.kind === 'deadline' || this.cancelledCalls.has(result.callId)) return;
     if (this.#rank === 0) this.#broken('P8', `${result.callId} was stopped though its run was not`);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CancelReason } from '../stop/token/reason.ts';
 import type { CallResult } from '../tool/result.ts';
-import { CallBook } from './call-book.ts';
+import { CallAudit } from './call-book.ts';
 import { isHeldLater } from './draft.ts';
 import type { Effect, JournalSeen, TaskReceipt, TaskSeen, Violation } from './history.ts';
 
@@ -11,7 +11,7 @@ const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
 export class TaskRecord {
   readonly #id: string;
   readonly #violations: Violation[];
-  readonly #book: CallBook;
+  readonly #audit: CallAudit;
   #journal: ReadonlyMap<number, JournalSeen> = new Map();
   #last: TaskSeen | undefined;
   #epoch = 0;
@@ -21,7 +21,7 @@ export class TaskRecord {
   constructor(id: string, violations: Violation[]) {
     this.#id = id;
     this.#violations = violations;
-    this.#book = new CallBook((promise, what) => this.#broken(promise, what));
+    this.#audit = new CallAudit((promise, what) => this.#broken(promise, what));
   }
 
   get #end(): TaskSeen | undefined {
@@ -90,20 +90,20 @@ export class TaskRecord {
   }
 
   effect(effect: Effect): void {
-    const isAbandoned = this.#book.resultOf(effect.callId)?.state === 'unknown';
+    const isAbandoned = this.#audit.resultOf(effect.callId)?.state === 'unknown';
     if (this.#end !== undefined && !isAbandoned) this.#broken('P4', `the tool of ${effect.callId} ran after the end`);
-    this.#book.effect(effect);
+    this.#audit.effect(effect);
   }
 
   finish(): void {
     if (this.#end === undefined)
       this.#broken(this.#accepted || this.#last?.status === 'cancelling' ? 'P2' : 'P1', 'it never ended');
-    this.#book.finish();
+    this.#audit.finish();
   }
 
   #take(event: JournalEvent): void {
-    if (event.type === 'call-end') this.#book.told(event.result);
-    if (event.type === 'undo-end') this.#book.toldUndo(event.callId, event.state);
+    if (event.type === 'call-end') this.#audit.told(event.result);
+    if (event.type === 'undo-end') this.#audit.toldUndo(event.callId, event.state);
     if (event.type === 'level-change') this.#sameReason(event.reason, 'its journal');
   }
 

@@ -1,4 +1,4 @@
-import { type Message, wordsOf } from '../run/history/message.ts';
+import { type Message, toReplyText } from '../run/history/message.ts';
 import type { RunEvent } from '../run/report/events.ts';
 
 /** The text of each reply that users were shown, in order. */
@@ -27,7 +27,7 @@ export class Words {
    */
   missingFrom(messages: readonly Message[]): string | undefined {
     this.#next();
-    const said = messages.flatMap((message) => (message.role === 'assistant' ? [wordsOf(message)] : []));
+    const said = messages.flatMap((message) => (message.role === 'assistant' ? [toReplyText(message)] : []));
     let from = 0;
     for (const reply of this.#shown) {
       const at = said.indexOf(reply, from);

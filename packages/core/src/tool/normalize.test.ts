@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CancelledError } from '../stop/errors.ts';
-import { cloneJson, copyJson, deepFreeze, describeError, isEchoOfCancel, normalizeResult } from './normalize.ts';
+import { cloneJson, copyJson, deepFreeze, describeError, isCausedByCancel, normalizeResult } from './normalize.ts';
 
 const trap = (): never => {
   throw new Error('trap');
@@ -113,8 +113,8 @@ test.each<[unknown, string]>([
 });
 
 test('only a cancel, or an abort, is an echo of the cancel', () => {
-  expect(isEchoOfCancel(new CancelledError({ kind: 'user', at: 0 }))).toBe(true);
-  expect(isEchoOfCancel(new DOMException('stopped', 'AbortError'))).toBe(true);
-  expect([undefined, null, 'AbortError', new Error('x')].map(isEchoOfCancel)).toEqual([false, false, false, false]);
-  expect(isEchoOfCancel(Object.defineProperty({}, 'name', { get: trap }))).toBe(false);
+  expect(isCausedByCancel(new CancelledError({ kind: 'user', at: 0 }))).toBe(true);
+  expect(isCausedByCancel(new DOMException('stopped', 'AbortError'))).toBe(true);
+  expect([undefined, null, 'AbortError', new Error('x')].map(isCausedByCancel)).toEqual([false, false, false, false]);
+  expect(isCausedByCancel(Object.defineProperty({}, 'name', { get: trap }))).toBe(false);
 });

@@ -112,7 +112,7 @@ export function describeError(error: unknown): string {
  *
  * @returns True for abort errors and cancelled errors.
  */
-export function isEchoOfCancel(error: unknown): boolean {
+export function isCausedByCancel(error: unknown): boolean {
   if (isCancelledError(error)) return true;
   try {
     return (error as { name?: unknown } | undefined)?.name === 'AbortError';

@@ -778,7 +778,7 @@ test('hooks receive the accepted cancel and each level, once and in rising order
 });
 
 test('a runtime whose owner reports cancels does not report them itself', async () => {
-  const { execute, token, events } = setUp([tool('deaf', () => new Promise(() => {}))], { tellCancels: false });
+  const { execute, token, events } = setUp([tool('deaf', () => new Promise(() => {}))], { emitsCancelEvents: false });
   const executing = execute([call('1', 'deaf')]);
   await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });

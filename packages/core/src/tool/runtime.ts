@@ -6,8 +6,8 @@ import { CancelledError } from '../stop/errors.ts';
 import { createHookDispatcher, type Hooks } from '../stop/hooks.ts';
 import { LoopYielder } from '../stop/loop-yielder.ts';
 import * as settings from '../stop/settings.ts';
-import { tellStops } from '../stop/stop-events.ts';
-import type { GivenReason } from '../stop/token/reason.ts';
+import { emitStopEvents } from '../stop/stop-events.ts';
+import type { CancelReasonLike } from '../stop/token/reason.ts';
 import { type CancelOptions, readCancelOptions } from '../stop/token/receipt.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import { type CancelSource, SOURCE_RULES, tokenFor } from '../stop/token/source.ts';
@@ -38,7 +38,7 @@ export interface RuntimeOptions {
   readonly workId?: string | undefined;
   readonly hooks?: Hooks<RuntimeEvent> | undefined;
   /** Whether hooks receive cancels too. Defaults to true. A run reports its own. */
-  readonly tellCancels?: boolean | undefined;
+  readonly emitsCancelEvents?: boolean | undefined;
   readonly ledger?: Ledger;
   /** The owner's name in the ledger: entries are `owner/call`. */
   readonly owner?: string;
@@ -60,7 +60,7 @@ export interface Runtime {
    */
   execute(calls: readonly Call[], options?: CancelSource): Promise<CallResult[]>;
   /** Stops one call, by default with `now`; the others continue. One that has started and must `finish` refuses. */
-  cancelCall(callId: string, reason?: GivenReason, options?: CancelOptions): CallCancelReceipt;
+  cancelCall(callId: string, reason?: CancelReasonLike, options?: CancelOptions): CallCancelReceipt;
 }
 
 const CONCURRENCY = 16;
@@ -87,7 +87,7 @@ const RUNTIME_RULES: settings.Rules<RuntimeOptions> = {
   redact: settings.callback,
   context: contextRule,
   workId: settings.nonEmptyText,
-  tellCancels: settings.flag,
+  emitsCancelEvents: settings.flag,
   owner: settings.nonEmptyText,
   keys: settings.rule('ExclusiveKeys', (value) => value instanceof ExclusiveKeys),
 };
@@ -114,7 +114,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 export function buildRuntime(options: RuntimeOptions): Runtime {
   const {
     concurrency = CONCURRENCY,
-    tellCancels = true,
+    emitsCancelEvents = true,
     owner = 'runtime',
     world = systemWorld,
     ledger = createLedger(),
@@ -145,7 +145,7 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
     async execute(calls, executeOptions = {}) {
       const source = settings.readSettings<CancelSource>(executeOptions, SOURCE_RULES);
       const token = tokenFor(source, { name: 'execution', clock: source.token?.clock ?? world.clock });
-      if (tell !== undefined && tellCancels) tellStops(token, (event) => tell({ ...event, at: token.clock.now() }));
+      if (tell !== undefined && emitsCancelEvents) emitStopEvents(token, (event) => tell({ ...event, at: token.clock.now() }));
       try {
         return await executeWaves(calls, { scope: { ...shared, token }, live, tools, concurrency });
       } finally {

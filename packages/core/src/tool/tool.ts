@@ -30,7 +30,7 @@ interface FileChange {
   /** The fields of the input that the diff replaces. */
   readonly fields: readonly string[];
   /** Identifies the state of the file that the diff was made from. */
-  readonly madeFrom: string;
+  readonly baseVersion: string;
 }
 
 /** The context of a call: its id, its token and signal, and functions to report progress and clean up. */

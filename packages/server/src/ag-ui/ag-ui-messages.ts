@@ -84,11 +84,11 @@ function fileOf({ type, value, mimeType = 'application/octet-stream' }: NonNulla
 /** Converts a chat to the messages of an AG-UI client. */
 export function agUiMessagesOf(messages: readonly UIMessage[]): AgUiMessage[] {
   return messages.flatMap((one): AgUiMessage[] =>
-    one.role === 'user' ? [{ id: one.id, role: 'user', content: wordsOf(one) }] : replyOf(one),
+    one.role === 'user' ? [{ id: one.id, role: 'user', content: toReplyText(one) }] : replyOf(one),
   );
 }
 
-function wordsOf({ parts }: UIMessage): string {
+function toReplyText({ parts }: UIMessage): string {
   return parts.map((one) => (one.type === 'text' ? one.text : '')).join('');
 }
 

@@ -85,7 +85,7 @@ export function describeLate(end: { readonly output: unknown } | { readonly erro
 }
 
 /** How a call ended that its reply had given up. */
-export interface LateEnd {
+export interface LateResult {
   /** The message that has the call. */
   readonly late: string;
   readonly toolCallId: string;
@@ -93,7 +93,7 @@ export interface LateEnd {
 }
 
 /** Returns a history in which the call says how it ended. The model reads it in the next turn. */
-export function withLateEnd(history: readonly UIMessage[], { late, toolCallId, errorText }: LateEnd): UIMessage[] {
+export function withLateEnd(history: readonly UIMessage[], { late, toolCallId, errorText }: LateResult): UIMessage[] {
   const isUnknown = (part: UIMessage['parts'][number]): boolean =>
     isCallPart(part) &&
     part.toolCallId === toolCallId &&

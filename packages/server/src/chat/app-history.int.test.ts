@@ -9,7 +9,7 @@ import { streamText, tool, type UIMessage } from 'ai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDatabase, type Save } from '../../../../test/server/app-database.ts';
-import { CALL, read, say, wordsOf } from '../../../../test/server/chat-stage.ts';
+import { CALL, read, say, toReplyText } from '../../../../test/server/chat-stage.ts';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
 import { startProgram } from '../../../../test/tasks/child.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
@@ -75,7 +75,7 @@ async function openSite(url: string | undefined, script: readonly Answer[], time
     fetch,
     send,
     ask: async (...said: Parameters<typeof send>) => read(await send(...said)),
-    kept: () => db.messages(id).map((message) => `${message.role}: ${wordsOf(message)}`),
+    kept: () => db.messages(id).map((message) => `${message.role}: ${toReplyText(message)}`),
     shown: async () => (await (await fetch(`/${id}/messages`)).json()) as UIMessage[],
     tasks: async () => (await store.list({ tenant: 'ada', conversation: id })).tasks,
     told: () => JSON.stringify(provider.requests.at(-1)?.body),
@@ -187,7 +187,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     await using site = await open([HELLO, AGAIN], 100);
     site.db.faults.save.push(() => undefined, fault, fault);
     const { message } = await site.ask(say('u1', 'Hi'));
-    expect([wordsOf(message), getTypes(message)!.at(-1)]).toEqual(['Hello.', 'data-unsaved']);
+    expect([toReplyText(message), getTypes(message)!.at(-1)]).toEqual(['Hello.', 'data-unsaved']);
     expect(JSON.stringify(message)).not.toContain(why);
     expect(site.log).toEqual([expect.stringContaining(why)]);
     expect(await site.tasks()).toMatchObject([
@@ -340,7 +340,7 @@ describe.each(['redis', 'postgres'] as const)('%s, after a crash', (kind) => {
     });
     const stream = await handler.fetch(new Request('http://app.test/api/chat/k/stream'));
     expect(await stream.text()).toContain('Hello.');
-    expect(db.messages('k').map(wordsOf)).toEqual(['Hi', 'Hello.']);
+    expect(db.messages('k').map(toReplyText)).toEqual(['Hi', 'Hello.']);
     expect(provider.requests).toHaveLength(1);
     expect(db.saves.length).toBeGreaterThan(0);
     rmSync(folder, { recursive: true });

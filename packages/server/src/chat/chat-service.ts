@@ -12,7 +12,7 @@ import {
 } from '@whoa/tasks';
 import { type Access, type AccessOptions, createAccess } from '../access/access.ts';
 import type { Authenticate } from '../access/principal.ts';
-import type { LateEnd } from './answers.ts';
+import type { LateResult } from './answers.ts';
 import { AppHistory, type ChatHistory, findStarter } from './app-history.ts';
 import { Chat } from './chat.ts';
 import { historyTask } from './chat-history.ts';
@@ -71,7 +71,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   const report = (error: unknown, what = 'chat'): void => reportFailure(hooks, what, error);
   const onFailure = (error: unknown): void => report(error, 'reply');
   let isClosed = false;
-  const onLate = (task: TaskRecord, end: LateEnd): void => {
+  const onLate = (task: TaskRecord, end: LateResult): void => {
     // After the end its outcome stays unknown, which is true.
     noteLate(runner, task, end).catch((error: unknown) => (isClosed ? undefined : report(error)));
   };
@@ -131,7 +131,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
 }
 
 /** Notes in the history how a call ended that was given up. A newer message may replace the task that does it. */
-async function noteLate(runner: Runner, reply: TaskRecord, end: LateEnd): Promise<void> {
+async function noteLate(runner: Runner, reply: TaskRecord, end: LateResult): Promise<void> {
   const task = historyTask({ who: findStarter(reply), chatId: reply.conversation! }, end);
   for (let tries = 0; tries < MAX_NOTES; tries++) {
     if ((await runner.run(task, { policy: 'queue' })).status === 'success') return;

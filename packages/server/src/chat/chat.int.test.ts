@@ -2,7 +2,7 @@
 import type { Answer } from '@whoa/ai-sdk/testing';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { describe, expect, test } from 'vitest';
-import { CALL, KINDS, type Kind, read, say, stage as stageAny, wordsOf } from '../../../../test/server/chat-stage.ts';
+import { CALL, KINDS, type Kind, read, say, stage as stageAny, toReplyText } from '../../../../test/server/chat-stage.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { type ChatHandler, createChatHandler } from './chat-handler.ts';
 
@@ -44,16 +44,16 @@ describe.each(KINDS)('%s', (kind) => {
     fixture.hands.release.resolve('forty-two');
     const first = await read(await page.send('c', say('u1', 'What is it?')));
     expect(first.stopped).toBeUndefined();
-    expect(wordsOf(first.message)).toBe('Let me see. It is 42.');
+    expect(toReplyText(first.message)).toBe('Let me see. It is 42.');
     expect(JSON.stringify(first.message)).toContain('forty-two');
     const second = await read(await page.send('c', say('u2', 'And?')));
-    expect(wordsOf(second.message)).toBe('As I said.');
+    expect(toReplyText(second.message)).toBe('As I said.');
     const sent = JSON.stringify(fixture.provider.requests.at(-1)!.body);
     for (const words of ['What is it?', 'Let me see. ', 'forty-two', 'It is 42.', 'And?'])
       expect(sent).toContain(words);
     const shown = await page.messages('c');
     expect(shown.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
-    expect(shown.map(wordsOf)).toEqual(['What is it?', 'Let me see. It is 42.', 'And?', 'As I said.']);
+    expect(shown.map(toReplyText)).toEqual(['What is it?', 'Let me see. It is 42.', 'And?', 'As I said.']);
     expect(shown.map(({ id }) => id)).toMatchObject(['u1', expect.any(String), 'u2', expect.any(String)]);
   });
 
@@ -65,7 +65,7 @@ describe.each(KINDS)('%s', (kind) => {
     await page.transport.stop('c');
     const first = await reading;
     expect(first.stopped).toBe('user');
-    expect(wordsOf(first.message)).toBe('Let me see. ');
+    expect(toReplyText(first.message)).toBe('Let me see. ');
     expect(first.chunks.map(({ type }) => type)).toContain('data-stop-report');
     expect(JSON.stringify(first.message)).toContain('Interrupted (user)');
     // Whoever opens the chat later is shown the same.
@@ -73,7 +73,7 @@ describe.each(KINDS)('%s', (kind) => {
     expect(reportIn(first.message!)).toMatchObject([{ data: { calls: [{ state: 'interrupted' }] } }]);
     expect((await page.messages('c')).map(reportIn)).toEqual([[], reportIn(first.message!)]);
     const second = await read(await page.send('c', say('u2', 'Why?')));
-    expect(wordsOf(second.message)).toBe('Sorry.');
+    expect(toReplyText(second.message)).toBe('Sorry.');
     expect(fixture.provider.requests.at(-1)).toMatchObject({ refusal: undefined });
     expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).toContain('Interrupted (user)');
   });
@@ -93,7 +93,7 @@ describe.each(KINDS)('%s', (kind) => {
     fixture.hands.release.resolve('later');
     const { message, stopped } = await back;
     expect(stopped).toBeUndefined();
-    expect(wordsOf(message)).toBe('Let me see. Done.');
+    expect(toReplyText(message)).toBe('Let me see. Done.');
     expect(new Set(names).size).toBe(1);
     expect(await page.transport.reconnectToStream({ chatId: 'c' })).toBeNull();
   });
@@ -131,7 +131,7 @@ describe.each(KINDS)('%s', (kind) => {
       { key: 'early', status: 'cancelled', outcome: { reason: { kind: 'user', by: 'ada', via: 'chat' } } },
       { status: 'success' },
     ]);
-    expect((await page.messages('c')).map(wordsOf)).toEqual(['Go', 'Let me see. Hello.']);
+    expect((await page.messages('c')).map(toReplyText)).toEqual(['Go', 'Let me see. Hello.']);
     const headers = { 'x-user': 'ada', 'whoa-last-message': 'u1' };
     const missed = await fixture.handler.fetch(new Request('http://app.test/api/chat/c/stream', { headers }));
     expect(await missed.text()).toContain('Hello.');
@@ -173,9 +173,9 @@ describe.each(KINDS)('%s', (kind) => {
     const page = openPage(fixture.handler);
     const ask = async (trigger: 'submit-message' | 'regenerate-message', message: UIMessage, messageId?: string) => {
       const options = { trigger, chatId: 'c', messageId, messages: [message], abortSignal: undefined };
-      return wordsOf((await read(await page.transport.sendMessages(options))).message);
+      return toReplyText((await read(await page.transport.sendMessages(options))).message);
     };
-    const words = async () => (await page.messages('c')).map(wordsOf);
+    const words = async () => (await page.messages('c')).map(toReplyText);
     expect(await ask('submit-message', say('u1', 'Count'))).toBe('One.');
     expect(await ask('regenerate-message', say('u1', 'Count'))).toBe('Two.');
     expect(await words()).toEqual(['Count', 'Two.']);
@@ -194,7 +194,7 @@ describe.each(KINDS)('%s', (kind) => {
     const again = { trigger: 'regenerate-message', chatId: 'c', messageId: undefined, abortSignal: undefined } as const;
     await read(await page.transport.sendMessages({ ...again, messages: [say('u1', 'Go')] }));
     const shown = await page.messages('c');
-    expect(shown.map(wordsOf)).toEqual(['Go', 'Anew.']);
+    expect(shown.map(toReplyText)).toEqual(['Go', 'Anew.']);
     expect(JSON.stringify(shown)).not.toContain('data-stop-report');
   });
 
@@ -211,7 +211,7 @@ describe.each(KINDS)('%s', (kind) => {
     );
     await started.promise;
     await page.transport.stop('c', { rollback: true });
-    expect(wordsOf((await reading).message)).toBe('Once upon');
+    expect(toReplyText((await reading).message)).toBe('Once upon');
     expect(await page.messages('c')).toEqual([]);
     await read(await page.send('c', say('u2', 'Hello')));
     expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).not.toContain('A story');

@@ -1,7 +1,7 @@
 import type { CancelReason, Json } from '@whoa/core';
 import type { HeldWork, TaskOutcome } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
-import { closeWaiting, type LateEnd, withLateEnd } from './answers.ts';
+import { closeWaiting, type LateResult, withLateEnd } from './answers.ts';
 import { asJson, type IsElsewhere } from './ui/call-parts.ts';
 
 /** The agent that changes a chat's history. It runs as a task of the chat, so never beside a reply. */
@@ -14,7 +14,7 @@ type HistoryChange =
   /** Closes the calls of a message that wait, if it is the last one. */
   | { readonly close: string; readonly why: CancelReason }
   /** Says how a call ended that was given up. */
-  | LateEnd;
+  | LateResult;
 
 interface Said {
   readonly role?: string;

@@ -2,7 +2,7 @@
 import { createMemoryStore } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { expect, test } from 'vitest';
-import { CALL, KINDS, read, say, stage, wordsOf } from '../../../../test/server/chat-stage.ts';
+import { CALL, KINDS, read, say, stage, toReplyText } from '../../../../test/server/chat-stage.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat-handler.ts';
 
@@ -197,7 +197,7 @@ test('a page sends only its new message, so the files of earlier ones do not cou
   for (const id of ['u1', 'u2', 'u3']) {
     messages.push({ id, role: 'user', parts: [file] });
     const options = { chatId: 'c', messageId: undefined, abortSignal: undefined, messages };
-    expect(wordsOf((await read(await transport.sendMessages({ trigger: 'submit-message', ...options }))).message)).toBe(
+    expect(toReplyText((await read(await transport.sendMessages({ trigger: 'submit-message', ...options }))).message)).toBe(
       'Nice.',
     );
   }

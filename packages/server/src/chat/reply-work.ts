@@ -4,7 +4,7 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError } from '@whoa/core/internal';
 import type { HeldWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
 import type { ToolSet, UIMessage } from 'ai';
-import { type Answers, closeWaiting, describeWaiting, findAnswers, findCounting, type LateEnd } from './answers.ts';
+import { type Answers, closeWaiting, describeWaiting, findAnswers, findCounting, type LateResult } from './answers.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
 import { type ClosedCall, createWatchedLedger, endOf, reportStop } from './stopped-calls.ts';
@@ -22,7 +22,7 @@ type ReplyRunOptions<Tools extends ChatTools> = ReplyWorkOptions<Tools> & {
   /** Called with the error of a reply that failed. */
   readonly onFailure: (error: unknown) => void;
   /** Called when a call ends that was given up. Its task has ended, or is about to. */
-  readonly onLate: (task: TaskRecord, end: LateEnd) => void;
+  readonly onLate: (task: TaskRecord, end: LateResult) => void;
 };
 
 /** Creates work that replies with the application's own loop, and stops it. */

@@ -2,7 +2,7 @@ import { type CallLedger, type CallRecord, createCallLedger } from '@whoa/ai-sdk
 import type { CancelReason, StopLevel, StopReport } from '@whoa/core';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { UIMessageChunk } from 'ai';
-import { describeLate, type LateEnd } from './answers.ts';
+import { describeLate, type LateResult } from './answers.ts';
 
 /** What a stop report says about a call. */
 export type ClosedCall = Pick<CallRecord, 'callId' | 'toolCallId' | 'tool' | 'state'>;
@@ -48,7 +48,7 @@ export function endOf(
 }
 
 /** Creates a ledger that also says how calls end that were given up. */
-export function createWatchedLedger(onLate: (end: Omit<LateEnd, 'late'>) => void): CallLedger {
+export function createWatchedLedger(onLate: (end: Omit<LateResult, 'late'>) => void): CallLedger {
   const ledger = createCallLedger();
   const update: CallLedger['update'] = (callId, change) => {
     const record = ledger.update(callId, change);

@@ -26,11 +26,11 @@ import type { StoreReply } from './reply.ts';
 const echo: Planner = {
   async next(history, { token }) {
     await sleep(1_000, { clock: token.clock, token });
-    return reply(`heard ${wordsOf(history).join('+')}`);
+    return reply(`heard ${toReplyText(history).join('+')}`);
   },
 };
 
-const wordsOf = (history: readonly Message[]): string[] =>
+const toReplyText = (history: readonly Message[]): string[] =>
   history.flatMap((message) => (message.role === 'user' ? [String(message.content as string)] : []));
 
 function setUp(options: Partial<StoreConversationsOptions> = {}) {

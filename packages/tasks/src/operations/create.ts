@@ -51,7 +51,7 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   const first = conversation.gathering === undefined ? undefined : tables.task(conversation.gathering);
   // Messages of different contexts are never merged: those that are held back come first.
   const isSame = first !== undefined && first.context === record.context;
-  if (first !== undefined && !isSame) admitGathered(first, moment);
+  if (first !== undefined && !isSame) admitDebounced(first, moment);
   if (isSame && tables.inputsCount(first.inputsOf) >= LIMITS.maxGathered) {
     return { answer: 'full', what: 'tasks', limit: LIMITS.maxGathered };
   }
@@ -60,7 +60,7 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
   if (debounceMs === 0 && policy !== 'replace' && waiting.length >= LIMITS.maxQueued) {
     return { answer: 'full', what: 'queue', limit: LIMITS.maxQueued };
   }
-  const task = isSame ? joinGathering(record, first, moment) : record;
+  const task = isSame ? mergeDebounced(record, first, moment) : record;
   begin(task, request, moment);
   if (debounceMs === 0) {
     const receipt = admit(task, policy, moment);
@@ -74,7 +74,7 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
 }
 
 /** Moves the messages that are still held back to the newest task. */
-function joinGathering(task: KeptTask, held: KeptTask, moment: Moment): KeptTask {
+function mergeDebounced(task: KeptTask, held: KeptTask, moment: Moment): KeptTask {
   const { tables, now } = moment;
   const inputsOf = endMerged(held, task, moment);
   const { gathering: _gathering, ...rest } = conversationOf(task, tables)!;
@@ -83,7 +83,7 @@ function joinGathering(task: KeptTask, held: KeptTask, moment: Moment): KeptTask
 }
 
 /** Applies the task's policy once the time to wait for more messages is over. */
-export function admitGathered(task: KeptTask, moment: Moment): void {
+export function admitDebounced(task: KeptTask, moment: Moment): void {
   const { tables, now } = moment;
   const { gathering: _gathering, ...conversation } = conversationOf(task, tables)!;
   tables.saveConversation({ ...conversation, changedAt: now });

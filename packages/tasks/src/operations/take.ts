@@ -3,7 +3,7 @@ import { LIMITS, SETTLE, SUSPECTS, UNDO } from '../rules/rules.ts';
 import { isExempt, isSuspect, toAgent, toLaneName } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { isFinalStatus } from '../status.ts';
-import { admitGathered } from './create.ts';
+import { admitDebounced } from './create.ts';
 import { loadOf, ordersFor } from './orders.ts';
 import { failLost, holdsAsSuspect } from './session.ts';
 import { makeReady } from './stage.ts';
@@ -49,7 +49,7 @@ function bringOnDue(moment: Moment): void {
     // Read it again: a message that was due before it may have ended it.
     if (task?.stage !== 'later') continue;
     if (task.policy === undefined) makeReady(task, moment);
-    else admitGathered(task, moment);
+    else admitDebounced(task, moment);
   }
 }
 
@@ -157,7 +157,7 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, moment: 
     return { answer: 'held', until: tables.session(found.session!)?.expiresAt ?? now };
   }
   if (found.stage === 'later' && found.policy !== undefined && found.stageAt! <= now) {
-    admitGathered(found, moment);
+    admitDebounced(found, moment);
     return applyClaim(id, request, moment);
   }
   if (found.stage === 'queue' || found.stage === 'parked' || isPaused(found, tables)) return { answer: 'waiting' };

@@ -165,7 +165,7 @@ async function closeOpenCalls(
     ledger: agent.ledger,
     world,
     hooks,
-    tellCancels: false,
+    emitsCancelEvents: false,
     context: work.task.context,
     workId: work.task.id,
     beforeCall: boundary.beforeCall,

@@ -50,11 +50,11 @@ export async function readElsewhere(
 export async function writeContent(
   file: FileInCall,
   text: string,
-  { madeFrom }: Pick<ReplaceOptions, 'madeFrom'> = {},
+  { baseVersion }: Pick<ReplaceOptions, 'baseVersion'> = {},
 ): Promise<void> {
   const { root, resolved, contents, context } = file;
   const { token, signal } = context;
-  if (contents?.write === undefined) return replaceFile(resolved, text, { token, ...(madeFrom && { madeFrom }) });
+  if (contents?.write === undefined) return replaceFile(resolved, text, { token, ...(baseVersion && { baseVersion }) });
   if (resolved.kind === 'folder' || resolved.kind === 'other') throw notAFile(resolved.shown, resolved.kind);
   token.throwIfCancelled();
   const end = await waitUntilLevel(contents.write(join(root.path, resolved.shown), text, { signal }), token, 'abort');

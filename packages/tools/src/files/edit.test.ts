@@ -106,9 +106,9 @@ test('a file that another program changed in the meantime is not overwritten', a
   using workspace = createWorkspace({ 'a.txt': 'old' });
   using token = new CancellationToken();
   await using resolved = await createRoot(workspace.path).locate('a.txt');
-  const madeFrom = statSync(workspace.at('a.txt'));
+  const baseVersion = statSync(workspace.at('a.txt'));
   writeFileSync(workspace.at('a.txt'), 'theirs');
-  await expect(replaceFile(resolved, 'mine', { madeFrom, token })).rejects.toThrow('changed by another program');
+  await expect(replaceFile(resolved, 'mine', { baseVersion, token })).rejects.toThrow('changed by another program');
   expect(workspace.list()).toEqual(['a.txt']);
   expect(workspace.read('a.txt')).toBe('theirs');
 });

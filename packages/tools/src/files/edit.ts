@@ -73,7 +73,7 @@ export function createEditTool({ contents, undoFolder, ...options }: ChangeToolO
         const after = applyEdits(text, edits, path);
         const call = { ...context, path: join(root.path, resolved.shown) };
         const undo = await keeper?.keep(call, text, after);
-        await writeContent(file, after, { madeFrom: before.madeFrom });
+        await writeContent(file, after, { baseVersion: before.baseVersion });
         const diff = diffOf(resolved.shown, text, after);
         const lines = diff.changedLines.join(', ');
         return {

@@ -62,8 +62,8 @@ export function createWriteTool({ contents, undoFolder, ...options }: ChangeTool
         const isKnown = isNew || before.text !== undefined;
         const undo = isKnown ? await keeper?.keep(call, isNew ? undefined : before.text, content) : undefined;
         // What is kept must be what is replaced.
-        const { madeFrom } = before;
-        await writeContent(file, content, context.shown || undo ? { madeFrom } : undefined);
+        const { baseVersion } = before;
+        await writeContent(file, content, context.shown || undo ? { baseVersion } : undefined);
         const bytes = Buffer.byteLength(content);
         const verb = isNew ? 'Created' : 'Replaced';
         const details: Json = {

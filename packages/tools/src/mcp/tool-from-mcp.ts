@@ -1,7 +1,7 @@
 import type { Tool as McpTool, ToolAnnotations } from '@modelcontextprotocol/client';
 import { createInterruptedError, defineTool, isCancelledError, type Tool, type ToolResult } from '@whoa/core';
 import type { Effects, InputSchema } from '@whoa/core/embed';
-import { OutcomeUnknownError } from '@whoa/core/internal';
+import { CallOutcomeUnknownError } from '@whoa/core/internal';
 import type { McpConnection } from './connection.ts';
 import { TaskCancelledError, TaskFailedError } from './follow-task.ts';
 import { LostAnswerError } from './lost-answer.ts';
@@ -41,7 +41,7 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
         if (!token.isCancelled) {
           // If the response was lost, it is unknown whether the work was done.
           const isLost = error instanceof LostAnswerError && hints.readOnlyHint !== true;
-          throw isLost ? new OutcomeUnknownError(error.message, { cause: error }) : error;
+          throw isLost ? new CallOutcomeUnknownError(error.message, { cause: error }) : error;
         }
         // It was never sent, or its task failed.
         if (isCancelledError(error) || error instanceof TaskFailedError) throw error;

@@ -4,7 +4,7 @@ import { type CommandLine, isWrapper, readCommandLine } from './command-line.ts'
 import { createPathTest, expandHome, fixedPart, realPathOf } from './path-pattern.ts';
 import { type ProtectedPaths, whyProtected } from './protected-paths.ts';
 
-type Ruling = ReturnType<Judge>;
+type ApprovalDecision = ReturnType<Judge>;
 
 /** Allows, asks about or denies the calls that match it. */
 export interface ApprovalRule {
@@ -140,7 +140,7 @@ function prefixOf(command: string): readonly string[] {
   return readCommandLine(command).commands[0] ?? [];
 }
 
-function strongest(rules: readonly ApprovalRule[]): Ruling | undefined {
+function strongest(rules: readonly ApprovalRule[]): ApprovalDecision | undefined {
   const [rule] = rules.toSorted((a, b) => weightOf(b) - weightOf(a) || asks(b) - asks(a));
   if (rule?.decision === 'ask') return { decision: 'ask', why: `a rule asks about ${describeRule(rule)}` };
   return rule && { decision: rule.decision };

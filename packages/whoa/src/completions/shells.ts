@@ -21,7 +21,7 @@ export const SHELLS: Readonly<Record<string, (commands: readonly CompletedComman
 function bashScript(commands: readonly CompletedCommand[]): string {
   const names = commands.map(({ name }) => name).join(' ');
   // Ask for tasks only where one can stand: it takes a moment.
-  const wordsOf = ({ options, completes }: CompletedCommand): string =>
+  const toReplyText = ({ options, completes }: CompletedCommand): string =>
     completes === 'tasks'
       ? `words='${optionNames(options)}'; [[ $current == -* ]] || words="$words $(${TASKS})"`
       : `words='${[...completes, optionNames(options)].join(' ')}'`;
@@ -41,7 +41,7 @@ ${lines(commands, ({ name, options }) => [
   ),
 ])}
       *) case "$command" in
-${lines(commands, (command) => [`        ${command.name}) ${wordsOf(command)} ;;`])}
+${lines(commands, (command) => [`        ${command.name}) ${toReplyText(command)} ;;`])}
         help) words='${names}' ;;
       esac ;;
     esac

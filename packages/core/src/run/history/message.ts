@@ -96,7 +96,7 @@ export function recorded<Kind extends Message>(message: Kind): Kind {
  *
  * @returns The text, without thinking and calls.
  */
-export function wordsOf({ content }: Pick<AssistantMessage, 'content'>): string {
+export function toReplyText({ content }: Pick<AssistantMessage, 'content'>): string {
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 

@@ -12,7 +12,7 @@ import {
   toolMessage,
   type Usage,
   type UserMessage,
-  wordsOf,
+  toReplyText,
 } from './message.ts';
 
 /** The growing history of one run, in frozen messages, and its usage. `close` gives every call a result. */
@@ -61,7 +61,7 @@ export class Transcript {
   addReply(reply: AssistantMessage): AssistantMessage {
     const message = recordMessage(reply);
     if (message.usage) this.addUsage(message.usage);
-    this.#text = [this.#answers, wordsOf(message)].filter(Boolean).join('\n\n');
+    this.#text = [this.#answers, toReplyText(message)].filter(Boolean).join('\n\n');
     // A reply without calls is an answer, even if a steering message follows it.
     if (!message.content.some(({ type }) => type === 'call')) this.#answers = this.#text;
     this.#history.addReply(message);

@@ -65,7 +65,7 @@ test.each<[string, ModelPart[], object]>([
     const error = await setUp(() => parts(...given)).failure();
     expect(error).toMatchObject({
       name: 'ReplyError',
-      code: 'REPLY_BROKE_OFF',
+      code: 'REPLY_TRUNCATED',
       message: 'The stream ended before the reply did',
       cause: { isRetryable: true },
       partial: { role: 'assistant', content, stopReason: 'error' },

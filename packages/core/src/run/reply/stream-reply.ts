@@ -21,7 +21,7 @@ export interface StreamReplyOptions {
 /** Thrown when a reply broke off. `partial` is the reply so far, `hasShown` whether a user has seen any of it. */
 export class ReplyError extends Error {
   override readonly name: string = 'ReplyError';
-  readonly code: string = 'REPLY_BROKE_OFF';
+  readonly code: string = 'REPLY_TRUNCATED';
   readonly partial: AssistantMessage;
   readonly hasShown: boolean;
   /** Whether any of it had arrived: then it may have cost something. */

@@ -120,17 +120,17 @@ function bytesOf(event: RunEvent): number {
   if (event.type === 'text' || event.type === 'thinking') return 2 * OBJECT_BYTES + 2 * event.text.length;
   if (event.type === 'run-end') return OBJECT_BYTES;
   try {
-    return weigh(event, 0);
+    return estimateBytes(event, 0);
   } catch {
     // An input that throws when it is read.
     return OBJECT_BYTES;
   }
 }
 
-function weigh(value: unknown, depth: number): number {
+function estimateBytes(value: unknown, depth: number): number {
   if (typeof value === 'string') return 2 * value.length;
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return 8;
   let bytes = OBJECT_BYTES;
-  for (const part of Object.values(value)) bytes += weigh(part, depth + 1);
+  for (const part of Object.values(value)) bytes += estimateBytes(part, depth + 1);
   return bytes;
 }

@@ -6,7 +6,7 @@ import type { CancelReason } from '../token/reason.ts';
 import { shield, shieldMs } from '../token/shield.ts';
 import { CancellationToken } from '../token/token.ts';
 import { type Cleanup, type CleanupError, Cleanups } from './cleanup.ts';
-import type { LateEnd } from './ledger.ts';
+import type { LateResult } from './ledger.ts';
 
 /** The context passed to work under a token. */
 export interface WorkContext {
@@ -42,16 +42,16 @@ export interface BoundedWork<T, Meaning> {
   /** `running` is a cleanup that did not end in time and is still running. */
   onCleanupError(error: CleanupError, running?: Promise<unknown>): void;
   /** Called once, when the wait is over. `runBounded` returns or throws what this does. */
-  onEnd(end: BoundedEnd<T>): Meaning;
+  onEnd(end: BoundedResult<T>): Meaning;
 }
 
 /** How one piece of work ended. */
-export type BoundedEnd<T> =
+export type BoundedResult<T> =
   | { readonly state: 'finished'; readonly value: T }
   | { readonly state: 'failed'; readonly error: unknown }
   | { readonly state: 'interrupted'; readonly error: unknown; readonly reason: CancelReason }
   /** `late` settles if the abandoned work ends after all; it never rejects. */
-  | { readonly state: 'unknown'; readonly reason: CancelReason; readonly late: Promise<LateEnd> }
+  | { readonly state: 'unknown'; readonly reason: CancelReason; readonly late: Promise<LateResult> }
   | { readonly state: 'not-started'; readonly reason: CancelReason }
   /** It could not start: it has no valid time limit. */
   | { readonly state: 'refused'; readonly error: unknown };
@@ -72,14 +72,14 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
   }
   const cleanups = new Cleanups(work);
   const warning = warnWhenCancelMustWait(work);
-  let truth: BoundedEnd<T>;
+  let truth: BoundedResult<T>;
   try {
     work.onStart?.(own);
     const stop = stopBeforeStart(token, own);
     if (stop !== undefined) truth = { state: 'not-started', reason: stop };
     else {
       const running = start(work, new Context(own, cleanups.defer));
-      truth = await endUnder(running, own, work);
+      truth = await waitForBoundedResult(running, own, work);
       if (cleanups.close()) await cleanups.run(own, work.cleanupTimeoutMs);
       if (truth.state === 'unknown') truth = await endInThisLoop(running, own, truth);
     }
@@ -166,11 +166,11 @@ function start<T>(work: Pick<BoundedWork<T, unknown>, 'execute'>, context: WorkC
  * Resolves with how the work ended, at `kill` at the latest. Whether it failed or was interrupted is decided when it
  * ends: a later cancel, during its cleanup, does not change that.
  */
-function endUnder<T>(
+function waitForBoundedResult<T>(
   running: Promise<T>,
   own: CancellationToken,
   work: Pick<BoundedWork<T, unknown>, 'inner'>,
-): Promise<BoundedEnd<T>> {
+): Promise<BoundedResult<T>> {
   return new Promise((resolve) => {
     running.then(
       (value) => resolve({ state: 'finished', value }),
@@ -188,7 +188,7 @@ function endUnder<T>(
   });
 }
 
-function failureOf(error: unknown, own: CancellationToken): BoundedEnd<never> {
+function failureOf(error: unknown, own: CancellationToken): BoundedResult<never> {
   const { reason } = own;
   return reason === undefined ? { state: 'failed', error } : { state: 'interrupted', error, reason };
 }
@@ -200,8 +200,8 @@ function failureOf(error: unknown, own: CancellationToken): BoundedEnd<never> {
 async function endInThisLoop<T>(
   running: Promise<T>,
   own: CancellationToken,
-  otherwise: BoundedEnd<T>,
-): Promise<BoundedEnd<T>> {
+  otherwise: BoundedResult<T>,
+): Promise<BoundedResult<T>> {
   let end = otherwise;
   running.then(
     (value) => (end = { state: 'finished', value }),
@@ -212,7 +212,7 @@ async function endInThisLoop<T>(
 }
 
 /** Follows abandoned work. Never rejects. */
-export async function findLateEnd(work: PromiseLike<unknown>, clock: Pick<Clock, 'now'>): Promise<LateEnd> {
+export async function findLateEnd(work: PromiseLike<unknown>, clock: Pick<Clock, 'now'>): Promise<LateResult> {
   try {
     const value = await work;
     return { at: clock.now(), state: 'finished', value };

@@ -7,7 +7,7 @@ import { shieldMs } from '../token/shield.ts';
 import { SOURCE_RULES, tokenFor } from '../token/source.ts';
 import type { CancellationToken } from '../token/token.ts';
 import { warn } from '../warn.ts';
-import { type BoundedEnd, checkFinishBound, runBounded, type WhenCancelled, type WorkContext } from './bounded.ts';
+import { type BoundedResult, checkFinishBound, runBounded, type WhenCancelled, type WorkContext } from './bounded.ts';
 import { CLEANUP_MS } from './cleanup.ts';
 import { enterInLedger, type Ledger, ledgerRule } from './ledger.ts';
 
@@ -95,7 +95,7 @@ const GUARD_RULES: Rules<GuardOptions> = {
   ...SOURCE_RULES,
 };
 
-function valueFrom<T>(end: BoundedEnd<T>, options: GuardOptions, token: CancellationToken): T {
+function valueFrom<T>(end: BoundedResult<T>, options: GuardOptions, token: CancellationToken): T {
   if (end.state === 'finished') return end.value;
   if (end.state === 'failed' || end.state === 'refused') throw end.error;
   const { state } = end;

@@ -4,7 +4,7 @@ import { isPromiseLike } from '../wait.ts';
 import { warn } from '../warn.ts';
 
 /** How abandoned work ended after all. */
-export type LateEnd = { readonly at: number } & (
+export type LateResult = { readonly at: number } & (
   | { readonly state: 'finished'; readonly value: unknown }
   | { readonly state: 'failed'; readonly error: unknown }
 );
@@ -17,13 +17,13 @@ export interface AbandonedWork {
   readonly reason: CancelReason;
   readonly abandonedAt: number;
   /** Set when it returned late. The record of its run did not change. */
-  readonly late?: LateEnd;
+  readonly late?: LateResult;
 }
 
 /** Records abandoned work, separately from the record of the run that abandoned it. */
 export interface Ledger {
   abandon(work: AbandonedWork): void;
-  returned(key: string, late: LateEnd): void;
+  returned(key: string, late: LateResult): void;
   entries(): readonly AbandonedWork[];
 }
 
@@ -34,7 +34,7 @@ export const ledgerRule: Rule = /*#__PURE__*/ having('a ledger', 'abandon', 'ret
 export function enterInLedger(
   ledger: Ledger,
   work: AbandonedWork,
-  { late, onReturn }: { late: Promise<LateEnd>; onReturn?: (end: LateEnd) => void },
+  { late, onReturn }: { late: Promise<LateResult>; onReturn?: (end: LateResult) => void },
 ): void {
   attempt(() => ledger.abandon(work));
   late.then((end) => {

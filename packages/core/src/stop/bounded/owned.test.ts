@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { Owned } from './owned.ts';
+import { ResourceScope } from './owned.ts';
 
 function thing() {
   const dispose = vi.fn();
@@ -7,7 +7,7 @@ function thing() {
 }
 
 test('things end with their owner, once, and what was ended before is not ended again', () => {
-  const owned = new Owned();
+  const owned = new ResourceScope();
   const [kept, ended, late] = [thing(), thing(), thing()];
   owned.add(kept);
   owned.add(ended)[Symbol.dispose]();

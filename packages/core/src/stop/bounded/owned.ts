@@ -1,5 +1,5 @@
 /** Resources that end with their owner. Adding to an ended owner disposes the resource immediately. */
-export class Owned implements Disposable {
+export class ResourceScope implements Disposable {
   #things: Set<Disposable> | undefined = new Set();
 
   /** Returns a handle that disposes the resource before its owner ends. */

@@ -28,14 +28,14 @@ export interface CancelReason {
 export type CancelReasonInit = Partial<CancelReason>;
 
 /** A reason as callers in this process give it: a string is the message. */
-export type GivenReason = CancelReasonInit | string;
+export type CancelReasonLike = CancelReasonInit | string;
 
 /**
  * Completes and freezes a reason. Accepts any value: a cancel never fails because of its reason.
  *
  * @returns The reason.
  */
-export function createReason(given: GivenReason, now: number): CancelReason {
+export function createReason(given: CancelReasonLike, now: number): CancelReason {
   const init = initFrom(given);
   const texts = ['message', 'by', 'via', 'traceparent'].map((name) => [name, textIn(init, name)] as const);
   const at = fieldOf(init, 'at');

@@ -1,9 +1,9 @@
-import { Owned } from '../bounded/owned.ts';
+import { ResourceScope } from '../bounded/owned.ts';
 import { type Clock, isNever, NEVER, systemClock } from '../clock.ts';
 import { CancelledError } from '../errors.ts';
 import { createStopSchedule, earliest, hurry, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
-import { abortErrorOf, type CancelReason, createReason, type GivenReason, whenAborted } from './reason.ts';
+import { abortErrorOf, type CancelReason, createReason, type CancelReasonLike, whenAborted } from './reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
 
 /** Options of a token. */
@@ -61,7 +61,7 @@ export class CancellationToken implements Disposable {
   #previous: CancellationToken | undefined;
   #controller: AbortController | undefined;
   #listeners: CancelListeners | undefined;
-  #owned: Owned | undefined;
+  #owned: ResourceScope | undefined;
 
   constructor(options: TokenOptions = {}) {
     const { parent } = options;
@@ -113,7 +113,7 @@ export class CancellationToken implements Disposable {
   }
 
   /** Asks everything under this token to stop. The first reason is kept; a later cancel can only stop harder or sooner. */
-  cancel(init: GivenReason = {}, options: CancelOptions = {}): CancelReceipt {
+  cancel(init: CancelReasonLike = {}, options: CancelOptions = {}): CancelReceipt {
     const now = this.#clock.now();
     const { mode, undo } = readCancelOptions(options, 'graceful');
     const schedule = createStopSchedule(mode, now);
@@ -131,7 +131,7 @@ export class CancellationToken implements Disposable {
   }
 
   /** Cancels after `ms`; `Infinity` means never. Disposing this token or the result prevents it. */
-  cancelAfter(ms: number, init: GivenReason = {}, options: CancelOptions = {}): Disposable {
+  cancelAfter(ms: number, init: CancelReasonLike = {}, options: CancelOptions = {}): Disposable {
     const checked = readCancelOptions(options, 'graceful');
     if (isNever(ms)) return NEVER;
     const fire = (): void => {
@@ -293,7 +293,7 @@ export class CancellationToken implements Disposable {
   }
 
   #own(thing: Disposable): Disposable {
-    this.#owned ??= new Owned();
+    this.#owned ??= new ResourceScope();
     if (this.#ended) this.#owned[Symbol.dispose]();
     return this.#owned.add(thing);
   }

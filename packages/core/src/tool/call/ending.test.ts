@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { guard } from '../../stop/bounded/guard.ts';
 import { createLedger } from '../../stop/bounded/ledger.ts';
-import { OutcomeUnknownError } from '../../stop/errors.ts';
+import { CallOutcomeUnknownError } from '../../stop/errors.ts';
 import { CancellationToken } from '../../stop/token/token.ts';
 import { createVirtualWorld, flushMicrotasks } from '../../testing/virtual-world.ts';
 import type { RuntimeEvent } from '../events.ts';
@@ -416,7 +416,7 @@ test('a tool that cannot know whether it took effect ends unknown, not failed', 
     description: '',
     inputSchema: z.object({}),
     execute: () => {
-      throw new OutcomeUnknownError('the connection broke');
+      throw new CallOutcomeUnknownError('the connection broke');
     },
   });
   const [result] = await createRuntime({ tools: [lost as Tool] }).execute([{ id: '1', tool: 'lost', input: {} }]);

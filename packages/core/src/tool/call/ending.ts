@@ -1,10 +1,10 @@
-import type { BoundedEnd } from '../../stop/bounded/bounded.ts';
+import type { BoundedResult } from '../../stop/bounded/bounded.ts';
 import { isCancelledError, isOutcomeUnknownError } from '../../stop/errors.ts';
 import { isObject } from '../../stop/settings.ts';
 import type { CancelReason } from '../../stop/token/reason.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
 import { boundContent, boundDetails } from '../bounds.ts';
-import { describeError, isEchoOfCancel, normalizeResult } from '../normalize.ts';
+import { describeError, isCausedByCancel, normalizeResult } from '../normalize.ts';
 import { type Redact, redactResult } from '../redact.ts';
 import {
   type CallResult,
@@ -17,7 +17,7 @@ import {
 import type { Call } from './call.ts';
 
 /** How work that started ended. */
-export type StartedEnd = Exclude<BoundedEnd<unknown>, { readonly state: 'not-started' | 'refused' }>;
+export type StartedResult = Exclude<BoundedResult<unknown>, { readonly state: 'not-started' | 'refused' }>;
 
 interface StartedCall {
   readonly about: Pick<CallResult, 'callId' | 'tool' | 'startedAt' | 'endedAt'>;
@@ -36,8 +36,8 @@ export interface Ending {
 }
 
 /** Creates the result of a call that started, within the limits and frozen. Never throws, whatever the call did. */
-export function endingOf(end: StartedEnd, started: StartedCall): Ending {
-  const raw = saidOf(end, started);
+export function endingOf(end: StartedResult, started: StartedCall): Ending {
+  const raw = toResultFields(end, started);
   const said = redactResult(raw, started.redact);
   const content = boundContent(said.content);
   if (said.details === undefined) {
@@ -50,8 +50,8 @@ export function endingOf(end: StartedEnd, started: StartedCall): Ending {
 
 type Said = Pick<CallResult, 'state' | 'content' | 'details' | 'isError' | 'reason' | 'error'>;
 
-function saidOf(end: StartedEnd, { effects, nested, shown }: StartedCall): Said {
-  if (nested && 'error' in end) return saidOfRun(end);
+function toResultFields(end: StartedResult, { effects, nested, shown }: StartedCall): Said {
+  if (nested && 'error' in end) return toNestedResultFields(end);
   switch (end.state) {
     case 'finished':
       return finished(normalizeResult(end.value));
@@ -63,7 +63,7 @@ function saidOf(end: StartedEnd, { effects, nested, shown }: StartedCall): Said 
       const partial = (isCancelledError(end.error) ? partialOf(end.error) : undefined) ?? shown;
       const effect = isCancelledError(end.error) ? end.error.effect : undefined;
       if (effect === 'unknown') return stopped('unknown', end.reason, { partial });
-      const error = isEchoOfCancel(end.error) ? undefined : describeError(end.error);
+      const error = isCausedByCancel(end.error) ? undefined : describeError(end.error);
       return stopped('interrupted', end.reason, { partial, effects: effect === 'none' ? 'read' : effects, error });
     }
     case 'unknown':
@@ -78,7 +78,7 @@ function finished({ content, details, isError = false }: ToolResult): Said {
 }
 
 /** A run inside a call may have been stopped, or have failed, by itself. Either way it returns what it had. */
-function saidOfRun(end: StartedEnd & { readonly error: unknown }): Said {
+function toNestedResultFields(end: StartedResult & { readonly error: unknown }): Said {
   const { error } = end;
   const partial = partialOf(error);
   if (isCancelledError(error)) return stopped('interrupted', error.reason, { partial, effects: 'read' });

@@ -2,7 +2,7 @@ import type { CallResult, Json } from '../result.ts';
 import type { NestedRun } from './nested.ts';
 
 /** What an undo needs from a call beyond its record, which is limited in size. */
-export interface KeptCall {
+export interface UndoData {
   /** Counts the calls of this process in the order in which they ended. */
   readonly order: number;
   readonly input: unknown;
@@ -15,14 +15,14 @@ export interface KeptCall {
 }
 
 // Kept beside the record, and for as long: the record itself is plain data.
-const keptCalls = new WeakMap<CallResult, KeptCall>();
+const undoDataByResult = new WeakMap<CallResult, UndoData>();
 
 let ended = 0;
 
-export function keepCall(result: CallResult, kept: Omit<KeptCall, 'order'>): void {
-  keptCalls.set(result, { ...kept, order: ++ended });
+export function saveUndoData(result: CallResult, kept: Omit<UndoData, 'order'>): void {
+  undoDataByResult.set(result, { ...kept, order: ++ended });
 }
 
-export function keptCallOf(result: CallResult): KeptCall | undefined {
-  return keptCalls.get(result);
+export function findUndoData(result: CallResult): UndoData | undefined {
+  return undoDataByResult.get(result);
 }

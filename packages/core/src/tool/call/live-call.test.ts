@@ -8,7 +8,7 @@ import type { CallResult } from '../result.ts';
 import { createRuntime, type RuntimeOptions } from '../runtime.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool.ts';
 import type { Call } from './call.ts';
-import { keptCallOf } from './kept.ts';
+import { findUndoData } from './kept.ts';
 import { NESTED, type ParentRun } from './nested.ts';
 
 const tool = (name: string, execute: (context: ToolContext) => unknown, rest: Partial<Tool> = {}): Tool =>
@@ -271,8 +271,8 @@ test('only of calls that can be undone more is kept than their record', async ()
     tool('undoable', () => ({ content: 'x', details: 1 }), { undo() {} }),
   ]);
   const [plain, undoable] = await execute(call('plain'), call('undoable', 'undoable', { input: 7 }));
-  expect(keptCallOf(plain!)).toBeUndefined();
-  expect(keptCallOf(undoable!)).toMatchObject({ input: 7, keys: [], details: 1 });
+  expect(findUndoData(plain!)).toBeUndefined();
+  expect(findUndoData(undoable!)).toMatchObject({ input: 7, keys: [], details: 1 });
 });
 
 test('an id is taken while its call is under way, and free after it', async () => {

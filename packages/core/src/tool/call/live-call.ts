@@ -1,9 +1,9 @@
-import type { BoundedEnd, BoundedWork, WhenCancelled, WorkContext } from '../../stop/bounded/bounded.ts';
+import type { BoundedResult, BoundedWork, WhenCancelled, WorkContext } from '../../stop/bounded/bounded.ts';
 import type { CleanupError } from '../../stop/bounded/cleanup.ts';
-import { enterInLedger, type LateEnd } from '../../stop/bounded/ledger.ts';
+import { enterInLedger, type LateResult } from '../../stop/bounded/ledger.ts';
 import { unexpected } from '../../stop/settings.ts';
 import type { StopLevel } from '../../stop/token/level.ts';
-import type { CancelReason, GivenReason } from '../../stop/token/reason.ts';
+import type { CancelReason, CancelReasonLike } from '../../stop/token/reason.ts';
 import type { CancelOptions, CancelReceipt } from '../../stop/token/receipt.ts';
 import type { CancellationToken } from '../../stop/token/token.ts';
 import { normalizeResult } from '../normalize.ts';
@@ -13,7 +13,7 @@ import type { CallPreview, RawResult, Tool, ToolContext } from '../tool.ts';
 import type { PlannedCall } from '../waves.ts';
 import type { Call, CallScope } from './call.ts';
 import { endingOf, notStarted, refused } from './ending.ts';
-import { keepCall } from './kept.ts';
+import { saveUndoData } from './kept.ts';
 import { NESTED, type NestedContext, type NestedRun } from './nested.ts';
 
 /** The receipt of a cancel of one call. */
@@ -63,7 +63,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   }
 
   /** Stops only this call. One that has not started never will; one that must finish and has started refuses. */
-  cancel(reason: GivenReason, options: Required<CancelOptions>): CallCancelReceipt {
+  cancel(reason: CancelReasonLike, options: Required<CancelOptions>): CallCancelReceipt {
     if (this.#startedAt !== undefined && this.whenCancelled === 'finish') {
       const { name, timeoutMs } = this.tool;
       return { answer: 'refused', message: `${name} must finish; it ends within ${timeoutMs} ms` };
@@ -135,7 +135,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   }
 
   /** Closes the call: nothing it does from here on is shown. */
-  onEnd(end: BoundedEnd<RawResult>): CallResult {
+  onEnd(end: BoundedResult<RawResult>): CallResult {
     if (end.state !== 'unknown') this.#release?.();
     if (end.state === 'not-started') return this.endUnstarted();
     if (end.state === 'refused') return this.endUnstarted(end.error);
@@ -146,7 +146,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     const started = { about, effects: this.tool.effects, nested: this.nested, shown: this.#partial, redact };
     const { result, wholeDetails } = endingOf(end, started);
     if (this.tool.undo !== undefined) {
-      keepCall(result, { ...this.#prepared!, details: wholeDetails, nested: this.#run });
+      saveUndoData(result, { ...this.#prepared!, details: wholeDetails, nested: this.#run });
     }
     if (end.state === 'unknown') this.#abandon(end, result);
     this.#scope.tell?.({ type: 'call-end', at: endedAt, result });
@@ -177,14 +177,14 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   }
 
   /** An abandoned call keeps its keys until it really ends, and its late end changes only the ledger. */
-  #abandon({ reason, late }: { reason: CancelReason; late: Promise<LateEnd> }, result: CallResult): void {
+  #abandon({ reason, late }: { reason: CancelReason; late: Promise<LateResult> }, result: CallResult): void {
     const { ledger, ledgerKey, tell, redact } = this.#scope;
     const work = { key: ledgerKey(this.call.id), name: this.name, reason, abandonedAt: result.endedAt };
     const returned = late.then((end) => {
       this.#release?.();
       return lateResult(end, redact);
     });
-    const onReturn = (end: LateEnd): void => tell?.({ type: 'call-late', at: end.at, ...this.#about(), late: end });
+    const onReturn = (end: LateResult): void => tell?.({ type: 'call-late', at: end.at, ...this.#about(), late: end });
     enterInLedger(ledger, work, { late: returned, onReturn });
   }
 
@@ -211,6 +211,6 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   }
 }
 
-function lateResult(end: LateEnd, redact: Redact | undefined): LateEnd {
+function lateResult(end: LateResult, redact: Redact | undefined): LateResult {
   return end.state === 'finished' ? { ...end, value: redactResult(normalizeResult(end.value), redact) } : end;
 }

@@ -47,7 +47,7 @@ export class ActivityCounter {
       this.#calls += content.filter(({ type }) => type === 'call').length;
       this.#isReplying = false;
     }
-    this.#spend(event);
+    this.#checkBudgets(event);
   }
 
   /** Counts a question until the returned function is called. */
@@ -61,9 +61,9 @@ export class ActivityCounter {
     };
   }
 
-  #spend(event: Counted): void {
+  #checkBudgets(event: Counted): void {
     // Agents inside calls count too, however deep.
-    if (event.type === 'call-nested' && event.event !== undefined) this.#spend(event.event);
+    if (event.type === 'call-nested' && event.event !== undefined) this.#checkBudgets(event.event);
     if (event.type !== 'turn-end') return;
     const { usage } = (event.message ?? {}) as Partial<AssistantMessage>;
     if (usage === undefined) return;

@@ -1,6 +1,6 @@
 import type { Agent, CallResult, CancelReason, Json, Message, RunEvent, StopReport, Tool } from '@whoa/core';
 import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
-import { HistoryBuilder, wordsOf } from '@whoa/core/internal';
+import { HistoryBuilder, toReplyText } from '@whoa/core/internal';
 import type { JournalEntry, StopOrder } from '../../task.ts';
 import { isTruncated } from '../journal/truncate.ts';
 
@@ -61,7 +61,7 @@ export function standingOf(journal: readonly JournalEntry[]): Standing {
   const open = [...history.openCalls].map(({ callId, tool, input, isStarted }) => {
     return { id: callId, tool, input, started: isStarted, isTruncated: isTruncated(input) };
   });
-  const partial = wordsOf({ content: history.partial });
+  const partial = toReplyText({ content: history.partial });
   const last = messages.at(-1);
   const complete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
   const { version } = reading;
@@ -221,5 +221,5 @@ function reportOf(
 /** Returns the text of the last reply in a list of messages. */
 export function wordsIn(messages: readonly Message[]): string {
   const reply = messages.findLast((message) => message.role === 'assistant');
-  return reply === undefined ? '' : wordsOf(reply);
+  return reply === undefined ? '' : toReplyText(reply);
 }

@@ -17,10 +17,10 @@ export interface FileBefore {
   readonly text: string | undefined;
   /** Identifies this state: a different text has a different state. */
   readonly state: string;
-  readonly madeFrom: Stats | 'missing';
+  readonly baseVersion: Stats | 'missing';
 }
 
-const MISSING: FileBefore = { text: '', state: 'missing', madeFrom: 'missing' };
+const MISSING: FileBefore = { text: '', state: 'missing', baseVersion: 'missing' };
 
 /** Reads the file that a call will change, unless it is larger than `maxBytes`. */
 export async function readBefore(asked: FileInCall, maxBytes: number): Promise<FileBefore> {
@@ -28,19 +28,19 @@ export async function readBefore(asked: FileInCall, maxBytes: number): Promise<F
   if (resolved.kind === 'missing') return MISSING;
   if (resolved.kind !== 'file') throw notAFile(resolved.shown, resolved.kind);
   return holding(openToRead(resolved), async (file) => {
-    const madeFrom = await file.stat();
-    const { dev, ino, size, mtimeMs } = madeFrom;
+    const baseVersion = await file.stat();
+    const { dev, ino, size, mtimeMs } = baseVersion;
     const onDisk = size > maxBytes ? undefined : decodeExactly(await file.readFile());
     const text = onDisk === undefined ? undefined : ((await readElsewhere(asked)) ?? onDisk);
     const state = text === undefined ? [dev, ino, size, mtimeMs].join(':') : sha256(text);
-    return { text, state, madeFrom };
+    return { text, state, baseVersion };
   });
 }
 
 /** Throws if the file or its content is no longer what the user saw when they approved the call. */
 export function checkShown({ root, resolved, context }: FileInCall, { state }: FileBefore): void {
   const change = context.shown?.change;
-  if (change === undefined || (change.madeFrom === state && change.path === join(root.path, resolved.shown))) return;
+  if (change === undefined || (change.baseVersion === state && change.path === join(root.path, resolved.shown))) return;
   throw new FileChangedError(
     `'${resolved.shown}' was changed after the change was shown to the user, so nothing was written; make the call again`,
   );
@@ -68,7 +68,7 @@ export async function previewChange(options: PreviewOptions): Promise<CallPrevie
       const content = after(text, resolved);
       const diff = text === undefined ? null : diffOf(resolved.shown, text, content).diff;
       const isNew = resolved.kind === 'missing';
-      return { change: { path: join(root.path, resolved.shown), isNew, diff, fields, madeFrom: state } };
+      return { change: { path: join(root.path, resolved.shown), isNew, diff, fields, baseVersion: state } };
     });
   } finally {
     token[Symbol.dispose]();

@@ -21,7 +21,7 @@ const CHUNK_CHARS = 262_144;
 
 export interface ReplaceOptions {
   /** The state of the file that the new content is based on. If the file has changed since, nothing is written. */
-  readonly madeFrom?: Stats | 'missing';
+  readonly baseVersion?: Stats | 'missing';
   readonly token: CancellationToken;
 }
 
@@ -79,10 +79,10 @@ async function fill(
 /** Don't await in here: no cancel may come between the last check of the token and the rename. */
 function commit(
   { temp, path, shown }: { temp: string; path: string; shown: string },
-  { madeFrom, token }: ReplaceOptions,
+  { baseVersion, token }: ReplaceOptions,
 ): void {
   token.throwIfCancelled();
-  if (madeFrom !== undefined && !isSame(madeFrom, statSync(path, { throwIfNoEntry: false }))) {
+  if (baseVersion !== undefined && !isSame(baseVersion, statSync(path, { throwIfNoEntry: false }))) {
     const advice = 'read it again and repeat the edit';
     throw new FileChangedError(`'${shown}' was changed by another program in the meantime; ${advice}`);
   }

@@ -45,8 +45,8 @@ export async function undoChange(
       if (digest !== change.before) {
         if (digest !== change.after) throw new Error(`changed since: '${resolved.shown}' is not what the call left`);
         const old = await keeper.recall(call, change);
-        if (old === undefined) remove(resolved, now.madeFrom);
-        else await writeContent(file, old, { madeFrom: now.madeFrom });
+        if (old === undefined) remove(resolved, now.baseVersion);
+        else await writeContent(file, old, { baseVersion: now.baseVersion });
       }
       await keeper.forget(call);
       return { content: '' };

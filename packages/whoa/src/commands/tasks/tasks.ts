@@ -125,11 +125,11 @@ function rowOf(task: Listed): string[] {
     `${activity?.turns ?? ''}`,
     `${activity?.calls ?? ''}`,
     countTokens(task.outcome?.usage),
-    oneLine(task.title ?? inputs.map(wordsOf).join(' ⏎ '), MAX_TITLE_CHARACTERS),
+    oneLine(task.title ?? inputs.map(toReplyText).join(' ⏎ '), MAX_TITLE_CHARACTERS),
   ];
 }
 
-function wordsOf(input: TaskRecord['inputs'][number]): string {
+function toReplyText(input: TaskRecord['inputs'][number]): string {
   if (typeof input === 'string') return input;
   const { content } = (input ?? {}) as { readonly content?: Parameters<typeof toText>[0] };
   return content === undefined ? JSON.stringify(input) : toText(content);

@@ -1,5 +1,5 @@
 import { CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
-import { wordsOf } from '@whoa/core/internal';
+import { toReplyText } from '@whoa/core/internal';
 import { isFinalStatus, type JournalEntry, type TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments } from '../../command.ts';
 import type { System } from '../../system.ts';
@@ -93,7 +93,7 @@ class Timeline {
     this.#startedAt ??= at;
     if (told.type === 'text') this.#say(at, told.text);
     // For a turn that has ended, the journal may keep only this event. Print the text that was not shown yet.
-    else if (told.type === 'turn-end') this.#sayRest(at, wordsOf(told.message));
+    else if (told.type === 'turn-end') this.#sayRest(at, toReplyText(told.message));
     else if (told.type === 'turn-start') [this.#hasWords, this.#words] = [false, ''];
     const cut = event as { readonly type?: string; readonly entries?: number; readonly bytes?: number };
     if (cut.type === 'journal-cut') {

@@ -204,7 +204,7 @@ export function beatAnswerOf(reply: Reply): HeartbeatResult {
     answer,
     orders,
     more: more === '1',
-    shouldReconcile === '1',
+    shouldReconcile: shouldReconcile === '1',
     expired: expired === '1',
     now: Number(now),
   };
