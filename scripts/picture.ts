@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createHome, type Terminal } from '../test/command/terminal.ts';
-import { drawRecording, type Moment } from './picture/draw.ts';
+import { drawRecording, type OperationContext } from './picture/draw.ts';
 
 const SAMPLE_MS = 60;
 const KEY_MS = 45;
@@ -39,8 +39,8 @@ async function enter(terminal: Terminal, text: string): Promise<void> {
 }
 
 /** Looks at the terminals again and again until the story is told. */
-async function record(story: () => Promise<void>): Promise<Moment[]> {
-  const moments: Moment[] = [];
+async function record(story: () => Promise<void>): Promise<OperationContext[]> {
+  const moments: OperationContext[] = [];
   const from = performance.now();
   let isTold = false;
   const telling = story().finally(() => {

@@ -200,7 +200,7 @@ end
 });
 
 test('a number that becomes 0 is written in Lua, except into a new task', () => {
-  const set = { deaths: 0 };
+  const set = { crashes: 0 };
   const lua = toLuaTransitions({ create: { set, now: ['createdAt'] }, forgive: { set } });
   expect(lua).toContain("put_create(task)\n  put(task, 'createdAt', now)\nend");
   expect(lua).toContain("put_forgive(task)\n  put(task, 'deaths', 0)\nend");

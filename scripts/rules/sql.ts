@@ -1,5 +1,5 @@
 // The SQL files of the Postgres store with what they have from the rules in TypeScript: `rules.sql` with their tables; in the other
-// files every constant that has its name behind it, such as `100 /*maxMoved*/`, and the assignments below every line that
+// files every constant that has its name behind it, such as `100 /*maxPromoted*/`, and the assignments below every line that
 // names a transition, such as `-- Rule: release and ready; released = own_claim`.
 import { MAX_SHOWN_TASKS } from '../../packages/tasks/src/overview.ts';
 import { BACKGROUND } from '../../packages/tasks/src/rules/background.ts';

@@ -115,7 +115,7 @@ test('a task runs elsewhere, survives a SIGKILL, is cancelled within millisecond
     // A busy machine is no reason to fail.
     expect(cancelMs).toBeLessThan(2_000);
     expect(await ticketIs(from.queue, ref.id, 'completed')).toMatchObject({ returnvalue: { status: 'cancelled' } });
-    expect(await store.get(ref)).toMatchObject({ status: 'cancelled', deaths: 1 });
+    expect(await store.get(ref)).toMatchObject({ status: 'cancelled', crashes: 1 });
     expect(second.said.filter((said) => (said as { type: string }).type === 'working')).toHaveLength(1);
   } finally {
     for (const child of children) await child[Symbol.asyncDispose]();
@@ -302,7 +302,7 @@ test('a ticket that a worker without its agent gets waits for one that has it, a
   await idle.engine.serve(createRunner({ store: idle.engine.store, agents: {} }), { drainDelay: 1 });
   const ref = await create(idle.engine);
   await expect.poll(async () => (await idle.queue.getJob(ref.id))?.attemptsStarted, POLL).toBeGreaterThan(12);
-  expect(await store.get(ref)).toMatchObject({ attempts: 0, deaths: 0 });
+  expect(await store.get(ref)).toMatchObject({ attempts: 0, crashes: 0 });
   await idle.engine.close();
   const able = await setUp({ store, queue: idle.queue, work: () => Promise.resolve('done') });
   await statusIs(store, ref, 'success');

@@ -43,7 +43,7 @@ test('SIGTERM returns the task and its ticket, and the next worker resumes it', 
   await first.waitFor({ type: 'task-start', id });
   expect(await end(first)).toBe(0);
   await ticketIs(id, 'prioritized');
-  expect(await get(id)).toMatchObject({ status: 'init', attempts: 0, deaths: 0 });
+  expect(await get(id)).toMatchObject({ status: 'init', attempts: 0, crashes: 0 });
   const second = await worker();
   await second.waitFor({ type: 'task-start', id });
   expect((await server.ask(`/v1/tasks/${id}/cancel`, { mode: 'now' })).status).toBe(202);
@@ -112,7 +112,7 @@ test('without its Redis the engine starts, waits and ends, and catches up when t
   await working.waitFor({ type: 'task-start', id: held });
   await own.kill('SIGKILL');
   expect([await end(working), await end(server)]).toEqual([0, 0]);
-  expect(await get(held)).toMatchObject({ status: 'init', deaths: 0 });
+  expect(await get(held)).toMatchObject({ status: 'init', crashes: 0 });
 });
 
 test.each([

@@ -1,7 +1,7 @@
 // A server and workers as processes of their own, on one Redis.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { createRedisStore, type Followed, type TaskRecord } from '@whoa/tasks';
+import { createRedisStore, type FollowEvent, type TaskRecord } from '@whoa/tasks';
 import { expect, type TestContext, test } from 'vitest';
 import { until } from '../promises/fixture.ts';
 import { borrowRedis } from '../servers/borrow.ts';
@@ -71,13 +71,13 @@ async function work(home: Fleet, args: readonly string[] = WORK, env: Record<str
 }
 
 /** Reads events until one is what is looked for. */
-async function follow(response: Response, isIt: (seen: Followed) => boolean): Promise<Followed> {
+async function follow(response: Response, isIt: (seen: FollowEvent) => boolean): Promise<FollowEvent> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of response.body!) {
     text += decoder.decode(chunk as Uint8Array, { stream: true });
     for (const [, data] of text.matchAll(/^data: (.*)\n\n/gm)) {
-      const seen = JSON.parse(data!) as Followed;
+      const seen = JSON.parse(data!) as FollowEvent;
       if (isIt(seen)) return seen;
     }
   }
@@ -111,7 +111,7 @@ test.concurrent('created over HTTP, taken over when its worker is killed, stoppe
   expect((taken as { at: number }).at - leaseEndsAt).toBeLessThan(TAKEOVER_TIMEOUT_MS);
   await second.waitFor({ type: 'task-start', id });
   await until(() => isGone(shell));
-  expect(await get(id)).toMatchObject({ status: 'running', deaths: 1 });
+  expect(await get(id)).toMatchObject({ status: 'running', crashes: 1 });
   const cancel = await ask(`/v1/tasks/${id}/cancel`, { mode: 'now', reason: 'lunch' });
   expect([cancel.status, ((await cancel.json()) as { answer: string }).answer]).toEqual([202, 'accepted']);
   const end = await follow(await ask(`/v1/tasks/${id}/events`), ({ type }) => type === 'end');
@@ -161,7 +161,7 @@ test.concurrent('a worker that is told to end lets the call finish, hands the ta
   worker.kill('SIGTERM');
   expect(await worker.closed).toEqual([0, null]);
   expect(worker.lines.at(-1)).toMatchObject({ type: 'task-end', id, status: 'released' });
-  expect(await get(id)).toMatchObject({ status: 'init', stage: 'ready', deaths: 0, attempts: 0 });
+  expect(await get(id)).toMatchObject({ status: 'init', stage: 'ready', crashes: 0, attempts: 0 });
   expect(await get(waiting)).toMatchObject({ status: 'init', epoch: 0 });
   const journal = await follow(await ask(`/v1/tasks/${id}/events`), (one) => JSON.stringify(one).includes('call-end'));
   expect(journal).toMatchObject({ event: { result: { state: 'finished' } } });
@@ -203,7 +203,7 @@ test.concurrent('a worker whose event loop is blocked is killed, and another fin
   expect(blocked.errors()).toContain('event loop was blocked');
   const other = await work(home, []);
   await other.waitFor({ type: 'task-end', id, status: 'success' });
-  expect(await get(id)).toMatchObject({ outcome: { answer: 'Done.' }, deaths: 1 });
+  expect(await get(id)).toMatchObject({ outcome: { answer: 'Done.' }, crashes: 1 });
 });
 
 test.concurrent('without a token of its own a server makes one, shows it once, and knows no other', async ({

@@ -116,8 +116,8 @@ test('two servers and three workers run, cancel and hand over tasks', async () =
 
   expect((await ask(`${second}/v1/tasks/${id}/cancel`, { mode: 'now' })).status).toBe(202);
   await next.running.waitFor({ type: 'task-end', id, status: 'cancelled' });
-  const { status, deaths } = (await (await ask(`${first}/v1/tasks/${id}`)).json()) as TaskRecord;
-  expect({ status, deaths }).toEqual({ status: 'cancelled', deaths: 0 });
+  const { status, crashes } = (await (await ask(`${first}/v1/tasks/${id}`)).json()) as TaskRecord;
+  expect({ status, crashes }).toEqual({ status: 'cancelled', crashes: 0 });
 });
 
 function urlOf(line: Readonly<Record<string, unknown>>, field: string): string {

@@ -27,7 +27,7 @@ const levels: Record<StopLevel, StopMode> = {
   kill: 'kill',
 };
 
-interface Moment {
+interface OperationContext {
   readonly name: string;
   readonly answers: readonly Answer[];
   /** Resolves when the moment has come. */
@@ -49,7 +49,7 @@ const calls: Answer = { parts: [{ text: 'I will look. ' }, { call: 'look', id: '
 const look: Answer = { parts: [{ text: 'I will look. ' }, { call: 'look', id: 'c1' }] };
 const isText = (event: RunEvent): boolean => event.type === 'text' && event.text.includes('there');
 
-const moments: readonly Moment[] = [
+const moments: readonly OperationContext[] = [
   {
     name: 'before the first byte',
     answers: [{ beforeHeaders: { stall: true } }],
@@ -160,7 +160,7 @@ async function waitForEvent(run: Run, matches: (event: RunEvent) => boolean): Pr
   return expect.fail('it ended before that happened');
 }
 
-function expectStopped(outcome: Outcome, moment: Moment): void {
+function expectStopped(outcome: Outcome, moment: OperationContext): void {
   expect(outcome.text).toBe(moment.text);
   if (moment.after === 'end') expect(outcome.status).toBe('success');
   else expect(outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', message: 'first' } });

@@ -98,13 +98,13 @@ async function soak(name: string, open: () => Promise<Backend>, minutes: number)
   const stopping = new AbortController();
   const playing = playLoad(fleet, { perSecond: PER_SECOND, signal: stopping.signal });
   const samples: Record<string, number>[] = [];
-  for (let i = 0; i < SAMPLES && fleet.deaths.length === 0; i++) {
+  for (let i = 0; i < SAMPLES && fleet.crashes.length === 0; i++) {
     await wait((minutes * 60_000) / SAMPLES);
     samples.push(await sample(fleet, backend, store));
   }
   stopping.abort();
   const report = await playing;
-  const violations = [...report.violations, ...fleet.deaths];
+  const violations = [...report.violations, ...fleet.crashes];
   const trends = Object.keys(samples[0] ?? {}).map((key) => {
     const minGrowth = MIN_GROWTH.find(([pattern]) => pattern.test(key))?.[1];
     return trendOf({ name: key, values: samples.map((one) => one[key] ?? 0) }, minGrowth);

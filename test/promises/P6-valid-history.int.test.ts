@@ -42,7 +42,7 @@ async function allUnderWay(fixture: Fixture): Promise<void> {
 }
 
 /** What the provider was told of each call, in the request after the cancel. */
-function toldIn(fixture: Fixture): string {
+function withPendingOrders(fixture: Fixture): string {
   expect(fixture.provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
   return JSON.stringify(fixture.provider.requests[1]!.body);
 }
@@ -65,7 +65,7 @@ test.each(formats)(
     expect(findRefusals(prepareMessages([...outcome.messages, { role: 'user', content: 'and now?' }]))).toEqual([]);
 
     expect(await agent.run('and now?', { history: outcome.messages }).outcome).toMatchObject({ text: DONE });
-    const request = toldIn(fixture);
+    const request = withPendingOrders(fixture);
     for (const [, content] of Object.values(TOLD)) expect(request).toContain(content.split('\n')[0]);
     for (const private_ of ['for people', 'not for the model']) expect(request).not.toContain(private_);
     await close();
@@ -94,7 +94,7 @@ test.concurrent.each(sharedStores())(
       c4: 'finished',
     });
     expect(await (await say('and now?')).end()).toMatchObject({ status: 'success', text: DONE });
-    expect(toldIn(fixture)).toContain(TOLD['c3']![1]);
+    expect(withPendingOrders(fixture)).toContain(TOLD['c3']![1]);
     expect(checkHistory(await first.history())).toEqual([]);
     const { history } = (await store.conversation({ tenant: 'acme', conversation: fixture.mark }))!;
     expect(findRefusals(prepareMessages(history as unknown as Message[]))).toEqual([]);
@@ -111,7 +111,7 @@ test('a session in an editor goes on after a prompt of it was cancelled in five 
   await editor.cancel();
   expect(await answer).toMatchObject({ stopReason: 'cancelled' });
   expect(await editor.prompt('and now?')).toMatchObject({ stopReason: 'end_turn' });
-  expect(toldIn(fixture)).toContain('Outcome unknown');
+  expect(withPendingOrders(fixture)).toContain('Outcome unknown');
   // The person was shown an end of every call, too.
   const ends = editor.shown.flatMap((update) =>
     update.sessionUpdate === 'tool_call_update' && (update.status === 'completed' || update.status === 'failed')

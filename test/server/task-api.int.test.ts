@@ -2,7 +2,7 @@
 
 import { createToken } from '@whoa/server';
 import { createTaskClient } from '@whoa/server/task-client';
-import type { Followed } from '@whoa/tasks';
+import type { FollowEvent } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { startProxy } from '../servers/proxy.ts';
 import { type Child, startChild } from '../tasks/child.ts';
@@ -19,8 +19,8 @@ interface Said {
 const said = (child: Child, type: string): Promise<Said> => child.hear<Said>((message) => message.type === type);
 
 /** Reads along until something is so. */
-async function takeUntil(following: AsyncIterator<Followed>, into: Followed[], isSo: () => boolean): Promise<void> {
-  while (!isSo()) into.push((await following.next()).value as Followed);
+async function takeUntil(following: AsyncIterator<FollowEvent>, into: FollowEvent[], isSo: () => boolean): Promise<void> {
+  while (!isSo()) into.push((await following.next()).value as FollowEvent);
 }
 
 test.each(storeKinds)(
@@ -45,7 +45,7 @@ test.each(storeKinds)(
       await said(worker, 'working');
       const lost: unknown[] = [];
       const following = reader.follow(id, { retryMs: 1, onLost: (error) => lost.push(error) });
-      const seen: Followed[] = [];
+      const seen: FollowEvent[] = [];
       await takeUntil(following, seen, () => seen.length >= 3);
       proxy.cut();
       await takeUntil(following, seen, () => lost.length >= 1);

@@ -1,7 +1,7 @@
 import type { CreateReceipt, TaskStore } from '@whoa/tasks';
 import type { ClaimRef, Hint } from '@whoa/tasks/store';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import type { Batch, Beat, HeartbeatResult, TakeResult, TakeRequest } from '../../packages/tasks/src/delivery.ts';
+import type { Batch, Heartbeat, HeartbeatResult, TakeResult, TakeRequest } from '../../packages/tasks/src/delivery.ts';
 import type { Commit } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Effect } from './work.ts';
@@ -103,7 +103,7 @@ export class DeliveryChecks {
     if (name !== 'beat' && session !== undefined && given(answer).length > 0) {
       this.#looking.push(this.#countSuspects(session));
     }
-    if (error === undefined && name === 'beat') this.#beaten(args[0] as Beat, answer as HeartbeatResult);
+    if (error === undefined && name === 'beat') this.#beaten(args[0] as Heartbeat, answer as HeartbeatResult);
     if (error === undefined && name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch);
     if (error === undefined && name === 'create') this.#wasCreated(answer as CreateReceipt);
     this.#hasRung = false;
@@ -252,7 +252,7 @@ export class DeliveryChecks {
     if (suspects.length > 1) this.#broken('P1', `${session}: it holds ${suspects.length} suspects`);
   }
 
-  #beaten({ session, confirmed = [] }: Beat, answer: HeartbeatResult): void {
+  #beaten({ session, confirmed = [] }: Heartbeat, answer: HeartbeatResult): void {
     if (answer.answer !== 'alive') return;
     for (const { claim, id, orderNumber } of confirmed) {
       const key = `${id} ${claim}`;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Followed, JournalEntry, TaskRecord, TaskRef } from '@whoa/tasks';
+import type { FollowEvent, JournalEntry, TaskRecord, TaskRef } from '@whoa/tasks';
 import { isHeldLater } from '../../packages/core/src/testing/draft.ts';
 import type { Stage, Visitor } from './stage.ts';
 
@@ -79,7 +79,7 @@ class Follower {
     if (this.#visits === visit.number && !this.hasEnded) this.#broken('P5', 'its following ended before the task');
   }
 
-  async #note(one: Followed): Promise<void> {
+  async #note(one: FollowEvent): Promise<void> {
     if (this.hasEnded) this.#broken('P1', `it was given '${one.type}' after the end`);
     if (one.type === 'end') {
       this.#ends.push(one.task);

@@ -41,7 +41,7 @@ export class SimulatedHistory {
   /** Tasks that a newer one was said to have ended, or to be ending. */
   readonly #superseded = new Set<string>();
   /** The sessions that have held something: no more of them can have died. */
-  readonly deaths = new Set<string>();
+  readonly crashes = new Set<string>();
   /** Something may have changed since the last look. */
   #hasChanged = true;
   #allEnded = false;
@@ -156,11 +156,11 @@ export class SimulatedHistory {
     this.entries.push({ seen: 'task', task: task as never });
     if (FINAL.has(task.status)) this.#ended.set(task.id, task.status);
     const { error } = task.outcome ?? {};
-    if (error?.code === 'WORKERS_LOST' && task.deaths < MIN_DEATHS) {
-      this.#broken('P1', `${task.id}: it failed after ${task.deaths} deaths of its workers`);
+    if (error?.code === 'WORKERS_LOST' && task.crashes < MIN_DEATHS) {
+      this.#broken('P1', `${task.id}: it failed after ${task.crashes} deaths of its workers`);
     }
-    if (task.deaths > this.deaths.size) {
-      this.#broken('P1', `${task.id}: ${task.deaths} deaths, and not so many sessions ended`);
+    if (task.crashes > this.crashes.size) {
+      this.#broken('P1', `${task.id}: ${task.crashes} deaths, and not so many sessions ended`);
     }
     const isLive = !FINAL.has(task.status);
     if (isLive !== (task.stage !== undefined)) {
@@ -205,7 +205,7 @@ export class SimulatedHistory {
       this.#broken('P10', `${claim.id}: epoch ${claim.epoch} was given out after ${before.epoch}`);
     }
     this.#claims.set(claim.id, claim);
-    this.deaths.add(claim.session);
+    this.crashes.add(claim.session);
   }
 
   #cancelled({ id }: { id?: string }, receipt: { answer: string; status?: string }): void {

@@ -95,12 +95,12 @@ export const plantedInWide: readonly PlantedBug[] = [
   one(
     'a stop also ends later messages',
     'operations/queue.ts',
-    'if (successor !== undefined) comeNext(tables.task(successor)!, moment);',
+    'if (successor !== undefined) promote(tables.task(successor)!, moment);',
     `if (successor !== undefined && task.stop?.reason.by !== undefined) {
     leaveConversation(endUnstarted(tables.task(successor)!, task.stop.reason, moment), moment);
     return undefined;
   }
-  if (successor !== undefined) comeNext(tables.task(successor)!, moment);`,
+  if (successor !== undefined) promote(tables.task(successor)!, moment);`,
   ),
   one(
     'two messages of a chat are answered at the same time',

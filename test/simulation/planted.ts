@@ -23,14 +23,14 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a sweep fails what is being cancelled',
     'operations/session.ts',
-    "if (task.status === 'running' && freed.deaths >= LIMITS.maxDeaths) {",
-    "if (task.status === 'cancelling' || freed.deaths >= LIMITS.maxDeaths) {",
+    "if (task.status === 'running' && freed.deaths >= LIMITS.maxCrashes) {",
+    "if (task.status === 'cancelling' || freed.deaths >= LIMITS.maxCrashes) {",
   ),
   one('a release forgets the cancel', 'status.ts', "release: 'cancelling',", "release: 'init',"),
   one(
     'a cancel that is accepted is not written',
     'operations/stop-order.ts',
-    "if (task.stage === 'held') giveOrder(stopping, 'cancel', moment);",
+    "if (task.stage === 'held') sendOrder(stopping, 'cancel', moment);",
     "if (task.stage === 'held') void stopping;",
   ),
   one('the last reason wins', 'operations/stop-order.ts', 'reason: before?.reason ?? reason,', 'reason,'),
@@ -40,14 +40,14 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'const successor = leaveConversation(ended, moment);',
     'const successor = undefined as string | undefined;',
   ),
-  one('delayed tasks never become ready', 'operations/take.ts', 'bringOnDue(moment);\n', ''),
+  one('delayed tasks never become ready', 'operations/take.ts', 'promoteDue(moment);\n', ''),
   one(
     'a lane is closed while something is ready in it',
     'operations/take.ts',
-    'if (tables.firstReady(lane) === undefined) tables.closeLane(lane);',
-    'if (tables.firstReady(lane) !== undefined) tables.closeLane(lane);',
+    'if (tables.firstReady(lane) === undefined) tables.closeReadyQueue(lane);',
+    'if (tables.firstReady(lane) !== undefined) tables.closeReadyQueue(lane);',
   ),
-  one('a lane is not opened again', 'operations/stage.ts', 'tables.openLane(lane);\n', ''),
+  one('a lane is not opened again', 'operations/stage.ts', 'tables.openReadyQueue(lane);\n', ''),
   one('a task gets grace repeatedly', 'operations/visit.ts', '&& !state.isGraceGranted', ''),
   one(
     'a session is never swept',
@@ -70,7 +70,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a repeated take forgets its tasks',
     'operations/take.ts',
-    "const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.tookBy);",
+    "const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.lastTakeClaim);",
     'const held = tasks.filter((task) => task.attempts > 99);',
   ),
   one(

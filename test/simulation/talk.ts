@@ -49,7 +49,7 @@ export class Talk {
   async judge(): Promise<void> {
     const { store } = this.#stage;
     const record = await store.conversation(CHAT);
-    const left = [record?.current, record?.gathering, ...(record?.waiting ?? [])].filter((id) => id !== undefined);
+    const left = [record?.current, record?.debouncing, ...(record?.waiting ?? [])].filter((id) => id !== undefined);
     if (left.length > 0) this.#broken('P2', `the chat still has ${left.join()}`);
     const history = JSON.stringify(record?.history ?? []);
     for (const [index, id] of this.#order.entries()) {

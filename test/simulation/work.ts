@@ -15,7 +15,7 @@ export interface Effect {
   readonly phase: 'begin' | 'end' | 'undo';
 }
 
-interface WorkOptions {
+interface RunTaskOptions {
   readonly core: Core;
   readonly process: SimulatedProcess;
   readonly chance: Chance;
@@ -34,7 +34,7 @@ export function createWork({
   onEffect,
   onKilled,
   approvals,
-}: WorkOptions): Readonly<Record<string, Work>> {
+}: RunTaskOptions): Readonly<Record<string, Work>> {
   const { world } = process;
   const never = new core.CancellationToken({ name: 'never', clock: world.clock });
   const sleep = (ms: number, token?: CancellationToken): Promise<void> =>

@@ -58,7 +58,7 @@ export interface Fleet extends AsyncDisposable {
   readonly token: string;
   readonly processes: readonly FleetProcess[];
   /** What ended although nobody asked it to, and the last it said. */
-  readonly deaths: readonly string[];
+  readonly crashes: readonly string[];
 }
 
 export async function startFleet(
@@ -67,7 +67,7 @@ export async function startFleet(
 ): Promise<Fleet> {
   const home = createHome({ 'config/whoa/whoa.config.ts': config(store) });
   const children: { readonly child: ChildProcess; readonly name: string }[] = [];
-  const deaths: string[] = [];
+  const crashes: string[] = [];
   let isEnding = false;
   const start = async (name: string, args: readonly string[], wanted: string): Promise<Record<string, unknown>> => {
     const [file = '', ...rest] = BIN;
@@ -81,7 +81,7 @@ export async function startFleet(
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2_000)));
     child.once('exit', (code, signal) => {
-      if (!isEnding) deaths.push(`${name} ended (${code ?? signal}): ${said}`);
+      if (!isEnding) crashes.push(`${name} ended (${code ?? signal}): ${said}`);
     });
     const ready = Promise.withResolvers<Record<string, unknown>>();
     createInterface({ input: child.stdout }).on('line', (text) => {
@@ -99,7 +99,7 @@ export async function startFleet(
   return {
     urls,
     token: TOKEN,
-    deaths,
+    crashes,
     processes: children.map(({ child, name }) => ({ name, pid: child.pid! })),
     async [Symbol.asyncDispose]() {
       isEnding = true;

@@ -85,8 +85,8 @@ function* faultsOfEnd(task: TaskRecord, life: Life): Generator<string> {
 }
 
 /** It was handed out and taken away again so often that it fails by the rules, and its epochs say so too. */
-function isWornOut({ outcome, deaths, epoch }: TaskRecord): boolean {
-  return outcome?.error?.code === 'WORKERS_LOST' && deaths >= LIMITS.maxDeaths && epoch >= 2 * LIMITS.maxDeaths;
+function isWornOut({ outcome, crashes, epoch }: TaskRecord): boolean {
+  return outcome?.error?.code === 'WORKERS_LOST' && crashes >= LIMITS.maxCrashes && epoch >= 2 * LIMITS.maxCrashes;
 }
 
 function* faultsOfReceipts(task: TaskRecord, { receipts }: Life): Generator<string> {
@@ -136,10 +136,10 @@ async function whatIsLeft(store: TaskStore, lives: ReadonlyMap<string, Life>): P
   for (const conversation of conversations) {
     const {
       current,
-      gathering,
+      debouncing,
       waiting = [],
     } = (await retryWhileUnavailable(() => store.conversation({ tenant: TENANT, conversation }))) ?? {};
-    const ids = [current, gathering, ...waiting].filter((id) => id !== undefined);
+    const ids = [current, debouncing, ...waiting].filter((id) => id !== undefined);
     if (ids.length > 0) left.push(`conversation ${conversation} still has ${ids.join()}`);
   }
   return left;

@@ -1,5 +1,5 @@
 // Many readers of few tasks through one store object, while another one writes: on every store that is shared.
-import { type Followed, followTask, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { type FollowEvent, followTask, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { describe, expect, test } from 'vitest';
 import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { startProxy } from '../servers/proxy.ts';
@@ -77,7 +77,7 @@ async function expectWhole(
   { ref }: HeldTask,
   { after, isSlow }: { readonly after: number; readonly isSlow: boolean },
 ): Promise<void> {
-  const seen: Followed[] = [];
+  const seen: FollowEvent[] = [];
   for await (const one of followTask(store, ref, { after })) {
     seen.push(one);
     if (isSlow) await store.get(ref).catch(() => {});
@@ -87,7 +87,7 @@ async function expectWhole(
   expect(seen.at(-1)).toMatchObject({ type: 'end', task: { status: 'success' } });
 }
 
-async function readAll(following: AsyncIterator<Followed>): Promise<void> {
+async function readAll(following: AsyncIterator<FollowEvent>): Promise<void> {
   while ((await following.next()).done !== true);
 }
 

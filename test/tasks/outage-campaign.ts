@@ -45,8 +45,8 @@ export async function runOutageCampaign({ outages }: { readonly outages: number 
     do await wait(50);
     while (!(await isBack()) && (await store.counts({ tenant: TENANT })).statuses.failed === 0);
     const counts: Record<string, number> = {};
-    for (const { status, attempts, deaths } of (await store.list({ tenant: TENANT })).tasks) {
-      const state = `${status}, attempts ${attempts}, deaths ${deaths}`;
+    for (const { status, attempts, crashes } of (await store.list({ tenant: TENANT })).tasks) {
+      const state = `${status}, attempts ${attempts}, deaths ${crashes}`;
       counts[state] = (counts[state] ?? 0) + 1;
     }
     seen.push(counts);

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { TaskHead, TaskStore } from '@whoa/tasks';
+import type { TaskSummary, TaskStore } from '@whoa/tasks';
 import { LIMITS } from '../../packages/tasks/src/rules/rules.ts';
 import { type Child, startChild } from './child.ts';
 import { openStore } from './open-store.ts';
@@ -11,7 +11,7 @@ export interface PoisonReport {
   readonly kills: number;
   readonly harmless: Readonly<Record<string, number>>;
   /** How often each poison task crashed its workers. */
-  readonly deaths: readonly number[];
+  readonly crashes: readonly number[];
   readonly violations: readonly string[];
 }
 
@@ -84,7 +84,7 @@ class Fleet {
   }
 }
 
-async function allEnded(store: TaskStore): Promise<readonly TaskHead[]> {
+async function allEnded(store: TaskStore): Promise<readonly TaskSummary[]> {
   for (;;) {
     const { tasks } = await store.list({ tenant: TENANT, limit: 1_000 });
     if (tasks.every(({ endedAt }) => endedAt !== undefined)) return tasks;
@@ -92,9 +92,9 @@ async function allEnded(store: TaskStore): Promise<readonly TaskHead[]> {
   }
 }
 
-function judge(tasks: readonly TaskHead[]): Pick<PoisonReport, 'harmless' | 'deaths' | 'violations'> {
+function judge(tasks: readonly TaskSummary[]): Pick<PoisonReport, 'harmless' | 'crashes' | 'violations'> {
   const harmless: Record<string, number> = {};
-  const deaths: number[] = [];
+  const crashes: number[] = [];
   const violations: string[] = [];
   for (const task of tasks) {
     const { agent, status, outcome } = task;
@@ -103,9 +103,9 @@ function judge(tasks: readonly TaskHead[]): Pick<PoisonReport, 'harmless' | 'dea
       if (status !== 'success') violations.push(`a harmless task ended '${status}': ${outcome?.error?.message}`);
       continue;
     }
-    deaths.push(task.deaths);
+    crashes.push(task.crashes);
     if (outcome?.error?.code !== 'WORKERS_LOST') violations.push(`a poison task ended '${status}'`);
-    if (task.deaths < MIN_DEATHS) violations.push(`a poison task failed after ${task.deaths} crashes`);
+    if (task.crashes < MIN_DEATHS) violations.push(`a poison task failed after ${task.crashes} crashes`);
   }
-  return { harmless, deaths, violations };
+  return { harmless, crashes, violations };
 }

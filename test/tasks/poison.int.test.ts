@@ -8,7 +8,7 @@ test.each(storeKinds)(
     const report = await runPoisonCampaign(kind, { poisons: 2 });
     console.log(kind.name, report);
     expect(report.violations).toEqual([]);
-    expect(report.deaths).toHaveLength(2);
+    expect(report.crashes).toHaveLength(2);
   },
   240_000,
 );

@@ -24,7 +24,7 @@ test.each(storeKinds)(
 
     const { task, claim } = await claimWhenFree(store, id);
     // Taken away from one session, given to another.
-    expect(task).toMatchObject({ epoch: 3, deaths: 1, worker: 'successor' });
+    expect(task).toMatchObject({ epoch: 3, crashes: 1, worker: 'successor' });
     await store.append(claim, { after: task.position, events: [{ type: 'mine' }] });
     const before = await store.get(ref);
 
@@ -35,7 +35,7 @@ test.each(storeKinds)(
     });
     expect(await sleeper.ended).toBe(0);
     // It has come back, so it did not crash.
-    expect(await store.get(ref)).toEqual({ ...before, deaths: 0 });
+    expect(await store.get(ref)).toEqual({ ...before, crashes: 0 });
     expect((await store.read(ref)).findLast(({ epoch }) => epoch === 1)!.position).toBe(task.position);
     expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
     expect(await store.finish(claim, { status: 'success' })).toMatchObject({ answer: 'finished', status: 'success' });

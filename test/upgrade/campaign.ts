@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { TaskHead } from '@whoa/tasks';
+import type { TaskSummary } from '@whoa/tasks';
 import { judgeChaos } from '../tasks/chaos-judge.ts';
 import { type Life, TENANT } from '../tasks/chaos-life.ts';
 import { type Child, startProgram, temporaryFolder } from '../tasks/child.ts';
@@ -206,7 +206,7 @@ class Upgrade implements AsyncDisposable {
     return this.#workers.map((_, i) => `worker-${this.#started - i}`);
   }
 
-  async #running(): Promise<readonly TaskHead[]> {
+  async #running(): Promise<readonly TaskSummary[]> {
     const filter = { tenant: TENANT, status: 'running', limit: 10_000 } as const;
     return (await this.#options.clients[1].store.list(filter)).tasks;
   }

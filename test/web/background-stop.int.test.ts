@@ -4,7 +4,7 @@ import { fromAiSdk } from '@whoa/ai-sdk';
 import { createAgent, type Tool } from '@whoa/core';
 import { createAgUiHandler, createChatHandler } from '@whoa/server';
 import { StoppableChatTransport } from '@whoa/server/client';
-import { createBackground, createMemoryStore, type TaskHead, type TaskStore } from '@whoa/tasks';
+import { createBackground, createMemoryStore, type TaskSummary, type TaskStore } from '@whoa/tasks';
 import { createBackgroundProcesses, createBackgroundTools, createBashTool, createContainment } from '@whoa/tools';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openFixture, until } from '../promises/fixture.ts';
@@ -89,7 +89,7 @@ async function openChat(location: (typeof storeKinds)[number]) {
       throw new Error(`It ended with '${said}'`);
     },
     /** The newest task of an agent, once it has such a status. */
-    async task(agent: string, ...statuses: string[]): Promise<TaskHead> {
+    async task(agent: string, ...statuses: string[]): Promise<TaskSummary> {
       const newest = async () => (await others.list({ tenant: 'ada' })).tasks.find((task) => task.agent === agent);
       await until(async () => statuses.includes((await newest())?.status ?? ''));
       return (await newest())!;

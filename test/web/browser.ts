@@ -2,7 +2,7 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { type ChatHandler, createChatHandler, type Listening, listen } from '@whoa/server';
-import { createMemoryStore, isFinalStatus, type TaskHead } from '@whoa/tasks';
+import { createMemoryStore, isFinalStatus, type TaskSummary } from '@whoa/tasks';
 import { streamText, tool } from 'ai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
@@ -60,7 +60,7 @@ export interface ChatSite extends AsyncDisposable {
   hold(kind: 'send' | 'stop'): () => void;
   /** Cuts all connections. */
   cut(): void;
-  tasks(): Promise<readonly TaskHead[]>;
+  tasks(): Promise<readonly TaskSummary[]>;
   /** The statuses of all runs, the oldest first, once all have ended. */
   ends(): Promise<readonly string[]>;
 }

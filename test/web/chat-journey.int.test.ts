@@ -150,6 +150,6 @@ describe.each(SCENES)('$name, $kind', ({ name, kind }) => {
     await reader.status('ready');
     expect(await reader.replies()).toEqual(['Once upon a time.']);
     const [task] = (await store.list({ tenant: 'ada', conversation: 'told' })).tasks;
-    expect(task).toMatchObject({ status: 'success', deaths: 1 });
+    expect(task).toMatchObject({ status: 'success', crashes: 1 });
   });
 });

@@ -15,7 +15,7 @@ const SCENARIOS = {
   },
   'in the middle of a text': { prompt: 'talk', until: (m: RawMessage) => JSON.stringify(m).includes('three') },
   'in the middle of asking for a call': { prompt: 'half', until: (m: RawMessage) => statusOf(m) === 'pending' },
-  'before the first token': { prompt: 'silent', until: (m: RawMessage) => updateOf(m) === 'session_info_update' },
+  'before the first token': { prompt: 'silent', until: (m: RawMessage) => diffAgentVersion(m) === 'session_info_update' },
 } as const;
 
 // One process serves all tests of a version: what one leaves behind, the next one finds.
@@ -112,7 +112,7 @@ function expectCleanEnd(messages: readonly RawMessage[]): void {
   expect(messages.slice(answered + 1).filter(({ method }) => method === 'session/update')).toEqual([]);
 }
 
-function updateOf(message: RawMessage): unknown {
+function diffAgentVersion(message: RawMessage): unknown {
   return message.params?.update?.['sessionUpdate'];
 }
 

@@ -5,7 +5,7 @@ import {
   isFinalStatus,
   type Runner,
   type TaskEngine,
-  type TaskHead,
+  type TaskSummary,
   type TaskRecord,
   type TaskRef,
   type TaskStore,
@@ -237,7 +237,7 @@ class Engine implements BullmqEngine {
   }
 
   /** Puts a ticket back: at once if the engine closes, otherwise for when the task may be ready. */
-  async #postpone(job: Job, lock: string, task: TaskHead | undefined): Promise<never> {
+  async #postpone(job: Job, lock: string, task: TaskSummary | undefined): Promise<never> {
     const { WaitingError, DelayedError } = this.#served!.library;
     if (this.#isClosed) {
       await job.moveToWait(lock);

@@ -1,4 +1,4 @@
-import type { TaskHead, TaskStore } from '@whoa/tasks';
+import type { TaskSummary, TaskStore } from '@whoa/tasks';
 import type { Queue } from 'bullmq';
 import { needsTicket, toJobOptions } from './ticket.ts';
 
@@ -11,7 +11,7 @@ export interface Offering {
 }
 
 /** Makes sure that a waiting task has a ticket. Returns whether it had to be given one. */
-export async function offerTicket(task: TaskHead, { queue, agents }: Omit<Offering, 'store'>): Promise<boolean> {
+export async function offerTicket(task: TaskSummary, { queue, agents }: Omit<Offering, 'store'>): Promise<boolean> {
   const { id, tenant, agent, stage } = task;
   if (!agents.has(agent) || !needsTicket(task)) return false;
   const state = await queue.getJobState(id);

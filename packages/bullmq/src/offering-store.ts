@@ -1,9 +1,9 @@
-import type { TaskHead, TaskRef, TaskStore } from '@whoa/tasks';
+import type { TaskSummary, TaskRef, TaskStore } from '@whoa/tasks';
 import { findQuestionTask } from '@whoa/tasks/internal';
 
 /** What a store with tickets tells about its tasks. */
 export interface TicketListener {
-  onCreated(task: TaskHead): Promise<void>;
+  onCreated(task: TaskSummary): Promise<void>;
   onCancelled(id: string): Promise<void>;
   /** A task that waited for an answer can continue. */
   onAnswered(task: TaskRef): Promise<void>;

@@ -1,5 +1,5 @@
 import type { Policy } from '@whoa/core';
-import type { NewTask, TaskHead, TaskRef } from '@whoa/tasks';
+import type { NewTask, TaskSummary, TaskRef } from '@whoa/tasks';
 import type { JobsOptions } from 'bullmq';
 
 /**
@@ -22,12 +22,12 @@ export function readTicket(data: unknown): Ticket {
 }
 
 /** Returns whether a task needs a ticket: no worker holds it, and no other task comes first. */
-export function needsTicket({ endedAt, stage }: TaskHead): boolean {
+export function needsTicket({ endedAt, stage }: TaskSummary): boolean {
   return endedAt === undefined && (stage === 'ready' || stage === 'later');
 }
 
 /** The options of a task's ticket. They follow from the task, so a ticket that was lost can be made again. */
-export function toJobOptions({ id, priority, stage, stageAt = 0 }: TaskHead): JobsOptions {
+export function toJobOptions({ id, priority, stage, stageAt = 0 }: TaskSummary): JobsOptions {
   return {
     jobId: id,
     // BullMQ starts low numbers first, and jobs without a priority (0) before all others.

@@ -7,7 +7,7 @@ import type {
   NumberedCommand,
   StopOrder,
   TaskActivity,
-  TaskHead,
+  TaskSummary,
   TaskOutcome,
   TaskRecord,
 } from './task.ts';
@@ -35,7 +35,7 @@ export interface WorkerStore extends ChangeSource {
   /** Loads what a task's work needs beside its record: its inputs and the earlier messages. Throws `LeaseLostError`. */
   load(claim: ClaimRef): Promise<TaskLoad>;
   /** Keeps a session alive, confirms orders, and returns the orders that are not confirmed yet. */
-  beat(beat: Beat): Promise<HeartbeatResult>;
+  beat(beat: Heartbeat): Promise<HeartbeatResult>;
   /** Returns the tasks that a session holds according to the store. */
   held(session: SessionRef): Promise<readonly HeldTask[]>;
   /**
@@ -122,7 +122,7 @@ export type TakeResult =
 export interface TakenTask {
   readonly claim: ClaimRef;
   /** Without inputs. If it is `cancelling`, settle it; don't run it. */
-  readonly task: TaskHead;
+  readonly task: TaskSummary;
   readonly orders: Orders;
   /** Left out when it was too large to include. */
   readonly load?: TaskLoad;
@@ -146,7 +146,7 @@ export type ClaimResult =
   | { readonly answer: 'gone' };
 
 /** A worker's heartbeat for one of its sessions. */
-export interface Beat extends SessionRef {
+export interface Heartbeat extends SessionRef {
   /** Orders that have been carried out, by their order number. */
   readonly confirmed?: readonly (Omit<ClaimRef, 'session'> & { readonly orderNumber: number })[];
   /** How many tasks the worker holds, by its own count. */
@@ -179,7 +179,7 @@ export type HeldTask = Omit<ClaimRef, 'session'>;
 
 export interface SweepResult {
   /** How many tasks were freed or failed. */
-  readonly freed: number;
+  readonly reclaimed: number;
   /** There are more tasks to free or to remove now. */
   readonly more: boolean;
   /** When the next session expires unless its worker beats. */

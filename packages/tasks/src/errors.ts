@@ -78,9 +78,9 @@ export class StoreSetupError extends Error {
 }
 
 /** Thrown when the tenant has no such task: it never existed, or its retention time has passed. */
-export class TaskUnknownError extends Error {
-  override readonly name: string = 'TaskUnknownError';
-  readonly code: string = 'TASK_UNKNOWN';
+export class TaskNotFoundError extends Error {
+  override readonly name: string = 'TaskNotFoundError';
+  readonly code: string = 'TASK_NOT_FOUND';
 
   constructor(id: string) {
     super(`There is no task '${id}' of this tenant; it never existed, or is no longer stored`);

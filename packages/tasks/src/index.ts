@@ -15,7 +15,7 @@ export type { MigrationMode } from './migration/addition.ts';
 export type {
   NewTask,
   TaskRef,
-  TaskHead,
+  TaskSummary,
   TaskRecord,
   TaskActivity,
   TaskOutcome,
@@ -50,7 +50,7 @@ export type {
 // Runners: run tasks, in this process or in workers.
 export { createRunner } from './run/store-runner.ts';
 export type { Runner, StartedTask, AdoptedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
-export type { Work, TaskContext, HeldWork } from './run/work.ts';
+export type { Work, TaskContext, SelfManagedWork } from './run/work.ts';
 export { createTaskApprovals, type TaskApprovals } from './run/questions/approvals.ts';
 export type { TaskEngine, EngineFactory } from './engine.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';
@@ -62,7 +62,7 @@ export { eraseRecords, type EraseTarget, type EraseReceipt } from './operate/era
 export { readFleetLoad, type FleetLoad } from './operate/fleet.ts';
 
 // Follow a task from any process.
-export { followTask, type Followed } from './follow/follow.ts';
+export { followTask, type FollowEvent } from './follow/follow.ts';
 
 // Conversations on a store.
 export { createStoreConversations, type StoreConversations } from './conversation/conversations.ts';
@@ -70,6 +70,6 @@ export type { StoreReply } from './conversation/reply.ts';
 export type { ConversationRef, ConversationRecord } from './task.ts';
 
 // Errors.
-export { StoreSetupError, StoreBusyError, StoreClosedError, TaskUnknownError, LeaseLostError } from './errors.ts';
+export { StoreSetupError, StoreBusyError, StoreClosedError, TaskNotFoundError, LeaseLostError } from './errors.ts';
 export { StoreFullError, TaskRejectedError } from './run/runner.ts';
 export { UnknownOutcomeError } from './unknown-outcome.ts';

@@ -3,7 +3,7 @@ import type { ApprovalQuestion } from '@whoa/core/approval';
 import type { CallState } from '@whoa/core/embed';
 
 /** An error as it is stored. */
-interface KeptError {
+interface StoredError {
   readonly message: string;
   readonly code?: string;
 }
@@ -12,7 +12,7 @@ interface KeptError {
 type Kept<Value> = [Value] extends [Json | undefined]
   ? Value
   : Value extends Error
-    ? KeptError
+    ? StoredError
     : Value extends (...args: never[]) => unknown
       ? never
       : Value extends object
@@ -20,7 +20,7 @@ type Kept<Value> = [Value] extends [Json | undefined]
         : Value;
 
 /** Events that are not stored: the end of a run is in the outcome of its task. */
-type NotKept = 'run-end' | 'events-skipped';
+type NotStored = 'run-end' | 'events-skipped';
 type RunStart = Extract<RunEvent, { type: 'run-start' }>;
 
 /**
@@ -29,7 +29,7 @@ type RunStart = Extract<RunEvent, { type: 'run-start' }>;
  * writes its own events.
  */
 export type JournalEvent =
-  | Kept<Exclude<RunEvent, RunStart | { type: NotKept }>>
+  | Kept<Exclude<RunEvent, RunStart | { type: NotStored }>>
   /** `version`: of the agent that runs the task from here on. */
   | (Kept<RunStart> & { readonly version?: string })
   /** A call is about to start. If the journal has no more about it, it may have had an effect. */

@@ -119,15 +119,15 @@ export interface WorkerPage {
 }
 
 /** A worker that waits, as a driver finds it. */
-export interface SeenWaiter {
+export interface WaiterSnapshot {
   readonly worker: string;
   readonly agents: readonly string[];
 }
 
 /** What a driver knows about workers; at most `limit` of each. */
-export interface SeenWorkers {
+export interface WorkersSnapshot {
   readonly sessions: readonly Required<Omit<WorkerRecord, 'waitsFor'>>[];
-  readonly waiters: readonly SeenWaiter[];
+  readonly waiters: readonly WaiterSnapshot[];
   readonly now: number;
 }
 
@@ -135,7 +135,7 @@ export interface SeenWorkers {
 export const MAX_SHOWN_TASKS = 100;
 
 /** Returns one record per worker, in name order. A worker has one session in each domain where it holds tasks. */
-export function toWorkerPage({ sessions, waiters, now }: SeenWorkers, limit: number): WorkerPage {
+export function toWorkerPage({ sessions, waiters, now }: WorkersSnapshot, limit: number): WorkerPage {
   const found = new Map<string, WorkerRecord>();
   const change = (worker: string, add: (record: WorkerRecord) => WorkerRecord): void => {
     found.set(worker, add(found.get(worker) ?? { worker, holds: 0, tasks: [], waitsFor: [] }));

@@ -10,7 +10,7 @@ import { readCancelOptions } from '@whoa/core/internal';
 import { LeaseLostError } from './errors.ts';
 import { type RunnerOptions, StoreFullError } from './run/runner.ts';
 import { createRunner } from './run/store-runner.ts';
-import type { HeldWork } from './run/work.ts';
+import type { SelfManagedWork } from './run/work.ts';
 import { type FinalStatus, isFinalStatus, type TaskStatus } from './status.ts';
 import type { StoreCancelReceipt, TaskStore } from './store.ts';
 import type { TaskOutcome, TaskRecord, TaskResponse } from './task.ts';
@@ -79,7 +79,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
   const { tenant, ...rest } = options;
   const { store, world = systemWorld } = rest;
   const held = new Map<string, HeldTask>();
-  const work: HeldWork = { hold: ({ task, token }) => held.get(task.id)!.hold(token) };
+  const work: SelfManagedWork = { hold: ({ task, token }) => held.get(task.id)!.hold(token) };
   const runner = createRunner({ ...rest, agents: { [AGENT]: work } });
   const find = (key: string): Promise<TaskRecord | undefined> => store.find({ tenant, key });
 

@@ -12,7 +12,7 @@ import type {
   KeyRef,
   NewTask,
   TaskCommand,
-  TaskHead,
+  TaskSummary,
   TaskRecord,
   TaskRef,
 } from './task.ts';
@@ -43,9 +43,9 @@ export interface ClientStore extends ChangeSource {
     options?: CancelOptions,
   ): Promise<StoreCancelReceipt>;
   /** Sends a command to the worker of a task. */
-  send(task: TaskRef, command: TaskCommand, options?: Repeatable): Promise<SendReceipt>;
+  send(task: TaskRef, command: TaskCommand, options?: IdempotencyOptions): Promise<SendReceipt>;
   /** Answers a question. The first answer counts. */
-  answer(question: QuestionRef, answer: NewAnswer, options?: Repeatable): Promise<AnswerReceipt>;
+  answer(question: QuestionRef, answer: NewAnswer, options?: IdempotencyOptions): Promise<AnswerReceipt>;
 
   get(task: TaskRef): Promise<TaskRecord | undefined>;
   /** Finds the task that was created under a key. */
@@ -58,7 +58,7 @@ export interface ClientStore extends ChangeSource {
 }
 
 /** Options of a request that can be repeated when its response was lost, and then counts once. */
-interface Repeatable {
+interface IdempotencyOptions {
   /**
    * A unique name for this request. Repeating the request with the same name returns the first result. If you leave it
    * out, the store creates one; `UnknownOutcomeError` contains it.
@@ -66,7 +66,7 @@ interface Repeatable {
   readonly nonce?: string | undefined;
 }
 
-interface CreateOptions extends Repeatable {
+interface CreateOptions extends IdempotencyOptions {
   /** What the task does to the other tasks of its conversation. Defaults to `replace`. */
   readonly policy?: Policy;
 }
@@ -134,6 +134,6 @@ export interface ListFilter {
 /** One page of a list of tasks. */
 export interface ListPage {
   /** Without inputs, which may be large. */
-  readonly tasks: readonly TaskHead[];
+  readonly tasks: readonly TaskSummary[];
   readonly next?: string;
 }

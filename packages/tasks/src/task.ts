@@ -110,7 +110,7 @@ export interface TaskActivity {
 }
 
 /** Everything a store knows about a task except its journal and its inputs. Plain data. */
-export interface TaskHead {
+export interface TaskSummary {
   readonly id: string;
   readonly tenant: string;
   readonly agent: string;
@@ -147,7 +147,7 @@ export interface TaskHead {
    */
   readonly attempts: number;
   /** How often its workers crashed in total. A worker that comes back and hands the task back did not crash. */
-  readonly deaths: number;
+  readonly crashes: number;
   /** The worker that runs it, or is preferred to run it. */
   readonly worker?: string;
   readonly createdAt: number;
@@ -178,7 +178,7 @@ export interface TaskHead {
 export type Stage = 'later' | 'queue' | 'ready' | 'held' | 'parked';
 
 /** Everything a store knows about a task except its journal. Plain data. */
-export interface TaskRecord extends TaskHead {
+export interface TaskRecord extends TaskSummary {
   /** More than one when several messages in quick succession were merged. */
   readonly inputs: readonly Json[];
   readonly context?: AppContext;
@@ -187,7 +187,7 @@ export interface TaskRecord extends TaskHead {
 }
 
 /** Returns whether a client is reading the journal of a task. */
-export function isWatched({ watchedUntil = 0 }: Pick<TaskHead, 'watchedUntil'>, now: number): boolean {
+export function isWatched({ watchedUntil = 0 }: Pick<TaskSummary, 'watchedUntil'>, now: number): boolean {
   return now < watchedUntil;
 }
 
@@ -204,7 +204,7 @@ export interface ConversationRecord extends ConversationRef {
   readonly current?: string;
   readonly waiting: readonly string[];
   /** The task that newer messages can still join. */
-  readonly gathering?: string;
+  readonly debouncing?: string;
   readonly history: readonly Json[];
   readonly changedAt: number;
 }

@@ -34,7 +34,7 @@ function npm(cwd: string, args: readonly string[]): void {
 
 /** Makes an empty home for a subject and writes its files. */
 export function settleIn(subject: Subject, { installed, provider }: Omit<Location, 'home'>): Location {
-  const home = join(CACHE, 'homes', subject.name);
+  const home = join(CACHE, 'preferred_workers', subject.name);
   rmSync(home, { recursive: true, force: true, maxRetries: 3 });
   mkdirSync(home, { recursive: true });
   const location: Location = { installed, home, provider };

@@ -1,4 +1,4 @@
-import type { ConversationRecord, TaskHead, TaskStore } from '@whoa/tasks';
+import type { ConversationRecord, TaskSummary, TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import { signatureOf } from '../../../packages/tasks/src/id.ts';
 import { TENANTS } from './made.ts';
@@ -38,7 +38,7 @@ export function toHintText(hint: Hint): string {
 }
 
 export interface Known {
-  readonly tasks: readonly TaskHead[];
+  readonly tasks: readonly TaskSummary[];
   readonly keys: readonly string[];
   readonly sessions: readonly string[];
   readonly hasGoneBack: boolean;
@@ -58,7 +58,7 @@ export function look(store: TaskStore, tenants: readonly string[]): Promise<read
 }
 
 export interface View {
-  readonly tasks: readonly TaskHead[];
+  readonly tasks: readonly TaskSummary[];
   readonly conversation: ConversationRecord | undefined;
 }
 

@@ -1,4 +1,4 @@
-import type { TaskHead, TaskRef, TaskStore } from '@whoa/tasks';
+import type { TaskSummary, TaskRef, TaskStore } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { SETTLE } from '../../../packages/tasks/src/rules/rules.ts';
 import { toAgent, toLaneName } from '../../../packages/tasks/src/rules/suspects.ts';
@@ -32,7 +32,7 @@ export class Made {
   readonly questions: string[] = [];
   readonly requests: Request[] = [];
   /** Heads of all tasks, as the first store shows them. */
-  tasks: readonly TaskHead[] = [];
+  tasks: readonly TaskSummary[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #lives = new Map<string, number>();
   readonly #mode: Mode;
@@ -79,7 +79,7 @@ export class Made {
     return this.#numbers.get(this.session(worker)) ?? 1;
   }
 
-  learnCreated(receipt: { readonly answer?: string; readonly task?: TaskHead }): void {
+  learnCreated(receipt: { readonly answer?: string; readonly task?: TaskSummary }): void {
     const { task } = receipt;
     if (task === undefined || this.ids.includes(task.id)) return;
     this.ids.push(task.id);

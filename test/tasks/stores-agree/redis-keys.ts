@@ -80,7 +80,7 @@ export async function findRedisProblems(client: Redis, tag: string, all: readonl
 type Tasks = ReadonlyMap<string, Hash>;
 type Expect = (isRight: boolean, problem: string) => void;
 
-const laneOf = ({ status, undo, agent, attempts }: Hash): string =>
+const toReadyQueue = ({ status, undo, agent, attempts }: Hash): string =>
   toLaneName({
     status: status as TaskStatus,
     agent: agent!,
@@ -102,7 +102,7 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
   for (const [id, found] of stages) expect(live.has(id), `${id} is in ${found.join(' and ')}, and not live`);
   for (const [id, task] of live) {
     const { stage, tenant = '', conversation = '', session } = task;
-    const lane = pair(laneOf(task), tenant);
+    const lane = pair(toReadyQueue(task), tenant);
     const due = {
       later: 'later',
       queue: `queue ${pair(tenant, conversation)}`,
@@ -113,10 +113,10 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
     const found = stages.get(id)?.join(' and ');
     expect(found === due[stage as 'later'], `${id} is ${stage}, and in ${found}`);
     if (stage !== 'ready') continue;
-    const isOpen = keys.members(`lanes:${laneOf(task)}`).includes(tenant);
-    const isCapped = keys.members(`capped:${tenant}`).includes(laneOf(task));
+    const isOpen = keys.members(`lanes:${toReadyQueue(task)}`).includes(tenant);
+    const isCapped = keys.members(`capped:${tenant}`).includes(toReadyQueue(task));
     expect(isOpen || isCapped, `${id} is ready in a lane that is neither open nor noted as capped`);
-    const queue = pair(toAgent(laneOf(task)), tenant);
+    const queue = pair(toAgent(toReadyQueue(task)), tenant);
     expect(keys.members('queues').includes(queue), `${id} is ready in a queue that is not listed`);
   }
   for (const queue of keys.members('queues')) {
@@ -208,7 +208,7 @@ function checkLeftovers(keys: Keys, { tasks, live }: { tasks: Tasks; live: Tasks
   }
   for (const id of keys.of('commands'))
     expect(live.has(id), `commands:${id} is left of a task that is gone or has ended`);
-  const owners = new Set([...tasks].map(([id, task]) => task['inputsOf'] ?? id));
+  const owners = new Set([...tasks].map(([id, task]) => task['inputOwner'] ?? id));
   for (const owner of keys.of('inputs')) expect(owners.has(owner), `inputs:${owner} is left of a task that is gone`);
   for (const name of keys.of('status')) {
     for (const id of keys.members(`status:${name}`)) expect(tasks.has(id), `status:${name} lists ${id}, which is gone`);
@@ -225,12 +225,12 @@ function checkLeftovers(keys: Keys, { tasks, live }: { tasks: Tasks; live: Tasks
 function checkConversations(keys: Keys, live: Tasks, expect: Expect): void {
   const names = keys.of('conversation');
   for (const name of names) {
-    const { current, gathering } = keys.hash(`conversation:${name}`);
-    const [task, held] = [live.get(current ?? ''), live.get(gathering ?? '')];
+    const { current, debouncing } = keys.hash(`conversation:${name}`);
+    const [task, held] = [live.get(current ?? ''), live.get(debouncing ?? '')];
     if (current !== undefined)
       expect(task !== undefined && task['policy'] === undefined, `${current} is current, and should not be`);
     if (current === undefined) expect(!keys.has(`waiting:${name}`), `${name} has no current task, and some wait`);
-    if (gathering !== undefined) expect(held?.['policy'] !== undefined, `${gathering} is gathering, and not held back`);
+    if (debouncing !== undefined) expect(held?.['policy'] !== undefined, `${debouncing} is gathering, and not held back`);
   }
   for (const kind of ['waiting', 'history']) {
     for (const name of keys.of(kind))
@@ -239,8 +239,8 @@ function checkConversations(keys: Keys, live: Tasks, expect: Expect): void {
   const members = (task: Hash): string => `conversation:${pair(task['tenant']!, task['conversation']!)}`;
   for (const [id, task] of live) {
     if (task['conversation'] === undefined || task['stage'] === 'queue') continue;
-    const { current, gathering } = keys.hash(members(task));
-    expect(id === current || id === gathering, `${id} is live, and not in its conversation`);
-    expect(task['policy'] === undefined || id === gathering, `${id} has a policy, and is not gathering`);
+    const { current, debouncing } = keys.hash(members(task));
+    expect(id === current || id === debouncing, `${id} is live, and not in its conversation`);
+    expect(task['policy'] === undefined || id === debouncing, `${id} has a policy, and is not gathering`);
   }
 }

@@ -1,4 +1,4 @@
-import type { TaskHead } from '@whoa/tasks';
+import type { TaskSummary } from '@whoa/tasks';
 import { SETTLE } from '../../../packages/tasks/src/rules/rules.ts';
 import { toLaneName } from '../../../packages/tasks/src/rules/suspects.ts';
 
@@ -32,7 +32,7 @@ export class Waiters {
       const old = known.get(id);
       return stage === 'ready' && stageAt === now && (old?.stage !== 'ready' || old.stageAt !== now);
     });
-    const isWaitedFor = (task: TaskHead): boolean =>
+    const isWaitedFor = (task: TaskSummary): boolean =>
       waiting.some(
         ({ agents, at }) =>
           now - at < FRESH_MS && now >= at && (toLaneName(task) === SETTLE || agents.includes(task.agent)),
@@ -49,7 +49,7 @@ interface Take {
 }
 
 interface Moments {
-  readonly before: readonly TaskHead[];
-  readonly after: readonly TaskHead[];
+  readonly before: readonly TaskSummary[];
+  readonly after: readonly TaskSummary[];
   readonly now: number;
 }

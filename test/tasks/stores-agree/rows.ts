@@ -9,7 +9,7 @@ const POSTGRES: Views = {
   t: `SELECT id, tenant, agent, conversation, status, stage, policy, ended_at AS ended, session, claim, worker, lane,
     CASE WHEN status = 'cancelling' THEN CASE WHEN stop_undo THEN '*!' || agent ELSE '*' END
       WHEN attempts >= 2 THEN '*?' || agent ELSE agent END AS due_lane,
-    CASE WHEN told THEN 1 ELSE 0 END AS told, inputs_of, journal_bytes, commands_waiting AS commands,
+    CASE WHEN told THEN 1 ELSE 0 END AS told, input_owner, journal_bytes, commands_waiting AS commands,
     coalesce(questions_open, 0) AS open, coalesce(questions_pending, 0) AS pending FROM whoa.tasks`,
   w: 'SELECT tenant, conversation, one COLLATE "C" AS id FROM whoa.conversations, unnest(waiting) AS one',
   c: `SELECT tenant, conversation, current COLLATE "C" AS current, gathering COLLATE "C" AS gathering, history_bytes
@@ -28,7 +28,7 @@ const SQLITE: Views = {
     record ->> 'session' AS session, record ->> 'claim' AS claim, record ->> 'worker' AS worker, lane,
     CASE WHEN status = 'cancelling' THEN CASE WHEN record ->> '$.stop.undo' THEN '*!' || agent ELSE '*' END
       WHEN record ->> 'attempts' >= 2 THEN '*?' || agent ELSE agent END AS due_lane,
-    coalesce(told, 0) AS told, record ->> 'inputsOf' AS inputs_of, record ->> 'journalBytes' AS journal_bytes,
+    coalesce(told, 0) AS told, record ->> 'inputOwner' AS input_owner, record ->> 'journalBytes' AS journal_bytes,
     json_array_length(record, '$.commands') AS commands, coalesce(record ->> '$.questionCounts.open', 0) AS open,
     coalesce(record ->> '$.questionCounts.pending', 0) AS pending FROM tasks`,
   w: "SELECT tenant, conversation, one.value AS id FROM conversations, json_each(record, '$.waiting') AS one",
@@ -86,8 +86,8 @@ const CHECKS: Readonly<Record<string, string>> = {
     "SELECT id FROM t WHERE (ended IS NOT NULL AND open + pending > 0) OR (status = 'cancelling' AND open > 0)",
   'is gone and left questions, or has those of another tenant': `SELECT task FROM q
     WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.id = q.task AND t.tenant = q.tenant)`,
-  'is gone and left inputs': 'SELECT owner FROM inputs_ WHERE owner NOT IN (SELECT inputs_of FROM t)',
-  'has no input': "SELECT id FROM t WHERE inputs_of <> '' AND inputs_of NOT IN (SELECT owner FROM inputs_)",
+  'is gone and left inputs': 'SELECT owner FROM inputs_ WHERE owner NOT IN (SELECT input_owner FROM t)',
+  'has no input': "SELECT id FROM t WHERE input_owner <> '' AND input_owner NOT IN (SELECT owner FROM inputs_)",
   'is gone and left a journal': 'SELECT task FROM journal_ WHERE task NOT IN (SELECT id FROM t)',
   'is gone and left nonces': 'SELECT task FROM sent_ WHERE task NOT IN (SELECT id FROM t)',
   'has another journal than it counts': `SELECT id FROM t

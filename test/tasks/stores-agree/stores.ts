@@ -202,7 +202,7 @@ export async function openPostgres(
   };
   const all = await query(`SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = '${schema}'`);
   const tables = all.map((row) => String(row['name'])).filter((table) => !POSTGRES_KEPT.includes(table));
-  const pulse = `UPDATE ${schema}.pulse SET pulse = -1, grace_until = 0, grace_granted = false, sweep_asked_at = 0;`;
+  const pulse = `UPDATE ${schema}.pulse SET pulse = -1, grace_until = 0, grace_granted = false, sweep_requested_at = 0;`;
   const emptied = `${pulse} ${tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')}`;
   let histories = 0;
   return {

@@ -1,4 +1,4 @@
-import type { TaskHead } from '@whoa/tasks';
+import type { TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useMemo } from 'react';
 import { clientFor } from '../api/session.ts';
 import { isLive, shownStatus } from '../model/shown-status.ts';
@@ -54,7 +54,7 @@ export function ApprovalsPage(props: PageProps): ReactNode {
   );
 }
 
-function WaitingTask({ head, ...props }: PageProps & { readonly head: TaskHead; readonly id: string }): ReactNode {
+function WaitingTask({ head, ...props }: PageProps & { readonly head: TaskSummary; readonly id: string }): ReactNode {
   const { me, tenant, id } = props;
   const { client, followed } = useTask(props);
   const now = useNow(1_000);

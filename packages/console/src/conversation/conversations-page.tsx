@@ -1,5 +1,5 @@
 import type { ConversationView, TaskClient } from '@whoa/server/task-client';
-import type { TaskHead } from '@whoa/tasks';
+import type { TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { clientFor, isLoggedOut } from '../api/session.ts';
 import { isLive, shownStatus } from '../model/shown-status.ts';
@@ -82,7 +82,7 @@ interface TalkProps extends PageProps {
   readonly id: string;
   readonly client: TaskClient;
   /** Its tasks that the list knows, newest first. */
-  readonly tasks: readonly TaskHead[];
+  readonly tasks: readonly TaskSummary[];
   readonly onSent: () => void;
 }
 

@@ -1,6 +1,6 @@
 import { type Message, type StopReport, toText } from '@whoa/core';
 import type { ConversationView } from '@whoa/server/task-client';
-import type { TaskHead } from '@whoa/tasks';
+import type { TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useEffect } from 'react';
 import { toContent } from '../model/reply-events.ts';
 import { isLive } from '../model/shown-status.ts';
@@ -16,7 +16,7 @@ import { useTask } from '../task/use-task.ts';
 interface MessagesProps extends PageProps {
   readonly record: ConversationView | undefined;
   /** Newest first. */
-  readonly tasks: readonly TaskHead[];
+  readonly tasks: readonly TaskSummary[];
   readonly end: { readonly current: HTMLElement | null };
 }
 

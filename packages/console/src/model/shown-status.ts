@@ -1,24 +1,24 @@
 import type { CallState } from '@whoa/core/embed';
-import type { TaskHead, TaskStatus } from '@whoa/tasks';
+import type { TaskSummary, TaskStatus } from '@whoa/tasks';
 import type { CallModel } from './run-model.ts';
 
 /** A status as a shape and a word. */
 export type ShownStatus = TaskStatus | CallState | 'waiting' | 'lost' | 'undone';
 
 /** The status of a task as people need it: waiting for them, or without a worker, comes before `running`. */
-export function shownStatus(task: TaskHead): ShownStatus {
+export function shownStatus(task: TaskSummary): ShownStatus {
   if (isLost(task)) return 'lost';
   if (task.status === 'running' && (task.waiting ?? 0) > 0) return 'waiting';
   return task.status;
 }
 
 /** Whether the worker of a task died and no other has taken it. */
-function isLost({ status, stage, deaths }: TaskHead): boolean {
+function isLost({ status, stage, crashes }: TaskSummary): boolean {
   const isKept = stage === 'held' || stage === 'parked';
-  return (status === 'running' || status === 'cancelling' || status === 'init') && !isKept && deaths > 0;
+  return (status === 'running' || status === 'cancelling' || status === 'init') && !isKept && crashes > 0;
 }
 
-export function isLive({ status }: Pick<TaskHead, 'status'>): boolean {
+export function isLive({ status }: Pick<TaskSummary, 'status'>): boolean {
   return status === 'init' || status === 'running' || status === 'cancelling';
 }
 

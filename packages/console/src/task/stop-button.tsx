@@ -1,5 +1,5 @@
 import type { CancelTaskOptions, TaskClient } from '@whoa/server/task-client';
-import type { StoreCancelReceipt, TaskHead } from '@whoa/tasks';
+import type { StoreCancelReceipt, TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useCallback, useState } from 'react';
 import { describeError } from '../api/session.ts';
 
@@ -32,7 +32,7 @@ export function useStop(
 }
 
 /** Stops a task from its row. Each press is harder than what has been reached. */
-export function StopButton({ task, client }: { readonly task: TaskHead; readonly client: TaskClient }): ReactNode {
+export function StopButton({ task, client }: { readonly task: TaskSummary; readonly client: TaskClient }): ReactNode {
   const [answer, stop] = useStop(client, { id: task.id });
   const next = task.status === 'cancelling' ? (task.stop?.level === 'drain' ? 'now' : 'kill') : 'graceful';
   const words = { graceful: 'Stop', now: 'Stop now', kill: 'Kill' }[next];

@@ -1,5 +1,5 @@
 import type { TaskClient } from '@whoa/server/task-client';
-import type { Followed, TaskRecord } from '@whoa/tasks';
+import type { FollowEvent, TaskRecord } from '@whoa/tasks';
 import { describeError, isLoggedOut } from '../api/session.ts';
 import { Listeners } from '../model/listeners.ts';
 import { RunModel } from '../model/run-model.ts';
@@ -42,7 +42,7 @@ export class TaskFollower {
   readonly #listeners = new Listeners({ onFirst: () => this.#start(), onLast: () => this.#end() });
   readonly #run = new RunModel();
   #ending: AbortController | undefined;
-  #waiting: Followed[] = [];
+  #waiting: FollowEvent[] = [];
   #position = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #recordTimer: ReturnType<typeof setTimeout> | undefined;

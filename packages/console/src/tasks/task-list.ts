@@ -1,5 +1,5 @@
 import type { TaskClient } from '@whoa/server/task-client';
-import type { TaskCounts, TaskHead, TaskStatus, WorkerPage } from '@whoa/tasks';
+import type { TaskCounts, TaskSummary, TaskStatus, WorkerPage } from '@whoa/tasks';
 import { describeError, isLoggedOut } from '../api/session.ts';
 import { Listeners } from '../model/listeners.ts';
 
@@ -19,7 +19,7 @@ export interface TaskFilter {
 /** What the list knows now. */
 export interface TaskListState {
   /** Newest first. */
-  readonly tasks: readonly TaskHead[];
+  readonly tasks: readonly TaskSummary[];
   /** There are older tasks that are not loaded. */
   readonly hasMore: boolean;
   readonly isLoaded: boolean;
@@ -40,7 +40,7 @@ interface TaskListOptions {
 /** A list of tasks that follows the server: it asks every second for the part that is looked at. */
 export class TaskList {
   readonly #options: TaskListOptions;
-  readonly #rows = new Map<string, TaskHead>();
+  readonly #rows = new Map<string, TaskSummary>();
   readonly #listeners = new Listeners({ onFirst: () => this.#start(), onLast: () => this.#end() });
   /** Where the loaded part ends; `undefined` before the first page, `''` at the end of all. */
   #next: string | undefined;
@@ -161,7 +161,7 @@ export class TaskList {
     cursor,
     isEnd,
   }: {
-    tasks: readonly TaskHead[];
+    tasks: readonly TaskSummary[];
     cursor: string | undefined;
     isEnd: boolean;
   }): void {
@@ -201,6 +201,6 @@ export class TaskList {
   }
 }
 
-function newestFirst(a: TaskHead, b: TaskHead): number {
+function newestFirst(a: TaskSummary, b: TaskSummary): number {
   return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
 }

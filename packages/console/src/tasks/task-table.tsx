@@ -1,4 +1,4 @@
-import type { TaskHead } from '@whoa/tasks';
+import type { TaskSummary } from '@whoa/tasks';
 import { memo, type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { clientFor, type Me } from '../api/session.ts';
 import { shownStatus } from '../model/shown-status.ts';
@@ -17,7 +17,7 @@ const OVERSCAN = 6;
 const UNKNOWN = '–';
 
 interface TaskTableProps {
-  readonly tasks: readonly TaskHead[];
+  readonly tasks: readonly TaskSummary[];
   readonly list: TaskList;
   readonly hasMore: boolean;
   readonly me: Me;
@@ -75,7 +75,7 @@ function Spacer({ height }: { readonly height: number }): ReactNode {
 }
 
 interface RowProps {
-  readonly task: TaskHead;
+  readonly task: TaskSummary;
   readonly row: number;
   readonly now: number;
   readonly me: Me;
@@ -108,7 +108,7 @@ const Row = memo(function Row({ task, row, now, me }: RowProps): ReactNode {
   );
 });
 
-function TaskStatusCell({ task }: { readonly task: TaskHead }): ReactNode {
+function TaskStatusCell({ task }: { readonly task: TaskSummary }): ReactNode {
   const status = shownStatus(task);
   const { stop } = task;
   if (status !== 'cancelling' || stop === undefined) return <Status status={status} />;
@@ -161,7 +161,7 @@ function RowActions({ task, me, tenant }: RowActionsProps): ReactNode {
 }
 
 /** The age of an ended task no longer changes: its row is not drawn again. */
-function ageNow({ endedAt }: TaskHead, now: number): number {
+function ageNow({ endedAt }: TaskSummary, now: number): number {
   return endedAt ?? now;
 }
 

@@ -1,4 +1,4 @@
-import type { TaskHead, TaskStatus } from '@whoa/tasks';
+import type { TaskSummary, TaskStatus } from '@whoa/tasks';
 import { shownStatus } from '../model/shown-status.ts';
 import { addresses, navigate, useAddress } from '../page/router.tsx';
 import type { TaskFilter } from './task-list.ts';
@@ -17,7 +17,7 @@ export interface AddressFilter {
   /** What the server is asked for. */
   readonly asked: TaskFilter;
   /** Whether a task matches what the server cannot be asked for. Internal tasks match if their agent is chosen. */
-  readonly matches: (task: TaskHead) => boolean;
+  readonly matches: (task: TaskSummary) => boolean;
   readonly set: (name: FilterName, value: string | undefined) => void;
   readonly clear: () => void;
 }

@@ -174,7 +174,7 @@ export class Conversation {
   #apply(input: ConversationInput): void {
     const { state, effects } = reduceConversation(this.#state, input);
     this.#state = state;
-    if (state.gathering === undefined) this.#debounceTimer?.[Symbol.dispose]();
+    if (state.debouncing === undefined) this.#debounceTimer?.[Symbol.dispose]();
     for (const effect of effects) this.#perform(effect);
   }
 

@@ -387,26 +387,26 @@ test('a reply that is never sent holds up the next ones for 10 s', async () => {
 test('disposing stops every run and waits for its end; what comes later is cancelled at once', async () => {
   const { conversations, clock } = setUp();
   const first = conversations.processMessage('c', 'a');
-  const gathering = conversations.processMessage('d', 'b', { debounceMs: 60_000 });
+  const debouncing = conversations.processMessage('d', 'b', { debounceMs: 60_000 });
   await flushMicrotasks();
   const disposed = conversations[Symbol.asyncDispose]();
   await clock.advance(6_000);
   await disposed;
   expect(await first).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'shutdown' } } });
-  expect((await gathering).status).toBe('cancelled');
+  expect((await debouncing).status).toBe('cancelled');
   expect((await conversations.processMessage('c', 'late')).status).toBe('cancelled');
   expect(clock.pending).toBe(0);
 });
 
 test('what is only being gathered can be cancelled too, and the cancel has a receipt', async () => {
   const { conversations, clock } = setUp();
-  const gathering = conversations.processMessage('c', 'a', { debounceMs: 500 });
+  const debouncing = conversations.processMessage('c', 'a', { debounceMs: 500 });
   expect(conversations.cancel('c', 'no')).toMatchObject({
     answer: 'accepted',
     reason: { message: 'no' },
     killAt: clock.now(),
   });
-  expect((await gathering).status).toBe('cancelled');
+  expect((await debouncing).status).toBe('cancelled');
   expect(clock.pending).toBe(0);
   expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
 });
@@ -645,10 +645,10 @@ test('hooks receive cancels: who asked, each level, calls that are waited for, a
   expect((await first).status).toBe('cancelled');
   conversations.cancel('c', 'three');
   expect(seen()).toEqual(['too-late three false']);
-  const gathering = conversations.processMessage('c', 'b', { debounceMs: 10 });
+  const debouncing = conversations.processMessage('c', 'b', { debounceMs: 10 });
   conversations.cancel('c', 'four');
   expect(seen()).toEqual(['accepted four false']);
-  await gathering;
+  await debouncing;
   await clock.advance(10_000);
 });
 

@@ -142,7 +142,7 @@ test('debounce: messages that follow each other become one, and the last gets th
   ]);
   const { effects, state } = play(...gathered, { type: 'gathered' });
   expect(effects.slice(2)).toEqual([start('a', 'b'), answer('a', 'merged')]);
-  expect(state.gathering).toBeUndefined();
+  expect(state.debouncing).toBeUndefined();
   expect(play({ type: 'gathered' }).effects).toEqual([]);
 });
 
@@ -189,12 +189,12 @@ test('one message can be withdrawn: running, waiting, steered, gathered or not t
     start('a'),
     answer('b', 'cancelled'),
   ]);
-  const gathering = [message('a', 'queue', 9), message('b', 'queue', 9)];
-  expect(play(...gathering, withdraw('a'), { type: 'gathered' }).effects.slice(2)).toEqual([
+  const debouncing = [message('a', 'queue', 9), message('b', 'queue', 9)];
+  expect(play(...debouncing, withdraw('a'), { type: 'gathered' }).effects.slice(2)).toEqual([
     answer('a', 'cancelled'),
     start('b'),
   ]);
-  expect(play(message('a', 'queue', 9), withdraw('a')).state.gathering).toBeUndefined();
+  expect(play(message('a', 'queue', 9), withdraw('a')).state.debouncing).toBeUndefined();
   expect(play(withdraw('ghost'))).toEqual({ state: NEW_CONVERSATION, effects: [] });
 });
 

@@ -18,7 +18,7 @@ export interface ConversationState {
   /** The conversation queue. Each entry becomes one run. */
   readonly waiting: readonly Batch[];
   /** Messages held back briefly, in case more follow. */
-  readonly gathering?: DebouncedMessages;
+  readonly debouncing?: DebouncedMessages;
   /** Ids that are not processed again. */
   readonly seen: readonly string[];
 }
@@ -95,7 +95,7 @@ export function reduceConversation(state: ConversationState, input: Conversation
     case 'message':
       return receive(state, input);
     case 'gathered':
-      return state.gathering === undefined ? { state, effects: [] } : admitDebounced(state, state.gathering);
+      return state.debouncing === undefined ? { state, effects: [] } : admitDebounced(state, state.debouncing);
     case 'steer-delivered': {
       if (!state.steered.includes(input.id)) return { state, effects: [] };
       const steered = state.steered.filter((id) => id !== input.id);
@@ -115,7 +115,7 @@ function receive(
   message: Extract<ConversationInput, { type: 'message' }>,
 ): ConversationTransition {
   const { id, policy, debounceMs, context } = message;
-  const { gathering: held } = state;
+  const { debouncing: held } = state;
   if (state.seen.includes(id)) return { state, effects: answers([id], 'duplicate') };
   // Check this before joining: a rejected message must not take those with it that are held back.
   if (policy === 'reject' && debounceMs === 0 && state.running !== undefined)
@@ -126,14 +126,14 @@ function receive(
     return { state: next.state, effects: [...first.effects, ...next.effects] };
   }
   const seen = [...state.seen, id].slice(-MAX_SEEN_MESSAGES);
-  const gathering = { ids: [...(held?.ids ?? []), id], policy, context };
-  if (debounceMs > 0) return { state: { ...state, seen, gathering }, effects: [{ type: 'gather', ms: debounceMs }] };
-  return admitDebounced({ ...state, seen }, gathering);
+  const debouncing = { ids: [...(held?.ids ?? []), id], policy, context };
+  if (debounceMs > 0) return { state: { ...state, seen, debouncing }, effects: [{ type: 'gather', ms: debounceMs }] };
+  return admitDebounced({ ...state, seen }, debouncing);
 }
 
 /** Processes gathered messages as one. */
 function admitDebounced(
-  { gathering: _, ...state }: ConversationState,
+  { debouncing: _, ...state }: ConversationState,
   { policy, ...batch }: DebouncedMessages,
 ): ConversationTransition {
   const { running, waiting } = state;
@@ -179,12 +179,12 @@ function endRun({ running, ...state }: ConversationState): ConversationTransitio
   return next === undefined ? { state, effects: [] } : start({ ...state, steered: [], waiting }, next);
 }
 
-function waitingIds({ gathering, waiting, steered }: ConversationState): string[] {
-  return [...(gathering?.ids ?? []), ...waiting.flatMap(({ ids }) => ids), ...steered];
+function waitingIds({ debouncing, waiting, steered }: ConversationState): string[] {
+  return [...(debouncing?.ids ?? []), ...waiting.flatMap(({ ids }) => ids), ...steered];
 }
 
 function cancel(state: ConversationState): ConversationTransition {
-  const { gathering: _, ...rest } = state;
+  const { debouncing: _, ...rest } = state;
   const effects = answers(waitingIds(state), 'cancelled');
   return { state: stopping({ ...rest, waiting: [], steered: [] }, 'user'), effects };
 }
@@ -197,15 +197,15 @@ function stopping(state: ConversationState, kind: StopKind): ConversationState {
 
 function withdraw(state: ConversationState, id: string): ConversationTransition {
   if (state.running?.ids.at(-1) === id) return { state: stopping(state, 'user'), effects: [] };
-  const { gathering, ...rest } = state;
+  const { debouncing, ...rest } = state;
   const without = <One extends Batch>(batch: One): One[] => {
     const ids = batch.ids.filter((one) => one !== id);
     return ids.length === 0 ? [] : [{ ...batch, ids }];
   };
-  const [held] = gathering === undefined ? [] : without(gathering);
+  const [held] = debouncing === undefined ? [] : without(debouncing);
   const steered = state.steered.filter((one) => one !== id);
   return {
-    state: { ...rest, waiting: state.waiting.flatMap(without), steered, ...(held && { gathering: held }) },
+    state: { ...rest, waiting: state.waiting.flatMap(without), steered, ...(held && { debouncing: held }) },
     effects: waitingIds(state).includes(id) ? answers([id], 'cancelled') : [],
   };
 }

@@ -1,4 +1,4 @@
-import type { ListPage, TaskCounts, TaskHead, TaskStatus, TaskStore } from '@whoa/tasks';
+import type { ListPage, TaskCounts, TaskSummary, TaskStatus, TaskStore } from '@whoa/tasks';
 import { HttpError } from './http/http-error.ts';
 import { STATUSES } from './http/schemas.ts';
 
@@ -30,6 +30,6 @@ export function addCounts(all: readonly TaskCounts[]): TaskCounts {
   return { tenant: ALL_TENANTS, statuses, limit: Math.max(0, ...all.map(({ limit }) => limit)) };
 }
 
-function newestFirst(a: TaskHead, b: TaskHead): number {
+function newestFirst(a: TaskSummary, b: TaskSummary): number {
   return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
 }

@@ -12,7 +12,7 @@ const CONVERSATION = z
     conversation: z.string(),
     current: z.string().optional().openapi({ description: 'The task that is running or runs next.' }),
     waiting: z.array(z.string()),
-    gathering: z.string().optional(),
+    debouncing: z.string().optional(),
     history: z.array(z.unknown()).openapi({ description: 'The last messages.' }),
     historyLength: z.number().int().openapi({ description: 'The total number of messages.' }),
     changedAt: z.number(),

@@ -1,7 +1,7 @@
 import { createAgent, sleep } from '@whoa/core';
 import { type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
-import { createMemoryStore, createRunner, type Followed, followTask } from '@whoa/tasks';
+import { createMemoryStore, createRunner, type FollowEvent, followTask } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { ORIGIN, type Served, serve } from '../../../../test/server/served.ts';
 
@@ -53,12 +53,12 @@ function read(response: Response) {
   return { seen, done, leave: () => reader.cancel() };
 }
 
-const eventsIn = (text: string): { id: string; event: string; data: Followed }[] =>
+const eventsIn = (text: string): { id: string; event: string; data: FollowEvent }[] =>
   text
     .split('\n\n')
     .map((block) => /^id: (.*)\nevent: (.*)\ndata: (.*)$/.exec(block))
     .filter((match) => match !== null)
-    .map(([, id = '', event = '', data = '']) => ({ id, event, data: JSON.parse(data) as Followed }));
+    .map(([, id = '', event = '', data = '']) => ({ id, event, data: JSON.parse(data) as FollowEvent }));
 
 test('a stream has the journal with its positions as ids, beats between, and one end', async () => {
   const { world, store, served, id, finish } = await setUp();
@@ -81,7 +81,7 @@ test('a stream has the journal with its positions as ids, beats between, and one
   // Who reads afterwards reads what is left, in the same form.
   const after = read(await open(served, id));
   await after.done;
-  const kept: Followed[] = [];
+  const kept: FollowEvent[] = [];
   for await (const one of followTask(store, { tenant: 'acme', id }, { world })) kept.push(one);
   expect(eventsIn(after.seen.text).map(({ data }) => data)).toEqual(JSON.parse(JSON.stringify(kept)));
   expect(world.clock.pending).toBe(0);

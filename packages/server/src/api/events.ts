@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { type Followed, followTask } from '@whoa/tasks';
+import { type FollowEvent, followTask } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
@@ -52,7 +52,7 @@ export function eventsEndpoint({ store, access, world, onError }: ApiParts): End
 }
 
 /** JSON contains no line feeds, so it is one line of data. */
-function toText(seen: Followed): string {
+function toText(seen: FollowEvent): string {
   const id = seen.type === 'end' ? END_ID : seen.position;
   return `id: ${id}\nevent: ${seen.type}\ndata: ${JSON.stringify(seen)}\n\n`;
 }

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
-import { type CreateReceipt, type ListFilter, listPoisonTasks, StoreFullError, type TaskHead } from '@whoa/tasks';
+import { type CreateReceipt, type ListFilter, listPoisonTasks, StoreFullError, type TaskSummary } from '@whoa/tasks';
 import { findTrace } from '../telemetry/traceparent.ts';
 import { ALL_TENANTS, mergePages, readAll } from './all-tenants.ts';
 import { withStoreRetry } from './http/ask-store.ts';
@@ -151,12 +151,12 @@ function listEndpoint({ store }: ApiParts): Endpoint {
 }
 
 /** Stores have no index by agent, so a page is filtered after it was read. */
-function ofAgent(tasks: readonly TaskHead[], agent: string | undefined): readonly TaskHead[] {
+function ofAgent(tasks: readonly TaskSummary[], agent: string | undefined): readonly TaskSummary[] {
   return agent === undefined ? tasks : tasks.filter((task) => task.agent === agent);
 }
 
 /** A task as a list needs it: polled every second, answers would be most of what is sent. */
-function toBrief({ outcome, ...task }: TaskHead): TaskHead {
+function toBrief({ outcome, ...task }: TaskSummary): TaskSummary {
   if (outcome === undefined) return task;
   const { answer: _answer, result: _result, stop: _stop, ...rest } = outcome;
   return { ...task, outcome: rest };

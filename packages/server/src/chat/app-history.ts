@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Json } from '@whoa/core';
 import { systemClock } from '@whoa/core/embed';
 import { describeError, settings } from '@whoa/core/internal';
-import type { HeldWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
+import type { SelfManagedWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import type { Principal } from '../access/principal.ts';
 import { HttpError } from '../api/http/http-error.ts';
@@ -50,7 +50,7 @@ export interface ChatHistory {
 }
 
 type SaveAnswer = Pick<LoadedChat, 'version'> | 'conflict';
-type HeldContext = Parameters<HeldWork['hold']>[0];
+type SelfManagedContext = Parameters<SelfManagedWork['hold']>[0];
 type Messages = readonly UIMessage[];
 type Owner = Omit<ChatOwner, 'signal'>;
 
@@ -83,14 +83,14 @@ export class AppHistory {
    * Wraps work of a chat: what it finds as history comes from the database, and what it says is saved there before its
    * task ends. Everything is derived from the stored task, so whoever takes the task over does the same again.
    */
-  wrap(work: HeldWork): HeldWork {
+  wrap(work: SelfManagedWork): SelfManagedWork {
     return {
       hold: (context) => this.#perform(context, (given) => work.hold(given)),
       ...(work.settle && { settle: (context) => this.#perform(context, (given) => work.settle!(given)) }),
     };
   }
 
-  async #perform(context: HeldContext, perform: HeldWork['hold']): Promise<TaskOutcome> {
+  async #perform(context: SelfManagedContext, perform: SelfManagedWork['hold']): Promise<TaskOutcome> {
     const { task, token } = context;
     const isReply = task.agent !== HISTORY_AGENT;
     const owner = { chatId: task.conversation!, principal: findStarter(task) };
@@ -225,7 +225,7 @@ function reapply(current: Messages, old: Messages, next: Messages): Messages {
   return [...kept.map((message) => changed.get(message.id) ?? message), ...added];
 }
 
-function toOutcome({ token }: HeldContext, error: unknown): TaskOutcome {
+function toOutcome({ token }: SelfManagedContext, error: unknown): TaskOutcome {
   const { reason } = token;
   if (reason !== undefined) return { status: 'cancelled', reason, complete: false };
   return { status: 'failed', error: { message: describeError(error), code: 'HISTORY_FAILED' } };

@@ -1,6 +1,6 @@
 import type { AppContext, CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
-import { isFinalStatus, type NewTask, type TaskHead, type TaskRecord } from '@whoa/tasks';
+import { isFinalStatus, type NewTask, type TaskSummary, type TaskRecord } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
 import { HttpError } from '../api/http/http-error.ts';
@@ -17,7 +17,7 @@ import { uiMessagesOf } from './ui/ui-messages.ts';
 export const NEVER = 8.64e15;
 
 /** Returns whether a task replies, or did. The others change the history, or only hold a name. */
-export function isRun({ agent, notBefore }: TaskHead): boolean {
+export function isRun({ agent, notBefore }: TaskSummary): boolean {
   return agent !== HISTORY_AGENT && notBefore !== NEVER;
 }
 

@@ -3,7 +3,7 @@ import { POLICY_RULE, reportFailure, settings } from '@whoa/core/internal';
 import {
   createRunner,
   createTaskStore,
-  type HeldWork,
+  type SelfManagedWork,
   type Runner,
   type RunnerOptions,
   type TaskRecord,
@@ -76,7 +76,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     noteLate(runner, task, end).catch((error: unknown) => (isClosed ? undefined : report(error)));
   };
   const history = options.history && new AppHistory(options.history, (error) => report(error, 'history'));
-  const kept = (work: HeldWork): HeldWork => history?.wrap(work) ?? work;
+  const kept = (work: SelfManagedWork): SelfManagedWork => history?.wrap(work) ?? work;
   const work = reply === undefined ? agent! : kept(createReplyWork({ ...options, reply, onFailure, onLate }));
   // Now, and not by the first message: the server cannot reply without it.
   if (reply !== undefined)

@@ -1,5 +1,5 @@
 import type { CancelReason, Json } from '@whoa/core';
-import type { HeldWork, TaskOutcome } from '@whoa/tasks';
+import type { SelfManagedWork, TaskOutcome } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { closeWaiting, type LateResult, withLateEnd } from './answers.ts';
 import { asJson, type IsElsewhere } from './ui/call-parts.ts';
@@ -22,7 +22,7 @@ interface Said {
 }
 
 /** Changes a history. An unknown message changes nothing. */
-export function createHistoryWork(isElsewhere: IsElsewhere): HeldWork {
+export function createHistoryWork(isElsewhere: IsElsewhere): SelfManagedWork {
   return {
     hold: ({ task, history }) => {
       const change = task.inputs.at(-1) as unknown as HistoryChange;

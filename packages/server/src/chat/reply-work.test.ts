@@ -1,7 +1,7 @@
 // What a reply does when its process was lost while a call ran or waited.
 /* oxlint-disable typescript/no-deprecated -- what applications have */
 import { CancellationToken, type Json } from '@whoa/core';
-import type { HeldWork, TaskOutcome } from '@whoa/tasks';
+import type { SelfManagedWork, TaskOutcome } from '@whoa/tasks';
 import { isToolUIPart, tool, type UIMessage, type UIMessageChunk } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -60,7 +60,7 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
     past: past.length === 0 ? [] : [{ position: 1, epoch: 1, at: 0, event: { type: 'ui-chunks', chunks: past } }],
     token,
     journal: (event: unknown) => Promise.resolve(void written.push(event)),
-  } as unknown as Parameters<HeldWork['hold']>[0];
+  } as unknown as Parameters<SelfManagedWork['hold']>[0];
   const outcome = await work.hold(context);
   return { outcome, replies, before, settled: () => work.settle!(context) };
 }
@@ -183,7 +183,7 @@ test.for(['shutdown', 'lease-lost', 'user'])('what a stop (%s) in the middle of 
     past: [],
     token,
     journal: (event: (typeof written)[number]) => Promise.resolve(void written.push(event)),
-  } as unknown as Parameters<HeldWork['hold']>[0]);
+  } as unknown as Parameters<SelfManagedWork['hold']>[0]);
   const types = written.flatMap(({ chunks }) => chunks.map(({ type }) => type));
   // Whoever takes it over generates an open step again; closed, it would be said twice.
   expect(types.slice(3)).toEqual(kind === 'user' ? ['text-end', 'finish-step'] : []);

@@ -2,7 +2,7 @@ import { type CallLedger, type CallRecord, createStoppableTurn } from '@whoa/ai-
 import type { CancelReason, Json, StopLevel, StopReport, Usage } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError } from '@whoa/core/internal';
-import type { HeldWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
+import type { SelfManagedWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
 import type { ToolSet, UIMessage } from 'ai';
 import { type Answers, closeWaiting, describeWaiting, findAnswers, findCounting, type LateResult } from './answers.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
@@ -16,7 +16,7 @@ import { closingChunks, type Draft, resumePoint } from './ui/ui-chunks.ts';
 import { withoutBlanks } from './ui/ui-messages.ts';
 import { FAILED } from './ui/ui-translator.ts';
 
-type HeldContext = Parameters<HeldWork['hold']>[0];
+type SelfManagedContext = Parameters<SelfManagedWork['hold']>[0];
 
 type ReplyRunOptions<Tools extends ChatTools> = ReplyWorkOptions<Tools> & {
   /** Called with the error of a reply that failed. */
@@ -26,7 +26,7 @@ type ReplyRunOptions<Tools extends ChatTools> = ReplyWorkOptions<Tools> & {
 };
 
 /** Creates work that replies with the application's own loop, and stops it. */
-export function createReplyWork<Tools extends ChatTools>(options: ReplyRunOptions<Tools>): HeldWork {
+export function createReplyWork<Tools extends ChatTools>(options: ReplyRunOptions<Tools>): SelfManagedWork {
   return {
     hold: (context) => new ReplyRun(context, options).run(),
     settle: (context) => new ReplyRun(context, options).settle(),
@@ -37,7 +37,7 @@ export function createReplyWork<Tools extends ChatTools>(options: ReplyRunOption
 const HAND_OVERS: ReadonlySet<string> = new Set(['shutdown', 'lease-lost']);
 
 class ReplyRun<Tools extends ChatTools> {
-  readonly #context: HeldContext;
+  readonly #context: SelfManagedContext;
   readonly #options: ReplyRunOptions<Tools>;
   readonly #writer: ChunkWriter;
   readonly #levels: { level: StopLevel; at: number }[] = [];
@@ -54,7 +54,7 @@ class ReplyRun<Tools extends ChatTools> {
   /** What the loop itself says about its failure. */
   #errorText: string | undefined;
 
-  constructor(context: HeldContext, options: ReplyRunOptions<Tools>) {
+  constructor(context: SelfManagedContext, options: ReplyRunOptions<Tools>) {
     this.#context = context;
     this.#options = options;
     const { journal, token, past, task } = context;

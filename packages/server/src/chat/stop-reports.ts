@@ -1,4 +1,4 @@
-import type { TaskHead, TaskStore } from '@whoa/tasks';
+import type { TaskSummary, TaskStore } from '@whoa/tasks';
 import type { UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
 import { findAnswers } from './answers.ts';
 
@@ -31,9 +31,9 @@ export async function withStopReports(
 type Part = Extract<UIMessagePart<UIDataTypes, UITools>, { type: `data-${string}` }> & { readonly id: string };
 
 /** Returns the last task that replied to each message, or continued it; a message may have several replies. */
-async function answersOf(newestFirst: readonly TaskHead[], store: TaskStore): Promise<Map<string, TaskHead>> {
+async function answersOf(newestFirst: readonly TaskSummary[], store: TaskStore): Promise<Map<string, TaskSummary>> {
   const inputs = await Promise.all(newestFirst.map(async (task) => (await store.get(task))?.inputs ?? []));
-  const answers = new Map<string, TaskHead>();
+  const answers = new Map<string, TaskSummary>();
   for (const [index, task] of newestFirst.entries()) {
     const { id = findAnswers({ inputs: inputs[index]! })?.messageId } = (inputs[index]!.at(-1) ?? {}) as {
       id?: string;
@@ -43,7 +43,7 @@ async function answersOf(newestFirst: readonly TaskHead[], store: TaskStore): Pr
   return answers;
 }
 
-function isReported({ status, outcome }: TaskHead): boolean {
+function isReported({ status, outcome }: TaskSummary): boolean {
   return status === 'cancelled' && outcome?.stop !== undefined;
 }
 
@@ -53,6 +53,6 @@ export function withReport(message: UIMessage, report: Part): UIMessage {
   return isThere ? message : { ...message, parts: [...message.parts, report] };
 }
 
-export function reportPart({ id, outcome }: Pick<TaskHead, 'id' | 'outcome'>): Part {
+export function reportPart({ id, outcome }: Pick<TaskSummary, 'id' | 'outcome'>): Part {
   return { type: REPORT, id: `${id}-stop`, data: outcome?.stop };
 }

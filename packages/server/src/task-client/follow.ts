@@ -1,4 +1,4 @@
-import type { Followed } from '@whoa/tasks';
+import type { FollowEvent } from '@whoa/tasks';
 import { readEvents } from './events.ts';
 import { errorOf, TaskApiError } from './task-api-error.ts';
 
@@ -29,7 +29,7 @@ export interface FollowTaskOptions {
 export type OpenEvents = (lastEventId: string, signal: AbortSignal) => Promise<Response>;
 
 /** Follows a task over HTTP until its end, as `followTask` does over a store. */
-export function followEvents(open: OpenEvents, options: FollowTaskOptions): AsyncIterableIterator<Followed, undefined> {
+export function followEvents(open: OpenEvents, options: FollowTaskOptions): AsyncIterableIterator<FollowEvent, undefined> {
   const ending = new AbortController();
   const onAbort = (): void => ending.abort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
@@ -63,7 +63,7 @@ async function* follow(
   open: OpenEvents,
   signal: AbortSignal,
   { after = 0, onOpen, onLost, idleTimeoutMs = IDLE_MS, retryMs: firstRetryMs = RETRY_DELAY_MS }: FollowTaskOptions,
-): AsyncGenerator<Followed, undefined> {
+): AsyncGenerator<FollowEvent, undefined> {
   let last = after;
   let retryMs = firstRetryMs;
   while (!signal.aborted) {
@@ -76,7 +76,7 @@ async function* follow(
         if (signal.aborted) return undefined;
         retryMs = firstRetryMs;
         if (event !== 'entry' && event !== 'end') continue;
-        const seen = JSON.parse(data) as Followed;
+        const seen = JSON.parse(data) as FollowEvent;
         yield seen;
         if (seen.type === 'end') return undefined;
         last = seen.position;

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { createMemoryStore, type Followed, followTask, type TaskStore } from '@whoa/tasks';
+import { createMemoryStore, type FollowEvent, followTask, type TaskStore } from '@whoa/tasks';
 import { buildSync } from 'esbuild';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -29,8 +29,8 @@ async function createRun(store: TaskStore, entries: number) {
   return { id, write, finish: () => store.finish(claim, { status: 'success', answer: 'done' }) };
 }
 
-async function collect(following: AsyncIterable<Followed>): Promise<Followed[]> {
-  const seen: Followed[] = [];
+async function collect(following: AsyncIterable<FollowEvent>): Promise<FollowEvent[]> {
+  const seen: FollowEvent[] = [];
   for await (const one of following) seen.push(one);
   return seen;
 }

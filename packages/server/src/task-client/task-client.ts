@@ -6,7 +6,7 @@ import type {
   EraseReceipt,
   EraseTarget,
   FleetLoad,
-  Followed,
+  FollowEvent,
   ListFilter,
   ListPage,
   NewTask,
@@ -115,7 +115,7 @@ export interface TaskClient {
   answer(question: string, answer: QuestionAnswer): Promise<AnswerReceipt>;
   steer(id: string, message: Json): Promise<SendReceipt>;
   /** Follows the journal as it grows, then one `end`. It reconnects by itself; no entry is skipped or repeated. */
-  follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<Followed, undefined>;
+  follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<FollowEvent, undefined>;
   conversation(id: string, options?: { readonly messages?: number }): Promise<ConversationView | undefined>;
   /** Counts tasks by status. */
   counts(): Promise<TaskCounts>;

@@ -1,6 +1,6 @@
 import { type Context, ROOT_CONTEXT, type Span, SpanKind, type Tracer, trace } from '@opentelemetry/api';
 import type { Clock } from '@whoa/core/embed';
-import type { TaskHead, TaskOutcome, TaskStore } from '@whoa/tasks';
+import type { TaskSummary, TaskOutcome, TaskStore } from '@whoa/tasks';
 import type { ClaimRef, Orders } from '@whoa/tasks/store';
 import type { Meter, Series } from './meter.ts';
 import { cancelAttributes, fail } from './run-spans.ts';
@@ -13,7 +13,7 @@ type StopOrder = NonNullable<Orders['stop']>;
 /** A task that this process holds. */
 interface LiveTask {
   readonly claim: ClaimRef;
-  readonly head: TaskHead;
+  readonly head: TaskSummary;
   readonly takenAt: number;
   /** Only where an SDK is registered. */
   readonly span: Span | undefined;
@@ -98,7 +98,7 @@ export class LiveTasks {
   }
 
   /** Orders for the holder of a task arrived. */
-  obey(id: string, { now, stop }: Pick<Orders, 'now' | 'stop'>): void {
+  applyOrders(id: string, { now, stop }: Pick<Orders, 'now' | 'stop'>): void {
     const live = this.#tasks.get(id);
     if (live === undefined) return;
     live.aheadMs = now - this.#options.clock.now();
@@ -119,7 +119,7 @@ export class LiveTasks {
   }
 
   /** The claim is over. Returns what it was about, unless it was over before. */
-  end(id: string, status: ClaimEnd, error?: TaskOutcome['error']): TaskHead | undefined {
+  end(id: string, status: ClaimEnd, error?: TaskOutcome['error']): TaskSummary | undefined {
     const live = this.#tasks.get(id);
     if (live === undefined) return undefined;
     const { meter, clock } = this.#options;
@@ -166,7 +166,7 @@ export class LiveTasks {
     return made;
   }
 
-  #startSpan({ id, epoch, tenant, agent, conversation }: TaskHead, origin: Context): Span | undefined {
+  #startSpan({ id, epoch, tenant, agent, conversation }: TaskSummary, origin: Context): Span | undefined {
     const tracer = this.#options.tracer();
     if (tracer === undefined) return undefined;
     const attributes = {
@@ -197,11 +197,11 @@ export class LiveTasks {
 }
 
 /** A task that no worker has had before. */
-function isNew({ epoch, deaths }: TaskHead): boolean {
-  return epoch === 1 && deaths === 0;
+function isNew({ epoch, crashes }: TaskSummary): boolean {
+  return epoch === 1 && crashes === 0;
 }
 
 /** How long a task waited since it could start. */
-function waitOf({ createdAt, notBefore = 0 }: TaskHead, now: number): number {
+function waitOf({ createdAt, notBefore = 0 }: TaskSummary, now: number): number {
   return now - Math.max(createdAt, notBefore);
 }

@@ -68,13 +68,13 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
       quietly(() => {
         if (answer.answer !== 'alive') return;
         tasks.keep(beat.session, asked);
-        for (const { id, ...orders } of answer.orders) tasks.obey(id, orders);
+        for (const { id, ...orders } of answer.orders) tasks.applyOrders(id, orders);
       });
       return answer;
     },
     async sweep(given) {
       const swept = await store.sweep(given);
-      quietly(() => meter.series('whoa.task.freed').add(swept.freed));
+      quietly(() => meter.series('whoa.task.reclaimed').add(swept.reclaimed));
       return swept;
     },
     watch: (filter, listener) =>
@@ -111,7 +111,7 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: Obs
       const orders = await store.append(claim, batch);
       quietly(() => {
         meter.series('whoa.journal.written').add(bytesOf(batch.events));
-        tasks.obey(claim.id, orders);
+        tasks.applyOrders(claim.id, orders);
       });
       return orders;
     },
@@ -123,7 +123,7 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: Obs
     async park(claim, seen) {
       const receipt = await store.park(claim, seen);
       quietly(() => {
-        if (receipt.answer === 'busy') tasks.obey(claim.id, receipt.orders);
+        if (receipt.answer === 'busy') tasks.applyOrders(claim.id, receipt.orders);
         else tasks.end(claim.id, 'parked');
       });
       return receipt;

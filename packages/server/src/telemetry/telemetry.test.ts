@@ -235,7 +235,7 @@ test('rings, waits, beats, freed and lost tasks are measured where they happen',
   await world.clock.advance(40_000);
   const text = await read();
   expect(readValue(text, 'whoa.task.running')).toBe(3);
-  expect(readValue(text, 'whoa.task.freed')).toBe(1);
+  expect(readValue(text, 'whoa.task.reclaimed')).toBe(1);
   expect(text).toContain('whoa_task_wait_seconds_count{agent="assistant"} 2');
   expect(text).toMatch(/whoa_take_ring_seconds_count [1-9]/);
   expect(Number(/whoa_beat_late_seconds_count (\d+)/.exec(text)![1])).toBeGreaterThan(2);

@@ -1,5 +1,5 @@
 import type { World } from '@whoa/core/embed';
-import { isFinalStatus, type TaskHead, type TaskRef, type TaskStore } from '@whoa/tasks';
+import { isFinalStatus, type TaskSummary, type TaskRef, type TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 
 export interface EndWatcherOptions {
@@ -8,7 +8,7 @@ export interface EndWatcherOptions {
   /** A tenant whose tasks are not looked at. */
   readonly except: string;
   /** Called at least once with each ended task. If it rejects, it is called again later. */
-  readonly onEnd: (task: TaskHead) => Promise<void>;
+  readonly onEnd: (task: TaskSummary) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
 

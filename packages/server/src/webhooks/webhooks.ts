@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { SettingsError } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import { reportFailure, settings } from '@whoa/core/internal';
-import { createRunner, type Runner, type TaskContext, type TaskHead, type TaskStore, type Work } from '@whoa/tasks';
+import { createRunner, type Runner, type TaskContext, type TaskSummary, type TaskStore, type Work } from '@whoa/tasks';
 import { EndWatcher } from './end-watcher.ts';
 import { post } from './post.ts';
 import { PrivateAddressError } from './public-address.ts';
@@ -115,7 +115,7 @@ class StoreWebhooks implements Webhooks {
       agents: Object.fromEntries(agents),
       hooks: { 'store-error': ({ error }) => onError(error) },
     });
-    const onEnd = (task: TaskHead): Promise<void> => this.#plan(task);
+    const onEnd = (task: TaskSummary): Promise<void> => this.#plan(task);
     this.#watcher = new EndWatcher({ store, world, except: WEBHOOKS_TENANT, onEnd, onError });
   }
 
@@ -130,7 +130,7 @@ class StoreWebhooks implements Webhooks {
   }
 
   /** Stores the deliveries of an ended task. Doing it twice, or in several processes, stores each once. */
-  async #plan(task: TaskHead): Promise<void> {
+  async #plan(task: TaskSummary): Promise<void> {
     const status = task.status as TaskEnd;
     for (const { agent, events } of this.#endpoints)
       if (events.includes(status)) await this.#create(agent, { id: task.id, attempt: 1, body: bodyOf(task) });
@@ -233,7 +233,7 @@ function readWebhook(webhook: Webhook, within: string): Endpoint {
 }
 
 /** Without the answer, which may be long or private: the receiver reads the task if it needs more. */
-function bodyOf(task: TaskHead): string {
+function bodyOf(task: TaskSummary): string {
   const { id, tenant, agent, conversation, key, status, createdAt, startedAt, endedAt = 0, outcome } = task;
   const { reason, error, usage } = outcome ?? {};
   const data = { id, tenant, agent, conversation, key, status, createdAt, startedAt, endedAt, reason, error, usage };

@@ -6,7 +6,7 @@ import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { StoreBusyError } from '../errors.ts';
 import { createRunner } from '../run/store-runner.ts';
 import { createMemoryStore } from '../stores/memory.ts';
-import { type Followed, followTask } from './follow.ts';
+import { type FollowEvent, followTask } from './follow.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
 const WORDS = ['one ', 'two ', 'three'];
@@ -33,13 +33,13 @@ function setUp() {
   return { world, store, runner };
 }
 
-async function collect(following: AsyncIterable<Followed>): Promise<Followed[]> {
-  const seen: Followed[] = [];
+async function collect(following: AsyncIterable<FollowEvent>): Promise<FollowEvent[]> {
+  const seen: FollowEvent[] = [];
   for await (const one of following) seen.push(one);
   return seen;
 }
 
-const typesIn = (seen: readonly Followed[]): string[] =>
+const typesIn = (seen: readonly FollowEvent[]): string[] =>
   seen.map((one) => (one.type === 'entry' ? one.event.type : one.type));
 
 test('a task that was started is followed by its id from its first entry to its outcome', async () => {
@@ -132,16 +132,16 @@ test('a task of another tenant, or none, is unknown', async () => {
   const { world, store, runner } = setUp();
   const { id } = await runner.start(TASK);
   await expect(collect(followTask(store, { tenant: 'other', id }, { world }))).rejects.toMatchObject({
-    code: 'TASK_UNKNOWN',
+    code: 'TASK_NOT_FOUND',
   });
   await runner[Symbol.asyncDispose]();
 });
 
 test('events are typed, and those of a task function can be added', () => {
-  type Seen = Followed<{ type: 'my-step'; n: number }>;
+  type Seen = FollowEvent<{ type: 'my-step'; n: number }>;
   const numberIn = (seen: Seen): number | undefined =>
     seen.type === 'entry' && seen.event.type === 'my-step' ? seen.event.n : undefined;
-  const wordsIn = (seen: Followed): string | undefined =>
+  const wordsIn = (seen: FollowEvent): string | undefined =>
     seen.type === 'entry' && seen.event.type === 'text' ? seen.event.text : undefined;
   expectTypeOf(numberIn).returns.toEqualTypeOf<number | undefined>();
   expectTypeOf(wordsIn).returns.toEqualTypeOf<string | undefined>();

@@ -17,7 +17,7 @@ export interface FollowOptions {
 }
 
 /** What a follower sees of a task: its journal as it grows, then its end. `Event` adds your own event types. */
-export type Followed<Event = never> =
+export type FollowEvent<Event = never> =
   | ({ readonly type: 'entry'; readonly event: JournalEvent | Event } & Omit<JournalEntry, 'event'>)
   | { readonly type: 'end'; readonly task: TaskRecord };
 
@@ -27,7 +27,7 @@ export type Followed<Event = never> =
  * the last position as `after`.
  *
  * @returns The entries, then the end.
- * @throws {@link TaskUnknownError} when there is no such task; {@link StoreClosedError} when the store was closed.
+ * @throws {@link TaskNotFoundError} when there is no such task; {@link StoreClosedError} when the store was closed.
  *
  * @example
  * ```ts
@@ -43,11 +43,11 @@ export function followTask<Event = never>(
   store: ClientStore,
   task: TaskRef,
   options: FollowOptions = {},
-): AsyncIterableIterator<Followed<Event>, undefined> {
+): AsyncIterableIterator<FollowEvent<Event>, undefined> {
   const { signal, world = systemWorld } = options;
   const about = { name: `follow ${task.id}`, clock: world.clock };
   const token = signal === undefined ? new CancellationToken(about) : CancellationToken.from(signal, about);
-  const following = follow(store, task, { ...options, token }) as AsyncGenerator<Followed<Event>, undefined>;
+  const following = follow(store, task, { ...options, token }) as AsyncGenerator<FollowEvent<Event>, undefined>;
   return {
     next: () => following.next(),
     // Needed because a generator's own `return` waits for its pending read.
@@ -65,7 +65,7 @@ async function* follow(
   store: ClientStore,
   task: TaskRef,
   options: FollowOptions & { readonly token: CancellationToken },
-): AsyncGenerator<Followed, undefined> {
+): AsyncGenerator<FollowEvent, undefined> {
   const { after = 0, token, onStoreError, world = systemWorld } = options;
   let reader: Reader | undefined;
   try {

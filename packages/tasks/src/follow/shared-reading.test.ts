@@ -4,7 +4,7 @@ import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts
 import { claimFor } from '../../../../test/tasks/claimed.ts';
 import { StoreBusyError } from '../errors.ts';
 import { createMemoryStore } from '../stores/memory.ts';
-import { type Followed, type FollowOptions, followTask } from './follow.ts';
+import { type FollowEvent, type FollowOptions, followTask } from './follow.ts';
 
 /** The longest that a reader waits for something no hint came of. */
 const HEALED_MS = 10_000;
@@ -35,11 +35,11 @@ async function setUp(around: Around = (_name, call) => call()) {
   return { world, memory, store, ref, write, finish, follow, asked, counted };
 }
 
-const numberOf = (seen: Followed | undefined): number | 'end' | undefined =>
+const numberOf = (seen: FollowEvent | undefined): number | 'end' | undefined =>
   seen?.type === 'entry' ? seen.position : seen?.type;
 
 /** Everything that is seen, as it comes. */
-function collect(following: AsyncIterable<Followed>) {
+function collect(following: AsyncIterable<FollowEvent>) {
   const seen: (number | 'end' | undefined)[] = [];
   const ended = (async () => {
     for await (const one of following) seen.push(numberOf(one));
@@ -300,7 +300,7 @@ test('who follows for another tenant shares nothing, and is told that there is n
   const own = collect(follow());
   await flushMicrotasks();
   const other = collect(followTask(store, { tenant: 'other', id: ref.id }, { world }));
-  await expect(other.ended).rejects.toMatchObject({ code: 'TASK_UNKNOWN' });
+  await expect(other.ended).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' });
   await write();
   await flushMicrotasks();
   expect(own.seen).toEqual([1]);

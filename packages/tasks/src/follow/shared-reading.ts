@@ -1,6 +1,6 @@
 import { CancellationToken } from '@whoa/core';
 import { type Clock, type World, waitUntilLevel } from '@whoa/core/embed';
-import { TaskUnknownError } from '../errors.ts';
+import { TaskNotFoundError } from '../errors.ts';
 import { isFinalStatus } from '../status.ts';
 import type { ClientStore, Hint } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
@@ -159,7 +159,7 @@ class SharedReading implements Reading {
     if (!isWhole) return this.#readOn(undefined);
     const { store, task: ref } = this.#options;
     const task = await this.#ask(() => store.get(ref));
-    if (task === undefined) throw new TaskUnknownError(ref.id);
+    if (task === undefined) throw new TaskNotFoundError(ref.id);
     this.#hasStarted = task.status !== 'init';
     if (this.#position === undefined) this.#begin(task.position);
     await this.#readOn(task.position);

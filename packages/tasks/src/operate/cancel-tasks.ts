@@ -3,7 +3,7 @@ import type { CancelOptions } from '@whoa/core/embed';
 import { settings } from '@whoa/core/internal';
 import type { TaskStatus } from '../status.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
-import type { TaskHead } from '../task.ts';
+import type { TaskSummary } from '../task.ts';
 import { mapInBatches } from './in-turns.ts';
 
 /** Waiting tasks first, so that none of them starts because another was stopped. */
@@ -76,7 +76,7 @@ export async function cancelTasks(store: ClientStore, request: CancelTasksReques
 async function nextPage(
   store: ClientStore,
   { tenant, status, conversation, limit = 100, cursor }: CancelTasksRequest,
-): Promise<{ readonly tasks: readonly TaskHead[]; readonly next?: string | undefined }> {
+): Promise<{ readonly tasks: readonly TaskSummary[]; readonly next?: string | undefined }> {
   const [, from, rest] = /^(\w+):(.*)$/s.exec(cursor ?? '') ?? [];
   const now = LIVE.find((one) => one === from) ?? status ?? LIVE[0];
   const { tasks, next } = await store.list({

@@ -3,14 +3,14 @@ import { toTooLate } from '../rules/questions.ts';
 import type { DriverAnswer } from '../stores/driver.ts';
 import { cancelTask, toOverdueStop } from './cancel.ts';
 import { closeOpen, withCounts } from './questions.ts';
-import { giveOrder } from './stage.ts';
-import type { Moment } from './tables.ts';
+import { sendOrder } from './stage.ts';
+import type { OperationContext } from './tables.ts';
 
 /** Answers a question. Only its state decides, never the clock: until it is closed, an answer counts. */
 export function applyAnswer(
   { id, task: owner, tenant }: QuestionRef & { readonly task: string },
   given: DriverAnswer,
-  moment: Moment,
+  moment: OperationContext,
 ): AnswerReceipt {
   const { tables, now } = moment;
   const task = tables.task(owner);
@@ -21,18 +21,18 @@ export function applyAnswer(
   if (question.state !== 'open') return toTooLate(question);
   const answer = { ...(JSON.parse(given.text) as NewAnswer & { by?: string }), at: now };
   tables.saveQuestion({ ...question, state: 'answered', answer, nonce: given.nonce });
-  giveOrder(withCounts(task, tables), 'command', moment);
+  sendOrder(withCounts(task, tables), 'command', moment);
   return { answer: 'accepted', question: id, at: now };
 }
 
 /** Closes questions that were not answered in time, and cancels parked tasks at their deadline. Returns whether there are more. */
-export function expireQuestions(limit: number, moment: Moment): boolean {
+export function expireQuestions(limit: number, moment: OperationContext): boolean {
   const { tables, now } = moment;
   let first = tables.firstExpired(now);
   for (let expired = 0; first !== undefined && expired < limit; expired++) {
     const task = closeOpen(first, 'expired', moment);
     if (task.stage === 'parked' && (task.deadline ?? Infinity) <= now) cancelTask(task, toOverdueStop(now), moment);
-    else giveOrder(task, 'command', moment);
+    else sendOrder(task, 'command', moment);
     first = tables.firstExpired(now);
   }
   return first !== undefined;

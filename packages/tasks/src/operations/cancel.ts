@@ -6,26 +6,26 @@ import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
 import type { StopRequest } from '../stores/driver.ts';
 import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from '../task.ts';
 import { endUnstarted, hasStarted, leaveConversation } from './queue.ts';
-import { giveOrder } from './stage.ts';
+import { sendOrder } from './stage.ts';
 import { levelAt, orderStop } from './stop-order.ts';
-import type { KeptTask, Moment } from './tables.ts';
+import type { StoredTask, OperationContext } from './tables.ts';
 
 /** Asks a task to stop. A task that never started ends at once. */
-export function applyCancel(ref: TaskRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
+export function applyCancel(ref: TaskRef, stop: StopRequest, moment: OperationContext): StoreCancelReceipt {
   const task = moment.tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
   return cancelTask(task, dated(stop, moment), moment);
 }
 
 /** Asks the current task of a conversation to stop, and ends all waiting tasks. */
-export function applyCancelConversation(ref: ConversationRef, stop: StopRequest, moment: Moment): StoreCancelReceipt {
+export function applyCancelConversation(ref: ConversationRef, stop: StopRequest, moment: OperationContext): StoreCancelReceipt {
   const { tables } = moment;
   const conversation = tables.conversation(ref);
-  const { gathering, waiting = [], current } = conversation ?? {};
+  const { debouncing, waiting = [], current } = conversation ?? {};
   const asked = dated(stop, moment);
   let receipt: StoreCancelReceipt = { answer: 'unknown' };
   // Cancel the current task last: while it is live, no other task can start.
-  for (const id of [gathering, ...waiting, current]) {
+  for (const id of [debouncing, ...waiting, current]) {
     if (id !== undefined) receipt = cancelTask(tables.task(id)!, asked, moment);
   }
   return receipt;
@@ -33,15 +33,15 @@ export function applyCancelConversation(ref: ConversationRef, stop: StopRequest,
 
 type DatedStop = StopRequest & { readonly reason: CancelReason };
 
-function dated(stop: StopRequest, { now }: Moment): DatedStop {
+function dated(stop: StopRequest, { now }: OperationContext): DatedStop {
   return { ...stop, reason: createReason(stop.reason, now) };
 }
 
-export function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): StoreCancelReceipt {
+export function cancelTask(task: StoredTask, asked: DatedStop, moment: OperationContext): StoreCancelReceipt {
   const { now } = moment;
   if (isFinalStatus(task.status)) return { answer: 'too-late', status: task.status };
   if (!hasStarted(task)) {
-    takeBack(task, moment);
+    withdrawSteer(task, moment);
     leaveConversation(endUnstarted(task, asked.reason, moment), moment);
     return { answer: 'accepted', status: 'cancelled', level: 'drain', reason: asked.reason, killAt: now };
   }
@@ -50,7 +50,7 @@ export function cancelTask(task: KeptTask, asked: DatedStop, moment: Moment): St
 }
 
 /** Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more. */
-export function endOverdue(limit: number, moment: Moment): boolean {
+export function endOverdue(limit: number, moment: OperationContext): boolean {
   const { tables, now } = moment;
   const asked = toOverdueStop(now);
   let first = tables.firstOverdue(now);
@@ -67,11 +67,11 @@ export function toOverdueStop(now: number): DatedStop {
 }
 
 /** Withdraws the task's message from the current task if it has not read it yet. */
-function takeBack({ id, steered }: KeptTask, moment: Moment): void {
+function withdrawSteer({ id, steered }: StoredTask, moment: OperationContext): void {
   const reader = steered === undefined ? undefined : moment.tables.task(steered);
   const commands = reader?.commands.filter((one) => one.type !== 'steer' || one.task !== id) ?? [];
   if (reader !== undefined && commands.length < reader.commands.length) {
-    giveOrder({ ...reader, commands }, 'command', moment);
+    sendOrder({ ...reader, commands }, 'command', moment);
   }
 }
 
@@ -79,7 +79,7 @@ function takeBack({ id, steered }: KeptTask, moment: Moment): void {
 export function applySend(
   ref: TaskRef,
   command: TaskCommand,
-  { nonce, ...moment }: Moment & { nonce: string },
+  { nonce, ...moment }: OperationContext & { nonce: string },
 ): SendReceipt {
   const { tables } = moment;
   const task = tables.task(ref.id);
@@ -90,13 +90,13 @@ export function applySend(
   if (task.status !== 'init' && task.status !== 'running') return { answer: 'too-late', status: task.status };
   if (task.commands.length >= LIMITS.maxCommands) return { answer: 'full' };
   const number = task.commandsSent + 1;
-  giveOrder({ ...task, commands: [...task.commands, { ...command, number }], commandsSent: number }, 'command', moment);
+  sendOrder({ ...task, commands: [...task.commands, { ...command, number }], commandsSent: number }, 'command', moment);
   tables.saveSent(task.id, { nonce, number });
   return { answer: 'accepted', number };
 }
 
 /** Records that a client is reading the journal. Writes only when the last record would soon expire. */
-export function applyWatch(ref: TaskRef, watchTtlMs: number, moment: Moment): void {
+export function markWatched(ref: TaskRef, watchTtlMs: number, moment: OperationContext): void {
   const { tables, now } = moment;
   const task = tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant || isFinalStatus(task.status)) return;
@@ -104,5 +104,5 @@ export function applyWatch(ref: TaskRef, watchTtlMs: number, moment: Moment): vo
   const watched = { ...task, watchedUntil: now + watchTtlMs };
   // A reader does not wake a task that waits for an answer.
   if (isWatched(task, now) || task.stage === 'parked') tables.saveTask(watched);
-  else giveOrder(watched, 'command', moment);
+  else sendOrder(watched, 'command', moment);
 }

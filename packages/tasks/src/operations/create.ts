@@ -5,11 +5,11 @@ import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { CreateRequest, DriverReceipt } from '../stores/driver.ts';
 import { admit, conversationOf, endMerged, endUnstarted, receiptFor } from './queue.ts';
-import { comeNext, putOff } from './stage.ts';
-import { hintOf, type KeptTask, type Moment, recordOf } from './tables.ts';
+import { promote, delayUntil } from './stage.ts';
+import { hintOf, type StoredTask, type OperationContext, recordOf } from './tables.ts';
 
 /** Creates a task and admits it to its conversation, if it has one. */
-export function applyCreate(request: CreateRequest, moment: Moment): DriverReceipt {
+export function applyCreate(request: CreateRequest, moment: OperationContext): DriverReceipt {
   const { tables, now } = moment;
   const existing = tables.task(request.id);
   if (existing !== undefined) {
@@ -21,39 +21,39 @@ export function applyCreate(request: CreateRequest, moment: Moment): DriverRecei
   const full = whatIsFull(request, moment);
   if (full !== undefined) return full;
   const { id, context } = request;
-  const record: KeptTask = { ...toNewTask(request, now), inputsOf: id, ...(context !== '' && { context }) };
+  const record: StoredTask = { ...toNewTask(request, now), inputOwner: id, ...(context !== '' && { context }) };
   if (request.conversation !== undefined) return createInConversation(record, request, moment);
   begin(record, request, moment);
-  const task = comeNext(record, moment);
+  const task = promote(record, moment);
   tables.tell(hintOf('status', task));
   return receiptFor(task, tables);
 }
 
-function whatIsFull(request: CreateRequest, { tables, rules }: Moment): CreateReceipt | undefined {
+function whatIsFull(request: CreateRequest, { tables, rules }: OperationContext): CreateReceipt | undefined {
   const { agent, tenant } = request;
   const limit = rules.maxReady;
   if (tables.countReady({ agent, tenant }, limit) >= limit) return { answer: 'full', what: 'tasks', limit };
-  const bytes = conversationOf(request as Pick<KeptTask, 'tenant' | 'conversation'>, tables)?.historyBytes ?? 0;
+  const bytes = conversationOf(request as Pick<StoredTask, 'tenant' | 'conversation'>, tables)?.historyBytes ?? 0;
   return bytes > SIZES.historyBytes ? { answer: 'full', what: 'history', limit: SIZES.historyBytes } : undefined;
 }
 
-function begin(task: KeptTask, { input }: CreateRequest, { tables }: Moment): void {
-  if (task.inputsOf === task.id) tables.clear(task.id);
-  tables.addInput(task.inputsOf, JSON.parse(input) as Json);
+function begin(task: StoredTask, { input }: CreateRequest, { tables }: OperationContext): void {
+  if (task.inputOwner === task.id) tables.clear(task.id);
+  tables.addInput(task.inputOwner, JSON.parse(input) as Json);
 }
 
-function createInConversation(record: KeptTask, request: CreateRequest, moment: Moment): CreateReceipt {
+function createInConversation(record: StoredTask, request: CreateRequest, moment: OperationContext): CreateReceipt {
   const { tables, now } = moment;
   const { policy, debounceMs } = request;
   const conversation = conversationOf(record, tables)!;
   // Check this before joining: a rejected message must not take the accepted ones that are still held back with it.
   if (policy === 'reject' && debounceMs === 0 && conversation.current !== undefined) return { answer: 'rejected' };
-  const first = conversation.gathering === undefined ? undefined : tables.task(conversation.gathering);
+  const first = conversation.debouncing === undefined ? undefined : tables.task(conversation.debouncing);
   // Messages of different contexts are never merged: those that are held back come first.
   const isSame = first !== undefined && first.context === record.context;
   if (first !== undefined && !isSame) admitDebounced(first, moment);
-  if (isSame && tables.inputsCount(first.inputsOf) >= LIMITS.maxGathered) {
-    return { answer: 'full', what: 'tasks', limit: LIMITS.maxGathered };
+  if (isSame && tables.inputsCount(first.inputOwner) >= LIMITS.maxDebounced) {
+    return { answer: 'full', what: 'tasks', limit: LIMITS.maxDebounced };
   }
   // Before joining, too.
   const { waiting } = conversationOf(record, tables)!;
@@ -67,25 +67,25 @@ function createInConversation(record: KeptTask, request: CreateRequest, moment: 
     if (receipt.answer !== 'created') tables.clear(task.id);
     return receipt;
   }
-  const held = putOff({ ...task, policy }, now + debounceMs, moment);
-  tables.saveConversation({ ...conversationOf(task, tables)!, gathering: task.id, changedAt: now });
+  const held = delayUntil({ ...task, policy }, now + debounceMs, moment);
+  tables.saveConversation({ ...conversationOf(task, tables)!, debouncing: task.id, changedAt: now });
   tables.tell(hintOf('status', held));
   return receiptFor(held, tables);
 }
 
 /** Moves the messages that are still held back to the newest task. */
-function mergeDebounced(task: KeptTask, held: KeptTask, moment: Moment): KeptTask {
+function mergeDebounced(task: StoredTask, held: StoredTask, moment: OperationContext): StoredTask {
   const { tables, now } = moment;
-  const inputsOf = endMerged(held, task, moment);
-  const { gathering: _gathering, ...rest } = conversationOf(task, tables)!;
+  const inputOwner = endMerged(held, task, moment);
+  const { debouncing: _gathering, ...rest } = conversationOf(task, tables)!;
   tables.saveConversation({ ...rest, changedAt: now });
-  return { ...task, inputsOf };
+  return { ...task, inputOwner };
 }
 
 /** Applies the task's policy once the time to wait for more messages is over. */
-export function admitDebounced(task: KeptTask, moment: Moment): void {
+export function admitDebounced(task: StoredTask, moment: OperationContext): void {
   const { tables, now } = moment;
-  const { gathering: _gathering, ...conversation } = conversationOf(task, tables)!;
+  const { debouncing: _gathering, ...conversation } = conversationOf(task, tables)!;
   tables.saveConversation({ ...conversation, changedAt: now });
   const receipt = admit(task, task.policy!, moment);
   if (receipt.answer === 'created') return;

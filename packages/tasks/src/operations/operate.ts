@@ -3,16 +3,16 @@ import type { RemoveReceipt } from '../store.ts';
 import type { Shared, ShareRequest } from '../stores/driver.ts';
 import type { ConversationRef, TaskRef } from '../task.ts';
 import { resume } from './stage.ts';
-import { type Moment, newDomain } from './tables.ts';
+import { type OperationContext, newDomain } from './tables.ts';
 
 /** Stops or resumes the delivery of an agent's or a tenant's tasks. */
-export function applyPause(target: PauseTarget, isPaused: boolean, moment: Moment): void {
+export function applyPause(target: PauseTarget, isPaused: boolean, moment: OperationContext): void {
   moment.tables.setPaused(target, isPaused);
   if (!isPaused) resume(target, moment);
 }
 
 /** Keeps what a client found out, or tells one client that it is due. */
-export function applyShare({ maxAgeMs, found }: ShareRequest, { tables, now }: Moment): Shared {
+export function applyShare({ maxAgeMs, found }: ShareRequest, { tables, now }: OperationContext): Shared {
   const state = tables.domain() ?? newDomain(now);
   const { sharedAt = -Infinity, shared = null } = state;
   const isDue = found === undefined && (now - sharedAt >= maxAgeMs || sharedAt > now);
@@ -22,7 +22,7 @@ export function applyShare({ maxAgeMs, found }: ShareRequest, { tables, now }: M
 }
 
 /** Removes an ended task, or an idle conversation. */
-export function applyRemove(target: TaskRef | ConversationRef, { tables }: Pick<Moment, 'tables'>): RemoveReceipt {
+export function applyRemove(target: TaskRef | ConversationRef, { tables }: Pick<OperationContext, 'tables'>): RemoveReceipt {
   if ('id' in target) {
     const task = tables.task(target.id);
     if (task?.tenant !== target.tenant) return { answer: 'unknown' };
@@ -32,7 +32,7 @@ export function applyRemove(target: TaskRef | ConversationRef, { tables }: Pick<
   }
   const conversation = tables.conversation(target);
   if (conversation === undefined) return { answer: 'unknown' };
-  if (conversation.current !== undefined || conversation.gathering !== undefined) return { answer: 'live' };
+  if (conversation.current !== undefined || conversation.debouncing !== undefined) return { answer: 'live' };
   tables.removeConversation(target);
   return { answer: 'removed' };
 }

@@ -2,16 +2,16 @@ import type { Orders, TaskLoad } from '../delivery.ts';
 import { toContext } from '../rules/new-task.ts';
 import { isWatched } from '../task.ts';
 import { questionsFor } from './questions.ts';
-import type { KeptTask, Moment } from './tables.ts';
+import type { StoredTask, OperationContext } from './tables.ts';
 
 /** Returns what a task's work needs beside its head. */
-export function loadOf({ inputsOf, tenant, conversation, context }: KeptTask, tables: Moment['tables']): TaskLoad {
+export function loadOf({ inputOwner, tenant, conversation, context }: StoredTask, tables: OperationContext['tables']): TaskLoad {
   const history = conversation === undefined ? [] : tables.history({ tenant, conversation });
-  return { inputs: tables.inputs(inputsOf), history, ...toContext(context) };
+  return { inputs: tables.inputs(inputOwner), history, ...toContext(context) };
 }
 
 /** Returns the complete orders for the worker of a task. */
-export function ordersFor(task: KeptTask, { tables, now }: Pick<Moment, 'tables' | 'now'>): Orders {
+export function ordersFor(task: StoredTask, { tables, now }: Pick<OperationContext, 'tables' | 'now'>): Orders {
   const { stop, commands, orderNumber } = task;
   const questions = questionsFor(task, tables);
   const asked = questions.length > 0 && { questions };

@@ -3,10 +3,10 @@ import type { Question, QuestionEnd } from '../question.ts';
 import { CLOSED_FROM, type QuestionCounts } from '../rules/questions.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { DriverBatch } from '../stores/driver.ts';
-import { type KeptQuestion, type KeptTask, type Moment, type Tables, toQuestion } from './tables.ts';
+import { type KeptQuestion, type StoredTask, type OperationContext, type Tables, toQuestion } from './tables.ts';
 
 /** Asks and closes the questions of a batch. Throws before it writes if the batch may not. Returns the task, not saved. */
-export function applyQuestions(task: KeptTask, { asks, closes }: DriverBatch, { tables, now }: Moment): KeptTask {
+export function applyQuestions(task: StoredTask, { asks, closes }: DriverBatch, { tables, now }: OperationContext): StoredTask {
   if (asks.length === 0 && closes.length === 0) return task;
   const closed = closes.map(({ id, why }) => {
     const question = tables.question(task.id, id);
@@ -30,10 +30,10 @@ export function applyQuestions(task: KeptTask, { asks, closes }: DriverBatch, { 
 
 /** Closes open questions of a task. Returns the task, not saved; the same if there were none. */
 export function closeOpen(
-  task: KeptTask,
+  task: StoredTask,
   why: Extract<QuestionEnd, 'expired' | 'withdrawn' | 'cancelled'>,
-  { tables, now }: Pick<Moment, 'tables' | 'now'>,
-): KeptTask {
+  { tables, now }: Pick<OperationContext, 'tables' | 'now'>,
+): StoredTask {
   if (!task.questionCounts?.open) return task;
   // Its worker settles a cancelled task: there is nothing to journal for each question.
   const state = why === 'cancelled' ? 'closed' : 'unread';
@@ -45,7 +45,7 @@ export function closeOpen(
 }
 
 /** Closes what is left of the questions of a task that ends. Returns the task, not saved. */
-export function endQuestions(task: KeptTask, { tables, now }: Pick<Moment, 'tables' | 'now'>): KeptTask {
+export function endQuestions(task: StoredTask, { tables, now }: Pick<OperationContext, 'tables' | 'now'>): StoredTask {
   if (!isLive(task)) return task;
   for (const one of tables.liveQuestions(task.id)) {
     tables.saveQuestion({ ...one, state: 'closed', closed: one.closed ?? { why: 'ended', at: now } });
@@ -54,16 +54,16 @@ export function endQuestions(task: KeptTask, { tables, now }: Pick<Moment, 'tabl
 }
 
 /** Returns the questions that the worker of a task must know; none for most tasks. */
-export function questionsFor(task: KeptTask, tables: Tables): Question[] {
+export function questionsFor(task: StoredTask, tables: Tables): Question[] {
   return isLive(task) ? tables.liveQuestions(task.id).map(toQuestion) : [];
 }
 
-function isLive({ questionCounts }: KeptTask): boolean {
+function isLive({ questionCounts }: StoredTask): boolean {
   return questionCounts !== undefined && questionCounts.open + questionCounts.pending > 0;
 }
 
 /** Returns a task with what its questions are now. */
-export function withCounts(task: KeptTask, tables: Tables): KeptTask {
+export function withCounts(task: StoredTask, tables: Tables): StoredTask {
   const live = tables.liveQuestions(task.id);
   const open = live.filter(({ state }) => state === 'open');
   const expiresAt = Math.min(...open.map((one) => one.expiresAt ?? Infinity));

@@ -5,13 +5,13 @@ import { applyTransition } from '../rules/transitions.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { ConversationRef } from '../task.ts';
 import { closeOpen } from './questions.ts';
-import { comeNext, end, giveOrder } from './stage.ts';
+import { promote, end, sendOrder } from './stage.ts';
 import { orderStop } from './stop-order.ts';
-import { type Conversation, hintOf, type KeptTask, type Moment, recordOf, type Tables } from './tables.ts';
+import { type Conversation, hintOf, type StoredTask, type OperationContext, recordOf, type Tables } from './tables.ts';
 
 /** Returns the conversation of a task; `undefined` if it has none. */
 export function conversationOf(
-  { tenant, conversation }: Pick<KeptTask, 'tenant' | 'conversation'>,
+  { tenant, conversation }: Pick<StoredTask, 'tenant' | 'conversation'>,
   tables: Tables,
 ): Conversation | undefined {
   return conversation === undefined ? undefined : openConversation({ tenant, conversation }, tables);
@@ -21,11 +21,11 @@ function openConversation(ref: ConversationRef, tables: Tables): Conversation {
   return tables.conversation(ref) ?? { ...ref, waiting: [], historyBytes: 0, changedAt: 0 };
 }
 
-/** The `inputsOf` of a task that passed its inputs on. */
+/** The `inputOwner` of a task that passed its inputs on. */
 const NO_INPUTS = '';
 
 /** Admits a task to its conversation: it is next, waits, is passed to the current task as a message, or is rejected. */
-export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateReceipt {
+export function admit(task: StoredTask, policy: Policy, moment: OperationContext): CreateReceipt {
   const { tables, now } = moment;
   const conversation = conversationOf(task, tables)!;
   const current = conversation.current === undefined ? undefined : tables.task(conversation.current)!;
@@ -33,7 +33,7 @@ export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateRec
   const admission = ADMISSION_TABLE[policy][state];
   if (current === undefined || admission === 'start') {
     tables.saveConversation({ ...conversation, current: task.id, changedAt: now });
-    return receiptFor(announced(comeNext(task, moment), tables), tables);
+    return receiptFor(announced(promote(task, moment), tables), tables);
   }
   if (admission === 'replace') return replace(task, { conversation, current }, moment);
   if (admission === 'reject' || conversation.waiting.length >= LIMITS.maxQueued) return { answer: 'rejected' };
@@ -41,7 +41,7 @@ export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateRec
   const isSteered = admission === 'steer' && isSame && current.commands.length < LIMITS.maxCommands;
   // The user wrote instead of answering. A task that starts later is not a message of now.
   const present = (task.notBefore ?? 0) > now ? current : closeOpen(current, 'withdrawn', moment);
-  if (!isSteered && present !== current) giveOrder(present, 'command', moment);
+  if (!isSteered && present !== current) sendOrder(present, 'command', moment);
   const last = admission === 'merge' ? tables.task(conversation.waiting.at(-1) ?? '') : undefined;
   if (last !== undefined && canMerge(last, task, tables)) return merge(task, { conversation, last }, moment);
   if (!isSteered) return enqueue(task, { conversation, waiting: [...conversation.waiting, task.id] }, moment);
@@ -52,29 +52,29 @@ export function admit(task: KeptTask, policy: Policy, moment: Moment): CreateRec
   return enqueue({ ...task, steered: current.id }, { conversation, waiting }, moment);
 }
 
-function canMerge(last: KeptTask, task: KeptTask, tables: Tables): boolean {
+function canMerge(last: StoredTask, task: StoredTask, tables: Tables): boolean {
   const isAlike = last.agent === task.agent && last.context === task.context;
-  const count = tables.inputsCount(last.inputsOf) + tables.inputsCount(task.inputsOf);
+  const count = tables.inputsCount(last.inputOwner) + tables.inputsCount(task.inputOwner);
   // A message that was passed to the current task may be read there.
-  return isAlike && last.steered === undefined && count <= LIMITS.maxGathered;
+  return isAlike && last.steered === undefined && count <= LIMITS.maxDebounced;
 }
 
 function merge(
-  task: KeptTask,
-  { conversation, last }: { conversation: Conversation; last: KeptTask },
-  moment: Moment,
+  task: StoredTask,
+  { conversation, last }: { conversation: Conversation; last: StoredTask },
+  moment: OperationContext,
 ): CreateReceipt {
-  const inputsOf = endMerged(last, task, moment);
-  moment.tables.moveInputs(task.inputsOf, inputsOf);
+  const inputOwner = endMerged(last, task, moment);
+  moment.tables.moveInputs(task.inputOwner, inputOwner);
   const waiting = [...conversation.waiting.slice(0, -1), task.id];
-  return enqueue({ ...task, inputsOf }, { conversation, waiting }, moment);
+  return enqueue({ ...task, inputOwner }, { conversation, waiting }, moment);
 }
 
 /** Ends a task whose messages a newer one takes over. They are passed on, not copied: returns their owner. */
-export function endMerged(task: KeptTask, newer: KeptTask, moment: Moment): string {
+export function endMerged(task: StoredTask, newer: StoredTask, moment: OperationContext): string {
   const reason = createReason({ kind: 'merged', message: `taken over by ${newer.id}` }, moment.now);
-  endUnstarted({ ...task, inputsOf: NO_INPUTS }, reason, moment);
-  if (task.inputsOf !== task.id) return task.inputsOf;
+  endUnstarted({ ...task, inputOwner: NO_INPUTS }, reason, moment);
+  if (task.inputOwner !== task.id) return task.inputOwner;
   // Not its id: that belongs to another task once this one is removed and its key is used again.
   const owner = crypto.randomUUID();
   moment.tables.moveInputs(task.id, owner);
@@ -83,9 +83,9 @@ export function endMerged(task: KeptTask, newer: KeptTask, moment: Moment): stri
 
 /** Queues a task. No worker needs to look at it until the end of the task before it makes it ready. */
 function enqueue(
-  task: KeptTask,
+  task: StoredTask,
   { conversation, waiting }: { conversation: Conversation; waiting: readonly string[] },
-  { tables, now }: Moment,
+  { tables, now }: OperationContext,
 ): CreateReceipt {
   const queued = applyTransition(task, 'queue', { now });
   tables.saveTask(queued);
@@ -93,21 +93,21 @@ function enqueue(
   return receiptFor(announced(queued, tables), tables);
 }
 
-function announced(task: KeptTask, tables: Tables): KeptTask {
+function announced(task: StoredTask, tables: Tables): StoredTask {
   tables.tell(hintOf('status', task));
   return task;
 }
 
 /** Returns the receipt for the creator of a task. */
-export function receiptFor(task: KeptTask, tables: Tables): CreateReceipt & { answer: 'created' } {
+export function receiptFor(task: StoredTask, tables: Tables): CreateReceipt & { answer: 'created' } {
   const { superseded = [], steered } = task;
   return { answer: 'created', task: recordOf(task, tables), superseded, ...(steered !== undefined && { steered }) };
 }
 
 function replace(
-  task: KeptTask,
-  { conversation, current }: { conversation: Conversation; current: KeptTask },
-  moment: Moment,
+  task: StoredTask,
+  { conversation, current }: { conversation: Conversation; current: StoredTask },
+  moment: OperationContext,
 ): CreateReceipt {
   const { tables, now } = moment;
   const reason = createReason({ kind: 'superseded', message: 'a newer message arrived' }, now);
@@ -119,43 +119,43 @@ function replace(
   }
   endUnstarted(current, reason, moment);
   tables.saveConversation({ ...conversation, current: task.id, waiting: [], changedAt: now });
-  return receiptFor(announced(comeNext(newest, moment), tables), tables);
+  return receiptFor(announced(promote(newest, moment), tables), tables);
 }
 
 /** Returns whether a task may have had effects. Then it must be settled, not just ended. */
-export function hasStarted({ status, position }: KeptTask): boolean {
+export function hasStarted({ status, position }: StoredTask): boolean {
   return status !== 'init' || position > 0;
 }
 
 /** Passes the message to the current task. Returns which waiting tasks are such messages. */
-function steer(current: KeptTask, task: KeptTask, moment: Moment): ReadonlySet<string> {
+function steer(current: StoredTask, task: StoredTask, moment: OperationContext): ReadonlySet<string> {
   const number = current.commandsSent + 1;
-  const message = moment.tables.inputs(task.inputsOf).at(-1)!;
+  const message = moment.tables.inputs(task.inputOwner).at(-1)!;
   const command = { type: 'steer' as const, message, task: task.id, number };
   const earlier = current.commands.flatMap((one) => (one.type === 'steer' ? [one.task ?? ''] : []));
-  giveOrder({ ...current, commands: [...current.commands, command], commandsSent: number }, 'command', moment);
+  sendOrder({ ...current, commands: [...current.commands, command], commandsSent: number }, 'command', moment);
   return new Set(earlier);
 }
 
 /** Removes an ended task from its conversation. Returns the next task, if that changed. */
-export function leaveConversation(task: KeptTask, moment: Moment): string | undefined {
+export function leaveConversation(task: StoredTask, moment: OperationContext): string | undefined {
   const { tables, now } = moment;
   const conversation = conversationOf(task, tables);
   if (conversation === undefined) return undefined;
-  const { gathering, current, ...rest } = conversation;
+  const { debouncing, current, ...rest } = conversation;
   const waiting = conversation.waiting.filter((id) => id !== task.id);
-  const kept = { ...rest, ...(gathering !== undefined && gathering !== task.id && { gathering }), changedAt: now };
+  const kept = { ...rest, ...(debouncing !== undefined && debouncing !== task.id && { debouncing }), changedAt: now };
   if (current !== task.id) {
     tables.saveConversation({ ...kept, waiting, ...(current !== undefined && { current }) });
     return undefined;
   }
   const [successor, ...others] = waiting;
   tables.saveConversation({ ...kept, waiting: others, ...(successor !== undefined && { current: successor }) });
-  if (successor !== undefined) comeNext(tables.task(successor)!, moment);
+  if (successor !== undefined) promote(tables.task(successor)!, moment);
   return successor;
 }
 
 /** Ends a task that never started. The caller must remove it from its conversation. */
-export function endUnstarted(task: KeptTask, reason: CancelReason, moment: Moment): KeptTask {
+export function endUnstarted(task: StoredTask, reason: CancelReason, moment: OperationContext): StoredTask {
   return end(task, { status: 'cancelled', reason }, moment);
 }

@@ -1,15 +1,15 @@
-import type { Beat, HeartbeatResult, HeldTask, SessionRef, SweepResult, TaskOrders } from '../delivery.ts';
+import type { Heartbeat, HeartbeatResult, HeldTask, SessionRef, SweepResult, TaskOrders } from '../delivery.ts';
 import { LIMITS } from '../rules/rules.ts';
 import { toDeathDelay, toLostMessage } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { ordersFor } from './orders.ts';
 import { leaveConversation } from './queue.ts';
-import { end, freeSlot, makeReady, putOff } from './stage.ts';
-import type { KeptTask, Moment, Session } from './tables.ts';
+import { end, freeSlot, makeReady, delayUntil } from './stage.ts';
+import type { StoredTask, OperationContext, Session } from './tables.ts';
 import { visit } from './visit.ts';
 
 /** Keeps a session alive, however late the beat, as long as no task was taken from it. */
-export function applyBeat({ session: id, confirmed, count }: Required<Beat>, moment: Moment): HeartbeatResult {
+export function applyBeat({ session: id, confirmed, count }: Required<Heartbeat>, moment: OperationContext): HeartbeatResult {
   const { tables, now } = moment;
   const session = tables.session(id);
   if (session === undefined || session.isOver) return { answer: 'gone' };
@@ -17,9 +17,9 @@ export function applyBeat({ session: id, confirmed, count }: Required<Beat>, mom
   const state = tables.domain()!;
   if (state.isGraceGranted) tables.saveDomain({ ...state, isGraceGranted: false });
   const held = tables.countHeldBy(id);
-  if (held > 0) tables.saveSession({ ...session, expiresAt: now + session.leaseMs, usedAt: now });
+  if (held > 0) tables.saveSession({ ...session, expiresAt: now + session.leaseMs, lastHeldAt: now });
   for (const one of confirmed) confirm(one, id, moment);
-  const told = tables.toldIn(id, LIMITS.maxOrders + 1);
+  const told = tables.withPendingOrders(id, LIMITS.maxOrders + 1);
   const orders = told.slice(0, LIMITS.maxOrders).map((task): TaskOrders => {
     return { id: task.id, epoch: task.epoch, claim: task.claim!, ...ordersFor(task, moment) };
   });
@@ -28,38 +28,38 @@ export function applyBeat({ session: id, confirmed, count }: Required<Beat>, mom
 
 /** Only the current holder can confirm, and only the latest order: a former holder must not confirm for a new one. */
 function confirm(
-  { id, epoch, claim, orderNumber }: Required<Beat>['confirmed'][number],
+  { id, epoch, claim, orderNumber }: Required<Heartbeat>['confirmed'][number],
   session: string,
-  { tables }: Moment,
+  { tables }: OperationContext,
 ): void {
   const task = tables.task(id);
   if (task?.told !== true || task.session !== session || task.epoch !== epoch || task.claim !== claim) return;
   if (task.orderNumber === orderNumber) tables.saveTask({ ...task, told: false });
 }
 
-export function applyHeld({ session }: SessionRef, { tables }: Pick<Moment, 'tables'>): readonly HeldTask[] {
+export function applyHeld({ session }: SessionRef, { tables }: Pick<OperationContext, 'tables'>): readonly HeldTask[] {
   return tables.heldBy(session, Infinity).map(({ id, epoch, claim }) => ({ id, epoch, claim: claim! }));
 }
 
 /** Ends expired sessions and frees their tasks, a few at a time. */
-export function applySweep(limit: number, moment: Moment): SweepResult {
+export function applySweep(limit: number, moment: OperationContext): SweepResult {
   const { tables, now } = moment;
   let first = tables.firstSession();
   if (first !== undefined) visit(first.leaseMs, moment, { tells: true });
   // The clock may have been set back, and the sessions adjusted.
   first = tables.firstSession();
   const { graceUntil } = tables.domain() ?? { graceUntil: 0 };
-  if (first !== undefined && now < graceUntil) return { freed: 0, more: false, nextAt: graceUntil, now };
-  let freed = 0;
-  while (first !== undefined && first.expiresAt! <= now && freed < limit) {
-    freed += freeSome(first, limit - freed, moment);
+  if (first !== undefined && now < graceUntil) return { reclaimed: 0, more: false, nextAt: graceUntil, now };
+  let reclaimed = 0;
+  while (first !== undefined && first.expiresAt! <= now && reclaimed < limit) {
+    reclaimed += reclaimSome(first, limit - reclaimed, moment);
     first = tables.firstSession();
   }
   const nextAt = first?.expiresAt;
-  return { freed, more: nextAt !== undefined && nextAt <= now, ...(nextAt !== undefined && { nextAt }), now };
+  return { reclaimed, more: nextAt !== undefined && nextAt <= now, ...(nextAt !== undefined && { nextAt }), now };
 }
 
-function freeSome(session: Session, limit: number, moment: Moment): number {
+function reclaimSome(session: Session, limit: number, moment: OperationContext): number {
   const { tables } = moment;
   const tasks = tables.heldBy(session.id, limit);
   const isOver = session.isOver || tasks.length > 0;
@@ -72,30 +72,30 @@ function freeSome(session: Session, limit: number, moment: Moment): number {
 }
 
 /** Takes a task away from a session that is over. Its epoch increases, so later writes of its worker do not count. */
-function free(task: KeptTask, session: Session, moment: Moment): void {
+function free(task: StoredTask, session: Session, moment: OperationContext): void {
   const { now } = moment;
   // A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
   const isCharged = task.status === 'running' && holdsAsSuspect(session, task);
   const charges = (task.charges ?? 0) + Number(isCharged);
-  const freed = applyTransition(task, 'free', { now, charges, isCharged, lostClaim: task.claim! });
-  if (task.status === 'running' && freed.deaths >= LIMITS.maxDeaths) {
-    failLost(freed, moment);
+  const reclaimed = applyTransition(task, 'free', { now, charges, isCharged, lostClaim: task.claim! });
+  if (task.status === 'running' && reclaimed.crashes >= LIMITS.maxCrashes) {
+    failLost(reclaimed, moment);
     return;
   }
   freeSlot(task, moment);
-  const delayMs = task.status === 'cancelling' ? 0 : toDeathDelay(task.id, freed.deaths);
-  if (delayMs > 0) putOff(freed, now + delayMs, moment);
-  else makeReady(freed, moment);
+  const delayMs = task.status === 'cancelling' ? 0 : toDeathDelay(task.id, reclaimed.crashes);
+  if (delayMs > 0) delayUntil(reclaimed, now + delayMs, moment);
+  else makeReady(reclaimed, moment);
 }
 
 /** Returns whether a session holds a task as its suspect. Progress, a release or the end of the task change that. */
-export function holdsAsSuspect({ id, suspect }: Session, task: KeptTask | undefined): boolean {
+export function holdsAsSuspect({ id, suspect }: Session, task: StoredTask | undefined): boolean {
   const isHeld = task?.id === suspect && task?.stage === 'held' && task.session === id;
   return isHeld && task.attempts > LIMITS.suspectAttempts;
 }
 
 /** Ends a task whose workers kept crashing. */
-export function failLost(task: KeptTask, moment: Moment): void {
-  const error = { message: toLostMessage(task.deaths), code: 'WORKERS_LOST' };
+export function failLost(task: StoredTask, moment: OperationContext): void {
+  const error = { message: toLostMessage(task.crashes), code: 'WORKERS_LOST' };
   leaveConversation(end(task, { status: 'failed', error }, moment), moment);
 }

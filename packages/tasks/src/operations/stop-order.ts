@@ -4,14 +4,14 @@ import { nextStatus } from '../status.ts';
 import type { StopRequest } from '../stores/driver.ts';
 import type { StopOrder } from '../task.ts';
 import { closeOpen } from './questions.ts';
-import { giveOrder, settleSoon } from './stage.ts';
-import type { KeptTask, Moment } from './tables.ts';
+import { sendOrder, makeSettleable } from './stage.ts';
+import type { StoredTask, OperationContext } from './tables.ts';
 
 /** Orders a task to stop. Levels only rise, deadlines only move closer, and the first reason is kept. */
 export function orderStop(
-  task: KeptTask,
+  task: StoredTask,
   { level, abortMs, killMs, undo, reason }: StopRequest & { readonly reason: CancelReason },
-  moment: Moment,
+  moment: OperationContext,
 ): { answer: 'accepted' | 'escalated' | 'already'; stop: StopOrder } {
   const { now } = moment;
   const asked = { level, abortAt: now + abortMs, killAt: now + killMs, undo };
@@ -27,8 +27,8 @@ export function orderStop(
   // A task that has started must be settled, not just ended, even if no worker holds it at the moment.
   const { status } = nextStatus(task.status === 'init' ? 'running' : task.status, 'cancel');
   const stopping = { ...closeOpen(task, 'cancelled', moment), status, stop };
-  if (task.stage === 'held') giveOrder(stopping, 'cancel', moment);
-  else settleSoon({ ...stopping, orderNumber: task.orderNumber + 1 }, moment);
+  if (task.stage === 'held') sendOrder(stopping, 'cancel', moment);
+  else makeSettleable({ ...stopping, orderNumber: task.orderNumber + 1 }, moment);
   return { answer: before === undefined ? 'accepted' : 'escalated', stop };
 }
 

@@ -1,19 +1,19 @@
 import type { Json } from '@whoa/core';
-import type { PauseTarget, Queue, SeenWaiter } from '../overview.ts';
+import type { PauseTarget, Queue, WaiterSnapshot } from '../overview.ts';
 import type { Question } from '../question.ts';
-import { toActivity } from '../rules/activity.ts';
+import { parseActivity } from '../rules/activity.ts';
 import { toContext } from '../rules/new-task.ts';
 import type { QuestionCounts, QuestionState } from '../rules/questions.ts';
 import { toLaneName } from '../rules/suspects.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
 import type { ListRequest, QuestionsRequest, StoreRules } from '../stores/driver.ts';
-import type { ConversationRecord, ConversationRef, JournalEntry, TaskHead, TaskRecord } from '../task.ts';
+import type { ConversationRecord, ConversationRef, JournalEntry, TaskSummary, TaskRecord } from '../task.ts';
 
 /** A task as a local store keeps it: its head, and fields that only the store and its worker may know. */
-export interface KeptTask extends TaskHead {
+export interface StoredTask extends TaskSummary {
   /** Owner of its inputs: its id, or a name of their own once they were passed on. */
-  readonly inputsOf: string;
+  readonly inputOwner: string;
   /** JSON text, the same for equal contexts. */
   readonly context?: string;
   /** The session that may write to it; after its end, the last one that could. */
@@ -29,7 +29,7 @@ export interface KeptTask extends TaskHead {
   readonly isCharged?: boolean;
   /** Its worker has not confirmed the latest order. */
   readonly told?: boolean;
-  /** For `toActivity`. */
+  /** For `parseActivity`. */
   readonly keptActivity?: string;
   /** Left out if it never asked. */
   readonly questionCounts?: QuestionCounts;
@@ -64,9 +64,9 @@ export interface Session {
   /** The tasks of the last take that returned any. */
   readonly took: readonly string[];
   /** The claim of that take. */
-  readonly tookBy?: string;
+  readonly lastTakeClaim?: string;
   /** When it last held a task. */
-  readonly usedAt: number;
+  readonly lastHeldAt: number;
 }
 
 /** What a domain remembers about time. */
@@ -77,16 +77,16 @@ export interface DomainState {
   readonly graceUntil: number;
   /** The grace time was given since the last beat. */
   readonly isGraceGranted: boolean;
-  readonly sweepAskedAt: number;
+  readonly sweepRequestedAt: number;
   /** JSON text that one client found out for all, and when one last began to. */
   readonly shared?: string;
   readonly sharedAt?: number;
 }
 
-export const newDomain = (pulse: number): DomainState => ({ pulse, graceUntil: 0, isGraceGranted: false, sweepAskedAt: 0 });
+export const newDomain = (pulse: number): DomainState => ({ pulse, graceUntil: 0, isGraceGranted: false, sweepRequestedAt: 0 });
 
 /** Tasks of one tenant that wait for the same kind of worker. */
-export interface Lane {
+export interface ReadyQueue {
   /** Its name: an agent, or one of the reserved names. */
   readonly agent: string;
   readonly tenant: string;
@@ -95,36 +95,36 @@ export interface Lane {
 /** Tasks by stage, and the workers that wait for them. */
 export interface StageTables {
   /** Puts a lane with ready tasks behind all others, unless it is already open. */
-  openLane(lane: Lane): void;
-  closeLane(lane: Lane): void;
+  openReadyQueue(lane: ReadyQueue): void;
+  closeReadyQueue(lane: ReadyQueue): void;
   /** Returns whether a lane of suspects or of tasks to undo may be open, which is rare. */
   hasReservedLanes(): boolean;
   /** Returns the open lane among these names that waited longest. */
-  firstLane(names: readonly string[]): Lane | undefined;
+  firstReadyQueue(names: readonly string[]): ReadyQueue | undefined;
   /** Moves a lane behind all others. */
-  rotateLane(lane: Lane): void;
+  rotateReadyQueue(lane: ReadyQueue): void;
   /** Returns the first task of a lane: highest priority, then longest ready. */
-  firstReady(lane: Lane): KeptTask | undefined;
-  countReady(lane: Lane, limit: number): number;
+  firstReady(lane: ReadyQueue): StoredTask | undefined;
+  countReady(lane: ReadyQueue, limit: number): number;
   /** Returns the names of a tenant's lanes with ready tasks, without `SETTLE`. */
   readyLanes(tenant: string): readonly string[];
   countHeldOf(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
   /** Returns tasks in `later` whose time has come. */
-  due(now: number, limit: number): readonly KeptTask[];
+  due(now: number, limit: number): readonly StoredTask[];
   nextLater(): number | undefined;
   /** Returns the waiting task whose deadline passed first. */
-  firstOverdue(now: number): KeptTask | undefined;
+  firstOverdue(now: number): StoredTask | undefined;
   /** Returns the task about which something expired first: see `toExpiry`. */
-  firstExpired(now: number): KeptTask | undefined;
-  heldBy(session: string, limit: number): readonly KeptTask[];
+  firstExpired(now: number): StoredTask | undefined;
+  heldBy(session: string, limit: number): readonly StoredTask[];
   countHeldBy(session: string): number;
-  toldIn(session: string, limit: number): readonly KeptTask[];
+  withPendingOrders(session: string, limit: number): readonly StoredTask[];
 
   /** Records that a worker waits for tasks of these agents. Writes nothing if that was recorded recently. */
   park(worker: string, agents: readonly string[], at: number): void;
   unpark(worker: string): void;
   /** Removes and returns one worker that waits for an agent, or for any agent if a task only has to be settled. */
-  popWaiter(agent: string, since: number): string | undefined;
+  takeWaiter(agent: string, since: number): string | undefined;
 }
 
 /** Sessions, and what the domain remembers. */
@@ -145,8 +145,8 @@ export interface SessionTables {
  * fields.
  */
 export interface Tables extends StageTables, SessionTables {
-  task(id: string): KeptTask | undefined;
-  saveTask(task: KeptTask): void;
+  task(id: string): StoredTask | undefined;
+  saveTask(task: StoredTask): void;
   addInput(owner: string, input: Json): void;
   inputs(owner: string): readonly Json[];
   inputsCount(owner: string): number;
@@ -163,7 +163,7 @@ export interface Tables extends StageTables, SessionTables {
   /** Removes what an older task with the same id may have left. */
   clear(id: string): void;
   /** Removes an ended task. */
-  removeTask(task: KeptTask): void;
+  removeTask(task: StoredTask): void;
   removeConversation(ref: ConversationRef): void;
   addEntries(id: string, entries: readonly JournalEntry[]): void;
   /** Returns the total size of the given entries that exist. */
@@ -191,7 +191,7 @@ export interface Tables extends StageTables, SessionTables {
 
 /** Read queries of a local store. */
 export interface Queries {
-  list(filter: ListRequest): readonly KeptTask[];
+  list(filter: ListRequest): readonly StoredTask[];
   /** Counts tasks, except those that ended at `endedAt` or before. */
   countStatus(
     of: { readonly tenant: string; readonly status: TaskStatus; readonly endedAt: number },
@@ -202,9 +202,9 @@ export interface Queries {
   /** Lists sessions that can expire. */
   sessions(limit: number): readonly Session[];
   /** Lists workers that have waited for tasks since a given time. */
-  waiters(since: number, limit: number): readonly SeenWaiter[];
+  waiters(since: number, limit: number): readonly WaiterSnapshot[];
   /** Lists queues after a given one. */
-  queues(after: Lane | undefined, limit: number): readonly Queue[];
+  queues(after: ReadyQueue | undefined, limit: number): readonly Queue[];
   paused(limit: number): readonly PauseTarget[];
   /** Counts the running tasks of each agent. */
   runningByAgent(): Readonly<Record<string, number>>;
@@ -218,25 +218,25 @@ export interface Queries {
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
   /** Removes old tasks, conversations and sessions, at most `limit` of each. Returns whether there may be more. */
   forget(
-    before: { readonly endedAt: number; readonly changedAt: number; readonly usedAt: number },
+    before: { readonly endedAt: number; readonly changedAt: number; readonly lastHeldAt: number },
     limit: number,
   ): boolean;
 }
 
 /** The context of an operation: its tables, time and limits. */
-export interface Moment {
+export interface OperationContext {
   readonly tables: Tables;
   readonly now: number;
   readonly rules: StoreRules;
 }
 
 /** Returns the lane of a ready task. */
-export function laneOf(task: KeptTask): Lane {
+export function toReadyQueue(task: StoredTask): ReadyQueue {
   return { agent: toLaneName(task), tenant: task.tenant };
 }
 
 /** Creates the hint for a task's watchers. A cancel includes its order. */
-export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal', task: KeptTask): Hint {
+export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal', task: StoredTask): Hint {
   const { id, tenant, worker, conversation, epoch, claim, orderNumber, stop } = task;
   return {
     type,
@@ -251,22 +251,22 @@ export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal
 }
 
 /** Returns the fields of a task that callers may see. */
-export function headOf(task: KeptTask): TaskHead {
-  const { inputsOf: _inputsOf, session: _session, claim: _claim, released: _released, told: _told, ...rest } = task;
+export function headOf(task: StoredTask): TaskSummary {
+  const { inputOwner: _inputsOf, session: _session, claim: _claim, released: _released, told: _told, ...rest } = task;
   const { charges: _charges, lostClaim: _lostClaim, isCharged: _isCharged, ...open } = rest;
   const { keptActivity, context: _context, questionCounts, ...head } = open;
   return {
     ...head,
-    ...(keptActivity !== undefined && { activity: toActivity(keptActivity, head) }),
+    ...(keptActivity !== undefined && { activity: parseActivity(keptActivity, head) }),
     ...(questionCounts !== undefined && questionCounts.open > 0 && { waiting: questionCounts.open }),
   };
 }
 
 /** Returns what callers may see of a task, with its inputs and context. */
-export function recordOf(task: KeptTask, tables: Tables): TaskRecord {
+export function recordOf(task: StoredTask, tables: Tables): TaskRecord {
   const asked = task.questionCounts === undefined ? undefined : tables.questionsOf(task.id).map(toQuestion);
   const questions = asked && { questions: asked };
-  return { ...headOf(task), inputs: tables.inputs(task.inputsOf), ...toContext(task.context), ...questions };
+  return { ...headOf(task), inputs: tables.inputs(task.inputOwner), ...toContext(task.context), ...questions };
 }
 
 /** Returns what callers may see of a question. */

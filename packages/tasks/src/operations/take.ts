@@ -7,11 +7,11 @@ import { admitDebounced } from './create.ts';
 import { loadOf, ordersFor } from './orders.ts';
 import { failLost, holdsAsSuspect } from './session.ts';
 import { makeReady } from './stage.ts';
-import { headOf, hintOf, type KeptTask, type Lane, type Moment, type Session } from './tables.ts';
+import { headOf, hintOf, type StoredTask, type ReadyQueue, type OperationContext, type Session } from './tables.ts';
 import { visit } from './visit.ts';
 
 /** Takes ready tasks for a session, fairly across tenants. */
-export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeResult {
+export function applyTake(request: Required<TakeRequest>, moment: OperationContext): TakeResult {
   const { tables, now } = moment;
   const { session: id, number, worker, agents, limit } = request;
   const session = tables.session(id);
@@ -23,10 +23,10 @@ export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeR
   if (number === takeNumber) {
     return { answer: 'taken', tasks: takenBefore(session!, request, moment), repeat: true, expired, now };
   }
-  bringOnDue(moment);
+  promoteDue(moment);
   const claimed = takeReady(request, moment);
   if (claimed.length > 0) {
-    noteHeld(request, claimed, { ...moment, number });
+    recordHeld(request, claimed, { ...moment, number });
   }
   if (claimed.length < limit) tables.park(worker, agents, now);
   else tables.unpark(worker);
@@ -35,16 +35,16 @@ export function applyTake(request: Required<TakeRequest>, moment: Moment): TakeR
   return { answer: 'taken', tasks, repeat: false, expired, now, ...(nextAt !== undefined && { nextAt }) };
 }
 
-function takenBefore(session: Session, { maxBytes }: Required<TakeRequest>, moment: Moment): readonly TakenTask[] {
+function takenBefore(session: Session, { maxBytes }: Required<TakeRequest>, moment: OperationContext): readonly TakenTask[] {
   const tasks = session.took.flatMap((id) => moment.tables.task(id) ?? []);
   // Exclude tasks that the session has since claimed by id: they already run.
-  const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.tookBy);
+  const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.lastTakeClaim);
   return withLoads(held, maxBytes, moment);
 }
 
 /** Moves tasks whose time has come. */
-function bringOnDue(moment: Moment): void {
-  for (const { id } of moment.tables.due(moment.now, LIMITS.maxMoved)) {
+function promoteDue(moment: OperationContext): void {
+  for (const { id } of moment.tables.due(moment.now, LIMITS.maxPromoted)) {
     const task = moment.tables.task(id);
     // Read it again: a message that was due before it may have ended it.
     if (task?.stage !== 'later') continue;
@@ -53,30 +53,30 @@ function bringOnDue(moment: Moment): void {
   }
 }
 
-function takeReady(request: Required<TakeRequest>, moment: Moment): KeptTask[] {
+function takeReady(request: Required<TakeRequest>, moment: OperationContext): StoredTask[] {
   const { tables, rules } = moment;
-  const taken: KeptTask[] = [];
+  const taken: StoredTask[] = [];
   const hasReserved = tables.hasReservedLanes();
   let mayTakeSuspect = hasReserved && currentSuspect(tables.session(request.session), tables) === undefined;
   const { maxRunningPerAgent = Infinity, maxRunningPerTenant = Infinity } = rules;
   const isOpen = (agent: string): boolean =>
     !tables.isPaused({ agent }) &&
     (maxRunningPerAgent === Infinity || tables.countHeldOf({ agent }, maxRunningPerAgent) < maxRunningPerAgent);
-  const isFull = ({ tenant }: Lane): boolean =>
+  const isFull = ({ tenant }: ReadyQueue): boolean =>
     tables.isPaused({ tenant }) || tables.countHeldOf({ tenant }, maxRunningPerTenant) >= maxRunningPerTenant;
   // What is being stopped comes first, however many tenants wait.
   let exempt: readonly string[] = [SETTLE, ...(hasReserved ? request.agents.map((agent) => UNDO + agent) : [])];
   let agents = request.agents.filter(isOpen);
   while (taken.length < request.limit) {
     const suspects = mayTakeSuspect ? agents.map((agent) => SUSPECTS + agent) : [];
-    const stopping = exempt.length > 0 ? tables.firstLane(exempt) : undefined;
+    const stopping = exempt.length > 0 ? tables.firstReadyQueue(exempt) : undefined;
     if (stopping === undefined) exempt = [];
-    const lane = stopping ?? tables.firstLane([...agents, ...suspects]);
+    const lane = stopping ?? tables.firstReadyQueue([...agents, ...suspects]);
     if (lane === undefined) break;
     const isLimited = stopping === undefined;
     const task = isLimited && isFull(lane) ? undefined : tables.firstReady(lane);
     if (task === undefined) {
-      tables.closeLane(lane);
+      tables.closeReadyQueue(lane);
       continue;
     }
     const held = holdOrFail(task, request, moment);
@@ -91,27 +91,27 @@ function takeReady(request: Required<TakeRequest>, moment: Moment): KeptTask[] {
 }
 
 /** Returns the suspect that a session holds. */
-function currentSuspect(session: Session | undefined, tables: Moment['tables']): string | undefined {
+function currentSuspect(session: Session | undefined, tables: OperationContext['tables']): string | undefined {
   if (session?.suspect === undefined) return undefined;
   return holdsAsSuspect(session, tables.task(session.suspect)) ? session.suspect : undefined;
 }
 
-function keepLane(lane: Lane, tables: Moment['tables']): void {
-  if (tables.firstReady(lane) === undefined) tables.closeLane(lane);
-  else tables.rotateLane(lane);
+function keepLane(lane: ReadyQueue, tables: OperationContext['tables']): void {
+  if (tables.firstReady(lane) === undefined) tables.closeReadyQueue(lane);
+  else tables.rotateReadyQueue(lane);
 }
 
 type Holder = Pick<ClaimRequest, 'session' | 'claim' | 'worker'>;
 
 /** Gives a task to a session. A suspect that has crashed too many sessions fails instead. */
-function holdOrFail(task: KeptTask, holder: Holder, moment: Moment): KeptTask | undefined {
+function holdOrFail(task: StoredTask, holder: Holder, moment: OperationContext): StoredTask | undefined {
   if (!isSuspect(task) || (task.charges ?? 0) < moment.rules.maxAttempts) return hold(task, holder, moment);
   failLost(task, moment);
   return undefined;
 }
 
 /** Gives a task to a session. Its earlier orders are included, and sent until they are confirmed. */
-function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now }: Moment): KeptTask {
+function hold(task: StoredTask, { session, claim, worker }: Holder, { tables, now }: OperationContext): StoredTask {
   const held = applyTransition(task, 'hold', { now, session, claim, worker });
   tables.saveTask(held);
   tables.tell(hintOf('status', held));
@@ -121,28 +121,28 @@ function hold(task: KeptTask, { session, claim, worker }: Holder, { tables, now 
 /**
  * Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
  */
-function noteHeld(
+function recordHeld(
   { session: id, worker, leaseMs, claim }: ClaimRequest,
-  held: readonly KeptTask[],
-  { tables, now, number }: Moment & { readonly number?: number },
+  held: readonly StoredTask[],
+  { tables, now, number }: OperationContext & { readonly number?: number },
 ): void {
   const before = tables.session(id);
   const heldBefore = tables.countHeldBy(id) - held.length;
   const expiresAt = heldBefore > 0 ? before!.expiresAt! : now + leaseMs;
   const fresh = { id, worker, leaseMs, isOver: false, takeNumber: 0, took: [] };
-  const took = number !== undefined && { takeNumber: number, took: held.map((task) => task.id), tookBy: claim };
+  const took = number !== undefined && { takeNumber: number, took: held.map((task) => task.id), lastTakeClaim: claim };
   const suspect = held.find(({ status, attempts }) => isSuspect({ status, attempts: attempts - 1 }));
   tables.saveSession({
     ...(before ?? fresh),
     ...took,
     ...(suspect !== undefined && { suspect: suspect.id }),
     expiresAt,
-    usedAt: now,
+    lastHeldAt: now,
   });
 }
 
 /** Claims one task by its id. */
-export function applyClaim(id: string, request: Required<ClaimRequest>, moment: Moment): ClaimResult {
+export function applyClaim(id: string, request: Required<ClaimRequest>, moment: OperationContext): ClaimResult {
   const { tables, now } = moment;
   const session = tables.session(request.session);
   if (session?.isOver) return { answer: 'gone' };
@@ -168,24 +168,24 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, moment: 
   }
   const held = holdOrFail(found, request, moment);
   if (held === undefined) return { answer: 'too-late', status: 'failed' };
-  noteHeld(request, [held], moment);
+  recordHeld(request, [held], moment);
   return { answer: 'claimed', ...withLoads([held], request.maxBytes, moment)[0]! };
 }
 
 /** A pause never delays a cancel. */
-function isPaused(task: KeptTask, tables: Moment['tables']): boolean {
+function isPaused(task: StoredTask, tables: OperationContext['tables']): boolean {
   const { agent, tenant } = task;
   return !isExempt(toLaneName(task)) && (tables.isPaused({ agent }) || tables.isPaused({ tenant }));
 }
 
 /** A task in `later` that only waits for its preferred worker can be claimed; the others have to wait. */
-function waitsUntil({ stage, stageAt, policy, notBefore, worker, deaths }: KeptTask): number | undefined {
+function waitsUntil({ stage, stageAt, policy, notBefore, worker, crashes }: StoredTask): number | undefined {
   if (stage !== 'later') return undefined;
-  if (policy !== undefined || worker === undefined || deaths > 0) return stageAt;
+  if (policy !== undefined || worker === undefined || crashes > 0) return stageAt;
   return notBefore;
 }
 
-function withLoads(tasks: readonly KeptTask[], maxBytes: number, moment: Moment): TakenTask[] {
+function withLoads(tasks: readonly StoredTask[], maxBytes: number, moment: OperationContext): TakenTask[] {
   let left = maxBytes;
   return tasks.map((task) => {
     const { id, epoch, session, claim } = task;

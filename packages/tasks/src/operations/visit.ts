@@ -1,5 +1,5 @@
 import { LIMITS } from '../rules/rules.ts';
-import { type Moment, newDomain } from './tables.ts';
+import { type OperationContext, newDomain } from './tables.ts';
 
 /**
  * Records a worker's visit. During an outage, a failover or a clock step no worker could beat, so afterwards all
@@ -7,7 +7,7 @@ import { type Moment, newDomain } from './tables.ts';
  * sessions, ended tasks past their retention, waiting ones past their deadline, or questions that expired.
  * `tells`: the visitor is told, or sweeps itself; others must not use the request up.
  */
-export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tells: boolean }): boolean {
+export function visit(leaseMs: number, moment: OperationContext, { tells }: { readonly tells: boolean }): boolean {
   const { tables, now, rules } = moment;
   const before = tables.domain() ?? newDomain(now);
   let state = before;
@@ -17,7 +17,7 @@ export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tel
       tables.saveSession({ ...session, expiresAt: now + session.leaseMs });
     }
     const graceUntil = Math.min(before.graceUntil, now + leaseMs);
-    state = { ...before, pulse: now, graceUntil, sweepAskedAt: Math.min(before.sweepAskedAt, now) };
+    state = { ...before, pulse: now, graceUntil, sweepRequestedAt: Math.min(before.sweepRequestedAt, now) };
   }
   const first = tables.firstSession();
   if (now - state.pulse > leaseMs * LIMITS.outageShare && first !== undefined && !state.isGraceGranted) {
@@ -28,8 +28,8 @@ export function visit(leaseMs: number, moment: Moment, { tells }: { readonly tel
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
   const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
   const hasOverdue = isDue && (tables.firstOverdue(now) ?? tables.firstExpired(now)) !== undefined;
-  const expired = tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepAskedAt >= LIMITS.sweepRequestIntervalMs;
-  if (expired) state = { ...state, sweepAskedAt: now };
+  const expired = tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepRequestedAt >= LIMITS.sweepRequestIntervalMs;
+  if (expired) state = { ...state, sweepRequestedAt: now };
   if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
   return expired;
 }

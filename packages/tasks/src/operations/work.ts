@@ -11,11 +11,11 @@ import { ordersFor } from './orders.ts';
 import { applyQuestions } from './questions.ts';
 import { conversationOf, endUnstarted, leaveConversation } from './queue.ts';
 import { end, freeSlot, makeReady } from './stage.ts';
-import { hintOf, type KeptTask, type Moment, type Tables } from './tables.ts';
+import { hintOf, type StoredTask, type OperationContext, type Tables } from './tables.ts';
 
-export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: Moment): Orders {
+export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: OperationContext): Orders {
   const { tables, now, rules } = moment;
-  const task = ownTask(tables, by);
+  const task = getClaimedTask(tables, by);
   const { after, events, replaces, done, progress, activity } = batch;
   const alreadyThere = events.length > 0 && task.position === after + events.length;
   if (!alreadyThere && task.position !== after) throw new JournalGapError(task.id, task.position, after);
@@ -54,7 +54,7 @@ function entriesOf(
 }
 
 function bytesAfter(
-  task: KeptTask,
+  task: StoredTask,
   { added, replaces, tables }: { added: readonly string[]; replaces: readonly number[]; tables: Tables },
 ): number {
   let bytes = task.journalBytes - (replaces.length > 0 ? tables.bytesOf(task.id, replaces) : 0);
@@ -63,7 +63,7 @@ function bytesAfter(
 }
 
 /** Ends the tasks of messages that the current task has read. */
-function endSteered(task: KeptTask, done: readonly number[], moment: Moment): void {
+function endSteered(task: StoredTask, done: readonly number[], moment: OperationContext): void {
   for (const command of task.commands) {
     if (command.type !== 'steer' || command.task === undefined || !done.includes(command.number)) continue;
     const waiting = moment.tables.task(command.task);
@@ -73,12 +73,12 @@ function endSteered(task: KeptTask, done: readonly number[], moment: Moment): vo
   }
 }
 
-export function applyRelease(by: ClaimRef, moment: Moment): ReleaseResult {
+export function applyRelease(by: ClaimRef, moment: OperationContext): ReleaseResult {
   const { tables } = moment;
   const found = tables.task(by.id);
   if (found?.released === by.claim) return { answer: 'already' };
   if (found?.lostClaim === by.claim) return releaseLate(found, moment);
-  const own = ownTask(tables, by);
+  const own = getClaimedTask(tables, by);
   const released = applyTransition(own, 'release', { now: moment.now, released: by.claim });
   freeSlot(own, moment);
   tables.tell(hintOf('wake', released));
@@ -87,10 +87,10 @@ export function applyRelease(by: ClaimRef, moment: Moment): ReleaseResult {
 }
 
 /** Parks a task if its worker has acted on everything, and only answers can make it go on. */
-export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: Moment): ParkReceipt {
+export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: OperationContext): ParkReceipt {
   const { tables, now } = moment;
   if (tables.task(by.id)?.released === by.claim) return { answer: 'already' };
-  const own = ownTask(tables, by);
+  const own = getClaimedTask(tables, by);
   const { open = 0, pending = 0 } = own.questionCounts ?? {};
   const isRead = own.position === seen.position && own.orderNumber === seen.orderNumber && own.commands.length === 0;
   if (own.status !== 'running' || !isRead || open === 0 || pending > 0) {
@@ -104,12 +104,12 @@ export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: Moment): Par
 }
 
 /** Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work. */
-function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, moment: Moment): ReleaseResult {
+function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: StoredTask, moment: OperationContext): ReleaseResult {
   // The attempt of its next worker still counts, and progress may have reset its own.
   const isCounted = task.attempts > Number(task.stage === 'held');
-  const back: KeptTask = {
+  const back: StoredTask = {
     ...task,
-    deaths: task.deaths - 1,
+    crashes: task.crashes - 1,
     attempts: task.attempts - Number(isCounted),
     charges: Math.max(0, charges - Number(isCharged)),
     released: lostClaim!,
@@ -123,22 +123,22 @@ function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: KeptTask, m
   return { answer: 'already' };
 }
 
-export function applyFinish(by: ClaimRef, { outcome, said, replacesHistory }: End, moment: Moment): FinishResult {
+export function applyFinish(by: ClaimRef, { outcome, said, replacesHistory }: End, moment: OperationContext): FinishResult {
   const { tables, now } = moment;
   const before = tables.task(by.id);
   if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
     return { answer: 'already', status: before.status };
   }
-  const task = ownTask(tables, by);
+  const task = getClaimedTask(tables, by);
   const { status } = nextStatus(task.status, outcome.status);
   if (!isFinalStatus(status)) throw new LeaseLostError(by.id, by.epoch);
-  keepSaid(task, { said, replacesHistory }, moment);
+  appendHistory(task, { said, replacesHistory }, moment);
   const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
   const successor = leaveConversation(ended, moment);
   return { answer: 'finished', status, ...(successor !== undefined && { successor }) };
 }
 
-function keepSaid(task: KeptTask, { said, replacesHistory }: Pick<End, 'said' | 'replacesHistory'>, { tables }: Moment): void {
+function appendHistory(task: StoredTask, { said, replacesHistory }: Pick<End, 'said' | 'replacesHistory'>, { tables }: OperationContext): void {
   const conversation = conversationOf(task, tables);
   if (conversation === undefined) return;
   if (replacesHistory) tables.clearHistory(conversation);
@@ -148,14 +148,14 @@ function keepSaid(task: KeptTask, { said, replacesHistory }: Pick<End, 'said' | 
 }
 
 /** Returns the outcome to store: after an accepted cancel it is `cancelled`, with the reason of that cancel. */
-function settledOutcome(task: KeptTask, outcome: End['outcome'], now: number): NonNullable<KeptTask['outcome']> {
+function settledOutcome(task: StoredTask, outcome: End['outcome'], now: number): NonNullable<StoredTask['outcome']> {
   if (task.stop === undefined && outcome.status !== 'cancelled') return outcome;
   const reason = task.stop?.reason ?? outcome.reason ?? createReason({}, now);
   return { ...outcome, status: 'cancelled', reason, complete: outcome.complete ?? outcome.status !== 'cancelled' };
 }
 
 /** Returns the task if the claim is still valid: by epoch, session and claim, never by time. */
-export function ownTask(tables: Tables, { id, epoch, session, claim }: ClaimRef): KeptTask {
+export function getClaimedTask(tables: Tables, { id, epoch, session, claim }: ClaimRef): StoredTask {
   const task = tables.task(id);
   const isOwn = task?.epoch === epoch && task.session === session && task.claim === claim;
   if (!isOwn || (task.status !== 'running' && task.status !== 'cancelling')) throw new LeaseLostError(id, epoch);

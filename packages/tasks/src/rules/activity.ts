@@ -1,7 +1,7 @@
 import type { TaskActivity } from '../task.ts';
 
 /** Returns an activity as one short text for a store to keep, with the epoch of the claim that wrote it. */
-export function toKeptActivity({ turns, calls, questions, usage }: TaskActivity, epoch: number): string {
+export function serializeActivity({ turns, calls, questions, usage }: TaskActivity, epoch: number): string {
   const spent = usage === undefined ? [] : [usage.inputTokens, usage.outputTokens, usage.complete ? 1 : 0];
   return [epoch, turns, calls, questions, ...spent].join(' ');
 }
@@ -12,7 +12,7 @@ export function toKeptActivity({ turns, calls, questions, usage }: TaskActivity,
  *
  * @returns The activity.
  */
-export function toActivity(
+export function parseActivity(
   kept: string,
   { epoch, endedAt }: { readonly epoch: number; readonly endedAt?: number | undefined },
 ): TaskActivity {

@@ -1,10 +1,10 @@
 import type { AppContext } from '@whoa/core';
 import type { CreateRequest } from '../stores/driver.ts';
-import type { TaskHead, TaskRecord } from '../task.ts';
+import type { TaskSummary, TaskRecord } from '../task.ts';
 import { applyTransition } from './transitions.ts';
 
 /** Returns a task as it is when it has just been created, before a store decides where it waits. */
-export function toNewTask(request: CreateRequest, now: number): TaskHead {
+export function toNewTask(request: CreateRequest, now: number): TaskSummary {
   const { id, tenant, agent, conversation, title, key, nonce, worker, priority } = request;
   const { notBefore, deadline, traceparent } = request;
   const given = {
@@ -20,7 +20,7 @@ export function toNewTask(request: CreateRequest, now: number): TaskHead {
     ...(deadline !== undefined && { deadline }),
     ...(traceparent !== undefined && { traceparent }),
   };
-  return applyTransition(given as TaskHead, 'create', { now });
+  return applyTransition(given as TaskSummary, 'create', { now });
 }
 
 /** Returns a context from its text in the store. */

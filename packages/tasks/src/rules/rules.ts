@@ -53,17 +53,17 @@ export const LIMITS = {
   /** Tasks that wait in one conversation. */
   maxQueued: MAX_WAITING_MESSAGES as number,
   /** Messages that one task may answer. */
-  maxGathered: MAX_MERGED_MESSAGES as number,
+  maxDebounced: MAX_MERGED_MESSAGES as number,
   /** Questions of one task that wait for an answer. */
   maxOpenQuestions: 32,
   /** Orders that one beat returns. */
   maxOrders: 200,
   /** Tasks that are moved from `later` by one take, and freed or removed by one sweep. */
-  maxMoved: 100,
+  maxPromoted: 100,
   /** How often the workers of a task may crash in total. */
-  maxDeaths: 20,
+  maxCrashes: 20,
   /** How many expired records are removed each time a task is created. */
-  maxForgotten: 10,
+  maxPurged: 10,
   /** How long the preferred worker of a new task has to claim it before others take it. */
   preferredWorkerMs: 5_000,
   /** The delay before a task whose worker crashed is taken again. It doubles each time, up to … */

@@ -30,15 +30,15 @@ export function isExempt(lane: string): boolean {
 }
 
 /** Returns the delay before a task is taken again. Every store computes the same, so it is not random. */
-export function toDeathDelay(id: string, deaths: number): number {
-  if (deaths <= 1) return 0;
-  const baseMs = LIMITS.crashBackoffMs * 2 ** (deaths - 2);
-  const sum = Buffer.from(id).reduce((all, byte) => all + byte, deaths);
+export function toDeathDelay(id: string, crashes: number): number {
+  if (crashes <= 1) return 0;
+  const baseMs = LIMITS.crashBackoffMs * 2 ** (crashes - 2);
+  const sum = Buffer.from(id).reduce((all, byte) => all + byte, crashes);
   const share = 1 + (sum % LIMITS.deathDelaySteps) / LIMITS.deathDelaySteps;
   return Math.min(LIMITS.maxCrashBackoffMs, baseMs * share);
 }
 
 /** Returns the error of a task that fails because its workers kept crashing. */
-export function toLostMessage(deaths: number | string): string {
-  return `its workers were lost ${deaths} times: fix what ends them, then requeue the task`;
+export function toLostMessage(crashes: number | string): string {
+  return `its workers were lost ${crashes} times: fix what ends them, then requeue the task`;
 }

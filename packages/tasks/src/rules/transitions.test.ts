@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { KeptTask } from '../operations/tables.ts';
+import type { StoredTask } from '../operations/tables.ts';
 import { applyTransition, TRANSITIONS } from './transitions.ts';
 
 const task = {
@@ -15,10 +15,10 @@ const task = {
   released: 'r',
   epoch: 3,
   attempts: 0,
-  deaths: 0,
+  crashes: 0,
   orderNumber: 4,
   startedAt: 5,
-} as KeptTask;
+} as StoredTask;
 
 const NAMES = Object.keys(TRANSITIONS) as (keyof typeof TRANSITIONS)[];
 

@@ -31,7 +31,7 @@ type TransitionName =
   | 'delay'
   | 'queue';
 
-const COUNTS = { epoch: 0, attempts: 0, deaths: 0, orderNumber: 0, position: 0, journalBytes: 0, commandsSent: 0 };
+const COUNTS = { epoch: 0, attempts: 0, crashes: 0, orderNumber: 0, position: 0, journalBytes: 0, commandsSent: 0 };
 const HOLDER = ['session', 'claim', 'worker', 'told'];
 
 /** TypeScript applies this table. `npm run rules` writes it into the SQL files. */
@@ -55,7 +55,7 @@ export const TRANSITIONS: Readonly<Record<TransitionName, Transition>> = {
   /** Taken away from a worker that is lost; `ready`, `delay` or `end` follows. */
   free: {
     next: 'release',
-    plus: { epoch: 1, deaths: 1 },
+    plus: { epoch: 1, crashes: 1 },
     given: ['charges', 'isCharged', 'lostClaim'],
     none: HOLDER,
   },

@@ -17,12 +17,12 @@ import { outcomeOfRun, saidIn, usedBefore } from './outcome.ts';
 import { note, type RecordedWork, record, WaveBoundary } from './recording.ts';
 import {
   type AgentUpdate,
-  fateOf,
-  lostResult,
+  decideRecovery,
+  createLostResult,
   resumeNotice,
   type Standing,
   standingOf,
-  updateOf,
+  diffAgentVersion,
   wordsIn,
 } from './recovery/resume.ts';
 import { undoEarlier } from './recovery/undo.ts';
@@ -55,7 +55,7 @@ export async function runAgent(work: AgentWork): Promise<TaskOutcome> {
   }
   if (standing.messages.length <= 1 && !standing.isWhole)
     return start(work, { input: task.inputs.at(-1) as RunInput, history: before });
-  const update = updateOf(standing, work.agent);
+  const update = diffAgentVersion(standing, work.agent);
   const isRefused = update !== undefined && work.resume === 'same-version';
   // A task that waits for answers continues where it was, and its model gets no message about it.
   const isWaiting = !isRefused && work.holder.questions.hasLive;
@@ -150,7 +150,7 @@ async function closeOpenCalls(
 ): Promise<readonly CallResult[]> {
   const { agent, world } = work;
   const { token, journal } = work.holder;
-  const fates = new Map(standing.open.map((call) => [call.id, fateOf(call, tools)]));
+  const fates = new Map(standing.open.map((call) => [call.id, decideRecovery(call, tools)]));
   const again = standing.open.filter(({ id }) => fates.get(id) === 'again');
   const boundary = new WaveBoundary(work);
   const hooks: Hooks<RuntimeEvent> = {
@@ -174,7 +174,7 @@ async function closeOpenCalls(
   const closed = standing.open.map((call) => {
     const fate = fates.get(call.id)!;
     if (fate === 'again') return ran.get(call.id)!;
-    const result = lostResult(call, fate, world.clock.now());
+    const result = createLostResult(call, fate, world.clock.now());
     journal.add({ type: 'call-end', result });
     work.holder.questions.endCall(call.id);
     return result;

@@ -3,7 +3,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld, type WorkContext } from '@whoa/core/embed';
 import { BACKGROUND, backgroundOf } from '../rules/background.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
-import type { ConversationRef, TaskHead, TaskRef, TaskResponse } from '../task.ts';
+import type { ConversationRef, TaskSummary, TaskRef, TaskResponse } from '../task.ts';
 import type { TaskFunction, Work } from './work.ts';
 
 /** Work that keeps running. It ends by itself, or when its token is cancelled. */
@@ -29,7 +29,7 @@ export interface Background {
 }
 
 interface StartingTask {
-  readonly task: TaskHead;
+  readonly task: TaskSummary;
   readonly store: ClientStore;
   /** Runs the started work. */
   readonly runner: { readonly worker: string; work(task: TaskRef): Promise<TaskResponse> };
@@ -84,7 +84,7 @@ export function createBackground(): Background {
     return found;
   };
   // What a background task starts belongs to the same conversation.
-  const ownerOf = (task: TaskHead): string => task.conversation ?? backgroundOf(task) ?? task.id;
+  const ownerOf = (task: TaskSummary): string => task.conversation ?? backgroundOf(task) ?? task.id;
 
   return {
     async start(work, { name = '' } = {}) {

@@ -23,7 +23,7 @@ export class Commands {
   }
 
   /** Carries out the new commands. A message that is no longer listed was withdrawn, and is not delivered. */
-  obey({ commands, orderNumber }: Pick<Orders, 'commands' | 'orderNumber'>): void {
+  applyOrders({ commands, orderNumber }: Pick<Orders, 'commands' | 'orderNumber'>): void {
     // Ignore older orders: responses can arrive out of order.
     if (orderNumber >= this.#orderNumber) {
       this.#orderNumber = orderNumber;
@@ -31,7 +31,7 @@ export class Commands {
     }
     const added = commands.filter(({ number }) => !this.#seen.has(number));
     for (const { number } of added) this.#seen.add(number);
-    for (const command of added) this.#carryOut(command);
+    for (const command of added) this.#handleCommand(command);
   }
 
   /** Carries out what waited for the run. */
@@ -39,7 +39,7 @@ export class Commands {
     this.#run = run;
     const waited = this.#waiting;
     this.#waiting = [];
-    for (const command of waited) this.#carryOut(command);
+    for (const command of waited) this.#handleCommand(command);
   }
 
   /** Call it when the run has read a message. */
@@ -49,7 +49,7 @@ export class Commands {
     this.#steers.delete(message);
   }
 
-  #carryOut(command: NumberedCommand): void {
+  #handleCommand(command: NumberedCommand): void {
     const { number } = command;
     if (this.#run === undefined) {
       this.#waiting.push(command);

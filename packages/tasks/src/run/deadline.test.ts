@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { createRunner } from './store-runner.ts';
-import type { HeldWork, Work } from './work.ts';
+import type { SelfManagedWork, Work } from './work.ts';
 
 const LEASE_MS = 10_000;
 
@@ -102,7 +102,7 @@ test('a cancel before the deadline keeps its own reason, and a task that ended i
 
 test('work of one’s own hears of the deadline by its token, before it begins too', async () => {
   const heard: unknown[] = [];
-  const work: HeldWork = {
+  const work: SelfManagedWork = {
     async hold({ token }) {
       heard.push(token.reason?.kind);
       await sleep(60_000, { clock: token.clock, token }).catch(() => {});

@@ -13,7 +13,7 @@ import { Parking } from './questions/parking.ts';
 import type { RecordedWork } from './recording.ts';
 import { settleTask } from './recovery/settle-task.ts';
 import type { RunnerOptions } from './runner.ts';
-import { type HeldContext, isAdopted, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
+import { type SelfManagedContext, isAdopted, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume'> {
@@ -163,6 +163,6 @@ export class Execution {
   }
 }
 
-function runFunction(work: TaskFunction, { token, ...given }: HeldContext): Promise<Json | undefined> {
+function runFunction(work: TaskFunction, { token, ...given }: SelfManagedContext): Promise<Json | undefined> {
   return guard((context) => work(Object.assign(context, given)), { name: given.task.agent, token });
 }

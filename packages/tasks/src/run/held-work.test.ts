@@ -2,7 +2,7 @@ import type { CancellationToken } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { createTaskStore } from '../stores/factory.ts';
 import { createRunner } from './store-runner.ts';
-import type { HeldContext } from './work.ts';
+import type { SelfManagedContext } from './work.ts';
 
 const wanted = { tenant: 'acme', agent: 'held', input: 'go', conversation: 'c' };
 
@@ -45,7 +45,7 @@ test('a task whose worker was lost is settled by the work itself if it was being
   const cancelled = await leave([{ type: 'said' }]);
   await store.cancel(cancelled, { message: 'enough' });
   const other = await leave([{ type: 'said' }]);
-  const seen = ({ past }: HeldContext) => past.map(({ event }) => (event as { type: string }).type).join();
+  const seen = ({ past }: SelfManagedContext) => past.map(({ event }) => (event as { type: string }).type).join();
   await using runner = createRunner({
     store,
     agents: {

@@ -8,7 +8,7 @@ import {
   type Usage,
 } from '@whoa/core';
 import { addUsage } from '@whoa/core/internal';
-import type { TaskHead, TaskOutcome } from '../task.ts';
+import type { TaskSummary, TaskOutcome } from '../task.ts';
 import { entryFor, toErrorData } from './journal/entry.ts';
 
 /**
@@ -30,7 +30,7 @@ export function outcomeOfRun(outcome: Outcome, known: readonly Json[], before: U
 }
 
 /** Returns what the lost workers of a task had used. */
-export function usedBefore({ activity }: Pick<TaskHead, 'activity'>): Pick<TaskOutcome, 'usage'> {
+export function usedBefore({ activity }: Pick<TaskSummary, 'activity'>): Pick<TaskOutcome, 'usage'> {
   return activity?.usage === undefined ? {} : { usage: activity.usage };
 }
 

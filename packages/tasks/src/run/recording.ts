@@ -19,7 +19,7 @@ export interface RecordedWork {
 }
 
 /** Events that are written immediately, because a crash must not lose them. So is `steer-delivered`, with its command. */
-const WRITTEN_AT_ONCE: ReadonlySet<string> = new Set([
+const FLUSHED_IMMEDIATELY: ReadonlySet<string> = new Set([
   'turn-end',
   'call-end',
   'history-compacted',
@@ -65,7 +65,7 @@ interface Noted {
 }
 
 /** Reasons that end the run but not the task: the worker hands the task on. */
-const HANDED_ON: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']);
+const HANDOVER_REASONS: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']);
 
 export function note({ holder, parking }: RecordedWork, event: Noted): void {
   const { journal, activity, questions } = holder;
@@ -83,14 +83,14 @@ export function note({ holder, parking }: RecordedWork, event: Noted): void {
   if (event.type === 'call-end') questions.endCall(event.result!.callId);
   // Write this as a separate entry: the next one replaces it.
   if (event.type === 'history-compacted') journal.add({ type: 'history', messages: event.messages });
-  if (WRITTEN_AT_ONCE.has(event.type)) journal.scheduleFlush();
+  if (FLUSHED_IMMEDIATELY.has(event.type)) journal.scheduleFlush();
 }
 
 /** Whether an event only says that this worker hands the task on: the stop, and calls that its next worker can start. */
 function isLeftToNext({ type, reason, result }: Noted, { token }: ClaimHolder): boolean {
   if (type === 'call-end')
-    return result?.startedAt === undefined && token.reason !== undefined && HANDED_ON.has(token.reason.kind);
-  return (type === 'level-change' || type === 'cancel-request') && reason !== undefined && HANDED_ON.has(reason.kind);
+    return result?.startedAt === undefined && token.reason !== undefined && HANDOVER_REASONS.has(token.reason.kind);
+  return (type === 'level-change' || type === 'cancel-request') && reason !== undefined && HANDOVER_REASONS.has(reason.kind);
 }
 
 /** Returns the answer to a sub-agent's question with the call id and tool of that question. */

@@ -1,5 +1,5 @@
 import { POLICY_RULE, SOURCE_RULES, settings, worldRule } from '@whoa/core/internal';
-import type { RunnerOptions, ServeOptions, WorkOptions } from './runner.ts';
+import type { RunnerOptions, ServeOptions, RunTaskOptions } from './runner.ts';
 
 const { boundedMs, callback, count, having, listOf, nonEmptyText, oneOf, required, timeLimitMs } = settings;
 
@@ -35,7 +35,7 @@ export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   world: worldRule,
 };
 
-export const WORK_RULES: settings.Rules<WorkOptions> = {
+export const WORK_RULES: settings.Rules<RunTaskOptions> = {
   policy: POLICY_RULE,
   wait: settings.flag,
   onEvent: callback,

@@ -25,7 +25,7 @@ test.each([null, 5, true, [1], {}, { role: 'assistant', content: 'mine' }, { rol
     const { runner, store } = setUp();
     const response = await runner.run({ ...TASK, input });
     expect(response).toMatchObject({ status: 'failed', msg: expect.stringMatching(/^input/) as string });
-    expect(await store.get({ tenant: 'acme', id: response.id })).toMatchObject({ deaths: 0, attempts: 1 });
+    expect(await store.get({ tenant: 'acme', id: response.id })).toMatchObject({ crashes: 0, attempts: 1 });
     expect((await runner.run(TASK)).status).toBe('success');
   },
 );

@@ -72,7 +72,7 @@ export interface RunnerOptions {
   readonly world?: World;
 }
 
-export interface WorkOptions {
+export interface RunTaskOptions {
   readonly policy?: Policy;
   /** False: return at once, with the task's status, if another worker holds it or it is not ready. */
   readonly wait?: boolean;
@@ -115,9 +115,9 @@ export interface Runner extends AsyncDisposable {
   /** How many tasks run now. */
   readonly live: number;
   /** Creates a task and starts to run it here. Resolves as soon as it is stored, so that you can pass its id on. */
-  start(task: NewTask, options?: WorkOptions): Promise<StartedTask>;
+  start(task: NewTask, options?: RunTaskOptions): Promise<StartedTask>;
   /** Creates a task and runs it here. The response always matches the store. */
-  run(task: NewTask, options?: WorkOptions): Promise<TaskResponse>;
+  run(task: NewTask, options?: RunTaskOptions): Promise<TaskResponse>;
   /**
    * Starts a run at once and makes it a task, so that other processes can see, follow and stop it. `start` must pass its
    * options on to `agent.run`. The run's calls wait until the task is claimed here; if another worker took the task, or
@@ -126,10 +126,10 @@ export interface Runner extends AsyncDisposable {
   adopt(
     task: Pick<NewTask, 'tenant' | 'agent' | 'input'>,
     start: (options: AdoptOptions) => Run,
-    options?: Pick<WorkOptions, 'token'>,
+    options?: Pick<RunTaskOptions, 'token'>,
   ): AdoptedTask;
   /** Runs an existing task. Waits until it is ready or its worker's lease ends. Rejects with `LeaseLostError`. */
-  work(task: TaskRef, options?: Omit<WorkOptions, 'policy'>): Promise<TaskResponse>;
+  work(task: TaskRef, options?: Omit<RunTaskOptions, 'policy'>): Promise<TaskResponse>;
   /** Takes tasks that no worker holds, including those of crashed workers, `concurrency` at a time. */
   serve(options?: ServeOptions): Promise<void>;
   /**
@@ -169,7 +169,7 @@ export class StoreFullError extends Error {
 }
 
 /** Returns the id of a created task. Throws if it was not created. */
-export function letIn(receipt: CreateReceipt): string {
+export function requireCreated(receipt: CreateReceipt): string {
   if (receipt.answer === 'rejected') throw new TaskRejectedError();
   if (receipt.answer === 'full') throw new StoreFullError(receipt);
   return receipt.task.id;

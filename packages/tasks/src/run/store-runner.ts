@@ -16,12 +16,12 @@ import { readJournal } from './journal/read-journal.ts';
 import {
   type AdoptedTask,
   type CancellationChecker,
-  letIn,
+  requireCreated,
   type Runner,
   type RunnerOptions,
   type ServeOptions,
   type StartedTask,
-  type WorkOptions,
+  type RunTaskOptions,
 } from './runner.ts';
 import { RUNNER_RULES, SERVE_RULES, WORK_RULES } from './runner-rules.ts';
 import { findWork } from './work.ts';
@@ -32,7 +32,7 @@ interface RunHere {
   readonly onEvent?: ((event: RunEvent) => void) | undefined;
   readonly adopted?: AdoptedRun | undefined;
 }
-type ExistingOptions = Omit<WorkOptions, 'policy'>;
+type ExistingOptions = Omit<RunTaskOptions, 'policy'>;
 
 /**
  * Creates a runner: it runs tasks in this process, by itself or for your own queue.
@@ -91,11 +91,11 @@ class StoreRunner implements Runner {
     return this.#live.size;
   }
 
-  async run(task: NewTask, options?: WorkOptions): Promise<TaskResponse> {
+  async run(task: NewTask, options?: RunTaskOptions): Promise<TaskResponse> {
     return this.work(...(await this.#create(task, options)));
   }
 
-  async start(task: NewTask, options?: WorkOptions): Promise<StartedTask> {
+  async start(task: NewTask, options?: RunTaskOptions): Promise<StartedTask> {
     const [ref, rest] = await this.#create(task, options);
     const response = this.work(ref, rest);
     // Don't await this: callers that follow the task need not wait for its end.
@@ -103,7 +103,7 @@ class StoreRunner implements Runner {
     return { ...ref, response };
   }
 
-  adopt(task: NewTask, start: (options: AdoptOptions) => Run, options: WorkOptions = {}): AdoptedTask {
+  adopt(task: NewTask, start: (options: AdoptOptions) => Run, options: RunTaskOptions = {}): AdoptedTask {
     const adopted = new AdoptedRun(start);
     const response = this.#create(task, options)
       .then(([ref, rest]) => this.work(ref, { ...rest, wait: false }, adopted))
@@ -112,11 +112,11 @@ class StoreRunner implements Runner {
     return { run: adopted.adopted, response };
   }
 
-  async #create(task: NewTask, given: WorkOptions = {}): Promise<[TaskRef, ExistingOptions]> {
-    const { policy, ...options } = settings.readSettings<WorkOptions>(given, WORK_RULES);
+  async #create(task: NewTask, given: RunTaskOptions = {}): Promise<[TaskRef, ExistingOptions]> {
+    const { policy, ...options } = settings.readSettings<RunTaskOptions>(given, WORK_RULES);
     const asked = { nonce: this.#context.world.createId(), ...(policy !== undefined && { policy }) };
     const create = () => this.#options.store.create({ worker: this.worker, ...task }, asked);
-    const id = letIn(await retryLostResponse(create, this.#context));
+    const id = requireCreated(await retryLostResponse(create, this.#context));
     return [{ tenant: task.tenant, id }, options];
   }
 

@@ -27,19 +27,19 @@ export type TaskFunction = (context: TaskContext) => Promise<Json | undefined>;
  * Work that reports its own end and stops itself. It is never abandoned: the task does not end until `hold` resolves,
  * even after a `kill`.
  */
-export interface HeldWork {
+export interface SelfManagedWork {
   /** If it rejects, it may still run: the task is not handed back, and its claim ends with the lease. */
-  hold(context: HeldContext): Promise<TaskOutcome>;
+  hold(context: SelfManagedContext): Promise<TaskOutcome>;
   /**
    * Ends a task that was being cancelled when its worker was lost. Defaults to what the journal says about an agent.
    */
-  settle?(context: HeldContext): Promise<TaskOutcome>;
+  settle?(context: SelfManagedContext): Promise<TaskOutcome>;
 }
 
-export type HeldContext = Omit<TaskContext, 'signal' | 'defer'>;
+export type SelfManagedContext = Omit<TaskContext, 'signal' | 'defer'>;
 
 /** What a task can run: an agent, any async function, or work that reports its own end. */
-export type Work = Agent | TaskFunction | HeldWork;
+export type Work = Agent | TaskFunction | SelfManagedWork;
 
 /** Returns what runs a task. A task that only has to be settled needs no agent, unless calls must be undone. */
 export function findWork(
@@ -55,7 +55,7 @@ export function isAgent(work: Work | AdoptedRun): work is Agent {
   return typeof work === 'object' && 'run' in work;
 }
 
-export function isHeldWork(work: Work | AdoptedRun): work is HeldWork {
+export function isHeldWork(work: Work | AdoptedRun): work is SelfManagedWork {
   return typeof work === 'object' && 'hold' in work;
 }
 

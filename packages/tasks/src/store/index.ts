@@ -11,7 +11,7 @@ export type { ClaimRef, Orders } from '../delivery.ts';
 export type { Hint } from '../store.ts';
 
 // What a driver shows of the activity that it keeps.
-export { toActivity } from '../rules/activity.ts';
+export { parseActivity } from '../rules/activity.ts';
 
 // What a driver throws.
 export { JournalFullError, JournalGapError, QuestionRefusedError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import type { CancelReason, Policy, StopLevel } from '@whoa/core';
 import type {
-  Beat,
+  Heartbeat,
   HeartbeatResult,
   ClaimResult,
   ClaimRef,
@@ -15,7 +15,7 @@ import type {
   TakeRequest,
   TaskLoad,
 } from '../delivery.ts';
-import type { PauseTarget, Queue, SeenWorkers } from '../overview.ts';
+import type { PauseTarget, Queue, WorkersSnapshot } from '../overview.ts';
 import type { AnswerReceipt, Question, QuestionClose, QuestionRef } from '../question.ts';
 import type { TaskStatus } from '../status.ts';
 import type {
@@ -59,7 +59,7 @@ export interface StoreDriver extends AsyncDisposable {
   take(request: Required<TakeRequest>): Promise<TakeResult>;
   claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult>;
   load(claim: ClaimRef): Promise<TaskLoad>;
-  beat(beat: Required<Beat>): Promise<HeartbeatResult>;
+  beat(beat: Required<Heartbeat>): Promise<HeartbeatResult>;
   held(session: SessionRef): Promise<readonly HeldTask[]>;
   sweep(options: { readonly domain: number; readonly limit: number }): Promise<SweepResult>;
   append(claim: ClaimRef, batch: DriverBatch): Promise<Orders>;
@@ -78,9 +78,9 @@ export interface StoreDriver extends AsyncDisposable {
   /** Lists names of tenants after a given one, in byte order. */
   tenants(request: { readonly after: string; readonly limit: number }): Promise<readonly string[]>;
   /** Lists sessions that hold tasks, and waiting workers: at most `limit` of each. */
-  workers(request: { readonly limit: number }): Promise<SeenWorkers>;
+  workers(request: { readonly limit: number }): Promise<WorkersSnapshot>;
   /** Lists queues after a given one, and what is paused. */
-  queues(request: QueuesRequest): Promise<SeenQueues>;
+  queues(request: QueuesRequest): Promise<QueuesSnapshot>;
   /** Keeps what a client found out. Without `found`, returns it; if it is too old, tells one client in that time so. */
   share(request: ShareRequest): Promise<Shared>;
   /** Lists a tenant's conversations after a given one, in byte order. */
@@ -106,7 +106,7 @@ export interface QueuesRequest {
 }
 
 /** Queues as a driver finds them; at most `limit` of each list. */
-export interface SeenQueues {
+export interface QueuesSnapshot {
   readonly queues: readonly Queue[];
   /** Of a page that continues another, nothing. The same for `paused`. */
   readonly running: Readonly<Record<string, number>>;
@@ -165,7 +165,7 @@ export interface DriverBatch {
   readonly replaces: readonly number[];
   readonly done: readonly number[];
   readonly progress: boolean;
-  /** Text for `toActivity`. A batch that is already written does not change it. */
+  /** Text for `parseActivity`. A batch that is already written does not change it. */
   readonly activity?: string | undefined;
   /** A batch that is already written does not change them. Each question occurs once. */
   readonly asks: readonly DriverQuestion[];

@@ -1,21 +1,21 @@
 import { applyAnswer, expireQuestions } from '../operations/answer.ts';
-import { applyCancel, applyCancelConversation, applySend, applyWatch, endOverdue } from '../operations/cancel.ts';
+import { applyCancel, applyCancelConversation, applySend, markWatched, endOverdue } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
 import { applyPause, applyRemove, applyShare } from '../operations/operate.ts';
 import { loadOf } from '../operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from '../operations/session.ts';
 import {
   headOf,
-  type KeptTask,
-  type Moment,
+  type StoredTask,
+  type OperationContext,
   type Queries,
   recordOf,
   type Tables,
   toQuestion,
 } from '../operations/tables.ts';
 import { applyClaim, applyTake } from '../operations/take.ts';
-import { applyAppend, applyFinish, applyPark, applyRelease, ownTask } from '../operations/work.ts';
-import { MAX_SHOWN_TASKS, type SeenWorkers } from '../overview.ts';
+import { applyAppend, applyFinish, applyPark, applyRelease, getClaimedTask } from '../operations/work.ts';
+import { MAX_SHOWN_TASKS, type WorkersSnapshot } from '../overview.ts';
 import { DEFAULTS, LIMITS } from '../rules/rules.ts';
 import { byStatus } from '../status.ts';
 import type { Hint, ListPage, WatchFilter } from '../store.ts';
@@ -37,7 +37,7 @@ export interface Engine extends AsyncDisposable {
 
 /** Creates a driver from an engine: every method is one operation in one transaction. */
 export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDriver {
-  const isForgotten = (task: KeptTask): boolean => (task.endedAt ?? Infinity) + rules.retentionMs <= engine.now();
+  const isForgotten = (task: StoredTask): boolean => (task.endedAt ?? Infinity) + rules.retentionMs <= engine.now();
 
   /** Hides tasks past their retention, whether or not they have been removed yet. */
   const tables: Tables & Queries = {
@@ -47,9 +47,9 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       return task === undefined || isForgotten(task) ? undefined : task;
     },
   };
-  const transact = <T>(work: (moment: Moment) => T): Promise<T> =>
+  const transact = <T>(work: (moment: OperationContext) => T): Promise<T> =>
     engine.transact(() => work({ tables, now: engine.now(), rules }));
-  const visible = (ref: TaskRef): KeptTask | undefined => {
+  const visible = (ref: TaskRef): StoredTask | undefined => {
     const task = tables.task(ref.id);
     return task?.tenant === ref.tenant ? task : undefined;
   };
@@ -59,12 +59,12 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     domains: 1,
     create: (request) =>
       transact((moment) => {
-        forget(tables, moment, LIMITS.maxForgotten);
+        forget(tables, moment, LIMITS.maxPurged);
         return applyCreate(request, moment);
       }),
     take: (request) => transact((moment) => applyTake(request, moment)),
     claim: (id, request) => transact((moment) => applyClaim(id, request, moment)),
-    load: (claim) => engine.query(() => loadOf(ownTask(tables, claim), tables)),
+    load: (claim) => engine.query(() => loadOf(getClaimedTask(tables, claim), tables)),
     beat: (beat) => transact((moment) => applyBeat(beat, moment)),
     held: (session) => engine.query(() => applyHeld(session, { tables })),
     sweep: ({ limit }) =>
@@ -95,7 +95,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       const entries = () => (visible(ref) ? tables.entries(ref.id, { after, limit }) : []);
       if (watchTtlMs === undefined) return engine.query(entries);
       return transact((moment) => {
-        applyWatch(ref, watchTtlMs, moment);
+        markWatched(ref, watchTtlMs, moment);
         return entries();
       });
     },
@@ -107,9 +107,9 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
 }
 
 /** Removes records past their retention. Returns whether there may be more. */
-function forget(tables: Queries, { now, rules }: Pick<Moment, 'now' | 'rules'>, limit: number): boolean {
+function forget(tables: Queries, { now, rules }: Pick<OperationContext, 'now' | 'rules'>, limit: number): boolean {
   const [endedAt, changedAt] = [now - rules.retentionMs, now - rules.conversationRetentionMs];
-  return tables.forget({ endedAt, changedAt, usedAt: now - LIMITS.sessionRetentionMs }, limit);
+  return tables.forget({ endedAt, changedAt, lastHeldAt: now - LIMITS.sessionRetentionMs }, limit);
 }
 
 type OperatorMethod =
@@ -125,7 +125,7 @@ type OperatorMethod =
 
 interface OperatorParts {
   readonly tables: Tables & Queries;
-  readonly transact: <T>(work: (moment: Moment) => T) => Promise<T>;
+  readonly transact: <T>(work: (moment: OperationContext) => T) => Promise<T>;
   readonly rules: StoreRules;
 }
 
@@ -163,7 +163,7 @@ function operatorMethods(
   };
 }
 
-function seenWorkers(limit: number, { tables, now }: Pick<Moment, 'now'> & { tables: Tables & Queries }): SeenWorkers {
+function seenWorkers(limit: number, { tables, now }: Pick<OperationContext, 'now'> & { tables: Tables & Queries }): WorkersSnapshot {
   const sessions = tables.sessions(limit).flatMap(({ id, worker, expiresAt }) => {
     const tasks = tables.heldBy(id, MAX_SHOWN_TASKS).map((task) => task.id);
     return tasks.length === 0 ? [] : [{ worker, holds: tables.countHeldBy(id), tasks, expiresAt: expiresAt! }];
@@ -171,7 +171,7 @@ function seenWorkers(limit: number, { tables, now }: Pick<Moment, 'now'> & { tab
   return { sessions, waiters: tables.waiters(now - LIMITS.idleWorkerTtlMs, limit), now };
 }
 
-function pageOf(request: ListRequest, tables: Queries, isForgotten: (task: KeptTask) => boolean): ListPage {
+function pageOf(request: ListRequest, tables: Queries, isForgotten: (task: StoredTask) => boolean): ListPage {
   const { limit } = request;
   const found = tables.list({ ...request, limit: limit + 1 });
   const shown = found.slice(0, limit);

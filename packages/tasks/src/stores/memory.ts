@@ -4,7 +4,7 @@ import type {
   Conversation,
   DomainState,
   KeptQuestion,
-  KeptTask,
+  StoredTask,
   Queries,
   Session,
   Tables,
@@ -68,8 +68,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
 }
 
 class MemoryTables {
-  readonly #tasks = new Map<string, KeptTask>();
-  readonly #byTenant = new Map<string, Map<string, KeptTask>>();
+  readonly #tasks = new Map<string, StoredTask>();
+  readonly #byTenant = new Map<string, Map<string, StoredTask>>();
   readonly #indexes = new TaskIndexes((id) => this.#tasks.get(id));
   readonly #inputs = new Map<string, Json[]>();
   readonly #journals = new Map<string, JournalEntry[]>();
@@ -204,8 +204,8 @@ class MemoryTables {
     return hints;
   }
 
-  #saveTask(task: KeptTask): void {
-    const ofTenant = this.#byTenant.get(task.tenant) ?? new Map<string, KeptTask>();
+  #saveTask(task: StoredTask): void {
+    const ofTenant = this.#byTenant.get(task.tenant) ?? new Map<string, StoredTask>();
     const before = this.#tasks.get(task.id);
     this.#byTenant.set(task.tenant, ofTenant);
     this.#tasks.set(task.id, task);
@@ -224,12 +224,12 @@ class MemoryTables {
     return [...(this.#questions.get(task)?.values() ?? [])].toSorted(compareQuestions);
   }
 
-  #removeTask({ id, tenant, inputsOf }: KeptTask): void {
+  #removeTask({ id, tenant, inputOwner }: StoredTask): void {
     this.#ended.delete(id);
     this.#byTenant.get(tenant)?.delete(id);
     this.#tasks.delete(id);
     this.#clear(id);
-    this.#inputs.delete(inputsOf);
+    this.#inputs.delete(inputOwner);
   }
 
   #removeConversation(key: string): void {
@@ -237,7 +237,7 @@ class MemoryTables {
     this.#histories.delete(key);
   }
 
-  #list({ tenant, status, conversation, backgroundOf: owner, limit, after }: ListRequest): KeptTask[] {
+  #list({ tenant, status, conversation, backgroundOf: owner, limit, after }: ListRequest): StoredTask[] {
     const wanted = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter(
       (task) =>
         (status === undefined || task.status === status) &&
@@ -248,7 +248,7 @@ class MemoryTables {
     return wanted.toSorted(newestFirst).slice(0, limit);
   }
 
-  #forget({ endedAt, changedAt, usedAt }: Parameters<Queries['forget']>[0], limit: number): boolean {
+  #forget({ endedAt, changedAt, lastHeldAt }: Parameters<Queries['forget']>[0], limit: number): boolean {
     let removed = 0;
     for (const [id, at] of first(this.#ended, limit)) {
       if (at > endedAt) break;
@@ -257,11 +257,11 @@ class MemoryTables {
     }
     for (const [key, conversation] of first(this.#conversations, limit)) {
       if (conversation.changedAt > changedAt) break;
-      if (conversation.current !== undefined || conversation.gathering !== undefined) continue;
+      if (conversation.current !== undefined || conversation.debouncing !== undefined) continue;
       this.#removeConversation(key);
     }
     for (const [id, session] of first(this.#sessions, limit)) {
-      if (session.expiresAt === undefined && session.usedAt <= usedAt) this.#sessions.delete(id);
+      if (session.expiresAt === undefined && session.lastHeldAt <= lastHeldAt) this.#sessions.delete(id);
     }
     return removed === limit;
   }
@@ -287,6 +287,6 @@ function keyOf({ tenant, conversation }: ConversationRef): string {
   return JSON.stringify([tenant, conversation]);
 }
 
-function newestFirst(a: Pick<KeptTask, 'createdAt' | 'id'>, b: Pick<KeptTask, 'createdAt' | 'id'>): number {
+function newestFirst(a: Pick<StoredTask, 'createdAt' | 'id'>, b: Pick<StoredTask, 'createdAt' | 'id'>): number {
   return b.createdAt - a.createdAt || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 }

@@ -1,6 +1,6 @@
 import type { Json } from '@whoa/core';
 import type {
-  Beat,
+  Heartbeat,
   HeartbeatResult,
   ClaimResult,
   ClaimRef,
@@ -138,7 +138,7 @@ class RedisDriver {
 
   readonly load: StoreDriver['load'] = async (claim) => loadOf((await this.#own('load', claim, claim))[1]!);
 
-  async beat({ domain, session, confirmed, count }: Required<Beat>): Promise<HeartbeatResult> {
+  async beat({ domain, session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
     const list = confirmed.flatMap(({ id, epoch, claim, orderNumber }) => [id, epoch, claim, orderNumber]);
     return beatAnswerOf(await this.#shards.runOn(domain, 'beat', { sessionId: session, count, list }));
   }

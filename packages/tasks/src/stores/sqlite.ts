@@ -126,7 +126,7 @@ class SqliteEngine implements Engine {
 
   /** Handles a ring. If the ring contains the next change, the database need not be read. */
   #hear(): void {
-    const ring = this.#notifier.lastRing();
+    const ring = this.#notifier.readLast();
     const next = this.#heard + 1;
     if (ring?.first !== next) {
       const isOld = ring !== undefined && ring.first + ring.hints.length <= next;

@@ -3,7 +3,7 @@ import type { ClaimResult, ClaimRef, ClaimRequest, Orders, TaskLoad } from '../d
 import type { TaskStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
-import type { NewTask, TaskHead, TaskRecord, TaskRef } from '../task.ts';
+import type { NewTask, TaskSummary, TaskRecord, TaskRef } from '../task.ts';
 
 /** What a case works with: a fresh store, and time that passes when told. */
 export interface CaseContext {
@@ -82,7 +82,7 @@ export function nth(store: TaskStore, id: string, number: number): ClaimRef {
 /** A claim with everything its worker needs. */
 export interface Claimed extends TaskLoad {
   readonly by: ClaimRef;
-  readonly task: TaskHead;
+  readonly task: TaskSummary;
   readonly orders: Orders;
 }
 

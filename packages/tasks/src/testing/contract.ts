@@ -12,7 +12,7 @@ import { journalCases } from './contract/delivery/journal.ts';
 import { journalBoundCases } from './contract/delivery/journal-bound.ts';
 import { lateReleaseCases } from './contract/delivery/late-release.ts';
 import { leaseCases } from './contract/delivery/lease.ts';
-import { ringCases } from './contract/delivery/ring.ts';
+import { wakeupCases } from './contract/delivery/ring.ts';
 import { limitCases } from './contract/delivery/running-limits.ts';
 import { sessionCases } from './contract/delivery/session.ts';
 import { suspectQueueCases } from './contract/delivery/suspect-queues.ts';
@@ -67,7 +67,7 @@ export const storeContract: readonly ContractCase[] = [
   ...takeCases,
   ...limitCases,
   ...sessionCases,
-  ...ringCases,
+  ...wakeupCases,
   ...journalCases,
   ...askCases,
   ...answerCases,

@@ -10,7 +10,7 @@ export interface ModelTask {
   held: boolean;
   epoch: number;
   attempts: number;
-  deaths: number;
+  crashes: number;
   /** Crashes that are its own: it was a suspect, and every session here holds one task. */
   charges: number;
   /** The claim that was taken away last, if it was not handed back since. */

@@ -109,7 +109,7 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
         held: false,
         epoch: 0,
         attempts: 0,
-        deaths: 0,
+        crashes: 0,
         charges: 0,
         position: 0,
         ends: 0,
@@ -214,7 +214,7 @@ function releaseCommand(i: number, ago: number): Command {
     if (receipt !== undefined) assert.equal(receipt.answer, owned ? 'released' : 'already');
     if (!owned && !late) return;
     if (late) {
-      task.deaths--;
+      task.crashes--;
       if (task.attempts > Number(task.held)) task.attempts--;
       task.lost = undefined;
       if (lost!.isCharged) task.charges = Math.max(0, task.charges - 1);
@@ -239,8 +239,8 @@ function expireCommand(): Command {
         const isCharged = task.status === 'running' && task.attempts > LIMITS.suspectAttempts;
         if (isCharged) task.charges++;
         task.lost = { claim: task.claims.at(-1)!, isCharged };
-        task.deaths++;
-        const isLost = task.status === 'running' && task.deaths >= LIMITS.maxDeaths;
+        task.crashes++;
+        const isLost = task.status === 'running' && task.crashes >= LIMITS.maxCrashes;
         free(task);
         if (isLost) end(model, task, 'failed');
       }
@@ -259,9 +259,9 @@ async function compare(model: Model, { store }: Real): Promise<void> {
   const live = new Map<string, number>();
   for (const task of model.tasks) {
     const record = await store.get({ tenant: TENANT, id: task.id });
-    const { status, epoch, position, attempts, deaths } = record ?? assert.fail('a task is gone');
-    const expected = [task.status, task.epoch, task.position, task.attempts, task.deaths];
-    assert.deepEqual([status, epoch, position, attempts, deaths], expected);
+    const { status, epoch, position, attempts, crashes } = record ?? assert.fail('a task is gone');
+    const expected = [task.status, task.epoch, task.position, task.attempts, task.crashes];
+    assert.deepEqual([status, epoch, position, attempts, crashes], expected);
     const questions = isLive(task) && task.askedIn === epoch ? 1 : 0;
     const did = task.askedIn === undefined ? undefined : { turns: position, calls: 0, questions };
     assert.deepEqual(record?.activity, did);

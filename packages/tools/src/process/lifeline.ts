@@ -17,7 +17,7 @@ const STEADY_MS = 5_000;
 export class Lifeline implements AsyncDisposable {
   readonly #hello: string;
   readonly #roots = new Map<number, ProcessIdentity>();
-  #untold = '';
+  #unsentHints = '';
   #watchdog: ChildProcess | undefined;
   #startedAt = 0;
   #restart: NodeJS.Timeout | undefined;
@@ -34,7 +34,7 @@ export class Lifeline implements AsyncDisposable {
     this.#roots.set(root.pid, root);
     if (this.#watchdog === undefined) this.#start();
     else {
-      this.#untold += lineOf('+', root);
+      this.#unsentHints += lineOf('+', root);
       this.#flush();
     }
   }
@@ -42,8 +42,8 @@ export class Lifeline implements AsyncDisposable {
   /** Written a little later, in batches, so that no caller waits for the watchdog to read it. */
   delete(root: ProcessIdentity): void {
     this.#roots.delete(root.pid);
-    if (this.#untold === '') setImmediate(() => this.#flush());
-    this.#untold += lineOf('-', root);
+    if (this.#unsentHints === '') setImmediate(() => this.#flush());
+    this.#unsentHints += lineOf('-', root);
   }
 
   /** Closes the pipe and waits until the watchdog has ended. */
@@ -83,7 +83,7 @@ export class Lifeline implements AsyncDisposable {
     watchdog.unref();
     lifeline.unref();
     lifeline.write(`${this.#hello}\n`);
-    this.#untold = [...this.#roots.values()].map((root) => lineOf('+', root)).join('');
+    this.#unsentHints = [...this.#roots.values()].map((root) => lineOf('+', root)).join('');
     this.#flush();
   }
 
@@ -101,8 +101,8 @@ export class Lifeline implements AsyncDisposable {
   }
 
   #flush(): void {
-    if (this.#untold !== '') this.#watchdog?.stdin?.write(this.#untold);
-    this.#untold = '';
+    if (this.#unsentHints !== '') this.#watchdog?.stdin?.write(this.#unsentHints);
+    this.#unsentHints = '';
   }
 }
 

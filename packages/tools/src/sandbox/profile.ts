@@ -80,7 +80,7 @@ export function resolveWorkspace(workspace: string, option: 'workspace' | 'writa
   } catch (error) {
     throw new Error(`sandbox.${option}: ${workspace} cannot be used: ${(error as Error).message}`, { cause: error });
   }
-  if (homes().some((home) => isUnder(real, home))) {
+  if (preferred_workers().some((home) => isUnder(real, home))) {
     throw new Error(`sandbox.${option}: ${workspace} contains a home folder with keys; choose a folder below it`);
   }
   if (SYSTEM.some((folder) => isUnder(folder, real))) {
@@ -91,14 +91,14 @@ export function resolveWorkspace(workspace: string, option: 'workspace' | 'writa
 
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc', '/proc', '/dev', '/sys', '/run', '/boot'];
 
-function homes(): string[] {
+function preferred_workers(): string[] {
   const named = [homedir(), userInfo().homedir].filter((home) => home !== '' && home !== '/' && existsSync(home));
   return named.map((home) => realpathSync(home));
 }
 
 /** Where commands find a folder. */
 function pathInside(path: string): string {
-  const home = homes().find((one) => isUnder(one, path));
+  const home = preferred_workers().find((one) => isUnder(one, path));
   return home === undefined ? path : SANDBOX_HOME + path.slice(home.length);
 }
 
@@ -121,7 +121,7 @@ function programFolders(path: string, workspace: string): string[] {
   const folders = [...path.split(':'), prefix].filter((folder) => {
     if (!isAbsolute(folder) || !existsSync(folder)) return false;
     const isSystem = SYSTEM.some((system) => isUnder(system, folder));
-    const holdsMore = [...homes(), workspace].some((path) => isUnder(folder, path));
+    const holdsMore = [...preferred_workers(), workspace].some((path) => isUnder(folder, path));
     return !isSystem && !holdsMore && folder !== '/' && !isUnder(workspace, folder);
   });
   return [...new Set(folders)];

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { CancelReasonInit } from '@whoa/core';
-import type { TaskHead, TaskStore } from '@whoa/tasks';
+import type { TaskSummary, TaskStore } from '@whoa/tasks';
 import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
 
 /** How many running tasks are looked at. */
@@ -29,7 +29,7 @@ export async function cancelLeftTasks(store: TaskStore): Promise<void> {
   }
 }
 
-function isLeft({ worker = '' }: TaskHead): boolean {
+function isLeft({ worker = '' }: TaskSummary): boolean {
   if (!worker.startsWith(`${PREFIX}/`)) return false;
   const pid = Number(worker.slice(PREFIX.length + 1).split('/', 1)[0]);
   return Number.isInteger(pid) && pid > 0 && pid !== process.pid && !isAlive(pid);

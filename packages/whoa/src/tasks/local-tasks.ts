@@ -3,7 +3,7 @@ import {
   createSqliteStore,
   createTaskStore,
   isFinalStatus,
-  type TaskHead,
+  type TaskSummary,
   type TaskStore,
   type TaskStoreConfig,
 } from '@whoa/tasks';
@@ -71,10 +71,10 @@ export function shortId(id: string): string {
 
 /** Frees the tasks of workers whose lease has expired, and ends overdue ones. Leaves old records to the workers. */
 export async function freeLost(store: TaskStore): Promise<void> {
-  for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).freed > 0);
+  for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).reclaimed > 0);
 }
 
 /** Whether the worker of a task died and no other worker has taken it. */
-export function isLost({ status, stage, deaths }: TaskHead): boolean {
-  return !isFinalStatus(status) && stage !== 'held' && stage !== 'parked' && deaths > 0;
+export function isLost({ status, stage, crashes }: TaskSummary): boolean {
+  return !isFinalStatus(status) && stage !== 'held' && stage !== 'parked' && crashes > 0;
 }

@@ -1,6 +1,6 @@
 import type { Usage } from '@whoa/core';
 import type { Clock } from '@whoa/core/embed';
-import type { HeldWork } from '@whoa/tasks';
+import type { SelfManagedWork } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
 
 /** What the application's own loop has streamed, as an event in the journal of its task. */
@@ -14,7 +14,7 @@ export interface ReplyEvent {
 /** How often chunks are written: soon enough for readers, without a write for each word. */
 const FLUSH_MS = 50;
 
-type Journal = Parameters<HeldWork['hold']>[0]['journal'];
+type Journal = Parameters<SelfManagedWork['hold']>[0]['journal'];
 type JournalEntry = Parameters<Journal>[0];
 
 interface WriterOptions {

@@ -52,7 +52,7 @@ export class ClaimHolder implements Holder {
       bytes: task.journalBytes,
       activity: () => this.activity.current,
       onWrite: () => session.check(),
-      onOrders: (one) => this.obey(one),
+      onOrders: (one) => this.applyOrders(one),
       onLost: (error) => this.lose(error),
       onFull: ({ message }) => this.cancel({ kind: 'budget', message }, { mode: 'now' }),
     });
@@ -61,7 +61,7 @@ export class ClaimHolder implements Holder {
     const { timeoutMs = ANSWER_MS } = approvals ?? {};
     this.questions = new TaskQuestions({ context, claim, tenant: task.tenant, journal, activity, timeoutMs });
     session.hold(this);
-    this.obey(orders);
+    this.applyOrders(orders);
     this.#deadline = this.#setDeadline(task.deadline ?? Infinity);
   }
 
@@ -84,12 +84,12 @@ export class ClaimHolder implements Holder {
   }
 
   /** Carries out orders of the store. Orders are always complete, so repeating them changes nothing. */
-  obey({ now, orderNumber, stop, commands, watched, questions }: Orders): void {
+  applyOrders({ now, orderNumber, stop, commands, watched, questions }: Orders): void {
     if (orderNumber > 0) this.unconfirmed = orderNumber;
     this.#aheadMs = now - this.#context.world.clock.now();
     this.journal.watch(watched);
     if (stop !== undefined) this.stop(stop);
-    this.commands.obey({ commands, orderNumber });
+    this.commands.applyOrders({ commands, orderNumber });
     this.questions.applyOrders({ orderNumber, ...(questions && { questions }) });
   }
 

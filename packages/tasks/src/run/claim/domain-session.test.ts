@@ -43,7 +43,7 @@ async function takeOne(session: DomainSession): Promise<ClaimRef> {
 const holderOf = (claim: ClaimRef, heard: string[]): Holder => ({
   claim,
   unconfirmed: undefined,
-  obey: () => {},
+  applyOrders: () => {},
   fence: () => void heard.push('fence'),
   lose: (error) => void heard.push(error.code),
 });

@@ -48,14 +48,14 @@ test.for([true, false])('outages cost the tasks of a worker that lives nothing (
   await runner.serve({ concurrency: 10 });
   for (let i = 0; i < 5; i++) await memory.create(TASK);
   await world.clock.advance(1_000);
-  for (let outage = 0; outage < LIMITS.maxDeaths + 5; outage++) {
+  for (let outage = 0; outage < LIMITS.maxCrashes + 5; outage++) {
     state.fault = 'down';
     await world.clock.advance(5 * LEASE_MS);
     if (isSwept) await sweepAll();
     state.fault = 'up';
     await world.clock.advance(2 * LEASE_MS);
     expect(runner.live, `after outage ${outage}`).toBe(5);
-    expect(new Set((await heads()).map((task) => `${task.status} ${task.attempts} ${task.deaths}`))).toEqual(
+    expect(new Set((await heads()).map((task) => `${task.status} ${task.attempts} ${task.crashes}`))).toEqual(
       new Set(['running 1 0']),
     );
   }
@@ -81,8 +81,8 @@ test('tasks of a take whose answer was lost in an outage are handed back', async
   isTaking = false;
   state.fault = 'up';
   await world.clock.advance(3 * LEASE_MS);
-  expect(await memory.get({ tenant: 'other', id })).toMatchObject({ deaths: 0, attempts: 1, stage: 'held' });
-  expect((await heads()).map(({ deaths }) => deaths)).toEqual([0]);
+  expect(await memory.get({ tenant: 'other', id })).toMatchObject({ crashes: 0, attempts: 1, stage: 'held' });
+  expect((await heads()).map(({ crashes }) => crashes)).toEqual([0]);
   await runner.stop('now');
 });
 
@@ -102,8 +102,8 @@ test('a claim whose journal could not be read is handed back', async () => {
   await expect(running).rejects.toThrow('the store is down');
   isBroken = false;
   await world.clock.advance(1_000);
-  expect(await heads()).toMatchObject([{ status: 'init', stage: 'ready', attempts: 0, deaths: 0 }]);
-  expect(await memory.sweep()).toMatchObject({ freed: 0 });
+  expect(await heads()).toMatchObject([{ status: 'init', stage: 'ready', attempts: 0, crashes: 0 }]);
+  expect(await memory.sweep()).toMatchObject({ reclaimed: 0 });
   await runner.stop('now');
 });
 
@@ -157,7 +157,7 @@ test('a worker that stops before its task is lost hands it back once the store r
   state.fault = 'up';
   await world.clock.advance(LEASE_MS / 3);
   await stopping;
-  expect(await heads()).toMatchObject([{ status: 'init', stage: 'ready', attempts: 0, deaths: 0 }]);
+  expect(await heads()).toMatchObject([{ status: 'init', stage: 'ready', attempts: 0, crashes: 0 }]);
 });
 
 test('steps that a function journals are progress', async () => {

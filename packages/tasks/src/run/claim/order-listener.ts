@@ -3,7 +3,7 @@ import type { CancelOptions } from '@whoa/core/embed';
 import type { ClaimRef } from '../../delivery.ts';
 import { signatureOf } from '../../id.ts';
 import type { Hint, PushedOrder } from '../../store.ts';
-import type { ConversationRef, TaskHead, TaskRef } from '../../task.ts';
+import type { ConversationRef, TaskSummary, TaskRef } from '../../task.ts';
 import type { Execution } from '../execution.ts';
 import type { RunnerOptions } from '../runner.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -162,6 +162,6 @@ function aliasOf({ epoch, claim }: PushedOrder, held: ClaimRef): boolean {
   return epoch === held.epoch && (claim === held.claim || claim === signatureOf(held));
 }
 
-function isMeant({ tenant, id, conversation }: TaskHead, ref: TaskRef | ConversationRef): boolean {
+function isMeant({ tenant, id, conversation }: TaskSummary, ref: TaskRef | ConversationRef): boolean {
   return tenant === ref.tenant && ('id' in ref ? id === ref.id : conversation === ref.conversation);
 }

@@ -1,4 +1,4 @@
-import type { Beat, HeartbeatResult, ClaimRef, Orders } from '../../delivery.ts';
+import type { Heartbeat, HeartbeatResult, ClaimRef, Orders } from '../../delivery.ts';
 import { LeaseLostError, StoreBusyError } from '../../errors.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { HandBack } from './hand-back.ts';
@@ -15,7 +15,7 @@ export interface Holder {
   readonly claim: ClaimRef;
   /** The number of the last orders that were carried out, until the store knows it. */
   unconfirmed: number | undefined;
-  obey(orders: Orders): void;
+  applyOrders(orders: Orders): void;
   /** The session may be over soon: stop the work before that. */
   fence(): void;
   /** The session is over: stop at once, writes no longer count. */
@@ -167,7 +167,7 @@ export class Session {
     }
     for (const { id, epoch, claim, ...orders } of answer.orders) {
       const holder = this.#holders.get(id);
-      if (holder?.claim.epoch === epoch && holder.claim.claim === claim) holder.obey(orders);
+      if (holder?.claim.epoch === epoch && holder.claim.claim === claim) holder.applyOrders(orders);
     }
     this.#recounts = answer.shouldReconcile ? this.#recounts + 1 : 0;
     // Don't wait for it: an order may have arrived meanwhile, and the next beat fetches it.
@@ -231,6 +231,6 @@ export class Session {
   }
 }
 
-function toConfirmed({ claim: { id, epoch, claim }, unconfirmed }: Holder): NonNullable<Beat['confirmed']> {
+function toConfirmed({ claim: { id, epoch, claim }, unconfirmed }: Holder): NonNullable<Heartbeat['confirmed']> {
   return unconfirmed === undefined ? [] : [{ id, epoch, claim, orderNumber: unconfirmed }];
 }

@@ -119,21 +119,21 @@ function readReply({ history, inputs, cut }: Reading, event: Extract<RunEvent, {
 }
 
 /** Decides about an open call after a crash: run it again, or give it a truthful result without running it. */
-export function fateOf(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
+export function decideRecovery(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
   // It may have been waiting for a yes.
   if (!call.started) return 'not-started';
   const tool = tools.find(({ name }) => name === call.tool);
   return tool?.replay === 'safe' && !call.isTruncated ? 'again' : 'unknown';
 }
 
-const LOST_WORDS = {
+const LOST_CALL_TEXT = {
   unknown: 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.',
   'not-started': 'Not started: the process that should have run it stopped first. It had no effect.',
 };
 
 /** The result of a call whose worker was lost. */
-export function lostResult(call: OpenCall, state: 'unknown' | 'not-started', endedAt: number): CallResult {
-  return { callId: call.id, tool: call.tool, state, content: LOST_WORDS[state], isError: true, endedAt };
+export function createLostResult(call: OpenCall, state: 'unknown' | 'not-started', endedAt: number): CallResult {
+  return { callId: call.id, tool: call.tool, state, content: LOST_CALL_TEXT[state], isError: true, endedAt };
 }
 
 /** The agent was changed while its worker was away. */
@@ -141,11 +141,11 @@ export interface AgentUpdate {
   readonly from: string;
   readonly to: string;
   /** Tools that the run has used and that the agent no longer has. */
-  readonly goneTools: readonly string[];
+  readonly removedTools: readonly string[];
 }
 
 /** Returns what changed since a run was started; `undefined` if its agent is the same, or not known to be another. */
-export function updateOf(
+export function diffAgentVersion(
   { version: from, messages, open }: Standing,
   { version: to, tools }: Pick<Agent, 'version' | 'tools'>,
 ): AgentUpdate | undefined {
@@ -153,7 +153,7 @@ export function updateOf(
   const results = messages.filter((message) => message.role === 'tool');
   const used = [...results, ...open].map(({ tool }) => tool);
   const has = new Set(tools.map(({ name }) => name));
-  return { from, to, goneTools: [...new Set(used)].filter((name) => !has.has(name)) };
+  return { from, to, removedTools: [...new Set(used)].filter((name) => !has.has(name)) };
 }
 
 /** The message to the model when it continues after a crash. */
@@ -161,7 +161,7 @@ export function resumeNotice(unknown: readonly CallResult[], update?: AgentUpdat
   const said = ['The process you ran in was restarted; go on from where you were.'];
   if (update !== undefined) {
     said.push('Your instructions or tools were changed in between; those you see now hold.');
-    if (update.goneTools.length > 0) said.push(`You no longer have these tools: ${update.goneTools.join(', ')}.`);
+    if (update.removedTools.length > 0) said.push(`You no longer have these tools: ${update.removedTools.join(', ')}.`);
   }
   if (unknown.length > 0) {
     const names = unknown.map(({ tool, callId }) => `${tool} (${callId})`).join(', ');
@@ -176,7 +176,7 @@ export function settle(
   stop: Pick<StopOrder, 'reason'> & Pick<StopReport, 'notUndone'>,
   now: number,
 ): { messages: readonly Message[]; answer: string; stop: Json } {
-  const closed = standing.open.map((call) => lostResult(call, call.started ? 'unknown' : 'not-started', now));
+  const closed = standing.open.map((call) => createLostResult(call, call.started ? 'unknown' : 'not-started', now));
   const words: AssistantMessage[] =
     standing.partial === ''
       ? []

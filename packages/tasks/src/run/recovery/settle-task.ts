@@ -6,7 +6,7 @@ import type { Journal } from '../journal/journal.ts';
 import { saidIn, usedBefore } from '../outcome.ts';
 import { isAgent, type Work } from '../work.ts';
 import { settle, standingOf } from './resume.ts';
-import { findNotUndone, undoLost } from './undo.ts';
+import { findNotUndone, undoAfterCrash } from './undo.ts';
 
 interface SettleOptions {
   readonly task: TaskRecord;
@@ -25,7 +25,7 @@ export async function settleTask(past: readonly JournalEntry[], options: SettleO
   const standing = standingOf(past);
   const undone =
     undo && isAgent(work)
-      ? await undoLost(standing, { tools: work.tools, journal, token, context: task.context, workId: task.id })
+      ? await undoAfterCrash(standing, { tools: work.tools, journal, token, context: task.context, workId: task.id })
       : standing.undone;
   const notUndone = undo && isAgent(work) ? findNotUndone(standing, work.tools) : [];
   const { answer, stop, messages } = settle({ ...standing, undone }, { reason, notUndone }, now);

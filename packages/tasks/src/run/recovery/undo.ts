@@ -29,7 +29,7 @@ interface UndoOptions {
  * it starts, so it starts at most once. An undo that had started is skipped, unless its tool says that it can be
  * repeated.
  */
-export async function undoLost(
+export async function undoAfterCrash(
   standing: Standing,
   { tools, journal, token, context, workId }: UndoOptions,
 ): Promise<Undone> {
@@ -78,7 +78,7 @@ export async function undoEarlier(
   // A report that was too large for the store has no calls.
   if (outcome.status !== 'cancelled' || stop?.calls === undefined || !options.token.undo) return outcome;
   const { reason } = stop;
-  const undone = await undoLost(standing, options);
+  const undone = await undoAfterCrash(standing, options);
   const earlier = describeLost(
     standing.results.filter(({ callId }) => undone.has(callId)),
     { undone, reason },

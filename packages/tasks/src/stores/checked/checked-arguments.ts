@@ -1,7 +1,7 @@
 import type { Json } from '@whoa/core';
 import type { Batch, ClaimRef, ClaimRequest } from '../../delivery.ts';
 import { findQuestionTask, type QuestionKind } from '../../question.ts';
-import { toKeptActivity } from '../../rules/activity.ts';
+import { serializeActivity } from '../../rules/activity.ts';
 import { CLOSED_FROM } from '../../rules/questions.ts';
 import { SETTLE, SIZES } from '../../rules/rules.ts';
 import type { NewTask, TaskActivity, TaskOutcome } from '../../task.ts';
@@ -45,14 +45,14 @@ export function checkRequest({ worker, session, claim, leaseMs }: ClaimRequest):
 }
 
 /** Checks an activity, and returns the text to keep. */
-export function keepActivity(activity: TaskActivity, { epoch }: ClaimRef): string {
+export function checkActivity(activity: TaskActivity, { epoch }: ClaimRef): string {
   const { turns, calls, questions, usage } = activity;
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
   for (const [name, value] of Object.entries({ turns, calls, questions, inputTokens, outputTokens })) {
     if (Number.isSafeInteger(value) && value >= 0) continue;
     throw new RangeError(`activity.${name}: expected a whole number from 0, got ${value}`);
   }
-  return toKeptActivity(activity, epoch);
+  return serializeActivity(activity, epoch);
 }
 
 const KINDS: readonly QuestionKind[] = ['approve', 'answer', 'client'];

@@ -1,7 +1,7 @@
 import type { SessionRef, WorkerStore } from '../../delivery.ts';
 import { DEFAULTS, LIMITS } from '../../rules/rules.ts';
 import type { StoreDriver } from '../driver.ts';
-import { boundOutcome, checkQuestions, checkRequest, jsonOf, keepActivity } from './checked-arguments.ts';
+import { boundOutcome, checkQuestions, checkRequest, jsonOf, checkActivity } from './checked-arguments.ts';
 import { checkClaim, checkCount, checkLimit, checkName } from './checks.ts';
 
 type CheckedWorker = Omit<WorkerStore, 'watch'>;
@@ -48,14 +48,14 @@ export function createCheckedWorker(
       checkSession(session);
       return open().held(session);
     },
-    async sweep({ domain = 0, limit = LIMITS.maxMoved } = {}) {
+    async sweep({ domain = 0, limit = LIMITS.maxPromoted } = {}) {
       checkDomain(domain);
-      return open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxMoved) });
+      return open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxPromoted) });
     },
     async append(claim, { after, events, done = [], progress = false, ...batch }) {
       // Deduplicate: Redis would subtract the size of an entry twice.
       const replaces = [...new Set(batch.replaces)];
-      const activity = batch.activity && keepActivity(batch.activity, claim);
+      const activity = batch.activity && checkActivity(batch.activity, claim);
       const texts = events.map(jsonOf);
       const questions = checkQuestions(claim, { ...batch, events });
       const rest = { replaces, done, progress, activity, ...questions };

@@ -1,4 +1,4 @@
-import { type KeptTask, type Lane, laneOf, type Queries, type StageTables } from '../../operations/tables.ts';
+import { type StoredTask, type ReadyQueue, toReadyQueue, type Queries, type StageTables } from '../../operations/tables.ts';
 import type { Queue } from '../../overview.ts';
 import { toExpiry } from '../../rules/questions.ts';
 import { SETTLE } from '../../rules/rules.ts';
@@ -9,7 +9,7 @@ type Indexed = StageTables & Pick<Queries, 'waiters' | 'queues' | 'runningByAgen
 
 /** Finds tasks by stage. */
 export class TaskIndexes {
-  readonly #task: (id: string) => KeptTask | undefined;
+  readonly #task: (id: string) => StoredTask | undefined;
   /** By lane and priority. */
   readonly #ready = new Groups();
   /** By lane: the priorities in use. */
@@ -27,7 +27,7 @@ export class TaskIndexes {
   readonly #waiters = new Map<string, { readonly agents: ReadonlySet<string>; readonly at: number }>();
   #tick = 0;
 
-  constructor(task: (id: string) => KeptTask | undefined) {
+  constructor(task: (id: string) => StoredTask | undefined) {
     this.#task = task;
     this.#later = new Schedule((id, at) => {
       const found = task(id);
@@ -40,7 +40,7 @@ export class TaskIndexes {
     this.#expiries = new Schedule((id, at) => toExpiry(task(id) ?? {}) === at);
   }
 
-  change(before: KeptTask | undefined, after: KeptTask | undefined): void {
+  change(before: StoredTask | undefined, after: StoredTask | undefined): void {
     const expiry = after && toExpiry(after);
     if (expiry !== undefined && expiry !== toExpiry(before ?? {})) this.#expiries.add(after!.id, expiry);
     if (before !== undefined && after !== undefined && isSamePosition(before, after)) {
@@ -59,15 +59,15 @@ export class TaskIndexes {
   }
 
   readonly operations: Indexed = {
-    openLane: ({ agent, tenant }) => {
+    openReadyQueue: ({ agent, tenant }) => {
       const lanes = this.#lanes.get(agent) ?? new Map<string, number>();
       this.#lanes.set(agent, lanes);
       if (!lanes.has(tenant)) lanes.set(tenant, ++this.#tick);
     },
-    closeLane: ({ agent, tenant }) => this.#lanes.get(agent)?.delete(tenant),
+    closeReadyQueue: ({ agent, tenant }) => this.#lanes.get(agent)?.delete(tenant),
     hasReservedLanes: () => true,
-    firstLane: (agents) => this.#firstLane(agents),
-    rotateLane: ({ agent, tenant }) => {
+    firstReadyQueue: (agents) => this.#firstReadyQueue(agents),
+    rotateReadyQueue: ({ agent, tenant }) => {
       const lanes = this.#lanes.get(agent)!;
       lanes.delete(tenant);
       lanes.set(tenant, ++this.#tick);
@@ -88,10 +88,10 @@ export class TaskIndexes {
     },
     heldBy: (session, limit) => this.#held.some(`session ${session}`, limit).map((id) => this.#task(id)!),
     countHeldBy: (session) => this.#held.count(`session ${session}`),
-    toldIn: (session, limit) => this.#told.some(session, limit).map((id) => this.#task(id)!),
+    withPendingOrders: (session, limit) => this.#told.some(session, limit).map((id) => this.#task(id)!),
     park: (worker, agents, at) => void this.#waiters.set(worker, { agents: new Set(agents), at }),
     unpark: (worker) => void this.#waiters.delete(worker),
-    popWaiter: (agent, since) => this.#popWaiter(agent, since),
+    takeWaiter: (agent, since) => this.#takeWaiter(agent, since),
     waiters: (since, limit) =>
       [...this.#waiters]
         .filter(([, { at }]) => at >= since)
@@ -119,12 +119,12 @@ export class TaskIndexes {
     return names.slice(0, limit).map((name) => queues.get(name)!);
   }
 
-  #tell({ id, session, told }: KeptTask): void {
+  #tell({ id, session, told }: StoredTask): void {
     if (told) this.#told.add(session!, id);
     else this.#told.delete(session!, id);
   }
 
-  #add(task: KeptTask): void {
+  #add(task: StoredTask): void {
     const { id, tenant, agent, stage, session } = task;
     if (stage === 'ready') this.#countReady(task, 1);
     if (stage === 'held') {
@@ -133,7 +133,7 @@ export class TaskIndexes {
     }
   }
 
-  #remove(task: KeptTask): void {
+  #remove(task: StoredTask): void {
     const { id, tenant, agent, stage, session } = task;
     if (stage === 'ready') this.#countReady(task, -1);
     if (stage === 'held') {
@@ -142,8 +142,8 @@ export class TaskIndexes {
     }
   }
 
-  #countReady(task: KeptTask, change: 1 | -1): void {
-    const lane = laneOf(task);
+  #countReady(task: StoredTask, change: 1 | -1): void {
+    const lane = toReadyQueue(task);
     const key = keyOfLane(lane);
     const group = `${key} ${task.priority}`;
     if (change === 1) this.#ready.add(group, task.id);
@@ -158,15 +158,15 @@ export class TaskIndexes {
     if (agents.size === 0) this.#readyAgents.delete(lane.tenant);
   }
 
-  #firstReady(lane: Lane): KeptTask | undefined {
+  #firstReady(lane: ReadyQueue): StoredTask | undefined {
     const key = keyOfLane(lane);
     const priorities = this.#priorities.get(key);
     if (priorities === undefined) return undefined;
     return this.#found(this.#ready.first(`${key} ${Math.max(...priorities.keys())}`));
   }
 
-  #firstLane(agents: readonly string[]): Lane | undefined {
-    let [lane, first]: [Lane | undefined, number] = [undefined, Infinity];
+  #firstReadyQueue(agents: readonly string[]): ReadyQueue | undefined {
+    let [lane, first]: [ReadyQueue | undefined, number] = [undefined, Infinity];
     for (const agent of agents) {
       for (const [tenant, tick] of this.#lanes.get(agent) ?? []) {
         if (tick < first) [lane, first] = [{ agent, tenant }, tick];
@@ -177,8 +177,8 @@ export class TaskIndexes {
     return lane;
   }
 
-  #due(now: number, limit: number): KeptTask[] {
-    const due: KeptTask[] = [];
+  #due(now: number, limit: number): StoredTask[] {
+    const due: StoredTask[] = [];
     for (let first = this.#later.first(); first !== undefined && first.at <= now; first = this.#later.first()) {
       if (due.length >= limit) break;
       due.push(this.#task(first.item)!);
@@ -187,7 +187,7 @@ export class TaskIndexes {
     return due;
   }
 
-  #popWaiter(agent: string, since: number): string | undefined {
+  #takeWaiter(agent: string, since: number): string | undefined {
     for (const [worker, { agents, at }] of this.#waiters) {
       const isGone = at < since;
       if (!isGone && agent !== SETTLE && !agents.has(agent)) continue;
@@ -197,12 +197,12 @@ export class TaskIndexes {
     return undefined;
   }
 
-  #found(id: string | undefined): KeptTask | undefined {
+  #found(id: string | undefined): StoredTask | undefined {
     return id === undefined ? undefined : this.#task(id);
   }
 }
 
-function isSamePosition(before: KeptTask, after: KeptTask): boolean {
+function isSamePosition(before: StoredTask, after: StoredTask): boolean {
   const isSameStage = before.stage === after.stage && before.stageAt === after.stageAt;
   const isSameLane = after.stage !== 'ready' || toLaneName(before) === toLaneName(after);
   return isSameStage && before.session === after.session && isSameLane;
@@ -214,6 +214,6 @@ function count<Key>(counts: Map<Key, number>, key: Key, change: number): void {
   else counts.delete(key);
 }
 
-function keyOfLane({ agent, tenant }: Lane): string {
+function keyOfLane({ agent, tenant }: ReadyQueue): string {
   return JSON.stringify([agent, tenant]);
 }

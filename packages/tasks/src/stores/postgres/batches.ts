@@ -80,7 +80,7 @@ function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Create
         tenants: tenant,
         agents: agent,
         keys: key,
-        homes: worker,
+        preferred_workers: worker,
         titles: title,
         traceparents: traceparent,
       };
@@ -162,7 +162,7 @@ function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append
     const written = await functions.call<readonly (readonly [number: number, orders: ShownOrders])[]>(
       'append',
       'append_many',
-      { ...toColumns(rows), bytes_max: rules.maxJournalBytes, ...toColumns(events) },
+      { ...toColumns(rows), max_bytes: rules.maxJournalBytes, ...toColumns(events) },
     );
     const orders = new Map(written.map(([number, one]) => [unique[number - 1], one]));
     return requests.map((one) => orders.get(one));
@@ -183,9 +183,9 @@ function cancelMany(
     });
     const receipts = await functions.call<readonly (StoreCancelReceipt | null)[]>('cancel', 'cancel_many', {
       ...toColumns(rows),
-      kept_ms: () => rules.retentionMs,
+      retention_ms: () => rules.retentionMs,
       own_channel: isAlone ? ownChannel : null,
-      bytes_max: isAlone ? MAX_PAYLOAD_BYTES : null,
+      max_bytes: isAlone ? MAX_PAYLOAD_BYTES : null,
     });
     return receipts.map((receipt) => receipt ?? undefined);
   };

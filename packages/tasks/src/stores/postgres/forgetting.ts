@@ -4,11 +4,11 @@ import type { NamedValues } from './connection/database.ts';
 import type { DatabaseFunctions } from './functions.ts';
 
 /** A process removes old records when it sweeps, and after it has created this many tasks, this many at a time. */
-const CREATED_PER_FORGETTING = 50;
+const CREATES_PER_PURGE = 50;
 const MAX_FORGOTTEN = 200;
 
 /** Removes records past their retention. Creating a task does not wait for it. */
-export class Forgetting implements AsyncDisposable {
+export class Purger implements AsyncDisposable {
   readonly #functions: DatabaseFunctions;
   readonly #values: NamedValues;
   #created = 0;
@@ -17,14 +17,14 @@ export class Forgetting implements AsyncDisposable {
   constructor(functions: DatabaseFunctions, rules: StoreRules) {
     this.#functions = functions;
     this.#values = {
-      kept_ms: () => rules.retentionMs,
-      conversation_kept_ms: () => rules.conversationRetentionMs,
-      session_kept_ms: LIMITS.sessionRetentionMs,
+      retention_ms: () => rules.retentionMs,
+      conversation_retention_ms: () => rules.conversationRetentionMs,
+      session_retention_ms: LIMITS.sessionRetentionMs,
     };
   }
 
   countCreated(): void {
-    this.#created = (this.#created + 1) % CREATED_PER_FORGETTING;
+    this.#created = (this.#created + 1) % CREATES_PER_PURGE;
     if (this.#created === 0) this.#forgetting ??= this.forget(MAX_FORGOTTEN).then(() => (this.#forgetting = undefined));
   }
 

@@ -1,6 +1,6 @@
 import { StoreBusyError } from '../../errors.ts';
 import { describeAddition, type MigratedStore, type MigrationMode } from '../../migration/addition.ts';
-import { checkSession, connectAlone, describeServer } from './connection/connect.ts';
+import { checkSession, connectDedicated, describeServer } from './connection/connect.ts';
 import type { Connection } from './connection/driver.ts';
 import { failureOf } from './connection/failures.ts';
 import {
@@ -24,7 +24,7 @@ export async function migratePostgres(
   const options = { url: listenUrl, connectTimeoutMs, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const ref = { schema, server: describeServer(listenUrl) };
   const settings = { operation: 'migrate', application_name: 'whoa migrate', query_timeout: 0 };
-  const alone = await connectAlone(options, settings);
+  const alone = await connectDedicated(options, settings);
   try {
     await checkSession(options, alone);
     const { connection } = alone;

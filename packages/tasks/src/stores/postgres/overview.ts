@@ -1,10 +1,10 @@
-import type { PauseTarget, SeenWorkers } from '../../overview.ts';
+import type { PauseTarget, WorkersSnapshot } from '../../overview.ts';
 import type { Question } from '../../question.ts';
 import { DEFAULTS } from '../../rules/rules.ts';
 import type { TaskStatus } from '../../status.ts';
 import type { RemoveReceipt } from '../../store.ts';
 import type { ConversationRef, TaskRef } from '../../task.ts';
-import type { QuestionsRequest, QueuesRequest, SeenQueues, Shared, ShareRequest } from '../driver.ts';
+import type { QuestionsRequest, QueuesRequest, QueuesSnapshot, Shared, ShareRequest } from '../driver.ts';
 import { Reads } from './reads.ts';
 import { type ShownQuestion, toQuestion } from './rows.ts';
 import { checkNames, checkText } from './text.ts';
@@ -13,7 +13,7 @@ import { checkNames, checkText } from './text.ts';
 export abstract class Overview extends Reads {
   async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
     checkNames({ tenant });
-    const values = { of_tenant: tenant, most: limit, kept_ms: () => this.rules.retentionMs };
+    const values = { p_tenant: tenant, most: limit, retention_ms: () => this.rules.retentionMs };
     return this.functions.read('counts', 'count_tasks', values);
   }
 
@@ -22,11 +22,11 @@ export abstract class Overview extends Reads {
     return this.functions.read('tenants', 'list_tenants', { after, page: limit });
   }
 
-  workers({ limit }: { limit: number }): Promise<SeenWorkers> {
+  workers({ limit }: { limit: number }): Promise<WorkersSnapshot> {
     return this.functions.read('workers', 'list_workers', { page: limit });
   }
 
-  queues({ after, limit }: QueuesRequest): Promise<SeenQueues> {
+  queues({ after, limit }: QueuesRequest): Promise<QueuesSnapshot> {
     for (const name of [after?.agent ?? '', after?.tenant ?? '']) checkText('cursor', name);
     const values = { after_lane: after?.agent ?? '', after_tenant: after?.tenant ?? '', page: limit };
     return this.functions.read('queues', 'list_queues', { ...values, most: DEFAULTS.maxCounted });
@@ -40,14 +40,14 @@ export abstract class Overview extends Reads {
     const { tenant, after, limit } = request;
     checkNames({ tenant });
     checkText('cursor', after);
-    return this.functions.read('conversations', 'list_conversations', { of_tenant: tenant, after, page: limit });
+    return this.functions.read('conversations', 'list_conversations', { p_tenant: tenant, after, page: limit });
   }
 
   async questions({ tenant, limit, after }: QuestionsRequest): Promise<readonly Question[]> {
     checkNames({ tenant });
     checkText('cursor', after?.id ?? '');
     const from = { after_at: after?.askedAt ?? -1, after_id: after?.id ?? '' };
-    const values = { of_tenant: tenant, ...from, page: limit };
+    const values = { p_tenant: tenant, ...from, page: limit };
     const found = await this.functions.read<readonly ShownQuestion[]>('questions', 'list_questions', values);
     return found.map(toQuestion);
   }
@@ -62,11 +62,11 @@ export abstract class Overview extends Reads {
     const { tenant } = target;
     if ('id' in target) {
       checkNames({ tenant, id: target.id });
-      const values = { of_tenant: tenant, task_id: target.id, kept_ms: () => this.rules.retentionMs };
+      const values = { p_tenant: tenant, task_id: target.id, retention_ms: () => this.rules.retentionMs };
       return this.functions.call('remove', 'remove_task', values);
     }
     const { conversation } = target;
     checkNames({ tenant, conversation });
-    return this.functions.call('remove', 'remove_conversation', { of_tenant: tenant, of_conversation: conversation });
+    return this.functions.call('remove', 'remove_conversation', { p_tenant: tenant, of_conversation: conversation });
   }
 }

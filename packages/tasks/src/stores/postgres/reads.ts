@@ -2,7 +2,7 @@ import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
 import type { ListRequest, ReadRequest, StoreRules } from '../driver.ts';
 import { type DatabaseFunctions, MAX_INT } from './functions.ts';
-import { headOf, present, recordOf, type ShownHead, type ShownRecord } from './rows.ts';
+import { headOf, present, recordOf, type SummaryRow, type RecordRow } from './rows.ts';
 import { checkNames } from './text.ts';
 
 /** Read queries. They hide tasks past their retention, whether or not they have been removed yet. */
@@ -17,8 +17,8 @@ export abstract class Reads {
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
     checkNames({ tenant, id });
-    const values = { of_tenant: tenant, task_id: id, kept_ms: () => this.rules.retentionMs };
-    const found = await this.functions.read<ShownRecord | null>('get', 'get_task', values);
+    const values = { p_tenant: tenant, task_id: id, retention_ms: () => this.rules.retentionMs };
+    const found = await this.functions.read<RecordRow | null>('get', 'get_task', values);
     return found === null ? undefined : recordOf(found);
   }
 
@@ -26,9 +26,9 @@ export abstract class Reads {
     checkNames({ tenant, conversation });
     checkNames({ tenant, conversation: backgroundOf });
     const kind = { of_status: status ?? null, of_conversation: conversation ?? null };
-    const of = { of_tenant: tenant, ...kind, of_background: backgroundOf ?? null };
+    const of = { p_tenant: tenant, ...kind, of_background: backgroundOf ?? null };
     const before = { before_at: after?.createdAt ?? null, before_id: after?.id ?? null, page: limit + 1 };
-    type Page = { readonly now: number; readonly tasks: readonly ShownHead[] };
+    type Page = { readonly now: number; readonly tasks: readonly SummaryRow[] };
     const { now, tasks: found } = await this.functions.read<Page>('list', 'list_tasks', { ...of, ...before });
     const shown = found.slice(0, limit).map(headOf);
     const last = shown.at(-1);
@@ -38,16 +38,16 @@ export abstract class Reads {
 
   async read({ tenant, id }: TaskRef, { after, limit, watchTtlMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     checkNames({ tenant, id });
-    const task = { of_tenant: tenant, task_id: id };
-    if (watchTtlMs !== undefined) await this.functions.call('read', 'read_along', { ...task, watch_ms: watchTtlMs });
-    const page = { after: Math.min(after, MAX_INT), page: limit, kept_ms: () => this.rules.retentionMs };
+    const task = { p_tenant: tenant, task_id: id };
+    if (watchTtlMs !== undefined) await this.functions.call('read', 'mark_watched', { ...task, watch_ms: watchTtlMs });
+    const page = { after: Math.min(after, MAX_INT), page: limit, retention_ms: () => this.rules.retentionMs };
     return this.functions.read('read', 'read_journal', { ...task, ...page });
   }
 
   async conversation({ tenant, conversation }: ConversationRef): Promise<ConversationRecord | undefined> {
     checkNames({ tenant, conversation });
-    const kept_ms = (): number => this.rules.conversationRetentionMs;
-    const values = { of_tenant: tenant, of_conversation: conversation, kept_ms };
+    const retention_ms = (): number => this.rules.conversationRetentionMs;
+    const values = { p_tenant: tenant, of_conversation: conversation, retention_ms };
     const found = await this.functions.read<ConversationRecord | null>('conversation', 'get_conversation', values);
     return found === null ? undefined : (present(found) as ConversationRecord);
   }

@@ -1,23 +1,23 @@
 import type { CancelReason, Json } from '@whoa/core';
 import type { Orders, TakenTask, TaskLoad } from '../../delivery.ts';
 import type { AnswerReceipt, NewAnswer, Question, QuestionEnd } from '../../question.ts';
-import { toActivity } from '../../rules/activity.ts';
+import { parseActivity } from '../../rules/activity.ts';
 import { toContext } from '../../rules/new-task.ts';
 import { toTooLate } from '../../rules/questions.ts';
-import type { NumberedCommand, StopOrder, TaskCommand, TaskHead, TaskOutcome, TaskRecord } from '../../task.ts';
+import type { NumberedCommand, StopOrder, TaskCommand, TaskSummary, TaskOutcome, TaskRecord } from '../../task.ts';
 
 type ShownCommands = readonly (readonly [number: number, command: TaskCommand])[];
 
 /** The fields of a head that have a column each. */
-type Field = Exclude<keyof TaskHead, 'commands' | 'stop' | 'activity' | 'waiting' | 'outcome'>;
+type Field = Exclude<keyof TaskSummary, 'commands' | 'stop' | 'activity' | 'waiting' | 'outcome'>;
 const FIELDS = `id tenant agent conversation title key nonce superseded steered priority notBefore deadline status stage
-  stageAt policy epoch attempts deaths worker createdAt startedAt endedAt commandsSent orderNumber position journalBytes
+  stageAt policy epoch attempts crashes worker createdAt startedAt endedAt commandsSent orderNumber position journalBytes
   watchedUntil traceparent`.split(/\s+/) as readonly Field[];
 const COLUMNS = new Map(FIELDS.map((field) => [field, field.replaceAll(/[A-Z]/g, (x) => `_${x.toLowerCase()}`)]));
 
 /** A row of `tasks` as `row_to_json` shows it. */
 type TaskRow = Readonly<Record<string, unknown>> &
-  Pick<TaskHead, 'id' | 'epoch'> & {
+  Pick<TaskSummary, 'id' | 'epoch'> & {
     readonly session: string;
     readonly claim: string;
     readonly activity: string | null;
@@ -27,13 +27,13 @@ type TaskRow = Readonly<Record<string, unknown>> &
     readonly outcome_complete: boolean | null;
   };
 
-export interface ShownHead {
+export interface SummaryRow {
   readonly row: TaskRow;
   readonly stop: StopOrder | null;
   readonly commands: ShownCommands | null;
 }
 
-export interface ShownRecord extends ShownHead {
+export interface RecordRow extends SummaryRow {
   readonly inputs: readonly Json[];
   readonly context: string | null;
   readonly questions: readonly ShownQuestion[] | null;
@@ -53,7 +53,7 @@ export interface ShownLoad extends Omit<TaskLoad, 'context'> {
   readonly context: string | null;
 }
 
-export interface ShownTaken extends ShownHead {
+export interface ShownTaken extends SummaryRow {
   readonly load: ShownLoad | null;
   readonly questions: readonly ShownQuestion[] | null;
 }
@@ -67,15 +67,15 @@ export interface ShownOrders {
   readonly questions: readonly ShownQuestion[] | null;
 }
 
-export function headOf({ row, commands, stop }: ShownHead): TaskHead {
+export function headOf({ row, commands, stop }: SummaryRow): TaskSummary {
   const { outcome, outcome_reason: reason, outcome_complete: complete, activity, questions_open: waiting } = row;
   const fields = Object.fromEntries([...COLUMNS].map(([field, column]) => [field, row[column]]));
-  const head = present(fields) as unknown as Pick<TaskHead, Field>;
+  const head = present(fields) as unknown as Pick<TaskSummary, Field>;
   return {
     ...head,
     commands: commandsOf(commands),
     ...present({ stop }),
-    ...(activity !== null && { activity: toActivity(activity, head) }),
+    ...(activity !== null && { activity: parseActivity(activity, head) }),
     ...(waiting !== null && waiting > 0 && { waiting }),
     // Spread what the work returned unchanged: a null in it belongs to it.
     ...(outcome !== null && {
@@ -84,7 +84,7 @@ export function headOf({ row, commands, stop }: ShownHead): TaskHead {
   };
 }
 
-export function recordOf({ inputs, context, questions, ...head }: ShownRecord): TaskRecord {
+export function recordOf({ inputs, context, questions, ...head }: RecordRow): TaskRecord {
   return { ...headOf(head), inputs, ...toContext(context), ...toQuestions(questions) };
 }
 

@@ -1,5 +1,5 @@
 import type {
-  Beat,
+  Heartbeat,
   HeartbeatResult,
   ClaimResult,
   ClaimRef,
@@ -41,7 +41,7 @@ import type {
 import type { Watchers } from '../watchers.ts';
 import { type Batches, createBatches, isShareable } from './batches.ts';
 import type { Database } from './connection/database.ts';
-import { Forgetting } from './forgetting.ts';
+import { Purger } from './forgetting.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import type { ChangeNotifier } from './notify/notifier.ts';
 import { Overview } from './overview.ts';
@@ -52,7 +52,7 @@ import {
   recordOf,
   type ShownLoad,
   type ShownOrders,
-  type ShownRecord,
+  type RecordRow,
   type ShownTaken,
   takenOf,
   toAnswerReceipt,
@@ -71,7 +71,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   readonly name = 'postgres';
   readonly domains = 1;
   readonly #options: PostgresDriverOptions;
-  readonly #forgetting: Forgetting;
+  readonly #forgetting: Purger;
   readonly #batches: Batches;
   readonly #retentionMs = (): number => this.#options.rules.retentionMs;
   /** The tenant that was served last, so that the next take starts with the one after it. */
@@ -81,7 +81,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const { database, notifier, rules } = options;
     super(new DatabaseFunctions(database, notifier), rules);
     this.#options = options;
-    this.#forgetting = new Forgetting(this.functions, rules);
+    this.#forgetting = new Purger(this.functions, rules);
     this.#batches = createBatches(this.functions, rules, notifier.channel);
   }
 
@@ -103,13 +103,13 @@ export class PostgresDriver extends Overview implements StoreDriver {
       if (created !== undefined) return created;
     }
     const { rules } = this.#options;
-    type Created = { readonly answer: 'created' | 'duplicate'; readonly task: ShownRecord };
+    type Created = { readonly answer: 'created' | 'duplicate'; readonly task: RecordRow };
     type Refused = Exclude<CreateReceipt, { task: TaskRecord }>;
-    const of = { of_tenant: tenant, of_agent: agent, of_conversation: conversation ?? null, of_key: key ?? null };
+    const of = { p_tenant: tenant, of_agent: agent, of_conversation: conversation ?? null, of_key: key ?? null };
     const about = { of_priority: priority, of_context: context || null, title: title ?? null, home: worker ?? null };
     const when = { hold_ms: debounceMs, not_before: notBefore ?? null, deadline: deadline ?? null };
-    const given = { input, given_policy: policy, given_nonce: nonce, traceparent };
-    const kept = { kept_ms: this.#retentionMs, conversation_kept_ms: () => rules.conversationRetentionMs };
+    const given = { input, given_policy: policy, p_nonce: nonce, traceparent };
+    const kept = { retention_ms: this.#retentionMs, conversation_retention_ms: () => rules.conversationRetentionMs };
     const values = { task_id: id, ...of, ...about, ...when, ...given, ...kept };
     const max_ready = Math.min(rules.maxReady, MAX_INT);
     const answer = await this.functions.call<Created | Refused>('create', 'create_task', { ...values, max_ready });
@@ -128,9 +128,9 @@ export class PostgresDriver extends Overview implements StoreDriver {
       readonly tasks: readonly ShownTaken[] | null;
       readonly nextAt?: number | null;
     };
-    const by = { session_id: session, of_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
+    const by = { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
     const wanted = { number: Math.min(number, MAX_INT), agents, most: limit, max_bytes: maxBytes };
-    const values = { ...by, ...wanted, after_tenant: this.#lastTenant, attempts_max: this.#options.rules.maxAttempts };
+    const values = { ...by, ...wanted, after_tenant: this.#lastTenant, max_attempts: this.#options.rules.maxAttempts };
     const answer = await this.functions.call<Shown | Exclude<TakeResult, Taken>>('take', 'take', values);
     if (answer.answer !== 'taken') return answer;
     const { now, repeat, expired, nextAt } = answer;
@@ -144,8 +144,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
     for (const [name, value] of Object.entries({ id, session, worker, claim })) checkText(name, value);
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimResult, { answer: 'claimed' }>;
-    const by = { session_id: session, of_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
-    const limits = { max_bytes: maxBytes, kept_ms: this.#retentionMs, attempts_max: this.#options.rules.maxAttempts };
+    const by = { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
+    const limits = { max_bytes: maxBytes, retention_ms: this.#retentionMs, max_attempts: this.#options.rules.maxAttempts };
     const values = { task_id: id, ...by, ...limits };
     const answer = await this.functions.call<Claimed | Other>('claim', 'claim', values);
     return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
@@ -155,7 +155,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return loadOf(await this.functions.callAsWorker<ShownLoad>('load', claim, {}));
   }
 
-  async beat({ session, confirmed, count }: Required<Beat>): Promise<HeartbeatResult> {
+  async beat({ session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
     checkText('session', session);
     type Alive = Extract<HeartbeatResult, { answer: 'alive' }>;
     type Order = Pick<TaskOrders, 'id' | 'epoch' | 'claim'> & { readonly orders: ShownOrders };
@@ -198,7 +198,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
       closed_ids: closes.map(({ id }) => id),
       whys: closes.map(({ why }) => why),
     };
-    const rest = { done, progress, bytes_max: maxJournalBytes, shown: activity };
+    const rest = { done, progress, max_bytes: maxJournalBytes, shown: activity };
     const values = { after, events, replaces, ...rest, ...questions };
     type Refused =
       | { answer: 'gap'; position: number }
@@ -226,9 +226,9 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const { tenant, id, task } = question;
     checkNames({ tenant, id });
     checkText('nonce', nonce);
-    const of = { of_tenant: tenant, task_id: task, question_id: id, kept_ms: this.#retentionMs };
+    const of = { p_tenant: tenant, task_id: task, question_id: id, retention_ms: this.#retentionMs };
     return toAnswerReceipt(
-      await this.functions.call('answer', 'answer', { ...of, given: text, given_nonce: nonce }),
+      await this.functions.call('answer', 'answer', { ...of, given: text, p_nonce: nonce }),
       id,
     );
   }
@@ -240,7 +240,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const { status, reason, complete = null, ...rest } = outcome;
     const why = reason === undefined ? null : JSON.stringify(reason);
     const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete };
-    const values = { ...ending, replacesHistory, said, kept_ms: this.#retentionMs };
+    const values = { ...ending, replacesHistory, said, retention_ms: this.#retentionMs };
     return present(await this.functions.callAsWorker<FinishResult>('finish', claim, values)) as FinishResult;
   }
 
@@ -253,20 +253,20 @@ export class PostgresDriver extends Overview implements StoreDriver {
       checkNames({ tenant, id });
       const receipt = await this.#batches.cancels.ask({ target, stop });
       if (receipt !== undefined) return receipt;
-      const one = { of_tenant: tenant, task_id: id, kept_ms: this.#retentionMs };
+      const one = { p_tenant: tenant, task_id: id, retention_ms: this.#retentionMs };
       return this.functions.call('cancel', 'cancel_task', { ...one, ...asked });
     }
     const { tenant, conversation } = target;
     checkNames({ tenant, conversation });
-    const all = { of_tenant: tenant, of_conversation: conversation };
+    const all = { p_tenant: tenant, of_conversation: conversation };
     return this.functions.call('cancel', 'cancel_conversation', { ...all, ...asked });
   }
 
   send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
-    const what = { command: JSON.stringify(command), given_nonce: nonce, kept_ms: this.#retentionMs };
-    return this.functions.call('send', 'send', { of_tenant: tenant, task_id: id, ...what });
+    const what = { command: JSON.stringify(command), p_nonce: nonce, retention_ms: this.#retentionMs };
+    return this.functions.call('send', 'send', { p_tenant: tenant, task_id: id, ...what });
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {

@@ -31,7 +31,7 @@ export class Channels implements Subscriber, AsyncDisposable {
   readonly #shards: Shards;
   readonly #timeoutMs: number;
   readonly #channels = new Map<string, Channel>();
-  #mending: Promise<void> | undefined;
+  #resubscribing: Promise<void> | undefined;
   #isOutOfDate = false;
   #keepingAlive: Promise<void> | undefined;
   readonly #closing = new AbortController();
@@ -48,7 +48,7 @@ export class Channels implements Subscriber, AsyncDisposable {
     listener: (hint: Hint) => void,
   ): Promise<AsyncDisposable> {
     const channels = refs.map((ref) => this.#use(ref));
-    const heard = oncePerMoment(listener);
+    const heard = coalesceResync(listener);
     const watching = channels.map(({ watchers }) => watchers.add(filter, heard));
     let left = false;
     const leave = async (): Promise<void> => {
@@ -82,7 +82,7 @@ export class Channels implements Subscriber, AsyncDisposable {
     for (const channel of this.#channels.values()) if (channel.on?.connection === connection) delete channel.on;
     this.#isOutOfDate = true;
     if (this.#isClosed) return;
-    this.#mending ??= this.#mendAll().finally(() => (this.#mending = undefined));
+    this.#resubscribing ??= this.#resubscribeAll().finally(() => (this.#resubscribing = undefined));
   }
 
   /** Stops all notifications. Close the connections before you wait for the end: it may wait for their replies. */
@@ -94,7 +94,7 @@ export class Channels implements Subscriber, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
-    await this.#mending;
+    await this.#resubscribing;
     await this.#keepingAlive;
   }
 
@@ -127,7 +127,7 @@ export class Channels implements Subscriber, AsyncDisposable {
   }
 
   /** Retries until every channel is subscribed again, then notifies listeners that may have missed a change. */
-  async #mendAll(): Promise<void> {
+  async #resubscribeAll(): Promise<void> {
     while (this.#isOutOfDate && !this.#isClosed) {
       this.#isOutOfDate = false;
       // A channel that is being opened is handled by the call that opens it.
@@ -159,7 +159,7 @@ function isHeard({ on }: Channel): boolean {
 }
 
 /** Sends a listener of many shards one `resync`, not one per shard. */
-function oncePerMoment(listener: (hint: Hint) => void): (hint: Hint) => void {
+function coalesceResync(listener: (hint: Hint) => void): (hint: Hint) => void {
   let isTold = false;
   return (hint) => {
     if (hint.type === 'resync') {

@@ -46,16 +46,16 @@ export function otherShards(found: string, prefix: string): StoreSetupError {
   const counts = found.split(',');
   const shards = counts.length === 1 ? found : `[${counts.join(', ')}]`;
   return new StoreSetupError(
-    `shards: the tasks ${whereUnder(prefix)} are spread over ${counts.at(-1)} shards; give every client shards: ${shards}`,
+    `shards: the tasks ${describePrefix(prefix)} are spread over ${counts.at(-1)} shards; give every client shards: ${shards}`,
   );
 }
 
 /** The error for a format that this version cannot use. */
 export function otherFormat(format: string, prefix: string): StoreSetupError {
-  return new StoreSetupError(`The store ${whereUnder(prefix)} ${wrongFormat(Number(format))}`);
+  return new StoreSetupError(`The store ${describePrefix(prefix)} ${wrongFormat(Number(format))}`);
 }
 
-function whereUnder(prefix: string): string {
+function describePrefix(prefix: string): string {
   return `in Redis under prefix '${prefix}'`;
 }
 

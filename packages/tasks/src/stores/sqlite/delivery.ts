@@ -1,7 +1,7 @@
 import type {
   DomainState,
-  KeptTask,
-  Lane,
+  StoredTask,
+  ReadyQueue,
   Queries,
   Session,
   SessionTables,
@@ -18,12 +18,12 @@ type Delivery = Omit<StageTables, 'firstExpired'> &
 const FIRST_OVERDUE = "SELECT record FROM tasks WHERE status = 'init' AND deadline <= ? ORDER BY deadline, id LIMIT 1";
 
 /** How tasks reach workers, in a database: lanes, sessions, and waiting workers. */
-export function deliveryTables(database: Database, note: (task: KeptTask) => KeptTask): Delivery {
-  const task = (row: Record<string, unknown> | undefined): KeptTask | undefined => {
-    const found = recordOf<KeptTask>(row);
+export function deliveryTables(database: Database, note: (task: StoredTask) => StoredTask): Delivery {
+  const task = (row: Record<string, unknown> | undefined): StoredTask | undefined => {
+    const found = recordOf<StoredTask>(row);
     return found && note(found);
   };
-  const tasks = (rows: readonly Record<string, unknown>[]): KeptTask[] => rows.map((row) => task(row)!);
+  const tasks = (rows: readonly Record<string, unknown>[]): StoredTask[] => rows.map((row) => task(row)!);
   return {
     ...laneTables(database),
     ...sessionTables(database),
@@ -53,7 +53,7 @@ export function deliveryTables(database: Database, note: (task: KeptTask) => Kep
       tasks(
         database.all("SELECT record FROM tasks WHERE session = ? AND stage = 'held' LIMIT ?", [session, most(limit)]),
       ),
-    toldIn: (session, limit) =>
+    withPendingOrders: (session, limit) =>
       tasks(
         database.all("SELECT record FROM tasks WHERE session = ? AND told = 1 AND stage = 'held' LIMIT ?", [
           session,
@@ -65,7 +65,7 @@ export function deliveryTables(database: Database, note: (task: KeptTask) => Kep
 
 type Lanes = Omit<
   StageTables,
-  'firstReady' | 'firstOverdue' | 'firstExpired' | 'due' | 'heldBy' | 'toldIn' | keyof ReturnType<typeof waiterTables>
+  'firstReady' | 'firstOverdue' | 'firstExpired' | 'due' | 'heldBy' | 'withPendingOrders' | keyof ReturnType<typeof waiterTables>
 >;
 
 function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
@@ -75,24 +75,24 @@ function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
   };
   const nextTick = (): number => database.nextTick();
   return {
-    openLane: ({ agent, tenant }) => {
+    openReadyQueue: ({ agent, tenant }) => {
       const sql = 'INSERT OR IGNORE INTO lanes (agent, tenant, tick) VALUES (?, ?, ?)';
       if (!isOpen(database, { agent, tenant })) database.run(sql, [agent, tenant, nextTick()]);
     },
-    closeLane: ({ agent, tenant }) =>
+    closeReadyQueue: ({ agent, tenant }) =>
       void database.run('DELETE FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]),
     hasReservedLanes: () => {
       const sql = 'SELECT 1 FROM lanes WHERE agent > ? AND agent < ? LIMIT 1';
       return database.get(sql, [SETTLE, AFTER_RESERVED]) !== undefined;
     },
-    firstLane: (agents) => {
+    firstReadyQueue: (agents) => {
       const lanes = agents.flatMap(
         (agent) => database.get('SELECT * FROM lanes WHERE agent = ? ORDER BY tick LIMIT 1', [agent]) ?? [],
-      ) as unknown as (Lane & { tick: number })[];
+      ) as unknown as (ReadyQueue & { tick: number })[];
       const first = lanes.toSorted((a, b) => a.tick - b.tick)[0];
       return first && { agent: first.agent, tenant: first.tenant };
     },
-    rotateLane: ({ agent, tenant }) =>
+    rotateReadyQueue: ({ agent, tenant }) =>
       void database.run('UPDATE lanes SET tick = ? WHERE agent = ? AND tenant = ?', [nextTick(), agent, tenant]),
     countReady: ({ agent, tenant }, limit) =>
       limit > MAX_COUNTED ? 0 : count("tenant = ? AND lane = ? AND stage = 'ready'", [tenant, agent], limit),
@@ -120,7 +120,7 @@ function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
 /** Ready tasks are counted for each new task. Above this, a limit is not checked, because counting takes too long. */
 const MAX_COUNTED = 100_000;
 
-function isOpen(database: Database, { agent, tenant }: Lane): boolean {
+function isOpen(database: Database, { agent, tenant }: ReadyQueue): boolean {
   return database.get('SELECT 1 FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]) !== undefined;
 }
 
@@ -128,9 +128,9 @@ function sessionTables(database: Database): SessionTables {
   return {
     session: (id) => recordOf<Session>(database.get('SELECT record FROM worker_sessions WHERE id = ?', [id])),
     saveSession: (session) => {
-      const { id, expiresAt = null, usedAt } = session;
-      const sql = 'INSERT OR REPLACE INTO worker_sessions (id, expiresAt, usedAt, record) VALUES (?, ?, ?, ?)';
-      database.run(sql, [id, expiresAt, usedAt, JSON.stringify(session)]);
+      const { id, expiresAt = null, lastHeldAt } = session;
+      const sql = 'INSERT OR REPLACE INTO worker_sessions (id, expiresAt, lastHeldAt, record) VALUES (?, ?, ?, ?)';
+      database.run(sql, [id, expiresAt, lastHeldAt, JSON.stringify(session)]);
     },
     firstSession: () => {
       const sql = 'SELECT record FROM worker_sessions WHERE expiresAt IS NOT NULL ORDER BY expiresAt LIMIT 1';
@@ -148,7 +148,7 @@ function sessionTables(database: Database): SessionTables {
   };
 }
 
-function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'popWaiter'> {
+function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'takeWaiter'> {
   const unpark = (worker: string): void => void database.run('DELETE FROM waiters WHERE worker = ?', [worker]);
   return {
     park(worker, agents, at) {
@@ -162,7 +162,7 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'pop
       }
     },
     unpark,
-    popWaiter(agent, since) {
+    takeWaiter(agent, since) {
       database.run('DELETE FROM waiters WHERE agent = ? AND at < ?', [agent, since]);
       const first =
         agent === SETTLE
@@ -176,10 +176,10 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'pop
 }
 
 /** Removes sessions that are over or hold nothing, a few at a time. */
-export function forgetSessions(database: Database, { usedAt }: Pick<Parameters<Queries['forget']>[0], 'usedAt'>): void {
+export function forgetSessions(database: Database, { lastHeldAt }: Pick<Parameters<Queries['forget']>[0], 'lastHeldAt'>): void {
   const sql = `DELETE FROM worker_sessions WHERE id IN
-    (SELECT id FROM worker_sessions WHERE expiresAt IS NULL AND usedAt <= ? LIMIT ?)`;
-  database.run(sql, [usedAt, LIMITS.maxForgotten]);
+    (SELECT id FROM worker_sessions WHERE expiresAt IS NULL AND lastHeldAt <= ? LIMIT ?)`;
+  database.run(sql, [lastHeldAt, LIMITS.maxPurged]);
 }
 
 /** SQLite takes -1 for no limit. */

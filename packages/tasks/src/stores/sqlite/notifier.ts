@@ -37,7 +37,7 @@ export class ChangeNotifier implements Disposable {
   }
 
   /** Reads the last ring; `undefined` if it cannot be read, for example because another process is writing it. */
-  lastRing(): Ring | undefined {
+  readLast(): Ring | undefined {
     const length = readSync(this.#file, this.#note, 0, MAX_NOTE_BYTES, 0);
     const note = this.#note.toString('utf8', 0, length);
     const [sum, text] = splitOnce(note.slice(0, note.indexOf('\n')));

@@ -1,4 +1,4 @@
-import type { Lane, Queries, Session } from '../../operations/tables.ts';
+import type { ReadyQueue, Queries, Session } from '../../operations/tables.ts';
 import type { PauseTarget, Queue } from '../../overview.ts';
 import { DEFAULTS } from '../../rules/rules.ts';
 import { toAgent } from '../../rules/suspects.ts';
@@ -87,7 +87,7 @@ function nextTenant(database: Database, tenant: string): string | undefined {
 /** Returns a tenant's queues in the order of their agents. An agent has up to three lanes. */
 function queuesOf(database: Database, tenant: string): Queue[] {
   const queues = new Map<string, Queue>();
-  for (let lane: Lane = { tenant, agent: '' }; ; ) {
+  for (let lane: ReadyQueue = { tenant, agent: '' }; ; ) {
     const row = database.get(NEXT_LANE, [tenant, lane.agent]);
     if (row?.['tenant'] !== tenant) break;
     lane = { tenant, agent: row['lane'] as string };
@@ -102,7 +102,7 @@ function queuesOf(database: Database, tenant: string): Queue[] {
 }
 
 /** Within a priority the index is in order of time. */
-function oldestIn(database: Database, { tenant, agent }: Lane): number {
+function oldestIn(database: Database, { tenant, agent }: ReadyQueue): number {
   let oldest = Infinity;
   for (let below: number | undefined = Infinity; below !== undefined; ) {
     const row = database.get(FIRST_OF_PRIORITY, [tenant, agent, below]);

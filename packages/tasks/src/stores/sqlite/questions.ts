@@ -1,4 +1,4 @@
-import type { KeptQuestion, KeptTask, Queries, Tables } from '../../operations/tables.ts';
+import type { KeptQuestion, StoredTask, Queries, Tables } from '../../operations/tables.ts';
 import { type Database, recordOf } from './database.ts';
 
 const SAVE = `
@@ -19,7 +19,7 @@ type Questions = Pick<Tables, 'question' | 'saveQuestion' | 'liveQuestions' | 'q
 /** What tasks ask, in a database. */
 export function questionTables(
   database: Database,
-  findTask: (id: string) => KeptTask | undefined,
+  findTask: (id: string) => StoredTask | undefined,
 ): Questions & Pick<Queries, 'openQuestions'> {
   const found = (sql: string, values: readonly (string | number)[]): KeptQuestion[] =>
     database.all(sql, values).map((row) => recordOf<KeptQuestion>(row)!);

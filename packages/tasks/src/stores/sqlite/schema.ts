@@ -18,17 +18,17 @@ CREATE INDEX IF NOT EXISTS tasks_ready ON tasks (tenant, lane, priority DESC, st
 CREATE INDEX IF NOT EXISTS tasks_later ON tasks (stageAt) WHERE stage = 'later';
 CREATE INDEX IF NOT EXISTS tasks_overdue ON tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_held ON tasks (session, told) WHERE stage = 'held';
-CREATE INDEX IF NOT EXISTS tasks_held_of_tenant ON tasks (tenant) WHERE stage = 'held';
+CREATE INDEX IF NOT EXISTS held_tasks_by_tenant ON tasks (tenant) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS tasks_parked ON tasks (deadline, id) WHERE stage = 'parked' AND deadline IS NOT NULL;
-CREATE INDEX IF NOT EXISTS tasks_held_of_agent ON tasks (agent) WHERE stage = 'held';
+CREATE INDEX IF NOT EXISTS held_tasks_by_agent ON tasks (agent) WHERE stage = 'held';
 CREATE TABLE IF NOT EXISTS lanes (
   agent TEXT NOT NULL, tenant TEXT NOT NULL, tick INTEGER NOT NULL, PRIMARY KEY (agent, tenant)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS lanes_in_turn ON lanes (agent, tick);
-CREATE TABLE IF NOT EXISTS worker_sessions (id TEXT PRIMARY KEY, expiresAt REAL, usedAt REAL NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS ready_queues_by_tick ON lanes (agent, tick);
+CREATE TABLE IF NOT EXISTS worker_sessions (id TEXT PRIMARY KEY, expiresAt REAL, lastHeldAt REAL NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS worker_sessions_in_turn ON worker_sessions (expiresAt) WHERE expiresAt IS NOT NULL;
 CREATE TABLE IF NOT EXISTS waiters (worker TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (agent, at, worker)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS waiters_of_worker ON waiters (worker);
+CREATE INDEX IF NOT EXISTS waiters_by_worker ON waiters (worker);
 CREATE TABLE IF NOT EXISTS paused (target TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS domain (id INTEGER PRIMARY KEY CHECK (id = 0), tick INTEGER NOT NULL, state TEXT NOT NULL);
@@ -61,6 +61,6 @@ CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, hint TEXT NOT NU
 CREATE TABLE IF NOT EXISTS sessions (
   id TEXT PRIMARY KEY, cwd TEXT NOT NULL, updatedAt REAL NOT NULL, head TEXT NOT NULL, messages TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS sessions_latest ON sessions (updatedAt, id);
-CREATE INDEX IF NOT EXISTS sessions_of_folder ON sessions (cwd, updatedAt, id)
+CREATE INDEX IF NOT EXISTS sessions_by_update ON sessions (updatedAt, id);
+CREATE INDEX IF NOT EXISTS sessions_by_cwd ON sessions (cwd, updatedAt, id)
 `;

@@ -1,5 +1,5 @@
 import type { Json } from '@whoa/core';
-import { type Conversation, type KeptTask, laneOf, type Queries, type Tables } from '../../operations/tables.ts';
+import { type Conversation, type StoredTask, toReadyQueue, type Queries, type Tables } from '../../operations/tables.ts';
 import { backgroundOf } from '../../rules/background.ts';
 import { LIMITS } from '../../rules/rules.ts';
 import type { Hint } from '../../store.ts';
@@ -49,14 +49,14 @@ export interface SqliteTables extends Tables, Queries {
 /** Every statement finds its rows through an index. */
 export function createTables(database: Database): SqliteTables {
   /** The rows that this transaction has read: no other transaction can change them before it ends. */
-  const known = new Map<string, KeptTask>();
+  const known = new Map<string, StoredTask>();
   let told: Told = { hints: [], last: 0 };
-  const note = (task: KeptTask): KeptTask => {
+  const note = (task: StoredTask): StoredTask => {
     known.set(task.id, task);
     return task;
   };
-  const find = (id: string): KeptTask | undefined => {
-    const task = recordOf<KeptTask>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
+  const find = (id: string): StoredTask | undefined => {
+    const task = recordOf<StoredTask>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
     return task && note(task);
   };
   return {
@@ -93,7 +93,7 @@ export function createTables(database: Database): SqliteTables {
         database.get('SELECT record FROM conversations WHERE tenant = ? AND conversation = ?', [tenant, conversation]),
       ),
     saveConversation(conversation) {
-      const isIdle = conversation.current === undefined && conversation.gathering === undefined;
+      const isIdle = conversation.current === undefined && conversation.debouncing === undefined;
       database.run(
         'INSERT OR REPLACE INTO conversations (tenant, conversation, idleSince, record) VALUES (?, ?, ?, ?)',
         [
@@ -139,7 +139,7 @@ function historyTables(
   };
 }
 
-function insertTask(database: Database, task: KeptTask): void {
+function insertTask(database: Database, task: StoredTask): void {
   const { id, tenant, createdAt, agent, deadline = null } = task;
   const conversation = task.conversation ?? behind(backgroundOf(task)) ?? null;
   const { status, endedAt, stage, lane, priority, stageAt, session, told } = columnsOf(task);
@@ -151,9 +151,9 @@ const COLUMNS = ['status', 'endedAt', 'stage', 'lane', 'priority', 'stageAt', 's
 type Column = (typeof COLUMNS)[number];
 
 /** The indexed columns. */
-function columnsOf(task: KeptTask): Record<Column, Value> {
+function columnsOf(task: StoredTask): Record<Column, Value> {
   const { status, endedAt = null, stage = null, stageAt = null, session = null, told = false, priority } = task;
-  const lane = stage === 'ready' ? laneOf(task).agent : null;
+  const lane = stage === 'ready' ? toReadyQueue(task).agent : null;
   const isHeld = stage === 'held';
   return {
     status,
@@ -168,7 +168,7 @@ function columnsOf(task: KeptTask): Record<Column, Value> {
 }
 
 /** Updates only the columns that change: they are indexed, and every index that is written makes a commit slower. */
-function updateTask(database: Database, task: KeptTask, before: KeptTask): void {
+function updateTask(database: Database, task: StoredTask, before: StoredTask): void {
   const [old, now] = [columnsOf(before), columnsOf(task)];
   const changed = COLUMNS.filter((column) => now[column] !== old[column]);
   const values = changed.map((column) => now[column]);
@@ -176,7 +176,7 @@ function updateTask(database: Database, task: KeptTask, before: KeptTask): void 
   database.run(`UPDATE tasks SET ${set}record = ? WHERE id = ?`, [...values, JSON.stringify(task), task.id]);
 }
 
-function list(database: Database, filter: Parameters<Queries['list']>[0]): KeptTask[] {
+function list(database: Database, filter: Parameters<Queries['list']>[0]): StoredTask[] {
   const { tenant, status, conversation = behind(filter.backgroundOf), limit, after } = filter;
   const conditions = ['tenant = ?'];
   const values: Value[] = [tenant];
@@ -189,7 +189,7 @@ function list(database: Database, filter: Parameters<Queries['list']>[0]): KeptT
   if (after !== undefined) narrow('(createdAt, id) < (?, ?)', after.createdAt, after.id);
   const where = conditions.join(' AND ');
   const sql = `SELECT record FROM tasks WHERE ${where} ORDER BY createdAt DESC, id DESC LIMIT ?`;
-  return database.all(sql, [...values, limit]).map((row) => recordOf<KeptTask>(row)!);
+  return database.all(sql, [...values, limit]).map((row) => recordOf<StoredTask>(row)!);
 }
 
 /** What the column has instead of a conversation for its background tasks, which are not in it. */
@@ -197,15 +197,15 @@ function behind(conversation: string | undefined): string | undefined {
   return conversation === undefined ? undefined : `\0${conversation}`;
 }
 
-function clear(database: Database, id: string, inputsOf: string): void {
+function clear(database: Database, id: string, inputOwner: string): void {
   for (const table of ['journal', 'sent']) database.run(`DELETE FROM ${table} WHERE id = ?`, [id]);
   database.run('DELETE FROM questions WHERE task = ?', [id]);
-  database.run('DELETE FROM inputs WHERE owner = ?', [inputsOf]);
+  database.run('DELETE FROM inputs WHERE owner = ?', [inputOwner]);
 }
 
-function removeTask(database: Database, { id, inputsOf }: KeptTask): void {
+function removeTask(database: Database, { id, inputOwner }: StoredTask): void {
   database.run('DELETE FROM tasks WHERE id = ?', [id]);
-  clear(database, id, inputsOf);
+  clear(database, id, inputOwner);
 }
 
 function removeConversation(database: Database, { tenant, conversation }: ConversationRef): void {
@@ -216,7 +216,7 @@ function removeConversation(database: Database, { tenant, conversation }: Conver
 
 function forget(database: Database, before: Parameters<Queries['forget']>[0], limit: number): boolean {
   const ended = database.all('SELECT record FROM tasks WHERE endedAt <= ? LIMIT ?', [before.endedAt, limit]);
-  for (const row of ended) removeTask(database, recordOf<KeptTask>(row)!);
+  for (const row of ended) removeTask(database, recordOf<StoredTask>(row)!);
   const idle = 'SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?';
   for (const row of database.all(idle, [before.changedAt, limit])) {
     removeConversation(database, row as { tenant: string; conversation: string });

@@ -1,5 +1,5 @@
 import { formatStopReport, LADDERS, type StopMode, type StopReport } from '@whoa/core';
-import type { StoreCancelReceipt, TaskHead, TaskRecord, TaskStatus } from '@whoa/tasks';
+import type { StoreCancelReceipt, TaskSummary, TaskRecord, TaskStatus } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
 import type { Surroundings, System } from '../../system.ts';
 import { cancelCall } from '../../tasks/cancel-call.ts';
@@ -116,8 +116,8 @@ interface LiveFilter {
   readonly conversation: string | undefined;
 }
 
-async function findLive(source: TaskSource, { status, agent, conversation }: LiveFilter): Promise<TaskHead[]> {
-  const found = new Map<string, TaskHead>();
+async function findLive(source: TaskSource, { status, agent, conversation }: LiveFilter): Promise<TaskSummary[]> {
+  const found = new Map<string, TaskSummary>();
   for (const one of status === undefined ? LIVE : [status]) {
     const filter = { status: one, limit: MAX_ALL, ...(conversation !== undefined && { conversation }) };
     const { tasks } = await listTasks(source, filter);
@@ -126,7 +126,7 @@ async function findLive(source: TaskSource, { status, agent, conversation }: Liv
   return [...found.values()];
 }
 
-function tellDryRun(tasks: readonly TaskHead[], { screen, asJson }: Context): number {
+function tellDryRun(tasks: readonly TaskSummary[], { screen, asJson }: Context): number {
   for (const { id, status, agent } of tasks) {
     if (asJson) screen.data({ type: 'would-cancel', id, status, agent });
     else screen.line(`${shortId(id)} ${status}, ${oneLine(agent, 40)}: would be stopped`);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StopMode } from '@whoa/core';
 import { CLEANUP_MS } from '@whoa/core/internal';
-import type { PauseTarget, TaskHead } from '@whoa/tasks';
+import type { PauseTarget, TaskSummary } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, readDuration, UsageError } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
@@ -107,7 +107,7 @@ interface Halt {
 async function stopAll(
   source: TaskSource,
   { agent, order, withinMs }: Halt,
-): Promise<{ readonly stopped: number; readonly left: readonly TaskHead[] }> {
+): Promise<{ readonly stopped: number; readonly left: readonly TaskSummary[] }> {
   const endsAt = performance.now() + withinMs;
   const stopped = new Set<string>();
   for (;;) {
@@ -133,8 +133,8 @@ async function stopAll(
   }
 }
 
-async function findLive(source: TaskSource, agent: string | undefined): Promise<readonly TaskHead[]> {
-  const found = new Map<string, TaskHead>();
+async function findLive(source: TaskSource, agent: string | undefined): Promise<readonly TaskSummary[]> {
+  const found = new Map<string, TaskSummary>();
   for (const status of LIVE) {
     const { tasks } = await listTasks(source, { status, limit: agent === undefined ? MAX_ROUND : 100 * MAX_ROUND });
     for (const task of tasks) if (agent === undefined || task.agent === agent) found.set(task.id, task);
@@ -143,7 +143,7 @@ async function findLive(source: TaskSource, agent: string | undefined): Promise<
 }
 
 /** Writes the ends of tasks whose workers died: no one else may be there to do it. */
-async function settleLost(source: TaskSource, live: readonly TaskHead[]): Promise<void> {
+async function settleLost(source: TaskSource, live: readonly TaskSummary[]): Promise<void> {
   await source.freeLost();
   for (const { id } of live.filter((task) => isLost(task)).slice(0, MAX_NAMED)) {
     const record = await source.get(id);

@@ -1,5 +1,5 @@
 import { toText } from '@whoa/core';
-import type { TaskHead, TaskRecord } from '@whoa/tasks';
+import type { TaskSummary, TaskRecord } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
@@ -51,7 +51,7 @@ const READ_AT_ONCE = 16;
 const MAX_TITLE_CHARACTERS = 200;
 
 /** A task with a title needs no inputs to be shown. */
-type Listed = TaskHead & Partial<Pick<TaskRecord, 'inputs'>>;
+type Listed = TaskSummary & Partial<Pick<TaskRecord, 'inputs'>>;
 
 export const tasksCommand: Command = { help, options: OPTIONS, run };
 
@@ -91,8 +91,8 @@ function nothing(tenant: string | undefined, whoa: string): string {
 /** Reads the whole records of some tasks, because a list has no inputs. Bounded concurrency. */
 async function readTasks(
   source: TaskSource,
-  heads: readonly TaskHead[],
-  isWanted: (head: TaskHead) => boolean,
+  heads: readonly TaskSummary[],
+  isWanted: (head: TaskSummary) => boolean,
 ): Promise<Listed[]> {
   const tasks: Listed[] = [];
   for (let i = 0; i < heads.length; i += READ_AT_ONCE) {

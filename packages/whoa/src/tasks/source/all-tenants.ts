@@ -1,4 +1,4 @@
-import type { ListPage, TaskHead, TenantPage } from '@whoa/tasks';
+import type { ListPage, TaskSummary, TenantPage } from '@whoa/tasks';
 import { findQuestionTask } from '@whoa/tasks/internal';
 import type { TaskSource } from './task-source.ts';
 
@@ -70,6 +70,6 @@ async function mapInBatches<T>(tenants: readonly string[], ask: (tenant: string)
 }
 
 /** The order in which every store lists. */
-function newestFirst(a: TaskHead, b: TaskHead): number {
+function newestFirst(a: TaskSummary, b: TaskSummary): number {
   return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
 }

@@ -12,7 +12,7 @@ import type {
   SendReceipt,
   StoreCancelReceipt,
   TaskCounts,
-  TaskHead,
+  TaskSummary,
   TaskRecord,
   WorkerPage,
 } from '@whoa/tasks';
@@ -70,8 +70,8 @@ const MAX_PAGE = 1_000;
 export async function listTasks(
   source: Pick<TaskSource, 'list'>,
   { limit, ...filter }: Omit<ListFilter, 'tenant' | 'cursor' | 'limit'> & Poison & { readonly limit: number },
-): Promise<{ readonly tasks: readonly TaskHead[]; readonly hasMore: boolean }> {
-  const tasks: TaskHead[] = [];
+): Promise<{ readonly tasks: readonly TaskSummary[]; readonly hasMore: boolean }> {
+  const tasks: TaskSummary[] = [];
   for (let cursor: string | undefined; ; ) {
     const size = Math.min(MAX_PAGE, limit - tasks.length);
     const page = await source.list({ ...filter, limit: size, ...(cursor !== undefined && { cursor }) });
@@ -85,7 +85,7 @@ export async function listTasks(
 const TAKEOVER_TIMEOUT_MS = 3_000;
 
 /** Returns a check that frees lost tasks and returns whether a task has been lost for so long that no worker will take it. */
-export function createLostCheck(source: TaskSource): (task: TaskHead) => Promise<boolean> {
+export function createLostCheck(source: TaskSource): (task: TaskSummary) => Promise<boolean> {
   let since: number | undefined;
   return async (task) => {
     await source.freeLost();

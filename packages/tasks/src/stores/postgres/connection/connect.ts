@@ -17,7 +17,7 @@ export interface ServerOptions {
 }
 
 /** A connection outside the pool. Queries on it may be sent at once, and are answered in order. */
-export interface LoneConnection {
+export interface DedicatedConnection {
   readonly connection: InstanceType<Driver['Client']>;
   readonly sockets: Sockets;
 }
@@ -37,10 +37,10 @@ export function settingsOf(options: ServerOptions, sockets: Sockets): Connection
 }
 
 /** Opens a separate connection; the caller must close it. */
-export async function connectAlone(
+export async function connectDedicated(
   options: ServerOptions,
   settings: ConnectionSettings & { readonly operation: string },
-): Promise<LoneConnection> {
+): Promise<DedicatedConnection> {
   const { Client } = await loadDriver();
   const sockets = new Sockets();
   const { operation, ...rest } = settings;
@@ -74,9 +74,9 @@ const COMPARISONS = 5;
  * Throws if a pooler shares one server process between several connections, as PgBouncer does in transaction mode:
  * other programs would then receive our notifications instead of us. The check changes nothing.
  */
-export async function checkSession(options: ServerOptions, { connection }: LoneConnection): Promise<void> {
+export async function checkSession(options: ServerOptions, { connection }: DedicatedConnection): Promise<void> {
   if (await isOurOwn(connection)) return;
-  const other = await connectAlone(options, { operation: 'watch', application_name: 'whoa asks' });
+  const other = await connectDedicated(options, { operation: 'watch', application_name: 'whoa asks' });
   try {
     const own = await backendOf(connection);
     for (let i = 0; i < COMPARISONS; i++) {

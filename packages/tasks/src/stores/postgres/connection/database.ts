@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { StoreClosedError } from '../../../errors.ts';
 import type { StoredSettings } from '../../driver.ts';
 import { findLayout, holdSettings, isUsable, layOut, qualify } from '../layout.ts';
-import type { ShownHint } from '../notify/hints.ts';
-import { connectAlone, describeServer, isOurOwn, type ServerOptions, settingsOf } from './connect.ts';
+import type { HintRow } from '../notify/hints.ts';
+import { connectDedicated, describeServer, isOurOwn, type ServerOptions, settingsOf } from './connect.ts';
 import { ConnectionLimit } from './connection-limit.ts';
 import { loadDriver, type Pool, type PooledConnection, Sockets } from './driver.ts';
 import { type Attempt, failureOf, isSound, isUnprepared, isWorthAnother } from './failures.ts';
@@ -39,7 +39,7 @@ export interface Answer<T> {
 }
 
 /** The channel of a listener, and the hint for it. */
-export type Ring = readonly [channel: string, hint: ShownHint];
+export type Ring = readonly [channel: string, hint: HintRow];
 
 interface Statement {
   readonly name: string;
@@ -190,7 +190,7 @@ export class Database implements AsyncDisposable {
     const ref = { schema: this.schema, server: describeServer(this.#options.url) };
     if (!isUsable(await findLayout(connection, ref))) {
       const settings = { operation: 'setup', query_timeout: SETUP_MS };
-      const { connection: alone, sockets } = await connectAlone(this.#options, settings);
+      const { connection: alone, sockets } = await connectDedicated(this.#options, settings);
       try {
         await layOut(alone, ref);
       } finally {

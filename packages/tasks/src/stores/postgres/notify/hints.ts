@@ -1,7 +1,7 @@
 import type { Hint, PushedOrder } from '../../../store.ts';
 
 /** A hint as the functions record it and as it is sent: short, because notifications are limited. */
-export type ShownHint = readonly [
+export type HintRow = readonly [
   type: string,
   id: string,
   tenant?: string | null,
@@ -17,7 +17,7 @@ const RESYNC = '["resync"]';
 /**
  * Returns the payload of a notification. If it is too long, leaves out the order; if still too long, sends `resync`.
  */
-export function payloadOf(hint: ShownHint): string {
+export function payloadOf(hint: HintRow): string {
   const payload = JSON.stringify(hint);
   if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
   const short = JSON.stringify(hint.slice(0, 5));
@@ -28,13 +28,13 @@ export function payloadOf(hint: ShownHint): string {
 export function hintOfPayload(payload: string): Hint | undefined {
   try {
     const hint = JSON.parse(payload) as unknown;
-    return Array.isArray(hint) ? hintOf(hint as unknown as ShownHint) : undefined;
+    return Array.isArray(hint) ? hintOf(hint as unknown as HintRow) : undefined;
   } catch {
     return undefined;
   }
 }
 
-export function hintOf([type, id, tenant, worker, conversation, order]: ShownHint): Hint {
+export function hintOf([type, id, tenant, worker, conversation, order]: HintRow): Hint {
   if (type === 'resync') return { type };
   if (type === 'work') return { type, worker: worker ?? '', domain: 0, agent: id };
   return {

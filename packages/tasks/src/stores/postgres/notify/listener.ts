@@ -1,5 +1,5 @@
 import type { Clock } from '@whoa/core/embed';
-import { checkSession, connectAlone, type LoneConnection, type ServerOptions } from '../connection/connect.ts';
+import { checkSession, connectDedicated, type DedicatedConnection, type ServerOptions } from '../connection/connect.ts';
 
 export interface ListenerOptions {
   readonly server: ServerOptions;
@@ -41,8 +41,8 @@ class Listener {
   readonly #options: ListenerOptions;
   readonly #onEmpty: () => void;
   readonly #channels = new Map<string, Set<Subscriber>>();
-  #connection: LoneConnection | undefined;
-  #connecting: Promise<LoneConnection> | undefined;
+  #connection: DedicatedConnection | undefined;
+  #connecting: Promise<DedicatedConnection> | undefined;
   #listening = new Map<string, Promise<unknown>>();
   #timer: Disposable | undefined;
   #hasHeard = false;
@@ -90,15 +90,15 @@ class Listener {
     await open?.sockets.endWithin(() => open.connection.end());
   }
 
-  #connect(): Promise<LoneConnection> {
+  #connect(): Promise<DedicatedConnection> {
     if (this.#connection !== undefined) return Promise.resolve(this.#connection);
     this.#connecting ??= this.#open().finally(() => (this.#connecting = undefined));
     return this.#connecting;
   }
 
-  async #open(): Promise<LoneConnection> {
+  async #open(): Promise<DedicatedConnection> {
     const { server, pollIntervalMs } = this.#options;
-    const open = await connectAlone(server, { operation: 'watch', application_name: 'whoa listens', pipeline: true });
+    const open = await connectDedicated(server, { operation: 'watch', application_name: 'whoa listens', pipeline: true });
     open.sockets.unref();
     open.connection.on('end', () => this.#lose(open));
     open.connection.on('notification', ({ channel, payload = '' }) => this.#hear(channel, payload));
@@ -122,7 +122,7 @@ class Listener {
     return open;
   }
 
-  async #listen(open: LoneConnection, channel: string): Promise<void> {
+  async #listen(open: DedicatedConnection, channel: string): Promise<void> {
     const listening = this.#listening.get(channel) ?? open.connection.query(`LISTEN ${channel}`);
     if (this.#connection === open) this.#listening.set(channel, listening);
     await listening;
@@ -137,7 +137,7 @@ class Listener {
     for (const subscriber of this.#channels.get(channel) ?? []) subscriber.onNotification(channel, payload);
   }
 
-  #lose(open: LoneConnection): void {
+  #lose(open: DedicatedConnection): void {
     if (this.#connection !== open) return;
     this.#connection = undefined;
     if (this.#channels.size === 0) return;
@@ -174,7 +174,7 @@ class Listener {
     );
   }
 
-  #leave(open: LoneConnection): void {
+  #leave(open: DedicatedConnection): void {
     open.sockets.destroy();
     this.#lose(open);
   }

@@ -12,7 +12,7 @@ export interface NotifierOptions extends ListenerOptions {
   readonly onHint: (hint: Hint) => void;
 }
 
-const RINGS_PER_FLUSH = 500;
+const NOTIFICATIONS_PER_FLUSH = 500;
 /** Beyond this many, notifications are dropped: receivers find the change with the next beat or take. */
 const MAX_RINGS_WAITING = 100_000;
 /** How long a subscription is recorded. It is renewed after a third of this. */
@@ -97,7 +97,7 @@ export class ChangeNotifier implements AsyncDisposable {
   /** One at a time: notifications that arrive meanwhile go with the next. */
   async #flush(): Promise<void> {
     while (this.#rings.size > 0) {
-      const rings = [...this.#rings].slice(0, RINGS_PER_FLUSH);
+      const rings = [...this.#rings].slice(0, NOTIFICATIONS_PER_FLUSH);
       for (const [key] of rings) this.#rings.delete(key);
       const all = [...rings.values()].map(([, ring]) => ring);
       const values = { channels: all.map(([channel]) => channel), payloads: all.map(([, payload]) => payload) };

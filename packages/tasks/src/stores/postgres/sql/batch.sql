@@ -5,7 +5,7 @@
 -- Creates tasks that are in no conversation. Returns which of them are new.
 -- Reads: tasks, crowded. Locks: nothing that exists. Writes: tasks, inputs, crowded, waiters. Returns: new ids.
 CREATE FUNCTION fn.create_many(
-  ids text[], tenants text[], agents text[], keys text[], homes text[], inputs json[], nonces text[], priorities int[],
+  ids text[], tenants text[], agents text[], keys text[], preferred_workers text[], inputs json[], nonces text[], priorities int[],
   not_befores float8[], titles text[], traceparents text[], max_ready int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,14 +15,14 @@ BEGIN
     SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
   ) l WHERE fn.is_full(l.agent, l.tenant, max_ready, now);
   WITH given AS (
-    SELECT * FROM unnest(ids, tenants, agents, keys, homes, nonces, priorities, not_befores, titles, traceparents)
+    SELECT * FROM unnest(ids, tenants, agents, keys, preferred_workers, nonces, priorities, not_befores, titles, traceparents)
       AS n (id, tenant, agent, key, home, nonce, priority, not_before, title, traceparent)
     WHERE (n.agent || ' ' || n.tenant = ANY (full_lanes)) IS NOT TRUE ORDER BY n.id
   ), inserted AS (
     INSERT INTO whoa.tasks (
-      id, tenant, agent, title, key, nonce, priority, not_before, stage, stage_at, lane, worker, inputs_of, traceparent,
+      id, tenant, agent, title, key, nonce, priority, not_before, stage, stage_at, lane, worker, input_owner, traceparent,
       -- Columns: create
-      status, commands_waiting, epoch, attempts, deaths, order_number, position, journal_bytes, commands_sent, created_at
+      status, commands_waiting, epoch, attempts, crashes, order_number, position, journal_bytes, commands_sent, created_at
     )
     SELECT g.id, g.tenant, g.agent, g.title, g.key, CASE WHEN g.key IS NOT NULL THEN g.nonce END, g.priority, g.not_before,
       n.stage, n.stage_at, CASE WHEN n.stage = 'ready' THEN g.agent END, g.home, g.id, g.traceparent,
@@ -35,12 +35,12 @@ BEGIN
   INSERT INTO whoa.inputs (owner, position, input)
   SELECT n.id, 1, n.input FROM unnest(ids, inputs) AS n (id, input) WHERE n.id = ANY (created) ON CONFLICT DO NOTHING;
   FOR lane IN
-    SELECT n.agent AS agent, count(*) AS tasks FROM unnest(ids, agents, homes, not_befores) AS n (id, agent, home, not_before)
+    SELECT n.agent AS agent, count(*) AS tasks FROM unnest(ids, agents, preferred_workers, not_befores) AS n (id, agent, home, not_before)
     WHERE n.id = ANY (created) AND n.home IS NULL AND (n.not_before > now) IS NOT TRUE GROUP BY n.agent
   LOOP
     FOR i IN 1 .. lane.tasks LOOP EXIT WHEN NOT fn.ring_waiter(lane.agent, now); END LOOP;
   END LOOP;
-  IF fn.is_watched() OR array_remove(homes, NULL) <> '{}' THEN
+  IF fn.is_watched() OR array_remove(preferred_workers, NULL) <> '{}' THEN
     FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (created) LOOP
       PERFORM fn.tell('status', task);
       IF task.stage = 'later' THEN PERFORM fn.announce(task, now); END IF;
@@ -83,7 +83,7 @@ BEGIN
   LOOP
     ended := ended || json_build_array(task.id, task.status);
     PERFORM fn.tell('status', task);
-    PERFORM fn.make_room(task.tenant, task.agent, now);
+    PERFORM fn.free_slot(task.tenant, task.agent, now);
   END LOOP;
   RETURN array_to_json(ended);
 END $$;
@@ -93,7 +93,7 @@ END $$;
 -- Reads: tasks, commands. Locks: tasks that nobody has locked. Writes: journal, tasks. Returns: orders by ordinal.
 CREATE FUNCTION fn.append_many(
   ids text[], epochs int[], sessions text[], claims text[], afters int[], counts int[], sizes float8[], progresses boolean[],
-  activities text[], bytes_max float8, ordinals int[], positions int[], events json[]
+  activities text[], max_bytes float8, ordinals int[], positions int[], events json[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   locked text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.id = ANY (ids) FOR UPDATE SKIP LOCKED);
@@ -106,13 +106,13 @@ BEGIN
     FROM unnest(ids, epochs, sessions, claims, afters, counts, sizes, progresses, activities) WITH ORDINALITY
       AS a (id, epoch, session, claim, after, count, size, progress, activity, ordinal)
     WHERE t.id = a.id AND a.id = ANY (locked) AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
-      AND t.status IN ('running', 'cancelling') AND t.position = a.after AND t.journal_bytes + a.size <= bytes_max
+      AND t.status IN ('running', 'cancelling') AND t.position = a.after AND t.journal_bytes + a.size <= max_bytes
     RETURNING a.ordinal, t AS task
   ), kept AS (
     INSERT INTO whoa.journal (task, position, epoch, at, event)
     SELECT (w.task).id, e.position, (w.task).epoch, now, e.event
     FROM written w JOIN unnest(ordinals, positions, events) AS e (ordinal, position, event) ON e.ordinal = w.ordinal
-  ) SELECT json_agg(json_build_array(w.ordinal, fn.orders_of(w.task, now))), set_config('whoa_store.rings', (
+  ) SELECT json_agg(json_build_array(w.ordinal, fn.task_orders(w.task, now))), set_config('whoa_store.rings', (
     SELECT json_agg(json_build_array(l.channel, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
       SELECT DISTINCT x.channel, (w.task).id, (w.task).tenant, (w.task).worker, (w.task).conversation FROM written w
       JOIN whoa.watchers x ON x.name = ANY (fn.listened(w.task)) AND x.until > clock_timestamp()
@@ -125,7 +125,7 @@ END $$;
 -- Reads: tasks. Locks: tasks in order of id. Writes: tasks, commands, conversations. Returns: receipts.
 CREATE FUNCTION fn.cancel_many(
   tenants text[], ids text[], givens text[], ats float8[], levels text[], abort_mss float8[], kill_mss float8[], undos boolean[],
-  kept_ms float8, own_channel text, bytes_max int
+  retention_ms float8, own_channel text, max_bytes int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; now float8; reason json; receipts json[] := array_fill(NULL::json, ARRAY[cardinality(ids)]); ordinal int;
@@ -137,7 +137,7 @@ BEGIN
       -- A single request has locked nothing yet, so it may lock its conversation.
       IF cardinality(ids) = 1 THEN
         receipts[ordinal] := fn.cancel_task(tenants[ordinal], ids[ordinal], givens[ordinal], ats[ordinal], levels[ordinal],
-          abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], kept_ms);
+          abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], retention_ms);
       END IF;
       CONTINUE;
     END IF;
@@ -154,15 +154,15 @@ BEGIN
       PERFORM fn.tell('cancel', task);
       receipts[ordinal] := json_build_object('answer', 'accepted', 'status', task.status, 'reason', reason,
         'killAt', task.stop_kill_at, 'level', fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now));
-    ELSIF fn.has_begun(task) THEN
+    ELSIF fn.has_started(task) THEN
       receipts[ordinal] :=
-        fn.cancel_begun(task, reason, levels[ordinal], abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], now);
+        fn.cancel_started(task, reason, levels[ordinal], abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], now);
     ELSE
       PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
       receipts[ordinal] := json_build_object('answer', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason,
         'killAt', now);
     END IF;
   END LOOP;
-  IF own_channel IS NOT NULL THEN PERFORM fn.ring_now(own_channel, bytes_max); END IF;
+  IF own_channel IS NOT NULL THEN PERFORM fn.notify_own(own_channel, max_bytes); END IF;
   RETURN array_to_json(receipts);
 END $$;

@@ -2,29 +2,29 @@
 
 -- Reads: tasks. Locks: the task if held, else conversation, task. Writes: tasks, commands, conversations. Returns: a receipt.
 CREATE FUNCTION fn.cancel_task(
-  of_tenant text, task_id text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean,
-  kept_ms float8
+  p_tenant text, task_id text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean,
+  retention_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; now float8;
 BEGIN
   -- The first cancel of a task that a worker holds, as nearly every cancel is, touches only its row.
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant
     AND t.stage IS NOT DISTINCT FROM 'held' FOR UPDATE;
   IF FOUND THEN
     -- Don't read the clock earlier: locking the row may have taken long.
     now := fn.now_ms();
-    RETURN fn.cancel_begun(task, fn.reason(given, coalesce(at, now)), level, abort_ms, kill_ms, undo, now);
+    RETURN fn.cancel_started(task, fn.reason(given, coalesce(at, now)), level, abort_ms, kill_ms, undo, now);
   END IF;
   -- Check before locking anything: a tenant must not hold up another tenant's task.
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant;
-  IF NOT FOUND OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant;
+  IF NOT FOUND OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
   PERFORM fn.lock_conversation(task_id);
   RETURN fn.cancel_locked(task_id, given, at, level, abort_ms, kill_ms, undo);
 END $$;
 
-CREATE FUNCTION fn.cancel_begun(
+CREATE FUNCTION fn.cancel_started(
   task whoa.tasks, reason json, level text, abort_ms float8, kill_ms float8, undo boolean, now float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -49,70 +49,70 @@ BEGIN
   IF task.id IS NULL THEN RETURN json_build_object('answer', 'unknown'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
   reason := fn.reason(given, coalesce(at, now));
-  IF fn.has_begun(task) THEN RETURN fn.cancel_begun(task, reason, level, abort_ms, kill_ms, undo, now); END IF;
-  IF task.steered IS NOT NULL THEN PERFORM fn.take_back(task.id, task.steered); END IF;
+  IF fn.has_started(task) THEN RETURN fn.cancel_started(task, reason, level, abort_ms, kill_ms, undo, now); END IF;
+  IF task.steered IS NOT NULL THEN PERFORM fn.withdraw_steer(task.id, task.steered); END IF;
   PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
   PERFORM fn.leave_conversation(task, now);
   RETURN json_build_object('answer', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason, 'killAt', now);
 END $$;
 
 -- Withdraws a message that the current task has not read yet. Their conversation is locked.
-CREATE FUNCTION fn.take_back(message text, reader text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.withdraw_steer(message text, reader text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM whoa.commands c WHERE c.task = reader AND c.steered = message;
   IF NOT FOUND THEN RETURN; END IF;
   UPDATE whoa.tasks t SET commands_waiting = t.commands_waiting - 1 WHERE t.id = reader;
-  PERFORM fn.give_order(reader, 'command');
+  PERFORM fn.send_order(reader, 'command');
 END $$;
 
 -- Asks the current task of a conversation to stop, and ends all waiting tasks.
 -- Reads: conversations, tasks. Locks: conversation, its tasks. Writes: tasks, commands, conversations. Returns: the last receipt.
 CREATE FUNCTION fn.cancel_conversation(
-  of_tenant text, of_conversation text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean
+  p_tenant text, of_conversation text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   line whoa.conversations; task_id text; receipt json := json_build_object('answer', 'unknown');
 BEGIN
   SELECT * INTO line FROM whoa.conversations c
-  WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
+  WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
   at := coalesce(at, fn.now_ms());
   -- The current task last: while it is live, no other task can start.
-  FOREACH task_id IN ARRAY array_remove(line.gathering || line.waiting || line.current, NULL) LOOP
+  FOREACH task_id IN ARRAY array_remove(line.debouncing || line.waiting || line.current, NULL) LOOP
     receipt := fn.cancel_locked(task_id, given, at, level, abort_ms, kill_ms, undo);
   END LOOP;
   RETURN receipt;
 END $$;
 
 -- Reads: tasks, sent. Locks: task. Writes: commands, sent, tasks. Returns: number or refusal.
-CREATE FUNCTION fn.send(of_tenant text, task_id text, command json, given_nonce text, kept_ms float8)
+CREATE FUNCTION fn.send(p_tenant text, task_id text, command json, p_nonce text, retention_ms float8)
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; given int;
 BEGIN
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant FOR UPDATE;
-  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant FOR UPDATE;
+  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   -- Check this first: the command may have been carried out since, and the task may have ended.
-  SELECT s.number INTO given FROM whoa.sent s WHERE s.task = task_id AND s.nonce = given_nonce;
+  SELECT s.number INTO given FROM whoa.sent s WHERE s.task = task_id AND s.nonce = p_nonce;
   IF FOUND THEN RETURN json_build_object('answer', 'accepted', 'number', given); END IF;
   IF task.status NOT IN ('init', 'running') THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
   IF task.commands_waiting >= 100 /*maxCommands*/ THEN RETURN json_build_object('answer', 'full'); END IF;
   given := fn.add_command(task_id, command, NULL);
-  INSERT INTO whoa.sent (task, nonce, number) VALUES (task_id, given_nonce, given);
+  INSERT INTO whoa.sent (task, nonce, number) VALUES (task_id, p_nonce, given);
   DELETE FROM whoa.sent s WHERE s.task = task_id AND s.number <= given - 100 /*maxNonces*/;
   RETURN json_build_object('answer', 'accepted', 'number', given);
 END $$;
 
 -- Records that a client is reading the journal. Writes only when the last record would soon expire.
 -- Reads: tasks. Locks: task, if it writes. Writes: tasks. Returns: nothing.
-CREATE FUNCTION fn.read_along(of_tenant text, task_id text, watch_ms float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.mark_watched(p_tenant text, task_id text, watch_ms float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   now float8 := fn.now_ms(); was_until float8; of_stage text;
 BEGIN
   SELECT coalesce(t.watched_until, 0) INTO was_until FROM whoa.tasks t
-  WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant AND t.ended_at IS NULL;
+  WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant AND t.ended_at IS NULL;
   IF was_until IS NULL OR was_until >= now + watch_ms / 2 THEN RETURN; END IF;
   UPDATE whoa.tasks t SET watched_until = now + watch_ms
-  WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant AND t.ended_at IS NULL RETURNING t.stage INTO of_stage;
+  WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant AND t.ended_at IS NULL RETURNING t.stage INTO of_stage;
   -- A reader does not wake a task that waits for an answer.
-  IF FOUND AND now >= was_until AND of_stage <> 'parked' THEN PERFORM fn.give_order(task_id, 'command'); END IF;
+  IF FOUND AND now >= was_until AND of_stage <> 'parked' THEN PERFORM fn.send_order(task_id, 'command'); END IF;
 END $$;

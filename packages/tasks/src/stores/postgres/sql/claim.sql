@@ -2,8 +2,8 @@
 
 -- Reads: tasks, paused, inputs. Locks: session, conversation, task. Writes: tasks, sessions, conversations. Returns: task or refusal.
 CREATE FUNCTION fn.claim(
-  task_id text, session_id text, of_worker text, of_lease_ms float8, own_claim text, max_bytes float8, kept_ms float8,
-  attempts_max int
+  task_id text, session_id text, p_worker text, of_lease_ms float8, own_claim text, max_bytes float8, retention_ms float8,
+  max_attempts int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions; task whoa.tasks; until float8; now float8 := fn.now_ms();
@@ -27,7 +27,7 @@ BEGIN
     PERFORM fn.admit_gathered(task, now);
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   END IF;
-  IF task.id IS NULL OR task.ended_at <= now - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
   IF task.stage = 'held' THEN
     IF task.session = session_id AND task.claim = own_claim THEN
@@ -41,7 +41,7 @@ BEGIN
   THEN RETURN json_build_object('answer', 'waiting'); END IF;
   -- A task that only waits for its preferred worker can be claimed; the others have to wait.
   IF task.stage = 'later' THEN
-    until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.deaths > 0 THEN task.stage_at ELSE task.not_before END;
+    until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.crashes > 0 THEN task.stage_at ELSE task.not_before END;
     IF until > now THEN RETURN json_build_object('answer', 'waiting', 'until', until); END IF;
   END IF;
   IF fn.is_suspect(task.status, task.attempts) THEN
@@ -50,15 +50,15 @@ BEGIN
     IF fn.holds_suspect(session) THEN
       RETURN json_build_object('answer', 'waiting', 'until', now + 1000 /*suspectWaitMs*/);
     END IF;
-    IF task.charges >= attempts_max THEN
+    IF task.charges >= max_attempts THEN
       PERFORM fn.fail_lost(task, now);
       RETURN json_build_object('answer', 'too-late', 'status', 'failed');
     END IF;
-    PERFORM fn.note_held(session_id, of_worker, of_lease_ms, NULL, NULL, task_id, now);
+    PERFORM fn.note_held(session_id, p_worker, of_lease_ms, NULL, NULL, task_id, now);
   ELSIF NOT has_some THEN
-    PERFORM fn.note_held(session_id, of_worker, of_lease_ms, NULL, NULL, NULL, now);
+    PERFORM fn.note_held(session_id, p_worker, of_lease_ms, NULL, NULL, NULL, now);
   END IF;
-  PERFORM fn.hold(ARRAY[task_id], session_id, own_claim, of_worker, now);
+  PERFORM fn.hold(ARRAY[task_id], session_id, own_claim, p_worker, now);
   RETURN json_build_object('answer', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
 END $$;
 
@@ -69,7 +69,7 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
-  RETURN fn.load_of(task);
+  RETURN fn.task_load(task);
 END $$;
 
 -- Returns whether the claim is still valid: by epoch, session and claim, never by time.

@@ -2,9 +2,9 @@
 
 -- Reads: tasks, inputs, crowded. Locks: conversation, its tasks. Writes: tasks, inputs, conversations, commands. Returns: task or refusal.
 CREATE FUNCTION fn.create_task(
-  task_id text, of_tenant text, of_agent text, of_conversation text, of_key text, home text, input json, hold_ms float8,
-  given_policy text, given_nonce text, of_priority int, not_before float8,
-  kept_ms float8, conversation_kept_ms float8, max_ready int, deadline float8, title text, of_context text, traceparent text
+  task_id text, p_tenant text, of_agent text, of_conversation text, of_key text, home text, input json, hold_ms float8,
+  given_policy text, p_nonce text, of_priority int, not_before float8,
+  retention_ms float8, conversation_retention_ms float8, max_ready int, deadline float8, title text, of_context text, traceparent text
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; held whoa.tasks; line whoa.conversations; of_owner text := task_id; new_stage text;
@@ -13,17 +13,17 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   now := fn.now_ms();
   IF task.id IS NOT NULL THEN
-    IF (task.ended_at <= now - kept_ms) IS NOT TRUE THEN RETURN fn.existing(task, given_nonce); END IF;
+    IF (task.ended_at <= now - retention_ms) IS NOT TRUE THEN RETURN fn.existing(task, p_nonce); END IF;
     PERFORM fn.drop_tasks(ARRAY[task_id]);
   END IF;
-  IF fn.is_full(of_agent, of_tenant, max_ready, now) THEN
+  IF fn.is_full(of_agent, p_tenant, max_ready, now) THEN
     RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', max_ready);
   END IF;
   IF of_conversation IS NOT NULL THEN
-    line := fn.open_conversation(of_tenant, of_conversation, conversation_kept_ms);
+    line := fn.open_conversation(p_tenant, of_conversation, conversation_retention_ms);
     -- Created under the same key while we waited for the conversation.
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
-    IF task.id IS NOT NULL THEN RETURN fn.existing(task, given_nonce); END IF;
+    IF task.id IS NOT NULL THEN RETURN fn.existing(task, p_nonce); END IF;
     now := fn.now_ms();
     IF line.history_bytes > 67108864 /*historyBytes*/ THEN
       RETURN json_build_object('answer', 'full', 'what', 'history', 'limit', 67108864 /*historyBytes*/);
@@ -32,25 +32,25 @@ BEGIN
     IF given_policy = 'reject' AND hold_ms = 0 AND line.current IS NOT NULL THEN
       RETURN json_build_object('answer', 'rejected');
     END IF;
-    IF line.gathering IS NOT NULL THEN
-      SELECT * INTO held FROM whoa.tasks t WHERE t.id = line.gathering FOR UPDATE;
+    IF line.debouncing IS NOT NULL THEN
+      SELECT * INTO held FROM whoa.tasks t WHERE t.id = line.debouncing FOR UPDATE;
       -- Messages of different contexts are never merged: those that are held back come first.
       IF held.context IS DISTINCT FROM of_context THEN
         PERFORM fn.admit_gathered(held, now);
-        SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+        SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
       END IF;
     END IF;
     -- Before joining, too.
     IF hold_ms = 0 AND given_policy <> 'replace' AND cardinality(line.waiting) >= 100 /*maxQueued*/ THEN
       RETURN json_build_object('answer', 'full', 'what', 'queue', 'limit', 100 /*maxQueued*/);
     END IF;
-    IF line.gathering IS NOT NULL THEN
-      IF (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = held.inputs_of) >= 1000 /*maxGathered*/ THEN
-        RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', 1000 /*maxGathered*/);
+    IF line.debouncing IS NOT NULL THEN
+      IF (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = held.input_owner) >= 1000 /*maxDebounced*/ THEN
+        RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', 1000 /*maxDebounced*/);
       END IF;
       of_owner := fn.end_merged(held, task_id, now);
-      UPDATE whoa.conversations c SET gathering = NULL, changed_at = now
-      WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+      UPDATE whoa.conversations c SET debouncing = NULL, changed_at = now
+      WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
     END IF;
   END IF;
   INSERT INTO whoa.inputs (owner, position, input)
@@ -59,14 +59,14 @@ BEGIN
   ON CONFLICT DO NOTHING;
   SELECT n.stage, n.stage_at INTO new_stage, new_stage_at FROM fn.next_stage(not_before, home, now) n;
   IF of_conversation IS NOT NULL AND hold_ms > 0 THEN
-    UPDATE whoa.conversations c SET gathering = task_id, changed_at = now
-    WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+    UPDATE whoa.conversations c SET debouncing = task_id, changed_at = now
+    WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
     new_stage := 'later';
     new_stage_at := now + hold_ms;
     new_policy := given_policy;
   ELSIF of_conversation IS NOT NULL THEN
     SELECT a.admitted, a.superseded, a.steered, coalesce(a.joined, of_owner) INTO admitted, ended, given_to, of_owner
-    FROM fn.admit(task_id, of_tenant, of_agent, of_conversation, given_policy, of_owner, of_context,
+    FROM fn.admit(task_id, p_tenant, of_agent, of_conversation, given_policy, of_owner, of_context,
       coalesce(create_task.not_before, 0), now) a;
     IF admitted = 'reject' THEN
       DELETE FROM whoa.inputs i WHERE i.owner = task_id;
@@ -76,11 +76,11 @@ BEGIN
   END IF;
   INSERT INTO whoa.tasks (
     id, tenant, agent, conversation, title, key, nonce, superseded, steered, priority, not_before, deadline,
-    stage, stage_at, lane, policy, worker, inputs_of, context, traceparent,
+    stage, stage_at, lane, policy, worker, input_owner, context, traceparent,
     -- Columns: create
-    status, commands_waiting, epoch, attempts, deaths, order_number, position, journal_bytes, commands_sent, created_at
+    status, commands_waiting, epoch, attempts, crashes, order_number, position, journal_bytes, commands_sent, created_at
   ) VALUES (
-    task_id, of_tenant, of_agent, of_conversation, create_task.title, of_key, CASE WHEN of_key IS NOT NULL THEN given_nonce END,
+    task_id, p_tenant, of_agent, of_conversation, create_task.title, of_key, CASE WHEN of_key IS NOT NULL THEN p_nonce END,
     ended, given_to, of_priority, create_task.not_before, create_task.deadline,
     new_stage, CASE WHEN new_stage <> 'queue' THEN new_stage_at END, CASE WHEN new_stage = 'ready' THEN of_agent END,
     new_policy, home, of_owner, of_context, create_task.traceparent,
@@ -90,47 +90,47 @@ BEGIN
   IF task.id IS NULL THEN
     -- Created under the same key just now.
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
-    RETURN fn.existing(task, given_nonce);
+    RETURN fn.existing(task, p_nonce);
   END IF;
   PERFORM fn.tell('status', task);
   PERFORM fn.announce(task, now);
-  RETURN json_build_object('answer', 'created', 'task', fn.record_of(task));
+  RETURN json_build_object('answer', 'created', 'task', fn.task_record(task));
 END $$;
 
 -- Returns the receipt for an existing task: the first receipt, if it is the same request. Without a key the id is
 -- derived from the nonce, so it is.
-CREATE FUNCTION fn.existing(task whoa.tasks, given_nonce text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.existing(task whoa.tasks, p_nonce text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('answer', CASE WHEN task.key IS NOT NULL AND task.nonce IS DISTINCT FROM given_nonce
-    THEN 'duplicate' ELSE 'created' END, 'task', fn.record_of(task));
+  RETURN json_build_object('answer', CASE WHEN task.key IS NOT NULL AND task.nonce IS DISTINCT FROM p_nonce
+    THEN 'duplicate' ELSE 'created' END, 'task', fn.task_record(task));
 END $$;
 
 -- Returns whether the limit of ready tasks is reached. A small limit is counted each time. A large one is counted for
 -- one task in many, and the result is kept for a while.
-CREATE FUNCTION fn.is_full(of_lane text, of_tenant text, most int, now float8)
+CREATE FUNCTION fn.is_full(of_lane text, p_tenant text, most int, now float8)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   known float8;
 BEGIN
   IF most <= 1000 THEN
-    RETURN fn.count_ready(of_lane, of_tenant, most) >= most;
+    RETURN fn.count_ready(of_lane, p_tenant, most) >= most;
   END IF;
-  SELECT c.until INTO known FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = of_tenant;
+  SELECT c.until INTO known FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = p_tenant;
   IF known > now THEN RETURN true; END IF;
   IF known IS NULL AND random() * most > 20 THEN RETURN false; END IF;
-  IF fn.count_ready(of_lane, of_tenant, most) >= most THEN
-    INSERT INTO whoa.crowded (lane, tenant, until) VALUES (of_lane, of_tenant, now + most / 20)
+  IF fn.count_ready(of_lane, p_tenant, most) >= most THEN
+    INSERT INTO whoa.crowded (lane, tenant, until) VALUES (of_lane, p_tenant, now + most / 20)
     ON CONFLICT (lane, tenant) DO UPDATE SET until = excluded.until;
     RETURN true;
   END IF;
-  DELETE FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = of_tenant;
+  DELETE FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = p_tenant;
   RETURN false;
 END $$;
 
-CREATE FUNCTION fn.count_ready(of_lane text, of_tenant text, most int) RETURNS int LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.count_ready(of_lane text, p_tenant text, most int) RETURNS int LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane
-    AND t.tenant = of_tenant LIMIT most) found);
+    AND t.tenant = p_tenant LIMIT most) found);
 END $$;
 
 -- Applies the policy when the time to wait for more messages is over. The task and its conversation are locked.
@@ -138,30 +138,30 @@ CREATE FUNCTION fn.admit_gathered(task whoa.tasks, now float8) RETURNS void LANG
 DECLARE
   admission record;
 BEGIN
-  UPDATE whoa.conversations c SET gathering = NULL, changed_at = now
+  UPDATE whoa.conversations c SET debouncing = NULL, changed_at = now
   WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
-  SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.agent, task.conversation, task.policy, task.inputs_of,
+  SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.agent, task.conversation, task.policy, task.input_owner,
     task.context, coalesce(task.not_before, 0), now);
   IF admission.admitted = 'reject' THEN
     PERFORM fn.end_unstarted(task.id, fn.own_reason('rejected', 'another task of the conversation was under way', now), now);
     RETURN;
   END IF;
-  UPDATE whoa.tasks t SET inputs_of = coalesce(admission.joined, t.inputs_of), superseded = admission.superseded,
+  UPDATE whoa.tasks t SET input_owner = coalesce(admission.joined, t.input_owner), superseded = admission.superseded,
     steered = admission.steered,
     -- Rule: queue
     stage = 'queue', stage_at = NULL, policy = NULL, lane = NULL
   WHERE t.id = task.id RETURNING * INTO task;
-  IF admission.admitted = 'start' THEN PERFORM fn.come_next(task.id, now); END IF;
+  IF admission.admitted = 'start' THEN PERFORM fn.promote(task.id, now); END IF;
   PERFORM fn.tell('status', task);
 END $$;
 
 -- Removes some old tasks, conversations, and sessions that hold nothing. Never waits. Returns whether there may be more.
 -- Reads: all tables. Locks: what it removes, never waiting. Writes: all tables. Returns: whether there may be more.
-CREATE FUNCTION fn.forget(kept_ms float8, conversation_kept_ms float8, session_kept_ms float8, most int)
+CREATE FUNCTION fn.forget(retention_ms float8, conversation_retention_ms float8, session_retention_ms float8, most int)
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  ended_before float8 := fn.now_ms() - kept_ms; changed_before float8 := fn.now_ms() - conversation_kept_ms;
-  used_before float8 := fn.now_ms() - session_kept_ms; gone text[];
+  ended_before float8 := fn.now_ms() - retention_ms; changed_before float8 := fn.now_ms() - conversation_retention_ms;
+  used_before float8 := fn.now_ms() - session_retention_ms; gone text[];
 BEGIN
   SELECT array_agg(old.id) INTO gone FROM (
     SELECT t.id FROM whoa.tasks t WHERE t.ended_at <= ended_before ORDER BY t.ended_at LIMIT most FOR UPDATE SKIP LOCKED
@@ -170,13 +170,13 @@ BEGIN
   WITH idle AS (
     DELETE FROM whoa.conversations c USING (
       SELECT o.tenant, o.conversation FROM whoa.conversations o
-      WHERE o.changed_at <= changed_before AND o.current IS NULL AND o.gathering IS NULL
+      WHERE o.changed_at <= changed_before AND o.current IS NULL AND o.debouncing IS NULL
       ORDER BY o.changed_at LIMIT most FOR UPDATE SKIP LOCKED
     ) old WHERE c.tenant = old.tenant AND c.conversation = old.conversation RETURNING c.tenant, c.conversation
   ) DELETE FROM whoa.history h USING idle i WHERE h.tenant = i.tenant AND h.conversation = i.conversation;
   DELETE FROM whoa.sessions s USING (
-    SELECT o.id FROM whoa.sessions o WHERE o.expires_at IS NULL AND o.used_at <= used_before
-    ORDER BY o.used_at LIMIT most FOR UPDATE SKIP LOCKED
+    SELECT o.id FROM whoa.sessions o WHERE o.expires_at IS NULL AND o.last_held_at <= used_before
+    ORDER BY o.last_held_at LIMIT most FOR UPDATE SKIP LOCKED
   ) old WHERE s.id = old.id;
   DELETE FROM whoa.waiters w USING (
     SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.at < used_before LIMIT most FOR UPDATE SKIP LOCKED
@@ -186,7 +186,7 @@ END $$;
 
 CREATE FUNCTION fn.drop_tasks(ids text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  DELETE FROM whoa.inputs i USING whoa.tasks t WHERE t.id = ANY (ids) AND i.owner = t.inputs_of;
+  DELETE FROM whoa.inputs i USING whoa.tasks t WHERE t.id = ANY (ids) AND i.owner = t.input_owner;
   DELETE FROM whoa.journal WHERE task = ANY (ids);
   DELETE FROM whoa.sent WHERE task = ANY (ids);
   DELETE FROM whoa.questions WHERE task = ANY (ids);

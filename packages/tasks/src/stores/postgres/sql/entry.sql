@@ -62,7 +62,7 @@ CREATE FUNCTION fn.tell(kind text, task whoa.tasks) RETURNS void LANGUAGE plpgsq
 BEGIN
   PERFORM fn.note(fn.listened(task), json_build_array(kind, task.id, task.tenant, task.worker, task.conversation,
     CASE WHEN kind = 'cancel' AND task.claim IS NOT NULL AND task.stage = 'held' THEN json_build_object('epoch', task.epoch,
-      'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_of(task)) END));
+      'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_order(task)) END));
 END $$;
 
 -- Returns the listeners of the recorded hints.
@@ -90,12 +90,12 @@ END $$;
 
 -- Notifies with the commit itself, when another round trip would take too long. The caller notifies its own listeners, and
 -- those for whom a hint is too long. Only for rare operations: such commits do not run in parallel.
-CREATE FUNCTION fn.ring_now(own_channel text, bytes_max int) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.notify_own(own_channel text, max_bytes int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   ring record; left_over json[] := '{}';
 BEGIN
   FOR ring IN SELECT * FROM fn.listeners() LOOP
-    IF ring.channel <> own_channel AND octet_length(ring.hint) <= bytes_max THEN PERFORM pg_notify(ring.channel, ring.hint);
+    IF ring.channel <> own_channel AND octet_length(ring.hint) <= max_bytes THEN PERFORM pg_notify(ring.channel, ring.hint);
     ELSE left_over := left_over || json_build_array(ring.channel, ring.hint::json); END IF;
   END LOOP;
   PERFORM set_config('whoa_store.rings', array_to_json(left_over)::text, true);

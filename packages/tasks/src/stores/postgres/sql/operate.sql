@@ -34,26 +34,26 @@ BEGIN
 END $$;
 
 -- Reads: tasks. Locks: task. Writes: tasks, inputs, journal, sent, questions. Returns: whether it was removed.
-CREATE FUNCTION fn.remove_task(of_tenant text, task_id text, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.remove_task(p_tenant text, task_id text, retention_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
 BEGIN
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant FOR UPDATE;
-  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant FOR UPDATE;
+  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   IF task.ended_at IS NULL THEN RETURN json_build_object('answer', 'live'); END IF;
   PERFORM fn.drop_tasks(ARRAY[task_id]);
   RETURN json_build_object('answer', 'removed');
 END $$;
 
 -- Reads: conversations. Locks: conversation. Writes: conversations, history. Returns: whether it was removed.
-CREATE FUNCTION fn.remove_conversation(of_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.remove_conversation(p_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   line whoa.conversations;
 BEGIN
-  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
+  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
   IF NOT FOUND THEN RETURN json_build_object('answer', 'unknown'); END IF;
-  IF line.current IS NOT NULL OR line.gathering IS NOT NULL THEN RETURN json_build_object('answer', 'live'); END IF;
-  DELETE FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation;
-  DELETE FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+  IF line.current IS NOT NULL OR line.debouncing IS NOT NULL THEN RETURN json_build_object('answer', 'live'); END IF;
+  DELETE FROM whoa.history h WHERE h.tenant = p_tenant AND h.conversation = of_conversation;
+  DELETE FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
   RETURN json_build_object('answer', 'removed');
 END $$;

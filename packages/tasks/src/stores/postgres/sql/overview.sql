@@ -1,12 +1,12 @@
 -- Queries for operators: counts, tenants, workers.
 
 -- Reads: tasks. Locks and writes: nothing. Returns: a number for each status, up to `most`.
-CREATE FUNCTION fn.count_tasks(of_tenant text, most int, kept_ms float8) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.count_tasks(p_tenant text, most int, retention_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  kept_from float8 := fn.now_ms() - kept_ms;
+  kept_from float8 := fn.now_ms() - retention_ms;
 BEGIN
   RETURN (SELECT json_object_agg(s.status, (SELECT count(*) FROM (SELECT FROM whoa.tasks t
-      WHERE t.tenant = of_tenant AND t.status = s.status AND (t.ended_at <= kept_from) IS NOT TRUE LIMIT most) found))
+      WHERE t.tenant = p_tenant AND t.status = s.status AND (t.ended_at <= kept_from) IS NOT TRUE LIMIT most) found))
     FROM unnest('{init,running,cancelling,success,failed,cancelled}' /*STATUSES*/::text[]) AS s (status));
 END $$;
 
@@ -43,13 +43,13 @@ BEGIN
 END $$;
 
 -- Within a priority, tasks are in order of time.
-CREATE FUNCTION fn.oldest_in(of_lane text, of_tenant text) RETURNS float8 LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.oldest_in(of_lane text, p_tenant text) RETURNS float8 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   oldest float8; next_at float8; below int := 2147483647;
 BEGIN
   LOOP
     SELECT t.priority, t.stage_at INTO below, next_at FROM whoa.tasks t
-    WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant = of_tenant AND t.priority < below
+    WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant = p_tenant AND t.priority < below
     ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 1;
     EXIT WHEN NOT FOUND;
     oldest := least(oldest, next_at);
@@ -59,11 +59,11 @@ END $$;
 
 -- Jumps to the next queue in the index each time, however many tasks are ready in one.
 -- Returns the queue after a given one, with an agent that may have three lanes.
-CREATE FUNCTION fn.next_queue(INOUT of_agent text, INOUT of_tenant text) LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.next_queue(INOUT of_agent text, INOUT p_tenant text) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  after text COLLATE "C" := of_agent; after_tenant text COLLATE "C" := of_tenant;
+  after text COLLATE "C" := of_agent; after_tenant text COLLATE "C" := p_tenant;
 BEGIN
-  SELECT q.agent, q.tenant INTO of_agent, of_tenant FROM (
+  SELECT q.agent, q.tenant INTO of_agent, p_tenant FROM (
     (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
       WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (after, after_tenant) AND t.lane <= '*' /*SETTLE*/
       ORDER BY t.lane, t.tenant LIMIT 1)
@@ -82,25 +82,25 @@ END $$;
 -- Reads: tasks, waiters, paused. Locks and writes: nothing. Returns: a page; the first also has what runs and what is paused.
 CREATE FUNCTION fn.list_queues(after_lane text, after_tenant text, page int, most int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  queues json[] := '{}'; of_lane text COLLATE "C" := after_lane; of_tenant text COLLATE "C" := after_tenant;
+  queues json[] := '{}'; of_lane text COLLATE "C" := after_lane; p_tenant text COLLATE "C" := after_tenant;
   has_reserved boolean := fn.has_reserved(); is_first boolean := after_lane = ''; running json := '{}';
   agents text[] := '{}'; lanes text[]; ready int; now float8 := fn.now_ms();
 BEGIN
   WHILE cardinality(queues) < page LOOP
     IF has_reserved THEN
-      SELECT n.of_agent, n.of_tenant INTO of_lane, of_tenant FROM fn.next_queue(of_lane, of_tenant) n;
+      SELECT n.of_agent, n.p_tenant INTO of_lane, p_tenant FROM fn.next_queue(of_lane, p_tenant) n;
     ELSE
-      SELECT t.lane, t.tenant INTO of_lane, of_tenant FROM whoa.tasks t
-      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (of_lane, of_tenant) ORDER BY t.lane, t.tenant LIMIT 1;
+      SELECT t.lane, t.tenant INTO of_lane, p_tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (of_lane, p_tenant) ORDER BY t.lane, t.tenant LIMIT 1;
     END IF;
     EXIT WHEN of_lane IS NULL;
     lanes := CASE WHEN has_reserved THEN ARRAY[of_lane, '*?' /*SUSPECTS*/ || of_lane, '*!' /*UNDO*/ || of_lane] ELSE ARRAY[of_lane] END;
     -- All queues of a page share the limit up to which they are counted.
-    ready := (SELECT sum(fn.count_ready(l, of_tenant, greatest(most, 100))) FROM unnest(lanes) AS l);
+    ready := (SELECT sum(fn.count_ready(l, p_tenant, greatest(most, 100))) FROM unnest(lanes) AS l);
     most := most - ready;
     agents := agents || of_lane;
-    queues := queues || json_build_object('agent', of_lane, 'tenant', of_tenant, 'ready', ready,
-      'oldestReadyAt', (SELECT min(fn.oldest_in(l, of_tenant)) FROM unnest(lanes) AS l));
+    queues := queues || json_build_object('agent', of_lane, 'tenant', p_tenant, 'ready', ready,
+      'oldestReadyAt', (SELECT min(fn.oldest_in(l, p_tenant)) FROM unnest(lanes) AS l));
   END LOOP;
   IF is_first THEN running := fn.count_running(page, 5000); END IF;
   agents := array_remove(agents || ARRAY(SELECT json_object_keys(running)), '*' /*SETTLE*/);
@@ -129,8 +129,8 @@ BEGIN
 END $$;
 
 -- Reads: conversations. Locks and writes: nothing. Returns: names.
-CREATE FUNCTION fn.list_conversations(of_tenant text, after text, page int) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.list_conversations(p_tenant text, after text, page int) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN array_to_json(ARRAY(SELECT c.conversation FROM whoa.conversations c
-    WHERE c.tenant = of_tenant AND c.conversation > after ORDER BY c.conversation LIMIT page));
+    WHERE c.tenant = p_tenant AND c.conversation > after ORDER BY c.conversation LIMIT page));
 END $$;

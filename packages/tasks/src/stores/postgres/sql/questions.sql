@@ -60,25 +60,25 @@ END $$;
 
 -- Reads: tasks, questions. Locks: task. Writes: questions, tasks, waiters. Returns: when it was accepted, or the question.
 CREATE FUNCTION fn.answer(
-  of_tenant text, task_id text, question_id text, given json, given_nonce text, kept_ms float8
+  p_tenant text, task_id text, question_id text, given json, p_nonce text, retention_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; question whoa.questions; now float8;
 BEGIN
-  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM of_tenant FOR UPDATE;
+  SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant FOR UPDATE;
   now := fn.now_ms();
-  IF task.id IS NULL OR task.ended_at <= now - kept_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
+  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
   SELECT * INTO question FROM whoa.questions q WHERE q.task = task_id AND q.id = question_id;
   IF NOT FOUND THEN RETURN json_build_object('answer', 'unknown'); END IF;
   -- Check this first: since the first request, the question may have been closed and the task may have ended.
-  IF question.nonce = given_nonce THEN RETURN json_build_object('answer', 'accepted', 'at', question.answered_at); END IF;
+  IF question.nonce = p_nonce THEN RETURN json_build_object('answer', 'accepted', 'at', question.answered_at); END IF;
   IF question.state <> 'open' THEN
     RETURN json_build_object('answer', 'too-late', 'question', fn.question_of(question));
   END IF;
-  UPDATE whoa.questions q SET state = 'answered', answer = given, answered_at = now, nonce = given_nonce
+  UPDATE whoa.questions q SET state = 'answered', answer = given, answered_at = now, nonce = p_nonce
   WHERE q.task = task_id AND q.id = question_id;
   PERFORM fn.count_questions(task_id);
-  PERFORM fn.give_order(task_id, 'command');
+  PERFORM fn.send_order(task_id, 'command');
   RETURN json_build_object('answer', 'accepted', 'at', now);
 END $$;
 
@@ -108,10 +108,10 @@ BEGIN
     has_closed := fn.close_open(task, 'expired', now);
     IF task.stage = 'parked' AND task.deadline <= now THEN
       SELECT * INTO task FROM whoa.tasks t WHERE t.id = expired_id;
-      PERFORM fn.cancel_begun(task, fn.reason('{"kind":"deadline","message":"the deadline of the task has passed"}' /*OVERDUE*/, now),
+      PERFORM fn.cancel_started(task, fn.reason('{"kind":"deadline","message":"the deadline of the task has passed"}' /*OVERDUE*/, now),
         'drain' /*level*/, 10000 /*abortMs*/, 12000 /*killMs*/, false, now);
     ELSIF has_closed THEN
-      PERFORM fn.give_order(expired_id, 'command');
+      PERFORM fn.send_order(expired_id, 'command');
     END IF;
   END LOOP;
   RETURN fn.has_expired(now);
@@ -133,10 +133,10 @@ END $$;
 
 -- Lists open questions of a tenant after a given one, oldest first.
 -- Reads: questions. Locks and writes: nothing. Returns: questions.
-CREATE FUNCTION fn.list_questions(of_tenant text, after_at float8, after_id text, page int) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.list_questions(p_tenant text, after_at float8, after_id text, page int) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
   RETURN (SELECT coalesce(json_agg(fn.question_of(q) ORDER BY q.asked_at, q.id), '[]') FROM (
-    SELECT * FROM whoa.questions o WHERE o.tenant = of_tenant AND o.state = 'open' AND (o.asked_at, o.id) > (after_at, after_id)
+    SELECT * FROM whoa.questions o WHERE o.tenant = p_tenant AND o.state = 'open' AND (o.asked_at, o.id) > (after_at, after_id)
     ORDER BY o.asked_at, o.id LIMIT page
   ) q);
 END $$;

@@ -4,32 +4,32 @@
 -- tasks, so that no two operations wait for each other.
 CREATE FUNCTION fn.lock_conversation(task_id text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  of_tenant text; of_conversation text;
+  p_tenant text; of_conversation text;
 BEGIN
-  SELECT t.tenant, t.conversation INTO of_tenant, of_conversation FROM whoa.tasks t WHERE t.id = task_id;
+  SELECT t.tenant, t.conversation INTO p_tenant, of_conversation FROM whoa.tasks t WHERE t.id = task_id;
   IF of_conversation IS NOT NULL THEN
-    PERFORM 1 FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
+    PERFORM 1 FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
   END IF;
 END $$;
 
 -- Locks a new or existing conversation. One that was idle for longer than its retention starts again.
-CREATE FUNCTION fn.open_conversation(of_tenant text, of_conversation text, kept_ms float8)
+CREATE FUNCTION fn.open_conversation(p_tenant text, of_conversation text, retention_ms float8)
 RETURNS whoa.conversations LANGUAGE plpgsql AS $$
 DECLARE
   line whoa.conversations; now float8 := fn.now_ms();
 BEGIN
   LOOP
-    INSERT INTO whoa.conversations (tenant, conversation, changed_at) VALUES (of_tenant, of_conversation, now)
+    INSERT INTO whoa.conversations (tenant, conversation, changed_at) VALUES (p_tenant, of_conversation, now)
     ON CONFLICT DO NOTHING;
     SELECT * INTO line FROM whoa.conversations c
-    WHERE c.tenant = of_tenant AND c.conversation = of_conversation FOR UPDATE;
+    WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
     -- Removed in between: try again.
     EXIT WHEN FOUND;
   END LOOP;
-  IF line.current IS NULL AND line.gathering IS NULL AND line.changed_at <= now - kept_ms THEN
-    DELETE FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation;
+  IF line.current IS NULL AND line.debouncing IS NULL AND line.changed_at <= now - retention_ms THEN
+    DELETE FROM whoa.history h WHERE h.tenant = p_tenant AND h.conversation = of_conversation;
     UPDATE whoa.conversations c SET history_bytes = 0, changed_at = now
-    WHERE c.tenant = of_tenant AND c.conversation = of_conversation RETURNING * INTO line;
+    WHERE c.tenant = p_tenant AND c.conversation = of_conversation RETURNING * INTO line;
   END IF;
   RETURN line;
 END $$;
@@ -37,14 +37,14 @@ END $$;
 -- Admits a task to its locked conversation: it starts, waits, is passed to the current task as a message, or is
 -- rejected. Writes everything except the task itself.
 CREATE FUNCTION fn.admit(
-  task_id text, of_tenant text, of_agent text, of_conversation text, policy text, owner text, of_context text,
+  task_id text, p_tenant text, of_agent text, of_conversation text, policy text, owner text, of_context text,
   starts_at float8, now float8, OUT admitted text, OUT superseded text[], OUT steered text, OUT joined text
 ) LANGUAGE plpgsql AS $$
 DECLARE
   line whoa.conversations; present whoa.tasks; last whoa.tasks;
   reason json := fn.own_reason('superseded', 'a newer message arrived', now); other text;
 BEGIN
-  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
   IF line.current IS NOT NULL THEN SELECT * INTO present FROM whoa.tasks t WHERE t.id = line.current FOR UPDATE; END IF;
   admitted := fn.admission(policy, coalesce(present.status, 'none'));
   IF admitted = 'start' THEN
@@ -52,7 +52,7 @@ BEGIN
   ELSIF admitted = 'replace' THEN
     FOREACH other IN ARRAY line.waiting LOOP PERFORM fn.end_unstarted(other, reason, now); END LOOP;
     superseded := line.waiting || line.current;
-    IF fn.has_begun(present) THEN
+    IF fn.has_started(present) THEN
       PERFORM fn.order_stop(present, reason, 'drain' /*level*/, 10000 /*abortMs*/, 12000 /*killMs*/, false, now);
       line.waiting := ARRAY[task_id];
       admitted := 'wait';
@@ -74,7 +74,7 @@ BEGIN
     steered := line.current;
     admitted := 'wait';
   ELSE
-    IF starts_at <= now AND fn.close_open(present, 'withdrawn', now) THEN PERFORM fn.give_order(present.id, 'command'); END IF;
+    IF starts_at <= now AND fn.close_open(present, 'withdrawn', now) THEN PERFORM fn.send_order(present.id, 'command'); END IF;
     IF admitted = 'merge' AND cardinality(line.waiting) > 0 THEN
       SELECT * INTO last FROM whoa.tasks t WHERE t.id = line.waiting[cardinality(line.waiting)];
       joined := fn.merge(last, task_id, of_agent, owner, of_context, now);
@@ -84,7 +84,7 @@ BEGIN
     admitted := 'wait';
   END IF;
   UPDATE whoa.conversations c SET current = line.current, waiting = line.waiting, changed_at = now
-  WHERE c.tenant = of_tenant AND c.conversation = of_conversation;
+  WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
 END $$;
 
 -- Passes the messages of the last waiting task and of a newer one to the newer one. Returns their owner; nothing if the
@@ -92,11 +92,11 @@ END $$;
 CREATE FUNCTION fn.merge(last whoa.tasks, newer text, of_agent text, of_owner text, of_context text, now float8)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-  count int := (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = last.inputs_of);
+  count int := (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = last.input_owner);
   new_owner text;
 BEGIN
   IF last.steered IS NOT NULL OR last.agent <> of_agent OR last.context IS DISTINCT FROM of_context
-    OR count + (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner) > 1000 /*maxGathered*/
+    OR count + (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner) > 1000 /*maxDebounced*/
   THEN RETURN NULL; END IF;
   new_owner := fn.end_merged(last, newer, now);
   UPDATE whoa.inputs i SET owner = new_owner, position = i.position + count WHERE i.owner = of_owner;
@@ -107,16 +107,16 @@ END $$;
 CREATE FUNCTION fn.end_merged(task whoa.tasks, newer text, now float8) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   -- Not its id: that belongs to another task once this one is removed and its key is used again.
-  new_owner text := CASE WHEN task.inputs_of = task.id THEN gen_random_uuid()::text ELSE task.inputs_of END;
+  new_owner text := CASE WHEN task.input_owner = task.id THEN gen_random_uuid()::text ELSE task.input_owner END;
 BEGIN
   UPDATE whoa.inputs i SET owner = new_owner WHERE i.owner = task.id;
-  UPDATE whoa.tasks t SET inputs_of = '' WHERE t.id = task.id;
+  UPDATE whoa.tasks t SET input_owner = '' WHERE t.id = task.id;
   PERFORM fn.end_unstarted(task.id, fn.own_reason('merged', 'taken over by ' || newer, now), now);
   RETURN new_owner;
 END $$;
 
 -- Returns whether a task may have had effects. Then it must be settled, not just ended.
-CREATE FUNCTION fn.has_begun(task whoa.tasks) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION fn.has_started(task whoa.tasks) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN task.status <> 'init' OR task.position > 0;
 END $$;
@@ -145,9 +145,9 @@ BEGIN
     line.waiting := line.waiting[2:];
   END IF;
   UPDATE whoa.conversations c SET current = line.current, waiting = line.waiting, changed_at = now,
-    gathering = nullif(c.gathering, task.id)
+    debouncing = nullif(c.debouncing, task.id)
   WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
-  IF successor IS NOT NULL THEN PERFORM fn.come_next(successor, now); END IF;
+  IF successor IS NOT NULL THEN PERFORM fn.promote(successor, now); END IF;
   RETURN successor;
 END $$;
 

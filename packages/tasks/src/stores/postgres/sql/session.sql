@@ -12,7 +12,7 @@ BEGIN
   SELECT * INTO state FROM whoa.pulse;
   SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * 0.125 /*pulseShare*/
-    AND (tells AND first <= now AND now >= state.grace_until AND now - state.sweep_asked_at >= 1000 /*sweepRequestIntervalMs*/) IS NOT TRUE
+    AND (tells AND first <= now AND now >= state.grace_until AND now - state.sweep_requested_at >= 1000 /*sweepRequestIntervalMs*/) IS NOT TRUE
   THEN RETURN false; END IF;
   -- A transaction that writes it now does the same; only a sweep must wait for the result.
   IF waits THEN
@@ -27,7 +27,7 @@ BEGIN
     UPDATE whoa.sessions s SET expires_at = now + s.lease_ms WHERE s.expires_at > now + of_lease_ms;
     state.pulse := now;
     state.grace_until := least(state.grace_until, now + of_lease_ms);
-    state.sweep_asked_at := least(state.sweep_asked_at, now);
+    state.sweep_requested_at := least(state.sweep_requested_at, now);
   END IF;
   IF now - state.pulse > of_lease_ms * 0.5 /*outageShare*/ AND first IS NOT NULL AND NOT state.grace_granted THEN
     state.grace_until := now + of_lease_ms;
@@ -40,10 +40,10 @@ BEGIN
       OR EXISTS (SELECT FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now) OR fn.has_expired(now);
   END IF;
   expired := coalesce(tells AND (has_old OR first <= now AND now >= state.grace_until)
-    AND now - state.sweep_asked_at >= 1000 /*sweepRequestIntervalMs*/, false);
-  IF expired THEN state.sweep_asked_at := now; END IF;
+    AND now - state.sweep_requested_at >= 1000 /*sweepRequestIntervalMs*/, false);
+  IF expired THEN state.sweep_requested_at := now; END IF;
   UPDATE whoa.pulse SET pulse = state.pulse, grace_until = state.grace_until, grace_granted = state.grace_granted,
-    sweep_asked_at = state.sweep_asked_at;
+    sweep_requested_at = state.sweep_requested_at;
   RETURN expired;
 END $$;
 
@@ -65,11 +65,11 @@ BEGIN
     UPDATE whoa.pulse SET grace_granted = false
     WHERE EXISTS (SELECT FROM whoa.pulse FOR UPDATE SKIP LOCKED);
   END IF;
-  IF believed <= 1000 OR floor(now / 60000) <> floor(session.used_at / 60000) THEN
+  IF believed <= 1000 OR floor(now / 60000) <> floor(session.last_held_at / 60000) THEN
     SELECT count(*) INTO held FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id;
   END IF;
   IF held > 0 THEN
-    UPDATE whoa.sessions s SET expires_at = now + s.lease_ms, used_at = now WHERE s.id = session_id;
+    UPDATE whoa.sessions s SET expires_at = now + s.lease_ms, last_held_at = now WHERE s.id = session_id;
   END IF;
   -- Only the current holder, and only the latest order: a former holder must not confirm for a new one.
   IF cardinality(ids) > 0 THEN
@@ -82,7 +82,7 @@ BEGIN
     IF cardinality(orders) = 200 /*maxOrders*/ THEN
       more := true;
     ELSE
-      orders := orders || json_build_object('id', task.id, 'epoch', task.epoch, 'claim', task.claim, 'orders', fn.orders_of(task, now));
+      orders := orders || json_build_object('id', task.id, 'epoch', task.epoch, 'claim', task.claim, 'orders', fn.task_orders(task, now));
     END IF;
   END LOOP;
   RETURN json_build_object('answer', 'alive', 'orders', orders, 'more', more, 'shouldReconcile', held <> believed,
@@ -114,36 +114,36 @@ END $$;
 -- Reads: sessions, tasks. Locks: pulse, session, conversation, task. Writes: sessions, tasks, questions. Returns: how many were freed.
 CREATE FUNCTION fn.sweep(most int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  session whoa.sessions; now float8 := fn.now_ms(); until float8; next_at float8; freed int := 0;
+  session whoa.sessions; now float8 := fn.now_ms(); until float8; next_at float8; reclaimed int := 0;
   more_overdue boolean := fn.end_overdue(most, now); more_expired boolean := fn.expire_questions(most, now);
 BEGIN
   SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF session.id IS NOT NULL THEN PERFORM fn.visit(session.lease_ms, now, true, true); END IF;
   SELECT p.grace_until INTO until FROM whoa.pulse p;
   IF session.id IS NOT NULL AND now < until THEN
-    RETURN json_build_object('freed', 0, 'more', more_overdue OR more_expired, 'nextAt', until, 'now', now);
+    RETURN json_build_object('reclaimed', 0, 'more', more_overdue OR more_expired, 'nextAt', until, 'now', now);
   END IF;
-  WHILE freed < most LOOP
+  WHILE reclaimed < most LOOP
     -- Skips a session that beats, takes or is swept at this moment.
     SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at <= now ORDER BY s.expires_at LIMIT 1 FOR UPDATE SKIP LOCKED;
     EXIT WHEN NOT FOUND;
-    freed := freed + fn.free_some(session, most - freed, now);
+    reclaimed := reclaimed + fn.reclaim_some(session, most - reclaimed, now);
   END LOOP;
   SELECT s.expires_at INTO next_at FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
-  RETURN json_build_object('freed', freed, 'more', more_overdue OR more_expired OR coalesce(next_at <= now, false),
+  RETURN json_build_object('reclaimed', reclaimed, 'more', more_overdue OR more_expired OR coalesce(next_at <= now, false),
     'nextAt', next_at, 'now', now);
 END $$;
 
-CREATE FUNCTION fn.free_some(session whoa.sessions, most int, now float8) RETURNS int LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.reclaim_some(session whoa.sessions, most int, now float8) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
-  ids text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id ORDER BY t.id LIMIT most);
+  ids text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = reclaim_some.session.id ORDER BY t.id LIMIT most);
   task_id text;
 BEGIN
   -- In the step that frees the first task: from here on no beat counts. A session without tasks is only idle.
   IF cardinality(ids) > 0 THEN session.is_over := true; END IF;
   FOREACH task_id IN ARRAY ids LOOP PERFORM fn.free(task_id, session, now); END LOOP;
   UPDATE whoa.sessions s SET is_over = session.is_over, expires_at =
-    CASE WHEN EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = free_some.session.id) THEN s.expires_at END
+    CASE WHEN EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = reclaim_some.session.id) THEN s.expires_at END
   WHERE s.id = session.id;
   RETURN cardinality(ids);
 END $$;
@@ -159,33 +159,33 @@ BEGIN
   IF NOT FOUND THEN RETURN; END IF;
   -- A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
   charged := coalesce(task.status = 'running' AND task.id = of_session.suspect AND task.attempts > 2 /*suspectAttempts*/, false);
-  IF task.status = 'running' AND task.deaths + 1 >= 20 /*maxDeaths*/ THEN
+  IF task.status = 'running' AND task.crashes + 1 >= 20 /*maxCrashes*/ THEN
     UPDATE whoa.tasks t SET
       -- Rule: free; charges = t.charges + charged::int, isCharged = charged, lostClaim = t.claim
-      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, deaths = t.deaths + 1,
+      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, crashes = t.crashes + 1,
       charges = t.charges + charged::int, is_charged = charged, lost_claim = t.claim, session = NULL, claim = NULL, worker = NULL,
       told = false
     WHERE t.id = task_id RETURNING * INTO task;
     PERFORM fn.fail_lost(task, now);
     RETURN;
   END IF;
-  delay_ms := CASE WHEN task.status = 'cancelling' THEN 0 ELSE fn.death_delay(task_id, task.deaths + 1) END;
+  delay_ms := CASE WHEN task.status = 'cancelling' THEN 0 ELSE fn.death_delay(task_id, task.crashes + 1) END;
   IF delay_ms > 0 THEN
     UPDATE whoa.tasks t SET
       -- Rule: free and delay; charges = t.charges + charged::int, isCharged = charged, lostClaim = t.claim, stageAt = now + delay_ms
-      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, deaths = t.deaths + 1,
+      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, crashes = t.crashes + 1,
       charges = t.charges + charged::int, is_charged = charged, lost_claim = t.claim, session = NULL, claim = NULL, worker = NULL,
       told = false, stage = 'later', stage_at = now + delay_ms, lane = NULL
     WHERE t.id = task_id RETURNING * INTO task;
   ELSE
     UPDATE whoa.tasks t SET
       -- Rule: free and ready; charges = t.charges + charged::int, isCharged = charged, lostClaim = t.claim
-      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, deaths = t.deaths + 1,
+      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, crashes = t.crashes + 1,
       charges = t.charges + charged::int, is_charged = charged, lost_claim = t.claim, session = NULL, claim = NULL, worker = NULL,
       told = false, stage = 'ready', stage_at = now, policy = NULL,
       lane = fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, t.attempts)
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
-  PERFORM fn.make_room(task.tenant, task.agent, now);
+  PERFORM fn.free_slot(task.tenant, task.agent, now);
   IF delay_ms = 0 THEN PERFORM fn.ring_waiter(task.lane, now); END IF;
 END $$;

@@ -1,6 +1,6 @@
 -- How records are returned to callers.
 
-CREATE FUNCTION fn.stop_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.stop_order(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF task.stop_level IS NULL THEN RETURN NULL; END IF;
   RETURN json_build_object('level', task.stop_level, 'reason', task.stop_reason, 'undo', task.stop_undo,
@@ -13,42 +13,42 @@ BEGIN
     FROM whoa.commands c WHERE c.task = task_id);
 END $$;
 
-CREATE FUNCTION fn.inputs_of(of_owner text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.input_owner(of_owner text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT coalesce(json_agg(i.input ORDER BY i.position), '[]') FROM whoa.inputs i WHERE i.owner = of_owner);
 END $$;
 
-CREATE FUNCTION fn.history_of(of_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.history_of(p_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF of_conversation IS NULL THEN RETURN '[]'; END IF;
   RETURN (SELECT coalesce(json_agg(h.message ORDER BY h.position), '[]')
-    FROM whoa.history h WHERE h.tenant = of_tenant AND h.conversation = of_conversation);
+    FROM whoa.history h WHERE h.tenant = p_tenant AND h.conversation = of_conversation);
 END $$;
 
 -- Returns a row and its waiting commands; the caller removes null and secret fields.
-CREATE FUNCTION fn.head_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.task_summary(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('row', row_to_json(task), 'stop', fn.stop_of(task),
+  RETURN json_build_object('row', row_to_json(task), 'stop', fn.stop_order(task),
     'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
 END $$;
 
-CREATE FUNCTION fn.record_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.task_record(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('row', row_to_json(task), 'inputs', fn.inputs_of(task.inputs_of), 'context', task.context,
-    'stop', fn.stop_of(task), 'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
+  RETURN json_build_object('row', row_to_json(task), 'inputs', fn.input_owner(task.input_owner), 'context', task.context,
+    'stop', fn.stop_order(task), 'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
     'questions', CASE WHEN task.questions_open IS NOT NULL THEN fn.questions_of(task.id, true) END);
 END $$;
 
-CREATE FUNCTION fn.load_of(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.task_load(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('inputs', fn.inputs_of(task.inputs_of), 'history', fn.history_of(task.tenant, task.conversation),
+  RETURN json_build_object('inputs', fn.input_owner(task.input_owner), 'history', fn.history_of(task.tenant, task.conversation),
     'context', task.context);
 END $$;
 
 -- Returns the complete orders for the worker of a task.
-CREATE FUNCTION fn.orders_of(task whoa.tasks, now float8) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.task_orders(task whoa.tasks, now float8) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('now', now, 'orderNumber', task.order_number, 'stop', fn.stop_of(task),
+  RETURN json_build_object('now', now, 'orderNumber', task.order_number, 'stop', fn.stop_order(task),
     'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
     'watched', coalesce(now < task.watched_until, false),
     'questions', CASE WHEN fn.has_questions(task) THEN fn.questions_of(task.id, false) END);

@@ -33,23 +33,23 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE FUNCTION fn.remove_waiter(of_worker text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.remove_waiter(p_worker text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM whoa.waiters w USING (
-    SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.worker = of_worker FOR UPDATE SKIP LOCKED
+    SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.worker = p_worker FOR UPDATE SKIP LOCKED
   ) mine WHERE w.agent = mine.agent AND w.at = mine.at AND w.worker = mine.worker;
 END $$;
 
 -- Records that a worker waits for tasks; writes nothing if that was recorded recently.
-CREATE FUNCTION fn.add_waiter(of_worker text, agents text[], now float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.add_waiter(p_worker text, agents text[], now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   parked text[];
 BEGIN
-  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = of_worker AND w.at > now - 30000 /*idleWorkerTtlMs / 4*/;
+  SELECT array_agg(w.agent) INTO parked FROM whoa.waiters w WHERE w.worker = p_worker AND w.at > now - 30000 /*idleWorkerTtlMs / 4*/;
   IF parked @> agents AND agents @> parked THEN RETURN; END IF;
-  PERFORM fn.remove_waiter(of_worker);
+  PERFORM fn.remove_waiter(p_worker);
   INSERT INTO whoa.waiters (worker, agent, at)
-  SELECT DISTINCT of_worker, a.agent, now FROM unnest(agents) AS a (agent) ON CONFLICT DO NOTHING;
+  SELECT DISTINCT p_worker, a.agent, now FROM unnest(agents) AS a (agent) ON CONFLICT DO NOTHING;
 END $$;
 
 -- Returns the next stage of a task: it waits for its start time, then for its preferred worker, then any worker can
@@ -80,7 +80,7 @@ BEGIN
 END $$;
 
 -- Moves a locked task on when it is next.
-CREATE FUNCTION fn.come_next(task_id text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.promote(task_id text, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
 BEGIN
@@ -113,7 +113,7 @@ BEGIN
 END $$;
 
 -- Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then.
-CREATE FUNCTION fn.give_order(task_id text, kind text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.send_order(task_id text, kind text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
 BEGIN
@@ -152,7 +152,7 @@ BEGIN
     told = false, lost_claim = NULL, lane = NULL
   WHERE t.id = task.id;
   IF task.commands_waiting > 0 THEN DELETE FROM whoa.commands c WHERE c.task = task.id; END IF;
-  IF task.stage = 'held' THEN PERFORM fn.make_room(task.tenant, task.agent, now); END IF;
+  IF task.stage = 'held' THEN PERFORM fn.free_slot(task.tenant, task.agent, now); END IF;
   PERFORM fn.tell('status', task);
 END $$;
 
@@ -165,14 +165,14 @@ BEGIN
 END $$;
 
 -- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
-CREATE FUNCTION fn.make_room(of_tenant text, of_agent text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.free_slot(p_tenant text, of_agent text, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   waiting text;
 BEGIN
   IF fn.tenant_cap() IS NOT NULL THEN
     FOR waiting IN SELECT DISTINCT w.agent FROM whoa.waiters w LIMIT 100 LOOP
       IF EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane IN (waiting, '*?' /*SUSPECTS*/ || waiting)
-        AND t.tenant = of_tenant) THEN
+        AND t.tenant = p_tenant) THEN
         PERFORM fn.ring_waiter(waiting, now);
       END IF;
     END LOOP;

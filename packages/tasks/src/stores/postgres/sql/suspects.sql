@@ -19,27 +19,27 @@ BEGIN
 END $$;
 
 -- Locks one suspect and returns its id. Those that have crashed too many sessions fail instead.
-CREATE FUNCTION fn.pick_suspect(agents text[], after_tenant text, attempts_max int, now float8) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.pick_suspect(agents text[], after_tenant text, max_attempts int, now float8) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   paused text[] := ARRAY(SELECT p.name FROM whoa.paused p WHERE p.kind = 'tenant');
-  task whoa.tasks; of_agent text; of_tenant text;
+  task whoa.tasks; of_agent text; p_tenant text;
 BEGIN
   FOREACH of_agent IN ARRAY fn.unpaused(agents) LOOP
-    FOREACH of_tenant IN ARRAY fn.tenants_in('*?' /*SUSPECTS*/ || of_agent, after_tenant, 10 /*maxForgotten*/, paused) LOOP
-      CONTINUE WHEN fn.room_for(of_agent, of_tenant, '{}') <= 0;
+    FOREACH p_tenant IN ARRAY fn.tenants_in('*?' /*SUSPECTS*/ || of_agent, after_tenant, 10 /*maxPurged*/, paused) LOOP
+      CONTINUE WHEN fn.room_for(of_agent, p_tenant, '{}') <= 0;
       FOR task IN
-        SELECT * FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = '*?' /*SUSPECTS*/ || of_agent AND t.tenant = of_tenant
-        ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 10 /*maxForgotten*/
+        SELECT * FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = '*?' /*SUSPECTS*/ || of_agent AND t.tenant = p_tenant
+        ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 10 /*maxPurged*/
       LOOP
         -- A conversation is locked before its tasks: skip it if another transaction has it.
-        IF task.charges >= attempts_max AND task.conversation IS NOT NULL THEN
+        IF task.charges >= max_attempts AND task.conversation IS NOT NULL THEN
           PERFORM 1 FROM whoa.conversations c WHERE c.tenant = task.tenant AND c.conversation = task.conversation FOR UPDATE SKIP LOCKED;
           CONTINUE WHEN NOT FOUND;
         END IF;
         SELECT * INTO task FROM whoa.tasks t WHERE t.id = task.id AND t.stage IS NOT DISTINCT FROM 'ready'
           AND t.epoch = task.epoch AND t.charges = task.charges AND t.status = task.status FOR UPDATE SKIP LOCKED;
         CONTINUE WHEN NOT FOUND;
-        IF task.charges < attempts_max THEN RETURN task.id; END IF;
+        IF task.charges < max_attempts THEN RETURN task.id; END IF;
         PERFORM fn.fail_lost(task, now);
       END LOOP;
     END LOOP;
@@ -48,19 +48,19 @@ BEGIN
 END $$;
 
 -- See `toDeathDelay`.
-CREATE FUNCTION fn.death_delay(task_id text, deaths int) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION fn.death_delay(task_id text, crashes int) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  sum int := deaths + (SELECT sum(ascii(c)) FROM unnest(string_to_array(task_id, NULL)) AS letters (c));
+  sum int := crashes + (SELECT sum(ascii(c)) FROM unnest(string_to_array(task_id, NULL)) AS letters (c));
 BEGIN
-  RETURN CASE WHEN deaths <= 1 THEN 0 ELSE least(60000 /*maxCrashBackoffMs*/,
-    500 /*crashBackoffMs*/ * 2 ^ (deaths - 2) * (1 + (sum % 8 /*deathDelaySteps*/)::float8 / 8 /*deathDelaySteps*/)) END;
+  RETURN CASE WHEN crashes <= 1 THEN 0 ELSE least(60000 /*maxCrashBackoffMs*/,
+    500 /*crashBackoffMs*/ * 2 ^ (crashes - 2) * (1 + (sum % 8 /*deathDelaySteps*/)::float8 / 8 /*deathDelaySteps*/)) END;
 END $$;
 
 -- Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work.
 CREATE FUNCTION fn.release_late(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   -- The attempt of its next worker still counts, and progress may have reset its own.
-  UPDATE whoa.tasks t SET deaths = t.deaths - 1, attempts = t.attempts - (t.attempts > (t.stage = 'held')::int)::int,
+  UPDATE whoa.tasks t SET crashes = t.crashes - 1, attempts = t.attempts - (t.attempts > (t.stage = 'held')::int)::int,
     charges = greatest(0, t.charges - t.is_charged::int), is_charged = false, lost_claim = NULL, released = t.lost_claim
   WHERE t.id = task.id;
   IF task.stage IN ('held', 'parked') THEN RETURN; END IF;
@@ -78,6 +78,6 @@ BEGIN
   PERFORM fn.end_task(task, 'failed', json_build_object('error', json_build_object('message',
     format(
       'its workers were lost %s times: fix what ends them, then requeue the task' /*lostMessage*/,
-      task.deaths), 'code', 'WORKERS_LOST')), NULL, NULL, now);
+      task.crashes), 'code', 'WORKERS_LOST')), NULL, NULL, now);
   PERFORM fn.leave_conversation(task, now);
 END $$;

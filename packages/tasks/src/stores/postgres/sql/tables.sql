@@ -17,14 +17,14 @@ CREATE TABLE whoa.tasks (
   superseded text[], steered text, priority int NOT NULL, not_before float8, deadline float8,
   status text COLLATE "C" NOT NULL, stage text COLLATE "C", stage_at float8, lane text COLLATE "C", policy text,
   epoch int NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0, charges int NOT NULL DEFAULT 0,
-  deaths int NOT NULL DEFAULT 0, lost_claim text COLLATE "C", is_charged boolean NOT NULL DEFAULT false,
+  crashes int NOT NULL DEFAULT 0, lost_claim text COLLATE "C", is_charged boolean NOT NULL DEFAULT false,
   worker text, session text COLLATE "C", claim text COLLATE "C", released text COLLATE "C", told boolean NOT NULL DEFAULT false,
   created_at float8 NOT NULL, started_at float8, ended_at float8,
   stop_level text, stop_reason json, stop_abort_at float8, stop_kill_at float8, stop_undo boolean,
   commands_sent int NOT NULL DEFAULT 0, commands_waiting int NOT NULL DEFAULT 0, order_number int NOT NULL DEFAULT 0,
   position int NOT NULL DEFAULT 0, journal_bytes float8 NOT NULL DEFAULT 0, activity text, watched_until float8,
   -- Owner of its inputs: its id, or a name of their own once they were passed on.
-  inputs_of text COLLATE "C" NOT NULL, context text, traceparent text,
+  input_owner text COLLATE "C" NOT NULL, context text, traceparent text,
   -- Of a task that has asked: open questions, and those that its worker must act on.
   questions_open int, questions_pending int,
   outcome json, outcome_reason json, outcome_complete boolean
@@ -41,9 +41,9 @@ CREATE INDEX tasks_later ON whoa.tasks (stage_at) WHERE stage = 'later';
 CREATE INDEX tasks_overdue ON whoa.tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
 CREATE INDEX tasks_held ON whoa.tasks (session) WHERE stage = 'held' AND session IS NOT NULL;
 CREATE INDEX tasks_parked ON whoa.tasks (deadline, id) WHERE stage = 'parked' AND deadline IS NOT NULL;
-CREATE INDEX tasks_told ON whoa.tasks (session) WHERE told AND session IS NOT NULL;
-CREATE INDEX tasks_held_of_tenant ON whoa.tasks (tenant) WHERE stage = 'held' AND tenant IS NOT NULL;
-CREATE INDEX tasks_held_of_agent ON whoa.tasks (agent) WHERE stage = 'held' AND agent IS NOT NULL;
+CREATE INDEX tasks_pending_orders ON whoa.tasks (session) WHERE told AND session IS NOT NULL;
+CREATE INDEX held_tasks_by_tenant ON whoa.tasks (tenant) WHERE stage = 'held' AND tenant IS NOT NULL;
+CREATE INDEX held_tasks_by_agent ON whoa.tasks (agent) WHERE stage = 'held' AND agent IS NOT NULL;
 
 CREATE TABLE whoa.inputs (
   owner text COLLATE "C", position int, input json NOT NULL, PRIMARY KEY (owner, position)
@@ -68,11 +68,11 @@ CREATE TABLE whoa.journal (
   PRIMARY KEY (task, position)
 );
 CREATE TABLE whoa.conversations (
-  tenant text COLLATE "C", conversation text COLLATE "C", current text, waiting text[] NOT NULL DEFAULT '{}', gathering text,
+  tenant text COLLATE "C", conversation text COLLATE "C", current text, waiting text[] NOT NULL DEFAULT '{}', debouncing text,
   history_bytes float8 NOT NULL DEFAULT 0, changed_at float8 NOT NULL,
   PRIMARY KEY (tenant, conversation)
 ) WITH (fillfactor = 75);
-CREATE INDEX conversations_idle ON whoa.conversations (changed_at) WHERE current IS NULL AND gathering IS NULL;
+CREATE INDEX conversations_idle ON whoa.conversations (changed_at) WHERE current IS NULL AND debouncing IS NULL;
 -- The history, one row per message: adding one must not cost more when there are many.
 CREATE TABLE whoa.history (
   tenant text COLLATE "C", conversation text COLLATE "C", position int, message json NOT NULL,
@@ -83,10 +83,10 @@ CREATE TABLE whoa.history (
 CREATE TABLE whoa.sessions (
   id text COLLATE "C" PRIMARY KEY, worker text NOT NULL, lease_ms float8 NOT NULL, expires_at float8,
   is_over boolean NOT NULL DEFAULT false, suspect text COLLATE "C",
-  take_number int NOT NULL DEFAULT 0, took text[] NOT NULL DEFAULT '{}', used_at float8 NOT NULL
+  take_number int NOT NULL DEFAULT 0, took text[] NOT NULL DEFAULT '{}', last_held_at float8 NOT NULL
 ) WITH (fillfactor = 50);
-CREATE INDEX sessions_in_turn ON whoa.sessions (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX sessions_idle ON whoa.sessions (used_at) WHERE expires_at IS NULL;
+CREATE INDEX sessions_by_expiry ON whoa.sessions (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX sessions_idle ON whoa.sessions (last_held_at) WHERE expires_at IS NULL;
 -- Lanes over their limit, as last counted.
 CREATE TABLE whoa.crowded (
   lane text COLLATE "C", tenant text COLLATE "C", until float8 NOT NULL, PRIMARY KEY (lane, tenant)
@@ -97,10 +97,10 @@ CREATE TABLE whoa.paused (kind text COLLATE "C", name text COLLATE "C", PRIMARY 
 CREATE TABLE whoa.waiters (
   agent text COLLATE "C", at float8, worker text COLLATE "C", PRIMARY KEY (agent, at, worker)
 );
-CREATE INDEX waiters_of_worker ON whoa.waiters (worker);
+CREATE INDEX waiters_by_worker ON whoa.waiters (worker);
 -- What the database remembers about time, in one row.
 CREATE TABLE whoa.pulse (
-  pulse float8 NOT NULL, grace_until float8 NOT NULL, grace_granted boolean NOT NULL, sweep_asked_at float8 NOT NULL,
+  pulse float8 NOT NULL, grace_until float8 NOT NULL, grace_granted boolean NOT NULL, sweep_requested_at float8 NOT NULL,
   shared text, shared_at float8 NOT NULL DEFAULT '-Infinity'
 ) WITH (fillfactor = 50);
 INSERT INTO whoa.pulse VALUES (-1, 0, false, 0);
@@ -108,4 +108,4 @@ INSERT INTO whoa.pulse VALUES (-1, 0, false, 0);
 CREATE TABLE whoa.watchers (
   name text COLLATE "C", channel text COLLATE "C", until timestamptz NOT NULL, PRIMARY KEY (name, channel)
 );
-CREATE INDEX watchers_in_turn ON whoa.watchers (until);
+CREATE INDEX watchers_by_expiry ON whoa.watchers (until);

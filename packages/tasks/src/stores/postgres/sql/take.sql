@@ -12,8 +12,8 @@ END $$;
 
 -- Reads: tasks, paused, inputs, history. Locks: session, picked tasks. Writes: tasks, sessions, waiters, conversations. Returns: tasks.
 CREATE FUNCTION fn.take(
-  session_id text, number int, of_worker text, agents text[], of_lease_ms float8, most int, own_claim text, max_bytes float8,
-  after_tenant text, attempts_max int
+  session_id text, number int, p_worker text, agents text[], of_lease_ms float8, most int, own_claim text, max_bytes float8,
+  after_tenant text, max_attempts int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions := fn.open_session(session_id); now float8 := fn.now_ms(); expired boolean;
@@ -42,7 +42,7 @@ BEGIN
   may_take_suspect := has_reserved AND NOT fn.holds_suspect(session);
   -- A worker with one ordinal takes suspects and others in turn.
   IF may_take_suspect AND cardinality(picked) < most AND (most > 1 OR number % 2 = 0) THEN
-    suspect := fn.pick_suspect(agents, after_tenant, attempts_max, now);
+    suspect := fn.pick_suspect(agents, after_tenant, max_attempts, now);
     picked := picked || array_remove(ARRAY[suspect], NULL);
   END IF;
   -- Seldom is anything paused: one look at an empty table.
@@ -53,17 +53,17 @@ BEGIN
     picked := fn.pick(agents, most, after_tenant, picked, NULL);
   END IF;
   IF may_take_suspect AND cardinality(picked) = 0 AND most = 1 AND number % 2 = 1 THEN
-    suspect := fn.pick_suspect(agents, after_tenant, attempts_max, now);
+    suspect := fn.pick_suspect(agents, after_tenant, max_attempts, now);
     picked := array_remove(ARRAY[suspect], NULL);
   END IF;
   IF cardinality(picked) > 0 THEN
-    PERFORM fn.note_held(session_id, of_worker, of_lease_ms, number, own_claim || picked, suspect, now);
-    PERFORM fn.hold(picked, session_id, own_claim, of_worker, now);
+    PERFORM fn.note_held(session_id, p_worker, of_lease_ms, number, own_claim || picked, suspect, now);
+    PERFORM fn.hold(picked, session_id, own_claim, p_worker, now);
   END IF;
   IF cardinality(picked) < most THEN
-    PERFORM fn.add_waiter(of_worker, agents, now);
+    PERFORM fn.add_waiter(p_worker, agents, now);
   ELSE
-    PERFORM fn.remove_waiter(of_worker);
+    PERFORM fn.remove_waiter(p_worker);
   END IF;
   RETURN json_build_object('answer', 'taken', 'repeat', false, 'expired', expired, 'now', now, 'nextAt', next_at,
     'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END);
@@ -80,14 +80,14 @@ BEGIN
       stage = 'ready', stage_at = now, policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
     FROM (
       SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NULL
-      ORDER BY o.stage_at LIMIT 100 /*maxMoved*/ FOR UPDATE SKIP LOCKED
+      ORDER BY o.stage_at LIMIT 100 /*maxPromoted*/ FOR UPDATE SKIP LOCKED
     ) due WHERE t.id = due.id RETURNING t.*
   LOOP
     PERFORM fn.ring_waiter(task.lane, now);
   END LOOP;
   FOR due_id IN
     SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NOT NULL
-    ORDER BY o.stage_at LIMIT 100 /*maxMoved*/
+    ORDER BY o.stage_at LIMIT 100 /*maxPromoted*/
   LOOP
     PERFORM 1 FROM whoa.tasks t JOIN whoa.conversations c USING (tenant, conversation)
     WHERE t.id = due_id FOR UPDATE OF c SKIP LOCKED;
@@ -166,7 +166,7 @@ END $$;
 
 -- Returns how many more may run under a limit. Counting locks the row, so no two takes count the same capacity; a
 -- locked row is skipped this time.
-CREATE FUNCTION fn.room_for(of_lane text, of_tenant text, picked text[]) RETURNS int LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.room_for(of_lane text, p_tenant text, picked text[]) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   room int := 2147483647; cap int;
 BEGIN
@@ -180,23 +180,23 @@ BEGIN
   END IF;
   cap := fn.tenant_cap();
   IF cap IS NOT NULL THEN
-    IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. tenant ' || of_tenant, 0)) THEN RETURN 0; END IF;
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. tenant ' || p_tenant, 0)) THEN RETURN 0; END IF;
     room := least(room, cap
-      - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.tenant = of_tenant LIMIT cap) held)
-      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.tenant IS NOT DISTINCT FROM of_tenant));
+      - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.tenant = p_tenant LIMIT cap) held)
+      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.tenant IS NOT DISTINCT FROM p_tenant));
   END IF;
   RETURN room;
 END $$;
 
 -- Gives locked tasks to a session. Earlier orders are included, and sent until they are confirmed.
-CREATE FUNCTION fn.hold(ids text[], session_id text, own_claim text, of_worker text, now float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.hold(ids text[], session_id text, own_claim text, p_worker text, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
 BEGIN
   UPDATE whoa.tasks t SET
-    -- Rule: hold; session = session_id, claim = own_claim, worker = of_worker
+    -- Rule: hold; session = session_id, claim = own_claim, worker = p_worker
     status = fn.next_status(t.status, 'claim'), stage = 'held', epoch = t.epoch + 1, attempts = t.attempts + 1,
-    session = session_id, claim = own_claim, worker = of_worker, started_at = coalesce(t.started_at, now), stage_at = NULL,
+    session = session_id, claim = own_claim, worker = p_worker, started_at = coalesce(t.started_at, now), stage_at = NULL,
     policy = NULL, released = NULL, told = t.order_number > 0, lane = NULL
   WHERE t.id = ANY (ids);
   -- The worker knows already. Check whether there are other listeners.
@@ -206,16 +206,16 @@ END $$;
 
 -- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
 CREATE FUNCTION fn.note_held(
-  session_id text, of_worker text, of_lease_ms float8, number int, picked text[], of_suspect text, now float8
+  session_id text, p_worker text, of_lease_ms float8, number int, picked text[], of_suspect text, now float8
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   had_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
 BEGIN
-  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, took, suspect, used_at)
-  VALUES (session_id, of_worker, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), of_suspect, now)
+  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, took, suspect, last_held_at)
+  VALUES (session_id, p_worker, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), of_suspect, now)
   ON CONFLICT (id) DO UPDATE SET expires_at = CASE WHEN had_some THEN s.expires_at ELSE now + of_lease_ms END,
     take_number = coalesce(number, s.take_number), took = coalesce(picked, s.took),
-    suspect = coalesce(of_suspect, s.suspect), used_at = now;
+    suspect = coalesce(of_suspect, s.suspect), last_held_at = now;
 END $$;
 
 -- Returns tasks for the session that holds them, with their inputs and history unless those are too large.
@@ -227,13 +227,13 @@ BEGIN
     SELECT t.* FROM unnest(ids) WITH ORDINALITY AS p (id, ordinal) JOIN whoa.tasks t USING (id)
     WHERE t.stage IS NOT DISTINCT FROM 'held' AND t.session = session_id ORDER BY p.ordinal
   LOOP
-    load := fn.load_of(task);
+    load := fn.task_load(task);
     IF octet_length(load::text) <= max_bytes THEN
       max_bytes := max_bytes - octet_length(load::text);
     ELSE
       load := NULL;
     END IF;
-    shown := shown || json_build_object('row', row_to_json(task), 'load', load, 'stop', fn.stop_of(task),
+    shown := shown || json_build_object('row', row_to_json(task), 'load', load, 'stop', fn.stop_order(task),
       'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
       'questions', CASE WHEN fn.has_questions(task) THEN fn.questions_of(task.id, false) END);
   END LOOP;

@@ -3,7 +3,7 @@
 -- Reads: tasks, journal. Locks: conversation if commands are done, task. Writes: journal, tasks, commands, questions. Returns: orders.
 CREATE FUNCTION fn.append(
   task_id text, own_epoch int, own_session text, own_claim text, after int, events json[], replaces int[], done int[],
-  progress boolean, bytes_max float8, shown text, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[]
+  progress boolean, max_bytes float8, shown text, asked_ids text[], asked json[], expires_ms float8[], closed_ids text[], whys text[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   bytes float8; task whoa.tasks; steered text[] := '{}'; message text; added int := cardinality(events);
@@ -31,7 +31,7 @@ BEGIN
     bytes := bytes - coalesce((SELECT sum(octet_length(j.event::text)) FROM whoa.journal j
       WHERE j.task = task_id AND j.position = ANY (replaces)), 0);
   END IF;
-  IF bytes > greatest(bytes_max, task.journal_bytes) THEN
+  IF bytes > greatest(max_bytes, task.journal_bytes) THEN
     RETURN json_build_object('answer', 'full', 'bytes', task.journal_bytes);
   END IF;
   refused := fn.apply_questions(task, asked_ids, asked, expires_ms, closed_ids, whys, now);
@@ -58,7 +58,7 @@ BEGIN
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
   FOREACH message IN ARRAY steered LOOP PERFORM fn.end_steered(message, task, now); END LOOP;
-  RETURN fn.orders_of(task, now);
+  RETURN fn.task_orders(task, now);
 END $$;
 
 -- Ends the tasks of messages that the current task has read. Only in the locked conversation.
@@ -92,7 +92,7 @@ BEGIN
     released = own_claim, session = NULL, claim = NULL, worker = NULL, told = false, stage = 'ready', stage_at = now,
     policy = NULL, lane = fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, greatest(0, t.attempts - 1))
   WHERE t.id = task_id RETURNING * INTO task;
-  PERFORM fn.make_room(task.tenant, task.agent, now);
+  PERFORM fn.free_slot(task.tenant, task.agent, now);
   PERFORM fn.tell('wake', task);
   PERFORM fn.ring_waiter(task.lane, now);
   RETURN json_build_object('answer', 'released');
@@ -112,13 +112,13 @@ BEGIN
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
   IF task.status <> 'running' OR task.position <> seen_position OR task.order_number <> seen_order OR task.commands_waiting > 0
     OR coalesce(task.questions_open, 0) = 0 OR task.questions_pending > 0
-  THEN RETURN json_build_object('answer', 'busy', 'orders', fn.orders_of(task, now)); END IF;
+  THEN RETURN json_build_object('answer', 'busy', 'orders', fn.task_orders(task, now)); END IF;
   UPDATE whoa.tasks t SET
     -- Rule: park; released = own_claim
     stage = 'parked', epoch = t.epoch + 1, attempts = greatest(0, t.attempts - 1), released = own_claim, session = NULL,
     claim = NULL, worker = NULL, told = false, lane = NULL
   WHERE t.id = task_id RETURNING * INTO task;
-  PERFORM fn.make_room(task.tenant, task.agent, now);
+  PERFORM fn.free_slot(task.tenant, task.agent, now);
   PERFORM fn.tell('status', task);
   RETURN json_build_object('answer', 'parked');
 END $$;
@@ -127,7 +127,7 @@ END $$;
 -- Reads: tasks. Locks: conversation, task, successor. Writes: tasks, history, conversations, commands. Returns: status and successor.
 CREATE FUNCTION fn.finish(
   task_id text, own_epoch int, own_session text, own_claim text, asked text, rest json, reason json, complete boolean,
-  replacesHistory boolean, said json[], kept_ms float8
+  replacesHistory boolean, said json[], retention_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; ending text; successor text; now float8;
@@ -135,7 +135,7 @@ BEGIN
   PERFORM fn.lock_conversation(task_id);
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
-  IF task.ended_at > now - kept_ms AND task.claim = own_claim AND task.epoch = own_epoch THEN
+  IF task.ended_at > now - retention_ms AND task.claim = own_claim AND task.epoch = own_epoch THEN
     RETURN json_build_object('answer', 'already', 'status', task.status);
   END IF;
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;

@@ -63,7 +63,7 @@ export class Connection {
   readonly #library: Library;
   readonly #options: RedisOptions;
   #listener: Connection | undefined;
-  #heardAt = 0;
+  #lastReceivedAt = 0;
   #pending = 0;
   #leaving: Promise<void> | undefined;
   #whenIdle: (() => void) | undefined;
@@ -80,7 +80,7 @@ export class Connection {
     // Any number of operations may wait for a connection, each with its own listener.
     client.setMaxListeners(0);
     client.on('smessage', (channel: string, text: string) => {
-      this.#heardAt = performance.now();
+      this.#lastReceivedAt = performance.now();
       this.subscriber?.message(channel, text);
     });
     client.on('moved', () => this.subscriber?.lost(this));
@@ -91,7 +91,7 @@ export class Connection {
       this.generation++;
       this.subscriber?.lost(this);
     });
-    client.on('end', () => this.#revive());
+    client.on('end', () => this.#reconnect());
   }
 
   /** The connection for subscriptions: this one, or a separate one with RESP2. */
@@ -108,7 +108,7 @@ export class Connection {
   }
 
   get silentMs(): number {
-    return performance.now() - this.#heardAt;
+    return performance.now() - this.#lastReceivedAt;
   }
 
   /** Waits for a connection. Resolves with false after the timeout. */
@@ -150,12 +150,12 @@ export class Connection {
       };
       sent.then(
         (reply) => {
-          this.#heardAt = performance.now();
+          this.#lastReceivedAt = performance.now();
           settle({ reply: reply as Reply });
         },
         (error: Error) => {
           if (!(error instanceof this.#library.ReplyError)) return settle({ lost: error });
-          this.#heardAt = performance.now();
+          this.#lastReceivedAt = performance.now();
           return settle({ refused: error });
         },
       );
@@ -195,7 +195,7 @@ export class Connection {
   }
 
   /** Needed because the library gives up for good when the Sentinels name another master while it connects. */
-  #revive(): void {
+  #reconnect(): void {
     if (this.#isClosed) return;
     this.#reviving = setTimeout(() => {
       this.#client.connect().catch((error: Error) => (this.lastError = error));
@@ -204,7 +204,7 @@ export class Connection {
 
   /** Drops a dead connection: the operating system would notice it only after minutes. */
   #leaveIfSilent(sentAt: number): void {
-    const silentSince = Math.max(this.#heardAt, sentAt);
+    const silentSince = Math.max(this.#lastReceivedAt, sentAt);
     if (this.#client.status === 'ready' && performance.now() - silentSince >= SILENCE_TIMEOUT_MS) this.leave();
   }
 }

@@ -9,12 +9,12 @@ local function steer(current, task)
       if steered ~= '' then earlier[steered] = true end
     end
   end
-  local inputs = inputs_of(task)
+  local inputs = input_owner(task)
   local number = current.commandsSent + 1
   local command = '{"type":"steer","message":' .. inputs[#inputs] .. ',"task":"' .. task.id .. '"}'
   redis.call('HSET', key, number, task.id .. '\n' .. command)
   put(current, 'commandsSent', number)
-  give_order(current, 'command')
+  send_order(current, 'command')
   return earlier
 end
 
@@ -33,7 +33,7 @@ local function replace(task, conversation, current)
   end
   superseded[#superseded + 1] = current.id
   put(task, 'superseded', table.concat(superseded, ' '))
-  if has_begun(current) then
+  if has_started(current) then
     order_stop(current, {
       level = GRACEFUL.level, abortMs = GRACEFUL.abortMs, killMs = GRACEFUL.killMs, undo = false, reason = reason,
     })
@@ -43,13 +43,13 @@ local function replace(task, conversation, current)
   end_unstarted(current, reason)
   conversation.current = task.id
   save_conversation(conversation, #conversation.waiting > 0 and {} or nil)
-  come_next(task)
+  promote(task)
   tell('status', task)
 end
 
 -- Ends a task whose messages a newer one takes over. They are passed on, not copied.
 local function end_merged(task, newer)
-  local owner = task.inputsOf
+  local owner = task.inputOwner
   if not owner then
     -- Not its id: that belongs to another task once this one is removed and its key is used again.
     owner = 'passed-' .. redis.call('HINCRBY', tag .. 'domain', 'tick', 1)
@@ -59,8 +59,8 @@ local function end_merged(task, newer)
       redis.call('RENAME', tag .. 'inputs:' .. task.id, tag .. 'inputs:' .. owner)
     end
   end
-  put(newer, 'inputsOf', owner)
-  put(task, 'inputsOf', '')
+  put(newer, 'inputOwner', owner)
+  put(task, 'inputOwner', '')
   end_unstarted(task, reason_of('merged', 'taken over by ' .. newer.id))
 end
 
@@ -70,11 +70,11 @@ local function merge(task, conversation)
   local last = waiting[1] and load(waiting[#waiting])
   -- A message that was passed to the current task may be read there.
   if not last or last.steered or last.agent ~= task.agent or context_of(last) ~= context_of(task) then return false end
-  local inputs, own = inputs_of(task), task.inputsOf or task.id
-  local count = last.input and 1 or redis.call('LLEN', tag .. 'inputs:' .. (last.inputsOf or last.id))
-  if count + #inputs > LIMITS.maxGathered then return false end
+  local inputs, own = input_owner(task), task.inputOwner or task.id
+  local count = last.input and 1 or redis.call('LLEN', tag .. 'inputs:' .. (last.inputOwner or last.id))
+  if count + #inputs > LIMITS.maxDebounced then return false end
   end_merged(last, task)
-  for _, input in ipairs(inputs) do redis.call('RPUSH', tag .. 'inputs:' .. task.inputsOf, input) end
+  for _, input in ipairs(inputs) do redis.call('RPUSH', tag .. 'inputs:' .. task.inputOwner, input) end
   redis.call('DEL', tag .. 'inputs:' .. own)
   waiting[#waiting] = task.id
   enqueue(task, conversation, waiting)
@@ -89,7 +89,7 @@ local function admit(task, policy)
   if admission == 'start' then
     conversation.current = task.id
     save_conversation(conversation)
-    come_next(task)
+    promote(task)
     tell('status', task)
     return true
   end
@@ -103,7 +103,7 @@ local function admit(task, policy)
     and (current.commandsSent == 0 or redis.call('HLEN', tag .. 'commands:' .. current.id) < LIMITS.maxCommands)
   -- The user wrote instead of answering. A task that starts later is not a message of now.
   local isNow = (task.notBefore or 0) <= now
-  if isNow and close_open(current, 'withdrawn') and not isSteered then give_order(current, 'command') end
+  if isNow and close_open(current, 'withdrawn') and not isSteered then send_order(current, 'command') end
   if admission == 'merge' and merge(task, conversation) then return true end
   if not isSteered then
     local all = without(waiting, '')
@@ -125,7 +125,7 @@ end
 -- Applies the policy when the time to wait for more messages is over.
 local function admit_gathered(task)
   local conversation, policy = conversation_of(task), task.policy
-  conversation.gathering = nil
+  conversation.debouncing = nil
   save_conversation(conversation)
   if admit(task, policy) then return end
   end_unstarted(task, reason_of('rejected', 'another task of the conversation was under way'))

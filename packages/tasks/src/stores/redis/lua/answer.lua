@@ -17,7 +17,7 @@ function OPERATIONS.answer(args)
   lines[LINE.answeredAt], lines[LINE.nonce], lines[LINE.answer] = tostring(now), nonce, text
   change_question(task, live, question, 'answered')
   count_questions(task, live)
-  give_order(task, 'command')
+  send_order(task, 'command')
   return { 'accepted', tostring(now) }
 end
 
@@ -38,7 +38,7 @@ local function expire_questions(limit)
     if task.stage == 'parked' and task.deadline and task.deadline <= now then
       cancel_task(task, overdue_stop())
     else
-      give_order(task, 'command')
+      send_order(task, 'command')
     end
   end
 end

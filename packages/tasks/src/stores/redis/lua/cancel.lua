@@ -7,13 +7,13 @@ local function asked_by(level, abortMs, killMs, undo, reason, isDated)
 end
 
 -- Withdraws a message that the current task has not read yet.
-local function take_back(task)
+local function withdraw_steer(task)
   local key = tag .. 'commands:' .. task.steered
   local commands = redis.call('HGETALL', key)
   for i = 1, #commands, 2 do
     if string.match(commands[i + 1], '^([^\n]*)\n') == task.id then
       redis.call('HDEL', key, commands[i])
-      give_order(load(task.steered), 'command')
+      send_order(load(task.steered), 'command')
     end
   end
 end
@@ -21,8 +21,8 @@ end
 -- Asks a task to stop. A task that never started ends at once.
 local function cancel_task(task, asked)
   if task.endedAt then return { 'too-late', task.status } end
-  if not has_begun(task) then
-    if task.steered then take_back(task) end
+  if not has_started(task) then
+    if task.steered then withdraw_steer(task) end
     end_unstarted(task, asked.reason)
     leave_conversation(task)
     return { 'accepted', 'cancelled', 'drain', asked.reason, tostring(now) }
@@ -72,7 +72,7 @@ function OPERATIONS.cancelConversation(args)
   local found = conversation_named(tenant, conversation)
   local asked = asked_by(level, abortMs, killMs, undo, reason, isDated)
   local ids, receipt = {}, { 'unknown' }
-  if found.gathering then ids[1] = found.gathering end
+  if found.debouncing then ids[1] = found.debouncing end
   for _, id in ipairs(found.waiting) do ids[#ids + 1] = id end
   -- The current task last: while it is live, no other task can start.
   if found.current then ids[#ids + 1] = found.current end
@@ -100,6 +100,6 @@ function OPERATIONS.send(args)
   redis.call('ZADD', sent, number, nonce)
   redis.call('ZREMRANGEBYSCORE', sent, '-inf', number - LIMITS.maxNonces)
   put(task, 'commandsSent', number)
-  give_order(task, 'command')
+  send_order(task, 'command')
   return { 'accepted', tostring(number) }
 end

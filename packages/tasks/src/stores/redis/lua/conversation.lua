@@ -5,13 +5,13 @@ local function conversation_named(tenant, conversation)
   local known = conversations[name]
   if known then return known end
   local key = tag .. 'conversation:' .. name
-  local found = redis.call('HMGET', key, 'current', 'gathering', 'historyBytes', 'changedAt')
+  local found = redis.call('HMGET', key, 'current', 'debouncing', 'historyBytes', 'changedAt')
   if found[4] and not found[1] and not found[2] and found[4] + conversationRetention <= now then
     redis.call('DEL', key, tag .. 'history:' .. name)
     found = {}
   end
   known = {
-    name = name, isNew = not found[3], current = found[1] or nil, gathering = found[2] or nil, historyBytes = tonumber(found[3] or 0),
+    name = name, isNew = not found[3], current = found[1] or nil, debouncing = found[2] or nil, historyBytes = tonumber(found[3] or 0),
     waiting = redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1),
   }
   conversations[name] = known
@@ -27,7 +27,7 @@ local function save_conversation(conversation, waiting)
   local name = conversation.name
   local key = tag .. 'conversation:' .. name
   local flat, gone = { 'changedAt', now, 'historyBytes', conversation.historyBytes }, {}
-  for _, field in ipairs({ 'current', 'gathering' }) do
+  for _, field in ipairs({ 'current', 'debouncing' }) do
     if conversation[field] then
       flat[#flat + 1], flat[#flat + 2] = field, conversation[field]
     else
@@ -45,7 +45,7 @@ local function save_conversation(conversation, waiting)
     conversation.isNew = nil
   end
   -- Only idle conversations are removed.
-  if not conversation.current and not conversation.gathering then redis.call('ZADD', tag .. 'idle', now, name) end
+  if not conversation.current and not conversation.debouncing then redis.call('ZADD', tag .. 'idle', now, name) end
   redis.call('HSET', key, unpack(flat))
   if #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
 end
@@ -60,7 +60,7 @@ end
 local function leave_conversation(task)
   local conversation = conversation_of(task)
   if not conversation then return nil end
-  if conversation.gathering == task.id then conversation.gathering = nil end
+  if conversation.debouncing == task.id then conversation.debouncing = nil end
   local waiting = without(conversation.waiting, task.id)
   if conversation.current ~= task.id then
     save_conversation(conversation, #waiting < #conversation.waiting and waiting or nil)
@@ -70,13 +70,13 @@ local function leave_conversation(task)
   save_conversation(conversation, #conversation.waiting > 0 and waiting or nil)
   local successor = conversation.current and load(conversation.current)
   if not successor then return nil end
-  come_next(successor)
+  promote(successor)
   return successor.id
 end
 
 -- Ends a task whose workers kept crashing.
 local function fail_lost(task)
-  local message = string.format(LOST_MESSAGE, task.deaths)
+  local message = string.format(LOST_MESSAGE, task.crashes)
   end_task(task, 'failed', '{"status":"failed","error":{"message":"' .. message .. '","code":"WORKERS_LOST"}}')
   leave_conversation(task)
 end

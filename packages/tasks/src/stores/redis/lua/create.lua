@@ -4,7 +4,7 @@
 local function is_here(id, tenant, conversation)
   local task = redis.call('HMGET', tag .. 'task:' .. id, 'createdAt', 'endedAt')
   if task[1] and not (task[2] and task[2] + retention <= now) then return true end
-  local found = redis.call('HMGET', tag .. 'conversation:' .. pair(tenant, conversation), 'changedAt', 'current', 'gathering')
+  local found = redis.call('HMGET', tag .. 'conversation:' .. pair(tenant, conversation), 'changedAt', 'current', 'debouncing')
   return found[1] and (found[2] or found[3] or found[1] + conversationRetention > now)
 end
 
@@ -27,11 +27,11 @@ local function keep_input(task, input, title, context, isKept)
     put(task, 'context', '1')
     redis.call('SET', tag .. 'context:' .. task.id, context)
   end
-  if #input <= 64 and not task.inputsOf and isKept then
+  if #input <= 64 and not task.inputOwner and isKept then
     put(task, 'input', input)
     return
   end
-  redis.call('RPUSH', tag .. 'inputs:' .. (task.inputsOf or task.id), input)
+  redis.call('RPUSH', tag .. 'inputs:' .. (task.inputOwner or task.id), input)
   if title == '' then return end
   if #title <= 64 then
     put(task, 'title', title)
@@ -49,8 +49,8 @@ function OPERATIONS.create(args)
   local id, tenant, agent, input, nonce, maxReady, conversation, key, worker, priority, notBefore, policy, debounceMs,
     isOfBefore, deadline, title, context, traceparent = unpack(args, 5, 22)
   priority, debounceMs = tonumber(priority), tonumber(debounceMs)
-  forget_some(LIMITS.maxForgotten)
-  if conversation ~= '' then forget_conversations(LIMITS.maxForgotten) end
+  forget_some(LIMITS.maxPurged)
+  if conversation ~= '' then forget_conversations(LIMITS.maxPurged) end
   local existing, isHidden = load(id)
   if existing then
     -- Without a key the id is derived from the nonce, so it is the same request.
@@ -80,7 +80,7 @@ function OPERATIONS.create(args)
 
   if conversation == '' then
     keep_input(task, input, title, context, isKept)
-    come_next(task, ready > 0)
+    promote(task, ready > 0)
     tell('status', task)
     local background = background_of(key)
     if background then redis.call('ZADD', tag .. 'background:' .. pair(tenant, background), now, id) end
@@ -91,28 +91,28 @@ function OPERATIONS.create(args)
   if own.historyBytes > SIZES.historyBytes then return { 'full', 'history', tostring(SIZES.historyBytes) } end
   -- Check this before joining: a rejected message must not take the accepted ones that are held back with it.
   if policy == 'reject' and debounceMs == 0 and own.current then return { 'rejected' } end
-  local held = own.gathering and load(own.gathering)
+  local held = own.debouncing and load(own.debouncing)
   if held and context_of(held) ~= context then
     -- Messages of different contexts are never merged: those that are held back come first.
     admit_gathered(held)
     held = nil
   end
-  if held and redis.call('LLEN', tag .. 'inputs:' .. (held.inputsOf or held.id)) >= LIMITS.maxGathered then
-    return { 'full', 'tasks', tostring(LIMITS.maxGathered) }
+  if held and redis.call('LLEN', tag .. 'inputs:' .. (held.inputOwner or held.id)) >= LIMITS.maxDebounced then
+    return { 'full', 'tasks', tostring(LIMITS.maxDebounced) }
   end
   if debounceMs == 0 and policy ~= 'replace' and #own.waiting >= LIMITS.maxQueued then
     return { 'full', 'queue', tostring(LIMITS.maxQueued) }
   end
   if held then
     end_merged(held, task)
-    own.gathering = nil
+    own.debouncing = nil
     save_conversation(own)
   end
   keep_input(task, input, title, context, isKept)
   if debounceMs > 0 then
     put(task, 'policy', policy)
-    put_off(task, now + debounceMs)
-    own.gathering = id
+    delay_until(task, now + debounceMs)
+    own.debouncing = id
     save_conversation(own)
     tell('status', task)
   elseif not admit(task, policy) then

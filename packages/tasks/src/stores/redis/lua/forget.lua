@@ -12,7 +12,7 @@ end
 
 -- isAsked: before its retention ends.
 local function forget(id, isAsked)
-  local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputsOf', 'endedAt', 'key',
+  local found = redis.call('HMGET', tag .. 'task:' .. id, 'status', 'tenant', 'conversation', 'inputOwner', 'endedAt', 'key',
     'questions')
   if not found[5] or (found[5] + retention > now and not isAsked) then return end
   local keys = { tag .. 'inputs:' .. (found[4] or id) }
@@ -58,7 +58,7 @@ local function forget_conversations(limit)
   local idle = redis.call('ZRANGEBYSCORE', tag .. 'idle', '-inf', now - conversationRetention, 'LIMIT', 0, limit)
   for _, name in ipairs(idle) do
     redis.call('ZREM', tag .. 'idle', name)
-    local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'gathering')
+    local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'debouncing')
     local isIdle = found[1] and not found[2] and not found[3] and found[1] + conversationRetention <= now
     if isIdle then forget_conversation(name, split(name)) end
   end
@@ -79,7 +79,7 @@ end
 function OPERATIONS.removeConversation(args)
   local tenant, conversation = unpack(args, 5, 6)
   local name = pair(tenant, conversation)
-  local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'gathering')
+  local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'debouncing')
   if not found[1] then return { 'unknown' } end
   if found[2] or found[3] then return { 'live' } end
   forget_conversation(name, tenant, conversation)

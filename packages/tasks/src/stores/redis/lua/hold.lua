@@ -38,7 +38,7 @@ local function taken(task)
   if task.conversation then
     historyBytes = tonumber(redis.call('HGET', tag .. 'conversation:' .. pair(task.tenant, task.conversation), 'historyBytes') or 0)
   end
-  local content = historyBytes <= bytesLeft and load_of(task) or false
+  local content = historyBytes <= bytesLeft and task_load(task) or false
   if content then
     local bytes = historyBytes
     for _, input in ipairs(content[1]) do bytes = bytes + #input end
@@ -102,7 +102,7 @@ function OPERATIONS.claim(args)
   if task.status ~= 'cancelling' and (is_paused('agent', task.agent) or is_paused('tenant', task.tenant)) then return { 'waiting' } end
   if task.stage == 'later' then
     -- A task that only waits for its preferred worker can be claimed; the others have to wait.
-    local until_ = (task.worker and task.deaths == 0 and not task.policy) and (task.notBefore or 0) or task.stageAt
+    local until_ = (task.worker and task.crashes == 0 and not task.policy) and (task.notBefore or 0) or task.stageAt
     if until_ > now then return { 'waiting', tostring(until_) } end
   end
   local isSuspect = is_suspect(task)

@@ -114,7 +114,7 @@ function OPERATIONS.readAlong(args)
     if known < now + watchTtlMs / 2 then
       put(watched, 'watchedUntil', now + watchTtlMs)
       -- A reader does not wake a task that waits for an answer.
-      if known > now or watched.stage == 'parked' then save(watched) else give_order(watched, 'command') end
+      if known > now or watched.stage == 'parked' then save(watched) else send_order(watched, 'command') end
     end
   end
   return read_journal(id, tenant, tonumber(after), tonumber(limit))
@@ -124,7 +124,7 @@ end
 function OPERATIONS.conversation(args)
   local tenant, conversation = unpack(args, 5, 6)
   local name = pair(tenant, conversation)
-  local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'gathering')
+  local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'debouncing')
   if not found[1] or not (found[2] or found[3] or found[1] + conversationRetention > now) then return false end
   local history = redis.call('LRANGE', tag .. 'history:' .. name, 0, -1)
   return { found[1], found[2], found[3], history, redis.call('LRANGE', tag .. 'waiting:' .. name, 0, -1) }

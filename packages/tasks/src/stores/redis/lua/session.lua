@@ -43,7 +43,7 @@ end
 -- waiting ones past their deadline, or questions that expired. One worker at a time is asked.
 -- tells: the visitor is told, or sweeps itself; others must not use the request up.
 local function visit(leaseMs, tells)
-  local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'isGraceGranted', 'sweepAskedAt')
+  local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'isGraceGranted', 'sweepRequestedAt')
   local pulse, graceUntil = tonumber(found[1] or now), tonumber(found[2] or 0)
   local isGraceGiven, askedAt, flat = found[3] == '1', tonumber(found[4] or 0), {}
   local function note(name, value) flat[#flat + 1], flat[#flat + 2] = name, value end
@@ -56,7 +56,7 @@ local function visit(leaseMs, tells)
     pulse, graceUntil, askedAt = now, math.min(graceUntil, now + leaseMs), math.min(askedAt, now)
     note('pulse', pulse)
     note('graceUntil', graceUntil)
-    note('sweepAskedAt', askedAt)
+    note('sweepRequestedAt', askedAt)
   end
   local first, expiresAt = first_session()
   if first and now - pulse > leaseMs * LIMITS.outageShare and not isGraceGiven then
@@ -69,7 +69,7 @@ local function visit(leaseMs, tells)
   local hasExpired = first ~= nil and expiresAt <= now and now >= graceUntil
   local mayAsk = tells and now - askedAt >= LIMITS.sweepRequestIntervalMs
   local isExpired = mayAsk and (hasExpired or isDue and (has_old() or first_overdue() or first_expired()))
-  if isExpired then note('sweepAskedAt', now) end
+  if isExpired then note('sweepRequestedAt', now) end
   if #flat > 0 then redis.call('HSET', tag .. 'domain', unpack(flat)) end
   return isExpired, graceUntil, isGraceGiven
 end
@@ -87,8 +87,8 @@ local function orders(task)
 end
 
 -- Returns what a task's work needs beside its head.
-local function load_of(task)
-  local inputs, history = inputs_of(task), {}
+local function task_load(task)
+  local inputs, history = input_owner(task), {}
   if task.conversation then
     history = redis.call('LRANGE', tag .. 'history:' .. pair(task.tenant, task.conversation), 0, -1)
   end

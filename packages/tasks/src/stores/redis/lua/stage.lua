@@ -37,7 +37,7 @@ end
 -- Notifies one waiting worker that a task is ready. A worker that has not asked for long is gone.
 local function ring(lane)
   local agent = agent_of(lane)
-  for _ = 1, LIMITS.maxMoved do
+  for _ = 1, LIMITS.maxPromoted do
     local popped = redis.call('ZPOPMIN', tag .. 'waiters:' .. agent)
     local worker = popped[1]
     if not worker then return end
@@ -58,23 +58,23 @@ local function make_ready(task, isListed)
   ring(lane)
 end
 
-local function put_off(task, at)
+local function delay_until(task, at)
   put_delay(task, at)
   save(task)
 end
 
 -- Moves a task on when it is next: it waits for its start time, then for its preferred worker, then any worker can take
 -- it.
-local function come_next(task, isListed)
+local function promote(task, isListed)
   put(task, 'policy', nil)
-  if task.notBefore and task.notBefore > now then return put_off(task, task.notBefore) end
+  if task.notBefore and task.notBefore > now then return delay_until(task, task.notBefore) end
   if not task.worker then return make_ready(task, isListed) end
-  put_off(task, now + LIMITS.preferredWorkerMs)
+  delay_until(task, now + LIMITS.preferredWorkerMs)
   tell('wake', task)
 end
 
 -- Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then.
-local function give_order(task, kind)
+local function send_order(task, kind)
   local isParked = task.stage == 'parked'
   put_order(task)
   if not isParked then
@@ -106,7 +106,7 @@ local function resume_agent(agent)
 end
 
 -- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
-local function make_room(task)
+local function free_slot(task)
   if maxTenant > 0 then resume_tenant(task.tenant) end
   if maxAgent > 0 then resume_agent(task.agent) end
 end
@@ -127,7 +127,7 @@ local function end_task(task, status, outcome)
   local group = status .. ':' .. task.tenant
   redis.call('ZADD', tag .. 'ended:' .. group, now, task.id)
   redis.call('ZADD', tag .. 'ended', 'LT', now, group)
-  if wasHeld then make_room(task) end
+  if wasHeld then free_slot(task) end
   tell('status', task, wasHeld)
 end
 

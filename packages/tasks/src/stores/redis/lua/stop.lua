@@ -13,7 +13,7 @@ local function level_now(task)
 end
 
 -- Returns whether a task may have had effects. Then it must be settled, not just ended.
-local function has_begun(task)
+local function has_started(task)
   return task.status ~= 'init' or task.position > 0
 end
 
@@ -39,7 +39,7 @@ local function order_stop(task, asked)
   put(task, 'undo', undo and '1' or '0')
   if not task.stopReason then put(task, 'stopReason', asked.reason) end
   if task.stage == 'held' then
-    give_order(task, 'cancel')
+    send_order(task, 'cancel')
   else
     put_order(task)
     put(task, 'worker', nil)

@@ -1,12 +1,12 @@
 -- What remains of workers that are gone.
 
 -- See `toDeathDelay`.
-local function death_delay(id, deaths)
-  if deaths <= 1 then return 0 end
-  local sum = deaths
+local function death_delay(id, crashes)
+  if crashes <= 1 then return 0 end
+  local sum = crashes
   for i = 1, #id do sum = sum + string.byte(id, i) end
   local share = 1 + (sum % LIMITS.deathDelaySteps) / LIMITS.deathDelaySteps
-  return math.min(LIMITS.maxCrashBackoffMs, LIMITS.crashBackoffMs * 2 ^ (deaths - 2) * share)
+  return math.min(LIMITS.maxCrashBackoffMs, LIMITS.crashBackoffMs * 2 ^ (crashes - 2) * share)
 end
 
 -- Its epoch increases, so later writes of its worker do not count.
@@ -15,13 +15,13 @@ local function free(task, suspect)
   -- A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
   local isCharged = status == 'running' and task.id == suspect and task.attempts > LIMITS.suspectAttempts
   put_free(task, task.charges + (isCharged and 1 or 0), isCharged and '1' or nil, task.claim)
-  if status == 'running' and task.deaths >= LIMITS.maxDeaths then return fail_lost(task) end
-  local delayMs = status ~= 'cancelling' and death_delay(task.id, task.deaths) or 0
-  if delayMs > 0 then put_off(task, now + delayMs) else make_ready(task) end
-  make_room(task)
+  if status == 'running' and task.crashes >= LIMITS.maxCrashes then return fail_lost(task) end
+  local delayMs = status ~= 'cancelling' and death_delay(task.id, task.crashes) or 0
+  if delayMs > 0 then delay_until(task, now + delayMs) else make_ready(task) end
+  free_slot(task)
 end
 
-local function free_some(id, limit)
+local function reclaim_some(id, limit)
   local key, held = tag .. 'session:' .. id, redis.call('HKEYS', tag .. 'held:' .. id)
   -- A session that holds nothing is only idle.
   if #held == 0 then
@@ -34,10 +34,10 @@ local function free_some(id, limit)
     redis.call('HSET', key, 'isOver', '1', 'worker', session.worker or '-', 'leaseMs', session.leaseMs or 1)
     redis.call('PEXPIRE', key, LIMITS.sessionRetentionMs)
   end
-  local freed = math.min(#held, limit)
-  for i = 1, freed do free(load(held[i]), session.suspect) end
-  if freed == #held then redis.call('ZREM', tag .. 'sessions', id) end
-  return freed
+  local reclaimed = math.min(#held, limit)
+  for i = 1, reclaimed do free(load(held[i]), session.suspect) end
+  if reclaimed == #held then redis.call('ZREM', tag .. 'sessions', id) end
+  return reclaimed
 end
 
 -- Frees tasks of expired sessions, removes records past their retention, ends overdue tasks, and closes questions that
@@ -64,11 +64,11 @@ function OPERATIONS.sweep(args)
     -- The clock may have been set back, and the sessions adjusted.
     first, expiresAt = first_session()
   end
-  local freed = 0
-  while first and expiresAt <= now and freed < limit do
-    freed = freed + free_some(first, limit - freed)
+  local reclaimed = 0
+  while first and expiresAt <= now and reclaimed < limit do
+    reclaimed = reclaimed + reclaim_some(first, limit - reclaimed)
     first, expiresAt = first_session()
   end
   local isMore = isMoreOld or (first and expiresAt <= now)
-  return { tostring(freed), isMore and '1' or '0', first and tostring(expiresAt) or false, tostring(now) }
+  return { tostring(reclaimed), isMore and '1' or '0', first and tostring(expiresAt) or false, tostring(now) }
 end

@@ -13,18 +13,18 @@ function OPERATIONS.take(args)
   local isExpired = visit(leaseMs, true)
   if number == takeNumber then
     local tasks = {}
-    local took, tookBy = string.match(session.took, '^([^\n]*)\n(.*)$')
+    local took, lastTakeClaim = string.match(session.took, '^([^\n]*)\n(.*)$')
     for one in string.gmatch(took, '%S+') do
       local task = load(one)
       -- Excludes tasks that the session has since claimed by id: they already run.
-      if task and task.stage == 'held' and task.claim == tookBy then tasks[#tasks + 1] = taken(task) end
+      if task and task.stage == 'held' and task.claim == lastTakeClaim then tasks[#tasks + 1] = taken(task) end
     end
     return { 'taken', tasks, '1', false, isExpired and '1' or '0', tostring(now) }
   end
 
   local later = redis.call('ZRANGE', tag .. 'later', 0, 0, 'WITHSCORES')
   if later[1] and tonumber(later[2]) <= now then
-    for _, one in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'later', '-inf', now, 'LIMIT', 0, LIMITS.maxMoved)) do
+    for _, one in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'later', '-inf', now, 'LIMIT', 0, LIMITS.maxPromoted)) do
       local task = load(one)
       -- A message that was due before it may have ended it.
       if task.stage == 'later' then
@@ -182,7 +182,7 @@ function OPERATIONS.take(args)
 
   -- What is being stopped comes first, however many tenants wait.
   for _, isExempt in ipairs({ true, false }) do
-    for _ = 1, LIMITS.maxMoved do
+    for _ = 1, LIMITS.maxPromoted do
       if #replies >= limit or not serve(first_lanes(isExempt)) then break end
     end
   end

@@ -2,7 +2,7 @@
 
 -- What a field is if it is not stored: these are 0, and all others nothing.
 local NONE = {
-  epoch = 0, attempts = 0, charges = 0, deaths = 0, commandsSent = 0, orderNumber = 0, position = 0, journalBytes = 0, priority = 0,
+  epoch = 0, attempts = 0, charges = 0, crashes = 0, commandsSent = 0, orderNumber = 0, position = 0, journalBytes = 0, priority = 0,
 }
 local TASK = { __index = NONE }
 local NUMBERS = {
@@ -171,10 +171,10 @@ local function save(task)
   old.session, old.told, old.lane, old.popped = task.session, task.told, lane, nil
 end
 
-local function inputs_of(task)
-  if task.inputsOf == '' then return {} end
+local function input_owner(task)
+  if task.inputOwner == '' then return {} end
   if task.input then return { task.input } end
-  return redis.call('LRANGE', tag .. 'inputs:' .. (task.inputsOf or task.id), 0, -1)
+  return redis.call('LRANGE', tag .. 'inputs:' .. (task.inputOwner or task.id), 0, -1)
 end
 
 -- Equal contexts are equal texts.
@@ -202,7 +202,7 @@ end
 
 local function record(task)
   local reply = head(task)
-  reply[4] = inputs_of(task)
+  reply[4] = input_owner(task)
   reply[5] = context_of(task)
   if task.questions then
     reply[6] = redis.call('HGETALL', tag .. 'questions:' .. task.id)

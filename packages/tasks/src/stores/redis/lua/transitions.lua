@@ -21,7 +21,7 @@ local function put_wake(task)
   put(task, 'status', STATUS_AFTER.release[task.status])
 end
 local function put_free(task, charges, isCharged, lostClaim)
-  put(task, 'status', STATUS_AFTER.release[task.status]); put(task, 'epoch', task.epoch + 1); put(task, 'deaths', task.deaths + 1)
+  put(task, 'status', STATUS_AFTER.release[task.status]); put(task, 'epoch', task.epoch + 1); put(task, 'crashes', task.crashes + 1)
   put(task, 'charges', charges); put(task, 'isCharged', isCharged); put(task, 'lostClaim', lostClaim); put(task, 'session', nil)
   put(task, 'claim', nil); put(task, 'worker', nil); put(task, 'told', nil)
 end

@@ -13,7 +13,7 @@ function OPERATIONS.load(args)
   local id, epoch, session, claim = unpack(args, 5, 8)
   local task = own(id, epoch, session, claim)
   if not task then return { 'lost' } end
-  return { 'load', load_of(task) }
+  return { 'load', task_load(task) }
 end
 
 -- Ends the tasks of messages that the current task has read.
@@ -96,7 +96,7 @@ end
 
 -- Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work.
 local function take_crash_back(task, claim)
-  put(task, 'deaths', task.deaths - 1)
+  put(task, 'crashes', task.crashes - 1)
   -- The attempt of its next worker still counts, and progress may have reset its own.
   if task.attempts > (task.stage == 'held' and 1 or 0) then put(task, 'attempts', task.attempts - 1) end
   put(task, 'charges', math.max(0, task.charges - (task.isCharged and 1 or 0)))
@@ -123,7 +123,7 @@ function OPERATIONS.release(args)
   put_release(task, claim)
   tell('wake', task)
   make_ready(task)
-  make_room(task)
+  free_slot(task)
   return { 'released' }
 end
 
@@ -140,7 +140,7 @@ function OPERATIONS.park(args)
   if task.status ~= 'running' or not isRead or open == 0 or pending > 0 then return { 'busy', orders(task) } end
   put_park(task, claim)
   save(task)
-  make_room(task)
+  free_slot(task)
   tell('status', task)
   return { 'parked' }
 end

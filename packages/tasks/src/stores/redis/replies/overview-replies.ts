@@ -1,6 +1,6 @@
-import type { PauseTarget, Queue, SeenWorkers } from '../../../overview.ts';
+import type { PauseTarget, Queue, WorkersSnapshot } from '../../../overview.ts';
 import { byStatus, STATUS_TABLE, type TaskStatus } from '../../../status.ts';
-import type { SeenQueues } from '../../driver.ts';
+import type { QueuesSnapshot } from '../../driver.ts';
 import type { Reply } from '../connection/connection.ts';
 
 const STATUSES = Object.keys(STATUS_TABLE);
@@ -21,7 +21,7 @@ export function namesOf(replies: readonly Reply[], limit: number): readonly stri
 }
 
 /** Adds up the queues of all shards, each of which has them in the order of their names. */
-export function queuesOf(replies: readonly Reply[], limit: number): SeenQueues {
+export function queuesOf(replies: readonly Reply[], limit: number): QueuesSnapshot {
   type Counts = readonly string[];
   type Shard = readonly [readonly Counts[], paused: readonly string[], now: string, running: Counts, waiting: Counts];
   const shards = replies as unknown as readonly Shard[];
@@ -65,7 +65,7 @@ function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-export function workersOf(replies: readonly Reply[]): SeenWorkers {
+export function workersOf(replies: readonly Reply[]): WorkersSnapshot {
   type Session = readonly [worker: string, holds: string, expiresAt: string, tasks: readonly string[]];
   type Shard = readonly [sessions: readonly Session[], waiters: readonly (readonly [string, string])[], now: string];
   const shards = replies as unknown as readonly Shard[];

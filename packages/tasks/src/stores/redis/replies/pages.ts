@@ -1,5 +1,5 @@
 import type { ListPage } from '../../../store.ts';
-import type { TaskHead } from '../../../task.ts';
+import type { TaskSummary } from '../../../task.ts';
 import type { Reply } from '../connection/connection.ts';
 import { headOf } from './replies.ts';
 
@@ -10,7 +10,7 @@ interface Position {
 
 /** Merges the results of all shards into one page, newest first. A shard that stopped early may have more. */
 export function pageOf(replies: readonly Reply[], limit: number): ListPage {
-  const found: TaskHead[] = [];
+  const found: TaskSummary[] = [];
   let stop: Position | undefined;
   for (const reply of replies) {
     const [heads, stoppedAt] = reply as unknown as [Reply[], [string, string] | null];

@@ -26,13 +26,13 @@ export function conversationOf(
   { tenant, conversation }: ConversationRef,
 ): ConversationRecord | undefined {
   if (reply === null) return undefined;
-  const [changedAt, current, gathering, history, waiting] = reply as [string, string | null, string | null, Flat, Flat];
+  const [changedAt, current, debouncing, history, waiting] = reply as [string, string | null, string | null, Flat, Flat];
   return {
     tenant,
     conversation,
     ...(current !== null && { current }),
     waiting,
-    ...(gathering !== null && { gathering }),
+    ...(debouncing !== null && { debouncing }),
     history: jsonsOf(history),
     changedAt: Number(changedAt),
   };

@@ -10,11 +10,11 @@ import type {
   TakenTask,
   TaskLoad,
 } from '../../../delivery.ts';
-import { toActivity } from '../../../rules/activity.ts';
+import { parseActivity } from '../../../rules/activity.ts';
 import { toContext, toNewTask, toTitle } from '../../../rules/new-task.ts';
 import type { FinalStatus, TaskStatus } from '../../../status.ts';
 import type { CreateReceipt, FinishResult, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
-import type { NumberedCommand, Stage, StopOrder, TaskHead, TaskRecord } from '../../../task.ts';
+import type { NumberedCommand, Stage, StopOrder, TaskSummary, TaskRecord } from '../../../task.ts';
 import type { CreateRequest, DriverReceipt } from '../../driver.ts';
 import type { Reply } from '../connection/connection.ts';
 import { toQuestions } from './question-replies.ts';
@@ -63,14 +63,14 @@ const PARTS = new Set([
   'lostClaim',
   'told',
   'input',
-  'inputsOf',
+  'inputOwner',
   'context',
   'questions',
 ]);
 
-const NOTHING_YET = { epoch: 0, attempts: 0, deaths: 0, commandsSent: 0, orderNumber: 0, position: 0, journalBytes: 0 };
+const NOTHING_YET = { epoch: 0, attempts: 0, crashes: 0, commandsSent: 0, orderNumber: 0, position: 0, journalBytes: 0 };
 
-export function headOf(reply: Reply): TaskHead {
+export function headOf(reply: Reply): TaskSummary {
   return partsOf(reply as unknown as HeadReply).head;
 }
 
@@ -81,7 +81,7 @@ export function recordOf(reply: Reply): TaskRecord {
   return { ...head, inputs: jsonsOf(inputs!), ...toContext(context), ...questions };
 }
 
-function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts: Readonly<Record<string, string>> } {
+function partsOf([flat, outcome, commands]: HeadReply): { head: TaskSummary; parts: Readonly<Record<string, string>> } {
   const head: Record<string, unknown> = { ...NOTHING_YET, priority: 0 };
   const parts: Record<string, string> = {};
   for (let i = 0; i < flat.length; i += 2) {
@@ -97,7 +97,7 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts:
   const { input, activity, superseded, stopLevel, questions } = parts;
   const title = input === undefined ? undefined : toTitle(JSON.parse(input));
   if (title !== undefined) head['title'] = title;
-  if (activity !== undefined) head['activity'] = toActivity(activity, head as unknown as TaskHead);
+  if (activity !== undefined) head['activity'] = parseActivity(activity, head as unknown as TaskSummary);
   const waiting = Number.parseInt(questions ?? '0', 10);
   if (waiting > 0) head['waiting'] = waiting;
   if (superseded !== undefined) head['superseded'] = superseded.split(' ');
@@ -107,7 +107,7 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskHead; parts:
   }
   const ended = outcome ?? parts['outcome'];
   if (ended !== undefined) head['outcome'] = JSON.parse(ended);
-  return { head: head as unknown as TaskHead, parts };
+  return { head: head as unknown as TaskSummary, parts };
 }
 
 export function jsonsOf(texts: Flat): Json[] {
@@ -217,9 +217,9 @@ export function heldOf(reply: Reply): HeldTask[] {
 }
 
 export function sweepAnswerOf(reply: Reply): SweepResult {
-  const [freed, more, nextAt, now] = reply as [string, string, string | null, string];
+  const [reclaimed, more, nextAt, now] = reply as [string, string, string | null, string];
   return {
-    freed: Number(freed),
+    reclaimed: Number(reclaimed),
     more: more === '1',
     ...(nextAt !== null && { nextAt: Number(nextAt) }),
     now: Number(now),

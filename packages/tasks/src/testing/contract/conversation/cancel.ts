@@ -64,7 +64,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
       const receipt = await store.cancel(CONVERSATION, { kind: 'user', by: 'ann' });
       assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
       assert.deepEqual([await kindOf(store, one), await kindOf(store, two)], ['merged', 'user']);
-      assert.equal((await store.conversation(CONVERSATION))?.gathering, undefined);
+      assert.equal((await store.conversation(CONVERSATION))?.debouncing, undefined);
       await advance(LEASE_MS);
       assert.deepEqual(await taken(store), []);
       const next = await say(store, 'three', 'replace');

@@ -108,7 +108,7 @@ export const conversationCases: readonly ContractCase[] = [
       const refused = { ...CONVERSATION, agent: 'assistant', input: 'refused' };
       assert.deepEqual(await store.create(refused, { policy: 'reject' }), { answer: 'rejected' });
       assert.equal((await record(store, held.id)).status, 'init');
-      assert.equal((await store.conversation(CONVERSATION))?.gathering, held.id);
+      assert.equal((await store.conversation(CONVERSATION))?.debouncing, held.id);
     },
   },
   {

@@ -40,7 +40,7 @@ export const holdCases: readonly ContractCase[] = [
   {
     title: 'messages beyond the limit for merging are refused',
     async run({ store }) {
-      for (let i = 0; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { debounceMs: LEASE_MS });
+      for (let i = 0; i < LIMITS.maxDebounced; i++) await say(store, `${i}`, { debounceMs: LEASE_MS });
       const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x', debounceMs: LEASE_MS });
       assert.equal(receipt.answer, 'full');
     },
@@ -137,7 +137,7 @@ export const holdCases: readonly ContractCase[] = [
         const full = { answer: 'full', what: 'queue', limit: LIMITS.maxQueued };
         assert.deepEqual(await store.create(refused, { policy }), full);
       }
-      assert.equal((await store.conversation(CONVERSATION))?.gathering, held.id);
+      assert.equal((await store.conversation(CONVERSATION))?.debouncing, held.id);
       const { status, inputs } = await record(store, held.id);
       assert.deepEqual({ status, inputs }, { status: 'init', inputs: ['held'] });
     },

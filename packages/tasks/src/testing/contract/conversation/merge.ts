@@ -73,10 +73,10 @@ export const mergeCases: readonly ContractCase[] = [
     title: 'beyond the limit for merging a message waits alone',
     async run({ store, advance }) {
       await claim(store, (await say(store, 'one', 'merge')).id);
-      for (let i = 1; i < LIMITS.maxGathered; i++) await say(store, `${i}`, { policy: 'merge', debounceMs: SHORT_MS });
+      for (let i = 1; i < LIMITS.maxDebounced; i++) await say(store, `${i}`, { policy: 'merge', debounceMs: SHORT_MS });
       await advance(SHORT_MS);
       const last = await say(store, 'last', 'merge');
-      assert.equal((await record(store, last.id)).inputs.length, LIMITS.maxGathered);
+      assert.equal((await record(store, last.id)).inputs.length, LIMITS.maxDebounced);
       const alone = await say(store, 'alone', 'merge');
       assert.deepEqual(alone.inputs, ['alone']);
       assert.deepEqual((await store.conversation(CONVERSATION))?.waiting, [last.id, alone.id]);

@@ -16,8 +16,8 @@ import { taken } from '../../talk.ts';
 import { crash } from './crash.ts';
 
 const costs = async ({ store }: Pick<CaseContext, 'store'>, id: string): Promise<number[]> => {
-  const { attempts, deaths } = await record(store, id);
-  return [attempts, deaths];
+  const { attempts, crashes } = await record(store, id);
+  return [attempts, crashes];
 };
 
 /** A worker that seemed to be lost hands its task back: then nothing crashed. */
@@ -47,8 +47,8 @@ export const lateReleaseCases: readonly ContractCase[] = [
       const { by: next } = await claim(store, id, { worker: 'w2' });
       assert.deepEqual(await store.release(by), { answer: 'already' });
       assert.deepEqual(await store.release(by), { answer: 'already' });
-      const { attempts, deaths, epoch, worker, status } = await record(store, id);
-      assert.deepEqual([attempts, deaths, epoch, worker, status], [1, 0, next.epoch, 'w2', 'running']);
+      const { attempts, crashes, epoch, worker, status } = await record(store, id);
+      assert.deepEqual([attempts, crashes, epoch, worker, status], [1, 0, next.epoch, 'w2', 'running']);
       await assertFenced(store.append(by, { after: 0, events: ['late'] }));
       await store.finish(next, { status: 'success' });
     },

@@ -54,7 +54,7 @@ export const leaseCases: readonly ContractCase[] = [
       await claim(store, id, { leaseMs: SHORT_MS });
       await expire({ store, advance }, SHORT_MS);
       const { task } = await claim(store, id, { worker: 'w2' });
-      assert.deepEqual([task.epoch, task.attempts, task.deaths, task.worker, task.status], [3, 2, 1, 'w2', 'running']);
+      assert.deepEqual([task.epoch, task.attempts, task.crashes, task.worker, task.status], [3, 2, 1, 'w2', 'running']);
     },
   },
   {
@@ -63,7 +63,7 @@ export const leaseCases: readonly ContractCase[] = [
       const { id } = await create(store);
       await claim(store, id, { leaseMs: SHORT_MS });
       await advance(SHORT_MS / 2);
-      assert.equal((await store.sweep()).freed, 0);
+      assert.equal((await store.sweep()).reclaimed, 0);
       await advance(10 * SHORT_MS);
       assert.equal((await tryClaim(store, id)).answer, 'held');
     },

@@ -25,7 +25,7 @@ async function rings(store: TaskStore, worker: string, when: () => Promise<unkno
 }
 
 /** Waking workers: one at a time, and none missed. */
-export const ringCases: readonly ContractCase[] = [
+export const wakeupCases: readonly ContractCase[] = [
   ...(
     [
       ['created', ({ store }) => create(store)],
@@ -38,7 +38,7 @@ export const ringCases: readonly ContractCase[] = [
         },
       ],
       [
-        'freed',
+        'reclaimed',
         async ({ store, advance }) => {
           await bring(store, 'running');
           await taken(store, { worker: 'idle' });

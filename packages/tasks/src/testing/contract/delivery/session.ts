@@ -26,7 +26,7 @@ export const sessionCases: readonly ContractCase[] = [
       for (let i = 0; i < 8; i++) {
         await advance(SHORT_MS / 3);
         assert.equal((await store.beat(beatOf(by.session, 1))).answer, 'alive');
-        assert.equal((await store.sweep()).freed, 0);
+        assert.equal((await store.sweep()).reclaimed, 0);
       }
       await store.finish(by, { status: 'success' });
     },
@@ -37,7 +37,7 @@ export const sessionCases: readonly ContractCase[] = [
       const { by } = await bring(store, 'running');
       await advance(5 * LEASE_MS);
       assert.equal((await store.beat(beatOf(by.session, 1))).answer, 'alive');
-      assert.equal((await store.sweep()).freed, 0);
+      assert.equal((await store.sweep()).reclaimed, 0);
     },
   },
   {
@@ -107,11 +107,11 @@ export const sessionCases: readonly ContractCase[] = [
       const { by } = await bring(store, 'running');
       await advance(10 * LEASE_MS);
       const swept = await store.sweep();
-      assert.deepEqual([swept.freed, swept.more], [0, false]);
+      assert.deepEqual([swept.reclaimed, swept.more], [0, false]);
       await advance(LEASE_MS / 2);
-      assert.equal((await store.sweep()).freed, 0);
+      assert.equal((await store.sweep()).reclaimed, 0);
       await advance(LEASE_MS / 2);
-      assert.equal((await store.sweep()).freed, 1);
+      assert.equal((await store.sweep()).reclaimed, 1);
       await assertFenced(store.append(by, { after: 0, events: [] }));
     },
   },
@@ -120,13 +120,13 @@ export const sessionCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const { by } = await bring(store, 'running');
       await advance(-10 * LEASE_MS);
-      const freed: number[] = [];
+      const reclaimed: number[] = [];
       // Visits are close enough for no outage.
       for (let i = 0; i < 5; i++) {
-        freed.push((await store.sweep()).freed);
+        reclaimed.push((await store.sweep()).reclaimed);
         await advance(LEASE_MS / 3);
       }
-      assert.deepEqual(freed, [0, 0, 0, 1, 0]);
+      assert.deepEqual(reclaimed, [0, 0, 0, 1, 0]);
       await assertFenced(store.append(by, { after: 0, events: [] }));
     },
   },
@@ -150,7 +150,7 @@ export const sessionCases: readonly ContractCase[] = [
         const { expired } = await take(store, { leaseMs: SHORT_MS });
         if (!expired) continue;
         assert.equal((await take(store, { leaseMs: SHORT_MS })).expired, false);
-        assert.equal((await store.sweep()).freed, 1);
+        assert.equal((await store.sweep()).reclaimed, 1);
         assert.equal((await store.beat(beatOf(other.by.session, 1))).answer, 'alive');
         return;
       }
@@ -180,9 +180,9 @@ export const sessionCases: readonly ContractCase[] = [
       await store.sweep();
       await advance(SHORT_MS);
       const swept = await store.sweep({ limit: 2 });
-      assert.deepEqual([swept.freed, swept.more], [2, true]);
+      assert.deepEqual([swept.reclaimed, swept.more], [2, true]);
       assert.deepEqual(await store.beat(beatOf(tasks[0]!.claim.session, 3)), { answer: 'gone' });
-      assert.deepEqual([(await store.sweep()).freed, (await store.sweep()).more], [1, false]);
+      assert.deepEqual([(await store.sweep()).reclaimed, (await store.sweep()).more], [1, false]);
       assert.equal((await taken(store)).length, 3);
     },
   },

@@ -67,14 +67,14 @@ export const suspectCases: readonly ContractCase[] = [
     async run(context) {
       const { store } = context;
       const { id } = await create(store);
-      for (let i = 0; i < LIMITS.maxDeaths; i++) {
+      for (let i = 0; i < LIMITS.maxCrashes; i++) {
         assert.equal((await record(store, id)).status, 'init');
         const { by } = await claim(store, id, { leaseMs: SHORT_MS });
         await store.append(by, { after: i, events: ['on'], progress: true });
         await crash(context);
       }
-      const { status, deaths, outcome } = await record(store, id);
-      assert.deepEqual([status, deaths, outcome?.error?.code], ['failed', LIMITS.maxDeaths, CODE]);
+      const { status, crashes, outcome } = await record(store, id);
+      assert.deepEqual([status, crashes, outcome?.error?.code], ['failed', LIMITS.maxCrashes, CODE]);
     },
   },
   {
@@ -88,8 +88,8 @@ export const suspectCases: readonly ContractCase[] = [
       await store.append(by, { after: 0, events: ['on'], progress: true });
       await crash(context);
       await crashWith(context, id, LIMITS.suspectAttempts);
-      const { status, attempts, deaths } = await record(store, id);
-      assert.deepEqual([status, attempts, deaths], ['init', 2, 5]);
+      const { status, attempts, crashes } = await record(store, id);
+      assert.deepEqual([status, attempts, crashes], ['init', 2, 5]);
       assert.deepEqual(await taken(store), [id]);
     },
   },
@@ -181,8 +181,8 @@ export const suspectCases: readonly ContractCase[] = [
       assert.equal((await taken(store, { leaseMs: SHORT_MS })).length, 4);
       assert.equal((await errorOf(store, suspect!))?.code, CODE);
       for (const { id } of neighbours) {
-        const { status, attempts, deaths } = await record(store, id);
-        assert.deepEqual([status, attempts, deaths], ['running', 2, 1]);
+        const { status, attempts, crashes } = await record(store, id);
+        assert.deepEqual([status, attempts, crashes], ['running', 2, 1]);
       }
     },
   },

@@ -56,12 +56,12 @@ export const closeCases: readonly ContractCase[] = [
       assert.deepEqual([stage, after], ['held', orderNumber + 1]);
       assert.deepEqual(await states(store, held.id), ['expired']);
       await store.release(held.by);
-      const freed = await ask(store, [{ expiresMs: 3_600_000 }], { leaseMs: SHORT_MS });
+      const reclaimed = await ask(store, [{ expiresMs: 3_600_000 }], { leaseMs: SHORT_MS });
       await crash(context);
       await advance(3_600_000);
       await store.sweep();
-      assert.deepEqual(await getWhere(store, freed), ['ready', 'init', undefined]);
-      assert.deepEqual(await states(store, freed.id), ['expired']);
+      assert.deepEqual(await getWhere(store, reclaimed), ['ready', 'init', undefined]);
+      assert.deepEqual(await states(store, reclaimed.id), ['expired']);
     },
   },
   {
@@ -246,7 +246,7 @@ export const closeCases: readonly ContractCase[] = [
     async run(context) {
       const { store } = context;
       const { id, asked } = await ask(store, [{}], { leaseMs: SHORT_MS });
-      for (let i = 1; i < LIMITS.maxDeaths; i++) {
+      for (let i = 1; i < LIMITS.maxCrashes; i++) {
         await crash(context);
         const { by, task } = await claim(store, id, { leaseMs: SHORT_MS });
         await store.append(by, { after: task.position, events: [], progress: true });

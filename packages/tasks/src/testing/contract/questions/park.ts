@@ -209,8 +209,8 @@ export const parkCases: readonly ContractCase[] = [
       await askMore(store, by, [{}]);
       assert.deepEqual(await park(store, by), { answer: 'parked' });
       assert.deepEqual(await store.release(lost), { answer: 'already' });
-      const { stage, status, deaths, attempts } = await record(store, id);
-      assert.deepEqual([stage, status, deaths, attempts], ['parked', 'running', 0, 0]);
+      const { stage, status, crashes, attempts } = await record(store, id);
+      assert.deepEqual([stage, status, crashes, attempts], ['parked', 'running', 0, 0]);
     },
   },
   ...[{ maxRunningPerAgent: 1 }, { maxRunningPerTenant: 1 }].map(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ClaimRef } from '../../../delivery.ts';
-import type { TaskHead } from '../../../task.ts';
+import type { TaskSummary } from '../../../task.ts';
 import {
   assertFenced,
   bring,
@@ -15,7 +15,7 @@ import {
 } from '../../case.ts';
 
 /** The head of a task, as a list shows it. */
-async function listed(store: CaseContext['store'], id: string): Promise<TaskHead> {
+async function listed(store: CaseContext['store'], id: string): Promise<TaskSummary> {
   const { tasks } = await store.list({ tenant: TENANT });
   return tasks.find((task) => task.id === id) ?? assert.fail(`task ${id} is not listed`);
 }
