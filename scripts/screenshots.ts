@@ -30,7 +30,7 @@ await drawTerminal();
 {
   await using rig = await startConsole();
   for (const shot of await arrange(rig)) await take(rig, shot);
-  if (rig.complaints.length > 0) throw new Error(`the pages complained: ${rig.complaints.join('; ')}`);
+  if (rig.stderrTail.length > 0) throw new Error(`the pages complained: ${rig.stderrTail.join('; ')}`);
 }
 
 /** Starts tasks of every kind, and brings each to the state in which it is shown. */

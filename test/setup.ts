@@ -8,9 +8,9 @@ import { findRunningChildren, readOrNothing } from './running-children.ts';
 /** How long a process may take to end after its signal. esbuild's `stop`, for one, does not wait for it. */
 const ENDING_MS = 10_000;
 
-const complaints: unknown[] = [];
+const stderrTail: unknown[] = [];
 const note = (complaint: unknown): void => {
-  complaints.push(complaint);
+  stderrTail.push(complaint);
 };
 
 // On Node 22 `node:sqlite` announces itself; that is no fault of ours.
@@ -30,7 +30,7 @@ afterAll(async () => {
   process.off('warning', noteWarning);
   await noteProcesses();
   // Files may share a process, and then this module.
-  const found = complaints.splice(0);
+  const found = stderrTail.splice(0);
   if (found.length > 0) throw new AggregateError(found, `unhandled or warned of: ${found.join('; ')}`);
 });
 

@@ -1,5 +1,5 @@
 // One server process: the task API, or the least that could do its work. argv: what, a store's configuration, who may ask.
-import { createAccess, createTaskApi, createTokens, listen, OWN_RIGHTS } from '@whoa/server';
+import { createAccess, createTaskApi, createTokenAuthenticator, listen, USER_RIGHTS } from '@whoa/server';
 import { createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
@@ -22,7 +22,7 @@ process.send?.({ type: 'listening', port });
 
 function createApi() {
   const known = JSON.parse(clients) as { tenant: string; sha256: string }[];
-  const authenticate = createTokens(known.map((one) => ({ ...one, name: one.tenant, rights: OWN_RIGHTS })));
+  const authenticate = createTokenAuthenticator(known.map((one) => ({ ...one, name: one.tenant, rights: USER_RIGHTS })));
   const limits = what === 'limited' ? {} : NO_LIMITS;
   return createTaskApi({ store, access: createAccess({ authenticate, limits }) });
 }

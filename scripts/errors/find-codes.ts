@@ -27,7 +27,7 @@ const CONSTANT = /^[A-Z][A-Z_]+$/;
 /** Codes of the operating system, which Node documents. */
 const SYSTEM_CODE = /^E[A-Z]+$/;
 /** These make HTTP responses. The code they get must be a literal, or this script would not see it. */
-const RESPONSE_MAKERS: ReadonlySet<string> = new Set(['HttpError', 'refuse', 'refuseForNow']);
+const RESPONSE_MAKERS: ReadonlySet<string> = new Set(['HttpError', 'refuse', 'refuseTemporarily']);
 
 /** Returns the codes in a file, in order. Throws if a response has a code that is not a string literal. */
 export function findCodes(file: string, text: string): FoundCode[] {

@@ -37,15 +37,15 @@ export function startAgent(env: Record<string, string> = {}): AgentProcess {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const watch = watchMessages(child.stdout);
-  let complaints = '';
-  child.stderr.on('data', (text: Buffer) => (complaints += text.toString()));
+  let stderrTail = '';
+  child.stderr.on('data', (text: Buffer) => (stderrTail += text.toString()));
   child.stdin.on('error', () => {});
   const exited = once(child, 'exit').then(() => {});
   return {
     child,
     ...watch,
     stream: acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(watch.copy) as ReadableStream<Uint8Array>),
-    stderr: () => complaints,
+    stderr: () => stderrTail,
     exited,
     async [Symbol.asyncDispose]() {
       child.stdin.end();

@@ -164,8 +164,8 @@ test('a lost ticket is replaced, and keeps its priority', async () => {
   const { priority } = (await idle.queue.getJob(ref.id))!;
   await idle.queue.obliterate({ force: true });
   expect(await idle.queue.getJobState(ref.id)).toBe('unknown');
-  expect(await idle.engine.reoffer()).toBe(1);
-  expect(await idle.engine.reoffer()).toBe(0);
+  expect(await idle.engine.reissueTickets()).toBe(1);
+  expect(await idle.engine.reissueTickets()).toBe(0);
   expect(await idle.queue.getJob(ref.id)).toMatchObject({ priority, data: ref });
   expect(priority).toBe(93);
   await idle[Symbol.asyncDispose]();
@@ -208,7 +208,7 @@ test('a task that is cancelled before it starts never starts, and its ticket is 
   expect(await idle.engine.store.cancel(ref)).toMatchObject({ answer: 'accepted', status: 'cancelled' });
   expect(await idle.queue.getJobState(ref.id)).toBe('unknown');
   expect(await idle.engine.store.cancel(ref)).toMatchObject({ answer: 'too-late' });
-  expect(await idle.engine.reoffer()).toBe(0);
+  expect(await idle.engine.reissueTickets()).toBe(0);
   await idle[Symbol.asyncDispose]();
 });
 

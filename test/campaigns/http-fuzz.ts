@@ -4,8 +4,8 @@ import {
   createLogin,
   createTaskApi,
   createToken,
-  createTokens,
-  OWN_RIGHTS,
+  createTokenAuthenticator,
+  USER_RIGHTS,
   type TaskApi,
 } from '@whoa/server';
 import type { TaskStore } from '@whoa/tasks';
@@ -15,7 +15,7 @@ interface Schema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
-  readonly authenticateByAny?: readonly Schema[];
+  readonly combineAuthenticators?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -46,7 +46,7 @@ export interface FuzzOptions {
 }
 
 const ORIGIN = 'http://localhost';
-const NASTY: readonly string[] = [
+const HOSTILE_INPUTS: readonly string[] = [
   '',
   ' ',
   '\0',
@@ -102,7 +102,7 @@ const BODIES: readonly string[] = [
   '\0',
   '\ud800',
 ];
-const nasty = fc.constantFrom(...NASTY);
+const nasty = fc.constantFrom(...HOSTILE_INPUTS);
 const junk: fc.Arbitrary<unknown> = fc.oneof(
   nasty,
   fc.string({ unit: 'binary', maxLength: 40 }),
@@ -114,7 +114,7 @@ const junk: fc.Arbitrary<unknown> = fc.oneof(
 export async function fuzzTaskApi({ store, requests, seed }: FuzzOptions): Promise<Record<string, number>> {
   const { token, sha256 } = createToken();
   const login = createLogin();
-  const tokens = createTokens([{ sha256, tenant: 'acme', name: 'fuzz', rights: [...OWN_RIGHTS, 'operate'] }]);
+  const tokens = createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'fuzz', rights: [...USER_RIGHTS, 'operate'] }]);
   const limits = { requestsPerSecond: 1e9, requestsBurst: 1e9, maxBodyBytes: 50_000 };
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
@@ -277,7 +277,7 @@ function valueFor(schema: Schema): fc.Arbitrary<unknown> {
 }
 
 function exactly(schema: Schema): fc.Arbitrary<unknown> {
-  const choices = schema.authenticateByAny ?? schema.oneOf;
+  const choices = schema.combineAuthenticators ?? schema.oneOf;
   if (choices !== undefined) return fc.oneof(...choices.map(valueFor));
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.const !== undefined) return fc.constant(schema.const);

@@ -1,11 +1,11 @@
 // Our own agent for editors passes every check that applies to it.
-import { createAcpAdapter, createStage, runChecks } from '@whoa/check';
+import { createAcpAdapter, createCheckHarness, runChecks } from '@whoa/check';
 import { expect, test } from 'vitest';
 import { BIN, createHome } from '../command/terminal.ts';
 
 test('whoa acp passes every check that applies', async () => {
   using home = createHome();
-  await using stage = await createStage();
+  await using stage = await createCheckHarness();
   await using adapter = createAcpAdapter({ command: [...BIN, 'acp', '--sandbox', 'none'], env: home.env });
   // The machine of a test may be busy.
   const { results, counts } = await runChecks({ adapter, stage, settleMs: 10_000 });
@@ -20,7 +20,7 @@ test('an agent without a shell is checked with the MCP server of the kit', async
     export default { agents: { bare: async ({ model, approve, tools }) =>
       createAgent({ name: 'bare', model: await model(), approve, tools: tools.filter(({ name }) => name !== 'bash') }) } };`;
   using home = createHome({ 'config/whoa/whoa.config.mjs': config });
-  await using stage = await createStage();
+  await using stage = await createCheckHarness();
   const command = [...BIN, 'acp', '--sandbox', 'none', '--agent', 'bare'];
   await using adapter = createAcpAdapter({ command, env: home.env });
   const only = ['cancel-in-call', 'deaf-tool', 'late-effect', 'next-keeps-finished', 'question-late-yes', 'left-root'];

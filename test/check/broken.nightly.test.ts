@@ -1,7 +1,7 @@
 // The kit is worth something only if it catches agents that are wrong: each broken agent is caught by the checks that are there
 // for its bug, and an agent that does all that one process can do passes.
 import { join } from 'node:path';
-import { type CheckReport, createAcpAdapter, createStage, runChecks } from '@whoa/check';
+import { type CheckReport, createAcpAdapter, createCheckHarness, runChecks } from '@whoa/check';
 import { describe, expect, test } from 'vitest';
 import { BUGS, type Bug, type Flawless } from './broken/bugs.ts';
 
@@ -10,7 +10,7 @@ const AGENT = join(import.meta.dirname, 'broken/agent.ts');
 const BEYOND = ['left-detached', 'orphans-eof', 'orphans-sigterm', 'orphans-sigkill'];
 
 async function check(bug: Bug | Flawless, only?: readonly string[]): Promise<CheckReport> {
-  await using stage = await createStage();
+  await using stage = await createCheckHarness();
   await using adapter = createAcpAdapter({
     command: [process.execPath, '--disable-warning=ExperimentalWarning', AGENT, bug],
   });

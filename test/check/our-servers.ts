@@ -1,5 +1,5 @@
 // Our own servers as users start them, and what a run of the kit says about one.
-import { type Adapter, type AgentCommand, type CheckReport, createStage, runChecks } from '@whoa/check';
+import { type Adapter, type AgentCommand, type CheckReport, createCheckHarness, runChecks } from '@whoa/check';
 import { BIN } from '../command/terminal.ts';
 
 /** The machine of a test may be busy. */
@@ -26,7 +26,7 @@ export function whoaMcp({ asks = false } = {}): AgentCommand {
 
 /** Runs checks, or groups of them, and ends all that was started. */
 export async function check(given: Adapter, only?: readonly string[], settleMs = BUSY_MS): Promise<CheckReport> {
-  await using stage = await createStage();
+  await using stage = await createCheckHarness();
   await using adapter = given;
   return await runChecks({ adapter, stage, settleMs, ...(only !== undefined && { only }) });
 }

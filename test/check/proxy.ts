@@ -1,6 +1,6 @@
 // Broken agents behind `whoa acp -- COMMAND`, judged by the kit.
 import { join } from 'node:path';
-import { type CheckReport, createAcpAdapter, createStage, runChecks } from '@whoa/check';
+import { type CheckReport, createAcpAdapter, createCheckHarness, runChecks } from '@whoa/check';
 import { ROOT } from '../docs/pages.ts';
 import type { Bug, Flawless } from './broken/bugs.ts';
 
@@ -30,7 +30,7 @@ export const BROKEN: Readonly<Partial<Record<Bug | Flawless, readonly string[]>>
 /** Runs the kit on a broken agent behind the proxy. */
 export async function checkProxied(bug: string, only?: readonly string[]): Promise<CheckReport> {
   const node = [process.execPath, '--conditions=@whoa/source', '--no-warnings'];
-  await using stage = await createStage();
+  await using stage = await createCheckHarness();
   await using adapter = createAcpAdapter({ command: [...node, WHOA, 'acp', '--', ...node, AGENT, bug] });
   return await runChecks({ adapter, stage, settleMs: 3_000, ...(only !== undefined && { only }) });
 }

@@ -189,5 +189,5 @@ test('the page is small, and loads nothing from elsewhere', async () => {
 });
 
 test('no page reported an error', () => {
-  expect(rig.complaints).toEqual([]);
+  expect(rig.stderrTail).toEqual([]);
 });

@@ -52,6 +52,6 @@ test('a stopped reply shows its words, its call and its turns, in every tenant a
   const talk = await rig.open('conversations/room?tenant=ada');
   await talk.getByText('Let me see.').waitFor();
   await talk.getByText('Write to Bob').first().waitFor();
-  expect(rig.complaints).toEqual([]);
+  expect(rig.stderrTail).toEqual([]);
   await provider.close();
 }, 120_000);

@@ -125,8 +125,8 @@ class Traffic {
     let position = 0;
     const seen: string[] = [];
     // A stream that is cut is opened again where it was. An opening that fails is a fault.
-    const onLost = (error: unknown): void => this.#lost(error);
-    const options = { onOpen: () => opened++, onLost, idleTimeoutMs: IDLE_MS };
+    const onDisconnect = (error: unknown): void => this.#lost(error);
+    const options = { onOpen: () => opened++, onDisconnect, idleTimeoutMs: IDLE_MS };
     for await (const one of client.follow(id, options)) {
       if (one.type === 'end') {
         if (one.task.status !== 'success') throw new Error(`${id} ended with ${one.task.status}`);

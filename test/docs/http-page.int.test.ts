@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { createAgent, sleep } from '@whoa/core';
-import { createAccess, createTaskApi, createToken, createTokens, listen, OWN_RIGHTS } from '@whoa/server';
+import { createAccess, createTaskApi, createToken, createTokenAuthenticator, listen, USER_RIGHTS } from '@whoa/server';
 import { createMemoryStore, createRunner } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../tasks/child.ts';
@@ -13,7 +13,7 @@ test('the commands of the HTTP page start a task, stop it and show how it ended'
   const [commands] = blocksOf('docs/guides/workers/http.md').filter(({ language }) => language === 'sh');
   const store = createMemoryStore();
   const { token, sha256 } = createToken();
-  const authenticate = createTokens([{ sha256, tenant: 'acme', name: 'ann', rights: OWN_RIGHTS }]);
+  const authenticate = createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'ann', rights: USER_RIGHTS }]);
   const server = await listen(createTaskApi({ store, access: createAccess({ authenticate }), agents: ['assistant'] }));
   const agent = createAgent({
     name: 'assistant',

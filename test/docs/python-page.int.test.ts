@@ -5,7 +5,7 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAgent, defineTool } from '@whoa/core';
 import { callTools, reply } from '@whoa/core/model';
-import { createAccess, createTaskApi, createToken, createTokens, listen, OWN_RIGHTS } from '@whoa/server';
+import { createAccess, createTaskApi, createToken, createTokenAuthenticator, listen, USER_RIGHTS } from '@whoa/server';
 import { createMemoryStore, createRunner, createTaskApprovals, type TaskStore } from '@whoa/tasks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   cpSync(join(ROOT, 'examples/python'), folder.path, { recursive: true });
   store = stack.use(createMemoryStore());
   const { token, sha256 } = createToken();
-  const authenticate = createTokens([{ sha256, tenant: 'acme', name: 'ann', rights: OWN_RIGHTS }]);
+  const authenticate = createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'ann', rights: USER_RIGHTS }]);
   const api = createTaskApi({ store, access: createAccess({ authenticate }), agents: ['assistant'] });
   const server = stack.use(await listen(api));
   env = { ...process.env, URL: server.url, TOKEN: token, PYTHONUNBUFFERED: '1' };

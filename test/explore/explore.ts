@@ -130,9 +130,9 @@ async function play(
     // Time passes only when everybody has reacted to what happened before.
     tick: () => testing.flushMicrotasks().then(() => world.clock.fireNext()),
   };
-  const happening = happens.map((action) => later(action).then(() => act[action]()));
+  const deferred = happens.map((action) => later(action).then(() => act[action]()));
   let settled = false;
-  const done = Promise.all([...happening, ...replies, onlooker])
+  const done = Promise.all([...deferred, ...replies, onlooker])
     .then(() => Promise.all(replies))
     .then(() => (settled = true));
   while (scheduler.count() > 0) await scheduler.waitNext(1);

@@ -1,7 +1,7 @@
 // Hands hostile values in at every place where a user's value enters, and says what came of it.
 import { flushMicrotasks } from '@whoa/core/testing';
 import { type EntryPoint, entryPoints } from './entry-points.ts';
-import { modes, type Played, play, type Story, stops } from './play.ts';
+import { modes, type SeedReport, play, type Story, stops } from './play.ts';
 import { endless, type HostileValue, values } from './values.ts';
 
 export interface HostileReport {
@@ -40,16 +40,16 @@ export async function playStories(stories: Iterable<Story>, options: HostileOpti
     seconds: 0,
     problems: [],
   };
-  const complain = (what: string): void => {
+  const printError = (what: string): void => {
     const known = report.problems.find((problem) => problem.what === what);
     if (known === undefined) report.problems.push({ what, count: 1, first: current });
     else known.count++;
   };
-  process.on('unhandledRejection', (error) => complain(`unhandled rejection: ${describe(error)}`));
-  process.on('uncaughtException', (error) => complain(`uncaught: ${describe(error)}`));
+  process.on('unhandledRejection', (error) => printError(`unhandled rejection: ${describe(error)}`));
+  process.on('uncaughtException', (error) => printError(`uncaught: ${describe(error)}`));
   process.on('warning', () => {});
   // The recorder copies with Node's `structuredClone`, which reads what it likes.
-  endless.onRead = () => new Error('read').stack!.includes('structuredClone') || complain('it is read without end');
+  endless.onRead = () => new Error('read').stack!.includes('structuredClone') || printError('it is read without end');
   const cells = new Set<string>();
   const began = performance.now();
   for (const story of stories) {
@@ -59,7 +59,7 @@ export async function playStories(stories: Iterable<Story>, options: HostileOpti
     if (!current.includes(only)) continue;
     const result = await play(story).catch(whatFailed);
     await flushMicrotasks();
-    for (const problem of result.problems) complain(problem);
+    for (const problem of result.problems) printError(problem);
     report.histories++;
     if (result.isRefused) report.refused++;
     for (const { entryPoint, value } of story.hostile) {
@@ -74,7 +74,7 @@ export async function playStories(stories: Iterable<Story>, options: HostileOpti
   return report;
 }
 
-function whatFailed(error: unknown): Played {
+function whatFailed(error: unknown): SeedReport {
   const lines = String((error as Error)?.stack).split('\n');
   return { problems: [`the story itself failed: ${lines.slice(0, 4).join(' ')}`], isRefused: false };
 }

@@ -46,7 +46,7 @@ export interface Story {
   readonly isBare: boolean;
 }
 
-export interface Played {
+export interface SeedReport {
   readonly problems: readonly string[];
   /** It was refused where it was handed in. */
   readonly isRefused: boolean;
@@ -54,7 +54,7 @@ export interface Played {
 
 const MAX_STEPS = 400;
 
-export async function play(story: Story): Promise<Played> {
+export async function play(story: Story): Promise<SeedReport> {
   const stage = new Stage(story);
   let end: unknown;
   try {
@@ -275,7 +275,7 @@ class Stage {
     return 'hang';
   }
 
-  async judge(end: unknown): Promise<Played> {
+  async judge(end: unknown): Promise<SeedReport> {
     if (end === 'hang') return { problems: ['it hangs', ...this.#problems], isRefused: false };
     const after = await this.drive((this.onEnd?.() ?? Promise.resolve()).then(() => 'over'));
     if (after === 'hang') this.#problems.push('what follows the end hangs');

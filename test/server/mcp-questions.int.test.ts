@@ -1,7 +1,7 @@
 // Approval questions of tasks, asked and answered through an MCP host over loopback HTTP.
 import { createAgent, defineTool } from '@whoa/core';
 import { createScriptedModel } from '@whoa/core/testing';
-import { type AuditEvent, createAccess, createMcpHandler, listen, OWN_RIGHTS, type Principal } from '@whoa/server';
+import { type AuditEvent, createAccess, createMcpHandler, listen, USER_RIGHTS, type Principal } from '@whoa/server';
 import { createMemoryStore, createRunner, createTaskApprovals } from '@whoa/tasks';
 import { createMcpTools } from '@whoa/tools';
 import { expect, test } from 'vitest';
@@ -10,8 +10,8 @@ import { callTool } from '../workspace.ts';
 import { ASKING, ask, type Fields, type HostOptions, TASKS, waitForTask } from './mcp-host.ts';
 
 const PEOPLE: Readonly<Record<string, Principal>> = {
-  ann: { tenant: 'acme', name: 'ann', rights: OWN_RIGHTS },
-  bob: { tenant: 'other', name: 'bob', rights: OWN_RIGHTS },
+  ann: { tenant: 'acme', name: 'ann', rights: USER_RIGHTS },
+  bob: { tenant: 'other', name: 'bob', rights: USER_RIGHTS },
   reader: { tenant: 'acme', name: 'reader', rights: ['start', 'read', 'cancel'] },
 };
 

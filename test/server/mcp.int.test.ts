@@ -1,7 +1,7 @@
 // Agents as MCP tools over loopback HTTP, called by the official client and by our own tools.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { CancellationToken } from '@whoa/core';
-import { createAccess, createMcpHandler, listen, OWN_RIGHTS, type Principal } from '@whoa/server';
+import { createAccess, createMcpHandler, listen, USER_RIGHTS, type Principal } from '@whoa/server';
 import { createMemoryStore, createRunner, type TaskContext, type TaskStore } from '@whoa/tasks';
 import { createMcpTools } from '@whoa/tools';
 import { expect, test } from 'vitest';
@@ -10,8 +10,8 @@ import { callTool } from '../workspace.ts';
 import { TASKS } from './mcp-host.ts';
 
 const PEOPLE: Readonly<Record<string, Principal>> = {
-  ann: { tenant: 'acme', name: 'ann', rights: OWN_RIGHTS },
-  bob: { tenant: 'other', name: 'bob', rights: OWN_RIGHTS },
+  ann: { tenant: 'acme', name: 'ann', rights: USER_RIGHTS },
+  bob: { tenant: 'other', name: 'bob', rights: USER_RIGHTS },
   starter: { tenant: 'acme', name: 'starter', rights: ['start'] },
 };
 const AGENTS = { echo: 'Repeats', slow: 'Works until it is stopped', fails: 'Fails' };

@@ -1,11 +1,11 @@
 import { createMemoryStore, type TaskStore } from '@whoa/tasks';
-import { type AuditEvent, OWN_RIGHTS, type Right } from '../../packages/server/src/access/principal.ts';
+import { type AuditEvent, USER_RIGHTS, type Right } from '../../packages/server/src/access/principal.ts';
 import {
   type AccessOptions,
   createAccess,
   createTaskApi,
   createToken,
-  createTokens,
+  createTokenAuthenticator,
   type TaskApi,
   type TaskApiOptions,
 } from '../../packages/server/src/index.ts';
@@ -14,12 +14,12 @@ export const ORIGIN = 'http://localhost:4000';
 
 /** Who knocks in tests. */
 const PEOPLE = {
-  ann: { tenant: 'acme', rights: OWN_RIGHTS },
-  bob: { tenant: 'other', rights: OWN_RIGHTS },
+  ann: { tenant: 'acme', rights: USER_RIGHTS },
+  bob: { tenant: 'other', rights: USER_RIGHTS },
   reader: { tenant: 'acme', rights: ['read'] },
   starter: { tenant: 'acme', rights: ['start'] },
   nothing: { tenant: 'acme', rights: [] },
-  operator: { tenant: 'operations', rights: [...OWN_RIGHTS, 'operate'] },
+  operator: { tenant: 'operations', rights: [...USER_RIGHTS, 'operate'] },
 } as const satisfies Record<string, { tenant: string; rights: readonly Right[] }>;
 
 export type Person = keyof typeof PEOPLE;
@@ -76,7 +76,7 @@ export function serve({ store = createMemoryStore(), ...options }: Options = {})
   const audited: AuditEvent[] = [];
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
-  const authenticate = createTokens(made.map(({ token: _token, ...entry }) => entry));
+  const authenticate = createTokenAuthenticator(made.map(({ token: _token, ...entry }) => entry));
   const access = createAccess({
     authenticate,
     audit: (event) => audited.push(event),

@@ -44,7 +44,7 @@ test.each(storeKinds)(
       const { id } = (created as { task: { id: string } }).task;
       await said(worker, 'working');
       const lost: unknown[] = [];
-      const following = reader.follow(id, { retryMs: 1, onLost: (error) => lost.push(error) });
+      const following = reader.follow(id, { retryMs: 1, onDisconnect: (error) => lost.push(error) });
       const seen: FollowEvent[] = [];
       await takeUntil(following, seen, () => seen.length >= 3);
       proxy.cut();

@@ -13,7 +13,7 @@ export interface Namespace extends Disposable {
 }
 
 /** A network card that nobody has. */
-const NOBODY = '02:00:00:00:00:01';
+const ANONYMOUS = '02:00:00:00:00:01';
 let made = 0;
 
 /** Why there are no namespaces here; `undefined` if there are. */
@@ -66,7 +66,7 @@ export function createNamespace(): Namespace {
   return {
     host,
     inside: ['ip', 'netns', 'exec', name],
-    cut: () => address(NOBODY),
+    cut: () => address(ANONYMOUS),
     mend: () => address(undefined),
     [Symbol.dispose]: dispose,
   };

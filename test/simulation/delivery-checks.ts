@@ -44,7 +44,7 @@ export class DeliveryChecks {
   /** Tasks of which a process was told something during a beat, by session, and when. */
   readonly #missed = new Map<string, Map<string, number>>();
   /** Which tasks a process has. */
-  readonly #atWork = new Set<string>();
+  readonly #startTask = new Set<string>();
   /** When a process asked for a task that it was given: with it came the orders that it was told of before. */
   readonly #askedAt = new Map<string, number>();
   readonly #beatsSent = new Map<string, number>();
@@ -71,7 +71,7 @@ export class DeliveryChecks {
     // A claim is insisted on, also under a session that was given up meanwhile.
     if (used !== undefined && !this.#used.has(used)) this.#sessions.set(process.name, used);
     if (used !== undefined) this.#used.add(used);
-    if (name === 'take') this.#noteTake(process, args[0] as TakeRequest);
+    if (name === 'take') this.#recordTake(process, args[0] as TakeRequest);
     if (name === 'beat') {
       this.#beatsSent.set(process.name, (this.#beatsSent.get(process.name) ?? 0) + 1);
       this.#addUnderWay(used!, 1);
@@ -162,20 +162,20 @@ export class DeliveryChecks {
     process: SimulatedProcess,
     { type, id }: { readonly type: 'task-start' | 'task-end'; readonly id: string },
   ): void {
-    if (type === 'task-start') this.#atWork.add(`${process.name} ${id}`);
-    else this.#atWork.delete(`${process.name} ${id}`);
+    if (type === 'task-start') this.#startTask.add(`${process.name} ${id}`);
+    else this.#startTask.delete(`${process.name} ${id}`);
   }
 
   #addUnderWay(session: string, count: number): void {
     this.#beatsUnderWay.set(session, (this.#beatsUnderWay.get(session) ?? 0) + count);
   }
 
-  #noteTake(process: SimulatedProcess, { claim }: TakeRequest): void {
+  #recordTake(process: SimulatedProcess, { claim }: TakeRequest): void {
     if (!this.#takesSent.has(claim)) this.#takesSent.set(claim, process.world.clock.now());
   }
 
   #isAtWork(process: SimulatedProcess, id: string): boolean {
-    return this.#atWork.has(`${process.name} ${id}`);
+    return this.#startTask.has(`${process.name} ${id}`);
   }
 
   /** A tool did something. */

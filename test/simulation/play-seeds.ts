@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import * as core from '@whoa/core';
 import * as testing from '@whoa/core/testing';
 import { Digest } from './digest.ts';
-import { type Ground, type Played, playSeed } from './play.ts';
+import { type Ground, type SeedReport, simulateSeed } from './play.ts';
 import { copyReleases } from './releases.ts';
 import type { BrokenSeed, Simulated } from './simulated.ts';
 
@@ -40,7 +40,7 @@ export async function playSeeds({ from, seeds, folder, ground, first, trace }: S
   }
   for (let seed = from; seed < from + seeds; seed++) {
     const parts = { core, testing, tasks, releases, ground, trace };
-    const { violations, digest: history, tasks: count } = await playSeed(seed, parts).catch(createTruncatedReplyError);
+    const { violations, digest: history, tasks: count } = await simulateSeed(seed, parts).catch(createTruncatedReplyError);
     const crashReports = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
     crashed = [];
     digest.add(history);
@@ -54,7 +54,7 @@ export async function playSeeds({ from, seeds, folder, ground, first, trace }: S
 }
 
 /** What a history throws would be taken for something that a worker did not catch. */
-function createTruncatedReplyError(error: unknown): Played {
+function createTruncatedReplyError(error: unknown): SeedReport {
   return { violations: [{ promise: 'P2', what: `the history broke off: ${String(error)}` }], digest: '', tasks: 0 };
 }
 

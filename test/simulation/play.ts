@@ -42,7 +42,7 @@ interface Parts {
 export const grounds = ['delivery', 'wide', 'pauses', 'upgrade', 'poison'] as const;
 export type Ground = (typeof grounds)[number];
 
-export interface Played {
+export interface SeedReport {
   readonly violations: readonly Violation[];
   /** What happened, in a few characters: the same seed gives the same. */
   readonly digest: string;
@@ -80,7 +80,7 @@ const HARMLESS_FAULTS = ['stop', 'stop', 'cut-off', 'down'] as const;
 const MAX_HARMLESS_FAULTS = 24;
 
 /** Plays one history: faults for a while, then none, and everything must end. */
-export async function playSeed(seed: number, parts: Parts): Promise<Played> {
+export async function simulateSeed(seed: number, parts: Parts): Promise<SeedReport> {
   await using simulation = new Simulation(seed, parts);
   return await simulation.play();
 }
@@ -143,11 +143,11 @@ class Simulation implements AsyncDisposable {
       violations: this.#history.violations,
     });
     const client = new SimulatedProcess('client', clock, this.#chance);
-    this.#stage = this.#createStage(this.#connect(client, this.#upgrade?.[this.#chance.pick(RELEASES)]));
+    this.#stage = this.#createCheckHarness(this.#connect(client, this.#upgrade?.[this.#chance.pick(RELEASES)]));
     if (parts.ground === 'wide') this.#wide = new Wide(this.#stage);
   }
 
-  async play(): Promise<Played> {
+  async play(): Promise<SeedReport> {
     for (let i = 0; i < 2; i++) this.#startWorker();
     if (this.#parts.ground === 'poison') new Poison(this.#stage).plan();
     else if (this.#wide?.plan() ?? true) new Users(this.#stage).plan();
@@ -178,7 +178,7 @@ class Simulation implements AsyncDisposable {
     await this.#upgrade?.[Symbol.asyncDispose]();
   }
 
-  #createStage(client: TaskStore): Stage {
+  #createCheckHarness(client: TaskStore): Stage {
     return {
       tasks: this.#parts.tasks,
       chance: this.#chance,

@@ -41,9 +41,9 @@ export class SimulatedProcess {
   }
 
   /** Something happens to the process: now, when it goes on, or never. */
-  deliver(happening: () => void): void {
-    if (this.#state === 'runs') happening();
-    else if (this.#state === 'stopped') this.#missed.push(happening);
+  deliver(deferred: () => void): void {
+    if (this.#state === 'runs') deferred();
+    else if (this.#state === 'stopped') this.#missed.push(deferred);
   }
 
   stop(): void {
@@ -67,7 +67,7 @@ export class SimulatedProcess {
     this.#asleepSince = undefined;
     const missed = this.#missed;
     this.#missed = [];
-    for (const happening of missed) happens(() => this.deliver(happening));
+    for (const deferred of missed) happens(() => this.deliver(deferred));
   }
 
   die(): void {

@@ -14,20 +14,20 @@ export class Users {
   /** What users do: tasks, conversations, cancels, messages. */
   plan(): void {
     const chance = this.#stage.chance;
-    const isTalk = chance.oneIn(4);
+    const isConversation = chance.oneIn(4);
     const count = 2 + chance.below(5);
     for (let i = 0; i < count; i++) {
-      const at = chance.below(isTalk ? TALK_MS : this.#stage.workMs);
-      this.#stage.userAt(at, () => this.#createTask(i, isTalk));
+      const at = chance.below(isConversation ? TALK_MS : this.#stage.workMs);
+      this.#stage.userAt(at, () => this.#createTask(i, isConversation));
     }
   }
 
-  /** `isTalk`: everything is said in one conversation, in a short time. */
-  async #createTask(i: number, isTalk: boolean): Promise<void> {
+  /** `isConversation`: everything is said in one conversation, in a short time. */
+  async #createTask(i: number, isConversation: boolean): Promise<void> {
     const chance = this.#stage.chance;
-    const conversation = isTalk || chance.oneIn(3) ? 'c1' : undefined;
+    const conversation = isConversation || chance.oneIn(3) ? 'c1' : undefined;
     const policy = chance.pick(['replace', 'queue', 'steer', 'reject'] as const);
-    const tenant = isTalk ? TENANTS[0] : chance.pick(TENANTS);
+    const tenant = isConversation ? TENANTS[0] : chance.pick(TENANTS);
     const task = {
       tenant,
       agent: chance.pick(['assistant', 'assistant', 'brief', 'long', 'broken']),

@@ -2,7 +2,7 @@ import { createNamespace, type Namespace } from '../servers/namespaces.ts';
 import { type Address, type Proxy as NetworkProxy, startProxy } from '../servers/proxy.ts';
 
 /** How a worker in a network of its own reaches the store. */
-export interface Cable {
+export interface NetworkLink {
   readonly namespace: Namespace;
   /** Leads from the end of the cable to the store. */
   readonly proxy: NetworkProxy;
@@ -11,12 +11,12 @@ export interface Cable {
 }
 
 /** Lays cables to the store, or none if it has no address. */
-export async function layCables(
+export async function createLinks(
   to: Address | undefined,
   count: number,
   front?: Address,
-): Promise<AsyncDisposable & { readonly all: readonly Cable[] }> {
-  const all: Cable[] = [];
+): Promise<AsyncDisposable & { readonly all: readonly NetworkLink[] }> {
+  const all: NetworkLink[] = [];
   for (let i = 0; to !== undefined && i < count; i++) {
     const namespace = createNamespace();
     const queue = front && { front: await startProxy(front, namespace.host) };

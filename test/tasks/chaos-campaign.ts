@@ -6,8 +6,8 @@ import { whyNoNamespaces } from '../servers/namespaces.ts';
 import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
 import { retryWhileUnavailable } from './ask-until-answered.ts';
 import { openTicketOffice, type TicketOffice } from './chaos-bullmq.ts';
-import { type Cable, layCables } from './chaos-cables.ts';
-import { judgeChaos } from './chaos-judge.ts';
+import { type NetworkLink, createLinks } from './chaos-cables.ts';
+import { verifyChaos } from './chaos-judge.ts';
 import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
 import type { ChaosStore, ChaosStoreKind } from './chaos-stores.ts';
 import { type Child, startChild, temporaryFolder } from './child.ts';
@@ -36,7 +36,7 @@ export async function runChaos(
   await using location = await kind.open(servers);
   const whyNoCables = location.network ? whyNoNamespaces() : undefined;
   const cabled = whyNoCables === undefined ? location.network?.address : undefined;
-  await using cables = await layCables(cabled, WORKERS, location.front);
+  await using cables = await createLinks(cabled, WORKERS, location.front);
   await using chaos = new Chaos({
     location,
     cables: cables.all,
@@ -48,7 +48,7 @@ export async function runChaos(
   const started = performance.now();
   await chaos.play();
   const seconds = Math.round((performance.now() - started) / 1_000);
-  const judged = await judgeChaos({ store: chaos.store, lives: chaos.lives, log: chaos.log });
+  const judged = await verifyChaos({ store: chaos.store, lives: chaos.lives, log: chaos.log });
   return {
     ...judged,
     lives: chaos.lives.size,
@@ -61,7 +61,7 @@ export async function runChaos(
 
 interface ChaosOptions {
   readonly location: ChaosStore;
-  readonly cables: readonly Cable[];
+  readonly cables: readonly NetworkLink[];
   readonly clocks: { readonly servers: SteppedClock; readonly workers: SteppedClock };
   readonly lives: number;
   readonly log: string;
@@ -170,10 +170,10 @@ class Chaos implements AsyncDisposable {
     const receipt = await this.#retryWhileUnavailable((store) => store.create(task, { policy, nonce }));
     if (receipt.answer !== 'created') return;
     const { id } = receipt.task;
-    const isTalk = receipt.task.conversation !== undefined;
+    const isConversation = receipt.task.conversation !== undefined;
     // Not by the stage of the receipt: a creation whose answer was lost is answered with the task as it is by then.
-    const isRefusable = isTalk && policy === 'reject' && (task.debounceMs ?? 0) > 0;
-    this.lives.set(id, { task: receipt.task, fails, isTalk, isRefusable, asked: 0, receipts: [] });
+    const mayBeRejected = isConversation && policy === 'reject' && (task.debounceMs ?? 0) > 0;
+    this.lives.set(id, { task: receipt.task, fails, isConversation, mayBeRejected, asked: 0, receipts: [] });
     this.#open.add(id);
     if (this.#isOneIn(3)) this.#cancel(id);
   }

@@ -18,7 +18,7 @@ const JUDGES = 16;
 const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
 
 /** Holds every life against what was answered, what workers wrote down and what the store still says. */
-export async function judgeChaos({
+export async function verifyChaos({
   store,
   lives,
   log,
@@ -71,14 +71,14 @@ export async function judgeChaos({
 
 /** One end each, the one that its work or its cancel gave it; and it stays. */
 function* faultsOfEnd(task: TaskRecord, life: Life): Generator<string> {
-  const { ended, fails, asked, isTalk, isRefusable } = life;
+  const { ended, fails, asked, isConversation, mayBeRejected } = life;
   if (!FINAL.has(task.status)) yield `it is '${task.status}'`;
   if (ended !== undefined && !isDeepStrictEqual(task, ended)) yield 'its record changed after its end';
   const kind = task.outcome?.reason?.kind;
   const wasAsked = asked > 0 && task.outcome?.reason?.by === 'chaos';
   const isReplaced =
-    (isTalk && (kind === 'superseded' || kind === 'steered' || kind === 'merged')) ||
-    (isRefusable && kind === 'rejected');
+    (isConversation && (kind === 'superseded' || kind === 'steered' || kind === 'merged')) ||
+    (mayBeRejected && kind === 'rejected');
   if (task.status === 'cancelled' && !wasAsked && !isReplaced) yield `it was cancelled (${kind}) without a request`;
   if (task.status === 'success' && fails) yield 'it succeeded, and was asked to fail';
   if (task.status === 'failed' && !fails && !isWornOut(task)) yield `it failed: ${JSON.stringify(task.outcome?.error)}`;

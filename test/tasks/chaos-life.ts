@@ -23,9 +23,9 @@ export interface Life {
   readonly task: TaskRecord;
   readonly fails: boolean;
   /** A newer message may take its place, or be told instead of it. */
-  readonly isTalk: boolean;
+  readonly isConversation: boolean;
   /** It was held back, and may be refused when its time comes. */
-  readonly isRefusable: boolean;
+  readonly mayBeRejected: boolean;
   /** How many cancels were sent. Of one whose answer was lost, a later receipt only says that it is too late. */
   asked: number;
   readonly receipts: StoreCancelReceipt[];

@@ -33,7 +33,7 @@ export function scripted(...steps: ((history: readonly Message[]) => Step)[]): P
 }
 
 /** Resolves when the thing has happened. */
-export function happening<T = void>(): { promise: Promise<T>; happen: (value: T) => void } {
+export function deferred<T = void>(): { promise: Promise<T>; happen: (value: T) => void } {
   let happen: (value: T) => void = () => {};
   const promise = new Promise<T>((resolve) => (happen = resolve));
   return { promise, happen };
@@ -71,7 +71,7 @@ export function setUp({ work, planner, tools = [], memory, ...options }: SetUp =
 export const idOf = async (store: TaskStore): Promise<string> => (await store.list({ tenant: 'acme' })).tasks[0]!.id;
 
 /** A store whose watchers hear nothing: what is left is orders and polls. */
-export function deafStore(store: TaskStore): TaskStore {
+export function storeWithoutHints(store: TaskStore): TaskStore {
   const nobody = { [Symbol.asyncDispose]: () => Promise.resolve() };
   return alterStore(store, (name, call) => (name === 'watch' ? Promise.resolve(nobody) : call()));
 }

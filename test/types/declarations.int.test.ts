@@ -19,7 +19,7 @@ import { createBackgroundTools, createBashTool, createBackgroundProcesses, creat
 import { listResources, createToolContract } from '@whoa/tools/testing';
 import { createBullmqEngine } from '@whoa/bullmq';
 import { createFileSessions, serveAcp } from '@whoa/acp';
-import { createAccess, createAgUiHandler, createChatHandler, createLogin, createTaskApi, createTokens, listen } from '@whoa/server';
+import { createAccess, createAgUiHandler, createChatHandler, createLogin, createTaskApi, createTokenAuthenticator, listen } from '@whoa/server';
 import { createTaskClient } from '@whoa/server/task-client';
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { createWebhooks } from '@whoa/server/webhooks';
@@ -79,7 +79,7 @@ export const cases = createToolContract({ create: () => ({ tool: book, input: {}
 export const sessions = createFileSessions({ folder: '.' });
 export const connection = serveAcp(agent);
 export const closed = connection.closed;
-export const access = createAccess({ authenticate: createTokens([]) });
+export const access = createAccess({ authenticate: createTokenAuthenticator([]) });
 export const login = createLogin();
 export const api = createTaskApi({ store, access });
 export const chat = createChatHandler({ store, authenticate: () => 'ada', agent });

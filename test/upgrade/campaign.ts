@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TaskSummary } from '@whoa/tasks';
-import { judgeChaos } from '../tasks/chaos-judge.ts';
+import { verifyChaos } from '../tasks/chaos-judge.ts';
 import { type Life, TENANT } from '../tasks/chaos-life.ts';
 import { type Child, startProgram, temporaryFolder } from '../tasks/child.ts';
 import type { SharedStoreKind } from '../tasks/shared-stores.ts';
@@ -32,7 +32,7 @@ export async function runUpgrade(
   const fresh = await startClient(next, location);
   await using upgrade = new Upgrade({ location, folder: folder.path, tasks, clients: [old, fresh], next });
   await upgrade.play();
-  const judged = await judgeChaos({ store: fresh.store, lives: upgrade.lives, log: upgrade.log });
+  const judged = await verifyChaos({ store: fresh.store, lives: upgrade.lives, log: upgrade.log });
   const seconds = Math.round((performance.now() - started) / 1_000);
   return {
     tasks: upgrade.lives.size,
@@ -164,8 +164,8 @@ class Upgrade implements AsyncDisposable {
       const life: Life = {
         task: receipt.task,
         fails: false,
-        isTalk: false,
-        isRefusable: false,
+        isConversation: false,
+        mayBeRejected: false,
         asked: 0,
         receipts: [],
       };

@@ -34,7 +34,7 @@ let stages = 0;
 
 async function openStage(script: readonly Answer[]): Promise<Stage> {
   const provider = await startLoopbackProvider({ script: [...script] });
-  const store = createTaskStore({ backend: 'redis', url: redis.url, prefix: `complaints-${++stages}` });
+  const store = createTaskStore({ backend: 'redis', url: redis.url, prefix: `stderrTail-${++stages}` });
   const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const did: string[] = [];
   const audited: AuditEvent[] = [];

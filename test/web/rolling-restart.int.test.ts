@@ -75,11 +75,11 @@ test(`${TASKS} tasks live through a deploy: none is lost, none runs twice at onc
 /** Tasks that began somewhere before they had ended elsewhere. */
 function overlaps(file: string): string[] {
   const notes = linesOf(file).map((line) => JSON.parse(line) as { id: string; phase: string; at: number });
-  const atWork = new Map<string, number>();
+  const startTask = new Map<string, number>();
   const found = new Set<string>();
   for (const { id, phase } of notes.toSorted((a, b) => a.at - b.at)) {
-    const now = (atWork.get(id) ?? 0) + (phase === 'begin' ? 1 : -1);
-    atWork.set(id, now);
+    const now = (startTask.get(id) ?? 0) + (phase === 'begin' ? 1 : -1);
+    startTask.set(id, now);
     if (now > 1) found.add(id);
   }
   return [...found];

@@ -22,7 +22,7 @@ const FROM_ENVIRONMENT: AuthMethod = {
 const INFO = { name: 'whoa', title: 'Whoa', version: '0.1.0' };
 
 /** How this agent describes itself, in both versions. */
-export function introduce(options: AcpOptions): {
+export function toAgentInfo(options: AcpOptions): {
   readonly info: { readonly name: string; readonly title?: string; readonly version: string };
   readonly authMethods: readonly AuthMethod[];
   readonly mcp: { readonly stdio: boolean; readonly http: boolean };
@@ -37,7 +37,7 @@ export function introduce(options: AcpOptions): {
 
 /** Authenticates the user with one of our methods. Returns why not, for any other. */
 export async function authenticate(options: AcpOptions, methodId: string): Promise<string | undefined> {
-  const { authMethods } = introduce(options);
+  const { authMethods } = toAgentInfo(options);
   const method = authMethods.find(({ id }) => id === methodId);
   if (method === undefined) return `unknown method '${methodId}'; use ${authMethods.map(({ id }) => id).join(' or ')}`;
   if (method.terminal !== undefined) return `run the command of '${methodId}' in a terminal`;

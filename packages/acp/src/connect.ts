@@ -1,5 +1,5 @@
 import { Sessions } from './session/sessions.ts';
-import type { Surroundings } from './session/surroundings.ts';
+import type { ConnectionContext } from './session/surroundings.ts';
 import { type AppOptions, createV1App, methodsV1, type V1Method } from './v1/app.ts';
 import type { connectByVersion } from './v2/app.ts';
 import type { Wire } from './wire/wire.ts';
@@ -8,7 +8,7 @@ import type { Wire } from './wire/wire.ts';
 export type Arrange = (methods: V1Method[]) => V1Method[];
 
 export interface ConnectOptions {
-  readonly around: Omit<Surroundings, 'client'>;
+  readonly around: Omit<ConnectionContext, 'client'>;
   readonly arrange: Arrange;
   /** For a client that may use another version than v1. */
   readonly connectByVersion: typeof connectByVersion | undefined;

@@ -258,8 +258,8 @@ test('a store that never responds delays a cancelled prompt by two seconds at mo
   const store = { ...createMemorySessions(), save: () => never };
   const problems: unknown[] = [];
   const { createAgent } = agentOf(['one two three ', { until: never }]);
-  const onProblem = (error: unknown) => problems.push(error);
-  const { prompt, cancel, waitFor, messages } = await open({ createAgent, store, world, onProblem });
+  const onError = (error: unknown) => problems.push(error);
+  const { prompt, cancel, waitFor, messages } = await open({ createAgent, store, world, onError });
   const answer = prompt();
   await waitFor((message) => JSON.stringify(message).includes('three'));
   await cancel();

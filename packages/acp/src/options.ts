@@ -122,6 +122,6 @@ export interface AcpOptions {
    * Called with failures outside the protocol, such as a session that could not be saved. Defaults to a process
    * warning.
    */
-  readonly onProblem?: (error: unknown) => void;
+  readonly onError?: (error: unknown) => void;
   readonly world?: World;
 }

@@ -5,7 +5,7 @@ import { systemWorld, waitUntilLevel } from '@whoa/core/embed';
 import type { Arrange } from './connect.ts';
 import type { AcpOptions } from './options.ts';
 import type { Sessions } from './session/sessions.ts';
-import type { Surroundings } from './session/surroundings.ts';
+import type { ConnectionContext } from './session/surroundings.ts';
 import { createMemorySessions } from './store/memory.ts';
 import { introduceV1 } from './v1/introduce.ts';
 import { takeStandardOutput } from './wire/stdout.ts';
@@ -70,14 +70,14 @@ export function connect(
   arrange: Arrange = (methods) => methods,
 ): AcpConnection {
   const { world = systemWorld, store = createMemorySessions(), ladder: mode = 'now', flushIntervalMs = FLUSH_MS } = options;
-  const onProblem = options.onProblem ?? warn;
+  const onError = options.onError ?? warn;
   const tokenOptions = { parent, name: 'acp', clock: world.clock };
   const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
   const gone = new CancellationToken({ name: 'gone', clock: world.clock });
   const { output, giveBack } = given ? { output: given, giveBack: () => {} } : takeStandardOutput();
-  const wire = new Wire({ input, output, onProblem });
+  const wire = new Wire({ input, output, onError });
   const parts: Parts = { wire, token, gone, sessions: undefined };
-  greet(parts, { options, store, mode, flushIntervalMs, onProblem, world, token, gone }, arrange).catch((error: unknown) =>
+  greet(parts, { options, store, mode, flushIntervalMs, onError, world, token, gone }, arrange).catch((error: unknown) =>
     wire.close(error instanceof Error ? error : new Error(String(error))),
   );
   const closed = live(parts).finally(giveBack);
@@ -103,7 +103,7 @@ interface Parts {
 }
 
 /** Responds to `initialize` immediately, because an editor waits for that, and then loads everything else. */
-async function greet(parts: Parts, around: Omit<Surroundings, 'client'>, arrange: Arrange): Promise<void> {
+async function greet(parts: Parts, around: Omit<ConnectionContext, 'client'>, arrange: Arrange): Promise<void> {
   const { wire, token } = parts;
   const first = await wire.first;
   if (first === undefined) return;
@@ -135,7 +135,7 @@ async function live(parts: Parts): Promise<AcpEnd> {
     // Cancel before closing: running work must get the reason.
     token.cancel({ kind: 'disconnect', message: 'the client has gone', via: 'acp' }, { mode: 'now' });
     gone.cancel({ kind: 'disconnect' }, { mode: 'kill' });
-    parts.sessions?.giveUpAnswers();
+    parts.sessions?.abandonResponses();
     return error;
   });
   const first = await waitUntilLevel(ended, token, 'drain');

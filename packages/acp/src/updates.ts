@@ -12,7 +12,7 @@ export type Update =
   | { readonly type: 'usage'; readonly used: number; readonly size: number }
   | { readonly type: 'info'; readonly title: string; readonly updatedAt: number }
   | { readonly type: 'state'; readonly state: 'running' | 'requires_action' }
-  | { readonly type: 'state'; readonly state: 'idle'; readonly end: PromptEnd };
+  | { readonly type: 'state'; readonly state: 'idle'; readonly end: PromptResult };
 
 export type CallKind = 'read' | 'edit' | 'search' | 'execute' | 'fetch' | 'think' | 'other';
 export type CallStatus = 'pending' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
@@ -55,7 +55,7 @@ export interface Location {
 }
 
 /** How a prompt ended. */
-export interface PromptEnd {
+export interface PromptResult {
   readonly stop: 'end_turn' | 'max_tokens' | 'max_turn_requests' | 'cancelled' | 'error';
   /** The message when it failed. */
   readonly message?: string;

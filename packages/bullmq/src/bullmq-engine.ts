@@ -40,7 +40,7 @@ export interface BullmqEngine extends TaskEngine {
   /** Runs tasks when their tickets are handed out. The runner must use `store`, and must not be served otherwise. */
   serve(runner: Runner, options?: TicketWorkerOptions): Promise<void>;
   /** Gives every waiting task without a ticket a new one. Returns how many. Serving engines do this by themselves. */
-  reoffer(): Promise<number>;
+  reissueTickets(): Promise<number>;
   /**
    * Stops the runner, whose tasks go back to the store, and puts their tickets back into the queue. Calling it again can
    * only make the stop harder; `mode` defaults to `graceful`, and disposing uses `now`. The store can still be used.
@@ -53,7 +53,7 @@ const PARKED_LOOKS = 10;
 /** The store counts crashes and fails a task after too many; BullMQ must not do so before. */
 const MAX_STALLED = 1_000_000;
 /** How long `create` and `cancel` wait for the queue. */
-const OFFER_MS = 1_000;
+const QUEUE_TIMEOUT_MS = 1_000;
 /** How many tickets wait for a lost connection. Tasks beyond that get theirs from the next scan. */
 const MAX_OFFERS = 1_000;
 /** How long a close waits for the queue after the tasks were returned. Without it, tickets follow when their locks end. */
@@ -163,7 +163,7 @@ class Engine implements BullmqEngine {
     return isReady && !this.#isClosed;
   }
 
-  reoffer(): Promise<number> {
+  reissueTickets(): Promise<number> {
     return reofferTickets(this.#offering);
   }
 
@@ -260,7 +260,7 @@ class Engine implements BullmqEngine {
         const key = this.#queue.toKey('reoffered');
         if ((await client.get(key)) !== null) return;
         await client.set(key, this.#served!.runner.worker, { PX: Math.max(1, Math.floor(intervalMs)) });
-        await this.reoffer();
+        await this.reissueTickets();
       }).then(() => {
         if (!this.#isClosed) this.#scheduleReoffer(intervalMs);
       });
@@ -282,7 +282,7 @@ class Engine implements BullmqEngine {
     this.#offers++;
     await waitAtMost(
       this.#attempt(action).finally(() => this.#offers--),
-      OFFER_MS,
+      QUEUE_TIMEOUT_MS,
     );
   }
 

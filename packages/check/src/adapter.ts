@@ -116,7 +116,7 @@ export interface AgentProcess {
   readonly exited: Promise<void>;
   readonly hasExited: () => boolean;
   /** The end of what it wrote to standard error. */
-  readonly complaints: () => string;
+  readonly stderrTail: () => string;
   endInput(): void;
   kill(signal: 'SIGTERM' | 'SIGKILL'): void;
 }

@@ -28,12 +28,12 @@ export async function begin(
 ): Promise<StartedPrompt> {
   const key = scenario.stage.makeKey();
   const turn = conversation.start(promptFor(action, key));
-  await waitForMoment(scenario, action, { turn, key });
+  await waitForPhase(scenario, action, { turn, key });
   return { turn, key };
 }
 
 /** Waits until the agent is in the middle of an action. */
-async function waitForMoment(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+async function waitForPhase(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
   const ended = turn.ended.then(({ kind, said }) => {
     throw new Unclear(`the turn ended before the agent was in the middle of it: ${kind} (${said})`);
   });

@@ -8,20 +8,20 @@ const PROBE_MS = 120_000;
 
 /** Finds out what an agent can do, by two prompts: one that is only answered, and one that calls the witness. */
 export async function probe(connection: Connection, stage: Stage): Promise<Features> {
-  const features = await probeModel(connection, stage);
+  const features = await detectModel(connection, stage);
   if (features['model'] !== true) return features;
   if (stage.tool === undefined && connection.offerWitness !== undefined) {
     connection.offerWitness(stage.witness.mcpCommand);
-    await probeModel(connection, stage);
+    await detectModel(connection, stage);
   }
   if (stage.tool === undefined) {
     const why = 'the agent offers its model no tool that runs a command';
     return { ...features, tool: why, shell: why, question: why };
   }
-  return { ...features, ...(await probeTool(connection, stage)) };
+  return { ...features, ...(await detectTool(connection, stage)) };
 }
 
-async function probeModel(connection: Connection, stage: Stage): Promise<Features> {
+async function detectModel(connection: Connection, stage: Stage): Promise<Features> {
   const key = stage.makeKey();
   const turn = (await connection.open()).start(promptFor('reply', key));
   const isThere = await within(PROBE_MS, turn.ended);
@@ -35,7 +35,7 @@ async function probeModel(connection: Connection, stage: Stage): Promise<Feature
   return { model: why, tool: why, shell: why, question: why };
 }
 
-async function probeTool(connection: Connection, stage: Stage): Promise<Features> {
+async function detectTool(connection: Connection, stage: Stage): Promise<Features> {
   const key = stage.makeKey();
   connection.answerQuestions('by-check');
   const turn = (await connection.open()).start(promptFor('call', key));

@@ -99,7 +99,7 @@ class Run {
     const { protocol } = this.#options.adapter;
     const { id, group, title, rules } = check;
     const about = { id, group, title, rule: rules?.[protocol] ?? OURS };
-    const why = whyNot(check, features, protocol);
+    const why = describeSkip(check, features, protocol);
     if (why !== undefined) return { ...about, status: 'not-applicable', said: why, ms: 0 };
     const from = performance.now();
     const { status, said } = await this.#play(check, features);
@@ -130,7 +130,7 @@ class Run {
   }
 }
 
-function whyNot({ needs, only }: Check, features: Features, protocol: Protocol): string | undefined {
+function describeSkip({ needs, only }: Check, features: Features, protocol: Protocol): string | undefined {
   if (only !== undefined && !only.includes(protocol)) return `only for ${only.join(', ')}`;
   const missing = needs.find((feature) => features[feature] !== true);
   if (missing === undefined) return undefined;

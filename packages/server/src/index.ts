@@ -1,18 +1,18 @@
 export { ACCESS_LIMITS, type Access, type AccessLimits, type AccessOptions, createAccess } from './access/access.ts';
-export { authenticateByAny, createLogin, type Login, type LoginOptions } from './access/login.ts';
+export { combineAuthenticators, createLogin, type Login, type LoginOptions } from './access/login.ts';
 export type { OriginOptions } from './access/origin.ts';
 export {
   type Audit,
   type AuditEvent,
   type Authenticate,
   type Identity,
-  OWN_RIGHTS,
+  USER_RIGHTS,
   type Principal,
   toPrincipal,
   type Right,
 } from './access/principal.ts';
 export type { Refusal } from './access/refusal.ts';
-export { createToken, createTokens, type TokenEntry } from './access/tokens.ts';
+export { createToken, createTokenAuthenticator, type TokenEntry } from './access/tokens.ts';
 export { type AgUiHandler, type AgUiHandlerOptions, createAgUiHandler } from './ag-ui/ag-ui-handler.ts';
 export { createTaskApi, type TaskApi, type TaskApiOptions } from './api/task-api.ts';
 export { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat/chat-handler.ts';
@@ -25,7 +25,7 @@ export {
   createMcpHandler,
   type McpHandler,
   type McpHandlerOptions,
-  type McpServing,
+  type McpServerHandle,
   type ServeMcpOptions,
   serveMcp,
 } from './mcp/serve-mcp.ts';

@@ -16,7 +16,7 @@ export { findRipgrep } from './files/search/ripgrep.ts';
 export { createBashTool } from './shell/bash.ts';
 export { createBackgroundTools } from './shell/background-tools.ts';
 export { createBackgroundProcesses, type BackgroundProcesses, type BackgroundProcess } from './shell/background.ts';
-export type { ShellEnd, LiveShell } from './shell/run-shell.ts';
+export type { ShellResult, LiveShell } from './shell/run-shell.ts';
 export type { CapturedOutput } from './process/output/capture.ts';
 
 // Processes: commands whose whole tree can be ended.

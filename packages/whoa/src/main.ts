@@ -22,7 +22,7 @@ export async function main(args: readonly string[], system: System = process): P
     if (known.isProtocol && has(rest, '--json')) throw usage('--json: its standard output is for the editor');
     return await runOwning(command, rest, system);
   } catch (error) {
-    return complain(error, { name: known === undefined ? '' : name, asJson }, system);
+    return printError(error, { name: known === undefined ? '' : name, asJson }, system);
   }
 }
 
@@ -75,7 +75,7 @@ function print(text: string, { stdout }: System): number {
   return 0;
 }
 
-async function complain(
+async function printError(
   error: unknown,
   { name, asJson }: { name: string; asJson: boolean },
   { stdout, stderr }: System,

@@ -7,7 +7,7 @@ import {
   createA2aAdapter,
   createAcpAdapter,
   createChatAdapter,
-  createStage,
+  createCheckHarness,
   runChecks,
 } from '@whoa/check';
 import { install, settleIn } from './install.ts';
@@ -37,7 +37,7 @@ export async function runSubject(
 ): Promise<Run> {
   const installed = install(subject);
   forgetSettings();
-  await using stage = await createStage();
+  await using stage = await createCheckHarness();
   const location = settleIn(subject, { installed, provider: stage.provider });
   await using adapter = createAdapter(subject, { ...location, isProxied });
   const options = { adapter, stage, signal: AbortSignal.timeout(MAX_RUN_MS), onResult: print };
@@ -80,7 +80,7 @@ export interface WedgeReport {
 export async function wedgeSubject(subject: Subject): Promise<WedgeReport> {
   const installed = install(subject);
   forgetSettings();
-  await using stage = await createStage();
+  await using stage = await createCheckHarness();
   const location = settleIn(subject, { installed, provider: stage.provider });
   const log = join(location.home, 'proxy.jsonl');
   await using adapter = createAdapter(subject, { ...location, isProxied: true, log });

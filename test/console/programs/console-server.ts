@@ -1,22 +1,22 @@
 // A server of the console and the task API, at a port that stays the same when another takes its place.
 import {
-  authenticateByAny,
+  combineAuthenticators,
   createAccess,
   createConsoleHandler,
   createLogin,
   createTaskApi,
-  createTokens,
+  createTokenAuthenticator,
   listen,
-  OWN_RIGHTS,
+  USER_RIGHTS,
 } from '@whoa/server';
 import { openStore } from '../../tasks/open-store.ts';
 
 const [location = '', port = '0', sha256 = ''] = process.argv.slice(2);
 const store = openStore(location);
-const tokens = createTokens([{ sha256, tenant: 'acme', name: 'ann', rights: [...OWN_RIGHTS, 'operate'] }]);
+const tokens = createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'ann', rights: [...USER_RIGHTS, 'operate'] }]);
 const login = createLogin({ tokens });
 const limits = { maxStreams: 1_000, requestsPerSecond: 1_000, requestsBurst: 1_000 };
-const access = createAccess({ authenticate: authenticateByAny(tokens, login.authenticate), limits });
+const access = createAccess({ authenticate: combineAuthenticators(tokens, login.authenticate), limits });
 const agents = ['coder', 'editor', 'painter', 'talker', 'host', 'booker', 'many', 'hostile', 'failing'];
 const api = createTaskApi({ store, access, login, agents });
 const page = createConsoleHandler();

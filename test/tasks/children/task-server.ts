@@ -1,10 +1,10 @@
 // A server of the task API: argv is a place and the hash of the one token. Says where it listens.
-import { createAccess, createTaskApi, createTokens, listen, OWN_RIGHTS } from '@whoa/server';
+import { createAccess, createTaskApi, createTokenAuthenticator, listen, USER_RIGHTS } from '@whoa/server';
 import { openStore } from '../open-store.ts';
 
 const [location = '', sha256 = ''] = process.argv.slice(2);
 const access = createAccess({
-  authenticate: createTokens([{ sha256, tenant: 'acme', name: 'ann', rights: OWN_RIGHTS }]),
+  authenticate: createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'ann', rights: USER_RIGHTS }]),
   audit: (event) => process.send!({ type: 'audit', event }),
 });
 const { port } = await listen(createTaskApi({ store: openStore(location), access }));

@@ -165,7 +165,7 @@ class Arena {
     // A change that only another store made is seen after the next step, or at the end.
     if (this.#isThorough || !isDeepStrictEqual(views, this.#views)) await this.#look(made, views);
     const took = park?.(result as never);
-    if (took !== undefined) for (const { waiters } of this.stores) waiters.noteTake({ ...took, at: made.now });
+    if (took !== undefined) for (const { waiters } of this.stores) waiters.recordTake({ ...took, at: made.now });
     if (result !== undefined) learn?.(result as never);
   }
 

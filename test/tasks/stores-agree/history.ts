@@ -33,11 +33,11 @@ interface Scope {
   /** Only what leaves no doubt about which lane comes next, and which task in it. */
   readonly isOrdered?: boolean;
   /** Nearly all is about one conversation in which messages wait. */
-  readonly isTalk?: boolean;
+  readonly isConversation?: boolean;
 }
 
 /** Everything that can be asked about a few tasks, by a few workers. */
-function plans({ tenants, agents, isOrdered = false, isTalk = false }: Scope): fc.Arbitrary<Plan> {
+function plans({ tenants, agents, isOrdered = false, isConversation = false }: Scope): fc.Arbitrary<Plan> {
   const [most = ''] = tenants;
   const tenant = fc.constantFrom(most, most, ...tenants);
   const [tenantTargets, agentTargets] = [
@@ -46,13 +46,13 @@ function plans({ tenants, agents, isOrdered = false, isTalk = false }: Scope): f
   ];
   const paused = fc.constantFrom(...(isOrdered ? [] : tenantTargets), ...agentTargets);
   const status = fc.constantFrom(undefined, 'init' as const, 'success' as const);
-  const creates = createPlans({ tenant, agent: fc.constantFrom(...agents), isOrdered, isTalk });
+  const creates = createPlans({ tenant, agent: fc.constantFrom(...agents), isOrdered, isConversation });
   const held = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
     orFirst(later, takes, (made) => made.claims.length > 0);
   const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
     orFirst(later, creates, (made) => made.ids.length > 0);
   return fc.oneof(
-    { arbitrary: creates, weight: isTalk ? 25 : 7 },
+    { arbitrary: creates, weight: isConversation ? 25 : 7 },
     { arbitrary: known(takes), weight: 4 },
     { arbitrary: known(claims), weight: 2 },
     { arbitrary: held(beats), weight: 2 },
@@ -148,7 +148,7 @@ const forward = passes.map((ms) => Math.abs(ms) || 1);
 /** One task whose workers crash again and again, and whose claims are handed back, most of them late. */
 function crashes(): fc.Arbitrary<readonly Step[]> {
   const [tenant, agent] = [fc.constantFrom(...TENANTS), fc.constantFrom(...AGENTS)];
-  const creates = createPlans({ tenant, agent, isOrdered: false, isTalk: false });
+  const creates = createPlans({ tenant, agent, isOrdered: false, isConversation: false });
   const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
     orFirst(later, creates, (made) => made.ids.length > 0);
   const releases = plansOf('release', fc.nat(1), (i) => (made) => {
@@ -170,7 +170,7 @@ function crashes(): fc.Arbitrary<readonly Step[]> {
 /** A few tasks of one conversation that ask, are parked, answered and stopped, and whose questions expire. */
 function questions(): fc.Arbitrary<readonly Step[]> {
   const [tenant, agent] = [fc.constantFrom(TENANTS[0]!), fc.constantFrom(AGENTS[0]!)];
-  const creates = createPlans({ tenant, agent, isOrdered: false, isTalk: true });
+  const creates = createPlans({ tenant, agent, isOrdered: false, isConversation: true });
   const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
     orFirst(later, creates, (made) => made.ids.length > 0);
   const held = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
@@ -210,7 +210,7 @@ function histories(scope: Scope): fc.Arbitrary<readonly Step[]> {
 export const HISTORIES: Readonly<Record<Mode, fc.Arbitrary<readonly Step[]>>> = {
   open: fc.oneof(
     { weight: 3, arbitrary: histories({ tenants: TENANTS, agents: AGENTS }) },
-    { weight: 1, arbitrary: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1), isTalk: true }) },
+    { weight: 1, arbitrary: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1), isConversation: true }) },
     { weight: 1, arbitrary: crashes() },
     { weight: 2, arbitrary: questions() },
   ),

@@ -34,7 +34,7 @@ interface CreateScope {
   /** No two tasks have the same priority. */
   readonly isOrdered: boolean;
   /** Nearly all are messages that wait behind others. */
-  readonly isTalk: boolean;
+  readonly isConversation: boolean;
 }
 
 const POLICIES: readonly Policy[] = ['replace', 'queue', 'merge', 'steer', 'reject'];
@@ -42,17 +42,17 @@ const WAITING: readonly Policy[] = ['steer', 'steer', 'steer', 'queue', 'queue',
 const KINDS = ['plain', 'plain', 'held', 'held', 'later', 'home', 'late talk', 'home talk'] as const;
 const NO_CONTEXT = [undefined, undefined, undefined] as const;
 
-export function createPlans({ tenant, agent, isOrdered, isTalk }: CreateScope): fc.Arbitrary<Plan> {
+export function createPlans({ tenant, agent, isOrdered, isConversation }: CreateScope): fc.Arbitrary<Plan> {
   const wanted = fc.record({
     tenant,
     agent,
-    policy: fc.constantFrom(...(isTalk ? WAITING : POLICIES)),
-    kind: fc.constantFrom(...Array.from({ length: isTalk ? 40 : 5 }, () => 'talk' as const), ...KINDS),
+    policy: fc.constantFrom(...(isConversation ? WAITING : POLICIES)),
+    kind: fc.constantFrom(...Array.from({ length: isConversation ? 40 : 5 }, () => 'talk' as const), ...KINDS),
     priority: fc.constantFrom(0, 0, 0, 1, -100, 100),
     input: fc.nat(50),
     nonce: fc.nat(3),
     context: fc.constantFrom(
-      ...(isTalk ? [...NO_CONTEXT, ...NO_CONTEXT, ...NO_CONTEXT, ...NO_CONTEXT] : NO_CONTEXT),
+      ...(isConversation ? [...NO_CONTEXT, ...NO_CONTEXT, ...NO_CONTEXT, ...NO_CONTEXT] : NO_CONTEXT),
       { user: 'ann' },
       { user: 'bob', locale: 'de' },
     ),

@@ -17,7 +17,7 @@ export class Waiters {
   }
 
   /** A take returned fewer tasks than the worker asked for, or all of them. */
-  noteTake({ worker, agents, at, isShort }: Take): void {
+  recordTake({ worker, agents, at, isShort }: Take): void {
     if (isShort) this.#waiting.set(worker, { agents, at });
     else this.#waiting.delete(worker);
   }

@@ -32,7 +32,7 @@ test('whenever the process dies, what is kept is a valid history, and at the end
     hooks: {
       any: (event) => {
         journal.handle(event);
-        views.push(journal.ifEndedNow(0));
+        views.push(journal.snapshotAt(0));
       },
     },
   });
@@ -41,7 +41,7 @@ test('whenever the process dies, what is kept is a valid history, and at the end
   expect(views.every(isValid)).toBe(true);
   expect(views.every((view) => prepareMessages(view).length > 0)).toBe(true);
   // Results stand in the order they came; a model gets them in the order of the calls either way.
-  expect(prepareMessages(journal.ifEndedNow(0))).toEqual(prepareMessages(outcome.messages));
+  expect(prepareMessages(journal.snapshotAt(0))).toEqual(prepareMessages(outcome.messages));
 });
 
 test('a call that was running is unknown, one that had not begun had no effect, and the words so far are kept', () => {
@@ -56,7 +56,7 @@ test('a call that was running is unknown, one that had not begun had no effect, 
   handle({ type: 'call-start', callId: 'a', tool: 't', input: {} });
   const states = (messages: readonly Message[]) =>
     messages.flatMap((message) => (message.role === 'tool' ? [(message as CallResult).state] : []));
-  expect(states(journal.ifEndedNow(5))).toEqual(['unknown', 'not-started']);
+  expect(states(journal.snapshotAt(5))).toEqual(['unknown', 'not-started']);
   handle({ type: 'turn-start', turn: 2 });
   handle({ type: 'thinking', text: 'hm ' });
   handle({ type: 'text', text: 'half ' });
@@ -84,7 +84,7 @@ test('what a call had shown is in the history if the process dies', () => {
   journal.handle({ type: 'call-start', ...about, input: {} } as unknown as RunEvent);
   journal.handle({ type: 'call-update', ...about, partial: { content: 'one' } } as unknown as RunEvent);
   journal.handle({ type: 'call-update', ...about, partial: { content: 'one\ntwo' } } as unknown as RunEvent);
-  expect(journal.ifEndedNow(0).at(-1)).toMatchObject({
+  expect(journal.snapshotAt(0).at(-1)).toMatchObject({
     state: 'unknown',
     content: expect.stringMatching(/^Outcome unknown.*\nSo far it had shown:\none\ntwo$/) as string,
   });

@@ -7,7 +7,7 @@ type AssistantPart = AssistantMessage['content'][number];
 const LOST = 'Outcome unknown: the agent ended while this was running. It may have taken effect.';
 
 /**
- * The growing history of a prompt, built from the events of its run. At every moment `ifEndedNow` is a valid history:
+ * The growing history of a prompt, built from the events of its run. At every moment `snapshotAt` is a valid history:
  * if the process dies, the next one finds it.
  */
 export class Journal {
@@ -53,8 +53,8 @@ export class Journal {
   }
 
   /** The history if everything stopped right now and the ends of running calls were unknown. */
-  ifEndedNow(at: number): readonly Message[] {
-    const ends = [...this.#history.openCalls].map((call): Message => ({ role: 'tool', ...lostCall(call, at) }));
+  snapshotAt(at: number): readonly Message[] {
+    const ends = [...this.#history.openCalls].map((call): Message => ({ role: 'tool', ...createLostResult(call, at) }));
     return [...this.soFar, ...ends];
   }
 }
@@ -63,7 +63,7 @@ function cutOff(content: readonly AssistantPart[]): AssistantMessage {
   return { role: 'assistant', content, stopReason: 'aborted' };
 }
 
-function lostCall({ callId, tool, isStarted, shown }: OpenCall, at: number): CallResult {
+function createLostResult({ callId, tool, isStarted, shown }: OpenCall, at: number): CallResult {
   const reason = { kind: 'shutdown', message: 'the agent ended in the middle', via: 'journal', at };
   const about = { callId, tool, isError: true, endedAt: at, reason };
   return isStarted

@@ -9,9 +9,9 @@ export class AgentSlot {
   readonly #cleanups: CleanupList;
   #agent: Promise<Agent> | undefined;
 
-  constructor(parent: CancellationToken, onProblem: (error: unknown) => void) {
+  constructor(parent: CancellationToken, onError: (error: unknown) => void) {
     this.token = new CancellationToken({ parent, name: 'agent' });
-    this.#cleanups = createCleanupList({ name: 'the agent', clock: this.token.clock, onError: onProblem });
+    this.#cleanups = createCleanupList({ name: 'the agent', clock: this.token.clock, onError });
     this.defer = this.#cleanups.defer;
   }
 

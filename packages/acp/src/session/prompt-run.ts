@@ -6,7 +6,7 @@ import { Journal } from '../prompt/journal.ts';
 import { Outbox } from '../prompt/outbox.ts';
 import type { Prompt } from '../prompt/prompt.ts';
 import { UpdateTranslator } from '../prompt/update-translator.ts';
-import type { PromptEnd, Update } from '../updates.ts';
+import type { PromptResult, Update } from '../updates.ts';
 import type { Asking } from './permission.ts';
 
 export interface PromptRunSetup {
@@ -95,7 +95,7 @@ export class PromptRun {
   }
 
   /** Sends the last updates once the history is saved; nothing follows. */
-  async end(end: PromptEnd): Promise<void> {
+  async end(end: PromptResult): Promise<void> {
     this.#translator.close({ isCancelled: end.stop === 'cancelled' || end.stop === 'max_turn_requests' });
     this.#outbox.push({ type: 'state', state: 'idle', end });
     await this.#outbox.close();
@@ -111,7 +111,7 @@ export class PromptRun {
 }
 
 /** Describes an outcome for the client. */
-export function endOf(outcome: Outcome): PromptEnd {
+export function endOf(outcome: Outcome): PromptResult {
   const { usage } = outcome;
   if (outcome.status === 'failed') return { stop: 'error', message: describeError(outcome.error), usage };
   if (outcome.status === 'cancelled') {

@@ -6,12 +6,12 @@ import type { AcpSession, McpServer } from '../options.ts';
 import { Prompt } from '../prompt/prompt.ts';
 import { Saver } from '../prompt/saver.ts';
 import type { SessionRecord } from '../store/store.ts';
-import type { PromptEnd, Update } from '../updates.ts';
+import type { PromptResult, Update } from '../updates.ts';
 import { AgentSlot } from './agent-slot.ts';
 import { createAsk } from './permission.ts';
 import { endOf, PromptRun } from './prompt-run.ts';
 import { replay } from './replay.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { ConnectionContext } from './surroundings.ts';
 
 /** How many prompts may wait in a session. */
 const MAX_WAITING_MESSAGES = 64;
@@ -26,12 +26,12 @@ export interface StartedPrompt {
   /** The id of the user's message once it is in the history; `undefined` if it never will be. */
   readonly inserted: Promise<string | undefined>;
   /** Never rejects. */
-  readonly end: Promise<PromptEnd>;
+  readonly end: Promise<PromptResult>;
 }
 
 /** One session: it runs prompts one after the other with its own agent, and saves a record. */
 export class Session {
-  readonly #around: Surroundings;
+  readonly #around: ConnectionContext;
   readonly #token: CancellationToken;
   readonly #prompts = new Set<Prompt>();
   readonly #saver = new Saver(() => this.#write());
@@ -48,7 +48,7 @@ export class Session {
   /** How many message ids the client has seen. */
   #named = 0;
 
-  constructor(record: SessionRecord, mcpServers: readonly McpServer[], around: Surroundings) {
+  constructor(record: SessionRecord, mcpServers: readonly McpServer[], around: ConnectionContext) {
     this.#record = record;
     this.#mcpServers = mcpServers;
     this.#around = around;
@@ -105,7 +105,7 @@ export class Session {
   start(prompt: Prompt, content: Content): StartedPrompt {
     const inserted = Promise.withResolvers<string | undefined>();
     const end = this.#work(prompt, content, inserted.resolve)
-      .catch((error: unknown): PromptEnd => ({ stop: 'error', message: describeError(error) }))
+      .catch((error: unknown): PromptResult => ({ stop: 'error', message: describeError(error) }))
       .finally(() => {
         inserted.resolve(undefined);
         prompt.ended();
@@ -160,7 +160,7 @@ export class Session {
     this.#token[Symbol.dispose]();
   }
 
-  async #work(prompt: Prompt, content: Content, onInserted: (messageId: string) => void): Promise<PromptEnd> {
+  async #work(prompt: Prompt, content: Content, onInserted: (messageId: string) => void): Promise<PromptResult> {
     if (!prompt.take()) return { stop: 'cancelled' };
     if (prompt.refusal !== undefined) return { stop: 'error', message: prompt.refusal };
     if (prompt.previous !== undefined) {
@@ -185,7 +185,7 @@ export class Session {
   async #run(
     prompt: Prompt,
     { agent, content, onInserted }: { agent: Agent; content: Content; onInserted: (messageId: string) => void },
-  ): Promise<PromptEnd> {
+  ): Promise<PromptResult> {
     const { options, world } = this.#around;
     const live = new PromptRun({
       prompt,
@@ -227,16 +227,16 @@ export class Session {
   }
 
   async #write(): Promise<void> {
-    const { store, onProblem, world } = this.#around;
+    const { store, onError, world } = this.#around;
     const now = world.clock.now();
     this.#record = { ...this.#record, updatedAt: Math.round(now) };
-    const messages = this.#live?.journal.ifEndedNow(now) ?? this.#record.messages;
+    const messages = this.#live?.journal.snapshotAt(now) ?? this.#record.messages;
     const bound = new CancellationToken({ name: 'save', clock: world.clock });
     bound.cancelAfter(SAVE_MS, { kind: 'deadline' }, { mode: 'kill' });
     const end = await waitUntilLevel(store.save({ ...this.#record, messages }), bound, 'kill');
     bound[Symbol.dispose]();
-    if (end.by === 'error') onProblem(end.error);
-    if (end.by === 'level') onProblem(new Error(`Session ${this.#record.id} was not saved within ${SAVE_MS} ms`));
+    if (end.by === 'error') onError(end.error);
+    if (end.by === 'level') onError(new Error(`Session ${this.#record.id} was not saved within ${SAVE_MS} ms`));
   }
 
   /** Never rejects, and never waits for a client that has disconnected. */
@@ -246,7 +246,7 @@ export class Session {
   }
 
   #createSlot(): AgentSlot {
-    return new AgentSlot(this.#token, this.#around.onProblem);
+    return new AgentSlot(this.#token, this.#around.onError);
   }
 
   /** Replaces the agent; a prompt that is using it may finish first. */

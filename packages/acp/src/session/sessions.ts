@@ -8,7 +8,7 @@ import type { SessionPage, SessionRecord } from '../store/store.ts';
 import type { FrameId } from '../wire/frame.ts';
 import type { WireTap } from '../wire/wire.ts';
 import { Session } from './session.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { ConnectionContext } from './surroundings.ts';
 
 /** How many sessions one connection may have open. */
 const MAX_SESSIONS = 256;
@@ -40,14 +40,14 @@ export class Sessions implements WireTap {
   readonly #prompts = new Map<FrameId, ReservedPrompt>();
   readonly #closing = new Set<Promise<void>>();
   readonly #settings: readonly SessionSetting[];
-  #around: Surroundings | undefined;
+  #around: ConnectionContext | undefined;
 
   constructor(settings: readonly SessionSetting[]) {
     this.#settings = settings;
   }
 
   /** Called after `initialize`: only then is the client known. */
-  attach(around: Surroundings): void {
+  attach(around: ConnectionContext): void {
     this.#around ??= around;
   }
 
@@ -161,7 +161,7 @@ export class Sessions implements WireTap {
   }
 
   /** No response can be sent any more, so stop waiting for them. */
-  giveUpAnswers(): void {
+  abandonResponses(): void {
     for (const { prompt } of this.#prompts.values()) prompt.answered();
     this.#prompts.clear();
   }
@@ -184,7 +184,7 @@ export class Sessions implements WireTap {
     const closing = this.#close(session, { kind: 'shutdown' });
     if (opened.by === 'level') {
       // The caller no longer waits for the session that was being opened.
-      closing.catch(this.#surroundings.onProblem);
+      closing.catch(this.#surroundings.onError);
       throw RequestError.requestCancelled();
     }
     await closing;
@@ -203,7 +203,7 @@ export class Sessions implements WireTap {
     return typeof sessionId === 'string' ? this.#sessions.get(sessionId) : undefined;
   }
 
-  get #surroundings(): Surroundings {
+  get #surroundings(): ConnectionContext {
     if (this.#around === undefined) throw RequestError.invalidRequest(undefined, 'send initialize first');
     return this.#around;
   }

@@ -5,13 +5,13 @@ import type { SessionStore } from '../store/store.ts';
 import type { Client } from './client.ts';
 
 /** What all sessions of one connection share. */
-export interface Surroundings {
+export interface ConnectionContext {
   readonly options: AcpOptions;
   readonly client: Client;
   readonly store: SessionStore;
   readonly mode: StopMode;
   readonly flushIntervalMs: number;
-  readonly onProblem: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
   readonly world: World;
   /** Cancelled when everything must stop. */
   readonly token: CancellationToken;

@@ -3,7 +3,7 @@ import { META } from '../capabilities.ts';
 import { blocksOf } from '../content.ts';
 import type { SessionSetting } from '../options.ts';
 import { initialOf } from '../session/sessions.ts';
-import type { CallContent, CallStatus, CallUpdate, PromptEnd, Update } from '../updates.ts';
+import type { CallContent, CallStatus, CallUpdate, PromptResult, Update } from '../updates.ts';
 
 /** Translates an update to v1. Some updates do not exist there. */
 export function* toV1Updates(update: Update): Generator<acp.SessionUpdate> {
@@ -86,7 +86,7 @@ export function settingsV1(
 }
 
 /** Extra data for the response to a prompt: usage and, after a cancel, the stop report. */
-export function metaOfEnd({ usage, report }: PromptEnd): { _meta?: Record<string, unknown> } {
+export function metaOfEnd({ usage, report }: PromptResult): { _meta?: Record<string, unknown> } {
   if (usage === undefined && report === undefined) return {};
   return { _meta: { ...(usage && { [META.usage]: usage }), ...(report && { [META.report]: report }) } };
 }

@@ -1,10 +1,10 @@
 import type { InitializeResponse } from '@agentclientprotocol/sdk';
-import { CANCEL_CALL_METHOD, introduce, META } from '../capabilities.ts';
+import { CANCEL_CALL_METHOD, toAgentInfo, META } from '../capabilities.ts';
 import type { AcpOptions } from '../options.ts';
 
 /** The response to `initialize` in v1. It needs only the options, so it can be sent before anything else is loaded. */
 export function introduceV1(options: AcpOptions): InitializeResponse {
-  const { info, authMethods, mcp } = introduce(options);
+  const { info, authMethods, mcp } = toAgentInfo(options);
   return {
     protocolVersion: 1,
     agentInfo: info,

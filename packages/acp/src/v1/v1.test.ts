@@ -405,7 +405,7 @@ test('a result that is no JSON costs its update, not the connection', async () =
   const { prompt } = await open({
     createAgent: () =>
       createAgent({ name: 'a', model: createScriptedModel([[{ call: 'odd' }], ['done']]), tools: [tool] }),
-    onProblem: (error) => problems.push(error),
+    onError: (error) => problems.push(error),
   });
   expect(await prompt('go')).toMatchObject({ stopReason: 'end_turn' });
 });
@@ -413,7 +413,7 @@ test('a result that is no JSON costs its update, not the connection', async () =
 test('a store that fails is reported, and the prompt is answered', async () => {
   const problems: unknown[] = [];
   const store = { ...createMemorySessions(), save: () => Promise.reject(new Error('disk full')) };
-  const { prompt } = await open({ store, onProblem: (error) => problems.push(error) });
+  const { prompt } = await open({ store, onError: (error) => problems.push(error) });
   expect(await prompt('hello')).toMatchObject({ stopReason: 'end_turn' });
   expect(problems).toContainEqual(new Error('disk full'));
 });

@@ -3,7 +3,7 @@ import { META } from '../capabilities.ts';
 import { blocksOf } from '../content.ts';
 import type { SessionSetting } from '../options.ts';
 import { initialOf } from '../session/sessions.ts';
-import type { CallContent, CallUpdate, PromptEnd, Update } from '../updates.ts';
+import type { CallContent, CallUpdate, PromptResult, Update } from '../updates.ts';
 import { metaOfEnd } from '../v1/adapter.ts';
 
 const PLAN_ID = 'plan';
@@ -77,7 +77,7 @@ export function settingsV2(
   }));
 }
 
-function idle(end: PromptEnd): acp.SessionUpdate {
+function idle(end: PromptResult): acp.SessionUpdate {
   const about = { sessionUpdate: 'state_update' as const, state: 'idle' as const, ...metaOfEnd(end) };
   switch (end.stop) {
     case 'end_turn':

@@ -1,7 +1,7 @@
 import type { AgentApp, Stream } from '@agentclientprotocol/sdk';
 import * as acp from '@agentclientprotocol/sdk/experimental/v2';
 import { agentProtocolRouter } from '@agentclientprotocol/sdk/experimental/v2';
-import { authenticate, introduce } from '../capabilities.ts';
+import { authenticate, toAgentInfo } from '../capabilities.ts';
 import { contentOf, type PromptBlock } from '../content.ts';
 import type { AcpOptions, McpServer } from '../options.ts';
 import type { SessionRequest, Sessions } from '../session/sessions.ts';
@@ -59,7 +59,7 @@ export function createV2App({ options, sessions, onClient }: AppOptions): acp.Ag
 }
 
 function introduceV2(options: AcpOptions): acp.InitializeResponse {
-  const { info, authMethods, mcp } = introduce(options);
+  const { info, authMethods, mcp } = toAgentInfo(options);
   return {
     protocolVersion: acp.PROTOCOL_VERSION,
     info,

@@ -28,7 +28,7 @@ export interface WireOptions {
   readonly input: Readable;
   readonly output: Writable;
   /** Called when a message could not be written. */
-  readonly onProblem: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** How many messages are kept before the wire is opened. Then reading pauses. */
@@ -213,7 +213,7 @@ export class Wire {
     try {
       return JSON.stringify(message);
     } catch (error) {
-      this.#options.onProblem(error);
+      this.#options.onError(error);
       const isAnswer = 'id' in message && !('method' in message);
       const answer = { code: -32603, message: 'Internal error: the response could not be serialized as JSON' };
       return isAnswer ? JSON.stringify(refusal(message.id, answer)) : undefined;

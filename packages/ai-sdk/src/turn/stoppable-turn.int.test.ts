@@ -173,8 +173,8 @@ describe.each(asking)('ai %i, %s: a call that a person approved', (_, format, ve
     ['functions.slow:0', false],
     ['c1', true],
   ])('under the id %s reaches the page under it (approved: %s)', async (id, approved) => {
-    const asksAgain = { parts: [{ text: 'May I?' }, { call: 'slow', id }] };
-    await using provider = await startLoopbackProvider({ script: [asksAgain, answer, asksAgain, answer] });
+    const asksForNextCall = { parts: [{ text: 'May I?' }, { call: 'slow', id }] };
+    await using provider = await startLoopbackProvider({ script: [asksForNextCall, answer, asksForNextCall, answer] });
     const base = { url: provider.url, format, calls: createCallLedger(), slow: () => 'paid', fast: () => '' };
     let history: readonly unknown[] = [];
     // The second time, the id comes again.

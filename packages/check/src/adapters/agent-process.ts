@@ -35,13 +35,13 @@ export function startProcess({ command, env = {} }: AgentCommand, stage: Stage, 
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  let complaints = '';
-  child.stderr.on('data', (text: Buffer) => (complaints = (complaints + text.toString()).slice(-MAX_COMPLAINTS)));
+  let stderrTail = '';
+  child.stderr.on('data', (text: Buffer) => (stderrTail = (stderrTail + text.toString()).slice(-MAX_COMPLAINTS)));
   child.stdin.on('error', () => {});
   const exited = Promise.race([once(child, 'exit'), once(child, 'error')]).then(
     () => {},
     (error: Error) => {
-      complaints += error.message;
+      stderrTail += error.message;
     },
   );
   const hasExited = (): boolean => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
@@ -52,7 +52,7 @@ export function startProcess({ command, env = {} }: AgentCommand, stage: Stage, 
     child,
     exited,
     hasExited,
-    complaints: () => complaints,
+    stderrTail: () => stderrTail,
     endInput: () => child.stdin.end(),
     kill,
     async [Symbol.asyncDispose]() {

@@ -89,10 +89,10 @@ class AgentServer implements AsyncDisposable {
     process.child.stdout.resume();
     const until = performance.now() + START_MS;
     while (!(await accepts(port))) {
-      const complaints = process.complaints().trim();
-      if (process.hasExited()) throw new Error(`the server ended before it accepted connections\n${complaints}`.trim());
+      const stderrTail = process.stderrTail().trim();
+      if (process.hasExited()) throw new Error(`the server ended before it accepted connections\n${stderrTail}`.trim());
       if (performance.now() > until)
-        throw new Error(`the server did not listen on port ${port} within ${START_MS / 1_000} s\n${complaints}`.trim());
+        throw new Error(`the server did not listen on port ${port} within ${START_MS / 1_000} s\n${stderrTail}`.trim());
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }

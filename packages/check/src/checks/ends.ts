@@ -4,7 +4,7 @@ import { begin, expectCancelled, expectOneEnd, expectReply, settle, settleOutsid
 import type { Action } from '../stage/script.ts';
 import { CLOSE_CANCELS, ENDS_AS_CANCELLED, NEVER_AN_ERROR, REQUEST_CANCEL } from './rules.ts';
 
-const MOMENTS: Readonly<Partial<Record<Action, readonly [string, string]>>> = {
+const PHASES: Readonly<Partial<Record<Action, readonly [string, string]>>> = {
   think: ['thinking', 'while the model has not answered yet'],
   stream: ['streaming', 'while the model streams its reply'],
   arguments: ['arguments', 'while the model sends the input of a call'],
@@ -13,7 +13,7 @@ const MOMENTS: Readonly<Partial<Record<Action, readonly [string, string]>>> = {
 };
 
 function cancelWhile(action: Action): GroupCheck {
-  const [id, when] = MOMENTS[action]!;
+  const [id, when] = PHASES[action]!;
   const hasCall = action.startsWith('call');
   return {
     id: `cancel-${id}`,
@@ -41,7 +41,7 @@ function neverAnError(action: 'stream' | 'call'): GroupCheck {
 }
 
 export const END_CHECKS: readonly GroupCheck[] = [
-  ...(Object.keys(MOMENTS) as Action[]).map(cancelWhile),
+  ...(Object.keys(PHASES) as Action[]).map(cancelWhile),
   neverAnError('stream'),
   neverAnError('call'),
   {

@@ -31,7 +31,7 @@ export interface Stage extends AsyncDisposable {
  *
  * @returns The running stage. Dispose it to stop both.
  */
-export async function createStage({ port = 0 }: { readonly port?: number } = {}): Promise<Stage> {
+export async function createCheckHarness({ port = 0 }: { readonly port?: number } = {}): Promise<Stage> {
   const model = new ScriptedModel();
   const harness = await startHarness((witness) => (request) => model.answer(request, witness), port);
   const { provider, witness, folder } = harness;

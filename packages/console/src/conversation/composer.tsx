@@ -51,7 +51,7 @@ export function Composer({ me, tenant, id, client, onSent, isRunning, agent, onS
         </div>
         <div className="row send">
           <MessageBox words={words} onChange={setWords} isRunning={isRunning} />
-          {isRunning && <StopTalk onStop={onStop} />}
+          {isRunning && <StopConversation onStop={onStop} />}
           <button type="submit" className="btn ink" disabled={words.trim() === '' || (agent ?? chosen) === ''}>
             Send
           </button>
@@ -71,13 +71,13 @@ function ReadOnly({ canStop, onStop }: { readonly canStop: boolean; readonly onS
     <footer>
       <p className="col sm soft">
         You can read this conversation{canStop ? ' and stop it. ' : '.'}
-        {canStop && <StopTalk onStop={onStop} />}
+        {canStop && <StopConversation onStop={onStop} />}
       </p>
     </footer>
   );
 }
 
-function StopTalk({ onStop }: { readonly onStop: () => void }): ReactNode {
+function StopConversation({ onStop }: { readonly onStop: () => void }): ReactNode {
   return (
     <button type="button" className="btn stop" onClick={onStop}>
       Stop

@@ -42,7 +42,7 @@ export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & {
       {id === undefined ? (
         <section className="talk">
           <div className="pad">
-            {isLoaded ? <NewTalk hasSome={talks.length > 0} tenant={tenant} /> : <LoadingRows />}
+            {isLoaded ? <NewConversation hasSome={talks.length > 0} tenant={tenant} /> : <LoadingRows />}
           </div>
         </section>
       ) : (
@@ -57,7 +57,7 @@ export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & {
   );
 }
 
-function NewTalk({ hasSome, tenant }: { readonly hasSome: boolean; readonly tenant: string | undefined }): ReactNode {
+function NewConversation({ hasSome, tenant }: { readonly hasSome: boolean; readonly tenant: string | undefined }): ReactNode {
   const open = (): void => navigate(addresses.conversation(`talk-${crypto.randomUUID().slice(0, 8)}`, tenant));
   return (
     <StateCard

@@ -29,7 +29,7 @@ export function shownCallStatus({ state, result }: CallModel): ShownStatus {
 }
 
 /** What a status is called. */
-export const STATUS_WORDS: Readonly<Record<ShownStatus, string>> = {
+export const STATUS_LABELS: Readonly<Record<ShownStatus, string>> = {
   init: 'init',
   running: 'running',
   waiting: 'waiting approval',

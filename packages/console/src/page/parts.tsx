@@ -1,5 +1,5 @@
 import { type ReactNode, startTransition, useEffect, useState } from 'react';
-import { type ShownStatus, STATUS_WORDS } from '../model/shown-status.ts';
+import { type ShownStatus, STATUS_LABELS } from '../model/shown-status.ts';
 
 interface StatusProps {
   readonly status: ShownStatus;
@@ -13,7 +13,7 @@ export function Status({ status, children, isPill = false }: StatusProps): React
   return (
     <span className={`st ${status}${isPill ? ' pill' : ''}`}>
       <i aria-hidden="true" />
-      {children ?? STATUS_WORDS[status]}
+      {children ?? STATUS_LABELS[status]}
     </span>
   );
 }

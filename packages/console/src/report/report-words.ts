@@ -41,7 +41,7 @@ export function groupsOf(report: StopReport): readonly ReportGroup[] {
     { status: 'unknown', title: 'Abandoned', items: abandonedItems(report) },
     { status: 'failed', title: 'Not cleaned up', items: uncleanItems(report) },
     { status: 'interrupted', title: 'Interrupted, output kept', items: interruptedItems(report) },
-    { status: 'failed', title: 'Failed', items: having('failed').map((call) => toItem(call, processWords(call))) },
+    { status: 'failed', title: 'Failed', items: having('failed').map((call) => toItem(call, describeProcesses(call))) },
     { status: 'undone', title: 'Undone, the last one first', items: undoneItems(report) },
     {
       status: 'not-started',
@@ -51,7 +51,7 @@ export function groupsOf(report: StopReport): readonly ReportGroup[] {
     {
       status: 'finished',
       title: 'Finished',
-      items: having('finished').map((call) => toItem(call, finishedWords(call))),
+      items: having('finished').map((call) => toItem(call, describeFinished(call))),
     },
   ];
   return groups.filter(({ items }) => items.length > 0);
@@ -85,7 +85,7 @@ function uncleanItems({ calls, cleanupErrors }: StopReport): ReportItem[] {
 
 function interruptedItems({ calls, reply }: StopReport): ReportItem[] {
   const interrupted = calls.filter(({ state }) => state === 'interrupted');
-  const items = interrupted.map((call) => toItem(call, processWords(call) || 'What it had returned so far is kept.'));
+  const items = interrupted.map((call) => toItem(call, describeProcesses(call) || 'What it had returned so far is kept.'));
   if (reply === undefined) return items;
   const words = `${plural(reply.characters, 'character')} of the reply kept.`;
   return [...items, { key: 'reply', name: 'reply', afterMs: reply.afterMs, words }];
@@ -102,12 +102,12 @@ function undoneItems({ calls }: StopReport): ReportItem[] {
     });
 }
 
-function finishedWords(call: StoppedCall): string {
+function describeFinished(call: StoppedCall): string {
   if (call.wasWaitedFor) return 'Waited for, because it must not be interrupted.';
-  return call.afterMs < 0 ? 'Before the cancel.' : processWords(call) || 'It finished before it had to be interrupted.';
+  return call.afterMs < 0 ? 'Before the cancel.' : describeProcesses(call) || 'It finished before it had to be interrupted.';
 }
 
-function processWords({ processesEnded, unverified }: StoppedCall): string {
+function describeProcesses({ processesEnded, unverified }: StoppedCall): string {
   if (!processesEnded) return '';
   return `${plural(processesEnded, 'process', 'processes')} ended${unverified ? ', not verified' : ', none survived'}.`;
 }

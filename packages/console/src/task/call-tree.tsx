@@ -1,7 +1,7 @@
 import type { TaskRecord } from '@whoa/tasks';
 import type { ReactNode } from 'react';
 import type { RunModel } from '../model/run-model.ts';
-import { type ShownStatus, STATUS_WORDS, shownCallStatus, shownStatus } from '../model/shown-status.ts';
+import { type ShownStatus, STATUS_LABELS, shownCallStatus, shownStatus } from '../model/shown-status.ts';
 import { plural } from '../model/words.ts';
 import { Status } from '../page/parts.tsx';
 
@@ -56,7 +56,7 @@ function Leaf({
       <Status status={status}>
         <b>{name}</b>
       </Status>
-      <span className="when">{STATUS_WORDS[status]}</span>
+      <span className="when">{STATUS_LABELS[status]}</span>
     </a>
   );
 }

@@ -21,7 +21,7 @@ const GUESSED_HEIGHT = 64;
 const MAX_OPEN_CALLS = 40;
 
 /** What a run said and did. Of a long one only what is near the window is drawn. */
-export function SaidAndDone({ followed, ...context }: SaidAndDoneProps): ReactNode {
+export function RunTranscript({ followed, ...context }: SaidAndDoneProps): ReactNode {
   const { run } = followed;
   const { task } = context;
   const { hash } = useAddress();

@@ -67,7 +67,7 @@ export function StopPanel({ task, run, client, me, now, tenant, onAnswer }: Stop
             </label>
             <UndoChoice isOn={undo || task.stop?.undo === true} isFixed={task.stop?.undo === true} onChange={setUndo} />
             <button type="submit" className="btn stop block" disabled={mode === undefined || answer.state === 'asking'}>
-              {buttonWords(mode, isStopping)}
+              {getButtonLabel(mode, isStopping)}
             </button>
           </>
         ) : (
@@ -128,7 +128,7 @@ function UndoChoice({ isOn, isFixed, onChange }: UndoChoiceProps): ReactNode {
   );
 }
 
-function buttonWords(mode: StopModeName | undefined, isStopping: boolean): string {
+function getButtonLabel(mode: StopModeName | undefined, isStopping: boolean): string {
   if (mode === undefined) return 'Nothing more is waited for';
   if (mode === 'kill') return 'Kill now';
   return isStopping || mode === 'now' ? 'Stop now' : 'Stop';

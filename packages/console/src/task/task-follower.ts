@@ -85,7 +85,7 @@ export class TaskFollower {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const onLost = (): void => {
+    const onDisconnect = (): void => {
       if (this.#state.lostSince === undefined) this.#change({ lostSince: Date.now() });
     };
     const onOpen = (): void => {
@@ -100,7 +100,7 @@ export class TaskFollower {
       // Entries that wait were received: go on after them.
       const after = this.#position;
       let until = performance.now() + SLICE_MS;
-      for await (const seen of this.#client.follow(this.#id, { after, signal, onOpen, onLost })) {
+      for await (const seen of this.#client.follow(this.#id, { after, signal, onOpen, onDisconnect })) {
         if (signal.aborted) return;
         if (seen.type === 'entry') this.#position = seen.position;
         this.#waiting.push(seen);

@@ -10,7 +10,7 @@ import { CopyButton, LoadingRows, StateCard, Status, useNow, useTitle } from '..
 import { addresses, Link, navigate } from '../page/router.tsx';
 import { Timeline } from '../timeline/timeline.tsx';
 import { CallTree } from './call-tree.tsx';
-import { SaidAndDone } from './said-and-done.tsx';
+import { RunTranscript } from './said-and-done.tsx';
 import { SteerBox } from './steer-box.tsx';
 import { StopPanel } from './stop-panel.tsx';
 import type { FollowedTask } from './task-follower.ts';
@@ -61,7 +61,7 @@ export function TaskPage(props: PageProps & { readonly id: string }): ReactNode 
               />
             </section>
           )}
-          <SaidAndDone {...{ followed, task, client, me, now: end }} />
+          <RunTranscript {...{ followed, task, client, me, now: end }} />
         </div>
         <aside className="stack" aria-label="Stop and calls">
           <StopPanel {...{ task, run, client, me, now: end, tenant }} onAnswer={() => follower.refresh()} />

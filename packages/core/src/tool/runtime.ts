@@ -180,7 +180,7 @@ async function executeWaves(given: readonly Call[], execution: Execution): Promi
     await runWave(waveCalls, results, execution);
     tell?.({ type: 'wave-end', at: token.clock.now(), wave });
   }
-  const inOrder = wanted.map((call) => call.result ?? tellEnd(call.endUnstarted(), execution.scope));
+  const inOrder = wanted.map((call) => call.result ?? printEnd(call.endUnstarted(), execution.scope));
   if (token.reason !== undefined) throw new CancelledError(token.reason, { partial: inOrder });
   return inOrder;
 }
@@ -217,7 +217,7 @@ async function runWave(
         // A failure around one call must not stop the wait for the others.
         result = lost(call.call, scope.token, error);
       }
-      call.result = result.startedAt === undefined ? tellEnd(result, scope) : result;
+      call.result = result.startedAt === undefined ? printEnd(result, scope) : result;
       results.set(call.id, call.result);
     }
   };
@@ -226,7 +226,7 @@ async function runWave(
 }
 
 /** A call that never started ends too: every call has exactly one end. */
-function tellEnd(result: CallResult, { tell }: CallScope): CallResult {
+function printEnd(result: CallResult, { tell }: CallScope): CallResult {
   tell?.({ type: 'call-end', at: result.endedAt, result });
   return result;
 }

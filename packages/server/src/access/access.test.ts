@@ -2,9 +2,9 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { ORIGIN } from '../../../../test/server/served.ts';
 import { type AccessOptions, createAccess } from './access.ts';
-import { OWN_RIGHTS, type Principal } from './principal.ts';
+import { USER_RIGHTS, type Principal } from './principal.ts';
 
-const ANN: Principal = { tenant: 'acme', name: 'ann', rights: OWN_RIGHTS };
+const ANN: Principal = { tenant: 'acme', name: 'ann', rights: USER_RIGHTS };
 
 const setUp = (options: Partial<AccessOptions> = {}) => createAccess({ authenticate: () => ANN, ...options });
 
@@ -94,10 +94,10 @@ test('a principal with too many requests is told when to try again, and others a
   const { clock } = createVirtualWorld();
   const authenticate = (one: Request): Principal => ({ ...ANN, name: one.headers.get('x-name') ?? 'ann' });
   const access = setUp({ authenticate, clock, limits: { requestsPerSecond: 2, requestsBurst: 3 } });
-  const knock = () => access.admit(request(), 'read');
-  for (let i = 0; i < 3; i++) expect(await knock()).toMatchObject(ANN);
+  const requestAccess = () => access.admit(request(), 'read');
+  for (let i = 0; i < 3; i++) expect(await requestAccess()).toMatchObject(ANN);
   const answered: unknown[] = [];
-  const early = knock().then((answer) => answered.push(answer));
+  const early = requestAccess().then((answer) => answered.push(answer));
   expect(await access.admit(request({ 'x-name': 'bob' }), 'read')).toMatchObject({ name: 'bob' });
   await clock.advance(999);
   expect(answered).toEqual([]);
@@ -106,8 +106,8 @@ test('a principal with too many requests is told when to try again, and others a
   const [refused] = answered as [Response];
   expect(refused.status).toBe(429);
   expect(refused.headers.get('retry-after')).toBe('1');
-  for (let i = 0; i < 2; i++) expect(await knock()).toMatchObject(ANN);
-  const again = knock();
+  for (let i = 0; i < 2; i++) expect(await requestAccess()).toMatchObject(ANN);
+  const again = requestAccess();
   await clock.advance(1_000);
   expect(await again).toMatchObject({ status: 429 });
   expect(clock.pending).toBe(0);

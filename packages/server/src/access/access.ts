@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '@whoa/core/embed';
 import { readBody } from './body.ts';
-import { HeldBack } from './held-back.ts';
+import { RateLimitDelay } from './held-back.ts';
 import { createOriginGuard, type OriginOptions } from './origin.ts';
 import {
   type Audit,
@@ -11,7 +11,7 @@ import {
   toPrincipal,
 } from './principal.ts';
 import { Rate } from './rate.ts';
-import { refuse, refuseForNow } from './refusal.ts';
+import { refuse, refuseTemporarily } from './refusal.ts';
 
 /** What one principal may use of a server. */
 export interface AccessLimits {
@@ -71,12 +71,12 @@ export function createAccess(options: AccessOptions): Access {
   const limits = { ...ACCESS_LIMITS, ...options.limits };
   const origin = createOriginGuard(options);
   const rate = new Rate(limits.requestsPerSecond, limits.requestsBurst);
-  const heldBack = new HeldBack(clock);
+  const heldBack = new RateLimitDelay(clock);
   const streams = new Map<string, number>();
 
   async function identify(request: Request): Promise<Principal | Response> {
     try {
-      return toPrincipal(await authenticate(request)) ?? refuseNobody();
+      return toPrincipal(await authenticate(request)) ?? refuseUnauthenticated();
     } catch (error) {
       onError(error);
       return refuse(500, {
@@ -95,7 +95,7 @@ export function createAccess(options: AccessOptions): Access {
       const earlyMs = rate.take(nameOf(principal), clock.now());
       if (earlyMs > 0) {
         await heldBack.wait(request.signal);
-        return refuseForNow(429, { code: 'too-many-requests', message: 'Too many requests; wait a moment' }, earlyMs);
+        return refuseTemporarily(429, { code: 'too-many-requests', message: 'Too many requests; wait a moment' }, earlyMs);
       }
       return may(principal, right) ? principal : refuseRight(right);
     },
@@ -107,7 +107,7 @@ export function createAccess(options: AccessOptions): Access {
       const open = streams.get(name) ?? 0;
       if (open >= limits.maxStreams) {
         const message = `${limits.maxStreams} streams are open; close one of them first`;
-        return refuseForNow(429, { code: 'too-many-streams', message }, 1_000);
+        return refuseTemporarily(429, { code: 'too-many-streams', message }, 1_000);
       }
       streams.set(name, open + 1);
       return once(() => {
@@ -140,7 +140,7 @@ export function refuseRight(right: Right): Response {
   return refuse(403, { code: 'forbidden', message });
 }
 
-function refuseNobody(): Response {
+function refuseUnauthenticated(): Response {
   const message = 'Authentication is required: send Authorization: Bearer TOKEN, or log in';
   return refuse(401, { code: 'unauthenticated', message }, { 'www-authenticate': 'Bearer' });
 }

@@ -14,7 +14,7 @@ const MAX_HELD_BACK = 1_000;
  * Delays responses to clients that send too many requests: one that does not wait would keep the server from all
  * others.
  */
-export class HeldBack {
+export class RateLimitDelay {
   readonly #clock: Clock;
   #count = 0;
   #lastAt = 0;

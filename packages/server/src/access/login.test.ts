@@ -1,8 +1,8 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
-import { authenticateByAny, createLogin, type LoginOptions } from './login.ts';
+import { combineAuthenticators, createLogin, type LoginOptions } from './login.ts';
 import type { Principal } from './principal.ts';
-import { createToken, createTokens } from './tokens.ts';
+import { createToken, createTokenAuthenticator } from './tokens.ts';
 
 const ANN: Principal = { tenant: 'acme', name: 'ann', rights: ['read'] };
 
@@ -67,7 +67,7 @@ test('who logs out is out, and so is whoever copied the cookie', () => {
 
 test('a token is exchanged for a cookie that outlives the server, where tokens are accepted', async () => {
   const { token, sha256 } = createToken();
-  const tokens = createTokens([{ ...ANN, sha256 }]);
+  const tokens = createTokenAuthenticator([{ ...ANN, sha256 }]);
   const cookie = (await setUp({ tokens }).login.exchangeToken(token, page()))!;
   expect(cookie).toMatch(/^whoa=token\.\S+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
   const another = setUp({ tokens }).login;
@@ -82,6 +82,6 @@ test('a token is exchanged for a cookie that outlives the server, where tokens a
 
 test('several ways to say who one is are asked in turn', async () => {
   const none = () => undefined;
-  expect(await authenticateByAny(none, () => 'ann')(page())).toBe('ann');
-  expect(await authenticateByAny(none, none)(page())).toBeUndefined();
+  expect(await combineAuthenticators(none, () => 'ann')(page())).toBe('ann');
+  expect(await combineAuthenticators(none, none)(page())).toBeUndefined();
 });

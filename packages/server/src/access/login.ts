@@ -19,7 +19,7 @@ export interface LoginOptions {
   /** How long a page stays logged in. Defaults to 12 hours. */
   readonly sessionTtlMs?: number;
   /**
-   * Also lets users log in with a token that this function accepts, as `createTokens` does. Their cookie holds the token,
+   * Also lets users log in with a token that this function accepts, as `createTokenAuthenticator` does. Their cookie holds the token,
    * so it is valid on every server that accepts the token, and after a restart. Scripts cannot read it.
    */
   readonly tokens?: Authenticate;
@@ -93,7 +93,7 @@ export function createLogin(options: LoginOptions = {}): Login {
  *
  * @returns A function for `authenticate`: the first identity found, or `undefined`.
  */
-export function authenticateByAny(...all: readonly Authenticate[]): Authenticate {
+export function combineAuthenticators(...all: readonly Authenticate[]): Authenticate {
   return async (request) => {
     for (const authenticate of all) {
       const identity = await authenticate(request);

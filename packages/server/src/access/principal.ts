@@ -2,7 +2,7 @@
 export type Right = 'read' | 'start' | 'cancel' | 'approve' | 'operate';
 
 /** All rights of a user in their own tenant. */
-export const OWN_RIGHTS: readonly Right[] = ['read', 'start', 'cancel', 'approve'];
+export const USER_RIGHTS: readonly Right[] = ['read', 'start', 'cancel', 'approve'];
 
 /** Who sends a request, which tenant they can access, and what they may do there. */
 export interface Principal {
@@ -26,7 +26,7 @@ export type Authenticate = (request: Request) => Identity | Promise<Identity>;
  */
 export function toPrincipal(identity: Identity): Principal | undefined {
   if (identity === undefined || identity === null || identity === '') return undefined;
-  return typeof identity === 'string' ? { tenant: identity, name: identity, rights: OWN_RIGHTS } : identity;
+  return typeof identity === 'string' ? { tenant: identity, name: identity, rights: USER_RIGHTS } : identity;
 }
 
 /** An action that a user may have to account for later. */

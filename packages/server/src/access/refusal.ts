@@ -13,6 +13,6 @@ export function refuse(
 }
 
 /** Like `refuse`, and says when to try again. */
-export function refuseForNow(status: 429 | 503, error: Refusal['error'], retryMs: number): Response {
+export function refuseTemporarily(status: 429 | 503, error: Refusal['error'], retryMs: number): Response {
   return refuse(status, error, { 'retry-after': `${Math.max(1, Math.ceil(retryMs / 1_000))}` });
 }

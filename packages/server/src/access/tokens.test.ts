@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { createToken, createTokens } from './tokens.ts';
+import { createToken, createTokenAuthenticator } from './tokens.ts';
 
 const show = (authorization: string): Request => new Request('http://localhost', { headers: { authorization } });
 
 test('a token is known by its hash, and by nothing else', () => {
   const [ann, bob] = [createToken(), createToken()];
-  const authenticate = createTokens([
+  const authenticate = createTokenAuthenticator([
     { sha256: ann.sha256, tenant: 'acme', name: 'ann', rights: ['read'] },
     { sha256: bob.sha256.toUpperCase(), tenant: 'acme', name: 'bob', rights: [] },
   ]);
@@ -19,6 +19,6 @@ test('a token is known by its hash, and by nothing else', () => {
 
 test('a hash that is none is refused, and not repeated', () => {
   const entry = { sha256: 'whoa_secret', tenant: 'acme', name: 'ann', rights: [] };
-  expect(() => createTokens([entry])).toThrow("sha256 of 'ann': expected 64 hex digits");
-  expect(() => createTokens([entry])).not.toThrow('whoa_secret');
+  expect(() => createTokenAuthenticator([entry])).toThrow("sha256 of 'ann': expected 64 hex digits");
+  expect(() => createTokenAuthenticator([entry])).not.toThrow('whoa_secret');
 });

@@ -24,7 +24,7 @@ export function createToken(): { readonly token: string; readonly sha256: string
  * @returns A function for `authenticate`.
  * @throws TypeError when an entry has no valid hash.
  */
-export function createTokens(entries: readonly TokenEntry[]): Authenticate {
+export function createTokenAuthenticator(entries: readonly TokenEntry[]): Authenticate {
   const known = entries.map(({ sha256, ...principal }) => {
     if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new TypeError(`sha256 of '${principal.name}': expected 64 hex digits`);
     return { hash: Buffer.from(sha256, 'hex'), principal };

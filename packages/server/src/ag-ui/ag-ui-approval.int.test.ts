@@ -6,7 +6,7 @@ import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createMemoryStore, createTaskApprovals } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { createAskingAgent } from '../../../../test/server/asking-agent.ts';
-import { OWN_RIGHTS } from '../access/principal.ts';
+import { USER_RIGHTS } from '../access/principal.ts';
 import { listen } from '../listen.ts';
 import { createAgUiHandler } from './ag-ui-handler.ts';
 
@@ -29,7 +29,7 @@ async function openThread() {
   const audited: string[] = [];
   const authenticate = (request: Request) => {
     const name = request.headers.get('x-user');
-    const rights = name === 'reader' ? OWN_RIGHTS.filter((right) => right !== 'approve') : OWN_RIGHTS;
+    const rights = name === 'reader' ? USER_RIGHTS.filter((right) => right !== 'approve') : USER_RIGHTS;
     return name && { tenant: name === 'eve' ? 'eve' : 'ada', name, rights };
   };
   const handler = createAgUiHandler({

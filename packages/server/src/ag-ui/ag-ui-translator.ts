@@ -24,7 +24,7 @@ export interface AgUiRun {
   readonly usage: () => Promise<Usage | undefined>;
 }
 
-type WordsKind = 'text' | 'reasoning';
+type TextKind = 'text' | 'reasoning';
 type Chunk<Type extends UIMessageChunk['type']> = Extract<UIMessageChunk, { type: Type }>;
 
 /** Converts the chunks of one reply to the events of one AG-UI run. Everything it opens is closed before the end. */
@@ -32,7 +32,7 @@ export class AgUiTranslator {
   readonly #run: AgUiRun;
   readonly #log: MessageLog;
   /** Messages whose text is being streamed, by the ids of their chunks. */
-  readonly #words = new Map<string, { readonly kind: WordsKind; readonly messageId: string }>();
+  readonly #words = new Map<string, { readonly kind: TextKind; readonly messageId: string }>();
   /** Calls whose input is being streamed. */
   readonly #calls = new Map<string, { hasInput: boolean }>();
   readonly #ended = new Set<string>();
@@ -100,14 +100,14 @@ export class AgUiTranslator {
       case 'finish-step':
         return this.#finishStep();
       case 'reset-step':
-        return [...this.#closeWords(), ...this.#endInputs(), this.#log.reset()];
+        return [...this.#closeText(), ...this.#endInputs(), this.#log.reset()];
       case 'text-start':
-        return this.#startWords(chunk.id, 'text');
+        return this.#startText(chunk.id, 'text');
       case 'reasoning-start':
-        return this.#startWords(chunk.id, 'reasoning');
+        return this.#startText(chunk.id, 'reasoning');
       case 'text-delta':
       case 'reasoning-delta':
-        return this.#addWords(chunk);
+        return this.#addText(chunk);
       case 'text-end':
       case 'reasoning-end':
         return this.#endWords(chunk.id);
@@ -148,7 +148,7 @@ export class AgUiTranslator {
     return stepName === undefined ? [] : [{ type: 'STEP_FINISHED', stepName }];
   }
 
-  #startWords(id: string, kind: WordsKind): AgUiEvent[] {
+  #startText(id: string, kind: TextKind): AgUiEvent[] {
     const before = this.#endWords(id);
     const messageId = this.#newName();
     this.#words.set(id, { kind, messageId });
@@ -161,9 +161,9 @@ export class AgUiTranslator {
     ];
   }
 
-  #addWords({ type, id, delta }: Chunk<'text-delta' | 'reasoning-delta'>): AgUiEvent[] {
+  #addText({ type, id, delta }: Chunk<'text-delta' | 'reasoning-delta'>): AgUiEvent[] {
     const kind = type === 'text-delta' ? 'text' : 'reasoning';
-    const before = this.#words.has(id) ? [] : this.#startWords(id, kind);
+    const before = this.#words.has(id) ? [] : this.#startText(id, kind);
     const { messageId } = this.#words.get(id)!;
     this.#log.add(messageId, delta);
     return [
@@ -229,7 +229,7 @@ export class AgUiTranslator {
     ];
   }
 
-  #closeWords(): AgUiEvent[] {
+  #closeText(): AgUiEvent[] {
     return [...this.#words.keys()].flatMap((id) => this.#endWords(id));
   }
 
@@ -240,7 +240,7 @@ export class AgUiTranslator {
   }
 
   #close(): AgUiEvent[] {
-    return [...this.#closeWords(), ...this.#endInputs(), ...this.#finishStep()];
+    return [...this.#closeText(), ...this.#endInputs(), ...this.#finishStep()];
   }
 
   #newName(): string {

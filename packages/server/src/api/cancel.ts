@@ -49,11 +49,11 @@ function cancelConversationEndpoint(parts: ApiParts): Endpoint {
     body: CANCEL,
     responses: RESPONSES,
     handle: async ({ principal, tenant, params: { id: conversation }, body, request }) =>
-      responseFor(await cancel({ tenant, conversation }, { principal, body, request, parts }), nothingLives()),
+      responseFor(await cancel({ tenant, conversation }, { principal, body, request, parts }), noLiveTasks()),
   });
 }
 
-function nothingLives(): HttpError {
+function noLiveTasks(): HttpError {
   const message = 'This conversation has no task to stop';
   return new HttpError(404, { code: 'nothing-lives', message });
 }

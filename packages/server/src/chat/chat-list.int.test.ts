@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../../../test/server/app-database.ts';
 import { CALL, KINDS, say, stage } from '../../../../test/server/chat-stage.ts';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
-import type { OWN_RIGHTS } from '../access/principal.ts';
+import type { USER_RIGHTS } from '../access/principal.ts';
 import { type ChatHandler, createChatHandler } from './chat-handler.ts';
 
 const ask = (
@@ -23,7 +23,7 @@ const ask = (
 const talk = async (handler: ChatHandler, id: string, text: string, user?: string) =>
   (await ask(handler, 'POST', '', { body: { id, messages: [say(`u-${id}`, text)] }, ...(user && { user }) })).text();
 const HELLO = { parts: [{ text: 'Hello.' }] };
-const lookers = (...rights: (typeof OWN_RIGHTS)[number][]) => ({ tenant: 'ada', name: 'bob', rights });
+const lookers = (...rights: (typeof USER_RIGHTS)[number][]) => ({ tenant: 'ada', name: 'bob', rights });
 
 test.for(KINDS)('a chat is rendered on the server as its page shows it (%s)', async (kind) => {
   await using site = await stage(kind, [HELLO], createChatHandler);

@@ -5,7 +5,7 @@ import { type Access, may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Refusal } from '../access/refusal.ts';
 import { invalid } from '../api/http/endpoint.ts';
-import { HttpError, whyNoJson } from '../api/http/http-error.ts';
+import { HttpError, describeBadBody } from '../api/http/http-error.ts';
 import { toRefusal } from '../api/questions.ts';
 import { readAnswers } from './answers.ts';
 import type { Chat } from './chat.ts';
@@ -232,11 +232,11 @@ export function notAsked(): HttpError {
 /** Returns the body of a request. Throws an `HttpError` if it does not match the schema. */
 export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, access: Access): Promise<T> {
   if (!(request.headers.get('content-type') ?? '').startsWith('application/json'))
-    throw new HttpError(415, whyNoJson(415));
+    throw new HttpError(415, describeBadBody(415));
   const read = await access.readBody(request);
   if (!(read instanceof Request)) throw await readError(read);
   const body: unknown = await read.json().catch(() => {
-    throw new HttpError(400, whyNoJson(400));
+    throw new HttpError(400, describeBadBody(400));
   });
   return checked(body, schema);
 }

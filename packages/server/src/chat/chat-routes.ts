@@ -39,7 +39,7 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
     replyStream({ request, who }, open, {
       access,
       headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
-      farewell: 'data: [DONE]\n\n',
+      terminator: 'data: [DONE]\n\n',
     });
   const admit = createAdmit(access);
 

@@ -7,14 +7,14 @@ export interface ReplyStreamOptions {
   readonly access: Access;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent after the last event. */
-  readonly farewell?: string;
+  readonly terminator?: string;
 }
 
 /** Sends a reply as server-sent events. A reader that leaves only ends the reading. */
 export function replyStream<Event>(
   { request, who }: { readonly request: Request; readonly who: Principal },
   open: (signal: AbortSignal) => AsyncIterator<Event, undefined>,
-  { access, headers, farewell }: ReplyStreamOptions,
+  { access, headers, terminator }: ReplyStreamOptions,
 ): Response {
   const slot = access.openStream(who);
   if (slot instanceof Response) return slot;
@@ -22,7 +22,7 @@ export function replyStream<Event>(
   const body = eventStream(open(leaving.signal), {
     clock: systemWorld.clock,
     toText: (event) => `data: ${JSON.stringify(event)}\n\n`,
-    ...(farewell !== undefined && { farewell }),
+    ...(terminator !== undefined && { terminator }),
     close() {
       leaving.abort();
       slot[Symbol.dispose]();

@@ -2,7 +2,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import { followTask, type TaskRef } from '@whoa/tasks';
 import { type ChatRef, cutHistory, messageIdOf, readHistory, stopWaiting } from './chat-history.ts';
 import type { ChatParts, ChatStopReceipt } from './chat-types.ts';
-import { standingEffects } from './standing-effects.ts';
+import { findRemainingEffects } from './standing-effects.ts';
 
 /**
  * Removes a stopped turn from the history: the message of the user, and the reply with everything that answers have
@@ -23,7 +23,7 @@ export async function rollBack(
   const messageId = stopped ? messageIdOf(stopped) : closed!.message!.id;
   const history = await readHistory(parts, chat);
   const index = history.findLastIndex(({ id, role }) => id === messageId && role === 'assistant');
-  const standing = standingEffects(journal, history[index], readOnlyTools);
+  const standing = findRemainingEffects(journal, history[index], readOnlyTools);
   if (standing.length > 0) return { ...closed, rolledBack: false, standing };
   // What was said after it stays.
   if (index >= 0 && index < history.length - 1) return { ...closed, rolledBack: false };

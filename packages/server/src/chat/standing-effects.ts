@@ -13,7 +13,7 @@ interface EffectEvent {
  * Returns the calls of a turn that may have had effects and were not undone. A reply of the application's own loop has
  * a message, in which earlier tasks may have written.
  */
-export function standingEffects(
+export function findRemainingEffects(
   journal: readonly unknown[],
   message: UIMessage | undefined,
   readOnlyTools: ReadonlySet<string>,

@@ -75,7 +75,7 @@ type Tell<Message extends UIMessage> = (stop: object) => Promise<StopReceipt<Mes
 const LAST_MESSAGE = 'whoa-last-message';
 
 /** The replies that a page reads, and the stops it has requested. */
-export class Readings<Message extends UIMessage> {
+export class ReplyReaders<Message extends UIMessage> {
   readonly tabs: Tabs<Message> = new Tabs();
   readonly #readings = new Map<string, Set<Reading>>();
   readonly #stopping = new Map<string, Promise<unknown>>();

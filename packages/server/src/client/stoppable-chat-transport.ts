@@ -1,5 +1,5 @@
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
-import { type ApprovalReply, type ChatStop, Readings, type StopReceipt } from './readings.ts';
+import { type ApprovalReply, type ChatStop, ReplyReaders, type StopReceipt } from './readings.ts';
 import type { TabEvent } from './tabs.ts';
 
 type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['sendMessages']>[0];
@@ -13,7 +13,7 @@ const POST_MS = 5_000;
  * page, opens another chat or mounts twice, so an abort only ends the reading. Only `stop` stops the run.
  */
 export class StoppableChatTransport<Message extends UIMessage = UIMessage> extends DefaultChatTransport<Message> {
-  readonly #readings = new Readings<Message>();
+  readonly #readings = new ReplyReaders<Message>();
 
   /** Stops the replies of a chat that this page reads. Call it before the SDK's `stop`, which ends the reading. */
   stop(chatId: string, options: ChatStop = {}): Promise<StopReceipt<Message>> {

@@ -14,7 +14,7 @@ export interface ServeMcpOptions extends McpAgents {
 }
 
 /** A connection to an MCP host. Dispose it to close it. */
-export interface McpServing extends AsyncDisposable {
+export interface McpServerHandle extends AsyncDisposable {
   /** Resolves when the host has closed its side, or this one was closed. */
   readonly closed: Promise<void>;
 }
@@ -33,7 +33,7 @@ export interface McpServing extends AsyncDisposable {
  * await serving.closed;
  * ```
  */
-export async function serveMcp(options: ServeMcpOptions): Promise<McpServing> {
+export async function serveMcp(options: ServeMcpOptions): Promise<McpServerHandle> {
   const { tenant, by = tenant, onError = () => {} } = options;
   const library = await loadServer();
   const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');

@@ -18,7 +18,7 @@ export interface FollowTaskOptions {
   /** Called each time the connection is open, also after it was lost. */
   readonly onOpen?: () => void;
   /** Called each time the connection was lost; it is opened again. */
-  readonly onLost?: (error: unknown) => void;
+  readonly onDisconnect?: (error: unknown) => void;
   /** A connection that is silent for this long counts as lost. Defaults to 45 s. */
   readonly idleTimeoutMs?: number;
   /** The pause before reconnecting. Defaults to 250 ms; it doubles each time up to 5 s. */
@@ -62,7 +62,7 @@ export function followEvents(open: OpenEvents, options: FollowTaskOptions): Asyn
 async function* follow(
   open: OpenEvents,
   signal: AbortSignal,
-  { after = 0, onOpen, onLost, idleTimeoutMs = IDLE_MS, retryMs: firstRetryMs = RETRY_DELAY_MS }: FollowTaskOptions,
+  { after = 0, onOpen, onDisconnect, idleTimeoutMs = IDLE_MS, retryMs: firstRetryMs = RETRY_DELAY_MS }: FollowTaskOptions,
 ): AsyncGenerator<FollowEvent, undefined> {
   let last = after;
   let retryMs = firstRetryMs;
@@ -85,7 +85,7 @@ async function* follow(
     } catch (error) {
       if (signal.aborted) return undefined;
       if (error instanceof TaskApiError && FINAL.has(error.status)) throw error;
-      onLost?.(error);
+      onDisconnect?.(error);
       if (error instanceof TaskApiError) retryMs = Math.max(retryMs, error.retryAfterMs ?? 0);
     } finally {
       connection.close();

@@ -173,7 +173,7 @@ test('refusals for now are waited out, others end the following', async () => {
     if (status === undefined) return fetch(url, init);
     return Promise.resolve(new Response('', { status, headers: { 'retry-after': '0' } }));
   });
-  const seen = await collect(client.follow(id, { retryMs: 0, onLost: (error) => lost.push(error) }));
+  const seen = await collect(client.follow(id, { retryMs: 0, onDisconnect: (error) => lost.push(error) }));
   expect(seen.map(({ type }) => type)).toEqual(['entry', 'end']);
   expect(lost).toHaveLength(4);
   await expect(collect(clientOf(served).follow('t0-nothing'))).rejects.toMatchObject({ status: 404 });

@@ -35,7 +35,7 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
   /** When each domain was first told that a task is ready, since its last take. */
   const rings = new Map<number, number>();
 
-  function noteTake(answer: TakeResult, { domain, leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
+  function recordTake(answer: TakeResult, { domain, leaseMs }: Parameters<TaskStore['take']>[0], asked: number) {
     const rungAt = rings.get(domain);
     if (rungAt !== undefined && rungAt <= asked) {
       rings.delete(domain);
@@ -44,7 +44,7 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
     for (const taken of answer.tasks) tasks.begin(taken, leaseMs, asked);
   }
 
-  function noteHint(hint: Hint): void {
+  function recordHint(hint: Hint): void {
     if (hint.type === 'work' && !rings.has(hint.domain)) rings.set(hint.domain, clock.now());
     if (hint.type === 'cancel' && hint.order !== undefined) tasks.stop(hint.id, hint.order.stop);
   }
@@ -53,7 +53,7 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
     async take(request) {
       const asked = clock.now();
       const answer = await store.take(request);
-      if (answer.answer === 'taken') quietly(() => noteTake(answer, request, asked));
+      if (answer.answer === 'taken') quietly(() => recordTake(answer, request, asked));
       return answer;
     },
     async claim(id, request) {
@@ -79,7 +79,7 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
     },
     watch: (filter, listener) =>
       store.watch(filter, (hint) => {
-        quietly(() => noteHint(hint));
+        quietly(() => recordHint(hint));
         listener(hint);
       }),
   } satisfies Partial<TaskStore>;

@@ -223,7 +223,7 @@ class ObservingTelemetry implements Telemetry {
       if (span.isRecording()) spans = new RunSpans({ tracer, context: within });
     });
     const onEvent = (event: RunEvent): void => {
-      this.#counts.noteRun(event, { agent: name, ...(live && { taskId }) });
+      this.#counts.recordRun(event, { agent: name, ...(live && { taskId }) });
       spans?.note(event);
     };
     const runIn = <T>(run: () => T): T => {

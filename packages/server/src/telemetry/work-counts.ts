@@ -32,8 +32,8 @@ export class WorkCounts {
     this.#log = log;
   }
 
-  noteRun(event: RunEvent, about: About, isNested = false): void {
-    if (event.type === 'call-nested') this.noteRun(event.event as RunEvent, about, true);
+  recordRun(event: RunEvent, about: About, isNested = false): void {
+    if (event.type === 'call-nested') this.recordRun(event.event as RunEvent, about, true);
     else if (event.type === 'work-abandoned' || (event.type === 'call-end' && event.result.state === 'unknown')) {
       this.#noteAbandoned(1, about);
     } else if (event.type === 'call-late') {

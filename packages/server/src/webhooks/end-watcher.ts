@@ -29,7 +29,7 @@ const RETRY_DELAY_MS = 5_000;
  * Finds the tasks of a store that ended, however they ended: by a worker, by a cancel before they started, or because
  * their workers crashed too often. The store tells of changes; what it may not have told is looked for.
  */
-export class EndWatcher implements AsyncDisposable {
+export class TaskEndWatcher implements AsyncDisposable {
   readonly #options: EndWatcherOptions;
   readonly #waiting = new Map<string, TaskRef>();
   readonly #busy = new Set<Promise<void>>();
@@ -126,7 +126,7 @@ export class EndWatcher implements AsyncDisposable {
         if (tenant === except || (isKnown && !isAll)) continue;
         if (!isKnown && this.#watches.size < MAX_WATCHED)
           this.#watches.set(tenant, await store.watch({ tenant }, this.#heed));
-        await this.#lookThrough(tenant);
+        await this.#scanTenant(tenant);
       }
       cursor = page.next;
     } while (cursor !== undefined);
@@ -141,7 +141,7 @@ export class EndWatcher implements AsyncDisposable {
     });
   }
 
-  async #lookThrough(tenant: string): Promise<void> {
+  async #scanTenant(tenant: string): Promise<void> {
     const { store, onEnd, world } = this.#options;
     const { tasks } = await store.list({ tenant, limit: MAX_PER_TENANT });
     for (const task of tasks) {

@@ -4,7 +4,7 @@ import { SettingsError } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import { reportFailure, settings } from '@whoa/core/internal';
 import { createRunner, type Runner, type TaskContext, type TaskSummary, type TaskStore, type Work } from '@whoa/tasks';
-import { EndWatcher } from './end-watcher.ts';
+import { TaskEndWatcher } from './end-watcher.ts';
 import { post } from './post.ts';
 import { PrivateAddressError } from './public-address.ts';
 import { readSecrets, signatureHeaders } from './signature.ts';
@@ -97,7 +97,7 @@ class StoreWebhooks implements Webhooks {
   readonly #endpoints: readonly Endpoint[];
   readonly #world: World;
   readonly #runner: Runner;
-  readonly #watcher: EndWatcher;
+  readonly #watcher: TaskEndWatcher;
 
   constructor(options: WebhooksOptions) {
     const { store, webhooks, world = systemWorld } = options;
@@ -116,7 +116,7 @@ class StoreWebhooks implements Webhooks {
       hooks: { 'store-error': ({ error }) => onError(error) },
     });
     const onEnd = (task: TaskSummary): Promise<void> => this.#plan(task);
-    this.#watcher = new EndWatcher({ store, world, except: WEBHOOKS_TENANT, onEnd, onError });
+    this.#watcher = new TaskEndWatcher({ store, world, except: WEBHOOKS_TENANT, onEnd, onError });
   }
 
   async start(): Promise<void> {

@@ -3,12 +3,12 @@ import { callTools, type Planner, reply } from '@whoa/core/model';
 import { flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { answerCall } from '../../../../test/tasks/answer-call.ts';
-import { happening, idOf, scripted, setUp, TASK, tool } from '../../../../test/tasks/runner-set-up.ts';
+import { deferred, idOf, scripted, setUp, TASK, tool } from '../../../../test/tasks/runner-set-up.ts';
 import { PendingQuestions } from '../follow/pending-questions.ts';
 import { createTaskApprovals } from './questions/approvals.ts';
 
 test('one call can be stopped from outside; the run goes on', async () => {
-  const started = happening<string>();
+  const started = deferred<string>();
   const slow = tool('slow', async (_input, { callId, token }) => {
     started.happen(callId);
     await sleep(1_000_000, { clock: token.clock, token });
@@ -26,8 +26,8 @@ test('one call can be stopped from outside; the run goes on', async () => {
 });
 
 test('a message sent to a running task is heard at the next boundary', async () => {
-  const started = happening();
-  const release = happening();
+  const started = deferred();
+  const release = deferred();
   const slow = tool('slow', async () => {
     started.happen();
     await release.promise;
@@ -73,7 +73,7 @@ test('a call waits for an answer that comes through the store', async () => {
 });
 
 test.each([null, 5, { role: 'tool' }])('a run that is told %j goes on as if nothing had been said', async (message) => {
-  const { promise: answered, happen: answer } = happening<string>();
+  const { promise: answered, happen: answer } = deferred<string>();
   const { runner, store } = setUp({ planner: { next: async () => reply(await answered) } });
   const running = runner.run({ ...TASK, conversation: 'c1' });
   await flushMicrotasks();

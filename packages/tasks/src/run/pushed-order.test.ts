@@ -9,7 +9,7 @@ import { createRunner } from './store-runner.ts';
 import type { Work } from './work.ts';
 
 /** One task at work, on a store that counts how often it is asked, and whose pushes can be forged and kept back. */
-async function atWork(endsAt: StopLevel = 'abort') {
+async function startTask(endsAt: StopLevel = 'abort') {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   const asked: string[] = [];
@@ -45,16 +45,16 @@ async function atWork(endsAt: StopLevel = 'abort') {
     push({ type: 'cancel', id, tenant: 'acme', worker: runner.worker, ...forged });
     await flushMicrotasks();
   };
-  const beSilent = (): void => {
+  const dropHints = (): void => {
     isSilent = true;
   };
-  return { world, inner, asked, runner, running, ref: { tenant: 'acme', id }, token: work!, forge, beSilent };
+  return { world, inner, asked, runner, running, ref: { tenant: 'acme', id }, token: work!, forge, dropHints };
 }
 
 const STOP: StopOrder = { level: 'kill', reason: { kind: 'user', at: 0 }, abortAt: 0, killAt: 0, undo: false };
 
 test('a cancel that brings its order along stops the work without a question to the store', async () => {
-  const { inner, asked, running, ref, token } = await atWork();
+  const { inner, asked, running, ref, token } = await startTask();
   let askedBefore = -1;
   token.onCancel(() => (askedBefore = asked.length));
   await inner.cancel(ref, { message: 'enough' }, { mode: 'now' });
@@ -64,7 +64,7 @@ test('a cancel that brings its order along stops the work without a question to 
 });
 
 test('an order for another claim is not obeyed: the store is asked, and says that there is none', async () => {
-  const { asked, forge, token, inner, ref, running } = await atWork();
+  const { asked, forge, token, inner, ref, running } = await startTask();
   for (const epoch of [0, 2, Number.NaN]) await forge({ epoch, stop: STOP });
   await forge({ epoch: 1, claim: 'guessed', stop: STOP });
   expect(asked).toEqual(['beat', 'beat', 'beat', 'beat']);
@@ -98,10 +98,10 @@ test.each(['cancel', 'resync'])('a %s that arrives before the answer to the clai
 });
 
 test('a cancel that brings no order proves nothing, and one that is true is found by asking', async () => {
-  const { asked, forge, token, inner, ref, running, beSilent } = await atWork();
+  const { asked, forge, token, inner, ref, running, dropHints } = await startTask();
   await forge();
   expect([asked, token.isCancelled]).toEqual([['beat'], false]);
-  beSilent();
+  dropHints();
   await inner.cancel(ref, {}, { mode: 'now' });
   expect(token.isCancelled).toBe(false);
   await forge();
@@ -110,7 +110,7 @@ test('a cancel that brings no order proves nothing, and one that is true is foun
 });
 
 test('an order heard twice, late, or after a harder one changes nothing', async () => {
-  const { forge, token, inner, ref, running } = await atWork('kill');
+  const { forge, token, inner, ref, running } = await startTask('kill');
   const levels: string[] = [];
   token.onCancel((level) => levels.push(level));
   await inner.cancel(ref, { message: 'first' }, { mode: { abortMs: 5_000 } });

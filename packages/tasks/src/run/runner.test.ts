@@ -4,7 +4,7 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
-import { happening, idOf, scripted, setUp, TASK, tool, untilCancelled } from '../../../../test/tasks/runner-set-up.ts';
+import { deferred, idOf, scripted, setUp, TASK, tool, untilCancelled } from '../../../../test/tasks/runner-set-up.ts';
 import { JournalGapError } from '../errors.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { UnknownOutcomeError } from '../unknown-outcome.ts';
@@ -143,8 +143,8 @@ test('a worker that is shut down hands its task back, and another finishes it', 
 
 test('a worker that is stopped gracefully lets a call finish before it hands its task back; asked again, it does not', async () => {
   for (const isHurried of [false, true]) {
-    const ending = happening<string>();
-    const started = happening();
+    const ending = deferred<string>();
+    const started = deferred();
     const seen: string[] = [];
     const slow = tool('slow', async (_, { signal }) => {
       started.happen();

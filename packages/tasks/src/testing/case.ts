@@ -132,7 +132,7 @@ export async function assertFenced(work: Promise<unknown>): Promise<void> {
 }
 
 /** Works with something and disposes of it, whatever happens. */
-export async function withOwned<T extends AsyncDisposable>(owned: T, work: (owned: T) => Promise<void>): Promise<void> {
+export async function usingResource<T extends AsyncDisposable>(owned: T, work: (owned: T) => Promise<void>): Promise<void> {
   try {
     await work(owned);
   } finally {

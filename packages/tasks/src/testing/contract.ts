@@ -1,6 +1,6 @@
 import type { TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
-import { type CaseContext, type ContractCase, withOwned } from './case.ts';
+import { type CaseContext, type ContractCase, usingResource } from './case.ts';
 import { conversationCancelCases } from './contract/conversation/cancel.ts';
 import { contextCases } from './contract/conversation/context.ts';
 import { conversationCases } from './contract/conversation/conversation.ts';
@@ -100,8 +100,8 @@ export const storeContract: readonly ContractCase[] = [
  * @throws Error when it did not.
  */
 export async function runContractCase(kind: StoreKind, one: ContractCase): Promise<void> {
-  await withOwned(await kind.createHarness(), async (harness) => {
-    await withOwned(await harness.open(one.options ?? {}), async (store) => {
+  await usingResource(await kind.createHarness(), async (harness) => {
+    await usingResource(await harness.open(one.options ?? {}), async (store) => {
       const context: CaseContext = {
         store,
         advance: (ms) => harness.advance(ms),

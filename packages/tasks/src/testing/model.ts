@@ -4,7 +4,7 @@ import type { ClaimRef } from '../delivery.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { FinalStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
-import { expire, tryClaim, withOwned } from './case.ts';
+import { expire, tryClaim, usingResource } from './case.ts';
 import type { StoreHarness, StoreKind } from './contract.ts';
 import { end, free, type Model, type ModelTask } from './model-state.ts';
 
@@ -36,8 +36,8 @@ export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, opt
   const { runs, seed = 1, maxCommands = 40 } = options;
   const commands = fc.commands(commandsOf(fc), { maxCommands: maxCommands });
   const property = fc.asyncProperty(commands, async (sequence) => {
-    await withOwned(await kind.createHarness(), async (harness) => {
-      await withOwned(await harness.open({ maxAttempts: MAX_ATTEMPTS }), async (store) => {
+    await usingResource(await kind.createHarness(), async (harness) => {
+      await usingResource(await harness.open({ maxAttempts: MAX_ATTEMPTS }), async (store) => {
         const queues = new Map<string, ModelTask[]>();
         await fc.asyncModelRun(() => ({ model: { tasks: [], queues }, real: { store, harness } }), sequence);
       });

@@ -13,7 +13,7 @@ import { createBoundedFetch } from './bounded-fetch.ts';
 import { forwardCancel } from './forward-cancel.ts';
 import { LostAnswerError } from './lost-answer.ts';
 import type { ServerCommand, StartServer } from './server-process.ts';
-import { relabelTask, TASKS_EXTENSION } from './server-task.ts';
+import { wrapTaskResponse, TASKS_EXTENSION } from './server-task.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** How to connect to a server. */
@@ -137,7 +137,7 @@ export class McpConnection implements AsyncDisposable {
     this.#closing.abort('closed');
     const opening = this.#connection;
     this.#connection = undefined;
-    await Promise.all([...this.#open].map(hangUp));
+    await Promise.all([...this.#open].map(closeConnection));
     await opening?.catch(() => undefined);
   }
 
@@ -164,7 +164,7 @@ export class McpConnection implements AsyncDisposable {
     } finally {
       cancel[Symbol.dispose]();
       connection.calls--;
-      if (connection.retired && connection.calls === 0) await hangUp(connection);
+      if (connection.retired && connection.calls === 0) await closeConnection(connection);
     }
   }
 
@@ -186,7 +186,7 @@ export class McpConnection implements AsyncDisposable {
     const { transport, versionNegotiation, fault } = this.#createTransport(library);
     const capabilities = { extensions: { [TASKS_EXTENSION]: {} }, ...(asks && { elicitation: { form: {} } }) };
     const client = new library.Client({ name: 'whoa', version: '0.1.0' }, { versionNegotiation, capabilities });
-    transport.onmessage = relabelTask;
+    transport.onmessage = wrapTaskResponse;
     const connection: OpenConnection = { client, transport, fault, calls: 0, retired: false };
     // Late responses to cancelled calls and stray output arrive here; the calls themselves have ended.
     client.onerror = () => undefined;
@@ -199,7 +199,7 @@ export class McpConnection implements AsyncDisposable {
       // Read this before closing: the exit status is useful only if the server ended by itself.
       const end = endOf(transport) ?? describeError(error);
       this.#lost(connection);
-      await hangUp(connection);
+      await closeConnection(connection);
       const words = `The MCP server '${name}' could not be reached (${end}); check its command or address`;
       throw new Error(words, { cause: error });
     }
@@ -262,7 +262,7 @@ export class McpConnection implements AsyncDisposable {
 }
 
 /** Close both: while the connection is being opened, the client does not know its transport yet. */
-async function hangUp({ client, transport }: OpenConnection): Promise<void> {
+async function closeConnection({ client, transport }: OpenConnection): Promise<void> {
   await transport.close();
   await client.close();
 }

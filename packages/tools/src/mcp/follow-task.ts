@@ -71,14 +71,14 @@ export async function followTask(
     if (token.isCancelled) break;
     if (task.status === 'lost') {
       if (++failures < MAX_FAILURES && requests.canRetry(task.error)) continue;
-      throw await giveUp(toLost(task.error, options), requests);
+      throw await cancelRemoteTask(toLost(task.error, options), requests);
     }
     failures = 0;
     ({ pollIntervalMs } = task);
     if (task.statusMessage !== undefined) onStatus(task.statusMessage);
     if (task.status === 'input_required') {
       await requests.answer(task).catch(async (error: Error) => {
-        throw await giveUp(error, requests);
+        throw await cancelRemoteTask(error, requests);
       });
     }
     if (task.status !== 'working' && task.status !== 'input_required') return endOf(task, requests, options);
@@ -117,7 +117,7 @@ function endOf(task: ServerTask, requests: TaskRequests, { name }: FollowOptions
 }
 
 /** A task that is no longer followed must not go on unseen. */
-async function giveUp(error: Error, requests: TaskRequests): Promise<Error> {
+async function cancelRemoteTask(error: Error, requests: TaskRequests): Promise<Error> {
   await requests.cancel().catch(() => undefined);
   return error;
 }

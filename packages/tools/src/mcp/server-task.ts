@@ -63,7 +63,7 @@ const TASK_KEY = 'whoa/task';
  * Turns a task in a response into a result that carries it. The library refuses such a response without showing it, and
  * calls a transport's earlier `onmessage` first, with the message that it then reads.
  */
-export function relabelTask(message: JSONRPCMessage): void {
+export function wrapTaskResponse(message: JSONRPCMessage): void {
   const response = message as { result?: { resultType?: unknown } };
   if (response.result?.resultType !== 'task') return;
   // An error needs no structured content, whatever the tool declares.

@@ -50,11 +50,11 @@ export class StdioTransport implements Transport {
       this.#lastWords = (this.#lastWords + chunk.toString()).slice(-LAST_WORDS_CHARS);
     });
     // End the processes of a crashed server too. A server that closed its output counts as ended.
-    const hangUp = (): void => {
-      this.close().catch((error: unknown) => this.#complain(error));
+    const closeConnection = (): void => {
+      this.close().catch((error: unknown) => this.#printError(error));
     };
-    server.stdout.once('close', hangUp);
-    server.ended.then(hangUp, hangUp);
+    server.stdout.once('close', closeConnection);
+    server.ended.then(closeConnection, closeConnection);
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -87,7 +87,7 @@ export class StdioTransport implements Transport {
     if (left === 0) this.#end ??= await server?.ended;
     if (this.#closed) return;
     this.#closed = true;
-    if (left > 0) this.#complain(new Error(`${left} processes of the server could not be ended`));
+    if (left > 0) this.#printError(new Error(`${left} processes of the server could not be ended`));
     this.onclose?.();
   }
 
@@ -105,7 +105,7 @@ export class StdioTransport implements Transport {
     this.#isRefused = true;
     this.#rest = '';
     this.#end ??= `it sent a message of more than ${MAX_MESSAGE_CHARS} characters`;
-    this.close().catch((failure: unknown) => this.#complain(failure));
+    this.close().catch((failure: unknown) => this.#printError(failure));
   }
 
   #receive(line: string): void {
@@ -114,11 +114,11 @@ export class StdioTransport implements Transport {
       this.onmessage?.(withResult(JSON.parse(line) as JSONRPCMessage));
     } catch (error) {
       // Many servers print logs to standard output. The next line may be a message again.
-      this.#complain(error);
+      this.#printError(error);
     }
   }
 
-  #complain(error: unknown): void {
+  #printError(error: unknown): void {
     this.onerror?.(error instanceof Error ? error : new Error(String(error)));
   }
 }

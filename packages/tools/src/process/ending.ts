@@ -46,7 +46,7 @@ export class Ending {
   }
 
   /** Ends the grace period now. */
-  hurry(): void {
+  shortenGrace(): void {
     this.#askUntil = Math.min(this.#askUntil, performance.now());
   }
 

@@ -8,7 +8,7 @@ import { Sweeper } from './sweeper.ts';
 const MAX_TRIES = 10;
 
 /** Ends all processes that a dead host left running, and removes its folder. `roots` are its commands, if known. */
-export async function tidyUpAfter(
+export async function cleanUpAfterHost(
   { folder, record }: { folder: string; record: HostRecord },
   roots: readonly ProcessIdentity[] = [],
 ): Promise<Ended> {
@@ -35,7 +35,7 @@ export async function endLeftovers(): Promise<{ readonly hosts: number; readonly
   if (process.platform !== 'linux') return total;
   for (const directory of findAbandonedHostDirectories()) {
     total.hosts++;
-    if (directory.mayHaveProcesses) total.ended += (await tidyUpAfter(directory)).ended;
+    if (directory.mayHaveProcesses) total.ended += (await cleanUpAfterHost(directory)).ended;
     else removeHostDirectory(directory.folder);
   }
   return total;

@@ -14,8 +14,8 @@ const MAX_RESTARTS = 50;
 const STEADY_MS = 5_000;
 
 /** The host's side of its watchdog. The watchdog knows that the host has ended when the pipe between them closes. */
-export class Lifeline implements AsyncDisposable {
-  readonly #hello: string;
+export class WatchdogLink implements AsyncDisposable {
+  readonly #registration: string;
   readonly #roots = new Map<number, ProcessIdentity>();
   #unsentHints = '';
   #watchdog: ChildProcess | undefined;
@@ -25,7 +25,7 @@ export class Lifeline implements AsyncDisposable {
   readonly #file: string;
 
   constructor(directory: { folder: string; record: HostRecord }, watchdogFile: string) {
-    this.#hello = JSON.stringify(directory);
+    this.#registration = JSON.stringify(directory);
     this.#file = watchdogFile;
     this.#start();
   }
@@ -82,7 +82,7 @@ export class Lifeline implements AsyncDisposable {
     // Neither may keep the host alive.
     watchdog.unref();
     lifeline.unref();
-    lifeline.write(`${this.#hello}\n`);
+    lifeline.write(`${this.#registration}\n`);
     this.#unsentHints = [...this.#roots.values()].map((root) => lineOf('+', root)).join('');
     this.#flush();
   }

@@ -35,13 +35,13 @@ export class Sweeper {
       this.#attribution.lookAtFamily('whole' in scope ? scope.whole : scope) &&
       ending.step({ isComplete: () => false }) === 'wait';
     if (this.#isRunning) this.#wake();
-    else this.#run(isUnderWay ? TICK_MS : 0).catch((error: unknown) => this.#giveUp(error));
+    else this.#run(isUnderWay ? TICK_MS : 0).catch((error: unknown) => this.#cancelRemoteTask(error));
     return promise;
   }
 
   /** Ends the grace period of a running end now. */
-  hurry(scope: Scope): void {
-    this.#endings.get(scope)?.ending.hurry();
+  shortenGrace(scope: Scope): void {
+    this.#endings.get(scope)?.ending.shortenGrace();
     this.#wake();
   }
 
@@ -99,7 +99,7 @@ export class Sweeper {
   }
 
   /** Without a readable `/proc` nothing can be verified. */
-  #giveUp(error: unknown): void {
+  #cancelRemoteTask(error: unknown): void {
     process.emitWarning(new Error('Could not read the process table; nothing is verified', { cause: error }));
     for (const { resolve } of this.#endings.values()) resolve({ verified: 'no', ended: 0, survivors: [] });
     this.#endings.clear();

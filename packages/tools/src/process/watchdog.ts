@@ -4,7 +4,7 @@ import { constants, setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
 import type { HostRecord } from './host-directory.ts';
 import { Scope } from './identity/scope.ts';
-import { tidyUpAfter } from './leftovers.ts';
+import { cleanUpAfterHost } from './leftovers.ts';
 import { Sweeper } from './sweeper.ts';
 
 /** Runs the watchdog in this process. Resolves when the host and all its processes have ended. */
@@ -25,7 +25,7 @@ async function watch(): Promise<void> {
     else roots.delete(Number(pid));
   }
   const left = [...roots].map(([pid, startTime]) => ({ pid, startTime }));
-  if (directory !== undefined) await tidyUpAfter(directory, left);
+  if (directory !== undefined) await cleanUpAfterHost(directory, left);
 }
 
 /** Run soon on a busy machine. Only root may raise the priority. */

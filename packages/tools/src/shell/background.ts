@@ -3,7 +3,7 @@ import type { WorkContext } from '@whoa/core/embed';
 import { toPreset } from '@whoa/core/internal';
 import type { Containment } from '../process/containment/containment.ts';
 import type { CapturedOutput } from '../process/output/capture.ts';
-import { type LiveShell, runShell, type ShellEnd, type ShellOptions } from './run-shell.ts';
+import { type LiveShell, runShell, type ShellResult, type ShellOptions } from './run-shell.ts';
 
 export interface BackgroundOptions {
   readonly containment: Containment;
@@ -12,11 +12,11 @@ export interface BackgroundOptions {
   /** Cancelling it ends all processes: the token of a run, for example. Without one they run until this is disposed. */
   readonly token?: CancellationToken;
   /** Keeps each process for the task that starts it, so that any process can stop it: `createBackground` of `@whoa/tasks`. */
-  readonly keeper?: BackgroundKeeper;
+  readonly keeper?: BackgroundRegistry;
 }
 
 /** Keeps work and its owner. Owners cannot see, read or stop the processes of others. */
-interface BackgroundKeeper {
+interface BackgroundRegistry {
   owner(): string;
   start(work: (context: WorkContext) => Promise<unknown>, options: { readonly name: string }): Promise<unknown>;
 }
@@ -29,7 +29,7 @@ export interface BackgroundProcess {
   readonly state: 'running' | 'ended';
   readonly output: CapturedOutput;
   /** Set once it has ended. */
-  readonly end?: ShellEnd;
+  readonly end?: ShellResult;
 }
 
 /** Processes that outlive the call that started them, but not this object. */
@@ -39,7 +39,7 @@ export interface BackgroundProcesses extends AsyncDisposable {
   list(): readonly BackgroundProcess[];
   get(id: string): BackgroundProcess | undefined;
   /** Ends a process and all it started. Resolves with `undefined` if the id is unknown. Can be called again after the end. */
-  stop(id: string, options?: { readonly mode?: StopMode }): Promise<ShellEnd | undefined>;
+  stop(id: string, options?: { readonly mode?: StopMode }): Promise<ShellResult | undefined>;
 }
 
 const MAX_PROCESSES = 16;
@@ -51,8 +51,8 @@ interface Entry {
   readonly command: string;
   readonly live: LiveShell;
   readonly token: CancellationToken;
-  readonly run: Promise<ShellEnd>;
-  end?: ShellEnd;
+  readonly run: Promise<ShellResult>;
+  end?: ShellResult;
 }
 
 /**
@@ -66,7 +66,7 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
   const { containment, keeper, maxProcesses = MAX_PROCESSES } = options;
   const ownerNow = (): string => keeper?.owner() ?? '';
   const entries = new Map<string, Entry>();
-  const runs = new Set<Promise<ShellEnd>>();
+  const runs = new Set<Promise<ShellResult>>();
   const owner = new CancellationToken({ parent: options.token, name: 'background', inheritFrom: 'abort' });
   let started = 0;
   let starting = 0;
@@ -98,7 +98,7 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
     }
   }
 
-  function settle(entry: Entry, end: ShellEnd): void {
+  function settle(entry: Entry, end: ShellResult): void {
     entry.end = end;
     entry.token[Symbol.dispose]();
     const ended = [...entries.values()].filter((other) => other.end !== undefined);
@@ -128,18 +128,18 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
 }
 
 interface LaunchOptions extends Pick<ShellOptions, 'cwd' | 'env' | 'containment' | 'token'> {
-  readonly keeper: BackgroundKeeper | undefined;
+  readonly keeper: BackgroundRegistry | undefined;
   /** Every process from its launch to its end. */
-  readonly runs: Set<Promise<ShellEnd>>;
+  readonly runs: Set<Promise<ShellResult>>;
 }
 
 /** Starts a process, with its keeper if there is one. Resolves when it runs. */
 function launch(
   command: string,
   { keeper, runs, ...shell }: LaunchOptions,
-): Promise<{ readonly live: LiveShell; readonly run: Promise<ShellEnd> }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ live: LiveShell; run: Promise<ShellEnd> }>();
-  const begin = (): Promise<ShellEnd> => {
+): Promise<{ readonly live: LiveShell; readonly run: Promise<ShellResult> }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ live: LiveShell; run: Promise<ShellResult> }>();
+  const begin = (): Promise<ShellResult> => {
     const run = runShell(command, {
       ...shell,
       timeoutMs: undefined,
@@ -157,7 +157,7 @@ function launch(
 }
 
 /** Runs a process as work of its keeper. Either token stops it. */
-async function kept(begin: () => Promise<ShellEnd>, token: CancellationToken, context: WorkContext): Promise<void> {
+async function kept(begin: () => Promise<ShellResult>, token: CancellationToken, context: WorkContext): Promise<void> {
   const stops = context.token.onCancel((level, reason) => token.cancel(reason, { mode: toPreset(level) }));
   const run = begin();
   // On a kill the keeper waits for this, so until all its processes have ended.

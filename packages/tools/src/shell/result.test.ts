@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { shellResult } from './result.ts';
-import type { ShellEnd } from './run-shell.ts';
+import type { ShellResult } from './run-shell.ts';
 
-const end: ShellEnd = {
+const end: ShellResult = {
   exit: { code: 0, signal: null },
   stopped: undefined,
   output: { head: 'first\n', tail: 'last\n', bytes: 1_000, lines: 100, omittedBytes: 900 },

@@ -1,20 +1,20 @@
 import type { Json, ToolResult } from '@whoa/core';
 import type { CleanupReport } from '../process/containment/contained.ts';
 import { type CapturedOutput, conciseText } from '../process/output/capture.ts';
-import type { ShellEnd } from './run-shell.ts';
+import type { ShellResult } from './run-shell.ts';
 
 /** The most characters of an output that a model gets. */
 export const MAX_CHARACTERS = 16_000;
 
 /** The result of a command that ended by itself or took too long. */
-export function shellResult(end: ShellEnd, about: { command: string; timeoutMs: number | undefined }): ToolResult {
+export function shellResult(end: ShellResult, about: { command: string; timeoutMs: number | undefined }): ToolResult {
   const words = [headline(end, about.timeoutMs), toText(end), leftBehind(end)].filter((part) => part !== '');
   const isError = end.exit.code !== 0 || end.stopped !== undefined;
   return { content: words.join('\n'), details: detailsOf(end, about.command), isError };
 }
 
 /** The partial result of a stopped command. */
-export function partialResult(end: ShellEnd, command: string): ToolResult {
+export function partialResult(end: ShellResult, command: string): ToolResult {
   return { content: toText(end), details: detailsOf(end, command) };
 }
 
@@ -28,13 +28,13 @@ export function cleanupDetails({ verified, ended, survivors }: CleanupReport): J
   return { verified, ended, survivors };
 }
 
-function headline({ exit, stopped }: ShellEnd, timeoutMs: number | undefined): string {
+function headline({ exit, stopped }: ShellResult, timeoutMs: number | undefined): string {
   if (stopped === 'timeout') return `Stopped: it took longer than ${(timeoutMs ?? 0) / 1000} s. Output so far:`;
   if (exit.signal !== null) return `Ended by ${exit.signal}`;
   return exit.code === 0 ? '' : `Exit code ${exit.code ?? 'unknown'}`;
 }
 
-function toText({ output, logPath, logProblem }: ShellEnd): string {
+function toText({ output, logPath, logProblem }: ShellResult): string {
   const text = conciseText(output, MAX_CHARACTERS) || '(no output)';
   if (logPath === undefined) return text;
   const what =
@@ -46,7 +46,7 @@ const GIT_REFUSED = /\.git\/index\.lock': Read-only file system/;
 const GIT_HINT = '[.git is read-only for commands; a plain git command must be the whole command]';
 
 /** Explains to a model that starts a server with `&` why it was ended. */
-function leftBehind({ cleanup, stopped, removed, output }: ShellEnd): string {
+function leftBehind({ cleanup, stopped, removed, output }: ShellResult): string {
   const lines: string[] = [];
   if (stopped === undefined && cleanup.ended > 0) {
     lines.push(`[ended, because the command had returned: ${cleanup.ended} of its processes]`);
@@ -57,7 +57,7 @@ function leftBehind({ cleanup, stopped, removed, output }: ShellEnd): string {
   return lines.join('\n');
 }
 
-function detailsOf(end: ShellEnd, command: string): Json {
+function detailsOf(end: ShellResult, command: string): Json {
   return {
     command,
     exitCode: end.exit.code,

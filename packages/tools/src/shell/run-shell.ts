@@ -29,7 +29,7 @@ export interface LiveShell {
 }
 
 /** How a command ended. No process of it runs any more, except the survivors in `cleanup`. */
-export interface ShellEnd {
+export interface ShellResult {
   readonly exit: ProcessExit;
   /** What stopped it, if it did not end by itself. */
   readonly stopped: 'cancel' | 'timeout' | undefined;
@@ -50,7 +50,7 @@ const DRAIN_MS = 100;
 const PROGRESS_MS = 100;
 
 /** Runs a command until it ends, is cancelled or times out. Then ends all processes it started. */
-export async function runShell(command: string, options: ShellOptions): Promise<ShellEnd> {
+export async function runShell(command: string, options: ShellOptions): Promise<ShellResult> {
   const { containment, token, timeoutMs } = options;
   token.throwIfCancelled();
   const startedAt = performance.now();

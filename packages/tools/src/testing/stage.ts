@@ -1,6 +1,6 @@
 import { CancellationToken, type Tool } from '@whoa/core';
 import type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
-import { startSlowTrial, startTrial, type Trial } from './trial.ts';
+import { startSlowTrial, startTrial, type RunningCall } from './trial.ts';
 
 /** One case of the contract. */
 export interface CaseDefinition {
@@ -23,11 +23,11 @@ export class Stage implements Disposable {
     return this.#own(new CancellationToken({ name }));
   }
 
-  start(tool: Tool, input: unknown, parent?: CancellationToken): Trial {
+  start(tool: Tool, input: unknown, parent?: CancellationToken): RunningCall {
     return this.#own(startTrial(tool, input, parent));
   }
 
-  async startSlow(subject: ToolUnderTest, tool?: Tool, parent?: CancellationToken): Promise<Trial> {
+  async startSlow(subject: ToolUnderTest, tool?: Tool, parent?: CancellationToken): Promise<RunningCall> {
     return this.#own(await startSlowTrial(subject, tool, parent));
   }
 

@@ -5,7 +5,7 @@ import type { RuntimeEvent } from '@whoa/core/internal';
 import type { ToolUnderTest } from './subject.ts';
 
 /** One running call. */
-export interface Trial extends Disposable {
+export interface RunningCall extends Disposable {
   readonly token: CancellationToken;
   readonly result: Promise<CallResult>;
   readonly events: readonly RuntimeEvent[];
@@ -17,7 +17,7 @@ export interface Trial extends Disposable {
 }
 
 /** Starts one call of a tool in its own runtime. */
-export function startTrial(tool: Tool, input: unknown, parent?: CancellationToken): Trial {
+export function startTrial(tool: Tool, input: unknown, parent?: CancellationToken): RunningCall {
   const token = new CancellationToken({ name: 'trial', parent });
   const events: RuntimeEvent[] = [];
   const { promise: toolSettled, resolve: settled } = Promise.withResolvers<void>();
@@ -60,7 +60,7 @@ export async function startSlowTrial(
   subject: ToolUnderTest,
   tool: Tool = subject.tool,
   parent?: CancellationToken,
-): Promise<Trial> {
+): Promise<RunningCall> {
   const trial = startTrial(tool, subject.slow.input, parent);
   // Without `whenBusy`, a few turns of the event loop bring any tool to its first wait.
   if (subject.slow.whenBusy) await within(10_000, subject.slow.whenBusy(), `${tool.name} did not get to work`);
@@ -83,7 +83,7 @@ export async function within<T>(ms: number, promise: Promise<T>, otherwise: stri
 }
 
 /** Asserts that a tool stopped by itself: it was interrupted, or its effect is unknown. */
-export function assertStopped(tool: Tool, { state }: CallResult, { ledger }: Trial): void {
+export function assertStopped(tool: Tool, { state }: CallResult, { ledger }: RunningCall): void {
   assert.equal(ledger.entries().length, 0, 'it did not stop and had to be abandoned');
   const allowed = tool.whenCancelled === 'finish' ? ['finished'] : ['interrupted', 'unknown'];
   assert.ok(allowed.includes(state), `it ended '${state}'`);

@@ -7,7 +7,7 @@ import { type Own, readDuration, UsageError } from '../command.ts';
 import type { System } from '../system.ts';
 import { rendered } from '../terminal/boundary.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import { explainSilence } from '../terminal/silence.ts';
+import { explainWaiting } from '../terminal/silence.ts';
 
 /** The options of `whoa acp` that a proxy has, and those that it has not. */
 export interface ProxyValues {
@@ -68,7 +68,7 @@ export async function runProxy(
     if (said !== undefined) system.stderr.write(`${rendered(`whoa acp: ${said}`)}\n`);
   };
   const proxy = own(proxyAcp({ start, onEvent, ...(waitMs !== undefined && { waitMs }) }));
-  explainSilence('acp');
+  explainWaiting('acp');
   own(listenForEnd(({ via }) => proxy.close(via ?? 'signal')));
   const { code } = await proxy.closed;
   if (code === NOT_FOUND && sandbox.kind !== 'none')

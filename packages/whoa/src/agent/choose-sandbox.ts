@@ -5,7 +5,7 @@ import { detectSandbox, type NetworkRequest, SANDBOX_KINDS, type SandboxKind, ty
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
-export interface SandboxWishes {
+export interface SandboxRequest {
   /** The value of `--sandbox`. */
   readonly word: string | undefined;
   readonly config: Pick<WhoaConfig, 'sandbox'>;
@@ -36,7 +36,7 @@ const MEANING: Readonly<Record<SandboxKind, string>> = {
 };
 
 /** Chooses the sandbox of `--sandbox`, then of the configuration, then the best one that works on this machine. */
-export async function chooseSandbox(wishes: SandboxWishes): Promise<ChosenSandbox> {
+export async function chooseSandbox(wishes: SandboxRequest): Promise<ChosenSandbox> {
   const { word, config, yes, isTerminal, cwd, env } = wishes;
   const given = typeof config.sandbox === 'string' ? { kind: config.sandbox } : withLog(config.sandbox, env);
   const kind = word === undefined ? given?.kind : readWord(word);

@@ -18,7 +18,7 @@ import { UsageError } from '../command.ts';
 import type { AgentFactory, AgentSetup, WhoaConfig } from '../config/config.ts';
 import { defaultModelName } from '../model/model-name.ts';
 import { openModel } from '../model/open-model.ts';
-import type { Surroundings } from '../system.ts';
+import type { ConnectionContext } from '../system.ts';
 import { reportCleanup } from '../terminal/report-cleanup.ts';
 import type { PromptBudgets } from './agent-options.ts';
 import { createCompact } from './compact.ts';
@@ -33,7 +33,7 @@ export interface OpenAgentOptions extends RunLaterOptions {
   readonly model?: string | undefined;
   readonly cwd: string;
   /** Where the command was started. */
-  readonly surroundings: Surroundings;
+  readonly surroundings: ConnectionContext;
   readonly approve: Approve;
   /** Reads and writes files elsewhere than on the disk. */
   readonly contents?: FileContents;

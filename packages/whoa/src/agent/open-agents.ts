@@ -5,7 +5,7 @@ import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
-import type { Surroundings } from '../system.ts';
+import type { ConnectionContext } from '../system.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { forgetTask, OWN_NAME, openAgent } from './open-agent.ts';
 
@@ -17,7 +17,7 @@ export interface OpenAgentsOptions {
   /** The value of `--sandbox`. */
   readonly sandbox: string | undefined;
   readonly yes: boolean;
-  readonly surroundings: Surroundings;
+  readonly surroundings: ConnectionContext;
 }
 
 /** Agents for a process without a user at a terminal. */

@@ -11,7 +11,7 @@ import type { WhoaConfig } from '../config/config.ts';
 import type { System } from '../system.ts';
 import type { Screen } from '../terminal/screen.ts';
 import type { PromptBudgets } from './agent-options.ts';
-import { chooseSandbox, type SandboxWishes } from './choose-sandbox.ts';
+import { chooseSandbox, type SandboxRequest } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
 import { RUN_LATER } from './run-later-report.ts';
 import { askForConsent } from './sandbox-consent.ts';
@@ -82,7 +82,7 @@ export async function openTerminalAgent(options: TerminalAgentOptions): Promise<
 
 /** Prints what commands may access. Asks for consent if `--yes` would run without a sandbox that was not chosen explicitly. */
 async function settleSandbox(
-  wishes: Pick<SandboxWishes, 'word' | 'config' | 'yes'>,
+  wishes: Pick<SandboxRequest, 'word' | 'config' | 'yes'>,
   { screen, asJson, token, system }: { screen: Screen; asJson: boolean; token: CancellationToken; system: System },
 ): Promise<SandboxOptions> {
   const isTerminal = system.stdin.isTTY === true;

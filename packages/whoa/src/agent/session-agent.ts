@@ -14,7 +14,7 @@ import { openAgent } from './open-agent.ts';
 
 const MAX_NOTICE = 500;
 
-export interface SessionWishes {
+export interface SessionAgentOptions {
   readonly config: WhoaConfig;
   readonly model: string | undefined;
   readonly agent: string | undefined;
@@ -26,7 +26,7 @@ export interface SessionWishes {
 }
 
 /** Opens the agent of an editor session, with the editor's files and MCP servers. */
-export async function openSessionAgent(session: AcpSession, wishes: SessionWishes): Promise<Agent> {
+export async function openSessionAgent(session: AcpSession, wishes: SessionAgentOptions): Promise<Agent> {
   const { config, model, agent: name, yes, system } = wishes;
   const { env } = system;
   if (!statSync(session.cwd, { throwIfNoEntry: false })?.isDirectory()) {

@@ -26,7 +26,7 @@ export function protectedPaths(env: NodeJS.ProcessEnv): ProtectedPaths {
 }
 
 /** Returns why a call with this real path, or that mentions these texts, must be asked about even if it is allowed. */
-export function whyProtected(
+export function findProtectionReason(
   { effects }: Pick<ApprovalRequest, 'effects'>,
   { path, mentions }: { readonly path: string | undefined; readonly mentions: readonly string[] },
   { folders, cwd }: ProtectedPaths & { readonly cwd: string },

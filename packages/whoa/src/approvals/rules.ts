@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { ApprovalRequest, Judge } from '@whoa/core/approval';
 import { type CommandLine, isWrapper, readCommandLine } from './command-line.ts';
 import { createPathTest, expandHome, fixedPart, realPathOf } from './path-pattern.ts';
-import { type ProtectedPaths, whyProtected } from './protected-paths.ts';
+import { type ProtectedPaths, findProtectionReason } from './protected-paths.ts';
 
 type ApprovalDecision = ReturnType<Judge>;
 
@@ -49,7 +49,7 @@ export function createJudge({ rules, yes, cwd, protectedPaths }: JudgeOptions): 
       return { decision: 'ask', why: `a rule restricts ${describeRule(possible)}; this may be one` };
     const ruling = strongest(applying) ?? { decision: yes || request.effects === 'read' ? 'allow' : 'ask' };
     if (ruling.decision !== 'allow') return ruling;
-    const why = whyProtected(request, subject, { ...protectedPaths, cwd });
+    const why = findProtectionReason(request, subject, { ...protectedPaths, cwd });
     return why === undefined ? ruling : { decision: 'ask', why };
   };
 }

@@ -3,7 +3,7 @@ import type { StoreConversations } from '@whoa/tasks';
 import { EXIT } from '../command.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
 import { RunView } from '../terminal/run/run-view.ts';
-import { tellEnd } from '../terminal/run/tell-end.ts';
+import { printEnd } from '../terminal/run/tell-end.ts';
 import type { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
 
@@ -95,7 +95,7 @@ export class Chat {
     conversations
       .processMessage(conversation, line, { policy: 'steer', token: turn.token, onEvent })
       .then(({ status, task }) => {
-        if (task !== undefined && ['answered', 'failed', 'cancelled'].includes(status)) tellEnd(task, screen);
+        if (task !== undefined && ['answered', 'failed', 'cancelled'].includes(status)) printEnd(task, screen);
         else if (status !== 'steered') screen.note(`${screen.style('red', '✘')} the message was ${status}`);
       })
       .catch((error: unknown) => screen.note(`${screen.style('red', '✘')} ${oneLine(String(error), 2_000)}`))

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { type AcpOptions, type AuthMethod, type SessionSetting, serveAcp } from '@whoa/acp';
 import { CancellationToken } from '@whoa/core';
 import { describeError } from '@whoa/core/internal';
-import type { SandboxWishes } from '../agent/choose-sandbox.ts';
+import type { SandboxRequest } from '../agent/choose-sandbox.ts';
 import { CONTEXT_TOKENS } from '../agent/compact.ts';
 import { createPromptTasks } from '../agent/prompt-tasks.ts';
-import type { SessionWishes } from '../agent/session-agent.ts';
+import type { SessionAgentOptions } from '../agent/session-agent.ts';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
 import type { System } from '../system.ts';
 import { createLocalSessions } from '../tasks/local-sessions.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import { explainSilence } from '../terminal/silence.ts';
+import { explainWaiting } from '../terminal/silence.ts';
 import { version } from '../version.ts';
 
 const help = `whoa acp [options]
@@ -104,10 +104,10 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
       defaultModelName(env);
     },
     mcp: { stdio: true, http: true },
-    onProblem: (error) => system.stderr.write(`whoa acp: ${describeError(error)}\n`),
+    onError: (error) => system.stderr.write(`whoa acp: ${describeError(error)}\n`),
   };
   const connection = own(serveAcp(options, { token }));
-  explainSilence('acp');
+  explainWaiting('acp');
   own(listenForEnd((reason) => connection.close(reason)));
   const { error } = await connection.closed;
   if (error !== undefined) throw error;
@@ -115,7 +115,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
 }
 
 /** Fails at startup if no session could use the requested sandbox. Each session has its own folder, so any folder will do. */
-async function requireSandbox(wishes: Omit<SandboxWishes, 'isTerminal' | 'cwd'>): Promise<void> {
+async function requireSandbox(wishes: Omit<SandboxRequest, 'isTerminal' | 'cwd'>): Promise<void> {
   if (wishes.word === undefined && wishes.config.sandbox === undefined && !wishes.yes) return;
   const { chooseSandbox } = await import('../agent/choose-sandbox.ts');
   const cwd = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
@@ -135,7 +135,7 @@ const LOGIN: AuthMethod = {
 };
 
 /** The models that the user can choose in the editor: those whose key is set, and the one named by an option or the config. */
-function settingsFor({ model, config, system: { env } }: SessionWishes): readonly SessionSetting[] {
+function settingsFor({ model, config, system: { env } }: SessionAgentOptions): readonly SessionSetting[] {
   const keyed = Object.entries(KEYED_PROVIDERS)
     .filter(([, { variable }]) => env[variable])
     .map(([provider, { model: name }]) => `${provider}:${name}`);

@@ -69,7 +69,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   own(listenForEnd(({ via }) => via !== 'SIGINT' && chat.leave()));
   screen.status(undefined);
   screen.note(screen.style('dim', WAYS));
-  if (values.continue) tellHistory(screen, (await conversations.history(conversation)).length);
+  if (values.continue) printHistory(screen, (await conversations.history(conversation)).length);
   lines = own(readLines(chat, screen));
   await chat.closed;
   screen.input(undefined);
@@ -94,6 +94,6 @@ function readLines(chat: Chat, screen: Screen): TypedLines {
   return lines;
 }
 
-function tellHistory(screen: Screen, count: number): void {
+function printHistory(screen: Screen, count: number): void {
   screen.note(screen.style('dim', `The conversation so far has ${count} ${count === 1 ? 'message' : 'messages'}.`));
 }

@@ -1,4 +1,4 @@
-import { createAccess, createConsoleHandler, createLogin, createTaskApi, OWN_RIGHTS } from '@whoa/server';
+import { createAccess, createConsoleHandler, createLogin, createTaskApi, USER_RIGHTS } from '@whoa/server';
 import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { listenAt } from '../serve/listen-at.ts';
@@ -43,7 +43,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     (new URL(request.url).pathname.startsWith(page.path) ? page : api).fetch(request);
   const { url } = own(await listenAt({ fetch }, { port }));
   // Put the code in the fragment: servers and logs never see it.
-  const code = login.createCode({ tenant: LOCAL_TENANT, name: userName(), rights: [...OWN_RIGHTS, 'operate'] });
+  const code = login.createCode({ tenant: LOCAL_TENANT, name: userName(), rights: [...USER_RIGHTS, 'operate'] });
   const address = `${url}${page.path}/#code=${code}`;
   if (values.json) screen.data({ type: 'listening', url: address });
   else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the page; your tasks go on.`);

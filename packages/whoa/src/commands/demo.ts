@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAccess, createConsoleHandler, createLogin, createTaskApi, OWN_RIGHTS } from '@whoa/server';
+import { createAccess, createConsoleHandler, createLogin, createTaskApi, USER_RIGHTS } from '@whoa/server';
 import { createMemoryStore, createRunner } from '@whoa/tasks';
 import { createContainment } from '@whoa/tools';
 import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
@@ -48,7 +48,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     (new URL(request.url).pathname.startsWith(page.path) ? page : api).fetch(request);
   const { url } = own(await listenAt({ fetch }, { port }));
   // Put the code in the fragment: servers and logs never see it.
-  const code = login.createCode({ tenant: NAME, name: userName(), rights: OWN_RIGHTS });
+  const code = login.createCode({ tenant: NAME, name: userName(), rights: USER_RIGHTS });
   const address = `${url}${page.path}/conversations/${NAME}#code=${code}`;
   if (values.json) screen.data({ type: 'listening', url: address });
   else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the demo.`);

@@ -14,7 +14,7 @@ import {
   MissingKeyError,
   parseModelName,
 } from '../model/model-name.ts';
-import type { Surroundings, System } from '../system.ts';
+import type { ConnectionContext, System } from '../system.ts';
 import { openStore, storeOf } from '../tasks/local-tasks.ts';
 import { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
@@ -55,13 +55,13 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     lookAtContainments(),
     lookAtSandbox(),
     lookAtSearch(),
-    lookAtStore(config, own, system),
+    checkStore(config, own, system),
   ]);
   const findings = [
     lookAtNode(),
     ...found.flat(),
     ...lookAtKeys(system.env),
-    lookAtModel(config, system.env),
+    checkModel(config, system.env),
     configuration,
   ];
   screen.status(undefined);
@@ -132,7 +132,7 @@ async function lookAtSearch(): Promise<Finding[]> {
 /** Tasks are counted per tenant, so this bounds the number of requests. */
 const MAX_TENANTS = 100;
 
-async function lookAtStore(config: WhoaConfig, own: Own, { env }: Surroundings): Promise<Finding[]> {
+async function checkStore(config: WhoaConfig, own: Own, { env }: ConnectionContext): Promise<Finding[]> {
   const { name, location } = describeStore(config, env);
   const row = { about: 'Tasks', name };
   try {
@@ -170,7 +170,7 @@ function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {
 }
 
 /** Which model `whoa run` would use, and whether its key is set. */
-function lookAtModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv): Finding {
+function checkModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv): Finding {
   const row = { about: 'Models', name: 'whoa run' };
   const [own] = Object.keys(agents);
   try {
@@ -189,7 +189,7 @@ function lookAtModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv)
 
 async function lookAtConfig(
   given: string | undefined,
-  surroundings: Surroundings,
+  surroundings: ConnectionContext,
 ): Promise<{ config: WhoaConfig; finding: Finding }> {
   const row = { about: 'Configuration', name: 'whoa.config.ts' };
   try {

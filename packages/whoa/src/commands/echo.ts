@@ -1,7 +1,7 @@
 import { serveEcho } from '@whoa/acp';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import { explainSilence } from '../terminal/silence.ts';
+import { explainWaiting } from '../terminal/silence.ts';
 
 const help = `whoa echo [--delay SECONDS]
 
@@ -19,7 +19,7 @@ async function run(args: readonly string[], own: Own): Promise<number> {
   const delaySeconds = Number(values.delay);
   if (!(delaySeconds >= 0)) throw new UsageError(`--delay: expected a number of seconds, got '${values.delay}'`);
   const connection = own(serveEcho({ delaySeconds }));
-  explainSilence('echo');
+  explainWaiting('echo');
   own(listenForEnd((reason) => connection.close(reason)));
   const { error } = await connection.closed;
   if (error !== undefined) throw error;

@@ -6,11 +6,11 @@ import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
-import { cancelLeftTasks, createWorkerName } from '../mcp/left-tasks.ts';
+import { cancelOrphanedTasks, createWorkerName } from '../mcp/left-tasks.ts';
 import type { System } from '../system.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import { explainSilence } from '../terminal/silence.ts';
+import { explainWaiting } from '../terminal/silence.ts';
 
 const help = `whoa mcp [options]
 
@@ -49,7 +49,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const runner = own(
     createRunner({ store, agents, approvals, hooks, worker, ...(resume !== undefined && { resume }) }),
   );
-  await cancelLeftTasks(store);
+  await cancelOrphanedTasks(store);
   // It takes no tasks of others. It settles those that were cancelled and have no worker.
   await runner.serve({ agents: [] });
   const unsettled = new Set<Promise<unknown>>();
@@ -61,7 +61,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   };
   const served = { store, start, agents: describeAgents(Object.keys(agents)), tenant: LOCAL_TENANT, by: 'MCP host' };
   const serving = own(await serveMcp({ ...served, onError: report }));
-  explainSilence('mcp', 'an MCP host on standard input; see docs/guides/tools/mcp.md');
+  explainWaiting('mcp', 'an MCP host on standard input; see docs/guides/tools/mcp.md');
   const reason = await Promise.race([ended, serving.closed.then(() => LEFT)]);
   // Nobody else runs these tasks, so they end with this process.
   token.cancel(reason, { mode: ladder });

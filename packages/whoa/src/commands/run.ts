@@ -12,7 +12,7 @@ import { commandName } from '../terminal/command-name.ts';
 import { isInBackground, TypedLines } from '../terminal/input/typed-lines.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
 import { RunView } from '../terminal/run/run-view.ts';
-import { tellEnd } from '../terminal/run/tell-end.ts';
+import { printEnd } from '../terminal/run/tell-end.ts';
 import { Screen } from '../terminal/screen.ts';
 import { readPrompt } from '../terminal/text/read-prompt.ts';
 
@@ -70,7 +70,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const ask = createTerminalAsk({ screen, input: stdin, output: stderr, lines: () => lines });
   const until = 'until this run ends';
   const open = await openTerminalAgent({ values, config, budgets, screen, ask, until, token, own, system });
-  if (open === undefined) return tellNothing(screen, asJson);
+  if (open === undefined) return printNothing(screen, asJson);
   // Keeps what is typed off the screen. In a pipeline, keys may be for the program that shows our output.
   if (stdin.isTTY && stdout.isTTY && !isInBackground()) lines = own(new TypedLines({}, stdin, stderr));
   const store = own(openStore(config, env));
@@ -81,14 +81,14 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
   const onTask = (id: string): void => view?.begin(id);
   const task = await perform({ ...open, prompt, conversation, store }, { own, token, show, onTask, env });
-  if (task === undefined) return tellNothing(screen, asJson);
+  if (task === undefined) return printNothing(screen, asJson);
   if (asJson) screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
-  else tellEnd(task, screen);
+  else printEnd(task, screen);
   return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
 }
 
 /** Reports a run that was cancelled before there was a task. */
-function tellNothing(screen: Screen, asJson: boolean): number {
+function printNothing(screen: Screen, asJson: boolean): number {
   if (asJson) screen.data({ type: 'result', status: 'cancelled' });
   else screen.note('Cancelled before it began.');
   return EXIT.cancelled;

@@ -1,6 +1,6 @@
 import { describeError } from '@whoa/core/internal';
 import {
-  authenticateByAny,
+  combineAuthenticators,
   createAccess,
   createAgUiHandler,
   createChatHandler,
@@ -87,7 +87,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const [chatAgent = ''] = chooseNames(config, values.agent === undefined ? undefined : [values.agent]);
   const { authenticate: byToken, made } = readServerTokens(values['token-file'], system);
   const login = createLogin({ tokens: byToken });
-  const authenticate = authenticateByAny(byToken, login.authenticate);
+  const authenticate = combineAuthenticators(byToken, login.authenticate);
   const screen = own(new Screen(system));
   const drainMs = readDrain(values.drain) ?? config.drainMs ?? DRAIN_MS;
   let worker: Worker | undefined;
@@ -142,7 +142,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   };
   const listening = own(await listenAt({ fetch }, { host, port }));
   if (asJson) screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
-  else tellStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
+  else printStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
   await untilClosing();
   if (asJson) screen.data({ type: 'closing' });
   return EXIT.success;
@@ -174,7 +174,7 @@ interface Start {
   readonly whoa: string;
 }
 
-function tellStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking, whoa }: Start): void {
+function printStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking, whoa }: Start): void {
   screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT} and ${AG_UI}; Ctrl-C stops it.`);
   screen.line(`The console, a page that shows and stops tasks: ${url}/console/ (log in with a token)`);
   if (made !== undefined) {

@@ -6,7 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { realPathOf } from '../approvals/path-pattern.ts';
 import { UsageError } from '../command.ts';
-import type { Surroundings } from '../system.ts';
+import type { ConnectionContext } from '../system.ts';
 import type { WhoaConfig } from './config.ts';
 import { configFolder } from './config-folder.ts';
 
@@ -18,7 +18,7 @@ const NAMES = ['whoa.config.ts', 'whoa.config.mjs', 'whoa.config.js'];
  * Loads the configuration. It is code, so load it only from `--config` or from the user's configuration folder: never from the
  * folder that the agent works in.
  */
-export async function loadConfig(path: string | undefined, { env, cwd }: Surroundings): Promise<WhoaConfig> {
+export async function loadConfig(path: string | undefined, { env, cwd }: ConnectionContext): Promise<WhoaConfig> {
   const file = path === undefined ? findConfig(env) : resolve(cwd(), path);
   if (file === undefined) return {};
   if (path === undefined) refuseBelow(cwd(), file, env);

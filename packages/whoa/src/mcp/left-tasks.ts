@@ -17,7 +17,7 @@ export function createWorkerName(): string {
 const PREFIX = `mcp/${hostname()}`;
 
 /** Cancels the running tasks of commands that were killed on this machine. */
-export async function cancelLeftTasks(store: TaskStore): Promise<void> {
+export async function cancelOrphanedTasks(store: TaskStore): Promise<void> {
   let cursor: string | undefined;
   for (let seen = 0; seen < MAX_LOOKED_AT; ) {
     const page = await store.list({ tenant: LOCAL_TENANT, status: 'running', ...(cursor !== undefined && { cursor }) });

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Model } from '@whoa/core/model';
-import type { Surroundings } from '../system.ts';
+import type { ConnectionContext } from '../system.ts';
 import { COMPATIBLE_KEY, KEYED_PROVIDERS, MissingKeyError, type ModelName, parseModelName } from './model-name.ts';
 
 /** Opens the model with this name. The provider package is loaded on demand. */
-export async function openModel(name: string, { env, cwd }: Surroundings): Promise<Model> {
+export async function openModel(name: string, { env, cwd }: ConnectionContext): Promise<Model> {
   const wanted = parseModelName(name);
   if (wanted.provider === 'scripted') {
     const { openScript } = await import('./script.ts');

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Authenticate, createToken, createTokens, OWN_RIGHTS, type Right, type TokenEntry } from '@whoa/server';
+import { type Authenticate, createToken, createTokenAuthenticator, USER_RIGHTS, type Right, type TokenEntry } from '@whoa/server';
 import { UsageError } from '../command.ts';
-import type { Surroundings } from '../system.ts';
+import type { ConnectionContext } from '../system.ts';
 import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
 import { TOKEN_VARIABLE } from '../tasks/source/token-variable.ts';
 
 /** Shorter tokens could be guessed from their hash, which has no salt. */
 const MIN_CHARACTERS = 20;
-const RIGHTS: readonly Right[] = [...OWN_RIGHTS, 'operate'];
+const RIGHTS: readonly Right[] = [...USER_RIGHTS, 'operate'];
 
 /** The tokens that a server accepts. */
 export interface ServerTokens {
@@ -19,8 +19,8 @@ export interface ServerTokens {
 }
 
 /** Reads the tokens of a file; otherwise the one in the environment, which has all rights; otherwise creates one. */
-export function readServerTokens(file: string | undefined, { env, cwd }: Surroundings): ServerTokens {
-  if (file !== undefined) return { authenticate: createTokens(readTokenFile(resolve(cwd(), file))) };
+export function readServerTokens(file: string | undefined, { env, cwd }: ConnectionContext): ServerTokens {
+  if (file !== undefined) return { authenticate: createTokenAuthenticator(readTokenFile(resolve(cwd(), file))) };
   const given = env[TOKEN_VARIABLE];
   // Commands of agents in this process must not see it.
   delete env[TOKEN_VARIABLE];
@@ -28,7 +28,7 @@ export function readServerTokens(file: string | undefined, { env, cwd }: Surroun
     throw new UsageError(`${TOKEN_VARIABLE}: too short; use at least ${MIN_CHARACTERS} random characters`);
   const { token, sha256 } = given === undefined ? createToken() : { token: given, sha256: hashOf(given) };
   const entry = { sha256, tenant: LOCAL_TENANT, name: 'operator', rights: RIGHTS };
-  return { authenticate: createTokens([entry]), ...(given === undefined && { made: token }) };
+  return { authenticate: createTokenAuthenticator([entry]), ...(given === undefined && { made: token }) };
 }
 
 function readTokenFile(file: string): TokenEntry[] {

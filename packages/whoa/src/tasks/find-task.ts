@@ -1,6 +1,6 @@
 import type { TaskRecord } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
-import type { Surroundings } from '../system.ts';
+import type { ConnectionContext } from '../system.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { listTasks, type TaskSource } from './source/task-source.ts';
 
@@ -11,7 +11,7 @@ const MAX_SHOWN = 3;
 export async function findTask(
   source: Pick<TaskSource, 'get' | 'list'>,
   given: string | undefined,
-  { env }: Surroundings,
+  { env }: ConnectionContext,
 ): Promise<TaskRecord> {
   const where = `'${commandName(env)} tasks' lists them`;
   if (!given) throw new UsageError(`missing task id; ${where}`);

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import type { TaskStore } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
-import type { Surroundings } from '../system.ts';
+import type { ConnectionContext } from '../system.ts';
 import { findTask } from './find-task.ts';
 import { LOCAL_TENANT } from './local-tasks.ts';
 import { listTasks } from './source/task-source.ts';
@@ -19,7 +19,7 @@ export function createConversationName(folder: string): string {
 export async function findConversation(
   store: TaskStore,
   given: string | undefined,
-  surroundings: Surroundings,
+  surroundings: ConnectionContext,
 ): Promise<string> {
   const source = {
     get: (id: string) => store.get({ tenant: LOCAL_TENANT, id }),

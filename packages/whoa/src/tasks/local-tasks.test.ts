@@ -1,7 +1,7 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { createMemoryStore } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
-import { freeLost, isLost, LOCAL_TENANT } from './local-tasks.ts';
+import { reclaimLost, isLost, LOCAL_TENANT } from './local-tasks.ts';
 
 const LEASE_MS = 10_000;
 
@@ -17,12 +17,12 @@ test('a task is lost when its store has taken it from a worker that is gone, and
   const claim = { worker: 'worker', leaseMs: LEASE_MS };
   await store.claim(id, { ...claim, session: 's1', claim: 'c1' });
   for (let i = 0; i < 3; i++) {
-    await freeLost(store);
+    await reclaimLost(store);
     expect(await lost()).toBe(false);
     await world.clock.advance(LEASE_MS / 3);
   }
   await world.clock.advance(1);
-  await freeLost(store);
+  await reclaimLost(store);
   expect(await lost()).toBe(true);
   await store.claim(id, { ...claim, session: 's2', claim: 'c2' });
   expect(await lost()).toBe(false);
@@ -36,9 +36,9 @@ test('a task that waits past its deadline ends when tasks are looked at, though 
   const created = await store.create({ tenant: LOCAL_TENANT, agent: 'assistant', input: 'How?', deadline });
   const { id } = (created as { task: { id: string } }).task;
   const statusOf = async (): Promise<string | undefined> => (await store.get({ tenant: LOCAL_TENANT, id }))?.status;
-  await freeLost(store);
+  await reclaimLost(store);
   expect(await statusOf()).toBe('init');
   await world.clock.advance(1_000);
-  await freeLost(store);
+  await reclaimLost(store);
   expect(await statusOf()).toBe('cancelled');
 });

@@ -70,7 +70,7 @@ export function shortId(id: string): string {
 }
 
 /** Frees the tasks of workers whose lease has expired, and ends overdue ones. Leaves old records to the workers. */
-export async function freeLost(store: TaskStore): Promise<void> {
+export async function reclaimLost(store: TaskStore): Promise<void> {
   for (let domain = 0; domain < store.domains; domain++) while ((await store.sweep({ domain })).reclaimed > 0);
 }
 

@@ -1,7 +1,7 @@
 import type { FleetLoad, TaskCounts, TaskStatus, WorkerPage } from '@whoa/tasks';
 import { EXIT } from '../command.ts';
 import type { Screen } from '../terminal/screen.ts';
-import { inWords } from '../terminal/text/durations.ts';
+import { formatDuration } from '../terminal/text/durations.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
 import { formatTable } from '../terminal/text/table.ts';
 import { shortId } from './local-tasks.ts';
@@ -51,7 +51,7 @@ function ofNobody(error: unknown): FleetLoad {
 }
 
 function agentRow({ agent, ready, oldestWaitMs, running, waiting, isPaused, isUnserved }: FleetLoad['agents'][number]) {
-  const oldest = ready === 0 ? '' : inWords(oldestWaitMs);
+  const oldest = ready === 0 ? '' : formatDuration(oldestWaitMs);
   const state = isPaused ? 'paused' : isUnserved ? 'no worker serves it' : '';
   return [oneLine(agent, MAX_TENANT_CHARACTERS), `${ready}`, oldest, `${running}`, `${waiting}`, state];
 }
@@ -80,7 +80,7 @@ function workerRow(
   { worker, holds, expiresAt, waitsFor, tasks }: WorkerPage['workers'][number],
   now: number,
 ): string[] {
-  const lease = expiresAt === undefined ? '' : inWords(Math.max(0, expiresAt - now));
+  const lease = expiresAt === undefined ? '' : formatDuration(Math.max(0, expiresAt - now));
   const waits = oneLine(waitsFor.join(', '), MAX_LIST_CHARACTERS);
   return [oneLine(worker, MAX_TENANT_CHARACTERS), `${holds}`, lease, waits, tasks.map(shortId).join(' ')];
 }

@@ -1,5 +1,5 @@
 /** Explains to a user who started the command in a terminal what it waits for. */
-export function explainSilence(
+export function explainWaiting(
   command: string,
   wait = 'an editor on standard input; see docs/guides/editors.md',
 ): void {

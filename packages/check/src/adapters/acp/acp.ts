@@ -77,8 +77,8 @@ class AcpConnection implements Connection {
       return await AcpConnection.#greet(process, stage);
     } catch (error) {
       await process[Symbol.asyncDispose]();
-      const complaints = process.complaints().trim();
-      throw new Error(`${(error as Error).message}${complaints === '' ? '' : `\n${complaints}`}`, { cause: error });
+      const stderrTail = process.stderrTail().trim();
+      throw new Error(`${(error as Error).message}${stderrTail === '' ? '' : `\n${stderrTail}`}`, { cause: error });
     }
   }
 

@@ -3,7 +3,7 @@ import type { Connection, Conversation, Features, TurnEnd } from '../../adapter.
 import { type CallTarget, McpConversation } from './conversation.ts';
 import type { McpAdapterOptions } from './options.ts';
 import { PieceTransport } from './stdio-transport.ts';
-import { carryTask, kindOf, TASKS_EXTENSION, TaskRequests } from './tasks.ts';
+import { wrapTaskResponse, kindOf, TASKS_EXTENSION, TaskRequests } from './tasks.ts';
 
 export type Library = typeof import('@modelcontextprotocol/client');
 
@@ -52,7 +52,7 @@ export class McpConnection implements Connection {
       { name: 'whoa-check', version: '1' },
       { versionNegotiation: { mode }, capabilities: { extensions, elicitation: { form: {} } } },
     );
-    transport.onmessage = carryTask;
+    transport.onmessage = wrapTaskResponse;
     // Late responses to cancelled calls arrive here; the calls themselves have ended.
     client.onerror = () => {};
     try {

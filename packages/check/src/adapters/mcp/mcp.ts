@@ -55,8 +55,8 @@ function createStdioAdapter(options: McpAdapterOptions): Adapter {
           return Object.assign(await McpConnection.connect({ library, options, mode, transport }), { process });
         } catch (error) {
           await process[Symbol.asyncDispose]();
-          const complaints = process.complaints().trim();
-          throw new Error(`${(error as Error).message}\n${complaints}`.trim(), { cause: error });
+          const stderrTail = process.stderrTail().trim();
+          throw new Error(`${(error as Error).message}\n${stderrTail}`.trim(), { cause: error });
         }
       };
       // Some older servers exit when they are asked for the 2026 protocol.

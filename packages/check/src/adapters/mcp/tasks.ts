@@ -29,7 +29,7 @@ export interface McpTask {
  * Turns a task in a response into a result that carries it. The library refuses such a response without showing it, and
  * calls a transport's earlier `onmessage` first, with the message that it then reads.
  */
-export function carryTask(message: JSONRPCMessage): void {
+export function wrapTaskResponse(message: JSONRPCMessage): void {
   const response = message as { result?: { resultType?: unknown } };
   if (response.result?.resultType !== 'task') return;
   const carrier = { content: [], isError: true, _meta: { [TASK_KEY]: response.result } };

@@ -81,7 +81,7 @@ export function earliest(a: StopSchedule, b: StopSchedule): StopSchedule {
 }
 
 /** The rest of a schedule if its timer fired early, as where a test fakes timers but not the time. */
-export function hurry({ level, abortAt, killAt }: StopSchedule, earlyMs: number): StopSchedule {
+export function shortenGrace({ level, abortAt, killAt }: StopSchedule, earlyMs: number): StopSchedule {
   // A real timer may be early by a millisecond: a ladder must not get shorter with each level.
   const ms = earlyMs < 2 ? 0 : earlyMs;
   return { level, abortAt: abortAt - ms, killAt: killAt - ms };

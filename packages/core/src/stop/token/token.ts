@@ -1,7 +1,7 @@
 import { ResourceScope } from '../bounded/owned.ts';
 import { type Clock, isNever, NEVER, systemClock } from '../clock.ts';
 import { CancelledError } from '../errors.ts';
-import { createStopSchedule, earliest, hurry, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
+import { createStopSchedule, earliest, shortenGrace, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
 import { abortErrorOf, type CancelReason, createReason, type CancelReasonLike, whenAborted } from './reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
@@ -263,7 +263,7 @@ export class CancellationToken implements Disposable {
     const [rank, at] = this.#rank < ABORT ? [ABORT, this.#schedule.abortAt] : [KILL, this.#schedule.killAt];
     const keepAlive = this.#hasObservers;
     const climb = (): void => {
-      this.#schedule = hurry(this.#schedule!, at - this.#clock.now());
+      this.#schedule = shortenGrace(this.#schedule!, at - this.#clock.now());
       this.#raise({ rank, undo: this.#undo, reason: this.#reason! });
     };
     const timer = this.#clock.setTimer(Math.max(0, at - this.#clock.now()), climb, { keepAlive });

@@ -54,7 +54,7 @@ const deep = (): object => {
   return one;
 };
 
-const NASTY: Readonly<Record<string, () => unknown>> = {
+const HOSTILE_INPUTS: Readonly<Record<string, () => unknown>> = {
   'a content of null': () => ({ content: null }),
   'a content that is an object': () => ({ content: { ok: true } }),
   'a content that is a number': () => ({ content: 42 }),
@@ -82,7 +82,7 @@ const NASTY: Readonly<Record<string, () => unknown>> = {
   'a function': () => trap,
 };
 
-test.each(Object.entries(NASTY))('%s as a result ends one call, and its siblings are waited for', async (_, make) => {
+test.each(Object.entries(HOSTILE_INPUTS))('%s as a result ends one call, and its siblings are waited for', async (_, make) => {
   const { clock, execute, ends, token } = setUp([
     tool('quick', () => 'q'),
     tool('bad', make),
@@ -134,7 +134,7 @@ test.each(Object.entries(THROWN))('%s as an error ends one call, and says what i
 });
 
 test('the model learns that a result could not be read, and the call has finished', async () => {
-  const { execute } = setUp([tool('bad', NASTY['a proxy that throws']!), tool('list', NASTY['a list of texts']!)]);
+  const { execute } = setUp([tool('bad', HOSTILE_INPUTS['a proxy that throws']!), tool('list', HOSTILE_INPUTS['a list of texts']!)]);
   expect(await execute('bad', 'list')).toMatchObject([
     { state: 'finished', isError: true, content: 'It ended, but what it returned could not be read.' },
     {
@@ -178,7 +178,7 @@ test('a string is an update too, and the model learns that the call ran', async 
 test('an update that cannot be read affects nothing else', async () => {
   const { execute } = setUp([
     tool('odd', (_, { update }) => {
-      for (const make of Object.values(NASTY)) (update as (shown: unknown) => void)(make());
+      for (const make of Object.values(HOSTILE_INPUTS)) (update as (shown: unknown) => void)(make());
       return 'done';
     }),
   ]);
@@ -331,7 +331,7 @@ test('an abandoned call gives its keys back when it ends, whatever it ends with'
   await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   await killed;
-  end?.(NASTY['a proxy that throws']!());
+  end?.(HOSTILE_INPUTS['a proxy that throws']!());
   await flushMicrotasks();
   const other = new CancellationToken({ clock });
   expect(await runtime.execute([{ id: '2', tool: 'next', input: {} }], { token: other })).toMatchObject([

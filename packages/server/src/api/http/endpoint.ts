@@ -44,7 +44,7 @@ const ERROR = z
   .object({ error: z.object({ code: z.string(), message: z.string() }).loose() })
   .openapi('Error', { description: 'A code for programs, and a message for people that says what to do.' });
 
-const NOBODY: Principal = { tenant: '', name: 'nobody', rights: [] };
+const ANONYMOUS: Principal = { tenant: '', name: 'nobody', rights: [] };
 const TENANT = NAME.openapi({ description: "Another tenant; needs the right 'operate'." });
 
 interface Variables {
@@ -93,7 +93,7 @@ export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, access: A
 function guard({ right, body }: Endpoint, access: Access): MiddlewareHandler<Variables> {
   return async (context, next) => {
     const { raw } = context.req;
-    const admitted = right === 'public' ? (access.checkOrigin(raw) ?? NOBODY) : await access.admit(raw, right);
+    const admitted = right === 'public' ? (access.checkOrigin(raw) ?? ANONYMOUS) : await access.admit(raw, right);
     if (admitted instanceof Response) return admitted;
     context.set('principal', admitted);
     if (body !== undefined) {

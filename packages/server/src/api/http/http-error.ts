@@ -1,5 +1,5 @@
 import { HTTPException } from 'hono/http-exception';
-import { type Refusal, refuse, refuseForNow } from '../../access/refusal.ts';
+import { type Refusal, refuse, refuseTemporarily } from '../../access/refusal.ts';
 
 /** The default time before a retry. */
 const RETRY_DELAY_MS = 1_000;
@@ -37,23 +37,23 @@ export function responseTo(error: unknown, onError: (error: unknown) => void): R
   if (error instanceof HttpError) {
     const { status, code, message, more } = error;
     const body = { code, message, ...more };
-    return status === 429 || status === 503 ? refuseForNow(status, body, RETRY_DELAY_MS) : refuse(status, body);
+    return status === 429 || status === 503 ? refuseTemporarily(status, body, RETRY_DELAY_MS) : refuse(status, body);
   }
-  if (error instanceof HTTPException) return refuse(error.status, whyNoJson(error.status));
+  if (error instanceof HTTPException) return refuse(error.status, describeBadBody(error.status));
   const code = String((error as { code?: unknown } | undefined)?.code);
   if (code === 'TASK_REJECTED')
     return refuse(409, { code: 'rejected', message: 'Another task of the conversation is running; try again later' });
   if (code === 'STORE_FULL')
-    return refuseForNow(429, { code: 'full', message: 'Too many tasks are waiting; try again later' }, RETRY_DELAY_MS);
+    return refuseTemporarily(429, { code: 'full', message: 'Too many tasks are waiting; try again later' }, RETRY_DELAY_MS);
   const known = STORE_ERRORS[code];
   // Readers come back while a server ends: that is no failure.
   if (code !== 'STORE_CLOSED') onError(error);
-  if (known !== undefined) return refuseForNow(503, known, RETRY_DELAY_MS);
+  if (known !== undefined) return refuseTemporarily(503, known, RETRY_DELAY_MS);
   return refuse(500, { code: 'internal', message: 'An internal error occurred; the log of the server has it' });
 }
 
 /** Describes a bad body by status: 415 for its type, 400 for its content. */
-export function whyNoJson(status: number): Refusal['error'] {
+export function describeBadBody(status: number): Refusal['error'] {
   if (status === 415) return { code: 'no-json', message: 'Send JSON, with Content-Type: application/json' };
   return { code: 'invalid', message: 'The body is not valid JSON; send a JSON object' };
 }

@@ -10,7 +10,7 @@ export interface EventStreamOptions<Seen> {
   /** Converts an item to the text of an event. */
   readonly toText: (seen: Seen) => string;
   /** Sent after the last event. */
-  readonly farewell?: string;
+  readonly terminator?: string;
   /** Called when the reader has left, or there is no more to read. */
   readonly close: () => void;
   readonly signal: AbortSignal;
@@ -19,7 +19,7 @@ export interface EventStreamOptions<Seen> {
 /** Sends what is followed as server-sent events, as fast as the reader reads. A disconnect only ends the reading. */
 export function eventStream<Seen>(
   following: AsyncIterator<Seen, undefined>,
-  { clock, toText, farewell, close, signal }: EventStreamOptions<Seen>,
+  { clock, toText, terminator, close, signal }: EventStreamOptions<Seen>,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let heartbeat: Disposable | undefined;
@@ -53,7 +53,7 @@ export function eventStream<Seen>(
     async pull(controller) {
       const next = await nextOf(following);
       if (next !== undefined && !isOver) return controller.enqueue(encoder.encode(toText(next)));
-      if (!isOver && farewell !== undefined) controller.enqueue(encoder.encode(farewell));
+      if (!isOver && terminator !== undefined) controller.enqueue(encoder.encode(terminator));
       await stop();
       controller.close();
     },

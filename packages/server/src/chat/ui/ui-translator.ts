@@ -7,7 +7,7 @@ import type { ReplyEvent } from './chunk-writer.ts';
 import { LOST_CALL } from './ui-chunks.ts';
 
 type TurnEnd = Extract<JournalEvent, { type: 'turn-end' }>;
-type WordsKind = 'text' | 'reasoning';
+type TextKind = 'text' | 'reasoning';
 
 /** The end of a call, as far as the journal shows. */
 interface EndedCall {
@@ -19,7 +19,7 @@ interface EndedCall {
 
 /** Text of the current turn that readers have seen. */
 interface Shown {
-  readonly kind: WordsKind;
+  readonly kind: TextKind;
   readonly id: string;
   text: string;
 }
@@ -91,9 +91,9 @@ export class UiTranslator {
       case 'turn-start':
         return this.#startTurn();
       case 'text':
-        return this.#addWords('text', event.text);
+        return this.#addText('text', event.text);
       case 'thinking':
-        return this.#addWords('reasoning', event.text);
+        return this.#addText('reasoning', event.text);
       case 'call-planned':
         return this.#planCall(event.callId, event.tool);
       case 'turn-end':
@@ -125,7 +125,7 @@ export class UiTranslator {
   end({ id, status, outcome, stop }: TaskRecord): UIMessageChunk[] {
     const chunks = [
       ...this.start(),
-      ...this.#closeWords(),
+      ...this.#closeText(),
       ...this.#refuseCalls('Not started: the reply ended before it was asked for.'),
       ...this.#endLostCalls(outcome?.stop as StopReport | undefined),
     ];
@@ -164,14 +164,14 @@ export class UiTranslator {
     return [{ type: 'reset-step' }];
   }
 
-  #addWords(kind: WordsKind, text: string): UIMessageChunk[] {
+  #addText(kind: TextKind, text: string): UIMessageChunk[] {
     const last = this.#shown.at(-1);
     this.#step = 'used';
     if (this.#isOpen && last?.kind === kind) {
       last.text += text;
       return [toDelta(last, text)];
     }
-    const chunks = this.#closeWords();
+    const chunks = this.#closeText();
     const opened: Shown = { kind, id: `${this.#messageId}-${++this.#parts}`, text };
     this.#shown.push(opened);
     this.#told.push(kind);
@@ -179,7 +179,7 @@ export class UiTranslator {
     return [...chunks, { type: `${kind}-start`, id: opened.id }, toDelta(opened, text)];
   }
 
-  #closeWords(): UIMessageChunk[] {
+  #closeText(): UIMessageChunk[] {
     const last = this.#shown.at(-1);
     if (!this.#isOpen || last === undefined) return [];
     this.#isOpen = false;
@@ -191,7 +191,7 @@ export class UiTranslator {
     if (this.#calls.has(callId)) return [];
     this.#calls.set(callId, false);
     this.#told.push(callId);
-    return [...this.#closeWords(), { type: 'tool-input-start', toolCallId: callId, toolName: tool, dynamic: true }];
+    return [...this.#closeText(), { type: 'tool-input-start', toolCallId: callId, toolName: tool, dynamic: true }];
   }
 
   #endTurn({ message }: TurnEnd): UIMessageChunk[] {
@@ -209,15 +209,15 @@ export class UiTranslator {
     let seen = 0;
     for (const part of message.content) {
       if (part.type === 'call') {
-        chunks.push(...this.#closeWords(), ...this.#askCall(part));
+        chunks.push(...this.#closeText(), ...this.#askCall(part));
         continue;
       }
       const shown = this.#shown[seen++];
       const rest = part.text.slice(shown?.text.length ?? 0);
-      if (rest !== '') chunks.push(...this.#addWords(kindOf(part), rest));
+      if (rest !== '') chunks.push(...this.#addText(kindOf(part), rest));
     }
     chunks.push(
-      ...this.#closeWords(),
+      ...this.#closeText(),
       ...this.#refuseCalls('Not started: the reply was cut off before it was asked for.'),
     );
     this.#isInTurn = false;
@@ -281,13 +281,13 @@ export class UiTranslator {
 }
 
 type Part = TurnEnd['message']['content'][number];
-type WordsPart = Extract<Part, { type: 'text' | 'thinking' }>;
+type TextPart = Extract<Part, { type: 'text' | 'thinking' }>;
 
-function isWords(part: Part): part is WordsPart {
+function isWords(part: Part): part is TextPart {
   return part.type !== 'call';
 }
 
-function kindOf(part: WordsPart): WordsKind {
+function kindOf(part: TextPart): TextKind {
   return part.type === 'text' ? 'text' : 'reasoning';
 }
 

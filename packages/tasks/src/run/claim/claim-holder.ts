@@ -53,7 +53,7 @@ export class ClaimHolder implements Holder {
       activity: () => this.activity.current,
       onWrite: () => session.check(),
       onOrders: (one) => this.applyOrders(one),
-      onLost: (error) => this.lose(error),
+      onDisconnect: (error) => this.lose(error),
       onFull: ({ message }) => this.cancel({ kind: 'budget', message }, { mode: 'now' }),
     });
     this.commands = new Commands(this.journal);

@@ -28,7 +28,7 @@ export class HandBack implements Disposable {
   [Symbol.dispose](): void {
     this.#isOver = true;
     this.#timer?.[Symbol.dispose]();
-    for (const giveUp of this.#pending) giveUp();
+    for (const cancelRemoteTask of this.#pending) cancelRemoteTask();
   }
 
   /** Hands back one claim. */
@@ -82,9 +82,9 @@ export class HandBack implements Disposable {
   /** Resolves with the answer, or with nothing once the worker has stopped for too long. */
   #answer<T>(work: Promise<T>): Promise<T | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<T | undefined>();
-    const giveUp = (): void => resolve(undefined);
-    this.#pending.add(giveUp);
-    work.then(resolve, reject).finally(() => this.#pending.delete(giveUp));
+    const cancelRemoteTask = (): void => resolve(undefined);
+    this.#pending.add(cancelRemoteTask);
+    work.then(resolve, reject).finally(() => this.#pending.delete(cancelRemoteTask));
     return promise;
   }
 

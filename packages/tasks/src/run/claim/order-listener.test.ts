@@ -4,8 +4,8 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../../../../../test/tasks/altered-store.ts';
 import {
-  deafStore,
-  happening,
+  storeWithoutHints,
+  deferred,
   idOf,
   setUp,
   TASK,
@@ -16,7 +16,7 @@ import { createMemoryStore } from '../../stores/memory.ts';
 import { createCancelMessage, createEventChannel } from '../claim/channel.ts';
 import type { Work } from '../work.ts';
 
-const started = happening<AbortSignal>();
+const started = deferred<AbortSignal>();
 
 test('a cancel in the store stops the work by push, without waiting for a poll', async () => {
   const { runner, store, world } = setUp({
@@ -38,7 +38,7 @@ test('a cancel in the store stops the work by push, without waiting for a poll',
 test('without a push a cancel arrives with the next beat', async () => {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
-  const { runner } = setUp({ memory: deafStore(inner), world, work: untilCancelled, leaseMs: 3_000 });
+  const { runner } = setUp({ memory: storeWithoutHints(inner), world, work: untilCancelled, leaseMs: 3_000 });
   const running = runner.run(TASK);
   await flushMicrotasks();
   await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { mode: 'now' });
@@ -49,9 +49,9 @@ test('without a push a cancel arrives with the next beat', async () => {
 test('without a push and a poll a cancel arrives with the orders of the next append', async () => {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
-  const next = happening();
+  const next = deferred();
   const { runner } = setUp({
-    memory: deafStore(inner),
+    memory: storeWithoutHints(inner),
     world,
     pollIntervalMs: 1_000_000,
     work: async ({ token, journal }) => {
@@ -72,7 +72,7 @@ test('without a push and a poll a cancel arrives with the orders of the next ren
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   const { runner } = setUp({
-    memory: deafStore(inner),
+    memory: storeWithoutHints(inner),
     world,
     work: untilCancelled,
     pollIntervalMs: 1_000_000,

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { alterStore } from '../../../../../test/tasks/altered-store.ts';
 import { claimFor, expireSessions } from '../../../../../test/tasks/claimed.ts';
 import {
-  happening,
+  deferred,
   idOf,
   scripted,
   setUp,
@@ -48,7 +48,7 @@ test('a worker that cannot reach the store stops its work before the lease ends'
   const failing = alterStore(inner, (name, call) =>
     down && name !== 'watch' ? Promise.reject(new Error('the store is down')) : call(),
   );
-  const stopped = happening<number>();
+  const stopped = deferred<number>();
   const { runner } = setUp({
     memory: failing,
     world,
@@ -82,7 +82,7 @@ test('a worker whose machine slept asks whether it still has its tasks before it
     wallNow: () => world.clock.now(),
     setTimer: (ms: number, callback: () => void) => own.clock.setTimer(ms, callback),
   };
-  const awake = happening();
+  const awake = deferred();
   const work: Work = async ({ journal }) => {
     await awake.promise;
     await journal({ type: 'step' });
@@ -157,7 +157,7 @@ test('a lease is counted from when it was asked for: an answer that comes late l
     if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(2_500, resolve));
     return answer;
   });
-  const stopped = happening<number>();
+  const stopped = deferred<number>();
   const { runner } = setUp({
     memory: slow,
     world,

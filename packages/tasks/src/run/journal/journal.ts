@@ -24,7 +24,7 @@ export interface JournalOptions {
   /** Called before each write: the claim may be over by the clock alone, or must be checked with the store first. */
   readonly onWrite: () => Promise<void> | undefined;
   readonly onOrders: (orders: Orders) => void;
-  readonly onLost: (error: LeaseLostError) => void;
+  readonly onDisconnect: (error: LeaseLostError) => void;
   /** The budget is almost used up: stop the work. */
   readonly onFull: (error: JournalFullError) => void;
 }
@@ -96,7 +96,7 @@ export class Journal {
 
   /** Writes now; callers do not wait for it. */
   scheduleFlush(): void {
-    // Callers that need the result await `flush`, and `onLost` has been called.
+    // Callers that need the result await `flush`, and `onDisconnect` has been called.
     this.flush().catch(() => {});
   }
 
@@ -221,6 +221,6 @@ export class Journal {
 
   #lose(error: LeaseLostError): void {
     this.#lost ??= error;
-    this.#options.onLost(error);
+    this.#options.onDisconnect(error);
   }
 }

@@ -61,7 +61,7 @@ async function search(
   if (scope.resolved.kind !== 'folder') throw notAFolder(path);
   const found: string[] = [];
   const filter = createGlobFilter(glob);
-  const { end, unread: complaints } = await runRipgrep({
+  const { end, unread: stderrTail } = await runRipgrep({
     args: [...SEARCH_ARGS, ...filter.args, '--files', '--null', '.'],
     cwd: scope.cwd,
     separator: '\0',
@@ -72,7 +72,7 @@ async function search(
     },
   });
   const files = await onlyInside(root, found.slice(0, limit), token);
-  const unread = await unreadInside(root, complaints, scope);
+  const unread = await unreadInside(root, stderrTail, scope);
   const result = describeFiles(files, { glob, unread, partial: end === 'stopped', token });
   if (token.isCancelled) throw createInterruptedError(token, result);
   return result;
@@ -97,14 +97,14 @@ function isLate({ isCancelled, level }: CancellationToken, since: number | undef
   return since === undefined || performance.now() - since > FINAL_READ_TIMEOUT_MS;
 }
 
-interface SearchEnd {
+interface SearchSummary {
   readonly glob: string;
   readonly unread: readonly string[];
   readonly partial: boolean;
   readonly token: CancellationToken;
 }
 
-function describeFiles(files: readonly string[], { glob, unread, partial, token }: SearchEnd): ToolResult {
+function describeFiles(files: readonly string[], { glob, unread, partial, token }: SearchSummary): ToolResult {
   const more = partial && !token.isCancelled ? 'there may be more; narrow the glob or raise limit' : '';
   const notes = [more, describeUnread(unread)].filter((note) => note !== '');
   const shown = token.isCancelled ? `${count(files.length, 'file')} so far` : `${count(files.length, 'file')} shown`;

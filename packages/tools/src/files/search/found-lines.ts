@@ -81,7 +81,7 @@ async function standing(root: Root, path: string, lines: readonly FoundLine[]): 
       if (resolved.kind !== 'file' || resolved.shown !== path) return [];
       return holding(openToRead(resolved), async (file) => {
         const kept: FoundLine[] = [];
-        for (const block of blocksOf(lines)) kept.push(...(await standingIn(file, block)));
+        for (const block of blocksOf(lines)) kept.push(...(await findStillPresent(file, block)));
         return kept;
       });
     });
@@ -102,7 +102,7 @@ function blocksOf(lines: readonly FoundLine[]): FoundLine[][] {
   return blocks;
 }
 
-async function standingIn(file: FileHandle, block: readonly FoundLine[]): Promise<readonly FoundLine[]> {
+async function findStillPresent(file: FileHandle, block: readonly FoundLine[]): Promise<readonly FoundLine[]> {
   const start = block[0]!.offset;
   const there = Buffer.alloc(block.reduce((length, { bytes }) => length + bytes.length, 0));
   const { bytesRead } = await file.read(there, 0, there.length, start);

@@ -13,13 +13,13 @@ const MAX_PEOPLE_LINE_CHARS = 300;
 /** Above this size users see the matches without context. */
 const MAX_PEOPLE_CONTEXT_CHARS = 100_000;
 
-export interface SearchEnd {
+export interface SearchSummary {
   readonly wanted: GrepInput;
   readonly totalMatches: number;
   readonly totalFiles: number;
   /** Matches that were no longer where they were found. */
   readonly changed: number;
-  readonly passedOver: number;
+  readonly skippedRecords: number;
   readonly unread: readonly string[];
   /** Whether the totals are complete. */
   readonly isCounted: boolean;
@@ -27,7 +27,7 @@ export interface SearchEnd {
 }
 
 /** The model gets each matching line once, and the totals. Users also get the query and the context. */
-export function describeSearch(lines: readonly FoundLine[], end: SearchEnd): ToolResult {
+export function describeSearch(lines: readonly FoundLine[], end: SearchSummary): ToolResult {
   const byFile = [...Map.groupBy(lines, ({ path }) => path)].sort(([a], [b]) => (a < b ? -1 : 1));
   const { wanted, unread, isCounted } = end;
   const totalMatches = end.totalMatches - end.changed;
@@ -50,7 +50,7 @@ export function describeSearch(lines: readonly FoundLine[], end: SearchEnd): Too
 
 type LinesOfFile = readonly [path: string, lines: readonly FoundLine[]];
 
-function textFor(byFile: readonly LinesOfFile[], end: SearchEnd): string {
+function textFor(byFile: readonly LinesOfFile[], end: SearchSummary): string {
   const { wanted } = end;
   const text: string[] = [];
   let shown = 0;
@@ -86,13 +86,13 @@ function lineForModel({ text, column, kind }: FoundLine, { context }: GrepInput)
   return cutAround(said, column - 1 - (text.length - said.length), MAX_MODEL_LINE_CHARS);
 }
 
-function totalsFor(shown: number, end: SearchEnd): string {
-  const { wanted, totalMatches, totalFiles, changed, passedOver, unread, isCounted, isCancelled } = end;
+function totalsFor(shown: number, end: SearchSummary): string {
+  const { wanted, totalMatches, totalFiles, changed, skippedRecords, unread, isCounted, isCancelled } = end;
   const isMore = totalMatches > shown || (!isCounted && !isCancelled);
   const notes = [
     isMore && !isCancelled ? `${shown} shown; narrow the search or raise limit` : '',
     isCancelled ? 'the search was stopped' : '',
-    passedOver > 0 ? `${count(passedOver, 'very long line')} passed over` : '',
+    skippedRecords > 0 ? `${count(skippedRecords, 'very long line')} passed over` : '',
     changed > 0 ? `${count(changed, 'match', 'matches')} changed during the search and left out` : '',
     describeUnread(unread),
   ].filter((note) => note !== '');

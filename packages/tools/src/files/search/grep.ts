@@ -43,7 +43,7 @@ interface Search {
 async function search({ root, wanted, scope }: Search, { token, update }: ToolContext): Promise<ToolResult> {
   const found = new Findings(wanted);
   const filter = createGlobFilter(scope.file === undefined ? wanted.glob : undefined);
-  const { end, passedOver, unread } = await runRipgrep({
+  const { end, skippedRecords, unread } = await runRipgrep({
     args: argsFor(wanted, { file: scope.file, filterArgs: filter.args }),
     cwd: scope.cwd,
     ...(scope.file && { stdin: scope.file.fd }),
@@ -65,7 +65,7 @@ async function search({ root, wanted, scope }: Search, { token, update }: ToolCo
     totalMatches: found.matches,
     totalFiles: found.files.size,
     changed: matchesIn(found.lines) - matchesIn(lines),
-    passedOver,
+    skippedRecords,
     unread: await unreadInside(root, unread, scope),
     isCounted: end === 'done',
     isCancelled: token.isCancelled,

@@ -22,7 +22,7 @@ export interface RipgrepEnd {
   /** `stopped`: by a cancel, or because `onRecord` returned `stop`. */
   readonly end: 'done' | 'stopped';
   /** The number of records that were too long. */
-  readonly passedOver: number;
+  readonly skippedRecords: number;
   /** Files that could not be read, and why. The list is bounded. */
   readonly unread: readonly string[];
 }
@@ -32,7 +32,7 @@ export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
   const { token, cwd } = options;
   const file = await findRipgrep();
   const [program = '', ...args] = [...untilHostEnds(), file, '--no-config', ...options.args];
-  if (token.isCancelled) return { end: 'stopped', passedOver: 0, unread: [] };
+  if (token.isCancelled) return { end: 'stopped', skippedRecords: 0, unread: [] };
   const child = spawn(program, args, {
     cwd,
     env: {},
@@ -43,7 +43,7 @@ export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
     child.once('error', reject);
     child.once('close', resolve);
   });
-  const run = { stopped: false, complaints: '' };
+  const run = { stopped: false, stderrTail: '' };
   const stop = (): void => {
     run.stopped = true;
     // It has nothing to clean up, so kill it without TERM.
@@ -54,14 +54,14 @@ export async function runRipgrep(options: RipgrepOptions): Promise<RipgrepEnd> {
     for (const record of records.add(chunk)) if (!run.stopped && options.onRecord(record) === 'stop') stop();
   });
   child.stderr!.on('data', (chunk: Buffer) => {
-    run.complaints = (run.complaints + chunk.toString()).slice(0, MAX_COMPLAINT_CHARS);
+    run.stderrTail = (run.stderrTail + chunk.toString()).slice(0, MAX_COMPLAINT_CHARS);
   });
   const cancel = token.onCancel(stop);
   try {
     const code = await closed;
-    const { unread, failure } = sortComplaints(run.complaints);
+    const { unread, failure } = sortComplaints(run.stderrTail);
     if (!run.stopped && code === 2 && failure !== '') throw new Error(`The search failed: ${failure}`);
-    return { end: run.stopped ? 'stopped' : 'done', passedOver: records.passedOver, unread };
+    return { end: run.stopped ? 'stopped' : 'done', skippedRecords: records.skippedRecords, unread };
   } finally {
     cancel[Symbol.dispose]();
   }
@@ -74,8 +74,8 @@ function untilHostEnds(): readonly string[] {
 }
 
 /** Separates files that could not be read from errors that made the search fail, such as an invalid pattern. */
-function sortComplaints(complaints: string): { unread: string[]; failure: string } {
-  const lines = complaints.trim().split('\n');
+function sortComplaints(stderrTail: string): { unread: string[]; failure: string } {
+  const lines = stderrTail.trim().split('\n');
   const unread: string[] = [];
   const others: string[] = [];
   for (const line of lines) {
@@ -83,7 +83,7 @@ function sortComplaints(complaints: string): { unread: string[]; failure: string
     if (complaint === undefined) others.push(line);
     else unread.push(complaint);
   }
-  const isCut = complaints.length === MAX_COMPLAINT_CHARS;
+  const isCut = stderrTail.length === MAX_COMPLAINT_CHARS;
   const failure = unread.length > 0 && isCut ? '' : others.join('\n');
   return { unread, failure: failure === '' && unread.length === 0 ? 'ripgrep gave no reason' : failure };
 }
@@ -93,7 +93,7 @@ class Records {
   readonly #separator: number;
   #rest: Buffer[] = [];
   #size = 0;
-  passedOver = 0;
+  skippedRecords = 0;
 
   constructor(separator: '\n' | '\0') {
     this.#separator = separator.charCodeAt(0);
@@ -120,7 +120,7 @@ class Records {
     const record = this.#size <= MAX_RECORD_BYTES ? Buffer.concat(this.#rest).toString() : undefined;
     this.#rest = [];
     this.#size = 0;
-    if (record === undefined) this.passedOver++;
+    if (record === undefined) this.skippedRecords++;
     return record;
   }
 }

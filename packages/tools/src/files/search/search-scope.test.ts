@@ -7,9 +7,9 @@ test('what could not be read is named only if it is found again inside the root'
   using workspace = createWorkspace({ 'outside/secret.txt': 'x', 'root/sub/closed.txt': 'x' });
   const root = createRoot(workspace.at('root'));
   await using scope = await openSearchScope(root, 'sub');
-  const complaints = ['closed.txt: Permission denied', 'secret.txt: No such file or directory', '../x: Is a directory'];
+  const stderrTail = ['closed.txt: Permission denied', 'secret.txt: No such file or directory', '../x: Is a directory'];
   const gone = 'something that is gone';
-  expect(await unreadInside(root, complaints, scope)).toEqual(['closed.txt: Permission denied', gone, gone]);
+  expect(await unreadInside(root, stderrTail, scope)).toEqual(['closed.txt: Permission denied', gone, gone]);
   const many = Array.from({ length: 150 }, () => 'secret.txt: No such file or directory');
   const named = await unreadInside(root, many, scope);
   expect([named.length, named.join().includes('secret')]).toEqual([150, false]);

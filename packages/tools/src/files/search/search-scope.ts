@@ -73,13 +73,13 @@ const MAX_NAMED = 100;
  * Lists what could not be read, each with the reason: `folder: Permission denied`. A link made meanwhile can lead a search
  * outside, so names that do not resolve inside the root are not shown.
  */
-export async function unreadInside(root: Root, complaints: readonly string[], scope: SearchScope): Promise<string[]> {
-  const named = complaints.slice(0, MAX_NAMED).map(async (complaint) => {
+export async function unreadInside(root: Root, stderrTail: readonly string[], scope: SearchScope): Promise<string[]> {
+  const named = stderrTail.slice(0, MAX_NAMED).map(async (complaint) => {
     const path = scope.fromRoot(complaint.slice(0, complaint.lastIndexOf(': ')));
     const kind = await kindInside(root, path);
     return kind === undefined || kind === 'missing' ? 'something that is gone' : complaint;
   });
-  return [...(await Promise.all(named)), ...complaints.slice(MAX_NAMED).map(() => 'something else')];
+  return [...(await Promise.all(named)), ...stderrTail.slice(MAX_NAMED).map(() => 'something else')];
 }
 
 /** Describes for the model what was not searched. */

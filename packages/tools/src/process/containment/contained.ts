@@ -92,17 +92,17 @@ export interface HandleOptions extends Pick<ContainedProcess, 'output' | 'exited
   /** Called once. */
   readonly end: (method: 'ask' | 'kill') => Promise<CleanupReport>;
   /** Ends the grace period now. */
-  readonly hurry: () => void;
+  readonly shortenGrace: () => void;
   readonly endSince?: ContainedProcess['endSince'];
 }
 
 /** Creates the handle of a command that was started. */
 export function createHandle(child: ChildProcess, options: HandleOptions): ContainedProcess {
-  const { output, exited, end, hurry, endSince } = options;
+  const { output, exited, end, shortenGrace, endSince } = options;
   const { stdin, stdout, stderr } = child;
   let ending: Promise<CleanupReport> | undefined;
   const endOnce = ({ method = 'ask' }: EndOptions = {}): Promise<CleanupReport> => {
-    if (method === 'kill') hurry();
+    if (method === 'kill') shortenGrace();
     return (ending ??= end(method));
   };
   const dispose = async (): Promise<void> => void (await endOnce());

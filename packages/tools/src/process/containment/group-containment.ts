@@ -62,7 +62,7 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
       });
       output?.attach(child);
       await waitForSpawn(child, command);
-      const contained = watchOver(child, { technique, output, onEnd: () => live.delete(contained) });
+      const contained = supervise(child, { technique, output, onEnd: () => live.delete(contained) });
       live.add(contained);
       return contained;
     } catch (error) {
@@ -87,7 +87,7 @@ export function createGroupContainment(technique: GroupTechnique): Containment {
   };
 }
 
-function watchOver(
+function supervise(
   child: ChildProcess,
   { technique, output, onEnd }: { technique: GroupTechnique; output: OutputTap | undefined; onEnd: () => void },
 ): ContainedProcess {
@@ -95,7 +95,7 @@ function watchOver(
   const exited = waitForExit(child);
   let exitedAt = Infinity;
   child.once('exit', () => (exitedAt = performance.now()));
-  let hurry: () => void = () => {};
+  let shortenGrace: () => void = () => {};
 
   /** The id of an empty group may be reused by another one. */
   const signal = (name: NodeJS.Signals): void => {
@@ -104,7 +104,7 @@ function watchOver(
 
   async function end(method: 'ask' | 'kill'): Promise<CleanupReport> {
     const hurried = new Promise<void>((resolve) => {
-      hurry = resolve;
+      shortenGrace = resolve;
     });
     const ran = exitedAt === Infinity;
     if (method === 'ask') {
@@ -119,7 +119,7 @@ function watchOver(
     return reportOf('no', ran ? 1 : 0, exitedAt === Infinity ? [{ pid, startTime: 0 }] : []);
   }
 
-  return createHandle(child, { output, exited, end, hurry: () => hurry() });
+  return createHandle(child, { output, exited, end, shortenGrace: () => shortenGrace() });
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals): void {

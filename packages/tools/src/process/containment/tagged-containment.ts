@@ -9,7 +9,7 @@ import { readPidMoment } from '../identity/pid-clock.ts';
 import { partOf, Scope } from '../identity/scope.ts';
 import { createHostTag, type HostTag, tagArguments, tagEnvironment, tagKey } from '../identity/tags.ts';
 import { endLeftovers } from '../leftovers.ts';
-import { findWatchdog, Lifeline } from '../lifeline.ts';
+import { findWatchdog, WatchdogLink } from '../lifeline.ts';
 import { type OutputTap, tapPipe } from '../output/output.ts';
 import { Sweeper } from '../sweeper.ts';
 import {
@@ -31,7 +31,7 @@ import { requireTechnique } from './technique.ts';
 /** The resources of a containment, opened on first use. */
 interface Host {
   readonly folder: string;
-  readonly lifeline: Lifeline;
+  readonly lifeline: WatchdogLink;
   readonly pipes: Pipes;
   readonly leftovers: Promise<unknown>;
 }
@@ -57,7 +57,7 @@ export function createTaggedContainment(
       const leftovers = endLeftovers().catch((error: unknown) =>
         process.emitWarning(new Error('Could not end processes of an earlier host', { cause: error })),
       );
-      host = { folder: own.folder, lifeline: new Lifeline(own, watchdog), pipes: new Pipes(own.folder), leftovers };
+      host = { folder: own.folder, lifeline: new WatchdogLink(own, watchdog), pipes: new Pipes(own.folder), leftovers };
     }
     return host;
   }
@@ -82,7 +82,7 @@ export function createTaggedContainment(
         born: { last: root.pid, forks, lastBefore },
         isHeld: () => child.exitCode === null && child.signalCode === null,
       });
-      const contained = watchOver({ child, root, scope, sweeper, output, fence, graceMs }, (isProved) => {
+      const contained = supervise({ child, root, scope, sweeper, output, fence, graceMs }, (isProved) => {
         live.delete(contained);
         if (isProved) lifeline.delete(root);
       });
@@ -163,7 +163,7 @@ interface Watched {
   readonly graceMs: number;
 }
 
-function watchOver(
+function supervise(
   { child, root, scope, sweeper, fence, output, graceMs }: Watched,
   onEnd: (isProved: boolean) => void,
 ): ContainedProcess {
@@ -191,5 +191,5 @@ function watchOver(
     return reportOf(verified, ended, survivors);
   };
 
-  return createHandle(child, { output, exited, end, hurry: () => sweeper.hurry(scope), endSince });
+  return createHandle(child, { output, exited, end, shortenGrace: () => sweeper.shortenGrace(scope), endSince });
 }

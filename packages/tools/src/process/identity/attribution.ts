@@ -26,7 +26,7 @@ export class Attribution {
   readonly #known = new Map<number, Claim>();
   readonly #leaders = new Map<number, Claim>();
   /** Unowned processes seen once. During an exec a process has no environment, so look at each twice. */
-  #doubtful: readonly number[] = [];
+  #unconfirmed: readonly number[] = [];
   /** All processes up to this pid have been examined. */
   #examined: PidMoment = { last: Infinity, forks: 0, lastBefore: Infinity };
 
@@ -62,7 +62,7 @@ export class Attribution {
     const now = readPidMoment();
     const isOn = !isFull && haveOnlyGoneUp(this.#examined, now);
     const floor = isOn ? this.#examined.last + 1 : this.#floor(now);
-    const again = isOn ? new Set([...this.#known.keys(), ...this.#doubtful]) : [];
+    const again = isOn ? new Set([...this.#known.keys(), ...this.#unconfirmed]) : [];
     const { processes, through, isComplete } = readTable({ floor, last: now.last, also: again });
     this.#examined = { last: through, forks: now.forks, lastBefore: now.lastBefore };
 
@@ -80,8 +80,8 @@ export class Attribution {
       else owners.set(status.pid, owner);
     }
     const unattributed = adoptChildren(open, owners).map(({ pid }) => pid);
-    this.#doubtful = unattributed.filter((pid) => pid >= floor);
-    this.#forgetTheDead(processes, owners);
+    this.#unconfirmed = unattributed.filter((pid) => pid >= floor);
+    this.#pruneExited(processes, owners);
     for (const [pid, scope] of owners) this.#take(processes.get(pid)!, scope);
     return { isComplete, isFull: !isOn };
   }
@@ -134,7 +134,7 @@ export class Attribution {
   }
 
   /** Bounds the memory of commands that run for days. Leaders are kept while members of their group run. */
-  #forgetTheDead(processes: ProcessTable['processes'], owners: ReadonlyMap<number, Scope>): void {
+  #pruneExited(processes: ProcessTable['processes'], owners: ReadonlyMap<number, Scope>): void {
     const led = new Set<number>();
     for (const pid of owners.keys()) {
       const { group, session } = processes.get(pid)!;

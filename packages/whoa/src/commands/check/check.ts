@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { CHECKS, type CheckResult, createStage, GROUPS, PROTOCOLS, runChecks, toBadge, toJunit } from '@whoa/check';
+import { CHECKS, type CheckResult, createCheckHarness, GROUPS, PROTOCOLS, runChecks, toBadge, toJunit } from '@whoa/check';
 import { type Command, EXIT, type Own, readArguments, readCount, readDuration, UsageError } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { listenForEnd } from '../../terminal/interrupts.ts';
@@ -63,7 +63,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const stopper = new AbortController();
   own(listenForEnd(() => stopper.abort(), system));
   const stage = own(
-    await createStage(port === undefined ? {} : { port: readCount('--provider-port', port, { max: 65_535 }) }),
+    await createCheckHarness(port === undefined ? {} : { port: readCount('--provider-port', port, { max: 65_535 }) }),
   );
   const printer = new ResultPrinter(screen, values.json);
   screen.status(() => 'starting the agent');

@@ -50,13 +50,13 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const context: Context = { source, screen, task, asJson: values.json, system };
   if (given !== undefined) {
     const found = pending.list.find(({ id }) => id === values.question);
-    return found === undefined ? tellNothing(context) : send(found, given, context);
+    return found === undefined ? printNothing(context) : send(found, given, context);
   }
   const [first] = pending.list;
-  if (first === undefined) return tellNothing(context);
-  if (values.json || !system.stdin.isTTY) return tellQuestions(pending, context);
+  if (first === undefined) return printNothing(context);
+  if (values.json || !system.stdin.isTTY) return printQuestions(pending, context);
   const answer = await ask(first, pending, context);
-  return answer === WITHDRAWN ? tellNothing(context) : send(first, answer, context);
+  return answer === WITHDRAWN ? printNothing(context) : send(first, answer, context);
 }
 
 interface Context {
@@ -120,7 +120,7 @@ async function send({ id, question }: PendingQuestion, answer: ApprovalAnswer, c
   if (asJson) screen.data({ type: 'receipt', id: task.id, callId: question.callId, ...receipt });
   if (receipt.answer !== 'accepted') {
     if (asJson) return EXIT.failed;
-    if (receipt.answer === 'unknown') return tellNothing(context);
+    if (receipt.answer === 'unknown') return printNothing(context);
     const by = receipt.given?.by === undefined ? '' : ` by ${receipt.given.by}`;
     screen.line(
       `${shortId(task.id)} ${question.tool}: your answer came too late; the question was ${receipt.why}${by}`,
@@ -132,14 +132,14 @@ async function send({ id, question }: PendingQuestion, answer: ApprovalAnswer, c
   return EXIT.success;
 }
 
-function tellNothing({ screen, task, asJson }: Context): number {
+function printNothing({ screen, task, asJson }: Context): number {
   if (asJson) screen.data({ type: 'nothing-asked', id: task.id, status: task.status });
   else screen.line(`${shortId(task.id)} asks nothing now: it was answered elsewhere, or the task continues without it`);
   return EXIT.failed;
 }
 
 /** Prints the questions in full, for a program or a user who answers by id. */
-function tellQuestions({ list }: PendingQuestions, { screen, task, asJson, system }: Context): number {
+function printQuestions({ list }: PendingQuestions, { screen, task, asJson, system }: Context): number {
   for (const { id, question, asked } of list) {
     if (asJson) {
       screen.data({ type: 'question', id, task: task.id, asked, question });

@@ -1,7 +1,7 @@
 import { formatStopReport, LADDERS, type StopMode, type StopReport } from '@whoa/core';
 import type { StoreCancelReceipt, TaskSummary, TaskRecord, TaskStatus } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
-import type { Surroundings, System } from '../../system.ts';
+import type { ConnectionContext, System } from '../../system.ts';
 import { cancelCall } from '../../tasks/cancel-call.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { isLost, shortId } from '../../tasks/local-tasks.ts';
@@ -74,7 +74,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   if (!asJson) screen.status(() => 'asking the store');
   const tasks = values.all ? await findLive(source, filter) : await findAll(source, positionals, system);
   screen.status(undefined);
-  if (values['dry-run']) return tellDryRun(tasks, context);
+  if (values['dry-run']) return printDryRun(tasks, context);
   if (call !== undefined) return cancelCall(tasks[0]!.id, { callId: call, reason }, context);
   const mode = wanted ?? source.ladder;
   const ends: boolean[] = [];
@@ -83,7 +83,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     const some = ids.slice(i, i + AT_ONCE);
     const receipts = await Promise.all(some.map((id) => source.cancel(id, { reason, mode, undo })));
     for (const [index, receipt] of receipts.entries())
-      ends.push(tellReceipt(some[index]!, receipt, { ...context, mode }));
+      ends.push(printReceipt(some[index]!, receipt, { ...context, mode }));
   }
   if (values.all && !asJson && ids.length === 0) screen.line('No tasks to stop.');
   if (context.waits)
@@ -102,7 +102,7 @@ interface Context {
 async function findAll(
   source: TaskSource,
   given: readonly string[],
-  surroundings: Surroundings,
+  surroundings: ConnectionContext,
 ): Promise<readonly TaskRecord[]> {
   const names = given.length === 0 ? [undefined] : given;
   const tasks: TaskRecord[] = [];
@@ -126,7 +126,7 @@ async function findLive(source: TaskSource, { status, agent, conversation }: Liv
   return [...found.values()];
 }
 
-function tellDryRun(tasks: readonly TaskSummary[], { screen, asJson }: Context): number {
+function printDryRun(tasks: readonly TaskSummary[], { screen, asJson }: Context): number {
   for (const { id, status, agent } of tasks) {
     if (asJson) screen.data({ type: 'would-cancel', id, status, agent });
     else screen.line(`${shortId(id)} ${status}, ${oneLine(agent, 40)}: would be stopped`);
@@ -136,7 +136,7 @@ function tellDryRun(tasks: readonly TaskSummary[], { screen, asJson }: Context):
 }
 
 /** Prints the receipt. Returns whether the task is being stopped. */
-function tellReceipt(
+function printReceipt(
   id: string,
   receipt: StoreCancelReceipt,
   { screen, asJson, mode }: Context & { readonly mode: StopMode },
@@ -169,8 +169,8 @@ async function waitForEnd(id: string, { source, screen, asJson }: Context, count
   if (!asJson) screen.status(() => `waiting until ${shortId(id)} has settled`);
   const task = await source.follow(id, {
     onRecord: async (record) => {
-      if (isLost(record)) await source.settleLost(record);
-      else await source.freeLost();
+      if (isLost(record)) await source.settleOrphaned(record);
+      else await source.reclaimLost();
       return undefined;
     },
   });

@@ -3,7 +3,7 @@ import { type Command, EXIT, type Own, readArguments, UsageError } from '../../c
 import type { System } from '../../system.ts';
 import { openTaskSource } from '../../tasks/source/open-task-source.ts';
 import { Screen } from '../../terminal/screen.ts';
-import { inWords } from '../../terminal/text/durations.ts';
+import { formatDuration } from '../../terminal/text/durations.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
 
 const help = `whoa erase --tenant NAME [options]
@@ -53,7 +53,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
 
 function describe(of: string, receipt: EraseReceipt): string[] {
   const { tasks, conversations, cancelled, live, isComplete, startedAt, endedAt } = receipt;
-  const took = inWords(endedAt - startedAt);
+  const took = formatDuration(endedAt - startedAt);
   const counts = `${tasks} tasks and ${conversations} conversations removed in ${took}, ${cancelled} of them cancelled first`;
   return [
     `${of}: ${counts}`,

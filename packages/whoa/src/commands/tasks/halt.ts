@@ -121,7 +121,7 @@ async function stopAll(
         }),
       );
     }
-    await settleLost(source, live);
+    await settleOrphaned(source, live);
     // What was created since waits: it is paused.
     const left =
       live.length === 0
@@ -143,11 +143,11 @@ async function findLive(source: TaskSource, agent: string | undefined): Promise<
 }
 
 /** Writes the ends of tasks whose workers died: no one else may be there to do it. */
-async function settleLost(source: TaskSource, live: readonly TaskSummary[]): Promise<void> {
-  await source.freeLost();
+async function settleOrphaned(source: TaskSource, live: readonly TaskSummary[]): Promise<void> {
+  await source.reclaimLost();
   for (const { id } of live.filter((task) => isLost(task)).slice(0, MAX_NAMED)) {
     const record = await source.get(id);
-    if (record?.stop !== undefined && isLost(record)) await source.settleLost(record);
+    if (record?.stop !== undefined && isLost(record)) await source.settleOrphaned(record);
   }
 }
 

@@ -9,7 +9,7 @@ import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { countTokens } from '../../terminal/run/tell-end.ts';
 import { Screen } from '../../terminal/screen.ts';
-import { inWords } from '../../terminal/text/durations.ts';
+import { formatDuration } from '../../terminal/text/durations.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
 import { formatTable } from '../../terminal/text/table.ts';
 
@@ -43,7 +43,7 @@ const OPTIONS = {
 } as const;
 const HEADINGS = ['TASK', 'STATUS', 'AGENT', 'AGE', 'TOOK', 'TURNS', 'CALLS', 'TOKENS', 'TITLE'];
 /** The columns to drop first on a narrow terminal: the agent, the counts, the duration, the age. */
-const LESS_WANTED = [2, 7, 6, 5, 4, 3];
+const DROP_ORDER = [2, 7, 6, 5, 4, 3];
 const MAX_LIMIT = 10_000;
 /** The width of a table that is not for a terminal. */
 const DEFAULT_WIDTH = 120;
@@ -71,7 +71,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     const shown = { width, asJson: values.json };
     return values.stats ? showCounts(source, screen, shown) : showWorkers(source, screen, shown);
   }
-  await source.freeLost();
+  await source.reclaimLost();
   const filter = { limit, poison, ...(status && { status }), ...(conversation !== undefined && { conversation }) };
   const { tasks: heads, hasMore } = await listTasks(source, filter);
   const tasks = await readTasks(source, heads, (task) => values.json || task.title === undefined);
@@ -105,9 +105,9 @@ async function readTasks(
 }
 
 function table(tasks: readonly Listed[], { width, isOfAll }: { width: number; isOfAll: boolean }): string[] {
-  if (!isOfAll) return formatTable(HEADINGS, tasks.map(rowOf), { width, lessWanted: LESS_WANTED });
+  if (!isOfAll) return formatTable(HEADINGS, tasks.map(rowOf), { width, dropOrder: DROP_ORDER });
   const rows = tasks.map((task) => [oneLine(task.tenant, 20), ...rowOf(task)]);
-  return formatTable(['TENANT', ...HEADINGS], rows, { width, lessWanted: LESS_WANTED.map((column) => column + 1) });
+  return formatTable(['TENANT', ...HEADINGS], rows, { width, dropOrder: DROP_ORDER.map((column) => column + 1) });
 }
 
 function rowOf(task: Listed): string[] {
@@ -115,12 +115,12 @@ function rowOf(task: Listed): string[] {
   const { id, agent, createdAt, startedAt, endedAt, activity, waiting = 0, inputs = [] } = task;
   const isSteered = task.outcome?.reason?.kind === 'steered';
   const status = waiting > 0 ? 'asking' : isSteered ? 'steered' : task.status;
-  const took = startedAt === undefined ? '' : inWords((endedAt ?? now) - startedAt);
+  const took = startedAt === undefined ? '' : formatDuration((endedAt ?? now) - startedAt);
   return [
     shortId(id),
     isLost(task) ? 'lost' : status,
     oneLine(agent, 20),
-    inWords(now - createdAt),
+    formatDuration(now - createdAt),
     took,
     `${activity?.turns ?? ''}`,
     `${activity?.calls ?? ''}`,

@@ -75,7 +75,7 @@ class Timeline {
   readonly #isFull: boolean;
   readonly #whoa: string;
   #startedAt: number | undefined;
-  #hasWords = false;
+  #hasText = false;
   /** The text of the current turn so far. */
   #words = '';
 
@@ -94,7 +94,7 @@ class Timeline {
     if (told.type === 'text') this.#say(at, told.text);
     // For a turn that has ended, the journal may keep only this event. Print the text that was not shown yet.
     else if (told.type === 'turn-end') this.#sayRest(at, toReplyText(told.message));
-    else if (told.type === 'turn-start') [this.#hasWords, this.#words] = [false, ''];
+    else if (told.type === 'turn-start') [this.#hasText, this.#words] = [false, ''];
     const cut = event as { readonly type?: string; readonly entries?: number; readonly bytes?: number };
     if (cut.type === 'journal-cut') {
       this.#line(at, `… the journal is full: ${cut.entries} entries, ${cut.bytes} bytes left out so far`);
@@ -128,13 +128,13 @@ class Timeline {
 
   #say(at: number, text: string): void {
     this.#words += text;
-    const words = this.#hasWords ? text : text.trimStart();
+    const words = this.#hasText ? text : text.trimStart();
     if (words === '') return;
-    if (!this.#hasWords) this.#screen.endLine();
+    if (!this.#hasText) this.#screen.endLine();
     this.#screen.say(
-      `${this.#hasWords ? '' : this.#time(at)}${words.replaceAll('\n', `\n${' '.repeat(TIME_WIDTH + 2)}`)}`,
+      `${this.#hasText ? '' : this.#time(at)}${words.replaceAll('\n', `\n${' '.repeat(TIME_WIDTH + 2)}`)}`,
     );
-    this.#hasWords = true;
+    this.#hasText = true;
   }
 
   #line(at: number, text: string): void {

@@ -57,7 +57,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
     requeue: async (id) => (await sourceOf(id)).requeue(id),
     steer: async (id, message) => (await sourceOf(id)).steer(id, message),
     follow: async (id, options) => (await sourceOf(id)).follow(id, options),
-    settleLost: async (task) => open(task.tenant).settleLost(task),
+    settleOrphaned: async (task) => open(task.tenant).settleOrphaned(task),
   };
 }
 

@@ -1,10 +1,10 @@
 import { UsageError } from '../../command.ts';
 import { loadConfig } from '../../config/load.ts';
-import type { Surroundings } from '../../system.ts';
+import type { ConnectionContext } from '../../system.ts';
 import { createStoreSource } from './store-source.ts';
 import type { TaskSource } from './task-source.ts';
 
-interface SourceWishes {
+interface TaskSourceOptions {
   readonly config?: string | undefined;
   readonly server?: string | undefined;
   readonly tenant?: string | undefined;
@@ -24,7 +24,7 @@ export const SOURCE_HELP = `  --tenant NAME   the tenant of the task; defaults t
   --config FILE   the configuration file, which may name another store`;
 
 /** Opens the server of `--server`, otherwise the store of the configuration. */
-export async function openTaskSource(wishes: SourceWishes, surroundings: Surroundings): Promise<TaskSource> {
+export async function openTaskSource(wishes: TaskSourceOptions, surroundings: ConnectionContext): Promise<TaskSource> {
   const { env } = surroundings;
   const { server, tenant } = wishes;
   if (tenant === '') throw new UsageError('--tenant: expected a name');

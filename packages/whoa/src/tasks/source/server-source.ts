@@ -51,8 +51,8 @@ function sourceOf(client: TaskClient): TaskSource {
     requeue: (id) => client.requeue(id),
     erase: (target) => client.erase(target),
     // The server's own workers free lost tasks.
-    freeLost: () => Promise.resolve(),
-    settleLost: () => Promise.resolve(),
+    reclaimLost: () => Promise.resolve(),
+    settleOrphaned: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

@@ -2,7 +2,7 @@ import { createReason } from '@whoa/core/embed';
 import { createRunner, eraseRecords, listPoisonTasks, readFleetLoad, requeueTask, type TaskStore } from '@whoa/tasks';
 import type { WhoaConfig } from '../../config/config.ts';
 import { userName } from '../../terminal/interrupts.ts';
-import { freeLost, LOCAL_TENANT, openStore } from '../local-tasks.ts';
+import { reclaimLost, LOCAL_TENANT, openStore } from '../local-tasks.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
 import { followTask } from './follow-task.ts';
 import type { SourceOptions, TaskSource } from './task-source.ts';
@@ -38,8 +38,8 @@ function sourceOf(
     pause: (target, isPaused) => store.pause(target, isPaused),
     requeue: (id) => requeueTask(store, { tenant, id }),
     erase: (target) => eraseRecords(store, target, { by: userName() }),
-    freeLost: () => freeLost(store),
-    async settleLost({ id, agent }) {
+    reclaimLost: () => reclaimLost(store),
+    async settleOrphaned({ id, agent }) {
       const runner = createRunner({ store, agents: { [agent]: () => Promise.resolve(undefined) } });
       try {
         await runner.work({ tenant, id });

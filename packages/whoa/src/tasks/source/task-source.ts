@@ -58,9 +58,9 @@ export interface TaskSource extends AsyncDisposable {
   requeue(id: string): Promise<RequeueReceipt>;
   erase(target: EraseTarget): Promise<EraseReceipt>;
   /** Frees the tasks of workers that died. */
-  freeLost(): Promise<void>;
+  reclaimLost(): Promise<void>;
   /** Writes the end of a cancelled task whose worker died. Nothing runs again. */
-  settleLost(task: TaskRecord): Promise<void>;
+  settleOrphaned(task: TaskRecord): Promise<void>;
 }
 
 /** The most tasks that a server returns per page. */
@@ -88,7 +88,7 @@ const TAKEOVER_TIMEOUT_MS = 3_000;
 export function createLostCheck(source: TaskSource): (task: TaskSummary) => Promise<boolean> {
   let since: number | undefined;
   return async (task) => {
-    await source.freeLost();
+    await source.reclaimLost();
     if (!isLost(task)) since = undefined;
     else since ??= performance.now();
     return since !== undefined && performance.now() - since >= TAKEOVER_TIMEOUT_MS;

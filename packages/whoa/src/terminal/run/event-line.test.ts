@@ -1,6 +1,6 @@
 import type { RunEvent } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { inWords } from '../text/durations.ts';
+import { formatDuration } from '../text/durations.ts';
 import { eventLine } from './event-line.ts';
 
 const screen = { columns: 60, style: (_: unknown, text: string) => text };
@@ -38,7 +38,7 @@ test('what says nothing to a person gets no line', () => {
 });
 
 test('durations are told in one unit', () => {
-  expect([0, 999, 1_000, 59_900, 60_000, 7_200_000, 200_000_000].map(inWords)).toEqual([
+  expect([0, 999, 1_000, 59_900, 60_000, 7_200_000, 200_000_000].map(formatDuration)).toEqual([
     '0 ms',
     '999 ms',
     '1.0 s',

@@ -3,7 +3,7 @@ import { toText } from '@whoa/core';
 import { toDetailsView } from '@whoa/core/view';
 import type { Style } from '../boundary.ts';
 import type { Screen } from '../screen.ts';
-import { inWords } from '../text/durations.ts';
+import { formatDuration } from '../text/durations.ts';
 import { oneLine } from '../text/plain-text.ts';
 
 const MAX_CHARACTERS = 200;
@@ -37,7 +37,7 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
     case 'turn-retry':
       return screen.style(
         'yellow',
-        `↻ trying again in ${inWords(event.delayMs)}: ${oneLine(event.error, MAX_CHARACTERS)}`,
+        `↻ trying again in ${formatDuration(event.delayMs)}: ${oneLine(event.error, MAX_CHARACTERS)}`,
       );
     case 'steer-delivered':
       return `${screen.style('magenta', '»')} ${oneLine(toText(event.message.content), screen.columns - 4)}`;
@@ -67,7 +67,7 @@ export function describeInput(input: unknown, maxCharacters: number = MAX_CHARAC
 function describeEnd(result: CallResult, screen: Pick<Screen, 'style' | 'columns'>): string {
   const { tool, state, startedAt, endedAt, isError } = result;
   const { sign, style } = ENDS[isError && state === 'finished' ? 'failed' : state];
-  const took = startedAt === undefined ? '' : ` ${inWords(endedAt - startedAt)}`;
+  const took = startedAt === undefined ? '' : ` ${formatDuration(endedAt - startedAt)}`;
   const words = state === 'finished' ? '' : ` ${state.replace('-', ' ')}`;
   const why = isError && state !== 'interrupted' ? `: ${oneLine(errorOf(result), screen.columns - 30)}` : '';
   return `${screen.style(style, sign)} ${tool}${words}${screen.style('dim', `${took}${why}`)}`;
@@ -80,5 +80,5 @@ function errorOf({ content, details }: CallResult): string {
 }
 
 function untilOf({ until, at }: { readonly until: number; readonly at: number }): string {
-  return inWords(until - at);
+  return formatDuration(until - at);
 }

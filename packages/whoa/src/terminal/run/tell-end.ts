@@ -2,17 +2,17 @@ import { formatStopReport, type StopReport, type Usage } from '@whoa/core';
 import type { TaskRecord } from '@whoa/tasks';
 import { shortId } from '../../tasks/local-tasks.ts';
 import type { Screen } from '../screen.ts';
-import { inWords } from '../text/durations.ts';
+import { formatDuration } from '../text/durations.ts';
 import { oneLine } from '../text/plain-text.ts';
 
 /** Prints how a run of this terminal ended. */
-export function tellEnd(task: TaskRecord, screen: Screen): void {
+export function printEnd(task: TaskRecord, screen: Screen): void {
   const { id, status, outcome } = task;
   screen.status(undefined);
   screen.endLine();
   const took = task.startedAt === undefined ? 0 : (task.endedAt ?? 0) - task.startedAt;
   if (status === 'success') {
-    screen.note(screen.style('dim', `✔ ${shortId(id)} done in ${inWords(took)}${describeTokens(outcome?.usage)}`));
+    screen.note(screen.style('dim', `✔ ${shortId(id)} done in ${formatDuration(took)}${describeTokens(outcome?.usage)}`));
   } else if (status === 'failed') {
     screen.note(
       `${screen.style('red', '✘ failed:')} ${oneLine(outcome?.error?.message ?? 'no reason was given', 2_000)}`,

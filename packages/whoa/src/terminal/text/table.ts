@@ -1,7 +1,7 @@
 export interface TableOptions {
   readonly width: number;
   /** Indexes of the columns to drop when the table is too wide, least important first. */
-  readonly lessWanted?: readonly number[];
+  readonly dropOrder?: readonly number[];
 }
 
 /** The minimum width of the last column. */
@@ -11,14 +11,14 @@ const MIN_LAST = 16;
 export function formatTable(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
-  { width, lessWanted = [] }: TableOptions,
+  { width, dropOrder = [] }: TableOptions,
 ): string[] {
   const all = [headings, ...rows];
   const widths = headings.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   const last = headings.length - 1;
   let columns = headings.map((_, column) => column).slice(0, -1);
   const spare = (): number => width - columns.reduce((sum, column) => sum + widths[column]! + 2, 0);
-  for (const column of lessWanted) if (spare() < MIN_LAST) columns = columns.filter((one) => one !== column);
+  for (const column of dropOrder) if (spare() < MIN_LAST) columns = columns.filter((one) => one !== column);
   const lastWidth = Math.max(MIN_LAST, spare());
   return all.map((row) =>
     [...columns.map((column) => row[column]!.padEnd(widths[column]!)), clip(row[last]!, lastWidth)]

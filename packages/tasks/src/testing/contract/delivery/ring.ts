@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Hint, TaskStore } from '../../../store.ts';
-import { bring, type CaseContext, type ContractCase, create, expire, LEASE_MS, withOwned } from '../../case.ts';
+import { bring, type CaseContext, type ContractCase, create, expire, LEASE_MS, usingResource } from '../../case.ts';
 import { taken } from '../../talk.ts';
 
 const orderOf = ({ type }: Hint): boolean => type === 'work';
@@ -90,7 +90,7 @@ export const wakeupCases: readonly ContractCase[] = [
     needs: 'second client',
     async run({ store, openSecond }) {
       await taken(store, { worker: 'idle' });
-      await withOwned(await openSecond(), async (second) => {
+      await usingResource(await openSecond(), async (second) => {
         await rings(store, 'idle', () => create(second));
       });
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { LIMITS } from '../../../rules/rules.ts';
 import type { TaskStore } from '../../../store.ts';
-import { type ContractCase, claim, create, expire, SHORT_MS, TENANT, tryClaim, withOwned } from '../../case.ts';
+import { type ContractCase, claim, create, expire, SHORT_MS, TENANT, tryClaim, usingResource } from '../../case.ts';
 import { take, taken } from '../../talk.ts';
 import { createSuspects } from './crash.ts';
 
@@ -76,7 +76,7 @@ export const suspectQueueCases: readonly ContractCase[] = [
       const watching = store.watch({ worker: 'w9' }, (hint) => {
         if (hint.type === 'work') rung.resolve(hint.agent);
       });
-      await withOwned(await watching, async () => {
+      await usingResource(await watching, async () => {
         assert.deepEqual(await taken(store, { worker: 'w9' }), []);
         await store.release(by);
         assert.equal(await rung.promise, 'assistant');

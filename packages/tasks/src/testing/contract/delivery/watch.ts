@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { signatureOf } from '../../../id.ts';
 import type { Hint, PushedOrder, TaskStore, WatchFilter } from '../../../store.ts';
-import { bring, type ContractCase, claim, create, nth, ordersFor, record, TENANT, withOwned } from '../../case.ts';
+import { bring, type ContractCase, claim, create, nth, ordersFor, record, TENANT, usingResource } from '../../case.ts';
 
 interface Hearing {
   readonly filter: WatchFilter;
@@ -121,7 +121,7 @@ export const watchCases: readonly ContractCase[] = [
     needs: 'second client',
     async run({ store, openSecond }) {
       const { ref, by } = await bring(store, 'running');
-      await withOwned(await openSecond(), async (second) => {
+      await usingResource(await openSecond(), async (second) => {
         assert.equal((await second.get(ref))?.status, 'running');
         await checkHint(store, {
           filter: { worker: 'w1' },

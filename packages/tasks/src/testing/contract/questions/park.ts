@@ -13,7 +13,7 @@ import {
   SHORT_MS,
   TENANT,
   tryClaim,
-  withOwned,
+  usingResource,
 } from '../../case.ts';
 import { requestOf, take, taken } from '../../talk.ts';
 import { crash } from '../delivery/crash.ts';
@@ -175,7 +175,7 @@ export const parkCases: readonly ContractCase[] = [
         heard.push(hint);
         if (hint.type === 'work' || hint.type === 'resync') isHeard();
       });
-      await withOwned(watching, async () => {
+      await usingResource(watching, async () => {
         await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
         await rung;
       });

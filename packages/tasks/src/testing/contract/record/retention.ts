@@ -11,7 +11,7 @@ import {
   record,
   SHORT_MS,
   TENANT,
-  withOwned,
+  usingResource,
 } from '../../case.ts';
 
 const LEASE_MS = 8 * SHORT_MS;
@@ -34,7 +34,7 @@ async function withRetention(
   retentionMs: number,
   work: (second: TaskStore) => Promise<void>,
 ): Promise<void> {
-  await withOwned(await openSecond({ retentionMs }), work);
+  await usingResource(await openSecond({ retentionMs }), work);
 }
 
 async function endMany(store: TaskStore, count: number): Promise<void> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { bring, type ContractCase, claim, create, nth, record, TENANT, tryClaim, withOwned } from '../../case.ts';
+import { bring, type ContractCase, claim, create, nth, record, TENANT, tryClaim, usingResource } from '../../case.ts';
 
 /** Who sees what. */
 export const visibilityCases: readonly ContractCase[] = [
@@ -142,7 +142,7 @@ export const visibilityCases: readonly ContractCase[] = [
     title: 'when two clients claim a task, one succeeds',
     needs: 'second client',
     async run({ store, openSecond }) {
-      await withOwned(await openSecond(), async (second) => {
+      await usingResource(await openSecond(), async (second) => {
         for (let i = 0; i < 10; i++) {
           const { id } = await create(store);
           const claims = await Promise.all([
