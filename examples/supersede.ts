@@ -89,7 +89,9 @@ const second = conversations.processMessage('chat', 'make it 4 pm instead');
 const superseded = await first;
 const { outcome } = superseded;
 if (outcome?.status === 'cancelled') {
-  const wasWaitedFor = new Set(outcome.stop.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId));
+  const wasWaitedFor = new Set(
+    outcome.stop.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId),
+  );
   const list = (ids: readonly string[]): string => ids.join(', ') || 'nothing';
   const finished = outcome.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId);
   const skipped = outcome.calls.filter(({ state }) => state === 'not-started').map(({ callId }) => callId);

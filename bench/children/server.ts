@@ -22,7 +22,9 @@ process.send?.({ type: 'listening', port });
 
 function createApi() {
   const known = JSON.parse(clients) as { tenant: string; sha256: string }[];
-  const authenticate = createTokenAuthenticator(known.map((one) => ({ ...one, name: one.tenant, rights: USER_RIGHTS })));
+  const authenticate = createTokenAuthenticator(
+    known.map((one) => ({ ...one, name: one.tenant, rights: USER_RIGHTS })),
+  );
   const limits = what === 'limited' ? {} : NO_LIMITS;
   return createTaskApi({ store, access: createAccess({ authenticate, limits }) });
 }

@@ -3,7 +3,7 @@
 //   npm install --no-save --prefix examples/engines --ignore-scripts
 //   node examples/engines/dbos.mjs postgres://localhost/app
 import { DBOS } from '@dbos-inc/dbos-sdk';
-import { cancelElsewhere, createStoryteller, printTasks, tenant, waitForText } from './story.ts';
+import { cancelElsewhere, createStoryteller, printTasks, tenant, waitForText } from './scenario.ts';
 
 const [url = 'postgres://localhost/postgres'] = process.argv.slice(2);
 const { store, runner } = createStoryteller(url);

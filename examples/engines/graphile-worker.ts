@@ -1,7 +1,7 @@
 // You keep graphile-worker: a job runs a task under the job's id. The task can be cancelled from anywhere, and the job ends cleanly.
 //   node examples/engines/graphile-worker.ts postgres://localhost/app
 import { type Job, Logger, run } from 'graphile-worker';
-import { cancelElsewhere, createStoryteller, printTasks, tenant } from './story.ts';
+import { cancelElsewhere, createStoryteller, printTasks, tenant } from './scenario.ts';
 
 const [url = 'postgres://localhost/postgres'] = process.argv.slice(2);
 const { store, runner } = createStoryteller(url);

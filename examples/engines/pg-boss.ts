@@ -2,7 +2,7 @@
 //   node examples/engines/pg-boss.ts postgres://localhost/app
 import { setTimeout as wait } from 'node:timers/promises';
 import { PgBoss } from 'pg-boss';
-import { cancelElsewhere, createStoryteller, printTasks, tenant } from './story.ts';
+import { cancelElsewhere, createStoryteller, printTasks, tenant } from './scenario.ts';
 
 const [url = 'postgres://localhost/postgres'] = process.argv.slice(2);
 const { store, runner } = createStoryteller(url);

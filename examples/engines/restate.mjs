@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http2';
 import * as restate from '@restatedev/restate-sdk';
-import { cancelElsewhere, createStoryteller, printTasks, tenant, waitForText } from './story.ts';
+import { cancelElsewhere, createStoryteller, printTasks, tenant, waitForText } from './scenario.ts';
 
 const [url, ingress, admin] = process.argv.slice(2);
 const { store, runner } = createStoryteller(url);

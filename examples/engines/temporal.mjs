@@ -7,7 +7,7 @@ import { Context } from '@temporalio/activity';
 import { ActivityCancellationDetails } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { CancellationToken } from '@whoa/core';
-import { cancelElsewhere, createStoryteller, printTasks, tenant, waitForText } from './story.ts';
+import { cancelElsewhere, createStoryteller, printTasks, tenant, waitForText } from './scenario.ts';
 
 const [url = 'sqlite:stories.db'] = process.argv.slice(2);
 const { store, runner } = createStoryteller(url);

@@ -23,7 +23,7 @@ const QUIET = {
 /** Plays a scenario in a process of its own and returns what was observed; a crash or a hang is an observation too. */
 export async function observe(module: string, scenario: string): Promise<Observation> {
   const home = mkdtempSync(join(tmpdir(), 'whoa-peers-home-'));
-  const args = ['--conditions=@whoa/source', '--no-warnings', join(import.meta.dirname, '../play.ts')];
+  const args = ['--conditions=@whoa/source', '--no-warnings', join(import.meta.dirname, '../run-scenarios.ts')];
   const env = { ...process.env, ...QUIET, HOME: home, TMPDIR: home, PI_CODING_AGENT_DIR: join(home, 'pi') };
   const child = spawn(process.execPath, [...args, module, scenario, String(TIMES)], {
     stdio: ['ignore', 'pipe', 'pipe'],

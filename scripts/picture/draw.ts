@@ -28,7 +28,10 @@ const GAP = 14;
 const HOLD_MS = 4_000;
 
 /** Draws a recording as an SVG that moves by itself. Who prefers no motion sees its end. */
-export function drawRecording(recorded: readonly OperationContext[], { columns, titles, description }: DrawOptions): string {
+export function drawRecording(
+  recorded: readonly OperationContext[],
+  { columns, titles, description }: DrawOptions,
+): string {
   const moments = recorded.map(({ atMs, screens }) => ({ atMs, screens: screens.map(carryStyles) }));
   const totalMs = moments.at(-1)!.atMs + HOLD_MS;
   const width = Math.ceil(columns * CHARACTER + 2 * PAD);

@@ -281,7 +281,12 @@ test('tickets that the queue lost in a crash are replaced, and running tasks do 
   const { work, started, end } = heldWork();
   const connection = { host: '127.0.0.1', port: own.port, retryStrategy: () => 20 };
   const queue = new Queue('crashing', { connection });
-  const { engine, store, errors, ...rest } = await setUp({ queue, work, worker: { concurrency: 1 }, reofferIntervalMs: 200 });
+  const { engine, store, errors, ...rest } = await setUp({
+    queue,
+    work,
+    worker: { concurrency: 1 },
+    reofferIntervalMs: 200,
+  });
   const refs = [await create(engine), await create(engine)];
   await expect.poll(() => started, POLL).toHaveLength(1);
   await own.kill('SIGKILL');

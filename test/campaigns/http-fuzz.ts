@@ -5,8 +5,8 @@ import {
   createTaskApi,
   createToken,
   createTokenAuthenticator,
-  USER_RIGHTS,
   type TaskApi,
+  USER_RIGHTS,
 } from '@whoa/server';
 import type { TaskStore } from '@whoa/tasks';
 import fc from 'fast-check';
@@ -114,7 +114,9 @@ const junk: fc.Arbitrary<unknown> = fc.oneof(
 export async function fuzzTaskApi({ store, requests, seed }: FuzzOptions): Promise<Record<string, number>> {
   const { token, sha256 } = createToken();
   const login = createLogin();
-  const tokens = createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'fuzz', rights: [...USER_RIGHTS, 'operate'] }]);
+  const tokens = createTokenAuthenticator([
+    { sha256, tenant: 'acme', name: 'fuzz', rights: [...USER_RIGHTS, 'operate'] },
+  ]);
   const limits = { requestsPerSecond: 1e9, requestsBurst: 1e9, maxBodyBytes: 50_000 };
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);

@@ -1,7 +1,7 @@
 // The kit on A2A agents built with the official SDK: one that does what it can, and one that writes CANCELED and goes on.
 import { createA2aAdapter } from '@whoa/check';
 import { expect, test } from 'vitest';
-import { brokenServer } from './broken/servers.ts';
+import { brokenServer } from './faulty-agents/servers.ts';
 import { check, failedIn } from './our-servers.ts';
 
 const tiny = (bug: string) => {

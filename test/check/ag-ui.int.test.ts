@@ -1,7 +1,7 @@
 // The kit on AG-UI servers: ours, one that is right, and one that says success after a stop.
 import { createAgUiAdapter } from '@whoa/check';
 import { expect, test } from 'vitest';
-import { brokenServer } from './broken/servers.ts';
+import { brokenServer } from './faulty-agents/servers.ts';
 import { check, failedIn, problemsOf, TWO_INSTANCES } from './our-servers.ts';
 
 const AT = 'http://127.0.0.1:{port}';

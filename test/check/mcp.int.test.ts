@@ -1,7 +1,7 @@
 // The kit on MCP servers: ours over both transports, with and without MCP tasks, and one that ignores a cancel.
 import { createMcpAdapter } from '@whoa/check';
 import { expect, test } from 'vitest';
-import { brokenServer } from './broken/servers.ts';
+import { brokenServer } from './faulty-agents/servers.ts';
 import { check, failedIn, problemsOf, TWO_INSTANCES, whoaMcp } from './our-servers.ts';
 
 const URL = 'http://127.0.0.1:{port}/mcp';

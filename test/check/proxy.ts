@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { type CheckReport, createAcpAdapter, createCheckHarness, runChecks } from '@whoa/check';
 import { ROOT } from '../docs/pages.ts';
-import type { Bug, Flawless } from './broken/bugs.ts';
+import type { Bug, Flawless } from './faulty-agents/bugs.ts';
 
-const AGENT = join(import.meta.dirname, 'broken/agent.ts');
+const AGENT = join(import.meta.dirname, 'faulty-agents/agent.ts');
 const WHOA = join(ROOT, 'packages/whoa/src/bin.ts');
 
 /** What is lost when a process has to be ended that cannot load its sessions. */

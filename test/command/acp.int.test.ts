@@ -145,7 +145,12 @@ test("a session opens without those of the editor's servers that fail, and the u
   const own = home([[{ call: 'twin_echo', input: { say: 'hi' } }], ['Done.']]);
   const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
   await editor.send('initialize', { protocolVersion: 1, clientCapabilities: {} });
-  const occurrence = { name: 'occurrence', command: process.execPath, args: [SERVER, 'stdio', own.folder.at('log')], env: [] };
+  const occurrence = {
+    name: 'occurrence',
+    command: process.execPath,
+    args: [SERVER, 'stdio', own.folder.at('log')],
+    env: [],
+  };
   const gone = { name: 'gone', command: '/no/such/server', args: [], env: [] };
   const ended = { name: 'ended', command: '/bin/false', args: [], env: [] };
   const params = { cwd: own.folder.path, mcpServers: [gone, occurrence, occurrence, ended] };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome, type Home } from './terminal.ts';
 
-const AGENT = [process.execPath, '--no-warnings', join(import.meta.dirname, '../check/broken/agent.ts')];
+const AGENT = [process.execPath, '--no-warnings', join(import.meta.dirname, '../check/faulty-agents/agent.ts')];
 
 function home(files?: Readonly<Record<string, string>>): Home {
   const made = createHome(files);

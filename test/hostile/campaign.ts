@@ -1,7 +1,7 @@
 // Hands hostile values in at every place where a user's value enters, and says what came of it.
 import { flushMicrotasks } from '@whoa/core/testing';
 import { type EntryPoint, entryPoints } from './entry-points.ts';
-import { modes, type SeedReport, play, type Story, stops } from './play.ts';
+import { modes, play, type SeedReport, type Story, stops } from './run-scenario.ts';
 import { endless, type HostileValue, values } from './values.ts';
 
 export interface HostileReport {

@@ -92,7 +92,17 @@ add('hook', CALLS, {
 for (const name of ['tools', 'concurrency', 'approve', 'hooks', 'ledger', 'cleanupTimeoutMs', 'world']) {
   add('setting', CALLS, { [name]: (kit, value) => (kit.agent[name] = value()) });
 }
-for (const name of ['name', 'ladder', 'budgets', 'compact', 'undoTimeoutMs', 'retry', 'instructions', 'model', 'planner']) {
+for (const name of [
+  'name',
+  'ladder',
+  'budgets',
+  'compact',
+  'undoTimeoutMs',
+  'retry',
+  'instructions',
+  'model',
+  'planner',
+]) {
   add('setting', RUNS, { [name]: (kit, value) => (kit.agent[name] = value()) });
 }
 add('setting', RUNS, {
@@ -113,7 +123,17 @@ add('setting', CALLS, {
   'the keys of a tool': (kit, value) => (kit.tool['exclusive'] = value()),
   'the execute of a tool': (kit, value) => (kit.tool['execute'] = value()),
 });
-for (const name of ['name', 'whenCancelled', 'timeoutMs', 'cleanupTimeoutMs', 'ledger', 'key', 'onWait', 'token', 'signal']) {
+for (const name of [
+  'name',
+  'whenCancelled',
+  'timeoutMs',
+  'cleanupTimeoutMs',
+  'ledger',
+  'key',
+  'onWait',
+  'token',
+  'signal',
+]) {
   add('setting', ['guard'], { [`${name} of a guard`]: (kit, value) => (kit.agent[name] = value()) });
 }
 add('setting', ['conversation'], {

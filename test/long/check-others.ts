@@ -3,12 +3,12 @@
 // After each run on an ACP agent the next one is on the same agent behind 'whoa acp -- COMMAND'. Build before it.
 // Saved runs are replaced; with --resume they are kept, so that an interrupted campaign continues. --page runs nothing.
 import { parseArgs } from 'node:util';
-import { install, installedVersion } from '../check/others/install.ts';
-import { writePage } from '../check/others/page.ts';
-import { addRun, type Outcome, readResults, runsOf, savedOutcomes, saveResult } from '../check/others/results.ts';
-import { runSubject, wedgeSubject } from '../check/others/run.ts';
-import type { Subject } from '../check/others/subject.ts';
-import { SUBJECTS } from '../check/others/subjects/subjects.ts';
+import { install, installedVersion } from '../check/third-party/install.ts';
+import { writePage } from '../check/third-party/page.ts';
+import { addRun, type Outcome, readResults, runsOf, savedOutcomes, saveResult } from '../check/third-party/results.ts';
+import { runSubject, wedgeSubject } from '../check/third-party/run.ts';
+import type { Subject } from '../check/third-party/subject.ts';
+import { SUBJECTS } from '../check/third-party/subjects/subjects.ts';
 
 const { positionals: wanted, values } = parseArgs({
   allowPositionals: true,

@@ -1,7 +1,7 @@
 // Approval questions of tasks, asked and answered through an MCP host over loopback HTTP.
 import { createAgent, defineTool } from '@whoa/core';
 import { createScriptedModel } from '@whoa/core/testing';
-import { type AuditEvent, createAccess, createMcpHandler, listen, USER_RIGHTS, type Principal } from '@whoa/server';
+import { type AuditEvent, createAccess, createMcpHandler, listen, type Principal, USER_RIGHTS } from '@whoa/server';
 import { createMemoryStore, createRunner, createTaskApprovals } from '@whoa/tasks';
 import { createMcpTools } from '@whoa/tools';
 import { expect, test } from 'vitest';

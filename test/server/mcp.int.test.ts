@@ -1,7 +1,7 @@
 // Agents as MCP tools over loopback HTTP, called by the official client and by our own tools.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { CancellationToken } from '@whoa/core';
-import { createAccess, createMcpHandler, listen, USER_RIGHTS, type Principal } from '@whoa/server';
+import { createAccess, createMcpHandler, listen, type Principal, USER_RIGHTS } from '@whoa/server';
 import { createMemoryStore, createRunner, type TaskContext, type TaskStore } from '@whoa/tasks';
 import { createMcpTools } from '@whoa/tools';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
 import { createMemoryStore, type TaskStore } from '@whoa/tasks';
-import { type AuditEvent, USER_RIGHTS, type Right } from '../../packages/server/src/access/principal.ts';
+import { type AuditEvent, type Right, USER_RIGHTS } from '../../packages/server/src/access/principal.ts';
 import {
   type AccessOptions,
   createAccess,

@@ -19,7 +19,11 @@ interface Said {
 const said = (child: Child, type: string): Promise<Said> => child.hear<Said>((message) => message.type === type);
 
 /** Reads along until something is so. */
-async function takeUntil(following: AsyncIterator<FollowEvent>, into: FollowEvent[], isSo: () => boolean): Promise<void> {
+async function takeUntil(
+  following: AsyncIterator<FollowEvent>,
+  into: FollowEvent[],
+  isSo: () => boolean,
+): Promise<void> {
   while (!isSo()) into.push((await following.next()).value as FollowEvent);
 }
 

@@ -1,9 +1,9 @@
 import type { VirtualClock } from '@whoa/core/testing';
 import type { TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
-import type { Chance } from './chance.ts';
 import type { DeliveryChecks } from './delivery-checks.ts';
 import type { SimulatedProcess } from './process.ts';
+import type { Chance } from './random.ts';
 
 type Tasks = typeof import('@whoa/tasks');
 

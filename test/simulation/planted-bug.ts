@@ -1,5 +1,5 @@
 import type { Change } from '../plant.ts';
-import type { Ground } from './play.ts';
+import type { Ground } from './simulate-seed.ts';
 
 /** A bug that the simulation must find: a change to the sources of the tasks package. */
 export interface PlantedBug {

@@ -48,7 +48,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'if (tables.firstReady(lane) !== undefined) tables.closeReadyQueue(lane);',
   ),
   one('a lane is not opened again', 'operations/stage.ts', 'tables.openReadyQueue(lane);\n', ''),
-  one('a task gets grace repeatedly', 'operations/visit.ts', '&& !state.isGraceGranted', ''),
+  one('a task gets grace repeatedly', 'operations/contact.ts', '&& !state.isGraceGranted', ''),
   one(
     'a session is never swept',
     'operations/session.ts',

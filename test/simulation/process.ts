@@ -1,6 +1,6 @@
 import type { Clock, World } from '@whoa/core/embed';
 import type { VirtualClock } from '@whoa/core/testing';
-import type { Chance } from './chance.ts';
+import type { Chance } from './random.ts';
 
 /** One simulated process: it can be stopped, go on, and die at any await. What happens to it afterwards reaches nobody. */
 export class SimulatedProcess {

@@ -3,7 +3,7 @@
 // Prints a JSON list with one summary for each.
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { playSeeds, type SeedsOptions } from './play-seeds.ts';
+import { playSeeds, type SeedsOptions } from './simulate-seeds.ts';
 import type { Simulated } from './simulated.ts';
 
 export type SeedsJob = Pick<SeedsOptions, 'from' | 'seeds' | 'ground'> & Partial<SeedsOptions>;

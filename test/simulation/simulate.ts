@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { addToLedger } from '../campaigns/ledger.ts';
-import { type Ground, grounds } from './play.ts';
-import { playSeeds } from './play-seeds.ts';
+import { type Ground, grounds } from './simulate-seed.ts';
+import { playSeeds } from './simulate-seeds.ts';
 import { simulateInProcesses } from './simulated.ts';
 
 const { values } = parseArgs({

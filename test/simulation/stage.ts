@@ -1,8 +1,8 @@
 import type { VirtualClock } from '@whoa/core/testing';
 import type { Runner, TaskStore } from '@whoa/tasks';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import type { Chance } from './chance.ts';
 import type { SimulatedProcess } from './process.ts';
+import type { Chance } from './random.ts';
 
 /** A process and the store as it reaches it. */
 export interface Visitor {

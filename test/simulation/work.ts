@@ -1,8 +1,8 @@
 import type { Agent, CancellationToken, Tool } from '@whoa/core';
 import { callTools, reply } from '@whoa/core/model';
 import type { TaskApprovals, Work } from '@whoa/tasks';
-import type { Chance } from './chance.ts';
 import type { SimulatedProcess } from './process.ts';
+import type { Chance } from './random.ts';
 
 type Core = typeof import('@whoa/core');
 

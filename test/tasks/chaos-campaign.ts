@@ -6,10 +6,10 @@ import { whyNoNamespaces } from '../servers/namespaces.ts';
 import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.ts';
 import { retryWhileUnavailable } from './ask-until-answered.ts';
 import { openTicketOffice, type TicketOffice } from './chaos-bullmq.ts';
-import { type NetworkLink, createLinks } from './chaos-cables.ts';
-import { verifyChaos } from './chaos-judge.ts';
-import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
+import { createLinks, type NetworkLink } from './chaos-network.ts';
+import { type ChaosReport, type Life, TENANT } from './chaos-run.ts';
 import type { ChaosStore, ChaosStoreKind } from './chaos-stores.ts';
+import { verifyChaos } from './chaos-verifier.ts';
 import { type Child, startChild, temporaryFolder } from './child.ts';
 import { openStore } from './open-store.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { TaskSummary, TaskStore } from '@whoa/tasks';
+import type { TaskStore, TaskSummary } from '@whoa/tasks';
 import { LIMITS } from '../../packages/tasks/src/rules/rules.ts';
 import { type Child, startChild } from './child.ts';
 import { openStore } from './open-store.ts';

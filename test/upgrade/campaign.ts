@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TaskSummary } from '@whoa/tasks';
-import { verifyChaos } from '../tasks/chaos-judge.ts';
-import { type Life, TENANT } from '../tasks/chaos-life.ts';
+import { type Life, TENANT } from '../tasks/chaos-run.ts';
+import { verifyChaos } from '../tasks/chaos-verifier.ts';
 import { type Child, startProgram, temporaryFolder } from '../tasks/child.ts';
 import type { SharedStoreKind } from '../tasks/shared-stores.ts';
 import { type Client, startClient } from './client.ts';

@@ -4,7 +4,7 @@ import { fromAiSdk } from '@whoa/ai-sdk';
 import { createAgent, type Tool } from '@whoa/core';
 import { createAgUiHandler, createChatHandler } from '@whoa/server';
 import { StoppableChatTransport } from '@whoa/server/client';
-import { createBackground, createMemoryStore, type TaskSummary, type TaskStore } from '@whoa/tasks';
+import { createBackground, createMemoryStore, type TaskStore, type TaskSummary } from '@whoa/tasks';
 import { createBackgroundProcesses, createBackgroundTools, createBashTool, createContainment } from '@whoa/tools';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openFixture, until } from '../promises/fixture.ts';

@@ -17,7 +17,13 @@ export const startBullmqWorker: StartWorker = async (url, folder) => {
       if (status === 'cancelled') throw new UnrecoverableError('cancelled');
       return text;
     },
-    { connection, concurrency: 10, lockDuration: SILENCE_TIMEOUT_MS, stalledInterval: SILENCE_TIMEOUT_MS / 2, maxStalledCount: 5 },
+    {
+      connection,
+      concurrency: 10,
+      lockDuration: SILENCE_TIMEOUT_MS,
+      stalledInterval: SILENCE_TIMEOUT_MS / 2,
+      maxStalledCount: 5,
+    },
   );
   worker.on('error', () => {});
   const relay = new Relay({ connection, namespace: QUEUE });

@@ -15,7 +15,10 @@ const SCENARIOS = {
   },
   'in the middle of a text': { prompt: 'talk', until: (m: RawMessage) => JSON.stringify(m).includes('three') },
   'in the middle of asking for a call': { prompt: 'half', until: (m: RawMessage) => statusOf(m) === 'pending' },
-  'before the first token': { prompt: 'silent', until: (m: RawMessage) => diffAgentVersion(m) === 'session_info_update' },
+  'before the first token': {
+    prompt: 'silent',
+    until: (m: RawMessage) => diffAgentVersion(m) === 'session_info_update',
+  },
 } as const;
 
 // One process serves all tests of a version: what one leaves behind, the next one finds.

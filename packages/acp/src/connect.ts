@@ -1,5 +1,5 @@
+import type { ConnectionContext } from './session/connection-context.ts';
 import { Sessions } from './session/sessions.ts';
-import type { ConnectionContext } from './session/surroundings.ts';
 import { type AppOptions, createV1App, methodsV1, type V1Method } from './v1/app.ts';
 import type { connectByVersion } from './v2/app.ts';
 import type { Wire } from './wire/wire.ts';

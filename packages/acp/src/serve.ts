@@ -4,10 +4,10 @@ import { type Agent, CancellationToken, type CancelReasonInit } from '@whoa/core
 import { systemWorld, waitUntilLevel } from '@whoa/core/embed';
 import type { Arrange } from './connect.ts';
 import type { AcpOptions } from './options.ts';
+import type { ConnectionContext } from './session/connection-context.ts';
 import type { Sessions } from './session/sessions.ts';
-import type { ConnectionContext } from './session/surroundings.ts';
 import { createMemorySessions } from './store/memory.ts';
-import { introduceV1 } from './v1/introduce.ts';
+import { introduceV1 } from './v1/agent-info.ts';
 import { takeStandardOutput } from './wire/stdout.ts';
 import { Wire } from './wire/wire.ts';
 
@@ -69,7 +69,12 @@ export function connect(
   { input = process.stdin, output: given, token: parent, signal }: ServeOptions,
   arrange: Arrange = (methods) => methods,
 ): AcpConnection {
-  const { world = systemWorld, store = createMemorySessions(), ladder: mode = 'now', flushIntervalMs = FLUSH_MS } = options;
+  const {
+    world = systemWorld,
+    store = createMemorySessions(),
+    ladder: mode = 'now',
+    flushIntervalMs = FLUSH_MS,
+  } = options;
   const onError = options.onError ?? warn;
   const tokenOptions = { parent, name: 'acp', clock: world.clock };
   const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
@@ -77,8 +82,8 @@ export function connect(
   const { output, giveBack } = given ? { output: given, giveBack: () => {} } : takeStandardOutput();
   const wire = new Wire({ input, output, onError });
   const parts: Parts = { wire, token, gone, sessions: undefined };
-  greet(parts, { options, store, mode, flushIntervalMs, onError, world, token, gone }, arrange).catch((error: unknown) =>
-    wire.close(error instanceof Error ? error : new Error(String(error))),
+  greet(parts, { options, store, mode, flushIntervalMs, onError, world, token, gone }, arrange).catch(
+    (error: unknown) => wire.close(error instanceof Error ? error : new Error(String(error))),
   );
   const closed = live(parts).finally(giveBack);
   return {

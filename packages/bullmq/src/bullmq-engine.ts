@@ -5,16 +5,16 @@ import {
   isFinalStatus,
   type Runner,
   type TaskEngine,
-  type TaskSummary,
   type TaskRecord,
   type TaskRef,
   type TaskStore,
+  type TaskSummary,
 } from '@whoa/tasks';
 import type { Job, Queue, Worker, WorkerOptions } from 'bullmq';
 import { type Library, loadLibrary } from './library.ts';
 import { type Offering, offerTicket, reofferTickets } from './offer-tickets.ts';
-import { createOfferingStore } from './offering-store.ts';
 import { readTicket } from './ticket.ts';
+import { createOfferingStore } from './ticketing-store.ts';
 
 /** Options of an engine. */
 export interface BullmqEngineOptions {

@@ -56,7 +56,12 @@ export function bullmq(options: BullmqOptions): EngineFactory {
       await closeQueue();
       throw error;
     }
-    const engine = createBullmqEngine({ store, queue, agents, ...(reofferIntervalMs !== undefined && { reofferIntervalMs }) });
+    const engine = createBullmqEngine({
+      store,
+      queue,
+      agents,
+      ...(reofferIntervalMs !== undefined && { reofferIntervalMs }),
+    });
     return {
       store: engine.store,
       serve: (runner, given) => engine.serve(runner, { ...worker, ...(limiter && { limiter }), ...given }),

@@ -1,4 +1,4 @@
-import type { TaskSummary, TaskStore } from '@whoa/tasks';
+import type { TaskStore, TaskSummary } from '@whoa/tasks';
 import type { Queue } from 'bullmq';
 import { needsTicket, toJobOptions } from './ticket.ts';
 

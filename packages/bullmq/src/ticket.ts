@@ -1,5 +1,5 @@
 import type { Policy } from '@whoa/core';
-import type { NewTask, TaskSummary, TaskRef } from '@whoa/tasks';
+import type { NewTask, TaskRef, TaskSummary } from '@whoa/tasks';
 import type { JobsOptions } from 'bullmq';
 
 /**

@@ -2,8 +2,8 @@ import type { Adapter, Connection, Features, Protocol } from './adapter.ts';
 import { type Check, type GROUPS, NotOffered, type Rule, Violation } from './check.ts';
 import { CHECKS } from './checks/checks.ts';
 import { OURS } from './checks/rules.ts';
-import { Unclear } from './play.ts';
-import { probe } from './probe.ts';
+import { probe } from './detect-features.ts';
+import { Unclear } from './drive-turn.ts';
 import type { Stage } from './stage/stage.ts';
 
 /** What came of one check. */

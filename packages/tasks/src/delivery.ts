@@ -7,9 +7,9 @@ import type {
   NumberedCommand,
   StopOrder,
   TaskActivity,
-  TaskSummary,
   TaskOutcome,
   TaskRecord,
+  TaskSummary,
 } from './task.ts';
 
 /**

@@ -60,7 +60,10 @@ export interface CancellationRegistry extends AsyncDisposable {
 }
 
 export interface CancellationRegistryOptions
-  extends Pick<RunnerOptions, 'worker' | 'leaseMs' | 'pollIntervalMs' | 'channel' | 'cancellationChecker' | 'hooks' | 'world'> {
+  extends Pick<
+    RunnerOptions,
+    'worker' | 'leaseMs' | 'pollIntervalMs' | 'channel' | 'cancellationChecker' | 'hooks' | 'world'
+  > {
   readonly store: TaskStore;
   /** The tenant that owns the tasks. */
   readonly tenant: string;

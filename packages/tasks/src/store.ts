@@ -12,9 +12,9 @@ import type {
   KeyRef,
   NewTask,
   TaskCommand,
-  TaskSummary,
   TaskRecord,
   TaskRef,
+  TaskSummary,
 } from './task.ts';
 
 export type { FinishResult, ReleaseResult } from './delivery.ts';

@@ -72,7 +72,13 @@ const others = [
 for (const name of others) {
   Object.assign(watched, { [name]: (store[name] as (...args: unknown[]) => unknown).bind(store) });
 }
-const runner = createRunner({ store: watched, agents: { assistant: agent }, leaseMs: 400, pollIntervalMs: 40, flushIntervalMs: 10 });
+const runner = createRunner({
+  store: watched,
+  agents: { assistant: agent },
+  leaseMs: 400,
+  pollIntervalMs: 40,
+  flushIntervalMs: 10,
+});
 process.once('message', () => {
   runner[Symbol.asyncDispose]()
     .then(() => store[Symbol.asyncDispose]())

@@ -3,5 +3,9 @@ import { createRunner } from '@whoa/tasks';
 import { openStore } from '../open-store.ts';
 import { countingAgent } from './counting-agent.ts';
 
-const runner = createRunner({ store: openStore(process.argv[2]!), agents: { assistant: countingAgent }, flushIntervalMs: 20 });
+const runner = createRunner({
+  store: openStore(process.argv[2]!),
+  agents: { assistant: countingAgent },
+  flushIntervalMs: 20,
+});
 await runner.serve();

@@ -7,7 +7,12 @@ import { countingAgent } from './counting-agent.ts';
 const [url = '', name = ''] = process.argv.slice(2);
 const { hostname: host, port } = new URL(url);
 const queue = new Queue(name, { connection: { host, port: Number(port) } });
-const engine = createBullmqEngine({ store: createTaskStore(url), queue, agents: ['assistant'], reofferIntervalMs: 500 });
+const engine = createBullmqEngine({
+  store: createTaskStore(url),
+  queue,
+  agents: ['assistant'],
+  reofferIntervalMs: 500,
+});
 const runner = createRunner({
   store: engine.store,
   agents: { assistant: countingAgent },

@@ -1,4 +1,4 @@
-import type { ConversationRecord, TaskSummary, TaskStore } from '@whoa/tasks';
+import type { ConversationRecord, TaskStore, TaskSummary } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import { signatureOf } from '../../../packages/tasks/src/id.ts';
 import { TENANTS } from './made.ts';

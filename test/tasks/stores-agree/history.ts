@@ -210,7 +210,10 @@ function histories(scope: Scope): fc.Arbitrary<readonly Step[]> {
 export const HISTORIES: Readonly<Record<Mode, fc.Arbitrary<readonly Step[]>>> = {
   open: fc.oneof(
     { weight: 3, arbitrary: histories({ tenants: TENANTS, agents: AGENTS }) },
-    { weight: 1, arbitrary: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1), isConversation: true }) },
+    {
+      weight: 1,
+      arbitrary: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1), isConversation: true }),
+    },
     { weight: 1, arbitrary: crashes() },
     { weight: 2, arbitrary: questions() },
   ),

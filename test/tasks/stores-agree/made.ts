@@ -1,4 +1,4 @@
-import type { TaskSummary, TaskRef, TaskStore } from '@whoa/tasks';
+import type { TaskRef, TaskStore, TaskSummary } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { SETTLE } from '../../../packages/tasks/src/rules/rules.ts';
 import { toAgent, toLaneName } from '../../../packages/tasks/src/rules/suspects.ts';

@@ -230,7 +230,8 @@ function checkConversations(keys: Keys, live: Tasks, expect: Expect): void {
     if (current !== undefined)
       expect(task !== undefined && task['policy'] === undefined, `${current} is current, and should not be`);
     if (current === undefined) expect(!keys.has(`waiting:${name}`), `${name} has no current task, and some wait`);
-    if (debouncing !== undefined) expect(held?.['policy'] !== undefined, `${debouncing} is gathering, and not held back`);
+    if (debouncing !== undefined)
+      expect(held?.['policy'] !== undefined, `${debouncing} is gathering, and not held back`);
   }
   for (const kind of ['waiting', 'history']) {
     for (const name of keys.of(kind))

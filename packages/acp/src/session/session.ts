@@ -8,10 +8,10 @@ import { Saver } from '../prompt/saver.ts';
 import type { SessionRecord } from '../store/store.ts';
 import type { PromptResult, Update } from '../updates.ts';
 import { AgentSlot } from './agent-slot.ts';
+import type { ConnectionContext } from './connection-context.ts';
 import { createAsk } from './permission.ts';
 import { endOf, PromptRun } from './prompt-run.ts';
 import { replay } from './replay.ts';
-import type { ConnectionContext } from './surroundings.ts';
 
 /** How many prompts may wait in a session. */
 const MAX_WAITING_MESSAGES = 64;

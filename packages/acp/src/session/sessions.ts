@@ -7,8 +7,8 @@ import type { Prompt } from '../prompt/prompt.ts';
 import type { SessionPage, SessionRecord } from '../store/store.ts';
 import type { FrameId } from '../wire/frame.ts';
 import type { WireTap } from '../wire/wire.ts';
+import type { ConnectionContext } from './connection-context.ts';
 import { Session } from './session.ts';
-import type { ConnectionContext } from './surroundings.ts';
 
 /** How many sessions one connection may have open. */
 const MAX_SESSIONS = 256;

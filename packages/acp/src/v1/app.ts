@@ -5,8 +5,8 @@ import type { AcpOptions, McpServer } from '../options.ts';
 import type { Client } from '../session/client.ts';
 import type { SessionRequest, Sessions } from '../session/sessions.ts';
 import { metaOfEnd, settingsV1 } from './adapter.ts';
+import { introduceV1 } from './agent-info.ts';
 import { createV1Client } from './client.ts';
-import { introduceV1 } from './introduce.ts';
 
 export interface AppOptions {
   readonly options: AcpOptions;

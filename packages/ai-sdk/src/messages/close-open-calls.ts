@@ -4,7 +4,7 @@ import type { CallLedger } from '../turn/call-ledger.ts';
 import { type AiSdkMessage, type AiSdkPart, type CallSite, callSitesOf, partsOf } from '../turn/call-sites.ts';
 import { asText } from './as-json.ts';
 import { endReplies } from './ended-replies.ts';
-import { isMasked, type Output, outputFor } from './told-result.ts';
+import { isMasked, type Output, outputFor } from './reported-result.ts';
 import { safeName, sameOr, wellFormed } from './wire-safe.ts';
 
 /**

@@ -1,4 +1,13 @@
-import { type Answer, type ScriptedResponsePart, argumentsOf, type Fault, finishOf, isFault, USAGE, wordsIn } from './script.ts';
+import {
+  type Answer,
+  argumentsOf,
+  type Fault,
+  finishOf,
+  isFault,
+  type ScriptedResponsePart,
+  USAGE,
+  wordsIn,
+} from './script.ts';
 import type { FrameContext, WireFormat } from './wire/wire.ts';
 import { searchBlocks } from './wire/wire-anthropic.ts';
 

@@ -10,7 +10,7 @@ import { createReason, type Ledger, systemClock, type WorkContext } from '@whoa/
 import { settings } from '@whoa/core/internal';
 import { findApproved } from '../matching-records.ts';
 import { asText } from '../messages/as-json.ts';
-import { toOutput } from '../messages/told-result.ts';
+import { toOutput } from '../messages/reported-result.ts';
 import { type CallLedger, type CallRecord, createCallLedger } from '../turn/call-ledger.ts';
 import { type AiSdkMessage, findApprovedCall, toTrace } from '../turn/call-sites.ts';
 import { Relay } from '../turn/relay.ts';

@@ -1,6 +1,6 @@
 import { describeError } from '@whoa/core/internal';
 import { asText } from '../messages/as-json.ts';
-import { failed, succeeded } from '../messages/told-result.ts';
+import { failed, succeeded } from '../messages/reported-result.ts';
 import type { AiSdkMessage } from './call-sites.ts';
 
 /** A step as `onStepFinish` gets it. */

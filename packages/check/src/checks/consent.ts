@@ -1,7 +1,7 @@
 import type { Seen } from '../adapter.ts';
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
 import { within } from '../clock.ts';
-import { expectCancelled, type StartedPrompt, settle, Unclear } from '../play.ts';
+import { expectCancelled, type StartedPrompt, settle, Unclear } from '../drive-turn.ts';
 import { promptFor } from '../stage/script.ts';
 import { PERMISSION_CANCELLED } from './rules.ts';
 

@@ -1,6 +1,6 @@
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
 import { within } from '../clock.ts';
-import { begin } from '../play.ts';
+import { begin } from '../drive-turn.ts';
 import { describeLeft, GONE_MS } from './left.ts';
 
 type Way = 'eof' | 'sigterm' | 'sigkill';

@@ -1,5 +1,5 @@
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
-import { begin, expectCancelled, expectModelStopped, expectReply, settle, stopDuring } from '../play.ts';
+import { begin, expectCancelled, expectModelStopped, expectReply, settle, stopDuring } from '../drive-turn.ts';
 import { promptFor } from '../stage/script.ts';
 import { ENDS_AS_CANCELLED, TERMINAL_STAYS } from './rules.ts';
 

@@ -1,6 +1,6 @@
 import { expect, type GroupCheck, NotOffered } from '../check.ts';
 import { within } from '../clock.ts';
-import { begin, expectCancelled, expectOneEnd, expectReply, settle, settleOutside, stopDuring } from '../play.ts';
+import { begin, expectCancelled, expectOneEnd, expectReply, settle, settleOutside, stopDuring } from '../drive-turn.ts';
 import type { Action } from '../stage/script.ts';
 import { CLOSE_CANCELS, ENDS_AS_CANCELLED, NEVER_AN_ERROR, REQUEST_CANCEL } from './rules.ts';
 

@@ -1,5 +1,5 @@
 import { expect, type GroupCheck } from '../check.ts';
-import { begin, settle, settleOutside } from '../play.ts';
+import { begin, settle, settleOutside } from '../drive-turn.ts';
 import type { Action } from '../stage/script.ts';
 
 const ROUNDS = 10;

@@ -1,5 +1,5 @@
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
-import { begin, settle } from '../play.ts';
+import { begin, settle } from '../drive-turn.ts';
 import type { Action } from '../stage/script.ts';
 import type { Role } from '../witness/witness.ts';
 import { STOPS_AT_ONCE } from './rules.ts';

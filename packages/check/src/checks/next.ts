@@ -1,5 +1,5 @@
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
-import { expectReply, stopDuring } from '../play.ts';
+import { expectReply, stopDuring } from '../drive-turn.ts';
 import { type Action, promptFor, toReplyText } from '../stage/script.ts';
 
 const needs = ['cancel', 'conversation', 'model'] as const;

@@ -1,6 +1,6 @@
 import type { Seen } from '../adapter.ts';
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
-import { begin, expectModelStopped, expectReply, type StartedPrompt, settle, stop, stopDuring } from '../play.ts';
+import { begin, expectModelStopped, expectReply, type StartedPrompt, settle, stop, stopDuring } from '../drive-turn.ts';
 import { secondKey } from '../stage/script.ts';
 import { CLOSES_WHAT_IT_OPENED, STOPS_AT_ONCE, UPDATES_BEFORE_THE_END } from './rules.ts';
 

@@ -9,7 +9,7 @@ import {
   settle,
   stop,
   stopDuring,
-} from '../play.ts';
+} from '../drive-turn.ts';
 import { promptFor } from '../stage/script.ts';
 import { ENDS_AS_CANCELLED, UNKNOWN_TASK } from './rules.ts';
 

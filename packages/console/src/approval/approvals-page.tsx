@@ -1,8 +1,8 @@
 import type { TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useMemo } from 'react';
 import { clientFor } from '../api/session.ts';
+import { plural } from '../model/format.ts';
 import { isLive, shownStatus } from '../model/shown-status.ts';
-import { plural } from '../model/words.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { LoadingRows, StateCard, Status, useLive, useNow, useTitle } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';

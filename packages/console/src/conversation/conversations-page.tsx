@@ -2,8 +2,8 @@ import type { ConversationView, TaskClient } from '@whoa/server/task-client';
 import type { TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { clientFor, isLoggedOut } from '../api/session.ts';
+import { formatDuration } from '../model/format.ts';
 import { isLive, shownStatus } from '../model/shown-status.ts';
-import { formatDuration } from '../model/words.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { LoadingRows, StateCard, Status, useLive, useNow, useTitle } from '../page/parts.tsx';
 import { addresses, Link, navigate } from '../page/router.tsx';
@@ -57,7 +57,13 @@ export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & {
   );
 }
 
-function NewConversation({ hasSome, tenant }: { readonly hasSome: boolean; readonly tenant: string | undefined }): ReactNode {
+function NewConversation({
+  hasSome,
+  tenant,
+}: {
+  readonly hasSome: boolean;
+  readonly tenant: string | undefined;
+}): ReactNode {
   const open = (): void => navigate(addresses.conversation(`talk-${crypto.randomUUID().slice(0, 8)}`, tenant));
   return (
     <StateCard

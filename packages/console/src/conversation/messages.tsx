@@ -8,7 +8,7 @@ import type { PageProps } from '../page/page-props.ts';
 import { Status, useNow } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
 import { ReportGroups } from '../report/report-page.tsx';
-import { sentenceOf } from '../report/report-words.ts';
+import { sentenceOf } from '../report/report-text.ts';
 import { CallCard } from '../task/call-card.tsx';
 import { Connection } from '../task/task-page.tsx';
 import { useTask } from '../task/use-task.ts';

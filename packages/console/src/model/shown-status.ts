@@ -1,5 +1,5 @@
 import type { CallState } from '@whoa/core/embed';
-import type { TaskSummary, TaskStatus } from '@whoa/tasks';
+import type { TaskStatus, TaskSummary } from '@whoa/tasks';
 import type { CallModel } from './run-model.ts';
 
 /** A status as a shape and a word. */

@@ -1,8 +1,8 @@
 import type { Json } from '@whoa/core';
 import { toText } from '@whoa/core';
 import { type DetailsView, toDetailsView } from '@whoa/core/view';
+import { formatDuration, plural } from './format.ts';
 import type { CallModel } from './run-model.ts';
-import { formatDuration, plural } from './words.ts';
 
 /** The field of an input that says best what a call is about. */
 const SUBJECTS = ['command', 'pattern', 'path', 'query', 'prompt', 'task', 'url'] as const;

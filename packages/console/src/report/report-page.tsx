@@ -1,15 +1,15 @@
 import { formatStopReport, type StopReport } from '@whoa/core';
 import type { ReactNode } from 'react';
+import { formatClock, formatDuration, plural } from '../model/format.ts';
 import type { RunModel } from '../model/run-model.ts';
 import { isLive, type ShownStatus } from '../model/shown-status.ts';
-import { formatClock, formatDuration, plural } from '../model/words.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { CopyButton, LoadingRows, StateCard, Status, useTitle } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
 import { Missing } from '../task/task-page.tsx';
 import { useTask } from '../task/use-task.ts';
 import { Timeline } from '../timeline/timeline.tsx';
-import { groupsOf, sentenceOf } from './report-words.ts';
+import { groupsOf, sentenceOf } from './report-text.ts';
 
 /** The stop report of a task, as people read it. */
 export function ReportPage(props: PageProps & { readonly id: string }): ReactNode {

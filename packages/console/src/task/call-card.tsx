@@ -1,10 +1,10 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import { QuestionCard } from '../approval/question-card.tsx';
+import { plural } from '../model/format.ts';
 import type { CallModel, RunModel } from '../model/run-model.ts';
 import { shownCallStatus } from '../model/shown-status.ts';
 import { describeState, modelSaw, subjectOf, viewOf } from '../model/summary.ts';
-import { plural } from '../model/words.ts';
 import { Status } from '../page/parts.tsx';
 import type { CallContext } from './call-context.ts';
 import { Details } from './details.tsx';

@@ -1,8 +1,8 @@
 import type { TaskRecord } from '@whoa/tasks';
 import type { ReactNode } from 'react';
+import { plural } from '../model/format.ts';
 import type { RunModel } from '../model/run-model.ts';
 import { type ShownStatus, STATUS_LABELS, shownCallStatus, shownStatus } from '../model/shown-status.ts';
-import { plural } from '../model/words.ts';
 import { Status } from '../page/parts.tsx';
 
 /** Only the last calls of a long run are listed. */

@@ -1,6 +1,6 @@
 import { type DetailsView, parseAnsi } from '@whoa/core/view';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { plural } from '../model/words.ts';
+import { plural } from '../model/format.ts';
 
 /** More lines than this are folded. */
 const MAX_LINES = 200;

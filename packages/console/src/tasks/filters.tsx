@@ -1,8 +1,8 @@
 import type { TaskClient } from '@whoa/server/task-client';
 import type { TaskCounts, TaskStatus } from '@whoa/tasks';
 import { type ReactNode, useEffect, useState } from 'react';
+import { formatWhole } from '../model/format.ts';
 import type { ShownStatus } from '../model/shown-status.ts';
-import { formatWhole } from '../model/words.ts';
 import { Status } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
 import type { AddressFilter, FilterName } from './use-filter.ts';

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { formatWhole, plural } from '../model/words.ts';
+import { formatWhole, plural } from '../model/format.ts';
 import type { TaskListState } from './task-list.ts';
 
 /** The queue and the workers. Only operators see workers: they belong to no tenant. */

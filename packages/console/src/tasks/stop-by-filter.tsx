@@ -1,7 +1,7 @@
 import type { StoppedTask, TaskClient } from '@whoa/server/task-client';
 import { type ReactNode, useEffect, useState } from 'react';
 import { describeError } from '../api/session.ts';
-import { joinWords, plural } from '../model/words.ts';
+import { joinWords, plural } from '../model/format.ts';
 import { ModeSelect, type StopModeName } from '../task/stop-mode.tsx';
 import type { AddressFilter } from './use-filter.ts';
 

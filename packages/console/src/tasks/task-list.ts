@@ -1,5 +1,5 @@
 import type { TaskClient } from '@whoa/server/task-client';
-import type { TaskCounts, TaskSummary, TaskStatus, WorkerPage } from '@whoa/tasks';
+import type { TaskCounts, TaskStatus, TaskSummary, WorkerPage } from '@whoa/tasks';
 import { describeError, isLoggedOut } from '../api/session.ts';
 import { Listeners } from '../model/listeners.ts';
 

@@ -1,8 +1,8 @@
 import type { TaskSummary } from '@whoa/tasks';
 import { memo, type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { clientFor, type Me } from '../api/session.ts';
+import { formatCount, formatDuration } from '../model/format.ts';
 import { shownStatus } from '../model/shown-status.ts';
-import { formatCount, formatDuration } from '../model/words.ts';
 import { Status, useNow } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
 import { StopButton } from '../task/stop-button.tsx';

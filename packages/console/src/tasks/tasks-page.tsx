@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { clientFor } from '../api/session.ts';
-import { formatClock, formatWhole } from '../model/words.ts';
+import { formatClock, formatWhole } from '../model/format.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { LoadingRows, StateCard, Status, useLive, useTitle } from '../page/parts.tsx';
 import { Filters, StatusCounts } from './filters.tsx';

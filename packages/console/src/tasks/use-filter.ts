@@ -1,4 +1,4 @@
-import type { TaskSummary, TaskStatus } from '@whoa/tasks';
+import type { TaskStatus, TaskSummary } from '@whoa/tasks';
 import { shownStatus } from '../model/shown-status.ts';
 import { addresses, navigate, useAddress } from '../page/router.tsx';
 import type { TaskFilter } from './task-list.ts';

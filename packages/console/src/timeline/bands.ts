@@ -1,6 +1,6 @@
 import type { StopLevel } from '@whoa/core';
+import { formatDuration } from '../model/format.ts';
 import type { RunModel } from '../model/run-model.ts';
-import { formatDuration } from '../model/words.ts';
 
 /** About how wide a character of a label is. */
 export const CHARACTER = 6.2;

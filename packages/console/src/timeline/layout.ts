@@ -1,6 +1,6 @@
+import { formatDuration, joinWords } from '../model/format.ts';
 import type { CallModel, RunModel } from '../model/run-model.ts';
 import { subjectOf } from '../model/summary.ts';
-import { formatDuration, joinWords } from '../model/words.ts';
 import { type Band, bandsOf, CHARACTER } from './bands.ts';
 
 /** What a timeline shows beside the run itself. */

@@ -64,7 +64,9 @@ test('a change without changes is shown as such', () => {
     effects: 'write' as const,
     tool: { name: 'write' } as Tool,
   };
-  const about = describeRequest(request, { change: { path: '/a', isNew: false, diff: '', fields: [], baseVersion: '' } });
+  const about = describeRequest(request, {
+    change: { path: '/a', isNew: false, diff: '', fields: [], baseVersion: '' },
+  });
   expect(formatQuestion({ ...about, always: '' })).toEqual(['changes /a', '  (no lines differ)']);
 });
 

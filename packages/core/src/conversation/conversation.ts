@@ -6,7 +6,7 @@ import type { Run } from '../run/run.ts';
 import { type AppContext, type HookContext, toContextKey } from '../stop/app-context.ts';
 import type { World } from '../stop/clock.ts';
 import { createListener, type Hooks, reportFailure } from '../stop/hooks.ts';
-import { createReason, type CancelReasonLike } from '../stop/token/reason.ts';
+import { type CancelReasonLike, createReason } from '../stop/token/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/token/receipt.ts';
 import { tokenFor } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';

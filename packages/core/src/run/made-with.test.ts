@@ -79,7 +79,9 @@ test('waits of any length are carried, and a limit that never comes', async () =
 test('how patient a run is with its model is checked', () => {
   const patient = (retry: object): string => agent({ planner: undefined, model, retry });
   expect(patient({ maxAttempts: 0 })).toBe('retry.maxAttempts: expected a whole number from 1, got 0');
-  expect(patient({ idleTimeoutMs: Number.NaN })).toBe('retry.idleTimeoutMs: expected 0 ms or more, or Infinity for never, got NaN');
+  expect(patient({ idleTimeoutMs: Number.NaN })).toBe(
+    'retry.idleTimeoutMs: expected 0 ms or more, or Infinity for never, got NaN',
+  );
   expect(patient({ backoffMs: Infinity })).toBe('retry.backoffMs: expected 0 ms or more, got Infinity');
 });
 

@@ -82,25 +82,28 @@ test.each([
   expect(outcome).toMatchObject({ status: 'failed', error: { message } });
 });
 
-test.each([0, -5, 1e12, Number.NaN])('an outcome resolves and the undo runs also when undoTimeoutMs is %s', async (undoTimeoutMs) => {
-  const undone: unknown[] = [];
-  const { signal } = new AbortController();
-  const book = tool('book', () => 'booked', { undo: ({ input }) => void undone.push(input) });
-  const model = createScriptedModel([[{ call: 'book' }], [{ until: never }]]);
-  let run: ReturnType<ReturnType<typeof createAgent>['run']>;
-  try {
-    run = createAgent({ name: 'a', undoTimeoutMs, tools: [book], model }).run('x', { signal });
-  } catch (error) {
-    // Refused where it is made.
-    expect(error).toMatchObject({ message: expect.stringContaining('undoTimeoutMs') as string });
-    return;
-  }
-  for await (const event of run.events) if (event.type === 'turn-start' && event.turn === 2) break;
-  run.cancel({}, { mode: 'kill', undo: true });
-  expect((await run.outcome).status).toBe('cancelled');
-  expect(undone).toHaveLength(1);
-  expect(getEventListeners(signal, 'abort')).toEqual([]);
-});
+test.each([0, -5, 1e12, Number.NaN])(
+  'an outcome resolves and the undo runs also when undoTimeoutMs is %s',
+  async (undoTimeoutMs) => {
+    const undone: unknown[] = [];
+    const { signal } = new AbortController();
+    const book = tool('book', () => 'booked', { undo: ({ input }) => void undone.push(input) });
+    const model = createScriptedModel([[{ call: 'book' }], [{ until: never }]]);
+    let run: ReturnType<ReturnType<typeof createAgent>['run']>;
+    try {
+      run = createAgent({ name: 'a', undoTimeoutMs, tools: [book], model }).run('x', { signal });
+    } catch (error) {
+      // Refused where it is made.
+      expect(error).toMatchObject({ message: expect.stringContaining('undoTimeoutMs') as string });
+      return;
+    }
+    for await (const event of run.events) if (event.type === 'turn-start' && event.turn === 2) break;
+    run.cancel({}, { mode: 'kill', undo: true });
+    expect((await run.outcome).status).toBe('cancelled');
+    expect(undone).toHaveLength(1);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  },
+);
 
 test('each undo gets the input of its own call, though a planner repeats its ids', async () => {
   const undone: unknown[] = [];

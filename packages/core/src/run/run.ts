@@ -4,7 +4,7 @@ import type { World } from '../stop/clock.ts';
 import { isCancelledError } from '../stop/errors.ts';
 import { createHookDispatcher } from '../stop/hooks.ts';
 import { emitStopEvents } from '../stop/stop-events.ts';
-import { createReason, type CancelReasonLike } from '../stop/token/reason.ts';
+import { type CancelReasonLike, createReason } from '../stop/token/reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from '../stop/token/receipt.ts';
 import { tokenFor } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';

@@ -1,7 +1,7 @@
 import { CancelledError } from '../stop/errors.ts';
 import { having, readSettings, required, text } from '../stop/settings.ts';
-import { findUndoData } from '../tool/call/kept.ts';
 import { NESTED, type NestedRun } from '../tool/call/nested.ts';
+import { findUndoData } from '../tool/call/undo-data.ts';
 import { describeError } from '../tool/normalize.ts';
 import type { CallResult, Effects, Json, ToolResult } from '../tool/result.ts';
 import { toText } from '../tool/result.ts';
@@ -123,7 +123,9 @@ const MAX_SAID_CHARACTERS = 8_000;
 
 /** The answer of a run; of one that was cut off, the end of everything it said, and how many calls it finished. */
 function describeWork({ status, text, messages, calls }: Outcome): string {
-  const said = messages.flatMap((message) => (message.role === 'assistant' ? [toReplyText(message)] : [])).filter(Boolean);
+  const said = messages
+    .flatMap((message) => (message.role === 'assistant' ? [toReplyText(message)] : []))
+    .filter(Boolean);
   if (status === 'success') return text || (said.at(-1) ?? '');
   const all = said.join('\n\n');
   const end = all.length > MAX_SAID_CHARACTERS ? `…${all.slice(-MAX_SAID_CHARACTERS).toWellFormed()}` : all;

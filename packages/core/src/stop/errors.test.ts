@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import {
+  CallOutcomeUnknownError,
   CallTimeoutError,
   CancelledError,
   isCancelledError,
   isOutcomeUnknownError,
-  CallOutcomeUnknownError,
 } from './errors.ts';
 
 const reason = { kind: 'user', at: 0 } as const;

@@ -16,7 +16,9 @@ test('a setting that cannot work is refused with its name, its value and what is
   );
   expect(await refusal({ timeoutMs: '5' })).toBe('timeoutMs: expected 0 ms or more, or Infinity for never, got "5"');
   expect(await refusal({ cleanupTimeoutMs: 0 })).toBe('cleanupTimeoutMs: expected more than 0 to 600000 ms, got 0');
-  expect(await refusal({ cleanupTimeoutMs: 1_200_000 })).toBe('cleanupTimeoutMs: expected more than 0 to 600000 ms, got 1200000');
+  expect(await refusal({ cleanupTimeoutMs: 1_200_000 })).toBe(
+    'cleanupTimeoutMs: expected more than 0 to 600000 ms, got 1200000',
+  );
   expect(await refusal({ whenCancelled: 'later' })).toBe(
     "whenCancelled: expected 'interrupt' or 'finish', got \"later\"",
   );

@@ -145,7 +145,8 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
     async execute(calls, executeOptions = {}) {
       const source = settings.readSettings<CancelSource>(executeOptions, SOURCE_RULES);
       const token = tokenFor(source, { name: 'execution', clock: source.token?.clock ?? world.clock });
-      if (tell !== undefined && emitsCancelEvents) emitStopEvents(token, (event) => tell({ ...event, at: token.clock.now() }));
+      if (tell !== undefined && emitsCancelEvents)
+        emitStopEvents(token, (event) => tell({ ...event, at: token.clock.now() }));
       try {
         return await executeWaves(calls, { scope: { ...shared, token }, live, tools, concurrency });
       } finally {

@@ -2,7 +2,7 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { ORIGIN } from '../../../../test/server/served.ts';
 import { type AccessOptions, createAccess } from './access.ts';
-import { USER_RIGHTS, type Principal } from './principal.ts';
+import { type Principal, USER_RIGHTS } from './principal.ts';
 
 const ANN: Principal = { tenant: 'acme', name: 'ann', rights: USER_RIGHTS };
 

@@ -1,6 +1,5 @@
 import { type Clock, systemClock } from '@whoa/core/embed';
 import { readBody } from './body.ts';
-import { RateLimitDelay } from './held-back.ts';
 import { createOriginGuard, type OriginOptions } from './origin.ts';
 import {
   type Audit,
@@ -11,6 +10,7 @@ import {
   toPrincipal,
 } from './principal.ts';
 import { Rate } from './rate.ts';
+import { RateLimitDelay } from './rate-limit-delay.ts';
 import { refuse, refuseTemporarily } from './refusal.ts';
 
 /** What one principal may use of a server. */
@@ -95,7 +95,11 @@ export function createAccess(options: AccessOptions): Access {
       const earlyMs = rate.take(nameOf(principal), clock.now());
       if (earlyMs > 0) {
         await heldBack.wait(request.signal);
-        return refuseTemporarily(429, { code: 'too-many-requests', message: 'Too many requests; wait a moment' }, earlyMs);
+        return refuseTemporarily(
+          429,
+          { code: 'too-many-requests', message: 'Too many requests; wait a moment' },
+          earlyMs,
+        );
       }
       return may(principal, right) ? principal : refuseRight(right);
     },

@@ -1,4 +1,4 @@
-import type { ListPage, TaskCounts, TaskSummary, TaskStatus, TaskStore } from '@whoa/tasks';
+import type { ListPage, TaskCounts, TaskStatus, TaskStore, TaskSummary } from '@whoa/tasks';
 import { HttpError } from './http/http-error.ts';
 import { STATUSES } from './http/schemas.ts';
 

@@ -3,11 +3,11 @@ import type { CancelReasonInit } from '@whoa/core';
 import { type ConversationRef, cancelTasks, type StoreCancelReceipt, type TaskRef } from '@whoa/tasks';
 import type { Principal } from '../access/principal.ts';
 import { findTrace } from '../telemetry/traceparent.ts';
-import { withStoreRetry } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from './http/schemas.ts';
+import { withStoreRetry } from './http/with-store-retry.ts';
 
 const MAX_BULK = 1_000;
 const LIVE = ['init', 'running', 'cancelling'] as const;

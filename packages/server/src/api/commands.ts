@@ -3,11 +3,11 @@ import { createReason } from '@whoa/core/embed';
 import type { TaskCommand, TaskRef } from '@whoa/tasks';
 import type { AuditEvent, Principal } from '../access/principal.ts';
 import { toReason } from './cancel.ts';
-import { withStoreRetry } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { CALL_PARAMS, CANCEL_FIELDS, SEND_RECEIPT, TASK_PARAMS } from './http/schemas.ts';
+import { withStoreRetry } from './http/with-store-retry.ts';
 
 const RESPONSES = {
   202: { description: 'It is stored for the worker.', schema: SEND_RECEIPT },

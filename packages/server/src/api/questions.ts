@@ -1,11 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import type { AnswerReceipt } from '@whoa/tasks';
 import { findQuestionTask } from '@whoa/tasks/internal';
-import { withStoreRetry } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, refuseCursor } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { MOMENT, NAME } from './http/schemas.ts';
+import { withStoreRetry } from './http/with-store-retry.ts';
 
 const MAX_WHY_CHARACTERS = 10_000;
 const MAX_PAGE = 200;

@@ -3,11 +3,11 @@ import type { Json } from '@whoa/core';
 import { type CreateReceipt, type ListFilter, listPoisonTasks, StoreFullError, type TaskSummary } from '@whoa/tasks';
 import { findTrace } from '../telemetry/traceparent.ts';
 import { ALL_TENANTS, mergePages, readAll } from './all-tenants.ts';
-import { withStoreRetry } from './http/ask-store.ts';
 import { defineEndpoint, type Endpoint } from './http/endpoint.ts';
 import { HttpError, unknownTask } from './http/http-error.ts';
 import type { ApiParts } from './http/parts.ts';
 import { NAME, STATUS, TASK, TASK_PARAMS } from './http/schemas.ts';
+import { withStoreRetry } from './http/with-store-retry.ts';
 
 const MAX_LIST = 1_000;
 const CURSOR = z
@@ -88,7 +88,9 @@ function createEndpoint({ store, world, agents }: ApiParts): Endpoint {
     async handle({ tenant, request, body: { policy, input, ...task } }) {
       if (agents !== undefined && !agents.includes(task.agent)) throw unknownAgent(agents);
       const wanted = { ...task, tenant, input: input as Json, ...findTrace(request.headers.get('traceparent')) };
-      const receipt = await withStoreRetry(world, (nonce) => store.create(wanted, { nonce, ...(policy && { policy }) }));
+      const receipt = await withStoreRetry(world, (nonce) =>
+        store.create(wanted, { nonce, ...(policy && { policy }) }),
+      );
       if (receipt.answer !== 'created' && !('isSameInput' in receipt && receipt.isSameInput)) throw notCreated(receipt);
       return Response.json(receipt, { status: receipt.answer === 'created' ? 201 : 200 });
     },

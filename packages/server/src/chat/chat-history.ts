@@ -1,6 +1,6 @@
 import type { AppContext, CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
-import { isFinalStatus, type NewTask, type TaskSummary, type TaskRecord } from '@whoa/tasks';
+import { isFinalStatus, type NewTask, type TaskRecord, type TaskSummary } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../access/principal.ts';
 import { HttpError } from '../api/http/http-error.ts';

@@ -5,7 +5,7 @@ import { type Access, may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Refusal } from '../access/refusal.ts';
 import { invalid } from '../api/http/endpoint.ts';
-import { HttpError, describeBadBody } from '../api/http/http-error.ts';
+import { describeBadBody, HttpError } from '../api/http/http-error.ts';
 import { toRefusal } from '../api/questions.ts';
 import { readAnswers } from './answers.ts';
 import type { Chat } from './chat.ts';

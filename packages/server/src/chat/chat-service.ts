@@ -3,9 +3,9 @@ import { POLICY_RULE, reportFailure, settings } from '@whoa/core/internal';
 import {
   createRunner,
   createTaskStore,
-  type SelfManagedWork,
   type Runner,
   type RunnerOptions,
+  type SelfManagedWork,
   type TaskRecord,
   type TaskStore,
   type TaskStoreConfig,

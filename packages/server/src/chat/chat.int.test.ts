@@ -2,7 +2,15 @@
 import type { Answer } from '@whoa/ai-sdk/testing';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { describe, expect, test } from 'vitest';
-import { CALL, KINDS, type Kind, read, say, stage as stageAny, toReplyText } from '../../../../test/server/chat-stage.ts';
+import {
+  CALL,
+  KINDS,
+  type Kind,
+  read,
+  say,
+  stage as stageAny,
+  toReplyText,
+} from '../../../../test/server/chat-stage.ts';
 import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { type ChatHandler, createChatHandler } from './chat-handler.ts';
 

@@ -197,8 +197,8 @@ test('a page sends only its new message, so the files of earlier ones do not cou
   for (const id of ['u1', 'u2', 'u3']) {
     messages.push({ id, role: 'user', parts: [file] });
     const options = { chatId: 'c', messageId: undefined, abortSignal: undefined, messages };
-    expect(toReplyText((await read(await transport.sendMessages({ trigger: 'submit-message', ...options }))).message)).toBe(
-      'Nice.',
-    );
+    expect(
+      toReplyText((await read(await transport.sendMessages({ trigger: 'submit-message', ...options }))).message),
+    ).toBe('Nice.');
   }
 });

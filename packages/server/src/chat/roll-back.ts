@@ -2,7 +2,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import { followTask, type TaskRef } from '@whoa/tasks';
 import { type ChatRef, cutHistory, messageIdOf, readHistory, stopWaiting } from './chat-history.ts';
 import type { ChatParts, ChatStopReceipt } from './chat-types.ts';
-import { findRemainingEffects } from './standing-effects.ts';
+import { findRemainingEffects } from './remaining-effects.ts';
 
 /**
  * Removes a stopped turn from the history: the message of the user, and the reply with everything that answers have

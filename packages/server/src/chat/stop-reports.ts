@@ -1,4 +1,4 @@
-import type { TaskSummary, TaskStore } from '@whoa/tasks';
+import type { TaskStore, TaskSummary } from '@whoa/tasks';
 import type { UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
 import { findAnswers } from './answers.ts';
 

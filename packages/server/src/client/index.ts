@@ -1,3 +1,3 @@
-export type { StopOptions, StopReceipt } from './readings.ts';
+export type { StopOptions, StopReceipt } from './reply-readers.ts';
 export { StoppableChatTransport } from './stoppable-chat-transport.ts';
 export { type StoppableChat, type StoppableChatOptions, useStoppableChat } from './use-stoppable-chat.ts';

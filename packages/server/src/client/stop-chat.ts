@@ -1,5 +1,5 @@
 import type { AbstractChat, UIMessage } from 'ai';
-import type { StopOptions, StopReceipt } from './readings.ts';
+import type { StopOptions, StopReceipt } from './reply-readers.ts';
 import type { StoppableChatTransport } from './stoppable-chat-transport.ts';
 
 /** What the chats of the AI SDK have in common: `Chat` of Svelte and Angular, `reactive(useChat(…))` of Vue. */

@@ -1,5 +1,5 @@
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from 'ai';
-import { type ApprovalReply, type ChatStop, ReplyReaders, type StopReceipt } from './readings.ts';
+import { type ApprovalReply, type ChatStop, ReplyReaders, type StopReceipt } from './reply-readers.ts';
 import type { TabEvent } from './tabs.ts';
 
 type Send<Message extends UIMessage> = Parameters<DefaultChatTransport<Message>['sendMessages']>[0];

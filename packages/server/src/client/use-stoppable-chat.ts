@@ -1,6 +1,6 @@
 import { type UIMessage, useChat } from '@ai-sdk/react';
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import type { StopOptions, StopReceipt } from './readings.ts';
+import type { StopOptions, StopReceipt } from './reply-readers.ts';
 import { ChangedReplyError } from './shown-chunks.ts';
 import { findWaiting } from './stop-chat.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';

@@ -3,7 +3,7 @@ import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import { systemWorld } from '@whoa/core/embed';
 import { followTask, type NewTask, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { z } from 'zod';
-import { withStoreRetry } from '../api/http/ask-store.ts';
+import { withStoreRetry } from '../api/http/with-store-retry.ts';
 import { type McpAgents, type McpCaller, TASKS_EXTENSION } from './host.ts';
 import { abilitiesIn, cancelFor, INTERNAL, INVALID_PARAMS, serveTaskRequests } from './task-requests.ts';
 import { describeHandle, resultOf } from './task-state.ts';

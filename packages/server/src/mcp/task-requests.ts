@@ -4,7 +4,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
 import type { TaskRef, TaskStore } from '@whoa/tasks';
 import { z } from 'zod';
-import { withStoreRetry } from '../api/http/ask-store.ts';
+import { withStoreRetry } from '../api/http/with-store-retry.ts';
 import { type McpCaller, MISSING_TASKS, readAbilities } from './host.ts';
 import { readAnswer, readQuestions } from './task-questions.ts';
 import { describeTask } from './task-state.ts';

@@ -29,7 +29,10 @@ export interface FollowTaskOptions {
 export type OpenEvents = (lastEventId: string, signal: AbortSignal) => Promise<Response>;
 
 /** Follows a task over HTTP until its end, as `followTask` does over a store. */
-export function followEvents(open: OpenEvents, options: FollowTaskOptions): AsyncIterableIterator<FollowEvent, undefined> {
+export function followEvents(
+  open: OpenEvents,
+  options: FollowTaskOptions,
+): AsyncIterableIterator<FollowEvent, undefined> {
   const ending = new AbortController();
   const onAbort = (): void => ending.abort();
   options.signal?.addEventListener('abort', onAbort, { once: true });
@@ -62,7 +65,13 @@ export function followEvents(open: OpenEvents, options: FollowTaskOptions): Asyn
 async function* follow(
   open: OpenEvents,
   signal: AbortSignal,
-  { after = 0, onOpen, onDisconnect, idleTimeoutMs = IDLE_MS, retryMs: firstRetryMs = RETRY_DELAY_MS }: FollowTaskOptions,
+  {
+    after = 0,
+    onOpen,
+    onDisconnect,
+    idleTimeoutMs = IDLE_MS,
+    retryMs: firstRetryMs = RETRY_DELAY_MS,
+  }: FollowTaskOptions,
 ): AsyncGenerator<FollowEvent, undefined> {
   let last = after;
   let retryMs = firstRetryMs;

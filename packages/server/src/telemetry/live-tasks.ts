@@ -1,6 +1,6 @@
 import { type Context, ROOT_CONTEXT, type Span, SpanKind, type Tracer, trace } from '@opentelemetry/api';
 import type { Clock } from '@whoa/core/embed';
-import type { TaskSummary, TaskOutcome, TaskStore } from '@whoa/tasks';
+import type { TaskOutcome, TaskStore, TaskSummary } from '@whoa/tasks';
 import type { ClaimRef, Orders } from '@whoa/tasks/store';
 import type { Meter, Series } from './meter.ts';
 import { cancelAttributes, fail } from './run-spans.ts';

@@ -1,5 +1,5 @@
 import type { World } from '@whoa/core/embed';
-import { isFinalStatus, type TaskSummary, type TaskRef, type TaskStore } from '@whoa/tasks';
+import { isFinalStatus, type TaskRef, type TaskStore, type TaskSummary } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 
 export interface EndWatcherOptions {

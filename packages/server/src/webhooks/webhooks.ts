@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { SettingsError } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
 import { reportFailure, settings } from '@whoa/core/internal';
-import { createRunner, type Runner, type TaskContext, type TaskSummary, type TaskStore, type Work } from '@whoa/tasks';
+import { createRunner, type Runner, type TaskContext, type TaskStore, type TaskSummary, type Work } from '@whoa/tasks';
 import { TaskEndWatcher } from './end-watcher.ts';
 import { post } from './post.ts';
 import { PrivateAddressError } from './public-address.ts';

@@ -241,7 +241,12 @@ test('a cancel is answered with what was done so far, also by an instance that t
   expect(await conversations.cancel('c')).toMatchObject({ answer: 'accepted' });
   expect(await first).toMatchObject({ status: 'cancelled', text: 'Stopped. Done so far: book.' });
   // A worker that dies at once: nobody but the store knows what it did.
-  await using dead = createRunner({ store: failingOperation('finish', store), world, agents: { booking: hang }, leaseMs: 3_000 });
+  await using dead = createRunner({
+    store: failingOperation('finish', store),
+    world,
+    agents: { booking: hang },
+    leaseMs: 3_000,
+  });
   const lost = dead.run({ tenant: 'default', agent: 'booking', input: 'x', conversation: 'd' }).catch(() => 'lost');
   await flushMicrotasks();
   await store.cancel({ tenant: 'default', conversation: 'd' });

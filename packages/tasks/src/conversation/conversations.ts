@@ -12,7 +12,7 @@ import {
 import { type CancelOptions, systemWorld, type World } from '@whoa/core/embed';
 import { createReplySender, MESSAGE_RULES, POLICY_RULE, settings } from '@whoa/core/internal';
 import { LeaseLostError } from '../errors.ts';
-import { retryLostResponse } from '../run/claim/ask-again.ts';
+import { retryLostResponse } from '../run/claim/retry-lost-response.ts';
 import { type Runner, type RunnerOptions, StoreFullError } from '../run/runner.ts';
 import { RUNNER_RULES } from '../run/runner-rules.ts';
 import { createRunner } from '../run/store-runner.ts';

@@ -1,7 +1,7 @@
 import type { CancellationToken } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import type { JournalEntry, TaskRecord } from '../task.ts';
-import { retryWhileUnavailable } from './ask.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
 /** The maximum number of entries that are read at once, and that wait for a reader. */
 export const MAX_PAGE = 1_000;

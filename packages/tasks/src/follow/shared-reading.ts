@@ -4,8 +4,8 @@ import { TaskNotFoundError } from '../errors.ts';
 import { isFinalStatus } from '../status.ts';
 import type { ClientStore, Hint } from '../store.ts';
 import type { JournalEntry, TaskRecord, TaskRef } from '../task.ts';
-import { retryWhileUnavailable } from './ask.ts';
 import { MAX_PAGE, type Page, Reader, type ReaderOptions, type Reading } from './reader.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
 /** While a task is followed, its worker writes more often, until this long after the last look. */
 const WATCH_MS = 30_000;

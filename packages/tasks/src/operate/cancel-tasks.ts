@@ -4,7 +4,7 @@ import { settings } from '@whoa/core/internal';
 import type { TaskStatus } from '../status.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
 import type { TaskSummary } from '../task.ts';
-import { mapInBatches } from './in-turns.ts';
+import { mapInBatches } from './map-in-batches.ts';
 
 /** Waiting tasks first, so that none of them starts because another was stopped. */
 const LIVE = ['init', 'running', 'cancelling'] as const;

@@ -3,7 +3,7 @@ import type { OperatorStore } from '../overview.ts';
 import type { ClientStore } from '../store.ts';
 import type { ConversationRef } from '../task.ts';
 import { cancelTasks } from './cancel-tasks.ts';
-import { mapInBatches } from './in-turns.ts';
+import { mapInBatches } from './map-in-batches.ts';
 
 /** Everything of a tenant, or of one of its conversations. */
 export type EraseTarget = { readonly tenant: string } | ConversationRef;

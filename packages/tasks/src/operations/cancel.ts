@@ -8,7 +8,7 @@ import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from 
 import { endUnstarted, hasStarted, leaveConversation } from './queue.ts';
 import { sendOrder } from './stage.ts';
 import { levelAt, orderStop } from './stop-order.ts';
-import type { StoredTask, OperationContext } from './tables.ts';
+import type { OperationContext, StoredTask } from './tables.ts';
 
 /** Asks a task to stop. A task that never started ends at once. */
 export function applyCancel(ref: TaskRef, stop: StopRequest, moment: OperationContext): StoreCancelReceipt {
@@ -18,7 +18,11 @@ export function applyCancel(ref: TaskRef, stop: StopRequest, moment: OperationCo
 }
 
 /** Asks the current task of a conversation to stop, and ends all waiting tasks. */
-export function applyCancelConversation(ref: ConversationRef, stop: StopRequest, moment: OperationContext): StoreCancelReceipt {
+export function applyCancelConversation(
+  ref: ConversationRef,
+  stop: StopRequest,
+  moment: OperationContext,
+): StoreCancelReceipt {
   const { tables } = moment;
   const conversation = tables.conversation(ref);
   const { debouncing, waiting = [], current } = conversation ?? {};

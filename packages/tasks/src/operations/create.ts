@@ -5,8 +5,8 @@ import { LIMITS, SIZES } from '../rules/rules.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { CreateRequest, DriverReceipt } from '../stores/driver.ts';
 import { admit, conversationOf, endMerged, endUnstarted, receiptFor } from './queue.ts';
-import { promote, delayUntil } from './stage.ts';
-import { hintOf, type StoredTask, type OperationContext, recordOf } from './tables.ts';
+import { delayUntil, promote } from './stage.ts';
+import { hintOf, type OperationContext, recordOf, type StoredTask } from './tables.ts';
 
 /** Creates a task and admits it to its conversation, if it has one. */
 export function applyCreate(request: CreateRequest, moment: OperationContext): DriverReceipt {

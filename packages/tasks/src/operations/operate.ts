@@ -3,7 +3,7 @@ import type { RemoveReceipt } from '../store.ts';
 import type { Shared, ShareRequest } from '../stores/driver.ts';
 import type { ConversationRef, TaskRef } from '../task.ts';
 import { resume } from './stage.ts';
-import { type OperationContext, newDomain } from './tables.ts';
+import { newDomain, type OperationContext } from './tables.ts';
 
 /** Stops or resumes the delivery of an agent's or a tenant's tasks. */
 export function applyPause(target: PauseTarget, isPaused: boolean, moment: OperationContext): void {
@@ -22,7 +22,10 @@ export function applyShare({ maxAgeMs, found }: ShareRequest, { tables, now }: O
 }
 
 /** Removes an ended task, or an idle conversation. */
-export function applyRemove(target: TaskRef | ConversationRef, { tables }: Pick<OperationContext, 'tables'>): RemoveReceipt {
+export function applyRemove(
+  target: TaskRef | ConversationRef,
+  { tables }: Pick<OperationContext, 'tables'>,
+): RemoveReceipt {
   if ('id' in target) {
     const task = tables.task(target.id);
     if (task?.tenant !== target.tenant) return { answer: 'unknown' };

@@ -2,10 +2,13 @@ import type { Orders, TaskLoad } from '../delivery.ts';
 import { toContext } from '../rules/new-task.ts';
 import { isWatched } from '../task.ts';
 import { questionsFor } from './questions.ts';
-import type { StoredTask, OperationContext } from './tables.ts';
+import type { OperationContext, StoredTask } from './tables.ts';
 
 /** Returns what a task's work needs beside its head. */
-export function loadOf({ inputOwner, tenant, conversation, context }: StoredTask, tables: OperationContext['tables']): TaskLoad {
+export function loadOf(
+  { inputOwner, tenant, conversation, context }: StoredTask,
+  tables: OperationContext['tables'],
+): TaskLoad {
   const history = conversation === undefined ? [] : tables.history({ tenant, conversation });
   return { inputs: tables.inputs(inputOwner), history, ...toContext(context) };
 }

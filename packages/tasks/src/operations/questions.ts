@@ -3,10 +3,14 @@ import type { Question, QuestionEnd } from '../question.ts';
 import { CLOSED_FROM, type QuestionCounts } from '../rules/questions.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { DriverBatch } from '../stores/driver.ts';
-import { type KeptQuestion, type StoredTask, type OperationContext, type Tables, toQuestion } from './tables.ts';
+import { type KeptQuestion, type OperationContext, type StoredTask, type Tables, toQuestion } from './tables.ts';
 
 /** Asks and closes the questions of a batch. Throws before it writes if the batch may not. Returns the task, not saved. */
-export function applyQuestions(task: StoredTask, { asks, closes }: DriverBatch, { tables, now }: OperationContext): StoredTask {
+export function applyQuestions(
+  task: StoredTask,
+  { asks, closes }: DriverBatch,
+  { tables, now }: OperationContext,
+): StoredTask {
   if (asks.length === 0 && closes.length === 0) return task;
   const closed = closes.map(({ id, why }) => {
     const question = tables.question(task.id, id);

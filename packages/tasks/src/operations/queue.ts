@@ -5,9 +5,9 @@ import { applyTransition } from '../rules/transitions.ts';
 import type { CreateReceipt } from '../store.ts';
 import type { ConversationRef } from '../task.ts';
 import { closeOpen } from './questions.ts';
-import { promote, end, sendOrder } from './stage.ts';
+import { end, promote, sendOrder } from './stage.ts';
 import { orderStop } from './stop-order.ts';
-import { type Conversation, hintOf, type StoredTask, type OperationContext, recordOf, type Tables } from './tables.ts';
+import { type Conversation, hintOf, type OperationContext, recordOf, type StoredTask, type Tables } from './tables.ts';
 
 /** Returns the conversation of a task; `undefined` if it has none. */
 export function conversationOf(

@@ -2,14 +2,17 @@ import type { Heartbeat, HeartbeatResult, HeldTask, SessionRef, SweepResult, Tas
 import { LIMITS } from '../rules/rules.ts';
 import { toDeathDelay, toLostMessage } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
+import { visit } from './contact.ts';
 import { ordersFor } from './orders.ts';
 import { leaveConversation } from './queue.ts';
-import { end, freeSlot, makeReady, delayUntil } from './stage.ts';
-import type { StoredTask, OperationContext, Session } from './tables.ts';
-import { visit } from './visit.ts';
+import { delayUntil, end, freeSlot, makeReady } from './stage.ts';
+import type { OperationContext, Session, StoredTask } from './tables.ts';
 
 /** Keeps a session alive, however late the beat, as long as no task was taken from it. */
-export function applyBeat({ session: id, confirmed, count }: Required<Heartbeat>, moment: OperationContext): HeartbeatResult {
+export function applyBeat(
+  { session: id, confirmed, count }: Required<Heartbeat>,
+  moment: OperationContext,
+): HeartbeatResult {
   const { tables, now } = moment;
   const session = tables.session(id);
   if (session === undefined || session.isOver) return { answer: 'gone' };

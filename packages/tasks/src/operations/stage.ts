@@ -3,7 +3,7 @@ import { LIMITS, SUSPECTS } from '../rules/rules.ts';
 import { toAgent } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { endQuestions } from './questions.ts';
-import { hintOf, type StoredTask, type ReadyQueue, toReadyQueue, type OperationContext } from './tables.ts';
+import { hintOf, type OperationContext, type ReadyQueue, type StoredTask, toReadyQueue } from './tables.ts';
 
 /** Makes a task ready, and notifies one waiting worker. */
 export function makeReady(task: StoredTask, { tables, now }: OperationContext): StoredTask {
@@ -16,7 +16,11 @@ export function makeReady(task: StoredTask, { tables, now }: OperationContext): 
 }
 
 /** Delays a task until a given time. */
-export function delayUntil(task: StoredTask, at: number, { tables, now }: Pick<OperationContext, 'tables' | 'now'>): StoredTask {
+export function delayUntil(
+  task: StoredTask,
+  at: number,
+  { tables, now }: Pick<OperationContext, 'tables' | 'now'>,
+): StoredTask {
   const later = applyTransition(task, 'delay', { now, stageAt: at });
   tables.saveTask(later);
   return later;
@@ -45,7 +49,10 @@ export function makeSettleable(task: StoredTask, moment: OperationContext): void
 }
 
 /** Notifies one waiting worker that a task is ready. */
-function ring({ agent: lane }: Pick<ReadyQueue, 'agent'>, { tables, now }: Pick<OperationContext, 'tables' | 'now'>): void {
+function ring(
+  { agent: lane }: Pick<ReadyQueue, 'agent'>,
+  { tables, now }: Pick<OperationContext, 'tables' | 'now'>,
+): void {
   const agent = toAgent(lane);
   const worker = tables.takeWaiter(agent, now - LIMITS.idleWorkerTtlMs);
   if (worker !== undefined) tables.tell({ type: 'work', worker, domain: 0, agent });
@@ -68,7 +75,11 @@ function wake(task: StoredTask, moment: OperationContext): StoredTask {
 }
 
 /** The only function that ends a task. The caller must remove it from its conversation. */
-export function end(task: StoredTask, outcome: NonNullable<StoredTask['outcome']>, moment: OperationContext): StoredTask {
+export function end(
+  task: StoredTask,
+  outcome: NonNullable<StoredTask['outcome']>,
+  moment: OperationContext,
+): StoredTask {
   const { tables, now } = moment;
   const ended = applyTransition(endQuestions(task, moment), 'end', { now, status: outcome.status, outcome });
   tables.saveTask(ended);

@@ -4,8 +4,8 @@ import { nextStatus } from '../status.ts';
 import type { StopRequest } from '../stores/driver.ts';
 import type { StopOrder } from '../task.ts';
 import { closeOpen } from './questions.ts';
-import { sendOrder, makeSettleable } from './stage.ts';
-import type { StoredTask, OperationContext } from './tables.ts';
+import { makeSettleable, sendOrder } from './stage.ts';
+import type { OperationContext, StoredTask } from './tables.ts';
 
 /** Orders a task to stop. Levels only rise, deadlines only move closer, and the first reason is kept. */
 export function orderStop(

@@ -8,7 +8,7 @@ import { toLaneName } from '../rules/suspects.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
 import type { ListRequest, QuestionsRequest, StoreRules } from '../stores/driver.ts';
-import type { ConversationRecord, ConversationRef, JournalEntry, TaskSummary, TaskRecord } from '../task.ts';
+import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskSummary } from '../task.ts';
 
 /** A task as a local store keeps it: its head, and fields that only the store and its worker may know. */
 export interface StoredTask extends TaskSummary {
@@ -83,7 +83,12 @@ export interface DomainState {
   readonly sharedAt?: number;
 }
 
-export const newDomain = (pulse: number): DomainState => ({ pulse, graceUntil: 0, isGraceGranted: false, sweepRequestedAt: 0 });
+export const newDomain = (pulse: number): DomainState => ({
+  pulse,
+  graceUntil: 0,
+  isGraceGranted: false,
+  sweepRequestedAt: 0,
+});
 
 /** Tasks of one tenant that wait for the same kind of worker. */
 export interface ReadyQueue {

@@ -1,14 +1,14 @@
-import type { ClaimResult, ClaimRequest, TakeResult, TakenTask, TakeRequest } from '../delivery.ts';
+import type { ClaimRequest, ClaimResult, TakenTask, TakeRequest, TakeResult } from '../delivery.ts';
 import { LIMITS, SETTLE, SUSPECTS, UNDO } from '../rules/rules.ts';
 import { isExempt, isSuspect, toAgent, toLaneName } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { isFinalStatus } from '../status.ts';
+import { visit } from './contact.ts';
 import { admitDebounced } from './create.ts';
 import { loadOf, ordersFor } from './orders.ts';
 import { failLost, holdsAsSuspect } from './session.ts';
 import { makeReady } from './stage.ts';
-import { headOf, hintOf, type StoredTask, type ReadyQueue, type OperationContext, type Session } from './tables.ts';
-import { visit } from './visit.ts';
+import { headOf, hintOf, type OperationContext, type ReadyQueue, type Session, type StoredTask } from './tables.ts';
 
 /** Takes ready tasks for a session, fairly across tenants. */
 export function applyTake(request: Required<TakeRequest>, moment: OperationContext): TakeResult {
@@ -35,7 +35,11 @@ export function applyTake(request: Required<TakeRequest>, moment: OperationConte
   return { answer: 'taken', tasks, repeat: false, expired, now, ...(nextAt !== undefined && { nextAt }) };
 }
 
-function takenBefore(session: Session, { maxBytes }: Required<TakeRequest>, moment: OperationContext): readonly TakenTask[] {
+function takenBefore(
+  session: Session,
+  { maxBytes }: Required<TakeRequest>,
+  moment: OperationContext,
+): readonly TakenTask[] {
   const tasks = session.took.flatMap((id) => moment.tables.task(id) ?? []);
   // Exclude tasks that the session has since claimed by id: they already run.
   const held = tasks.filter((task) => task.stage === 'held' && task.claim === session.lastTakeClaim);

@@ -11,7 +11,7 @@ import { ordersFor } from './orders.ts';
 import { applyQuestions } from './questions.ts';
 import { conversationOf, endUnstarted, leaveConversation } from './queue.ts';
 import { end, freeSlot, makeReady } from './stage.ts';
-import { hintOf, type StoredTask, type OperationContext, type Tables } from './tables.ts';
+import { hintOf, type OperationContext, type StoredTask, type Tables } from './tables.ts';
 
 export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: OperationContext): Orders {
   const { tables, now, rules } = moment;
@@ -104,7 +104,10 @@ export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: OperationCon
 }
 
 /** Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work. */
-function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: StoredTask, moment: OperationContext): ReleaseResult {
+function releaseLate(
+  { lostClaim, isCharged, charges = 0, ...task }: StoredTask,
+  moment: OperationContext,
+): ReleaseResult {
   // The attempt of its next worker still counts, and progress may have reset its own.
   const isCounted = task.attempts > Number(task.stage === 'held');
   const back: StoredTask = {
@@ -123,7 +126,11 @@ function releaseLate({ lostClaim, isCharged, charges = 0, ...task }: StoredTask,
   return { answer: 'already' };
 }
 
-export function applyFinish(by: ClaimRef, { outcome, said, replacesHistory }: End, moment: OperationContext): FinishResult {
+export function applyFinish(
+  by: ClaimRef,
+  { outcome, said, replacesHistory }: End,
+  moment: OperationContext,
+): FinishResult {
   const { tables, now } = moment;
   const before = tables.task(by.id);
   if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
@@ -138,7 +145,11 @@ export function applyFinish(by: ClaimRef, { outcome, said, replacesHistory }: En
   return { answer: 'finished', status, ...(successor !== undefined && { successor }) };
 }
 
-function appendHistory(task: StoredTask, { said, replacesHistory }: Pick<End, 'said' | 'replacesHistory'>, { tables }: OperationContext): void {
+function appendHistory(
+  task: StoredTask,
+  { said, replacesHistory }: Pick<End, 'said' | 'replacesHistory'>,
+  { tables }: OperationContext,
+): void {
   const conversation = conversationOf(task, tables);
   if (conversation === undefined) return;
   if (replacesHistory) tables.clearHistory(conversation);

@@ -1,6 +1,6 @@
 import type { AppContext } from '@whoa/core';
 import type { CreateRequest } from '../stores/driver.ts';
-import type { TaskSummary, TaskRecord } from '../task.ts';
+import type { TaskRecord, TaskSummary } from '../task.ts';
 import { applyTransition } from './transitions.ts';
 
 /** Returns a task as it is when it has just been created, before a store decides where it waits. */

@@ -17,12 +17,12 @@ import { outcomeOfRun, saidIn, usedBefore } from './outcome.ts';
 import { note, type RecordedWork, record, WaveBoundary } from './recording.ts';
 import {
   type AgentUpdate,
-  decideRecovery,
   createLostResult,
+  decideRecovery,
+  diffAgentVersion,
   resumeNotice,
   type Standing,
   standingOf,
-  diffAgentVersion,
   wordsIn,
 } from './recovery/resume.ts';
 import { undoEarlier } from './recovery/undo.ts';

@@ -3,7 +3,7 @@ import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld, type WorkContext } from '@whoa/core/embed';
 import { BACKGROUND, backgroundOf } from '../rules/background.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
-import type { ConversationRef, TaskSummary, TaskRef, TaskResponse } from '../task.ts';
+import type { ConversationRef, TaskRef, TaskResponse, TaskSummary } from '../task.ts';
 import type { TaskFunction, Work } from './work.ts';
 
 /** Work that keeps running. It ends by itself, or when its token is cancelled. */

@@ -13,7 +13,7 @@ import { Parking } from './questions/parking.ts';
 import type { RecordedWork } from './recording.ts';
 import { settleTask } from './recovery/settle-task.ts';
 import type { RunnerOptions } from './runner.ts';
-import { type SelfManagedContext, isAdopted, isAgent, isHeldWork, type TaskFunction, type Work } from './work.ts';
+import { isAdopted, isAgent, isHeldWork, type SelfManagedContext, type TaskFunction, type Work } from './work.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume'> {

@@ -8,7 +8,7 @@ import {
   type Usage,
 } from '@whoa/core';
 import { addUsage } from '@whoa/core/internal';
-import type { TaskSummary, TaskOutcome } from '../task.ts';
+import type { TaskOutcome, TaskSummary } from '../task.ts';
 import { entryFor, toErrorData } from './journal/entry.ts';
 
 /**

@@ -90,7 +90,9 @@ export function note({ holder, parking }: RecordedWork, event: Noted): void {
 function isLeftToNext({ type, reason, result }: Noted, { token }: ClaimHolder): boolean {
   if (type === 'call-end')
     return result?.startedAt === undefined && token.reason !== undefined && HANDOVER_REASONS.has(token.reason.kind);
-  return (type === 'level-change' || type === 'cancel-request') && reason !== undefined && HANDOVER_REASONS.has(reason.kind);
+  return (
+    (type === 'level-change' || type === 'cancel-request') && reason !== undefined && HANDOVER_REASONS.has(reason.kind)
+  );
 }
 
 /** Returns the answer to a sub-agent's question with the call id and tool of that question. */

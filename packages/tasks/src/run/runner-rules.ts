@@ -1,5 +1,5 @@
 import { POLICY_RULE, SOURCE_RULES, settings, worldRule } from '@whoa/core/internal';
-import type { RunnerOptions, ServeOptions, RunTaskOptions } from './runner.ts';
+import type { RunnerOptions, RunTaskOptions, ServeOptions } from './runner.ts';
 
 const { boundedMs, callback, count, having, listOf, nonEmptyText, oneOf, required, timeLimitMs } = settings;
 

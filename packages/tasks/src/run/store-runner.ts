@@ -4,11 +4,11 @@ import type { TakenTask } from '../delivery.ts';
 import { type NewTask, type TaskRef, type TaskResponse, toTaskResponse } from '../task.ts';
 import { AdoptedRun, type AdoptOptions } from './adopted-run.ts';
 import { withBackground } from './background.ts';
-import { retryLostResponse } from './claim/ask-again.ts';
 import type { EventChannel } from './claim/channel.ts';
 import { DomainSession, findSession } from './claim/domain-session.ts';
 import { HandBack } from './claim/hand-back.ts';
 import { OrderListener } from './claim/order-listener.ts';
+import { retryLostResponse } from './claim/retry-lost-response.ts';
 import { Sweeper } from './claim/sweeper.ts';
 import { TakeLoop } from './claim/take-loop.ts';
 import { Execution, type ExecutionEnd } from './execution.ts';
@@ -16,12 +16,12 @@ import { readJournal } from './journal/read-journal.ts';
 import {
   type AdoptedTask,
   type CancellationChecker,
-  requireCreated,
   type Runner,
   type RunnerOptions,
+  type RunTaskOptions,
+  requireCreated,
   type ServeOptions,
   type StartedTask,
-  type RunTaskOptions,
 } from './runner.ts';
 import { RUNNER_RULES, SERVE_RULES, WORK_RULES } from './runner-rules.ts';
 import { findWork } from './work.ts';

@@ -1,18 +1,18 @@
 import type { CancelReason, Policy, StopLevel } from '@whoa/core';
 import type {
-  Heartbeat,
-  HeartbeatResult,
-  ClaimResult,
   ClaimRef,
   ClaimRequest,
+  ClaimResult,
+  Heartbeat,
+  HeartbeatResult,
   HeldTask,
   Orders,
   ParkReceipt,
   SeenByWorker,
   SessionRef,
   SweepResult,
-  TakeResult,
   TakeRequest,
+  TakeResult,
   TaskLoad,
 } from '../delivery.ts';
 import type { PauseTarget, Queue, WorkersSnapshot } from '../overview.ts';

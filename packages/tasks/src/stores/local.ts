@@ -1,15 +1,15 @@
 import { applyAnswer, expireQuestions } from '../operations/answer.ts';
-import { applyCancel, applyCancelConversation, applySend, markWatched, endOverdue } from '../operations/cancel.ts';
+import { applyCancel, applyCancelConversation, applySend, endOverdue, markWatched } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
 import { applyPause, applyRemove, applyShare } from '../operations/operate.ts';
 import { loadOf } from '../operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from '../operations/session.ts';
 import {
   headOf,
-  type StoredTask,
   type OperationContext,
   type Queries,
   recordOf,
+  type StoredTask,
   type Tables,
   toQuestion,
 } from '../operations/tables.ts';
@@ -163,7 +163,10 @@ function operatorMethods(
   };
 }
 
-function seenWorkers(limit: number, { tables, now }: Pick<OperationContext, 'now'> & { tables: Tables & Queries }): WorkersSnapshot {
+function seenWorkers(
+  limit: number,
+  { tables, now }: Pick<OperationContext, 'now'> & { tables: Tables & Queries },
+): WorkersSnapshot {
   const sessions = tables.sessions(limit).flatMap(({ id, worker, expiresAt }) => {
     const tasks = tables.heldBy(id, MAX_SHOWN_TASKS).map((task) => task.id);
     return tasks.length === 0 ? [] : [{ worker, holds: tables.countHeldBy(id), tasks, expiresAt: expiresAt! }];

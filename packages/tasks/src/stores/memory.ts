@@ -4,9 +4,9 @@ import type {
   Conversation,
   DomainState,
   KeptQuestion,
-  StoredTask,
   Queries,
   Session,
+  StoredTask,
   Tables,
 } from '../operations/tables.ts';
 import type { PauseTarget } from '../overview.ts';

@@ -1,13 +1,13 @@
 import type { Json } from '@whoa/core';
 import type {
-  Heartbeat,
-  HeartbeatResult,
-  ClaimResult,
   ClaimRef,
   ClaimRequest,
+  ClaimResult,
+  Heartbeat,
+  HeartbeatResult,
   Orders,
-  TakeResult,
   TakeRequest,
+  TakeResult,
 } from '../delivery.ts';
 import { JournalFullError, JournalGapError, LeaseLostError, QuestionRefusedError, StoreBusyError } from '../errors.ts';
 import { createTaskId } from '../id.ts';

@@ -55,7 +55,12 @@ class SqliteEngine implements Engine {
   #heard = 0;
   #told = 0;
 
-  constructor({ file = getDefaultPath(), durability = 'process', pollIntervalMs = POLL_MS, world }: SqliteStoreOptions) {
+  constructor({
+    file = getDefaultPath(),
+    durability = 'process',
+    pollIntervalMs = POLL_MS,
+    world,
+  }: SqliteStoreOptions) {
     prepareFile(file);
     const synchronous = durability === 'power' ? 'FULL' : 'NORMAL';
     this.#database = new Database(file, { synchronous });

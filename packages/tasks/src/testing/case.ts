@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import type { ClaimResult, ClaimRef, ClaimRequest, Orders, TaskLoad } from '../delivery.ts';
+import type { ClaimRef, ClaimRequest, ClaimResult, Orders, TaskLoad } from '../delivery.ts';
 import type { TaskStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
-import type { NewTask, TaskSummary, TaskRecord, TaskRef } from '../task.ts';
+import type { NewTask, TaskRecord, TaskRef, TaskSummary } from '../task.ts';
 
 /** What a case works with: a fresh store, and time that passes when told. */
 export interface CaseContext {
@@ -132,7 +132,10 @@ export async function assertFenced(work: Promise<unknown>): Promise<void> {
 }
 
 /** Works with something and disposes of it, whatever happens. */
-export async function usingResource<T extends AsyncDisposable>(owned: T, work: (owned: T) => Promise<void>): Promise<void> {
+export async function usingResource<T extends AsyncDisposable>(
+  owned: T,
+  work: (owned: T) => Promise<void>,
+): Promise<void> {
   try {
     await work(owned);
   } finally {

@@ -6,9 +6,9 @@ import { z } from 'zod';
 import { strictInput } from '../strict-input.ts';
 import { type FileContents, type FileInCall, readElsewhere } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
-import { holding } from './path/holding.ts';
 import { notAFile, openToRead } from './path/resolved-path.ts';
 import { type Root, rootFrom } from './path/root.ts';
+import { holding } from './path/using-resource.ts';
 import { count, cutLine, isBinary } from './text.ts';
 
 const MAX_LINES = 2_000;

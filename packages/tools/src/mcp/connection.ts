@@ -13,7 +13,7 @@ import { createBoundedFetch } from './bounded-fetch.ts';
 import { forwardCancel } from './forward-cancel.ts';
 import { LostAnswerError } from './lost-answer.ts';
 import type { ServerCommand, StartServer } from './server-process.ts';
-import { wrapTaskResponse, TASKS_EXTENSION } from './server-task.ts';
+import { TASKS_EXTENSION, wrapTaskResponse } from './server-task.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** How to connect to a server. */

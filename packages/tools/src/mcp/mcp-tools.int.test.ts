@@ -179,7 +179,9 @@ test('a server that does not exist, or says nothing, says so in time and leaves 
     /'gone' could not be reached \(exit code 127; .*\/no\/such\/server: not found/,
   );
   const mute = { type: 'stdio', command: 'cat', args: ['/dev/zero'] } as const;
-  await expect(createMcpTools({ name: 'babbling', transport: mute, connectTimeoutMs: 300 })).rejects.toThrow(/babbling/);
+  await expect(createMcpTools({ name: 'babbling', transport: mute, connectTimeoutMs: 300 })).rejects.toThrow(
+    /babbling/,
+  );
   const speechless = { type: 'stdio', command: 'sh', args: ['-c', 'echo no more >&2; exec >&-; sleep 1000'] } as const;
   await expect(createMcpTools({ name: 'speechless', transport: speechless })).rejects.toThrow('it last said: no more');
   const silent = createServer().listen(0, '127.0.0.1');

@@ -57,7 +57,13 @@ export interface McpTools extends AsyncDisposable {
  * ```
  */
 export async function createMcpTools(options: McpOptions): Promise<McpTools> {
-  const { name, trustHints = false, connectTimeoutMs = CONNECT_MS, callTimeoutMs = CALL_MS, clock = systemClock } = options;
+  const {
+    name,
+    trustHints = false,
+    connectTimeoutMs = CONNECT_MS,
+    callTimeoutMs = CALL_MS,
+    clock = systemClock,
+  } = options;
   const transport = options.transport.type === 'stdio' ? resolveServer(options.transport) : options.transport;
   const containment = options.containment ?? createContainment();
   const startServer = startServersIn(containment);

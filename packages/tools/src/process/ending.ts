@@ -1,4 +1,4 @@
-import type { Fence } from './containment/fence.ts';
+import type { Fence } from './containment/kernel-boundary.ts';
 import type { ProcessIdentity, ProcessStatus } from './identity/identity.ts';
 import { nameOf, type Scope, type ScopePart } from './identity/scope.ts';
 import { type SignalResult, signalGroup, signalProcess } from './signal.ts';

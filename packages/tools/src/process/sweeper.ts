@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Fence } from './containment/fence.ts';
+import type { Fence } from './containment/kernel-boundary.ts';
 import { type Ended, Ending } from './ending.ts';
 import { Attribution } from './identity/attribution.ts';
 import type { Scope, ScopePart } from './identity/scope.ts';

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { firstThree } from '../process/containment/contained.ts';
-import { REPORT } from '../process/containment/fence.ts';
+import { REPORT } from '../process/containment/kernel-boundary.ts';
 import { isUnder, requireHelper } from '../process/programs.ts';
 import { bridgeArguments, bridgeMounts, proxyEnvironment } from './bridge.ts';
 import { type Guards, guardWorkspace, hide } from './guards.ts';

@@ -3,7 +3,7 @@ import type { WorkContext } from '@whoa/core/embed';
 import { toPreset } from '@whoa/core/internal';
 import type { Containment } from '../process/containment/containment.ts';
 import type { CapturedOutput } from '../process/output/capture.ts';
-import { type LiveShell, runShell, type ShellResult, type ShellOptions } from './run-shell.ts';
+import { type LiveShell, runShell, type ShellOptions, type ShellResult } from './run-shell.ts';
 
 export interface BackgroundOptions {
   readonly containment: Containment;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { CancellationToken, Tool, ToolContext } from '@whoa/core';
-import type { CaseDefinition } from './stage.ts';
-import { assertStopped, boundOf, within } from './trial.ts';
+import type { CaseDefinition } from './harness.ts';
+import { assertStopped, boundOf, within } from './running-call.ts';
 
 /** Cancels a tool at every possible moment. */
 export const cancelledCases: readonly CaseDefinition[] = [

@@ -1,6 +1,6 @@
 import { cancelledCases } from './cancelled-cases.ts';
-import { orderlyCases } from './orderly-cases.ts';
-import { Stage } from './stage.ts';
+import { Stage } from './harness.ts';
+import { orderlyCases } from './normal-cases.ts';
 import type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
 import { wrappedCases } from './wrapped-cases.ts';
 
@@ -43,7 +43,11 @@ const BOUND_MS = 2_000;
  * }
  * ```
  */
-export function createToolContract({ create, skip = {}, timeoutMs = BOUND_MS }: ToolContractOptions): ToolContractCase[] {
+export function createToolContract({
+  create,
+  skip = {},
+  timeoutMs = BOUND_MS,
+}: ToolContractOptions): ToolContractCase[] {
   return [...orderlyCases, ...cancelledCases, ...wrappedCases].map(({ id, name, check }) => ({
     id,
     name,

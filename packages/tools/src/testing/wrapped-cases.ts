@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { CancellationToken, Tool } from '@whoa/core';
-import type { CaseDefinition } from './stage.ts';
-import { within } from './trial.ts';
+import type { CaseDefinition } from './harness.ts';
+import { within } from './running-call.ts';
 
 const SHORT = { abortMs: 50 };
 
@@ -17,7 +17,11 @@ export const wrappedCases: readonly CaseDefinition[] = [
       const trial = await stage.startSlow(subject, deafened(subject.tool, { hidden, released }));
       trial.token.cancel({ kind: 'user' }, { mode: SHORT });
       const cleanupTimeoutMs = 2_000;
-      const result = await within(SHORT.abortMs + cleanupTimeoutMs + timeoutMs, trial.result, 'the call was not abandoned');
+      const result = await within(
+        SHORT.abortMs + cleanupTimeoutMs + timeoutMs,
+        trial.result,
+        'the call was not abandoned',
+      );
       const before = JSON.stringify(result);
       assert.equal(result.state, 'unknown');
       assert.equal(trial.ledger.entries().length, 1, 'it is not in the ledger');

@@ -6,8 +6,8 @@ import { createContainment, detectSandbox, SANDBOX_KINDS, type SandboxOptions } 
 import { type Own, readDuration, UsageError } from '../command.ts';
 import type { System } from '../system.ts';
 import { rendered } from '../terminal/boundary.ts';
+import { explainWaiting } from '../terminal/explain-waiting.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import { explainWaiting } from '../terminal/silence.ts';
 
 /** The options of `whoa acp` that a proxy has, and those that it has not. */
 export interface ProxyValues {

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { ApprovalRequest, Judge } from '@whoa/core/approval';
 import { type CommandLine, isWrapper, readCommandLine } from './command-line.ts';
 import { createPathTest, expandHome, fixedPart, realPathOf } from './path-pattern.ts';
-import { type ProtectedPaths, findProtectionReason } from './protected-paths.ts';
+import { findProtectionReason, type ProtectedPaths } from './protected-paths.ts';
 
 type ApprovalDecision = ReturnType<Judge>;
 

@@ -2,8 +2,8 @@ import { CancellationToken, type StopMode, type Tool } from '@whoa/core';
 import type { StoreConversations } from '@whoa/tasks';
 import { EXIT } from '../command.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
+import { printEnd } from '../terminal/run/print-end.ts';
 import { RunView } from '../terminal/run/run-view.ts';
-import { printEnd } from '../terminal/run/tell-end.ts';
 import type { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
 

@@ -14,8 +14,8 @@ import { loadConfig } from '../config/load.ts';
 import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
 import type { System } from '../system.ts';
 import { createLocalSessions } from '../tasks/local-sessions.ts';
+import { explainWaiting } from '../terminal/explain-waiting.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import { explainWaiting } from '../terminal/silence.ts';
 import { version } from '../version.ts';
 
 const help = `whoa acp [options]

@@ -1,7 +1,7 @@
 import { serveEcho } from '@whoa/acp';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { explainWaiting } from '../terminal/explain-waiting.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import { explainWaiting } from '../terminal/silence.ts';
 
 const help = `whoa echo [--delay SECONDS]
 

@@ -6,11 +6,11 @@ import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { describeAgents, openAgents } from '../agent/open-agents.ts';
 import { type Command, EXIT, type Own, readArguments } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
-import { cancelOrphanedTasks, createWorkerName } from '../mcp/left-tasks.ts';
+import { cancelOrphanedTasks, createWorkerName } from '../mcp/orphaned-tasks.ts';
 import type { System } from '../system.ts';
 import { LOCAL_TENANT, openStore } from '../tasks/local-tasks.ts';
+import { explainWaiting } from '../terminal/explain-waiting.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
-import { explainWaiting } from '../terminal/silence.ts';
 
 const help = `whoa mcp [options]
 

@@ -11,8 +11,8 @@ import { createTerminalAsk } from '../terminal/ask.ts';
 import { commandName } from '../terminal/command-name.ts';
 import { isInBackground, TypedLines } from '../terminal/input/typed-lines.ts';
 import { listenForInterrupts } from '../terminal/interrupts.ts';
+import { printEnd } from '../terminal/run/print-end.ts';
 import { RunView } from '../terminal/run/run-view.ts';
-import { printEnd } from '../terminal/run/tell-end.ts';
 import { Screen } from '../terminal/screen.ts';
 import { readPrompt } from '../terminal/text/read-prompt.ts';
 

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Authenticate, createToken, createTokenAuthenticator, USER_RIGHTS, type Right, type TokenEntry } from '@whoa/server';
+import {
+  type Authenticate,
+  createToken,
+  createTokenAuthenticator,
+  type Right,
+  type TokenEntry,
+  USER_RIGHTS,
+} from '@whoa/server';
 import { UsageError } from '../command.ts';
 import type { ConnectionContext } from '../system.ts';
 import { LOCAL_TENANT } from '../tasks/local-tasks.ts';

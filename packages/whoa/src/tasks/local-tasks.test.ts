@@ -1,7 +1,7 @@
 import { createVirtualWorld } from '@whoa/core/testing';
 import { createMemoryStore } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
-import { reclaimLost, isLost, LOCAL_TENANT } from './local-tasks.ts';
+import { isLost, LOCAL_TENANT, reclaimLost } from './local-tasks.ts';
 
 const LEASE_MS = 10_000;
 

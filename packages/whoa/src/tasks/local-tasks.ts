@@ -3,9 +3,9 @@ import {
   createSqliteStore,
   createTaskStore,
   isFinalStatus,
-  type TaskSummary,
   type TaskStore,
   type TaskStoreConfig,
+  type TaskSummary,
 } from '@whoa/tasks';
 import { getDefaultSqlitePath, readStoreConfig } from '@whoa/tasks/internal';
 import { UsageError } from '../command.ts';

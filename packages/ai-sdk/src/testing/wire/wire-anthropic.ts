@@ -1,12 +1,12 @@
 import {
   type Answer,
-  type ScriptedResponsePart,
   argumentsOf,
   chunksOf,
   type Fault,
   type Frame,
   finishOf,
   isFault,
+  type ScriptedResponsePart,
   USAGE,
   wordsIn,
 } from '../script.ts';
@@ -58,7 +58,11 @@ function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault
   yield event({ type: 'message_stop' });
 }
 
-function* block(part: Exclude<ScriptedResponsePart, Fault>, at: number, context: FrameContext): Generator<Frame | Fault> {
+function* block(
+  part: Exclude<ScriptedResponsePart, Fault>,
+  at: number,
+  context: FrameContext,
+): Generator<Frame | Fault> {
   let index = at;
   const start = (content_block: Event): Frame => event({ type: 'content_block_start', index, content_block });
   function* deltas(type: string, field: string, chunks: ReturnType<typeof chunksOf>): Generator<Frame | Fault> {

@@ -1,12 +1,12 @@
 import {
   type Answer,
-  type ScriptedResponsePart,
   argumentsOf,
   chunksOf,
   type Fault,
   type Frame,
   finishOf,
   isFault,
+  type ScriptedResponsePart,
   USAGE,
 } from '../script.ts';
 import type { ProviderRefusal } from '../strict/strict.ts';

@@ -1,6 +1,5 @@
 import {
   type Answer,
-  type ScriptedResponsePart,
   argumentsOf,
   type Chunks,
   chunksOf,
@@ -8,6 +7,7 @@ import {
   type Frame,
   finishOf,
   isFault,
+  type ScriptedResponsePart,
   USAGE,
   wordsIn,
 } from '../script.ts';

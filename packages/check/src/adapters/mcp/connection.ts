@@ -3,7 +3,7 @@ import type { Connection, Conversation, Features, TurnEnd } from '../../adapter.
 import { type CallTarget, McpConversation } from './conversation.ts';
 import type { McpAdapterOptions } from './options.ts';
 import { PieceTransport } from './stdio-transport.ts';
-import { wrapTaskResponse, kindOf, TASKS_EXTENSION, TaskRequests } from './tasks.ts';
+import { kindOf, TASKS_EXTENSION, TaskRequests, wrapTaskResponse } from './tasks.ts';
 
 export type Library = typeof import('@modelcontextprotocol/client');
 

@@ -10,9 +10,9 @@ import {
   NO_USAGE,
   recordMessage,
   toolMessage,
+  toReplyText,
   type Usage,
   type UserMessage,
-  toReplyText,
 } from './message.ts';
 
 /** The growing history of one run, in frozen messages, and its usage. `close` gives every call a result. */

@@ -21,7 +21,12 @@ export interface RetryOptions {
   readonly idleTimeoutMs?: number;
 }
 
-const DEFAULT_RETRY: Required<RetryOptions> = { maxAttempts: 4, backoffMs: 500, maxBackoffMs: 60_000, idleTimeoutMs: 120_000 };
+const DEFAULT_RETRY: Required<RetryOptions> = {
+  maxAttempts: 4,
+  backoffMs: 500,
+  maxBackoffMs: 60_000,
+  idleTimeoutMs: 120_000,
+};
 
 export interface ModelPlannerOptions {
   readonly model: Model;
@@ -64,7 +69,10 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
       let spent: Usage | undefined;
       for (let attempt = 1; ; attempt++) {
         try {
-          const message = spending(await streamReply(model, request, { ...context, idleTimeoutMs: retry.idleTimeoutMs }), spent);
+          const message = spending(
+            await streamReply(model, request, { ...context, idleTimeoutMs: retry.idleTimeoutMs }),
+            spent,
+          );
           return { message, calls: callsOf(message) };
         } catch (error) {
           const failed = error as ReplyError;

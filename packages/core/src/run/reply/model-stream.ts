@@ -20,7 +20,11 @@ export class ModelStream {
   #pending: PromiseLike<unknown> | undefined;
   #isOpen = true;
 
-  constructor(model: Model, request: ModelRequest, { token, idleTimeoutMs }: { token: CancellationToken; idleTimeoutMs: number }) {
+  constructor(
+    model: Model,
+    request: ModelRequest,
+    { token, idleTimeoutMs }: { token: CancellationToken; idleTimeoutMs: number },
+  ) {
     this.#token = token;
     this.#wire = token.child('stream');
     this.#yielder = new LoopYielder(token.clock);

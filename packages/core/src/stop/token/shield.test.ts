@@ -32,7 +32,9 @@ test('a shield under a cancelled token holds as well, and can still be cancelled
 test('a shield without a sensible bound is refused', () => {
   const parent = new CancellationToken();
   for (const timeoutMs of [0, -1, MAX_SHIELD_MS + 1, Number.NaN]) {
-    expect(() => shield(parent, { timeoutMs })).toThrow(`timeoutMs: expected more than 0 to 600000 ms, got ${timeoutMs}`);
+    expect(() => shield(parent, { timeoutMs })).toThrow(
+      `timeoutMs: expected more than 0 to 600000 ms, got ${timeoutMs}`,
+    );
   }
 });
 

@@ -26,6 +26,10 @@ export function shield(parent: CancellationToken, options: { timeoutMs: number; 
   const { timeoutMs, name = `${parent.name} (shielded)` } = options;
   shieldMs(timeoutMs, 'timeoutMs');
   const token = new CancellationToken({ parent, name, inheritFrom: 'nothing' });
-  token.cancelAfter(timeoutMs, { kind: 'deadline', message: `${name} took longer than ${timeoutMs} ms` }, { mode: 'kill' });
+  token.cancelAfter(
+    timeoutMs,
+    { kind: 'deadline', message: `${name} took longer than ${timeoutMs} ms` },
+    { mode: 'kill' },
+  );
   return token;
 }

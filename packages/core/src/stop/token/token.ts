@@ -1,9 +1,17 @@
-import { ResourceScope } from '../bounded/owned.ts';
+import { ResourceScope } from '../bounded/resource-scope.ts';
 import { type Clock, isNever, NEVER, systemClock } from '../clock.ts';
 import { CancelledError } from '../errors.ts';
-import { createStopSchedule, earliest, shortenGrace, levelAt, rankLevel, type StopLevel, type StopSchedule } from './level.ts';
+import {
+  createStopSchedule,
+  earliest,
+  levelAt,
+  rankLevel,
+  type StopLevel,
+  type StopSchedule,
+  shortenGrace,
+} from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
-import { abortErrorOf, type CancelReason, createReason, type CancelReasonLike, whenAborted } from './reason.ts';
+import { abortErrorOf, type CancelReason, type CancelReasonLike, createReason, whenAborted } from './reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
 
 /** Options of a token. */

@@ -82,25 +82,28 @@ const HOSTILE_INPUTS: Readonly<Record<string, () => unknown>> = {
   'a function': () => trap,
 };
 
-test.each(Object.entries(HOSTILE_INPUTS))('%s as a result ends one call, and its siblings are waited for', async (_, make) => {
-  const { clock, execute, ends, token } = setUp([
-    tool('quick', () => 'q'),
-    tool('bad', make),
-    tool('pay', () => new Promise((resolve) => clock.setTimer(100, () => resolve('paid'))), {
-      whenCancelled: 'finish',
-      timeoutMs: 5_000,
-    }),
-  ]);
-  const results = execute('quick', 'bad', 'pay');
-  await clock.advance(100);
-  expect((await results).map(({ state }) => state)).toEqual(['finished', 'finished', 'finished']);
-  expect(ends()).toEqual(['quick finished', 'bad finished', 'pay finished']);
-  // The record is JSON through and through, whatever it was made from.
-  const [, bad] = await results;
-  expect(JSON.parse(JSON.stringify(bad))).toEqual(bad);
-  expect(typeof bad?.content === 'string' || Array.isArray(bad?.content)).toBe(true);
-  expect(token.statistics.children).toBe(0);
-});
+test.each(Object.entries(HOSTILE_INPUTS))(
+  '%s as a result ends one call, and its siblings are waited for',
+  async (_, make) => {
+    const { clock, execute, ends, token } = setUp([
+      tool('quick', () => 'q'),
+      tool('bad', make),
+      tool('pay', () => new Promise((resolve) => clock.setTimer(100, () => resolve('paid'))), {
+        whenCancelled: 'finish',
+        timeoutMs: 5_000,
+      }),
+    ]);
+    const results = execute('quick', 'bad', 'pay');
+    await clock.advance(100);
+    expect((await results).map(({ state }) => state)).toEqual(['finished', 'finished', 'finished']);
+    expect(ends()).toEqual(['quick finished', 'bad finished', 'pay finished']);
+    // The record is JSON through and through, whatever it was made from.
+    const [, bad] = await results;
+    expect(JSON.parse(JSON.stringify(bad))).toEqual(bad);
+    expect(typeof bad?.content === 'string' || Array.isArray(bad?.content)).toBe(true);
+    expect(token.statistics.children).toBe(0);
+  },
+);
 
 const THROWN: Readonly<Record<string, [() => unknown, string]>> = {
   'no prototype': [() => Object.create(null) as unknown, '{}'],
@@ -134,7 +137,10 @@ test.each(Object.entries(THROWN))('%s as an error ends one call, and says what i
 });
 
 test('the model learns that a result could not be read, and the call has finished', async () => {
-  const { execute } = setUp([tool('bad', HOSTILE_INPUTS['a proxy that throws']!), tool('list', HOSTILE_INPUTS['a list of texts']!)]);
+  const { execute } = setUp([
+    tool('bad', HOSTILE_INPUTS['a proxy that throws']!),
+    tool('list', HOSTILE_INPUTS['a list of texts']!),
+  ]);
   expect(await execute('bad', 'list')).toMatchObject([
     { state: 'finished', isError: true, content: 'It ended, but what it returned could not be read.' },
     {
@@ -345,7 +351,9 @@ test('a tool whose bound cannot hold is refused when the runtime is made', () =>
 });
 
 test.each([0, -1, Number.NaN, 1e12])('a cleanup may not have %s ms', (cleanupTimeoutMs) => {
-  expect(() => setUp([], { cleanupTimeoutMs })).toThrow(`cleanupTimeoutMs: expected more than 0 to 600000 ms, got ${cleanupTimeoutMs}`);
+  expect(() => setUp([], { cleanupTimeoutMs })).toThrow(
+    `cleanupTimeoutMs: expected more than 0 to 600000 ms, got ${cleanupTimeoutMs}`,
+  );
 });
 
 test.each(['a text', [7], { length: 1 }])(

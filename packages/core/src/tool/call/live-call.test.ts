@@ -8,8 +8,8 @@ import type { CallResult } from '../result.ts';
 import { createRuntime, type RuntimeOptions } from '../runtime.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool.ts';
 import type { Call } from './call.ts';
-import { findUndoData } from './kept.ts';
 import { NESTED, type ParentRun } from './nested.ts';
+import { findUndoData } from './undo-data.ts';
 
 const tool = (name: string, execute: (context: ToolContext) => unknown, rest: Partial<Tool> = {}): Tool =>
   ({

@@ -13,8 +13,8 @@ import type { CallPreview, RawResult, Tool, ToolContext } from '../tool.ts';
 import type { PlannedCall } from '../waves.ts';
 import type { Call, CallScope } from './call.ts';
 import { endingOf, notStarted, refused } from './ending.ts';
-import { saveUndoData } from './kept.ts';
 import { NESTED, type NestedContext, type NestedRun } from './nested.ts';
+import { saveUndoData } from './undo-data.ts';
 
 /** The receipt of a cancel of one call. */
 export type CallCancelReceipt = CancelReceipt | { readonly answer: 'refused'; readonly message: string };

@@ -44,7 +44,11 @@ export function responseTo(error: unknown, onError: (error: unknown) => void): R
   if (code === 'TASK_REJECTED')
     return refuse(409, { code: 'rejected', message: 'Another task of the conversation is running; try again later' });
   if (code === 'STORE_FULL')
-    return refuseTemporarily(429, { code: 'full', message: 'Too many tasks are waiting; try again later' }, RETRY_DELAY_MS);
+    return refuseTemporarily(
+      429,
+      { code: 'full', message: 'Too many tasks are waiting; try again later' },
+      RETRY_DELAY_MS,
+    );
   const known = STORE_ERRORS[code];
   // Readers come back while a server ends: that is no failure.
   if (code !== 'STORE_CLOSED') onError(error);

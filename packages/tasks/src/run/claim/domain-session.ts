@@ -1,8 +1,8 @@
-import type { ClaimResult, TakeResult, TakenTask } from '../../delivery.ts';
+import type { ClaimResult, TakenTask, TakeResult } from '../../delivery.ts';
 import { getShardOrFirst } from '../../id.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { retryLostResponse } from './ask-again.ts';
 import type { Sent } from './lease-clock.ts';
+import { retryLostResponse } from './retry-lost-response.ts';
 import { Session, type SessionOptions } from './session.ts';
 
 /** Returns the session in whose domain a task is. */

@@ -32,7 +32,13 @@ function setUp({ work, onAsked }: { work?: TaskFunction; onAsked?: (name: string
     await sleep(1e9, { clock: world.clock, token });
     return undefined;
   };
-  const runner = createRunner({ store, agents: { assistant: work ?? waits }, world, leaseMs: LEASE_MS, pollIntervalMs: 500 });
+  const runner = createRunner({
+    store,
+    agents: { assistant: work ?? waits },
+    world,
+    leaseMs: LEASE_MS,
+    pollIntervalMs: 500,
+  });
   const sweepAll = async (): Promise<void> => {
     for (let i = 0; i < 6; i++) {
       await world.clock.advance(LEASE_MS / 3);

@@ -4,10 +4,10 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../../../../../test/tasks/altered-store.ts';
 import {
-  storeWithoutHints,
   deferred,
   idOf,
   setUp,
+  storeWithoutHints,
   TASK,
   tool,
   untilCancelled,

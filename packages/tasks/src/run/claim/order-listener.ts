@@ -3,7 +3,7 @@ import type { CancelOptions } from '@whoa/core/embed';
 import type { ClaimRef } from '../../delivery.ts';
 import { signatureOf } from '../../id.ts';
 import type { Hint, PushedOrder } from '../../store.ts';
-import type { ConversationRef, TaskSummary, TaskRef } from '../../task.ts';
+import type { ConversationRef, TaskRef, TaskSummary } from '../../task.ts';
 import type { Execution } from '../execution.ts';
 import type { RunnerOptions } from '../runner.ts';
 import type { WorkerContext } from '../worker-context.ts';

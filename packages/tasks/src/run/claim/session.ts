@@ -1,4 +1,4 @@
-import type { Heartbeat, HeartbeatResult, ClaimRef, Orders } from '../../delivery.ts';
+import type { ClaimRef, Heartbeat, HeartbeatResult, Orders } from '../../delivery.ts';
 import { LeaseLostError, StoreBusyError } from '../../errors.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { HandBack } from './hand-back.ts';

@@ -85,7 +85,9 @@ export class Journal {
 
   #schedule(): void {
     const { world, flushIntervalMs } = this.#options.context;
-    this.#timer ??= world.clock.setTimer(this.#watched ? flushIntervalMs : UNWATCHED_FLUSH_MS, () => this.scheduleFlush());
+    this.#timer ??= world.clock.setTimer(this.#watched ? flushIntervalMs : UNWATCHED_FLUSH_MS, () =>
+      this.scheduleFlush(),
+    );
   }
 
   /** Marks a command as done, if there was one, and writes now. */

@@ -196,7 +196,14 @@ export function describeLost(
 ): StopReport['calls'] {
   return calls.map(({ callId, tool, state, endedAt }) => {
     const undo = undone.get(callId);
-    return { callId, tool, state, afterMs: endedAt - reason.at, wasWaitedFor: false, ...(undo !== undefined && { undo }) };
+    return {
+      callId,
+      tool,
+      state,
+      afterMs: endedAt - reason.at,
+      wasWaitedFor: false,
+      ...(undo !== undefined && { undo }),
+    };
   });
 }
 

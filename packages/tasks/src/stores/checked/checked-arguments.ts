@@ -12,7 +12,18 @@ import { checkDuration, checkName, checkPriority } from './checks.ts';
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 export function checkTask(task: NewTask): void {
-  const { tenant, agent, conversation, key, worker, debounceMs = 0, priority = 0, notBefore, deadline, traceparent } = task;
+  const {
+    tenant,
+    agent,
+    conversation,
+    key,
+    worker,
+    debounceMs = 0,
+    priority = 0,
+    notBefore,
+    deadline,
+    traceparent,
+  } = task;
   for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }

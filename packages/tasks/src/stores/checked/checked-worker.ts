@@ -1,7 +1,7 @@
 import type { SessionRef, WorkerStore } from '../../delivery.ts';
 import { DEFAULTS, LIMITS } from '../../rules/rules.ts';
 import type { StoreDriver } from '../driver.ts';
-import { boundOutcome, checkQuestions, checkRequest, jsonOf, checkActivity } from './checked-arguments.ts';
+import { boundOutcome, checkActivity, checkQuestions, checkRequest, jsonOf } from './checked-arguments.ts';
 import { checkClaim, checkCount, checkLimit, checkName } from './checks.ts';
 
 type CheckedWorker = Omit<WorkerStore, 'watch'>;

@@ -1,4 +1,10 @@
-import { type StoredTask, type ReadyQueue, toReadyQueue, type Queries, type StageTables } from '../../operations/tables.ts';
+import {
+  type Queries,
+  type ReadyQueue,
+  type StageTables,
+  type StoredTask,
+  toReadyQueue,
+} from '../../operations/tables.ts';
 import type { Queue } from '../../overview.ts';
 import { toExpiry } from '../../rules/questions.ts';
 import { SETTLE } from '../../rules/rules.ts';

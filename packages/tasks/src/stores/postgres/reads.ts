@@ -2,7 +2,7 @@ import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
 import type { ListRequest, ReadRequest, StoreRules } from '../driver.ts';
 import { type DatabaseFunctions, MAX_INT } from './functions.ts';
-import { headOf, present, recordOf, type SummaryRow, type RecordRow } from './rows.ts';
+import { headOf, present, type RecordRow, recordOf, type SummaryRow } from './rows.ts';
 import { checkNames } from './text.ts';
 
 /** Read queries. They hide tasks past their retention, whether or not they have been removed yet. */

@@ -4,7 +4,7 @@ import type { AnswerReceipt, NewAnswer, Question, QuestionEnd } from '../../ques
 import { parseActivity } from '../../rules/activity.ts';
 import { toContext } from '../../rules/new-task.ts';
 import { toTooLate } from '../../rules/questions.ts';
-import type { NumberedCommand, StopOrder, TaskCommand, TaskSummary, TaskOutcome, TaskRecord } from '../../task.ts';
+import type { NumberedCommand, StopOrder, TaskCommand, TaskOutcome, TaskRecord, TaskSummary } from '../../task.ts';
 
 type ShownCommands = readonly (readonly [number: number, command: TaskCommand])[];
 

@@ -1,17 +1,17 @@
 import type {
-  Heartbeat,
-  HeartbeatResult,
-  ClaimResult,
   ClaimRef,
   ClaimRequest,
+  ClaimResult,
+  Heartbeat,
+  HeartbeatResult,
   HeldTask,
   Orders,
   ParkReceipt,
   SeenByWorker,
   SessionRef,
   SweepResult,
-  TakeResult,
   TakeRequest,
+  TakeResult,
   TaskLoad,
   TaskOrders,
 } from '../../delivery.ts';
@@ -41,18 +41,18 @@ import type {
 import type { Watchers } from '../watchers.ts';
 import { type Batches, createBatches, isShareable } from './batches.ts';
 import type { Database } from './connection/database.ts';
-import { Purger } from './forgetting.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import type { ChangeNotifier } from './notify/notifier.ts';
 import { Overview } from './overview.ts';
+import { Purger } from './purger.ts';
 import {
   loadOf,
   ordersOf,
   present,
+  type RecordRow,
   recordOf,
   type ShownLoad,
   type ShownOrders,
-  type RecordRow,
   type ShownTaken,
   takenOf,
   toAnswerReceipt,
@@ -92,7 +92,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async #create(request: CreateRequest): Promise<DriverReceipt> {
-    const { id, tenant, agent, conversation, key, worker, input, debounceMs, policy, nonce, priority, notBefore } = request;
+    const { id, tenant, agent, conversation, key, worker, input, debounceMs, policy, nonce, priority, notBefore } =
+      request;
     const { deadline, title, context, traceparent = null } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
@@ -145,7 +146,11 @@ export class PostgresDriver extends Overview implements StoreDriver {
     type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
     type Other = Exclude<ClaimResult, { answer: 'claimed' }>;
     const by = { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
-    const limits = { max_bytes: maxBytes, retention_ms: this.#retentionMs, max_attempts: this.#options.rules.maxAttempts };
+    const limits = {
+      max_bytes: maxBytes,
+      retention_ms: this.#retentionMs,
+      max_attempts: this.#options.rules.maxAttempts,
+    };
     const values = { task_id: id, ...by, ...limits };
     const answer = await this.functions.call<Claimed | Other>('claim', 'claim', values);
     return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
@@ -227,10 +232,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
     const of = { p_tenant: tenant, task_id: task, question_id: id, retention_ms: this.#retentionMs };
-    return toAnswerReceipt(
-      await this.functions.call('answer', 'answer', { ...of, given: text, p_nonce: nonce }),
-      id,
-    );
+    return toAnswerReceipt(await this.functions.call('answer', 'answer', { ...of, given: text, p_nonce: nonce }), id);
   }
 
   async finish(claim: ClaimRef, { outcome, said, replacesHistory }: End): Promise<FinishResult> {

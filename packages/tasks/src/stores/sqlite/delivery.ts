@@ -1,11 +1,11 @@
 import type {
   DomainState,
-  StoredTask,
-  ReadyQueue,
   Queries,
+  ReadyQueue,
   Session,
   SessionTables,
   StageTables,
+  StoredTask,
   Tables,
 } from '../../operations/tables.ts';
 import { AFTER_RESERVED, LIMITS, SETTLE } from '../../rules/rules.ts';
@@ -65,7 +65,13 @@ export function deliveryTables(database: Database, note: (task: StoredTask) => S
 
 type Lanes = Omit<
   StageTables,
-  'firstReady' | 'firstOverdue' | 'firstExpired' | 'due' | 'heldBy' | 'withPendingOrders' | keyof ReturnType<typeof waiterTables>
+  | 'firstReady'
+  | 'firstOverdue'
+  | 'firstExpired'
+  | 'due'
+  | 'heldBy'
+  | 'withPendingOrders'
+  | keyof ReturnType<typeof waiterTables>
 >;
 
 function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
@@ -176,7 +182,10 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'tak
 }
 
 /** Removes sessions that are over or hold nothing, a few at a time. */
-export function forgetSessions(database: Database, { lastHeldAt }: Pick<Parameters<Queries['forget']>[0], 'lastHeldAt'>): void {
+export function forgetSessions(
+  database: Database,
+  { lastHeldAt }: Pick<Parameters<Queries['forget']>[0], 'lastHeldAt'>,
+): void {
   const sql = `DELETE FROM worker_sessions WHERE id IN
     (SELECT id FROM worker_sessions WHERE expiresAt IS NULL AND lastHeldAt <= ? LIMIT ?)`;
   database.run(sql, [lastHeldAt, LIMITS.maxPurged]);

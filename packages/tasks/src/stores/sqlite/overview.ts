@@ -1,4 +1,4 @@
-import type { ReadyQueue, Queries, Session } from '../../operations/tables.ts';
+import type { Queries, ReadyQueue, Session } from '../../operations/tables.ts';
 import type { PauseTarget, Queue } from '../../overview.ts';
 import { DEFAULTS } from '../../rules/rules.ts';
 import { toAgent } from '../../rules/suspects.ts';

@@ -1,4 +1,4 @@
-import type { KeptQuestion, StoredTask, Queries, Tables } from '../../operations/tables.ts';
+import type { KeptQuestion, Queries, StoredTask, Tables } from '../../operations/tables.ts';
 import { type Database, recordOf } from './database.ts';
 
 const SAVE = `

@@ -1,5 +1,11 @@
 import type { Json } from '@whoa/core';
-import { type Conversation, type StoredTask, toReadyQueue, type Queries, type Tables } from '../../operations/tables.ts';
+import {
+  type Conversation,
+  type Queries,
+  type StoredTask,
+  type Tables,
+  toReadyQueue,
+} from '../../operations/tables.ts';
 import { backgroundOf } from '../../rules/background.ts';
 import { LIMITS } from '../../rules/rules.ts';
 import type { Hint } from '../../store.ts';

@@ -5,9 +5,9 @@ import {
   type ToolContext,
   type ToolResult,
 } from '@whoa/core';
-import { holding } from '../path/holding.ts';
 import { codeOf, type ResolvedPath } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
+import { holding } from '../path/using-resource.ts';
 
 interface LockedChange {
   readonly root: Root;

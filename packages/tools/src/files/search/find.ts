@@ -2,9 +2,9 @@ import { type CancellationToken, createInterruptedError, type Tool, type ToolRes
 import { z } from 'zod';
 import { strictInput } from '../../strict-input.ts';
 import { defineFileTool } from '../file-tool.ts';
-import { holding } from '../path/holding.ts';
 import { notAFolder } from '../path/resolved-path.ts';
 import { type Root, rootFrom } from '../path/root.ts';
+import { holding } from '../path/using-resource.ts';
 import type { FileToolOptions } from '../read.ts';
 import { count, showName } from '../text.ts';
 import { createGlobFilter } from './glob-filter.ts';

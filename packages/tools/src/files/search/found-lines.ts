@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { CancellationToken } from '@whoa/core';
-import { holding } from '../path/holding.ts';
 import { openToRead } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
+import { holding } from '../path/using-resource.ts';
 import type { SearchScope } from './search-scope.ts';
 
 /** A line that a search shows. */

@@ -1,7 +1,7 @@
 import { createInterruptedError, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
 import { defineFileTool } from '../file-tool.ts';
-import { holding } from '../path/holding.ts';
 import { type Root, rootFrom } from '../path/root.ts';
+import { holding } from '../path/using-resource.ts';
 import type { FileToolOptions } from '../read.ts';
 import { count } from '../text.ts';
 import { type FoundLine, parseRecord, verifyLines } from './found-lines.ts';

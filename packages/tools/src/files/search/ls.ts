@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { strictInput } from '../../strict-input.ts';
 import { makerOfTemp } from '../change/temp-files.ts';
 import { defineFileTool } from '../file-tool.ts';
-import { holding } from '../path/holding.ts';
 import { notAFolder, notFound, type ResolvedPath } from '../path/resolved-path.ts';
 import { rootFrom } from '../path/root.ts';
+import { holding } from '../path/using-resource.ts';
 import type { FileToolOptions } from '../read.ts';
 import { showName } from '../text.ts';
 

@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import { TEMP_GLOB } from '../change/temp-files.ts';
-import { holding } from '../path/holding.ts';
 import { notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
+import { holding } from '../path/using-resource.ts';
 import { showName } from '../text.ts';
 
 /** Arguments of every search. No configuration outside the root may change the results. */

@@ -9,9 +9,9 @@ import { readPidMoment } from '../identity/pid-clock.ts';
 import { partOf, Scope } from '../identity/scope.ts';
 import { createHostTag, type HostTag, tagArguments, tagEnvironment, tagKey } from '../identity/tags.ts';
 import { endLeftovers } from '../leftovers.ts';
-import { findWatchdog, WatchdogLink } from '../lifeline.ts';
 import { type OutputTap, tapPipe } from '../output/output.ts';
 import { Sweeper } from '../sweeper.ts';
+import { findWatchdog, WatchdogLink } from '../watchdog-link.ts';
 import {
   type CleanupReport,
   type ContainedProcess,
@@ -25,7 +25,7 @@ import {
   waitForSpawn,
 } from './contained.ts';
 import type { Containment } from './containment.ts';
-import { Fence, fenceArguments, fenceScript, readReport } from './fence.ts';
+import { Fence, fenceArguments, fenceScript, readReport } from './kernel-boundary.ts';
 import { requireTechnique } from './technique.ts';
 
 /** The resources of a containment, opened on first use. */

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { hidesProcesses } from '../identity/table.ts';
 import { requireHelper } from '../programs.ts';
 import type { CleanupReport } from './contained.ts';
-import { fenceArguments } from './fence.ts';
+import { fenceArguments } from './kernel-boundary.ts';
 
 /**
  * How the processes of a command are tracked.

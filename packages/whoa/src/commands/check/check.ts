@@ -1,6 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { CHECKS, type CheckResult, createCheckHarness, GROUPS, PROTOCOLS, runChecks, toBadge, toJunit } from '@whoa/check';
+import {
+  CHECKS,
+  type CheckResult,
+  createCheckHarness,
+  GROUPS,
+  PROTOCOLS,
+  runChecks,
+  toBadge,
+  toJunit,
+} from '@whoa/check';
 import { type Command, EXIT, type Own, readArguments, readCount, readDuration, UsageError } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { listenForEnd } from '../../terminal/interrupts.ts';

@@ -1,5 +1,5 @@
 import { formatStopReport, LADDERS, type StopMode, type StopReport } from '@whoa/core';
-import type { StoreCancelReceipt, TaskSummary, TaskRecord, TaskStatus } from '@whoa/tasks';
+import type { StoreCancelReceipt, TaskRecord, TaskStatus, TaskSummary } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
 import type { ConnectionContext, System } from '../../system.ts';
 import { cancelCall } from '../../tasks/cancel-call.ts';

@@ -1,5 +1,5 @@
 import { toText } from '@whoa/core';
-import type { TaskSummary, TaskRecord } from '@whoa/tasks';
+import type { TaskRecord, TaskSummary } from '@whoa/tasks';
 import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
@@ -7,7 +7,7 @@ import { STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts'
 import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
-import { countTokens } from '../../terminal/run/tell-end.ts';
+import { countTokens } from '../../terminal/run/print-end.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { formatDuration } from '../../terminal/text/durations.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';

@@ -10,7 +10,7 @@ import { createLostCheck } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { detailsLines } from '../../terminal/run/details-lines.ts';
 import { eventLine } from '../../terminal/run/event-line.ts';
-import { describeTokens } from '../../terminal/run/tell-end.ts';
+import { describeTokens } from '../../terminal/run/print-end.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
 

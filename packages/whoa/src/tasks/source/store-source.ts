@@ -2,7 +2,7 @@ import { createReason } from '@whoa/core/embed';
 import { createRunner, eraseRecords, listPoisonTasks, readFleetLoad, requeueTask, type TaskStore } from '@whoa/tasks';
 import type { WhoaConfig } from '../../config/config.ts';
 import { userName } from '../../terminal/interrupts.ts';
-import { reclaimLost, LOCAL_TENANT, openStore } from '../local-tasks.ts';
+import { LOCAL_TENANT, openStore, reclaimLost } from '../local-tasks.ts';
 import { createAllTenantsSource } from './all-tenants.ts';
 import { followTask } from './follow-task.ts';
 import type { SourceOptions, TaskSource } from './task-source.ts';

@@ -12,8 +12,8 @@ import type {
   SendReceipt,
   StoreCancelReceipt,
   TaskCounts,
-  TaskSummary,
   TaskRecord,
+  TaskSummary,
   WorkerPage,
 } from '@whoa/tasks';
 import { isLost } from '../local-tasks.ts';

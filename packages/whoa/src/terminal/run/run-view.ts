@@ -62,7 +62,8 @@ export class RunView {
     if (event.type === 'text') screen.say(event.text);
     this.#follow(event);
     const line = event.type === 'level-change' ? this.#describeStop(event) : eventLine(event, screen);
-    if (line !== undefined) screen.note(event.type === 'call-waiting' ? line + this.#yellow(this.#describeExit()) : line);
+    if (line !== undefined)
+      screen.note(event.type === 'call-waiting' ? line + this.#yellow(this.#describeExit()) : line);
     if (event.type === 'call-end') {
       for (const detail of detailsLines(event.result, screen, { isFull: this.#isFull })) screen.note(detail);
     }

@@ -98,7 +98,11 @@ class Listener {
 
   async #open(): Promise<DedicatedConnection> {
     const { server, pollIntervalMs } = this.#options;
-    const open = await connectDedicated(server, { operation: 'watch', application_name: 'whoa listens', pipeline: true });
+    const open = await connectDedicated(server, {
+      operation: 'watch',
+      application_name: 'whoa listens',
+      pipeline: true,
+    });
     open.sockets.unref();
     open.connection.on('end', () => this.#lose(open));
     open.connection.on('notification', ({ channel, payload = '' }) => this.#hear(channel, payload));
@@ -167,7 +171,9 @@ class Listener {
       return;
     }
     // Don't wait for the driver's timeout: a cancel in the meantime would be missed.
-    this.#timer = this.#options.clock.setTimer(this.#options.pollIntervalMs, () => this.#leave(open), { keepAlive: false });
+    this.#timer = this.#options.clock.setTimer(this.#options.pollIntervalMs, () => this.#leave(open), {
+      keepAlive: false,
+    });
     open.connection.query('SELECT 1').then(
       () => this.#connection === open && this.#tryAgainIn(this.#options.pollIntervalMs),
       () => this.#leave(open),

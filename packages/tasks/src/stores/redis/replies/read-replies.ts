@@ -26,7 +26,13 @@ export function conversationOf(
   { tenant, conversation }: ConversationRef,
 ): ConversationRecord | undefined {
   if (reply === null) return undefined;
-  const [changedAt, current, debouncing, history, waiting] = reply as [string, string | null, string | null, Flat, Flat];
+  const [changedAt, current, debouncing, history, waiting] = reply as [
+    string,
+    string | null,
+    string | null,
+    Flat,
+    Flat,
+  ];
   return {
     tenant,
     conversation,

@@ -1,20 +1,20 @@
 import type { CancelReason, Json, StopLevel } from '@whoa/core';
 import type {
-  HeartbeatResult,
   ClaimResult,
+  HeartbeatResult,
   HeldTask,
   Orders,
   ParkReceipt,
   SweepResult,
-  TakeResult,
   TakenTask,
+  TakeResult,
   TaskLoad,
 } from '../../../delivery.ts';
 import { parseActivity } from '../../../rules/activity.ts';
 import { toContext, toNewTask, toTitle } from '../../../rules/new-task.ts';
 import type { FinalStatus, TaskStatus } from '../../../status.ts';
 import type { CreateReceipt, FinishResult, SendReceipt, StoreCancelReceipt } from '../../../store.ts';
-import type { NumberedCommand, Stage, StopOrder, TaskSummary, TaskRecord } from '../../../task.ts';
+import type { NumberedCommand, Stage, StopOrder, TaskRecord, TaskSummary } from '../../../task.ts';
 import type { CreateRequest, DriverReceipt } from '../../driver.ts';
 import type { Reply } from '../connection/connection.ts';
 import { toQuestions } from './question-replies.ts';
@@ -68,7 +68,15 @@ const PARTS = new Set([
   'questions',
 ]);
 
-const NOTHING_YET = { epoch: 0, attempts: 0, crashes: 0, commandsSent: 0, orderNumber: 0, position: 0, journalBytes: 0 };
+const NOTHING_YET = {
+  epoch: 0,
+  attempts: 0,
+  crashes: 0,
+  commandsSent: 0,
+  orderNumber: 0,
+  position: 0,
+  journalBytes: 0,
+};
 
 export function headOf(reply: Reply): TaskSummary {
   return partsOf(reply as unknown as HeadReply).head;
@@ -195,7 +203,11 @@ export function claimAnswerOf(reply: Reply): ClaimResult {
 }
 
 export function beatAnswerOf(reply: Reply): HeartbeatResult {
-  const [answer, told, more, shouldReconcile, expired, now] = reply as [HeartbeatResult['answer'], Reply[], ...string[]];
+  const [answer, told, more, shouldReconcile, expired, now] = reply as [
+    HeartbeatResult['answer'],
+    Reply[],
+    ...string[],
+  ];
   if (answer === 'gone') return { answer };
   const orders = (told as unknown as [string, string, string, Reply][]).map(([id, epoch, claim, ordered]) => {
     return { id, epoch: Number(epoch), claim, ...ordersOf(ordered) };

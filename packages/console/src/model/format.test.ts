@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatCount, formatDuration, joinWords, plural } from './words.ts';
+import { formatCount, formatDuration, joinWords, plural } from './format.ts';
 
 test.each([
   [-5, '0 ms'],

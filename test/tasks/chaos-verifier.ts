@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JournalEntry, TaskRecord, TaskStore } from '@whoa/tasks';
 import { LIMITS } from '../../packages/tasks/src/rules/rules.ts';
 import { retryWhileUnavailable } from './ask-until-answered.ts';
-import { type ChaosReport, type Life, TENANT } from './chaos-life.ts';
+import { type ChaosReport, type Life, TENANT } from './chaos-run.ts';
 
 interface Judged extends Pick<ChaosReport, 'ends' | 'receipts' | 'takenAgain' | 'wornOut' | 'entries' | 'violations'> {}
 

@@ -12,7 +12,9 @@ export function printEnd(task: TaskRecord, screen: Screen): void {
   screen.endLine();
   const took = task.startedAt === undefined ? 0 : (task.endedAt ?? 0) - task.startedAt;
   if (status === 'success') {
-    screen.note(screen.style('dim', `✔ ${shortId(id)} done in ${formatDuration(took)}${describeTokens(outcome?.usage)}`));
+    screen.note(
+      screen.style('dim', `✔ ${shortId(id)} done in ${formatDuration(took)}${describeTokens(outcome?.usage)}`),
+    );
   } else if (status === 'failed') {
     screen.note(
       `${screen.style('red', '✘ failed:')} ${oneLine(outcome?.error?.message ?? 'no reason was given', 2_000)}`,

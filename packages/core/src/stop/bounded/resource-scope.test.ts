@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { ResourceScope } from './owned.ts';
+import { ResourceScope } from './resource-scope.ts';
 
 function thing() {
   const dispose = vi.fn();

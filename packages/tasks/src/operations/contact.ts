@@ -1,5 +1,5 @@
 import { LIMITS } from '../rules/rules.ts';
-import { type OperationContext, newDomain } from './tables.ts';
+import { newDomain, type OperationContext } from './tables.ts';
 
 /**
  * Records a worker's visit. During an outage, a failover or a clock step no worker could beat, so afterwards all
@@ -28,7 +28,8 @@ export function visit(leaseMs: number, moment: OperationContext, { tells }: { re
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
   const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
   const hasOverdue = isDue && (tables.firstOverdue(now) ?? tables.firstExpired(now)) !== undefined;
-  const expired = tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepRequestedAt >= LIMITS.sweepRequestIntervalMs;
+  const expired =
+    tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepRequestedAt >= LIMITS.sweepRequestIntervalMs;
   if (expired) state = { ...state, sweepRequestedAt: now };
   if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
   return expired;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { CancelReasonInit } from '@whoa/core';
-import type { TaskSummary, TaskStore } from '@whoa/tasks';
+import type { TaskStore, TaskSummary } from '@whoa/tasks';
 import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
 
 /** How many running tasks are looked at. */

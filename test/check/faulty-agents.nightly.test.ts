@@ -3,9 +3,9 @@
 import { join } from 'node:path';
 import { type CheckReport, createAcpAdapter, createCheckHarness, runChecks } from '@whoa/check';
 import { describe, expect, test } from 'vitest';
-import { BUGS, type Bug, type Flawless } from './broken/bugs.ts';
+import { BUGS, type Bug, type Flawless } from './faulty-agents/bugs.ts';
 
-const AGENT = join(import.meta.dirname, 'broken/agent.ts');
+const AGENT = join(import.meta.dirname, 'faulty-agents/agent.ts');
 /** What needs more than one process can do: a supervisor outside of it. */
 const BEYOND = ['left-detached', 'orphans-eof', 'orphans-sigterm', 'orphans-sigkill'];
 

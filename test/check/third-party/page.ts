@@ -221,7 +221,7 @@ npm run long -- check-others codex pi   # some
 
 This replaces the saved results and this page. With \`--resume\`, an interrupted campaign keeps the runs it has saved.
 
-\`test/check/others\` shows how each one is started; the results as data are in [check-results.json](check-results.json).
+\`test/check/third-party\` shows how each one is started; the results as data are in [check-results.json](check-results.json).
 `;
 }
 

@@ -1,9 +1,9 @@
 import type { CreateReceipt } from '@whoa/tasks';
-import { Consent } from './consent.ts';
+import { Consent } from './approvals.ts';
+import { Talk } from './chat.ts';
 import { Followers } from './followers.ts';
 import type { Commit } from './network.ts';
 import type { Stage } from './stage.ts';
-import { Talk } from './talk.ts';
 import type { Effect } from './work.ts';
 
 /** What there is beside plain tasks: readers, a chat, people who are asked. Each is in some histories only. */

@@ -1,6 +1,6 @@
 import type { StopReport } from '@whoa/core';
+import { formatDuration, plural } from '../model/format.ts';
 import type { ShownStatus } from '../model/shown-status.ts';
-import { formatDuration, plural } from '../model/words.ts';
 
 type StoppedCall = StopReport['calls'][number];
 
@@ -85,7 +85,9 @@ function uncleanItems({ calls, cleanupErrors }: StopReport): ReportItem[] {
 
 function interruptedItems({ calls, reply }: StopReport): ReportItem[] {
   const interrupted = calls.filter(({ state }) => state === 'interrupted');
-  const items = interrupted.map((call) => toItem(call, describeProcesses(call) || 'What it had returned so far is kept.'));
+  const items = interrupted.map((call) =>
+    toItem(call, describeProcesses(call) || 'What it had returned so far is kept.'),
+  );
   if (reply === undefined) return items;
   const words = `${plural(reply.characters, 'character')} of the reply kept.`;
   return [...items, { key: 'reply', name: 'reply', afterMs: reply.afterMs, words }];
@@ -104,7 +106,9 @@ function undoneItems({ calls }: StopReport): ReportItem[] {
 
 function describeFinished(call: StoppedCall): string {
   if (call.wasWaitedFor) return 'Waited for, because it must not be interrupted.';
-  return call.afterMs < 0 ? 'Before the cancel.' : describeProcesses(call) || 'It finished before it had to be interrupted.';
+  return call.afterMs < 0
+    ? 'Before the cancel.'
+    : describeProcesses(call) || 'It finished before it had to be interrupted.';
 }
 
 function describeProcesses({ processesEnded, unverified }: StoppedCall): string {

@@ -3,8 +3,8 @@ import { pathToFileURL } from 'node:url';
 import * as core from '@whoa/core';
 import * as testing from '@whoa/core/testing';
 import { Digest } from './digest.ts';
-import { type Ground, type SeedReport, simulateSeed } from './play.ts';
 import { copyReleases } from './releases.ts';
+import { type Ground, type SeedReport, simulateSeed } from './simulate-seed.ts';
 import type { BrokenSeed, Simulated } from './simulated.ts';
 
 type Tasks = typeof import('@whoa/tasks');
@@ -40,7 +40,11 @@ export async function playSeeds({ from, seeds, folder, ground, first, trace }: S
   }
   for (let seed = from; seed < from + seeds; seed++) {
     const parts = { core, testing, tasks, releases, ground, trace };
-    const { violations, digest: history, tasks: count } = await simulateSeed(seed, parts).catch(createTruncatedReplyError);
+    const {
+      violations,
+      digest: history,
+      tasks: count,
+    } = await simulateSeed(seed, parts).catch(createTruncatedReplyError);
     const crashReports = crashed.map((error) => `P2 a worker crashed: ${String(error)}`);
     crashed = [];
     digest.add(history);

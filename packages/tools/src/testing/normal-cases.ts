@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import type { CancellationToken } from '@whoa/core';
+import type { CaseDefinition, Stage } from './harness.ts';
 import { listResources, waitForNoNewResources } from './resources.ts';
-import type { CaseDefinition, Stage } from './stage.ts';
+import { boundOf, within } from './running-call.ts';
 import type { ToolUnderTest } from './subject.ts';
-import { boundOf, within } from './trial.ts';
 
 const REPEATS = 5;
 const QUIET_MS = 2_000;

@@ -1,4 +1,4 @@
-import type { TaskSummary, TaskRef, TaskStore } from '@whoa/tasks';
+import type { TaskRef, TaskStore, TaskSummary } from '@whoa/tasks';
 import { findQuestionTask } from '@whoa/tasks/internal';
 
 /** What a store with tickets tells about its tasks. */

@@ -1,6 +1,6 @@
 import { CancellationToken, type Tool } from '@whoa/core';
+import { type RunningCall, startSlowTrial, startTrial } from './running-call.ts';
 import type { ToolContractCaseId, ToolUnderTest } from './subject.ts';
-import { startSlowTrial, startTrial, type RunningCall } from './trial.ts';
 
 /** One case of the contract. */
 export interface CaseDefinition {

@@ -1,5 +1,5 @@
 import type { InitializeResponse } from '@agentclientprotocol/sdk';
-import { CANCEL_CALL_METHOD, toAgentInfo, META } from '../capabilities.ts';
+import { CANCEL_CALL_METHOD, META, toAgentInfo } from '../capabilities.ts';
 import type { AcpOptions } from '../options.ts';
 
 /** The response to `initialize` in v1. It needs only the options, so it can be sent before anything else is loaded. */

@@ -1,17 +1,17 @@
 import type { Runner, TaskStore } from '@whoa/tasks';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
-import { type Chance, createChance } from './chance.ts';
 import { DeliveryChecks } from './delivery-checks.ts';
 import { Digest } from './digest.ts';
 import { SimulatedHistory } from './history.ts';
+import { untilQuiet } from './idle.ts';
+import { Wide } from './mixed.ts';
 import { type Commit, connect, type Faults } from './network.ts';
 import { judgePoison, Poison } from './poison.ts';
 import { SimulatedProcess } from './process.ts';
-import { untilQuiet } from './quiet.ts';
+import { type Chance, createChance } from './random.ts';
 import type { Stage } from './stage.ts';
 import { type Release, type Releases, Upgrade } from './upgrade.ts';
 import { Users } from './users.ts';
-import { Wide } from './wide.ts';
 import { createWork } from './work.ts';
 
 type Core = typeof import('@whoa/core');

@@ -1,6 +1,6 @@
 import type { StopReport } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { groupsOf, sentenceOf } from './report-words.ts';
+import { groupsOf, sentenceOf } from './report-text.ts';
 
 const report = (change: Partial<StopReport> = {}): StopReport => ({
   reason: { kind: 'user', at: 0 },

@@ -80,7 +80,9 @@ export class Talk {
     const said = `chat ${++this.#messages}`;
     const policy = this.#isQueue ? 'queue' : chance.pick(['replace', 'queue', 'steer', 'reject'] as const);
     const agent = chance.pick(['assistant', 'assistant', 'long']);
-    await retryWhileUnavailable(() => client.create({ ...CHAT, agent, input: said, key: said }, { policy, nonce: said }));
+    await retryWhileUnavailable(() =>
+      client.create({ ...CHAT, agent, input: said, key: said }, { policy, nonce: said }),
+    );
   }
 
   async #stop(): Promise<void> {
