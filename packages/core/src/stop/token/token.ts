@@ -1,15 +1,8 @@
 import { ResourceScope } from '../bounded/resource-scope.ts';
 import { type Clock, isNever, NEVER, systemClock } from '../clock.ts';
 import { CancelledError } from '../errors.ts';
-import {
-  createStopSchedule,
-  earliest,
-  levelAt,
-  rankLevel,
-  type StopLevel,
-  type StopSchedule,
-  shortenGrace,
-} from './level.ts';
+import type { StopLevel, StopSchedule } from './level.ts';
+import { createStopSchedule, earliest, levelAt, rankLevel, shortenGrace } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
 import { abortErrorOf, type CancelReason, type CancelReasonLike, createReason, whenAborted } from './reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
@@ -54,7 +47,6 @@ export class CancellationToken implements Disposable {
   readonly #onListenerError: (error: unknown) => void;
   readonly #inheritFrom: number;
   readonly #minimumRank: number;
-
   #rank = 0;
   #reason: CancelReason | undefined;
   #undo = false;

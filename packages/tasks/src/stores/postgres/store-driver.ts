@@ -273,22 +273,13 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     for (const [name, value] of Object.entries(filter)) if (typeof value === 'string') checkText(name, value);
-    const watcher = this.#options.watchers.add(filter, listener);
-    try {
-      const leave = await this.#options.notifier.watch(filter);
-      let isOver = false;
-      return {
-        async [Symbol.asyncDispose]() {
-          if (isOver) return;
-          isOver = true;
-          await watcher[Symbol.asyncDispose]();
-          await leave();
-        },
-      };
-    } catch (error) {
-      await watcher[Symbol.asyncDispose]();
-      throw error;
-    }
+    let leave: (() => Promise<void>) | undefined;
+    await using stack = new AsyncDisposableStack();
+    stack.defer(async () => leave?.());
+    // Disposed first: the listener is not called after that.
+    stack.use(this.#options.watchers.add(filter, listener));
+    leave = await this.#options.notifier.watch(filter);
+    return stack.move();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

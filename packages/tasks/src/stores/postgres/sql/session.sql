@@ -12,7 +12,8 @@ BEGIN
   SELECT * INTO state FROM whoa.pulse;
   SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * 0.125 /*pulseShare*/
-    AND (tells AND first <= now AND now >= state.grace_until AND now - state.sweep_requested_at >= 1000 /*sweepRequestIntervalMs*/) IS NOT TRUE
+    AND (tells AND first <= now AND now >= state.grace_until
+      AND now - state.sweep_requested_at >= 1000 /*sweepRequestIntervalMs*/) IS NOT TRUE
   THEN RETURN false; END IF;
   -- A transaction that writes it now does the same; only a sweep must wait for the result.
   IF waits THEN
@@ -136,7 +137,8 @@ END $$;
 
 CREATE FUNCTION fn.reclaim_some(session whoa.sessions, most int, now float8) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
-  ids text[] := ARRAY(SELECT t.id FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = reclaim_some.session.id ORDER BY t.id LIMIT most);
+  ids text[] := ARRAY(SELECT t.id FROM whoa.tasks t
+    WHERE t.stage = 'held' AND t.session = reclaim_some.session.id ORDER BY t.id LIMIT most);
   task_id text;
 BEGIN
   -- In the step that frees the first task: from here on no beat counts. A session without tasks is only idle.

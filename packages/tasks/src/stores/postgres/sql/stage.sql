@@ -91,7 +91,8 @@ BEGIN
   IF NOT FOUND THEN
     UPDATE whoa.tasks t SET policy = NULL,
       -- Rule: delay; stageAt = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END
-      stage = 'later', stage_at = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END, lane = NULL
+      stage = 'later', stage_at = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END,
+      lane = NULL
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
   PERFORM fn.announce(task, now);

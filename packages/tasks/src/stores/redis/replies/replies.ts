@@ -30,21 +30,7 @@ type OrdersReply = readonly [string, string, readonly string[] | null, Flat, str
 type LoadReply = readonly [Flat, Flat, string];
 type TakenReply = readonly [HeadReply, OrdersReply, LoadReply | null];
 
-const TEXTS = new Set([
-  'id',
-  'tenant',
-  'agent',
-  'conversation',
-  'title',
-  'key',
-  'nonce',
-  'steered',
-  'status',
-  'stage',
-  'worker',
-  'policy',
-  'traceparent',
-]);
+const TEXTS = new Set('id tenant agent conversation title key nonce steered status stage worker policy traceparent'.split(' '));
 /** Fields that are parts of others, or only for the store and its worker. */
 const PARTS = new Set([
   'superseded',
