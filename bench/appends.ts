@@ -88,7 +88,7 @@ async function start(schema: string, store: TaskStore, write: Side['append']): P
   for (let number = 1; tasks.length < COUNT; number++) {
     await Promise.all(Array.from({ length: TAKE }, () => store.create({ tenant: 'bench', agent: 'a', input: 'x' })));
     const request = { domain: 0, session: 's', worker: 'w', leaseMs: LEASE_MS, claim: `c${number}`, agents: ['a'] };
-    const answer = await store.take({ ...request, number, limit: TAKE });
+    const answer = await store.take({ ...request, takeNumber: number, limit: TAKE });
     if (answer.answer !== 'taken') throw new Error(`take: ${answer.answer}`);
     tasks.push(...answer.tasks.map(({ claim }) => ({ claim, phase: Math.random(), position: 0 })));
   }
@@ -117,7 +117,7 @@ async function writeFor({ tasks, append: write }: Side, seconds: number): Promis
 }
 
 function append(store: TaskStore, { claim, position }: Running): Promise<unknown> {
-  return store.append(claim, { after: position, events: [EVENT], progress: true });
+  return store.append(claim, { after: position, events: [EVENT], resetsAttempts: true });
 }
 
 /** The statement that one append would be. */

@@ -37,7 +37,7 @@ async function timed(work: () => unknown): Promise<number> {
 }
 
 async function sampleStore(): Promise<number> {
-  const receipt = await store.create({ tenant: 'bench', agent: 'bench', input: 'x', worker: 'bench' });
+  const receipt = await store.create({ tenant: 'bench', agent: 'bench', input: 'x', preferredWorker: 'bench' });
   if (receipt.answer !== 'created') throw new Error('not created');
   const { id } = receipt.task;
   const working = hear('working');

@@ -102,7 +102,7 @@ async function measure({ config, bare }: BenchCase): Promise<Samples> {
     return Number(BigInt((await fired).at) - from) / 1e6;
   };
   const sampleStore = async (): Promise<number> => {
-    const receipt = await store.create({ tenant: 'bench', agent: 'bench', input: 'x', worker: 'bench' });
+    const receipt = await store.create({ tenant: 'bench', agent: 'bench', input: 'x', preferredWorker: 'bench' });
     if (receipt.answer !== 'created') throw new Error('not created');
     const { id } = receipt.task;
     const working = hear('working');

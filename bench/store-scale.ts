@@ -40,7 +40,14 @@ function create(side: Side, index: number): Promise<unknown> {
 
 async function take(side: Side, limit: number): Promise<void> {
   const number = ++side.takes;
-  const request = { domain: 0, session: 'bench', worker: 'w', leaseMs: LEASE_MS, number, claim: `claim ${number}` };
+  const request = {
+    domain: 0,
+    session: 'bench',
+    worker: 'w',
+    leaseMs: LEASE_MS,
+    takeNumber: number,
+    claim: `claim ${number}`,
+  };
   const answer = await side.store.take({ ...request, agents: ['bench'], limit });
   if (answer.answer !== 'taken') throw new Error(answer.answer);
   side.taken.push(...answer.tasks.map(({ claim: by, task: { tenant } }) => ({ by, tenant })));

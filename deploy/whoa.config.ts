@@ -14,7 +14,7 @@ export default defineConfig({
   // Without an address, tasks come from the store itself.
   ...(ENGINE_URL && { engine: bullmq({ connection: ENGINE_URL }) }),
   // The grace periods in compose.yaml and kubernetes/ follow from this.
-  ladder: { drainMs: 10_000, abortMs: 2_000 },
+  stopMode: { drainMs: 10_000, abortMs: 2_000 },
   // Longer than a load balancer takes to notice that a server is not ready.
   drainMs: 10_000,
 });

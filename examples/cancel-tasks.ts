@@ -33,7 +33,7 @@ async function tell(key: string, onStarted: (taskId: string) => unknown): Promis
   const receipt = await store.create({ tenant, agent: 'storyteller', input: 'Tell me a story', key });
   assert(receipt.answer === 'created');
   const { id } = receipt.task;
-  const answer = await runner.work({ tenant, id }, { onEvent: ({ type }) => type === 'text' && onStarted(id) });
+  const answer = await runner.runExisting({ tenant, id }, { onEvent: ({ type }) => type === 'text' && onStarted(id) });
   console.log(`${key}: ${answer.status}`);
 }
 

@@ -75,7 +75,7 @@ const agent = createAgent({
     'call-start': ({ callId }) => say(`  … ${callId}`),
     'call-end': ({ result }) => say(`  ${result.state === 'finished' ? '✓' : '–'} ${result.callId}: ${result.state}`),
     'call-waiting': ({ callId }) => say(`  ! the cancel waits for ${callId}: it must not be interrupted`),
-    'level-change': ({ level, reason }) => say(`  ■ ${level}: ${reason.kind}`),
+    'level-changed': ({ level, reason }) => say(`  ■ ${level}: ${reason.kind}`),
   },
 });
 const conversations = createConversations({ agent, onReply: ({ text }) => say(`assistant: ${text}`) });

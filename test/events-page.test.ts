@@ -11,17 +11,17 @@ import type { CallEvent } from '../packages/core/src/tool/events.ts';
 type Listed<Type extends string> = Readonly<Record<Type, true>>;
 type StopType = Exclude<RuntimeEvent['type'], CallEvent['type']> | 'call-waiting';
 
-const cancels: Listed<StopType> = { 'cancel-request': true, 'level-change': true, 'call-waiting': true };
+const cancels: Listed<StopType> = { 'cancel-requested': true, 'level-changed': true, 'call-waiting': true };
 const calls: Listed<Exclude<CallEvent['type'], StopType>> = {
   'wave-start': true,
   'wave-end': true,
-  'approval-request': true,
-  'approval-answer': true,
+  'approval-requested': true,
+  'approval-answered': true,
   'call-start': true,
   'call-update': true,
-  'call-nested': true,
+  'call-event': true,
   'call-end': true,
-  'call-late': true,
+  'call-ended-late': true,
   'cleanup-error': true,
 };
 const run: Listed<Exclude<RunEvent['type'], CallEvent['type'] | StopType>> = {
@@ -41,8 +41,8 @@ const run: Listed<Exclude<RunEvent['type'], CallEvent['type'] | StopType>> = {
   'run-end': true,
 };
 const conversation: Listed<Exclude<ConversationEvent['type'], StopType>> = {
-  'message-receive': true,
-  'message-answer': true,
+  'message-received': true,
+  'message-answered': true,
 };
 const runner: Listed<RunnerEvent['type']> = {
   'task-start': true,

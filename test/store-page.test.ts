@@ -23,7 +23,7 @@ const MEMBERS: Readonly<Record<Member, true>> = {
   take: true,
   claim: true,
   load: true,
-  beat: true,
+  heartbeat: true,
   held: true,
   sweep: true,
   append: true,

@@ -184,7 +184,7 @@ interface Told {
 
 /** A cancel is accepted once, before any level, and levels only rise. */
 function expectStops(told: readonly Told[], isCancelled: boolean, where: string): void {
-  const stops = told.filter(({ type }) => type === 'cancel-request' || type === 'level-change');
+  const stops = told.filter(({ type }) => type === 'cancel-requested' || type === 'level-changed');
   const accepted = stops.filter(({ answer }) => answer === 'accepted');
   expect(accepted.length, `${where}: accepted is told once`).toBeLessThanOrEqual(1);
   const levels = stops.flatMap(({ level }) => level ?? []);
@@ -218,7 +218,7 @@ test('in the hooks of a run', { timeout: 240_000 }, async () => {
     expect(told.filter(({ type }) => type === 'run-end').length, where).toBe(1);
     const after = told.slice(told.findIndex(({ type }) => type === 'run-end') + 1).map(({ type }) => type);
     expect(
-      after.filter((type) => type !== 'call-late'),
+      after.filter((type) => type !== 'call-ended-late'),
       `${where}: only late calls follow the end`,
     ).toEqual([]);
   });

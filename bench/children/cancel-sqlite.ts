@@ -27,7 +27,7 @@ watch(notifier, () => {
 });
 
 process.on('message', ({ id }: { id: string }) => {
-  runner.work({ tenant: 'bench', id }).then(
+  runner.runExisting({ tenant: 'bench', id }).then(
     () => process.send?.({ type: 'ended' }),
     (error: unknown) => process.emitWarning(error as Error),
   );

@@ -20,7 +20,7 @@ const runner = createRunner({
 await bareOf(config).listen('bare-bell', fired);
 
 process.on('message', ({ id }: { id: string }) => {
-  runner.work({ tenant: 'bench', id }).then(
+  runner.runExisting({ tenant: 'bench', id }).then(
     () => process.send?.({ type: 'ended' }),
     (error: unknown) => process.emitWarning(error as Error),
   );

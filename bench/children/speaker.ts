@@ -23,7 +23,7 @@ async function speak(words: number, say: (text: string) => unknown): Promise<voi
 }
 
 const speaker: Planner = {
-  async next(history, { tell }) {
+  async next(history, { emit: tell }) {
     const [{ content }] = history as unknown as [{ content: string }];
     await speak(Number(content), (text) => tell({ type: 'text', text }));
     return reply('done');

@@ -104,7 +104,14 @@ export const rawLoop: Queue = {
           continue;
         }
         isWanted = false;
-        const request = { domain: 0, session, worker, leaseMs: LEASE_MS, claim: crypto.randomUUID(), number };
+        const request = {
+          domain: 0,
+          session,
+          worker,
+          leaseMs: LEASE_MS,
+          claim: crypto.randomUUID(),
+          takeNumber: number,
+        };
         const answer = await store.take({ ...request, agents: [RAW_AGENT], limit: free });
         if (answer.answer !== 'taken') throw new Error(`take: ${answer.answer}`);
         if (answer.tasks.length > 0) number++;

@@ -8,12 +8,12 @@ const claimOf = (id: string): ClaimRef => ({ id, epoch: 1, session: `session of 
 export const OPERATIONS: Record<string, (store: TaskStore, id: string) => Promise<unknown>> = {
   claim: claimOne,
   get: (store, id) => store.get({ tenant: 'bench', id }),
-  beat: (store, id) => store.beat({ domain: 0, session: claimOf(id).session, count: 1 }),
+  heartbeat: (store, id) => store.heartbeat({ domain: 0, session: claimOf(id).session, count: 1 }),
   append: (store, id) =>
     store.append(claimOf(id), {
       after: 0,
       events: [{ type: 'text', text: 'a hundred and some bytes' }],
-      activity: { turns: 1, calls: 0, questions: 0, usage: { inputTokens: 1_234, outputTokens: 56, complete: true } },
+      activity: { turns: 1, calls: 0, questions: 0, usage: { inputTokens: 1_234, outputTokens: 56, isComplete: true } },
     }),
   send: (store, id) => store.send({ tenant: 'bench', id }, { type: 'cancel-call', callId: 'c' }),
   cancel: (store, id) => store.cancel({ tenant: 'bench', id }),
@@ -30,7 +30,7 @@ export async function createOne(store: TaskStore, tenant = 'bench'): Promise<str
     tenant,
     agent: 'bench',
     input: 'a question of some forty characters',
-    worker: 'w',
+    preferredWorker: 'w',
   });
   return (receipt as { task: TaskRecord }).task.id;
 }

@@ -49,7 +49,7 @@ function takeOf(limit: number): RuleCase {
     },
     run(store, agent) {
       const session = { domain: 0, session: agent, claim: agent, worker: 'w', leaseMs: 36_000_000 };
-      return store.take({ ...session, number: 1, agents: [agent], limit });
+      return store.take({ ...session, takeNumber: 1, agents: [agent], limit });
     },
   };
 }
@@ -65,7 +65,7 @@ export const RULE_CASES: Readonly<Record<string, RuleCase>> = {
   claim: { prepare: (store) => create(store), run: OPERATIONS['claim']! },
   append: { prepare: (store) => createHeld(store), run: OPERATIONS['append']! },
   send: { prepare: (store) => createHeld(store), run: OPERATIONS['send']! },
-  beat: { prepare: (store) => createHeld(store), run: OPERATIONS['beat']! },
+  heartbeat: { prepare: (store) => createHeld(store), run: OPERATIONS['heartbeat']! },
   cancel: { prepare: (store) => createHeld(store), run: OPERATIONS['cancel']! },
   'cancel, waiting': { prepare: (store) => create(store), run: OPERATIONS['cancel']! },
   release: {

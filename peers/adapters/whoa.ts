@@ -75,7 +75,7 @@ function startRun(agent: Agent, input: string, { session, signal }: StartOptions
     history: (session ?? []) as readonly Message[],
     ...(signal && { signal }),
     hooks: {
-      'call-late': ({ tool }) => late.push(tool),
+      'call-ended-late': ({ tool }) => late.push(tool),
       'call-start': ({ tool, callId }) => callIds.set(tool, callId),
     },
   });

@@ -1,15 +1,15 @@
 import type { Answer, LoopbackProvider } from '@whoa/ai-sdk/testing';
 import { until, within } from '../../packages/check/src/clock.ts';
 import { type Harness, startHarness } from '../../packages/check/src/stage/harness.ts';
-import type { Witness } from '../../packages/check/src/witness/witness.ts';
+import type { Probe } from '../../packages/check/src/witness/witness.ts';
 import { SOON_MS, START_MS, WAIT_MS } from './bounds.ts';
 import type { Ending, OpenOptions, Peer, PeerAgent, PeerRun, PeerTool, StartOptions, Wire } from './peer.ts';
 import { PeerTools } from './tools.ts';
 
 export interface FixtureOptions {
   /** What the model says, request by request; afterwards it says OK. */
-  readonly answers: readonly Answer[] | ((witness: Witness) => readonly Answer[]);
-  readonly tools?: (tools: PeerTools, witness: Witness) => readonly PeerTool[];
+  readonly answers: readonly Answer[] | ((witness: Probe) => readonly Answer[]);
+  readonly tools?: (tools: PeerTools, witness: Probe) => readonly PeerTool[];
   readonly wire?: Wire;
   readonly open?: Partial<OpenOptions>;
 }
@@ -61,7 +61,7 @@ export interface Settled {
 /** One agent, its provider and its witness. */
 export class Fixture implements AsyncDisposable {
   readonly provider: LoopbackProvider;
-  readonly witness: Witness;
+  readonly witness: Probe;
   readonly agent: PeerAgent;
   run!: PeerRun;
   readonly #harness: Harness;

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { attend } from '../../packages/check/src/witness/attend.ts';
-import type { Witness, WitnessMode } from '../../packages/check/src/witness/witness.ts';
+import type { Probe, ProbeMode } from '../../packages/check/src/witness/witness.ts';
 import type { PeerTool } from './peer.ts';
 
 /** The tools of the scenarios. Each stays with the witness at `port`, under its own name, until it is let go or stopped. */
@@ -37,7 +37,7 @@ export class PeerTools {
     });
   }
 
-  async #attend(name: string, mode: WitnessMode, signal?: AbortSignal): Promise<string> {
+  async #attend(name: string, mode: ProbeMode, signal?: AbortSignal): Promise<string> {
     const end = await attend({ port: this.#port, key: name, mode, signal });
     if (end === 'stopped') throw signal?.reason;
     // After the scenario there is nothing to return to.
@@ -46,7 +46,7 @@ export class PeerTools {
 }
 
 /** A tool that starts a process with its signal, as the documentation of Node says. */
-export function createChildTool(name: string, witness: Witness): PeerTool {
+export function createChildTool(name: string, witness: Probe): PeerTool {
   return createTool(
     name,
     (signal) =>

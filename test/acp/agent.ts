@@ -96,7 +96,7 @@ export function testAgent(tag: string, more: Partial<AcpOptions> = {}): AcpOptio
       },
     ],
     contextTokens: 100_000,
-    ladder: { abortMs: 300 },
+    stopMode: { abortMs: 300 },
     flushIntervalMs: 20,
     mcp: { stdio: true, http: true },
     ...more,

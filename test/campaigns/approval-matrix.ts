@@ -102,7 +102,7 @@ const asking = (answer: unknown, verdict: Verdict): Setting => ({
   make(asked) {
     let request: ApprovalRequest;
     const approve = createApprovals({
-      until: 'until the end',
+      alwaysUntil: 'until the end',
       ask: () => {
         asked(request, verdict);
         return Promise.resolve(answer as ApprovalAnswer);
@@ -112,7 +112,7 @@ const asking = (answer: unknown, verdict: Verdict): Setting => ({
       request = one;
       return approve(one, context);
     };
-    return Object.assign(noting, { needs: approve.needs! });
+    return Object.assign(noting, { needs: approve.isRequired! });
   },
 });
 

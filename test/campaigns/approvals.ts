@@ -148,7 +148,7 @@ async function atTerminal(tools: readonly Tool[], calls: readonly GeneratedCall[
   const ask = createTerminalAsk({ screen, input });
   const seen = new Map<string, string>();
   const approve = createApprovals({
-    until: 'until the round ends',
+    alwaysUntil: 'until the round ends',
     async ask(question, context) {
       const from = printed.length;
       isYes = !isRefused(question.callId);

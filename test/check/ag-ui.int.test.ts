@@ -28,5 +28,5 @@ test('a server without a bug passes', async () => {
 test('a server that says success after a stop is caught', async () => {
   const report = await check(tiny('says-success'), ['cancel-streaming', 'cancel-in-call', 'no-error-stream']);
   expect(failedIn(report)).toEqual(['cancel-streaming', 'cancel-in-call']);
-  expect(report.results[0]?.said).toContain('RUN_FINISHED, outcome success');
+  expect(report.results[0]?.detail).toContain('RUN_FINISHED, outcome success');
 });

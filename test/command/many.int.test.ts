@@ -146,7 +146,7 @@ test.each(['a store', 'a server'])('in %s: a list shows what tasks were asked, h
   await store.answer({ tenant: 'local', id: question.id }, { value: { decision: 'yes' } });
   expect(await list()).toMatch(/running +a .* 3 +12 +Go\.$/m);
   // Its tokens, of which the provider has not reported all.
-  const usage = { inputTokens: 1_200, outputTokens: 34, complete: false };
+  const usage = { inputTokens: 1_200, outputTokens: 34, isComplete: false };
   await store.finish(by, { status: 'success', answer: 'Done.', usage });
   expect(await list()).toMatch(/success +a +\S+ \S+ +\S+ \S+ +3 +12 +1234\+ +Go\.$/m);
 });

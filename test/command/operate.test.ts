@@ -31,7 +31,7 @@ test('what is paused waits and is shown, until it is resumed', async () => {
   const { store, home } = setUp();
   await store.create({ tenant: 'acme', agent: 'assistant', input: 'hello' });
   const take = async (number: number): Promise<number> => {
-    const session = { domain: 0, session: 's', claim: `c${number}`, number, worker: 'w', leaseMs: 60_000 };
+    const session = { domain: 0, session: 's', claim: `c${number}`, takeNumber: number, worker: 'w', leaseMs: 60_000 };
     const answer = await store.take({ ...session, agents: ['assistant'], limit: 1 });
     return answer.answer === 'taken' ? answer.tasks.length : -1;
   };
@@ -112,7 +112,7 @@ test('a halt pauses, stops everything of a tenant, and exits with 0 only when no
   expect([status, stdout]).toEqual([0, expect.stringMatching(/resume --tenant 'acme'\nNothing runs\.\n/)]);
   // What comes later waits.
   await create('acme');
-  const session = { domain: 0, session: 's', claim: 'd', number: 1, worker: 'w', leaseMs: 60_000 };
+  const session = { domain: 0, session: 's', claim: 'd', takeNumber: 1, worker: 'w', leaseMs: 60_000 };
   expect(await store.take({ ...session, agents: ['assistant'], limit: 9 })).toMatchObject({
     tasks: [{ task: { id: other } }],
   });

@@ -53,7 +53,7 @@ export function makeWorkspace(folder: string): void {
 
 export function createConsoleAgents({ cwd, containment }: { cwd: string; containment: Containment }): ConsoleAgents {
   const approvals = createTaskApprovals({
-    judge: ({ tool }) => ({ decision: ASKED.has(tool.name) ? 'ask' : 'allow' }),
+    decide: ({ tool }) => ({ decision: ASKED.has(tool.name) ? 'ask' : 'allow' }),
   });
   const shared = { approve: approvals.approve };
   return {

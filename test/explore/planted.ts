@@ -45,7 +45,7 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       {
         file: 'tool/call/live-call.ts',
-        find: "tell?.({ type: 'call-late', at: end.at, ...this.#about(), late: end });",
+        find: "tell?.({ type: 'call-ended-late', at: end.at, ...this.#about(), late: end });",
         replace: "tell?.({ type: 'call-end', at: end.at, result: { ...result, state: 'finished', content: 'late' } });",
       },
     ],

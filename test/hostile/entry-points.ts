@@ -61,7 +61,7 @@ add('update', CALLS, {
   'what a tool shows': (kit, value) => (kit.begin = ({ update }) => update(value() as ToolResult)),
   'the details it shows': (kit, value) =>
     (kit.begin = ({ update }) => update({ content: 'so far', details: value() } as ToolResult)),
-  'what it nests': (kit, value) => (kit.begin = ({ nest }) => nest(value() as { type: string })),
+  'what it nests': (kit, value) => (kit.begin = ({ emitNested: nest }) => nest(value() as { type: string })),
 });
 add('cleanup', WORK, {
   'a cleanup': (kit, value) => (kit.begin = ({ defer }) => defer(value() as () => void)),
@@ -106,7 +106,7 @@ for (const name of [
   add('setting', RUNS, { [name]: (kit, value) => (kit.agent[name] = value()) });
 }
 add('setting', RUNS, {
-  'a limit of the budget': (kit, value) => (kit.agent['budgets'] = { deadlineMs: value(), maxTurns: value() }),
+  'a limit of the budget': (kit, value) => (kit.agent['budgets'] = { maxDurationMs: value(), maxTurns: value() }),
   'a step of the ladder': (kit, value) => (kit.agent['ladder'] = { drainMs: value(), abortMs: value() }),
   'the id of a run': (kit, value) => (kit.run['id'] = value()),
   'what may cancel a run': (kit, value) => (kit.run['token'] = value()),
@@ -259,12 +259,15 @@ add('listener', WORK, {
 add('approval', CALLS, {
   'the preview of a call': (kit, value) => {
     kit.tool['preview'] = value;
-    kit.agent['approve'] = createApprovals({ ask: () => Promise.resolve({ decision: 'yes' }), until: 'the end' });
+    kit.agent['approve'] = createApprovals({ ask: () => Promise.resolve({ decision: 'yes' }), alwaysUntil: 'the end' });
   },
   'what a person answers': (kit, value) =>
-    (kit.agent['approve'] = createApprovals({ ask: value as never, until: 'the end' })),
+    (kit.agent['approve'] = createApprovals({ ask: value as never, alwaysUntil: 'the end' })),
   'the decision of a person': (kit, value) =>
-    (kit.agent['approve'] = createApprovals({ ask: (() => ({ decision: 'no', why: value() })) as never, until: 'x' })),
+    (kit.agent['approve'] = createApprovals({
+      ask: (() => ({ decision: 'no', why: value() })) as never,
+      alwaysUntil: 'x',
+    })),
 });
 add('id', ['wave', 'run'], {
   'the id of a call to cancel': (kit, value) => (kit.cancelCall = () => [value()]),

@@ -203,7 +203,7 @@ class Stage {
         if (context.turn > 1) return reply('done');
         if (plan !== undefined) return plan() as Step;
         const told = tell!() as { readonly text?: unknown };
-        context.tell(told as never);
+        context.emit(told as never);
         // What it has told is in its step, as it must be.
         return callTools(
           [{ id: 'hostile', tool: 'hostile', input: {} }],

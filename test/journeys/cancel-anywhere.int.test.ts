@@ -78,7 +78,7 @@ const moments: readonly OperationContext[] = [
   {
     name: 'with an approval pending',
     answers: [{ parts: [{ text: 'I write. ' }, { call: 'write', id: 'c1' }] }],
-    comes: ({ waitFor }) => waitFor('approval-request'),
+    comes: ({ waitFor }) => waitFor('approval-requested'),
     text: 'I write. ',
   },
   {
@@ -245,7 +245,7 @@ test.each(formats)(
           }),
           defineTool({ ...plain, name: 'never', execute: () => new Promise(() => {}) }),
         ],
-        hooks: { 'call-late': (event) => late.push(event) },
+        hooks: { 'call-ended-late': (event) => late.push(event) },
       });
       const run = agent.run('send it');
       await waitForEvent(run, (event) => event.type === 'call-start' && event.tool === 'never');

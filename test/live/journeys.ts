@@ -102,7 +102,7 @@ async function cutAndGoOn(
   question: string,
   isMoment: (event: RunEvent) => boolean,
 ): Promise<{ outcome: Outcome; next: Outcome }> {
-  const budgets = { deadlineMs: 60_000 };
+  const budgets = { maxDurationMs: 60_000 };
   const agent = createAgent({ name: 'live', model, tools: [look, note], instructions: 'Be brief.', budgets });
   let isCut = false;
   const run = agent.run(question, {

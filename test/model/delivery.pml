@@ -297,7 +297,7 @@ inline sweep_one(s) {
 #endif
 #endif
 
-inline beat(w) {
+inline heartbeat(w) {
   if
   :: session[sid[w]] != ALIVE -> give_up(w)
   :: else ->
@@ -428,7 +428,7 @@ end:
        :: claiming[w] = 0; doubtful[w] = true
        fi;
        got = 0 }
-  :: atomic { CAN_BEAT -> beat(w) }
+  :: atomic { CAN_BEAT -> heartbeat(w) }
   :: atomic { state[w] == UP && shouldReconcile[w] && !asking[w] && claiming[w] == 0 ->
        /* Compares by name: hands back what it does not know, stops what the store does not have. */
        shouldReconcile[w] = false;

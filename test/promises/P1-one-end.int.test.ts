@@ -99,7 +99,7 @@ test.concurrent.each(restarts)(
       () => again.finish({ ...by, epoch: 2 }, { status: 'failed' }),
       () => again.append(by, { after: 1, events: [{ said: 'more' }] }),
       () => again.release(by),
-      () => again.beat({ domain: 0, session: by.session, count: 1 }),
+      () => again.heartbeat({ domain: 0, session: by.session, count: 1 }),
       () => again.claim(id, { worker: 'other', leaseMs: 60_000, session: 'other', claim: 'other' }),
       () => again.cancel({ tenant, id }, { message: 'late' }, { mode: 'kill', undo: true }),
       () => again.send({ tenant, id }, { type: 'steer', message: 'late' }),

@@ -97,7 +97,7 @@ test.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
     command.kill(signal);
     if (signal === 'SIGINT') {
       // Once would wait for the shell.
-      await until(() => (command.lines as { type: string }[]).some(({ type }) => type === 'level-change'));
+      await until(() => (command.lines as { type: string }[]).some(({ type }) => type === 'level-changed'));
       command.kill(signal);
     }
     expect((await command.over).code).toBe(signal === 'SIGKILL' ? null : 130);

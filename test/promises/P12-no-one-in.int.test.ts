@@ -101,7 +101,7 @@ test('forged notifications stop no task: a worker believes only the store', asyn
   // Everybody was woken, and a real command behind the bells is carried out: nobody has stopped anything.
   await until(() => heard.length > 0);
   await store.send(ref, { type: 'cancel-call', callId: 'nobody' });
-  await until(async () => JSON.stringify(await store.read(ref)).includes('command-done'));
+  await until(async () => JSON.stringify(await store.read(ref)).includes('command-handled'));
   expect(await show.read()).toMatchObject({ status: 'running', calls: [] });
   expect(fixture.effects().map(({ phase }) => phase)).toEqual(['begin']);
   await show.cancel({ message: 'the owner' }, { mode: 'now' });
@@ -144,7 +144,9 @@ test('forged or repeated push messages stop no task: a worker believes only the 
   spy.disconnect();
   // A real command behind the forged ones: when it is answered, they have been read.
   await store.send({ tenant: 'acme', id: target.id }, { type: 'cancel-call', callId: 'nobody' });
-  await until(async () => JSON.stringify(await store.read({ tenant: 'acme', id: target.id })).includes('command-done'));
+  await until(async () =>
+    JSON.stringify(await store.read({ tenant: 'acme', id: target.id })).includes('command-handled'),
+  );
   expect(await target.read()).toMatchObject({ status: 'running' });
   expect(fixture.effects().filter(({ phase }) => phase === 'reject')).toHaveLength(1);
   await target.cancel({ message: 'the owner' }, { mode: 'now' });

@@ -107,12 +107,12 @@ test.each(formats)(
     const first = agent.run('go');
     await fixture.started('wait');
     first.cancel({}, { mode: 'now' });
-    expect((await first.outcome).usage).toEqual({ inputTokens: 11, outputTokens: 20, complete: true });
+    expect((await first.outcome).usage).toEqual({ inputTokens: 11, outputTokens: 20, isComplete: true });
     const second = agent.run('go');
     await until(() => second.text === 'Hello ');
     second.cancel({}, { mode: 'now' });
     const { usage } = await second.outcome;
-    expect(usage.complete).toBe(false);
+    expect(usage.isComplete).toBe(false);
     // Only one of the three says anything before its end.
     expect(usage.inputTokens).toBe(format === 'anthropic' ? 11 : 0);
     await close();

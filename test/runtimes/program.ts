@@ -127,7 +127,7 @@ async function runs(say: Say): Promise<void> {
     const outcome = await cancelled(mode, slowMs);
     say(`${typeof mode === 'string' ? mode : 'a ladder'}: ${tell(outcome)}; ${tellStop(outcome)}`);
   }
-  const hurried = createAgent({ name: 'a', model: modelOf([[{ waitMs: 60_000 }]]), budgets: { deadlineMs: 10 } });
+  const hurried = createAgent({ name: 'a', model: modelOf([[{ waitMs: 60_000 }]]), budgets: { maxDurationMs: 10 } });
   say(`a deadline: ${tell(await hurried.run('x').outcome)}`);
 }
 
@@ -173,7 +173,7 @@ async function subAgents(say: Say): Promise<void> {
   const model = modelOf([[{ call: 'child', input: { task: 'help' } }], [{ text: 'over' }]]);
   const run = createAgent({ name: 'parent', model, tools }).run('x');
   for await (const event of run.events) {
-    if (event.type === 'call-nested' && event.event.type === 'text') run.cancel({}, { mode: 'now' });
+    if (event.type === 'call-event' && event.event.type === 'text') run.cancel({}, { mode: 'now' });
   }
   say(tell(await run.outcome));
 }
@@ -183,7 +183,7 @@ async function conversations(say: Say): Promise<void> {
   const sent: string[] = [];
   let started = (): void => {};
   const beginning = new Promise<void>((resolve) => (started = resolve));
-  const agent = createAgent({ name: 'a', model, ladder: 'now', hooks: { text: () => started() } });
+  const agent = createAgent({ name: 'a', model, stopMode: 'now', hooks: { text: () => started() } });
   const talk = createConversations({ agent, onReply: ({ text }) => sent.push(text) });
   const first = talk.processMessage('c', 'first');
   await beginning;
@@ -276,5 +276,5 @@ function tell(outcome: Outcome): string {
 
 function tellStop(outcome: Outcome): string {
   if (outcome.status !== 'cancelled') return 'no stop';
-  return `clean ${outcome.stop.clean}`;
+  return `clean ${outcome.stop.isClean}`;
 }

@@ -72,7 +72,7 @@ export class DeliveryChecks {
     if (used !== undefined && !this.#used.has(used)) this.#sessions.set(process.name, used);
     if (used !== undefined) this.#used.add(used);
     if (name === 'take') this.#recordTake(process, args[0] as TakeRequest);
-    if (name === 'beat') {
+    if (name === 'heartbeat') {
       this.#beatsSent.set(process.name, (this.#beatsSent.get(process.name) ?? 0) + 1);
       this.#addUnderWay(used!, 1);
       // Its answer holds what was told before it was sent.
@@ -100,10 +100,10 @@ export class DeliveryChecks {
       this.#taken(args[0] as TakeRequest, answer as Taken);
     }
     const session = sessionIn(name, args);
-    if (name !== 'beat' && session !== undefined && given(answer).length > 0) {
+    if (name !== 'heartbeat' && session !== undefined && given(answer).length > 0) {
       this.#looking.push(this.#countSuspects(session));
     }
-    if (error === undefined && name === 'beat') this.#beaten(args[0] as Heartbeat, answer as HeartbeatResult);
+    if (error === undefined && name === 'heartbeat') this.#beaten(args[0] as Heartbeat, answer as HeartbeatResult);
     if (error === undefined && name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch);
     if (error === undefined && name === 'create') this.#wasCreated(answer as CreateReceipt);
     this.#hasRung = false;
@@ -122,7 +122,7 @@ export class DeliveryChecks {
     if (isEnded || (isParked && isAnswered)) {
       this.#open.delete(nameOf(args[0] as ClaimRef));
     }
-    if (name === 'beat') this.#addUnderWay(session!, -1);
+    if (name === 'heartbeat') this.#addUnderWay(session!, -1);
     const said = (answer as { answer?: string } | undefined)?.answer;
     if (session !== undefined && said === 'gone') this.#lostAt.set(session, this.#options.now());
     if (name === 'append' && (error as { code?: string } | undefined)?.code === 'LEASE_LOST') {
@@ -141,7 +141,7 @@ export class DeliveryChecks {
     if (at >= (kept?.at ?? 0)) this.#kept.set(session, { at, slept: this.#options.now() - own });
     // Who has given a session up by its own clock asks for nothing more under it, whatever the store says of it later.
     const isOver = own - (kept?.at ?? own) >= this.#options.leaseMs;
-    if (name === 'beat' && !isOver) this.#beatAnswered(process, session, sentAt);
+    if (name === 'heartbeat' && !isOver) this.#beatAnswered(process, session, sentAt);
   }
 
   /** The store tells a worker something; whether it arrives is another matter. */
@@ -214,7 +214,7 @@ export class DeliveryChecks {
     while (this.#looking.length > 0) await Promise.all(this.#looking.splice(0));
   }
 
-  #taken({ session, number, worker, limit }: TakeRequest, { tasks, repeat }: Taken): void {
+  #taken({ session, takeNumber: number, worker, limit }: TakeRequest, { tasks, isRepeat: repeat }: Taken): void {
     const key = `${session} ${number}`;
     if (repeat) this.#looking.push(this.#compareRepeat(session, { given: tasks.map(({ claim }) => claim), key }));
     else
@@ -258,7 +258,7 @@ export class DeliveryChecks {
       const key = `${id} ${claim}`;
       this.#confirmed.set(key, Math.max(orderNumber, this.#confirmed.get(key) ?? 0));
     }
-    if (!answer.more) this.#looking.push(this.#compareOrders(session, new Set(answer.orders.map(({ id }) => id))));
+    if (!answer.hasMore) this.#looking.push(this.#compareOrders(session, new Set(answer.orders.map(({ id }) => id))));
   }
 
   /** Whatever was ordered and is not confirmed is told, every time. */
@@ -323,6 +323,6 @@ const nameOf = ({ id, claim }: ClaimRef): string => `${id} ${claim}`;
 
 /** The session under which something is asked for. */
 function sessionIn(name: string, args: readonly unknown[]): string | undefined {
-  if (name === 'take' || name === 'beat') return (args[0] as { session: string }).session;
+  if (name === 'take' || name === 'heartbeat') return (args[0] as { session: string }).session;
   return name === 'claim' ? (args[1] as { session: string }).session : undefined;
 }

@@ -10,7 +10,7 @@ const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
 /** Two crashes make a task a suspect, three more are charged; or twenty in total. */
 const MIN_DEATHS = 5;
 /** What is asked often, and changes no record by itself. */
-const QUIET: ReadonlySet<string> = new Set(['beat', 'get', 'find', 'read', 'held', 'load']);
+const QUIET: ReadonlySet<string> = new Set(['heartbeat', 'get', 'find', 'read', 'held', 'load']);
 const WRITES: ReadonlySet<string> = new Set(['append', 'release', 'finish']);
 
 interface Created {

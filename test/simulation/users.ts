@@ -72,7 +72,7 @@ export class Users {
     const task = await this.#stage.retryWhileUnavailable(() => this.#stage.client.find({ tenant, key }));
     const wait = this.#stage.chance.oneIn(2);
     // Not awaited: a worker that dies never answers.
-    if (task !== undefined) this.#stage.attempt(() => runner.work({ tenant, id: task.id }, { wait }));
+    if (task !== undefined) this.#stage.attempt(() => runner.runExisting({ tenant, id: task.id }, { wait }));
   }
 
   async #cancel(ref: { tenant: string; id: string }, i: number): Promise<void> {

@@ -15,7 +15,7 @@ type Event = { readonly type?: string; readonly text?: string; readonly message?
 
 /** Talks for a few turns, a word every few milliseconds; goes on where the history stops. */
 const talkative: Planner = {
-  async next(history: readonly Message[], { tell, token }) {
+  async next(history: readonly Message[], { emit: tell, token }) {
     const turn = history.filter(({ role }) => role === 'assistant').length;
     let said = '';
     for (let i = 0; i < PIECES && !token.isCancelled; i++) {
@@ -69,7 +69,7 @@ test.each(storeKinds.flatMap((kind) => [0, 3, 12, 25].map((diesAfter) => [kind.n
     const seen: JournalEntry[] = [];
     const reading = readAlong(store, ref, seen);
     const doomed = createRunner({ store: first.store, agents, ...timing });
-    const dying = doomed.work(ref).catch(() => 'died');
+    const dying = doomed.runExisting(ref).catch(() => 'died');
     await expect.poll(() => seen.length, { interval: 2, timeout: 20_000 }).toBeGreaterThanOrEqual(diesAfter);
     first.die();
     // Only the first one dies: on a busy machine a short lease could end the other's work too.

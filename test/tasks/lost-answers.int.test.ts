@@ -79,14 +79,14 @@ async function lose(proxy: LossyNetwork, ask: () => Promise<unknown>): Promise<U
 async function liveOnce(store: TaskStore): Promise<void> {
   const { ref, by } = await running(store);
   const { id, session } = by;
-  await store.beat({ domain: 0, session, count: 1 });
+  await store.heartbeat({ domain: 0, session, count: 1 });
   await store.send(ref, STEER);
   await store.append(by, { after: 0, events: [] });
   await store.release(by);
   const again = await claimOne(store, id);
   await store.cancel(ref);
   await store.finish(again, { status: 'cancelled' });
-  await store.take({ ...REQUEST, domain: 0, session: 'take', claim: 'take', number: 1, agents: ['a'], limit: 1 });
+  await store.take({ ...REQUEST, domain: 0, session: 'take', claim: 'take', takeNumber: 1, agents: ['a'], limit: 1 });
 }
 
 const REQUEST = { worker: 'w', leaseMs: LEASE_MS };
@@ -198,22 +198,22 @@ describe.each([
     const { store, direct, proxy } = location;
     for (let i = 0; i < 3; i++) await store.create(WANTED);
     const request = { ...REQUEST, domain: 0, session: 'one', claim: 'one', agents: [WANTED.agent], limit: 2 };
-    await lose(proxy, () => store.take({ ...request, number: 1 }));
+    await lose(proxy, () => store.take({ ...request, takeNumber: 1 }));
     const held = await direct.held({ domain: 0, session: 'one' });
     expect(held).toHaveLength(2);
-    const again = await store.take({ ...request, number: 1 });
+    const again = await store.take({ ...request, takeNumber: 1 });
     expect(again).toMatchObject({ answer: 'taken', repeat: true });
     const ids = again.answer === 'taken' ? again.tasks.map(({ task }) => task.id) : [];
     expect(ids.toSorted()).toEqual(held.map(({ id }) => id).toSorted());
-    expect(await store.take({ ...request, number: 2 })).toMatchObject({ answer: 'taken', tasks: [{}] });
+    expect(await store.take({ ...request, takeNumber: 2 })).toMatchObject({ answer: 'taken', tasks: [{}] });
   });
 
-  test('beat: the session is kept, and its orders come again', async () => {
+  test('heartbeat: the session is kept, and its orders come again', async () => {
     await using location = await servers.open();
     const { store, proxy } = location;
     const { ref, by } = await running(store);
     await store.cancel(ref, { by: 'ann' });
-    const ask = () => store.beat({ domain: 0, session: by.session, count: 1 });
+    const ask = () => store.heartbeat({ domain: 0, session: by.session, count: 1 });
     await lose(proxy, ask);
     expect(await ask()).toMatchObject({ answer: 'alive', orders: [{ stop: { reason: { by: 'ann' } } }] });
   });

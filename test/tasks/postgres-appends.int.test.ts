@@ -15,7 +15,7 @@ interface Running {
 
 async function startTasks(store: TaskStore, count: number): Promise<readonly Running[]> {
   await Promise.all(Array.from({ length: count }, () => store.create({ tenant: 'acme', agent: 'a', input: 'x' })));
-  const request = { domain: 0, session: 's', worker: 'w', leaseMs: LEASE_MS, claim: 'c', number: 1, agents: ['a'] };
+  const request = { domain: 0, session: 's', worker: 'w', leaseMs: LEASE_MS, claim: 'c', takeNumber: 1, agents: ['a'] };
   const answer = await store.take({ ...request, limit: count });
   if (answer.answer !== 'taken') return expect.unreachable();
   expect(answer.tasks).toHaveLength(count);

@@ -28,13 +28,13 @@ async function operate(store: TaskStore, name: string): Promise<void> {
   await createTask(store, { conversation: name, debounceMs: 1 });
   await createTask(store, { key: name, notBefore: 1 });
   const session = `taker ${name}`;
-  const request = { domain: 0, session, worker: 'w2', leaseMs: LEASE_MS, claim: name, number: 1 };
+  const request = { domain: 0, session, worker: 'w2', leaseMs: LEASE_MS, claim: name, takeNumber: 1 };
   for (let i = 0; i < 3; i++) await store.take({ ...request, agents: ['a', 'b'], limit: 5 });
   await store.append(by, { after: 0, events: ['x'], done: [1] });
   await store.append(by, { after: 1, events: ['y'] });
   await store.send(ref, { type: 'steer', message: 'x' });
   await store.cancel(ref);
-  await store.beat({ domain: 0, session: by.session, count: 1, confirmed: [{ ...by, orderNumber: 2 }] });
+  await store.heartbeat({ domain: 0, session: by.session, count: 1, confirmed: [{ ...by, orderNumber: 2 }] });
   await store.held({ domain: 0, session: by.session });
   await store.sweep();
   await store.get(ref);
@@ -87,7 +87,7 @@ test('no operation reads what others hold, though its plan was made while the st
       for (let i = 0; i < HELD / 100; i++) {
         await Promise.all(Array.from({ length: 100 }, () => createTask(other)));
         const request = { domain: 0, session: 'others', worker: 'o', leaseMs: LEASE_MS, claim: `others ${i}` };
-        await other.take({ ...request, number: i + 1, agents: ['a'], limit: 100 });
+        await other.take({ ...request, takeNumber: i + 1, agents: ['a'], limit: 100 });
       }
     }
     // Connections hand their figures in when they end.

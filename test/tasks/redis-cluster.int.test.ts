@@ -31,7 +31,7 @@ describe('a Cluster of three masters', () => {
     const move = await cluster.moveSlot(await slotOf('moving'));
     const busy = /^STORE_BUSY: .*being moved to another node/;
     expect(await failure(store.get(ref))).toMatch(busy);
-    expect(await failure(store.beat({ domain: 0, session: by.session, count: 1 }))).toMatch(busy);
+    expect(await failure(store.heartbeat({ domain: 0, session: by.session, count: 1 }))).toMatch(busy);
     expect(await failure(store.cancel(ref))).toMatch(busy);
     expect(await failure(store.finish(by, { status: 'success' }))).toMatch(busy);
     expect(await failure(create(store, { key: 'k' }))).toMatch(busy);

@@ -59,7 +59,7 @@ test('a message that is held back costs the same however many are held back befo
 
 test('tasks of agents without workers cost the workers of other agents nothing', async () => {
   await using store = createRedisStore({ url: server.url });
-  const request = { domain: 0, worker: 'w', leaseMs: 60_000, number: 1, agents: ['mine'], limit: 10 };
+  const request = { domain: 0, worker: 'w', leaseMs: 60_000, takeNumber: 1, agents: ['mine'], limit: 10 };
   let takes = 0;
   const take = (): Promise<unknown> => store.take({ ...request, session: 's', claim: `claim-${++takes}` });
   const alone = await commandsOf(take);
@@ -103,7 +103,7 @@ test('what operators read costs the same no matter how many tenants wait and how
   const request = { domain: 0, session: 's', worker: 'w', leaseMs: 60_000, agents: ['mine'], limit: 100 };
   const fill = async (prefix: string, number: number): Promise<void> => {
     await createMany(store, 100, { agent: 'mine' });
-    await store.take({ ...request, number, claim: `c${number}` });
+    await store.take({ ...request, takeNumber: number, claim: `c${number}` });
     const tenants = Array.from({ length: 250 }, (_, i) => `${prefix}${i}`);
     await Promise.all(tenants.map((tenant) => create(store, { tenant, agent: 'waiting' })));
   };

@@ -13,7 +13,7 @@ const shardsOf = (tasks: readonly { readonly id: string }[]): Set<number> =>
 
 async function say(store: TaskStore, conversation: string, said: string): Promise<string> {
   const { id } = await create(store, { conversation });
-  await store.finish(await claim(store, id), { status: 'success', said: [{ role: 'user', content: said }] });
+  await store.finish(await claim(store, id), { status: 'success', newMessages: [{ role: 'user', content: said }] });
   return id;
 }
 
@@ -116,7 +116,7 @@ describe('shards that have grown', () => {
     await before[Symbol.asyncDispose]();
     await using grown = createRedisStore({ ...location, shards: [2, 8] });
     const fresh = await Promise.all(names.map(() => create(grown)));
-    const request = { session: 's', worker: 'w', leaseMs: 60_000, number: 1, agents: ['a'], limit: 100 };
+    const request = { session: 's', worker: 'w', leaseMs: 60_000, takeNumber: 1, agents: ['a'], limit: 100 };
     const taken: string[] = [];
     for (let domain = 0; domain < grown.domains; domain++) {
       const answer = await grown.take({ ...request, domain, claim: `claim-${domain}` });

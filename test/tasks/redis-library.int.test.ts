@@ -84,7 +84,7 @@ describe('on one server', () => {
     // The take has held the task when it counts it.
     await ask(server.port, 'SET', 'half:{s0}:running', 'no hash');
     const about = { domain: 0, session: 's', worker: 'w', leaseMs: 60_000, claim: 'c', limit: 1 };
-    await expect(store.take({ ...about, number: 1, agents: ['a'] })).rejects.toThrow('WRONGTYPE');
+    await expect(store.take({ ...about, takeNumber: 1, agents: ['a'] })).rejects.toThrow('WRONGTYPE');
     await ask(server.port, 'DEL', 'half:{s0}:running');
     const other = await create(store, { agent: 'b' });
     const by = await claim(store, other.id);

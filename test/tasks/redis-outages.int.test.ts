@@ -43,7 +43,7 @@ test('out of memory: what stops, keeps or ends a task works, and what adds to it
   const busy = /^STORE_BUSY: .*raise maxmemory/;
   expect(await failure(create(store))).toMatch(busy);
   expect(await failure(store.append(one.by, { after: 0, events: ['x'] }))).toMatch(busy);
-  expect(await store.beat({ domain: 0, session: one.by.session, count: 1 })).toMatchObject({ answer: 'alive' });
+  expect(await store.heartbeat({ domain: 0, session: one.by.session, count: 1 })).toMatchObject({ answer: 'alive' });
   expect(await store.cancel(one.ref)).toMatchObject({ answer: 'accepted' });
   expect(await store.finish(one.by, { status: 'success' })).toMatchObject({ status: 'cancelled' });
   expect(await store.release(two.by)).toEqual({ answer: 'released' });

@@ -104,7 +104,7 @@ class History {
     if (one.type === 'take') {
       const { limit, maxBytes } = one;
       const about = { domain: 0, session: 's', worker: 'w', leaseMs: 60_000, agents: ['a'], claim: nonce };
-      const result = await store.take({ ...about, number: ++this.#takes, limit, maxBytes });
+      const result = await store.take({ ...about, takeNumber: ++this.#takes, limit, maxBytes });
       if (result.answer === 'taken') for (const { claim } of result.tasks) this.#claims.set(claim.id, claim);
       return result;
     }

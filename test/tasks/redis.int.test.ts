@@ -40,7 +40,7 @@ describe('a server that can be had', () => {
     await store.create({ tenant: 'other', agent: 'b', input: 'first' }, { nonce: 'first' });
     await store.create({ tenant: TENANT, agent: 'a', input: 'second' }, { nonce: 'second' });
     const about = { domain: 0, session: 's', worker: 'w', leaseMs: 60_000, agents: ['a', 'b'], claim: 'c', limit: 1 };
-    const first = await store.take({ ...about, number: 1 });
+    const first = await store.take({ ...about, takeNumber: 1 });
     expect(first).toMatchObject({ tasks: [{ load: { inputs: ['first'] } }] });
   });
 
@@ -132,8 +132,8 @@ describe('a server that can be had', () => {
     const request = { domain: 0, session: 's', claim: 'c', worker: 'w', leaseMs: 60_000, agents: ['a'], limit: 1 };
     const keys = async (): Promise<string[]> => {
       // A worker that looks for work is asked to sweep, which clears away what is past its retention.
-      const answer = await store.take({ ...request, number: 1 });
-      if (answer.answer === 'taken' && answer.expired) await store.sweep();
+      const answer = await store.take({ ...request, takeNumber: 1 });
+      if (answer.answer === 'taken' && answer.shouldSweep) await store.sweep();
       return (await ask(server.port, 'KEYS', 'gone:*')).split(',').toSorted();
     };
     const left = ['domain', 'layout', 'running', `session:${by.session}`, 'sessions'];

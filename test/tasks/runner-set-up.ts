@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { TaskApprovals } from '../../packages/tasks/src/run/questions/approvals.ts';
 import type { RunnerEvent, RunnerOptions } from '../../packages/tasks/src/run/runner.ts';
 import { createRunner } from '../../packages/tasks/src/run/store-runner.ts';
-import type { TaskFunction, Work } from '../../packages/tasks/src/run/work.ts';
+import type { TaskFunction, TaskHandler } from '../../packages/tasks/src/run/work.ts';
 import type { TaskStore } from '../../packages/tasks/src/store.ts';
 import { createMemoryStore } from '../../packages/tasks/src/stores/memory.ts';
 import { alterStore } from './altered-store.ts';
@@ -40,7 +40,7 @@ export function deferred<T = void>(): { promise: Promise<T>; happen: (value: T) 
 }
 
 interface SetUp extends Partial<Omit<RunnerOptions, 'agents'>> {
-  readonly work?: Work;
+  readonly work?: TaskHandler;
   readonly planner?: Planner;
   readonly tools?: readonly Tool[];
   readonly memory?: TaskStore;

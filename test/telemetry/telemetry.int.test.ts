@@ -78,7 +78,7 @@ test('Prometheus reads the metrics of a worker on its own port, and those of a s
   const text = await read.text();
   expect(text).toContain('whoa_task_ended_total{agent="assistant",status="success"} 1\n');
   expect(text).toMatch(/whoa_journal_written_bytes_total [1-9]/);
-  expect(text).toMatch(/whoa_token_used_total\{agent="assistant",type="output"\} [1-9]/);
+  expect(text).toMatch(/whoa_model_tokens_total\{agent="assistant",type="output"\} [1-9]/);
   for (const name of Object.keys(METRICS) as MetricName[])
     if (METRICS[name].kind === 'counter' && METRICS[name].labels.length === 0)
       expect(text).toMatch(new RegExp(`^${toPrometheusName(name)} `, 'm'));

@@ -60,11 +60,11 @@ test('the rights on the page are enough, in this release and the next', async ()
   if (receipt.answer !== 'created') return expect.unreachable();
   const { task } = receipt;
   const session = { session: 's', worker: 'w', claim: 'c', leaseMs: 60_000 };
-  const taken = await store.take({ domain: 0, number: 1, agents: ['a'], limit: 1, ...session });
+  const taken = await store.take({ domain: 0, takeNumber: 1, agents: ['a'], limit: 1, ...session });
   if (taken.answer !== 'taken') return expect.unreachable();
   const { claim } = taken.tasks[0]!;
   await store.append(claim, { after: 0, events: [{ type: 'step' }] });
-  await store.beat({ domain: 0, session: 's', count: 1 });
+  await store.heartbeat({ domain: 0, session: 's', count: 1 });
   expect(await store.cancel(task)).toMatchObject({ answer: 'accepted' });
   expect(await store.finish(claim, { status: 'cancelled' })).toMatchObject({ status: 'cancelled' });
   expect(watching).toBeDefined();

@@ -108,9 +108,9 @@ export interface AcpOptions {
   /** The size of the model's context window in tokens. Without it no usage can be shown. */
   readonly contextTokens?: number;
   /** The time limit of a prompt. */
-  readonly deadlineMs?: number;
+  readonly promptTimeoutMs?: number;
   /** The mode of a cancel from the client. Defaults to `now`. */
-  readonly ladder?: StopMode;
+  readonly stopMode?: StopMode;
   /**
    * What a newer prompt does to the active one in its session. `queue`, the default: it waits. `replace`: it cancels
    * the active prompt and all waiting ones, with the ladder or `graceful`. `reject`: it is refused.

@@ -135,7 +135,7 @@ describe('a newer prompt', () => {
   test('that replaces lets a call that is under way finish, within the ladder', async () => {
     const { input, answer, prompt, call } = await openRaw(asIs, {
       policy: 'replace',
-      ladder: { drainMs: 50, abortMs: 50 },
+      stopMode: { drainMs: 50, abortMs: 50 },
     });
     input.write(prompt(10, 'deaf'));
     await call('in_progress');

@@ -72,7 +72,7 @@ export function connect(
   const {
     world = systemWorld,
     store = createMemorySessions(),
-    ladder: mode = 'now',
+    stopMode: mode = 'now',
     flushIntervalMs = FLUSH_MS,
   } = options;
   const onError = options.onError ?? warn;

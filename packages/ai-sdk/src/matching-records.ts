@@ -85,9 +85,9 @@ function couldBe(site: CallSite, { tool, trace }: CallRecord): boolean {
   if (!isSameWork(site, { tool, input: trace.input })) return false;
   // A history may contain only the reply; then the user's message before it is not known.
   const isSaidKnown = trace.position !== undefined && site.position.users > 0;
-  return !isSaidKnown || trace.position.said === site.position.said;
+  return !isSaidKnown || trace.position.precedingText === site.position.precedingText;
 }
 
 function isRival(site: CallSite, other: CallSite): boolean {
-  return isSameWork(site, other) && site.position.said === other.position.said;
+  return isSameWork(site, other) && site.position.precedingText === other.position.precedingText;
 }

@@ -220,7 +220,7 @@ class Engine implements BullmqEngine {
   /** Runs a task if it can be claimed. Returns it as the store has it afterwards. */
   async #run(ref: TaskRef): Promise<TaskRecord | undefined> {
     try {
-      await this.#served!.runner.work(ref, { wait: false });
+      await this.#served!.runner.runExisting(ref, { wait: false });
     } catch (error) {
       // Whether the task has ended is for the store to say. Handing it back at the close is no error.
       if (!this.#isClosed && (await this.#store.get(ref)) !== undefined) this.#report(error);

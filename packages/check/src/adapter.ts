@@ -1,4 +1,4 @@
-import type { Stage } from './stage/stage.ts';
+import type { CheckHarness } from './stage/stage.ts';
 
 /** The protocols that the kit speaks. */
 export const PROTOCOLS = ['acp', 'mcp', 'a2a', 'ag-ui', 'chat'] as const;
@@ -55,11 +55,11 @@ export interface TurnEnd {
   /** `gone`: the connection or the process ended without an answer. */
   readonly kind: 'cancelled' | 'completed' | 'error' | 'gone';
   /** The protocol's own words. */
-  readonly said: string;
+  readonly detail: string;
 }
 
 /** Something that was seen of a turn, in order. */
-export type Seen =
+export type Observation =
   | { readonly what: 'text'; readonly text: string }
   | { readonly what: 'call'; readonly id: string; readonly isOpen: boolean; readonly said: string }
   | { readonly what: 'question'; readonly answer: (answer: Answer) => void; readonly isWithdrawn: () => boolean }
@@ -72,13 +72,13 @@ export type Answer = 'allow' | 'cancelled';
 
 /** A prompt and all that was seen of it, also after its end. */
 export interface Turn {
-  readonly seen: readonly Seen[];
+  readonly seen: readonly Observation[];
   /** The first end. Never rejects. */
   readonly ended: Promise<TurnEnd>;
   /** The id by which other connections can name it. */
   readonly id?: () => Promise<string>;
   /** Resolves when something like this has been seen; rejects when the turn ended before. */
-  waitFor(matches: (seen: Seen) => boolean): Promise<Seen>;
+  waitFor(matches: (seen: Observation) => boolean): Promise<Observation>;
 }
 
 export interface Conversation {
@@ -125,9 +125,9 @@ export interface AgentProcess {
 export interface Adapter extends AsyncDisposable {
   readonly protocol: Protocol;
   readonly features: Features;
-  connect(stage: Stage): Promise<Connection>;
+  connect(stage: CheckHarness): Promise<Connection>;
   /** A connection to the second instance. */
-  connectSecond?(stage: Stage): Promise<Connection>;
+  connectSecond?(stage: CheckHarness): Promise<Connection>;
   /** Kills the server that the kit started and starts it again. */
   restart?(): Promise<void>;
 }

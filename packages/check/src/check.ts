@@ -1,5 +1,5 @@
 import type { Adapter, Connection, Conversation, Feature, Features, Protocol } from './adapter.ts';
-import type { Stage } from './stage/stage.ts';
+import type { CheckHarness } from './stage/stage.ts';
 
 /** Groups of checks, in the order in which they run. */
 export const GROUPS = {
@@ -26,7 +26,7 @@ export interface Scenario {
   readonly adapter: Adapter;
   /** What the protocol and this agent offer. */
   readonly features: Features;
-  readonly stage: Stage;
+  readonly stage: CheckHarness;
   readonly connection: Connection;
   readonly conversation: Conversation;
   /** How long a cancel may take. */

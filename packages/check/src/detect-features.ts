@@ -1,13 +1,13 @@
 import type { Connection, Features } from './adapter.ts';
 import { within } from './clock.ts';
 import { promptFor } from './stage/script.ts';
-import type { Stage } from './stage/stage.ts';
+import type { CheckHarness } from './stage/stage.ts';
 
 /** How long the first prompts of a run may take. */
 const PROBE_MS = 120_000;
 
 /** Finds out what an agent can do, by two prompts: one that is only answered, and one that calls the witness. */
-export async function probe(connection: Connection, stage: Stage): Promise<Features> {
+export async function probe(connection: Connection, stage: CheckHarness): Promise<Features> {
   const features = await detectModel(connection, stage);
   if (features['model'] !== true) return features;
   if (stage.tool === undefined && connection.offerWitness !== undefined) {
@@ -21,12 +21,12 @@ export async function probe(connection: Connection, stage: Stage): Promise<Featu
   return { ...features, ...(await detectTool(connection, stage)) };
 }
 
-async function detectModel(connection: Connection, stage: Stage): Promise<Features> {
+async function detectModel(connection: Connection, stage: CheckHarness): Promise<Features> {
   const key = stage.makeKey();
   const turn = (await connection.open()).start(promptFor('reply', key));
   const isThere = await within(PROBE_MS, turn.ended);
   if (isThere) {
-    const { kind, said } = await turn.ended;
+    const { kind, detail: said } = await turn.ended;
     if (kind !== 'completed') throw new Error(`a plain prompt ended as '${kind}' (${said}), so nothing can be checked`);
     if (stage.requestsFor(key).length > 0) return { model: true };
   }
@@ -35,7 +35,7 @@ async function detectModel(connection: Connection, stage: Stage): Promise<Featur
   return { model: why, tool: why, shell: why, question: why };
 }
 
-async function detectTool(connection: Connection, stage: Stage): Promise<Features> {
+async function detectTool(connection: Connection, stage: CheckHarness): Promise<Features> {
   const key = stage.makeKey();
   connection.answerQuestions('by-check');
   const turn = (await connection.open()).start(promptFor('call', key));

@@ -1,8 +1,8 @@
-import type { Conversation, Seen, Turn, TurnEnd } from './adapter.ts';
+import type { Conversation, Observation, Turn, TurnEnd } from './adapter.ts';
 import { expect, type Scenario, Violation } from './check.ts';
 import { within } from './clock.ts';
 import { type Action, modeOf, promptFor, secondKey, toReplyText } from './stage/script.ts';
-import type { Stage } from './stage/stage.ts';
+import type { CheckHarness } from './stage/stage.ts';
 
 /** How long an agent may take to reach the moment that a check is about. */
 const START_MS = 60_000;
@@ -34,7 +34,7 @@ export async function begin(
 
 /** Waits until the agent is in the middle of an action. */
 async function waitForPhase(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
-  const ended = turn.ended.then(({ kind, said }) => {
+  const ended = turn.ended.then(({ kind, detail: said }) => {
     throw new Unclear(`the turn ended before the agent was in the middle of it: ${kind} (${said})`);
   });
   const reached = Promise.race([moment(scenario, action, { turn, key }), ended]);
@@ -58,7 +58,7 @@ async function moment({ features, stage }: Scenario, action: Action, { turn, key
 }
 
 /** Matches a turn that has shown a word. */
-function shows(word: string): (seen: Seen) => boolean {
+function shows(word: string): (seen: Observation) => boolean {
   return (seen) => seen.what === 'text' && seen.text.includes(word);
 }
 
@@ -97,25 +97,25 @@ export async function settleOutside({ features, stage, settleMs }: Scenario, sta
 }
 
 /** Expects that the model is not asked about a prompt any more. */
-export async function expectModelStopped(stage: Stage, key: string, ms: number): Promise<void> {
+export async function expectModelStopped(stage: CheckHarness, key: string, ms: number): Promise<void> {
   const closed = Promise.all(stage.requestsFor(key).map((request) => request.waitForClose()));
   expect(await within(ms, closed), `the model was still replying ${ms / 1_000} s later`);
 }
 
 /** Expects that a turn has ended, and only once. */
 export function expectOneEnd({ seen }: Turn): void {
-  const ends = seen.flatMap((one) => (one.what === 'end' ? [one.end.said] : []));
+  const ends = seen.flatMap((one) => (one.what === 'end' ? [one.end.detail] : []));
   expect(ends.length === 1, `the turn ended ${ends.length} times: ${ends.join(', ')}`);
 }
 
 /** Waits for the end of a turn that no one cancels, and expects that it is complete. */
 export async function expectCompleted(scenario: Scenario, turn: Turn): Promise<void> {
-  const { kind, said } = await settle(scenario, turn, 4 * scenario.settleMs);
+  const { kind, detail: said } = await settle(scenario, turn, 4 * scenario.settleMs);
   expect(kind === 'completed', `the prompt ended as '${kind}' (${said})`);
 }
 
 /** Expects that a turn ended as cancelled, in a protocol that can say so. */
-export function expectCancelled({ features }: Scenario, { kind, said }: TurnEnd): void {
+export function expectCancelled({ features }: Scenario, { kind, detail: said }: TurnEnd): void {
   if (features['outcome'] !== true) return;
   expect(kind === 'cancelled', `the turn ended as '${kind}' (${said})`);
 }
@@ -129,7 +129,7 @@ export async function expectReply(
   const turn = conversation.start(promptFor('reply', key));
   const isThere = await within(START_MS, turn.ended);
   expect(isThere, `the next prompt had no answer after ${START_MS / 1_000} s`);
-  const { kind, said } = await turn.ended;
+  const { kind, detail: said } = await turn.ended;
   expect(kind === 'completed', `the next prompt ended as '${kind}' (${said})`);
   const requests = scenario.stage.requestsFor(key);
   expect(requests.length > 0, 'the next prompt was answered without asking the model');

@@ -1,6 +1,6 @@
 // Run the checks on an agent.
 export { runChecks, type CheckReport, type CheckResult, type RunOptions } from './run-checks.ts';
-export { createCheckHarness, type Stage } from './stage/stage.ts';
+export { createCheckHarness, type CheckHarness as Stage } from './stage/stage.ts';
 export { GROUPS, type Check } from './check.ts';
 export { CHECKS } from './checks/checks.ts';
 

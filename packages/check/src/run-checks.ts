@@ -4,7 +4,7 @@ import { CHECKS } from './checks/checks.ts';
 import { OURS } from './checks/rules.ts';
 import { probe } from './detect-features.ts';
 import { Unclear } from './drive-turn.ts';
-import type { Stage } from './stage/stage.ts';
+import type { CheckHarness } from './stage/stage.ts';
 
 /** What came of one check. */
 export interface CheckResult {
@@ -15,7 +15,7 @@ export interface CheckResult {
   /** `unclear`: the moment that the check is about was never reached. */
   readonly status: 'passed' | 'failed' | 'unclear' | 'not-applicable';
   /** What was observed, or why it does not apply. Empty for a pass without anything to add. */
-  readonly said: string;
+  readonly detail: string;
   readonly ms: number;
 }
 
@@ -31,7 +31,7 @@ export interface CheckReport {
 /** Options of `runChecks`. */
 export interface RunOptions {
   readonly adapter: Adapter;
-  readonly stage: Stage;
+  readonly stage: CheckHarness;
   /** The ids of checks, or their groups. Defaults to all. */
   readonly only?: readonly string[];
   /** How long a cancel may take. Defaults to 5 s. */
@@ -100,15 +100,15 @@ class Run {
     const { id, group, title, rules } = check;
     const about = { id, group, title, rule: rules?.[protocol] ?? OURS };
     const why = describeSkip(check, features, protocol);
-    if (why !== undefined) return { ...about, status: 'not-applicable', said: why, ms: 0 };
+    if (why !== undefined) return { ...about, status: 'not-applicable', detail: why, ms: 0 };
     const from = performance.now();
-    const { status, said } = await this.#play(check, features);
+    const { status, detail: said } = await this.#play(check, features);
     // An agent that failed may be in any state: the next check gets a new one.
     if (check.endsConnection || status !== 'passed') await this.disconnect();
-    return { ...about, status, said, ms: Math.round(performance.now() - from) };
+    return { ...about, status, detail: said, ms: Math.round(performance.now() - from) };
   }
 
-  async #play(check: Check, features: Features): Promise<Pick<CheckResult, 'status' | 'said'>> {
+  async #play(check: Check, features: Features): Promise<Pick<CheckResult, 'status' | 'detail'>> {
     const { adapter, stage, signal, settleMs = 5_000 } = this.#options;
     const notes: string[] = [];
     try {
@@ -118,14 +118,14 @@ class Run {
       const note = (text: string): unknown => notes.push(text);
       const scenario = { adapter, features, stage, connection, conversation, settleMs, note };
       await Promise.race([check.run(scenario), aborted(signal)]);
-      return { status: 'passed', said: notes.join('; ') };
+      return { status: 'passed', detail: notes.join('; ') };
     } catch (error) {
       signal?.throwIfAborted();
       const said = [(error as Error).message, ...notes].join('; ');
-      if (error instanceof Violation) return { status: 'failed', said };
-      if (error instanceof NotOffered) return { status: 'not-applicable', said };
+      if (error instanceof Violation) return { status: 'failed', detail: said };
+      if (error instanceof NotOffered) return { status: 'not-applicable', detail: said };
       const isUnclear = error instanceof Unclear;
-      return { status: 'unclear', said: isUnclear ? said : `the check could not continue: ${said}` };
+      return { status: 'unclear', detail: isUnclear ? said : `the check could not continue: ${said}` };
     }
   }
 }

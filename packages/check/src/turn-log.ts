@@ -1,11 +1,11 @@
-import type { Seen, Turn, TurnEnd } from './adapter.ts';
+import type { Observation, Turn, TurnEnd } from './adapter.ts';
 
 /** Records what an adapter sees of a turn. */
 export class TurnLog implements Turn {
-  readonly seen: Seen[] = [];
+  readonly seen: Observation[] = [];
   readonly ended: Promise<TurnEnd>;
   readonly #end: (end: TurnEnd) => void;
-  readonly #waiting = new Set<{ matches: (seen: Seen) => boolean; resolve: (seen: Seen) => void }>();
+  readonly #waiting = new Set<{ matches: (seen: Observation) => boolean; resolve: (seen: Observation) => void }>();
 
   constructor() {
     const { promise, resolve } = Promise.withResolvers<TurnEnd>();
@@ -14,7 +14,7 @@ export class TurnLog implements Turn {
   }
 
   /** Writes down one more thing. A second end is written down too, and changes nothing else. */
-  record(seen: Seen): void {
+  record(seen: Observation): void {
     this.seen.push(seen);
     for (const waiter of this.#waiting) {
       if (!waiter.matches(seen)) continue;
@@ -25,16 +25,16 @@ export class TurnLog implements Turn {
   }
 
   end(kind: TurnEnd['kind'], said: string): void {
-    this.record({ what: 'end', end: { kind, said } });
+    this.record({ what: 'end', end: { kind, detail: said } });
   }
 
-  async waitFor(matches: (seen: Seen) => boolean): Promise<Seen> {
+  async waitFor(matches: (seen: Observation) => boolean): Promise<Observation> {
     const there = this.seen.find(matches);
     if (there !== undefined) return there;
-    const { promise, resolve } = Promise.withResolvers<Seen>();
+    const { promise, resolve } = Promise.withResolvers<Observation>();
     const waiter = { matches, resolve };
     this.#waiting.add(waiter);
-    const ended = this.ended.then(({ kind, said }) => {
+    const ended = this.ended.then(({ kind, detail: said }) => {
       throw new Error(`the turn ended before: ${kind} (${said})`);
     });
     try {

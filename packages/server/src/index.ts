@@ -11,7 +11,7 @@ export {
   toPrincipal,
   type Right,
 } from './access/principal.ts';
-export type { Refusal } from './access/refusal.ts';
+export type { ErrorBody as Refusal } from './access/refusal.ts';
 export { createToken, createTokenAuthenticator, type TokenEntry } from './access/tokens.ts';
 export { type AgUiHandler, type AgUiHandlerOptions, createAgUiHandler } from './ag-ui/ag-ui-handler.ts';
 export { createTaskApi, type TaskApi, type TaskApiOptions } from './api/task-api.ts';
@@ -20,7 +20,13 @@ export type { ChatChange, ChatHistory, LoadedChat } from './chat/app-history.ts'
 export type { ChatHead, ChatPage, ChatPageRequest } from './chat/chat-list.ts';
 export type { ChatServiceOptions } from './chat/chat-service.ts';
 export type { ChatTools, ChatReply, ReplyContext, ReplyStream } from './chat/reply-options.ts';
-export { type Listener, type Listening, type ListenOptions, listen, toNodeListener } from './listen.ts';
+export {
+  type FetchHandler as Listener,
+  type ListeningServer as Listening,
+  type ListenOptions,
+  listen,
+  toNodeListener,
+} from './listen.ts';
 export {
   createMcpHandler,
   type McpHandler,

@@ -15,14 +15,14 @@ export interface ListenOptions {
 }
 
 /** A listening handler. Dispose it to stop: requests get their response, streams are cut, and clients reconnect to another instance. */
-export interface Listening extends AsyncDisposable {
+export interface ListeningServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly server: Server;
 }
 
 /** A web-standard handler that can be served. */
-export interface Listener {
+export interface FetchHandler {
   fetch(request: Request): Response | Promise<Response>;
 }
 
@@ -31,7 +31,7 @@ export interface Listener {
  *
  * @returns The listener.
  */
-export function toNodeListener(handler: Listener): (request: IncomingMessage, response: ServerResponse) => void {
+export function toNodeListener(handler: FetchHandler): (request: IncomingMessage, response: ServerResponse) => void {
   const listener = getRequestListener((request) => handler.fetch(request));
   return (request, response) => {
     // The listener sends its own error responses.
@@ -45,9 +45,9 @@ export function toNodeListener(handler: Listener): (request: IncomingMessage, re
  * @returns The server, once it listens. Dispose it to stop.
  */
 export async function listen(
-  handler: Listener,
+  handler: FetchHandler,
   { port = 0, host = '127.0.0.1' }: ListenOptions = {},
-): Promise<Listening> {
+): Promise<ListeningServer> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const server = serve({ fetch: (request) => handler.fetch(request), port, hostname: host }, (at) =>
     resolve(at.port),

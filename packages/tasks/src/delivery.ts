@@ -35,7 +35,7 @@ export interface WorkerStore extends ChangeSource {
   /** Loads what a task's work needs beside its record: its inputs and the earlier messages. Throws `LeaseLostError`. */
   load(claim: ClaimRef): Promise<TaskLoad>;
   /** Keeps a session alive, confirms orders, and returns the orders that are not confirmed yet. */
-  beat(beat: Heartbeat): Promise<HeartbeatResult>;
+  heartbeat(heartbeat: Heartbeat): Promise<HeartbeatResult>;
   /** Returns the tasks that a session holds according to the store. */
   held(session: SessionRef): Promise<readonly HeldTask[]>;
   /**
@@ -93,7 +93,7 @@ interface SessionRequest extends SessionRef {
 /** A worker's request for tasks. */
 export interface TakeRequest extends SessionRequest {
   /** 1 for a session's first take. Increase it after each response that contained tasks or was a `repeat`. */
-  readonly number: number;
+  readonly takeNumber: number;
   readonly agents: readonly string[];
   readonly limit: number;
 }
@@ -106,11 +106,11 @@ export type TakeResult =
       readonly answer: 'taken';
       readonly tasks: readonly TakenTask[];
       /** This number was used before: the same tasks, if they are still held. Nothing new was taken. */
-      readonly repeat: boolean;
+      readonly isRepeat: boolean;
       /** When the next task becomes ready. */
-      readonly nextAt?: number;
+      readonly nextReadyAt?: number;
       /** Some sessions expired, or ended tasks are past their retention: call `sweep`. Only one worker at a time is asked. */
-      readonly expired: boolean;
+      readonly shouldSweep: boolean;
       readonly now: number;
     }
   /** A newer take of this session was already processed. */
@@ -160,10 +160,10 @@ export type HeartbeatResult =
       /** Orders not confirmed yet, at most `MAX_ORDERS`. */
       readonly orders: readonly TaskOrders[];
       /** There are more orders: beat again. */
-      readonly more: boolean;
+      readonly hasMore: boolean;
       /** The counts differ: call `held`. */
       readonly shouldReconcile: boolean;
-      readonly expired: boolean;
+      readonly shouldSweep: boolean;
       readonly now: number;
     }
   | { readonly answer: 'gone' };
@@ -181,9 +181,9 @@ export interface SweepResult {
   /** How many tasks were freed or failed. */
   readonly reclaimed: number;
   /** There are more tasks to free or to remove now. */
-  readonly more: boolean;
+  readonly hasMore: boolean;
   /** When the next session expires unless its worker beats. */
-  readonly nextAt?: number;
+  readonly nextExpiryAt?: number;
   readonly now: number;
 }
 
@@ -196,7 +196,7 @@ export interface Orders {
   readonly stop?: StopOrder;
   readonly commands: readonly NumberedCommand[];
   /** A client is reading the journal; write more often. */
-  readonly watched: boolean;
+  readonly isWatched: boolean;
   /**
    * Questions that are open or answered, and those that the store closed until a batch says that this is journaled. Left out
    * if there are none.
@@ -213,7 +213,7 @@ export interface Batch {
   /** Numbers of the commands that have been carried out. */
   readonly done?: readonly number[];
   /** The work made progress: earlier worker crashes no longer count against the task. */
-  readonly progress?: boolean;
+  readonly resetsAttempts?: boolean;
   /** What the task has done so far. The last one is kept. Its `questions` count while this claim holds the task. */
   readonly activity?: TaskActivity;
   /** Questions that these events ask. At most 32 may be open. */

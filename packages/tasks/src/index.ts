@@ -50,7 +50,7 @@ export type {
 // Runners: run tasks, in this process or in workers.
 export { createRunner } from './run/store-runner.ts';
 export type { Runner, StartedTask, AdoptedTask, RunnerOptions, RunnerEvent } from './run/runner.ts';
-export type { Work, TaskContext, SelfManagedWork } from './run/work.ts';
+export type { TaskHandler as Work, TaskContext, SelfManagedWork } from './run/work.ts';
 export { createTaskApprovals, type TaskApprovals } from './run/questions/approvals.ts';
 export type { TaskEngine, EngineFactory } from './engine.ts';
 export { createBackground, type Background, createBackgroundKey } from './run/background.ts';

@@ -9,14 +9,14 @@ interface StoredError {
 }
 
 /** A value as it is stored: plain data, with errors reduced to message and code. */
-type Kept<Value> = [Value] extends [Json | undefined]
+type Stored<Value> = [Value] extends [Json | undefined]
   ? Value
   : Value extends Error
     ? StoredError
     : Value extends (...args: never[]) => unknown
       ? never
       : Value extends object
-        ? { readonly [Field in keyof Value]: Kept<Value[Field]> }
+        ? { readonly [Field in keyof Value]: Stored<Value[Field]> }
         : Value;
 
 /** Events that are not stored: the end of a run is in the outcome of its task. */
@@ -29,9 +29,9 @@ type RunStart = Extract<RunEvent, { type: 'run-start' }>;
  * writes its own events.
  */
 export type JournalEvent =
-  | Kept<Exclude<RunEvent, RunStart | { type: NotStored }>>
+  | Stored<Exclude<RunEvent, RunStart | { type: NotStored }>>
   /** `version`: of the agent that runs the task from here on. */
-  | (Kept<RunStart> & { readonly version?: string })
+  | (Stored<RunStart> & { readonly version?: string })
   /** A call is about to start. If the journal has no more about it, it may have had an effect. */
   | { readonly type: 'call-intent'; readonly callId: string; readonly tool: string }
   /** The end of a call that a lost worker left open. */
@@ -48,8 +48,8 @@ export type JournalEvent =
   /** A user's `always` or `never`. */
   | { readonly type: 'approval-remembered'; readonly key: string; readonly approved: boolean }
   /** A command to the run was carried out. */
-  | { readonly type: 'command-done'; readonly number: number; readonly answer: string }
+  | { readonly type: 'command-handled'; readonly number: number; readonly answer: string }
   /** The history after the run compacted it. There is at most one. */
   | { readonly type: 'history'; readonly messages: readonly Message[] }
   /** What was not written because the journal budget ran out. There is at most one. */
-  | { readonly type: 'journal-cut'; readonly entries: number; readonly bytes: number };
+  | { readonly type: 'journal-truncated'; readonly entries: number; readonly bytes: number };

@@ -101,7 +101,7 @@ test('work whose store cannot be reached is told to stop before its lease ends, 
   const inner = createMemoryStore({ world });
   let isDown = false;
   const store = alterStore(inner, (name, call) =>
-    isDown && name === 'beat' ? Promise.reject(new Error('no route')) : call(),
+    isDown && name === 'heartbeat' ? Promise.reject(new Error('no route')) : call(),
   );
   const errors: unknown[] = [];
   const hooks = { 'store-error': ({ error }: { error: unknown }) => errors.push(error) };

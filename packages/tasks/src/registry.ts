@@ -82,12 +82,12 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
   const { tenant, ...rest } = options;
   const { store, world = systemWorld } = rest;
   const held = new Map<string, HeldTask>();
-  const work: SelfManagedWork = { hold: ({ task, token }) => held.get(task.id)!.hold(token) };
+  const work: SelfManagedWork = { runTask: ({ task, token }) => held.get(task.id)!.hold(token) };
   const runner = createRunner({ ...rest, agents: { [AGENT]: work } });
   const find = (key: string): Promise<TaskRecord | undefined> => store.find({ tenant, key });
 
   async function register(key: string): Promise<Registration> {
-    const receipt = await store.create({ tenant, agent: AGENT, input: null, key, worker: runner.worker });
+    const receipt = await store.create({ tenant, agent: AGENT, input: null, key, preferredWorker: runner.worker });
     if (receipt.answer === 'rejected')
       throw new Error('A task without a conversation was rejected; this is a bug in the store');
     if (receipt.answer === 'full') throw new StoreFullError(receipt);
@@ -98,7 +98,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     if (held.has(taskId)) return { ...about, answer: 'held', status };
     const mine = new HeldTask(taskId);
     held.set(taskId, mine);
-    const ended = runner.work({ tenant, id: taskId }, { wait: false }).finally(() => held.delete(taskId));
+    const ended = runner.runExisting({ tenant, id: taskId }, { wait: false }).finally(() => held.delete(taskId));
     const started = await Promise.race([mine.started, ended]);
     if (!(started instanceof HeldTask))
       return { ...about, answer: isFinalStatus(started.status) ? 'ended' : 'held', status: started.status };

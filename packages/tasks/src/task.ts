@@ -35,7 +35,7 @@ export interface NewTask {
   /**
    * The preferred worker. It claims the task by id and gets a hint when it is ready. Others wait before they take it.
    */
-  readonly worker?: string | undefined;
+  readonly preferredWorker?: string | undefined;
   /** In a conversation: delay the task this long, so that newer messages of the same context can join it. */
   readonly debounceMs?: number | undefined;
   /** Among the tasks of a tenant, a higher priority is taken first. From -100 to 100; defaults to 0. */
@@ -88,11 +88,11 @@ export interface TaskOutcome {
   /** Model tokens, over all its workers. */
   readonly usage?: Usage;
   /** The stop report. */
-  readonly stop?: Json;
+  readonly stopReport?: Json;
   /** Anything else the work returned. */
   readonly result?: Json;
   /** Messages to add to the conversation's history. They are kept with the conversation, not with the task. */
-  readonly said?: readonly Json[];
+  readonly newMessages?: readonly Json[];
   /** Replaces the conversation's history; `said` is added to it. */
   readonly history?: readonly Json[];
 }
@@ -168,7 +168,7 @@ export interface TaskSummary {
   readonly waiting?: number;
   /** A client is reading the journal until this time. */
   readonly watchedUntil?: number;
-  readonly outcome?: Omit<TaskOutcome, 'history' | 'said'>;
+  readonly outcome?: Omit<TaskOutcome, 'history' | 'newMessages'>;
 }
 
 /**

@@ -9,7 +9,7 @@ export interface Command {
   /** What its arguments can be, for completions: these words, or tasks. */
   readonly completes?: 'tasks' | readonly string[];
   /** Returns the exit code. An error that it throws is printed as one line. */
-  run(args: readonly string[], own: Own, system: System): Promise<number>;
+  run(args: readonly string[], own: Use, system: System): Promise<number>;
 }
 
 /** A command as it is listed. */
@@ -21,7 +21,7 @@ export interface CommandEntry {
 }
 
 /** Registers a resource that is disposed when the command ends, in reverse order. */
-export type Own = <Thing extends Disposable | AsyncDisposable>(thing: Thing) => Thing;
+export type Use = <Thing extends Disposable | AsyncDisposable>(thing: Thing) => Thing;
 
 /** Exit codes of all commands. */
 export const EXIT = { success: 0, failed: 1, usage: 2, cancelled: 130 } as const;

@@ -1,4 +1,4 @@
-import type { Command, Own } from './command.ts';
+import type { Command, Use } from './command.ts';
 import { COMMANDS } from './command-table.ts';
 import type { System } from './system.ts';
 import { version } from './version.ts';
@@ -37,7 +37,7 @@ async function runOwning(command: Command, args: readonly string[], system: Syst
     import('./terminal/report-cleanup.ts'),
   ]);
   const cleanups = createCleanupList({ name: 'the command', timeoutMs: CLOSE_MS, onError: reportCleanup });
-  const own: Own = (thing) => {
+  const own: Use = (thing) => {
     cleanups.defer(() => (Symbol.asyncDispose in thing ? thing[Symbol.asyncDispose]() : thing[Symbol.dispose]()));
     return thing;
   };

@@ -35,7 +35,7 @@ export interface SubjectResult {
 
 /** Adds a run to what came of the runs before it. */
 export function addRun(before: readonly Outcome[], { results }: Run): readonly Outcome[] {
-  return results.map(({ id, status, said }) => {
+  return results.map(({ id, status, detail: said }) => {
     const old = before.find((outcome) => outcome.id === id) ?? { id, statuses: [], said: [] };
     const statuses = [...old.statuses, status];
     const observed = [...new Set([...old.said, said])].filter((one) => one !== '');

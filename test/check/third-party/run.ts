@@ -18,7 +18,7 @@ const SETTLE_MS = 10_000;
 /** What came too late or is unclear, which a busy machine can cause, gets another try, alone and with this time. */
 const PATIENT_MS = 60_000;
 const LATE = /had not ended|had no answer|still running \d+ s after the cancel/;
-const needsRetry = ({ id, status, said }: CheckResult): boolean =>
+const needsRetry = ({ id, status, detail: said }: CheckResult): boolean =>
   status === 'unclear' || (status === 'failed' && (LATE.test(said) || id.startsWith('latency-')));
 /** A subject that takes longer is stuck. */
 const MAX_RUN_MS = 90 * 60_000;
@@ -27,7 +27,7 @@ const MAX_RUN_MS = 90 * 60_000;
 export interface Run {
   /** As the agent introduces itself. */
   readonly agent: string;
-  readonly results: readonly Pick<CheckResult, 'id' | 'status' | 'said'>[];
+  readonly results: readonly Pick<CheckResult, 'id' | 'status' | 'detail'>[];
 }
 
 /** Installs a subject if needed, starts it with a home of its own, and runs all checks on it. */
@@ -49,7 +49,7 @@ export async function runSubject(
   return { agent: report.agent, results: results.map(keep) };
 }
 
-function print({ id, status, said, ms }: CheckResult): void {
+function print({ id, status, detail: said, ms }: CheckResult): void {
   console.log(`  ${status} ${id} (${ms} ms) ${said}`);
 }
 
@@ -59,11 +59,11 @@ function forgetSettings(): void {
   for (const name of Object.keys(process.env)) if (!kept.includes(name)) delete process.env[name];
 }
 
-function keep({ id, status, said }: CheckResult): Run['results'][number] {
+function keep({ id, status, detail: said }: CheckResult): Run['results'][number] {
   const isBusy = (loadavg()[0] ?? 0) > availableParallelism();
   if (id.startsWith('latency-') && status === 'failed' && isBusy)
-    return { id, status: 'unclear', said: `not measured: the machine was busy (${said})` };
-  return { id, status, said };
+    return { id, status: 'unclear', detail: `not measured: the machine was busy (${said})` };
+  return { id, status, detail: said };
 }
 
 /** What became of an agent behind the proxy whose processes do nothing any more. */
@@ -100,7 +100,7 @@ export async function wedgeSubject(subject: Subject): Promise<WedgeReport> {
   const stopMs = Math.round(performance.now() - startedAt);
   if (kind !== 'cancelled') throw new Error(`the prompt ended as '${kind}'`);
   const next = await say(third, 'reply').ended;
-  if (next.kind !== 'completed') throw new Error(`the next prompt ended as '${next.kind}' (${next.said})`);
+  if (next.kind !== 'completed') throw new Error(`the next prompt ended as '${next.kind}' (${next.detail})`);
   const [request] = stage.requestsFor(third);
   const mode = /"type":"restore".*"mode":"(\w+)"/.exec(readFileSync(log, 'utf8'))?.[1] ?? 'not restarted';
   return { stopMs, mode, remembers: JSON.stringify(request?.body).includes(first) };

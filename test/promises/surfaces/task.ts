@@ -119,7 +119,7 @@ export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): Pe
     },
     heard: () =>
       until(async () =>
-        (await store.read(ref)).some(({ event }) => (event as { type?: string }).type === 'level-change'),
+        (await store.read(ref)).some(({ event }) => (event as { type?: string }).type === 'level-changed'),
       ),
     end: () => waitForEnd(store, ref, look).then(read),
     read,
@@ -173,6 +173,6 @@ function endOf({ status, outcome }: TaskRecord, journal: readonly JournalEvent[]
     text: outcome?.answer ?? '',
     calls: journal.flatMap(({ type, result }) => (type === 'call-end' && result !== undefined ? [result] : [])),
     reason: outcome?.reason,
-    report: outcome?.stop as StopReport | undefined,
+    report: outcome?.stopReport as StopReport | undefined,
   };
 }

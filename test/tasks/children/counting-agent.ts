@@ -4,7 +4,7 @@ import { type Agent, createAgent, sleep } from '@whoa/core';
 export const countingAgent: Agent = createAgent({
   name: 'assistant',
   planner: {
-    async next(_history, { token, tell }) {
+    async next(_history, { token, emit: tell }) {
       token.onCancel((level, reason) => process.send!({ type: 'fired', level, reason }));
       process.send!({ type: 'working' });
       for (let count = 1; ; count++) {

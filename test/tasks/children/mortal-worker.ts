@@ -59,7 +59,7 @@ const others = [
   'take',
   'claim',
   'load',
-  'beat',
+  'heartbeat',
   'held',
   'sweep',
   'release',

@@ -29,7 +29,7 @@ const runner = createRunner({
 });
 let code: unknown;
 try {
-  await runner.work({ tenant: 'acme', id });
+  await runner.runExisting({ tenant: 'acme', id });
 } catch (error) {
   code = (error as { code?: unknown }).code;
 }

@@ -21,7 +21,7 @@ export const index = fc.nat(5);
 const worker = fc.constantFrom(...WORKERS);
 export const stopMode = fc.constantFrom('graceful' as const, 'now' as const, 'kill' as const);
 const some = fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 2 });
-const usage = fc.option(fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat(), complete: fc.boolean() }));
+const usage = fc.option(fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat(), isComplete: fc.boolean() }));
 const counts = fc.record({ turns: fc.nat(), calls: fc.nat(), questions: fc.nat(2) });
 const activity = fc.option(
   fc.tuple(counts, usage).map(([counted, used]) => (used === null ? counted : { ...counted, usage: used })),
@@ -93,8 +93,8 @@ export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(14)), ([
   return {
     isNew: true,
     async call(store) {
-      const result = await store.take({ ...about, number, agents, limit });
-      if (result.answer !== 'taken' || !(isSorted || result.repeat)) return result;
+      const result = await store.take({ ...about, takeNumber: number, agents, limit });
+      if (result.answer !== 'taken' || !(isSorted || result.isRepeat)) return result;
       return { ...result, tasks: result.tasks.toSorted(byId) };
     },
     learn: (result: never) => made.learnTaken({ ...about, number }, result),
@@ -111,7 +111,7 @@ export const claims = plansOf('claim', fc.tuple(index, worker), ([i, by]) => (ma
 });
 
 export const beats = plansOf(
-  'beat',
+  'heartbeat',
   fc.tuple(worker, fc.nat(2), fc.nat(3), index),
   ([by, count, orderNumber, i]) =>
     (made) => {
@@ -119,7 +119,7 @@ export const beats = plansOf(
       const session = i < 4 && holder !== 'none' ? holder : made.session(by);
       const beat = { domain: 0, session, count, confirmed: [{ id, epoch, claim, orderNumber }] };
       return {
-        call: (store) => store.beat(beat),
+        call: (store) => store.heartbeat(beat),
         learn: (result: never) => made.learnTaken({ worker: by, session }, result),
       };
     },

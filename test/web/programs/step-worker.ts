@@ -12,7 +12,7 @@ const runner = createRunner({
   store,
   pollIntervalMs: 200,
   agents: {
-    steps: async ({ task, past, journal, signal }) => {
+    steps: async ({ task, previousJournal: past, journal, signal }) => {
       note(task.id, 'begin');
       try {
         for (let step = past.length + 1; step <= Number(steps); step++) {

@@ -28,7 +28,7 @@ export function createAsk({ sessionId, client, asking }: AskOptions): Ask {
     const prompt = asking();
     if (prompt === undefined) return { decision: 'no', why: 'no prompt is running' };
     await prompt.begin();
-    const { always } = question;
+    const { alwaysScope: always } = question;
     const answer = await client
       .ask(sessionId, { call: describeQuestion(question), always }, { signal })
       .catch((): PermissionAnswer => 'unanswered');

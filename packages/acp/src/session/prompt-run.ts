@@ -19,7 +19,7 @@ export interface PromptRunSetup {
   readonly namedBefore: number;
   readonly cwd: string;
   readonly contextTokens: number | undefined;
-  readonly deadlineMs: number | undefined;
+  readonly timeoutMs: number | undefined;
   readonly flushIntervalMs: number;
   readonly world: World;
   readonly send: (update: Update) => Promise<void>;
@@ -65,7 +65,7 @@ export class PromptRun {
 
   /** Runs the agent to its end, and resolves when all updates have been sent. */
   async run({ title, notices }: { title: string | undefined; notices: readonly string[] }): Promise<Outcome> {
-    const { prompt, agent, content, history, deadlineMs, world } = this.#options;
+    const { prompt, agent, content, history, timeoutMs, world } = this.#options;
     const { startRun = (_, input, options) => agent.run(input, options) } = this.#options;
     this.#outbox.push({ type: 'user', messageId: this.messageId, content, isEcho: true });
     this.#outbox.push({ type: 'state', state: 'running' });
@@ -73,9 +73,9 @@ export class PromptRun {
     for (const text of notices) {
       this.#outbox.push({ type: 'text', messageId: `${this.messageId}-notice`, text: `${text}\n\n` });
     }
-    if (deadlineMs !== undefined) {
-      const reason = { kind: 'deadline', message: `the prompt took longer than ${deadlineMs} ms`, via: 'acp' };
-      prompt.token.cancelAfter(deadlineMs, reason, { mode: 'now' });
+    if (timeoutMs !== undefined) {
+      const reason = { kind: 'deadline', message: `the prompt took longer than ${timeoutMs} ms`, via: 'acp' };
+      prompt.token.cancelAfter(timeoutMs, reason, { mode: 'now' });
     }
     const run = startRun(agent, content, {
       history,

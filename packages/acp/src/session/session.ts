@@ -55,7 +55,7 @@ export class Session {
     this.#token = new CancellationToken({ parent: around.token, name: `session ${record.id}` });
     this.#slot = this.#createSlot();
     this.#ask = createAsk({ sessionId: record.id, client: around.client, asking: () => this.#live?.asking });
-    this.#approve = createApprovals({ ask: this.#ask, until: ALWAYS_UNTIL });
+    this.#approve = createApprovals({ ask: this.#ask, alwaysUntil: ALWAYS_UNTIL });
   }
 
   get record(): SessionRecord {
@@ -76,7 +76,7 @@ export class Session {
 
   /** Reserves the place of the next prompt, synchronously. */
   reserve({ waitsForAnswer = true }: { readonly waitsForAnswer?: boolean } = {}): Prompt {
-    const { policy = 'queue', ladder = 'graceful' } = this.#around.options;
+    const { policy = 'queue', stopMode: ladder = 'graceful' } = this.#around.options;
     if (policy === 'replace') {
       for (const prompt of this.#prompts) prompt.cancel({ kind: 'superseded', via: 'session/prompt' }, ladder);
     }
@@ -196,7 +196,7 @@ export class Session {
       namedBefore: this.#named,
       cwd: this.#record.cwd,
       contextTokens: options.contextTokens,
-      deadlineMs: options.deadlineMs,
+      timeoutMs: options.promptTimeoutMs,
       flushIntervalMs: this.#around.flushIntervalMs,
       world,
       send: (update) => this.#send(update),

@@ -173,7 +173,7 @@ test('an edit is reported with its diff, its location and its details', async ()
 });
 
 test('a deadline cancels the prompt like everything else', async () => {
-  const { prompt } = await open({ deadlineMs: 20 });
+  const { prompt } = await open({ promptTimeoutMs: 20 });
   expect(await prompt('slow')).toMatchObject({
     stopReason: 'cancelled',
     _meta: { 'whoa/stopReport': { reason: { kind: 'deadline' }, calls: [{ state: 'interrupted' }] } },

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { RequestRecord } from './request-record.ts';
-import { type Answer, type Fault, type Frame, isFault } from './script.ts';
+import { type Fault, type Frame, isFault, type ScriptedResponse } from './script.ts';
 import { frame, type Wire } from './wire/wire.ts';
 
 export interface Delivery {
-  readonly answer: Answer;
+  readonly answer: ScriptedResponse;
   readonly frames: Iterable<Frame | Fault>;
   readonly record: RequestRecord;
   readonly wire: Wire;
@@ -80,7 +80,7 @@ async function stall(
 async function sendFrame(
   response: ServerResponse,
   { data, words = '' }: Frame,
-  { record, pace }: { record: RequestRecord; pace: Answer['pace'] },
+  { record, pace }: { record: RequestRecord; pace: ScriptedResponse['pace'] },
 ): Promise<void> {
   const bytes = Buffer.from(data);
   const size = pace?.bytes ?? bytes.length;

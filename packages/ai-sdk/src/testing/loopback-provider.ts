@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { deliver, deliverWhole } from './delivery.ts';
 import { type LoopbackRequest, RequestRecord } from './request-record.ts';
-import type { Answer } from './script.ts';
+import type { ScriptedResponse } from './script.ts';
 import { fieldsOf } from './strict/strict.ts';
 import { whole } from './whole.ts';
 import type { Wire } from './wire/wire.ts';
@@ -11,7 +11,7 @@ import { chatWire } from './wire/wire-chat.ts';
 import { responsesWire } from './wire/wire-responses.ts';
 
 /** The answers: a list in order, or a function of the request. */
-export type Script = readonly Answer[] | ((request: LoopbackRequest) => Answer);
+export type Script = readonly ScriptedResponse[] | ((request: LoopbackRequest) => ScriptedResponse);
 
 export interface LoopbackOptions {
   readonly script: Script;
@@ -166,7 +166,7 @@ class Loopback {
     return record;
   }
 
-  #nextAnswer(record: RequestRecord): Answer {
+  #nextAnswer(record: RequestRecord): ScriptedResponse {
     const { script } = this.#options;
     if (typeof script === 'function') {
       try {
@@ -198,7 +198,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
 interface Response {
   readonly status: number;
   readonly body: unknown;
-  readonly headers?: Answer['headers'] | undefined;
+  readonly headers?: ScriptedResponse['headers'] | undefined;
 }
 
 function respond(response: ServerResponse, { status, body, headers }: Response): void {

@@ -27,7 +27,7 @@ export type ScriptedResponsePart =
   | Fault;
 
 /** The answer to one request. */
-export interface Answer {
+export interface ScriptedResponse {
   readonly parts?: readonly ScriptedResponsePart[];
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
   /** Defaults to `tool-use` after calls and to `stop` otherwise. */
@@ -65,7 +65,7 @@ export function argumentsOf(part: Extract<ScriptedResponsePart, { call: string }
   return part.arguments ?? JSON.stringify(part.input ?? {});
 }
 
-export function finishOf({ finish, parts = [] }: Answer): 'stop' | 'length' | 'tool-use' {
+export function finishOf({ finish, parts = [] }: ScriptedResponse): 'stop' | 'length' | 'tool-use' {
   return finish ?? (parts.some((part) => 'call' in part) ? 'tool-use' : 'stop');
 }
 

@@ -1,9 +1,9 @@
 import {
-  type Answer,
   argumentsOf,
   type Fault,
   finishOf,
   isFault,
+  type ScriptedResponse,
   type ScriptedResponsePart,
   USAGE,
   wordsIn,
@@ -15,7 +15,7 @@ type Part = Exclude<ScriptedResponsePart, Fault>;
 type Body = Readonly<Record<string, unknown>>;
 
 /** Formats an answer in one piece, for clients that do not stream. The ids are the same as in its stream. */
-export const whole: Readonly<Record<WireFormat, (answer: Answer, context: FrameContext) => Body>> = {
+export const whole: Readonly<Record<WireFormat, (answer: ScriptedResponse, context: FrameContext) => Body>> = {
   chat(answer, { id, model }) {
     const parts = saidIn(answer);
     const content = parts.map((part) => ('text' in part ? wordsIn(part.text) : '')).join('');
@@ -68,11 +68,11 @@ export const whole: Readonly<Record<WireFormat, (answer: Answer, context: FrameC
   },
 };
 
-function saidIn({ parts = [] }: Answer): readonly Part[] {
+function saidIn({ parts = [] }: ScriptedResponse): readonly Part[] {
   return parts.filter((part): part is Part => !isFault(part));
 }
 
-function countsOf({ usage: { inputTokens, outputTokens } = USAGE }: Answer): [number, number, number] {
+function countsOf({ usage: { inputTokens, outputTokens } = USAGE }: ScriptedResponse): [number, number, number] {
   return [inputTokens, outputTokens, inputTokens + outputTokens];
 }
 

@@ -29,7 +29,7 @@ export interface CallPosition {
   readonly users: number;
   readonly calls: number;
   /** The text of the last user message. */
-  readonly said: string;
+  readonly precedingText: string;
 }
 
 /** One call of a history that runs in this process. */
@@ -71,9 +71,9 @@ export function callSitesOf(messages: readonly AiSdkMessage[]): CallSite[] {
       if (part.type === 'tool-approval-response')
         answers.set(part.approvalId, { answer: part, isLast: message === messages.at(-1) });
   const sites: CallSite[] = [];
-  let position: CallPosition = { users: 0, calls: 0, said: '' };
+  let position: CallPosition = { users: 0, calls: 0, precedingText: '' };
   for (const message of messages) {
-    if (message.role === 'user') position = { ...position, users: position.users + 1, said: textIn(message) };
+    if (message.role === 'user') position = { ...position, users: position.users + 1, precedingText: textIn(message) };
     if (message.role !== 'assistant') continue;
     const found: CallSite[] = [];
     const requests = partsOf(message).filter(({ type }) => type === 'tool-approval-request');
@@ -108,11 +108,11 @@ export function findApprovedCall(messages: readonly AiSdkMessage[], toolCallId: 
 export function positionAfter(messages: readonly AiSdkMessage[]): CallPosition {
   const users = messages.filter(({ role }) => role === 'user');
   const calls = messages.reduce((sum, message) => sum + callsIn(message).length, 0);
-  return { users: users.length, calls, said: users.length === 0 ? '' : textIn(users.at(-1)!) };
+  return { users: users.length, calls, precedingText: users.length === 0 ? '' : textIn(users.at(-1)!) };
 }
 
 export function isSamePosition(a: CallPosition, b: CallPosition): boolean {
-  return a.users === b.users && a.calls === b.calls && a.said === b.said;
+  return a.users === b.users && a.calls === b.calls && a.precedingText === b.precedingText;
 }
 
 interface Work {

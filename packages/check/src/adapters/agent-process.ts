@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import type { AgentProcess } from '../adapter.ts';
 import { within } from '../clock.ts';
-import type { Stage } from '../stage/stage.ts';
+import type { CheckHarness } from '../stage/stage.ts';
 
 /** A command that starts an agent or a server. `{provider}`, `{folder}` and `{port}` are replaced in it. */
 export interface AgentCommand {
@@ -20,7 +20,7 @@ const MAX_COMPLAINTS = 4_000;
 const GRACE_MS = 2_000;
 
 /** Starts a command with the kit's model in its environment. */
-export function startProcess({ command, env = {} }: AgentCommand, stage: Stage, port?: number): StartedProcess {
+export function startProcess({ command, env = {} }: AgentCommand, stage: CheckHarness, port?: number): StartedProcess {
   const fill = (text: string): string =>
     text
       .replaceAll('{provider}', stage.provider)

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { Adapter, AgentProcess, Connection, Features, Protocol } from '../adapter.ts';
-import type { Stage } from '../stage/stage.ts';
+import type { CheckHarness } from '../stage/stage.ts';
 import { type AgentCommand, type StartedProcess, startProcess } from './agent-process.ts';
 
 /** Where a server is, and how to start it if the kit should. */
@@ -33,7 +33,7 @@ class AgentServer implements AsyncDisposable {
   #started: StartedProcess | undefined;
   #isEnding = false;
   #port: number | undefined;
-  #stage: Stage | undefined;
+  #stage: CheckHarness | undefined;
 
   constructor(template: string, command: AgentCommand | undefined) {
     this.#template = template;
@@ -52,7 +52,7 @@ class AgentServer implements AsyncDisposable {
   }
 
   /** Makes sure that the server runs, and returns its address. */
-  async reach(stage: Stage): Promise<string> {
+  async reach(stage: CheckHarness): Promise<string> {
     this.#stage = stage;
     if (this.#command === undefined) return this.#template;
     this.#port ??= await findFreePort();
@@ -114,7 +114,7 @@ export function createServerAdapter(
   const first = new AgentServer(url, command);
   const hasSecond = secondUrl !== undefined || secondCommand !== undefined;
   const second = hasSecond ? new AgentServer(secondUrl ?? url, secondCommand) : undefined;
-  const reach = async (server: AgentServer, stage: Stage): Promise<Connection> => {
+  const reach = async (server: AgentServer, stage: CheckHarness): Promise<Connection> => {
     const connection = await connect(await server.reach(stage), server);
     return Object.assign(connection, server.process && { process: server.process });
   };
@@ -129,7 +129,7 @@ export function createServerAdapter(
     },
     connect: (stage) => reach(first, stage),
     // It runs only while it is needed: it would take over what the first one leaves when that one is killed.
-    ...(second && { connectSecond: async (stage: Stage) => withServer(await reach(second, stage), second) }),
+    ...(second && { connectSecond: async (stage: CheckHarness) => withServer(await reach(second, stage), second) }),
     ...(command && { restart: () => first.restart() }),
     async [Symbol.asyncDispose]() {
       await Promise.all([first[Symbol.asyncDispose](), second?.[Symbol.asyncDispose]()]);

@@ -1,4 +1,4 @@
-import type { Seen } from '../adapter.ts';
+import type { Observation } from '../adapter.ts';
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
 import { within } from '../clock.ts';
 import { expectCancelled, type StartedPrompt, settle, Unclear } from '../drive-turn.ts';
@@ -8,7 +8,7 @@ import { PERMISSION_CANCELLED } from './rules.ts';
 /** How long an agent may take to ask. */
 const ASK_MS = 20_000;
 
-type Question = Extract<Seen, { what: 'question' }>;
+type Question = Extract<Observation, { what: 'question' }>;
 
 const needs = ['cancel', 'model', 'tool', 'question'] as const;
 

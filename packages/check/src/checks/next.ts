@@ -42,7 +42,7 @@ async function nextRequest(
 ): Promise<{ key: string; body: string; refusal: { message: string } | undefined }> {
   const { key } = await stopDuring(scenario, action);
   const next = scenario.stage.makeKey();
-  const { kind, said } = await scenario.conversation.start(promptFor('reply', next)).ended;
+  const { kind, detail: said } = await scenario.conversation.start(promptFor('reply', next)).ended;
   const [request] = scenario.stage.requestsFor(next);
   expect(request !== undefined, `the next prompt ended as '${kind}' (${said}) without asking the model`);
   const { body, refusal } = request;

@@ -1,4 +1,4 @@
-import type { Seen } from '../adapter.ts';
+import type { Observation } from '../adapter.ts';
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
 import { begin, expectModelStopped, expectReply, type StartedPrompt, settle, stop, stopDuring } from '../drive-turn.ts';
 import { secondKey } from '../stage/script.ts';
@@ -17,7 +17,7 @@ async function stopWithout(scenario: Scenario, started: StartedPrompt, key: stri
   else expect(!(await witness.startsSoon(key)), 'it started after the cancel');
 }
 
-function describeSeen(seen: Seen): string {
+function describeSeen(seen: Observation): string {
   if (seen.what === 'call') return `call ${seen.said}`;
   if (seen.what === 'text') return `text '${seen.text.slice(0, 30)}'`;
   return seen.what === 'other' ? seen.said : seen.what;

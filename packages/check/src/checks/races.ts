@@ -104,7 +104,7 @@ export const RACE_CHECKS: readonly GroupCheck[] = [
       await scenario.conversation.cancel();
       const next = scenario.conversation.start(promptFor('reply', scenario.stage.makeKey()));
       expectCancelled(scenario, await settle(scenario, turn));
-      const { kind, said } = await settle(scenario, next, 4 * scenario.settleMs);
+      const { kind, detail: said } = await settle(scenario, next, 4 * scenario.settleMs);
       expect(kind === 'completed' || kind === 'error', `the next prompt ended as '${kind}' (${said})`);
       if (kind === 'error') {
         scenario.note(`refused: ${said}`);

@@ -21,7 +21,7 @@ export function toJunit({ agent, protocol, results, counts }: CheckReport): stri
 
 const ELEMENTS = { failed: 'failure', unclear: 'error', 'not-applicable': 'skipped' } as const;
 
-function testCase({ id, group, title, rule, status, said, ms }: CheckResult): string {
+function testCase({ id, group, title, rule, status, detail: said, ms }: CheckResult): string {
   const about = [attribute('classname', `check.${group}`), attribute('name', `${id}: ${title}`)].join('');
   const time = attribute('time', (ms / 1_000).toFixed(3));
   if (status === 'passed') return `<testcase${about}${time}/>`;

@@ -1,5 +1,5 @@
 import type { Answer } from '@whoa/ai-sdk/testing';
-import type { WitnessMode } from '../witness/witness.ts';
+import type { ProbeMode } from '../witness/witness.ts';
 
 /** What the model does when a prompt names it. */
 const ACTIONS = {
@@ -38,7 +38,7 @@ export function secondKey(key: string): string {
 }
 
 /** How the witness is called in an action. */
-export function modeOf(action: Action): WitnessMode {
+export function modeOf(action: Action): ProbeMode {
   if (action === 'call-tree') return 'tree';
   if (action === 'call-deaf') return 'deaf';
   return action === 'call-then-stream' ? 'quick' : 'plain';
@@ -47,7 +47,7 @@ export function modeOf(action: Action): WitnessMode {
 type Part = NonNullable<Answer['parts']>[number];
 
 /** Makes the part of an answer that calls the witness. */
-export type CallWitness = (key: string, mode: WitnessMode) => Extract<Part, { readonly call: string }>;
+export type CallWitness = (key: string, mode: ProbeMode) => Extract<Part, { readonly call: string }>;
 
 interface Request {
   readonly key: string;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Answer, LoopbackProvider } from '@whoa/ai-sdk/testing';
-import type { Witness } from '../witness/witness.ts';
+import type { Probe } from '../witness/witness.ts';
 import { startHarness } from './harness.ts';
 import { answerTo, type CallWitness, directiveIn } from './script.ts';
 import { findWitnessTool, type WitnessTool } from './shell-tool.ts';
@@ -9,10 +9,10 @@ import { findWitnessTool, type WitnessTool } from './shell-tool.ts';
 type ModelRequest = LoopbackProvider['requests'][number];
 
 /** What surrounds an agent: its model, the witness, and a folder. */
-export interface Stage extends AsyncDisposable {
+export interface CheckHarness extends AsyncDisposable {
   /** The base URL of the model, ending in `/v1`. */
   readonly provider: string;
-  readonly witness: Witness;
+  readonly witness: Probe;
   /** An empty folder in which the agent works. */
   readonly folder: string;
   /** How many requests the model got. */
@@ -31,7 +31,7 @@ export interface Stage extends AsyncDisposable {
  *
  * @returns The running stage. Dispose it to stop both.
  */
-export async function createCheckHarness({ port = 0 }: { readonly port?: number } = {}): Promise<Stage> {
+export async function createCheckHarness({ port = 0 }: { readonly port?: number } = {}): Promise<CheckHarness> {
   const model = new ScriptedModel();
   const harness = await startHarness((witness) => (request) => model.answer(request, witness), port);
   const { provider, witness, folder } = harness;
@@ -69,7 +69,7 @@ class ScriptedModel {
     }
   }
 
-  answer(request: ModelRequest, witness: Witness): Answer {
+  answer(request: ModelRequest, witness: Probe): Answer {
     const tool = findWitnessTool(request.body);
     const directive = directiveIn(JSON.stringify(request.body));
     // Agents also ask beside a turn, with fewer tools or none: for a title, a summary, what to suggest next.

@@ -8,13 +8,13 @@ import { within } from '../clock.ts';
 export type Role = 'root' | 'child' | 'detached';
 
 /** `tree` starts all roles; `deaf` ignores the signals that ask it to end; `quick` ends as soon as it has begun. */
-export type WitnessMode = 'plain' | 'tree' | 'deaf' | 'quick';
+export type ProbeMode = 'plain' | 'tree' | 'deaf' | 'quick';
 
 /** What a process of a witness says when it starts. */
 interface Hello {
   readonly key: string;
   readonly role: Role;
-  readonly mode: WitnessMode;
+  readonly mode: ProbeMode;
 }
 
 const EXTENSION = extname(import.meta.filename);
@@ -22,7 +22,7 @@ const PROGRAM = join(import.meta.dirname, `program${EXTENSION}`);
 const MCP_PROGRAM = join(import.meta.dirname, `mcp-program${EXTENSION}`);
 
 /** Watches from outside what an agent's tools do. */
-export class Witness implements AsyncDisposable {
+export class Probe implements AsyncDisposable {
   /** Where witnesses connect to. */
   readonly port: number;
   readonly #server: Server;
@@ -40,10 +40,10 @@ export class Witness implements AsyncDisposable {
   }
 
   /** Starts to listen for witnesses. */
-  static async start(): Promise<Witness> {
+  static async start(): Promise<Probe> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return new Witness(server);
+    return new Probe(server);
   }
 
   /** The command of an MCP server whose tool is the witness, for agents without a shell. */
@@ -52,13 +52,13 @@ export class Witness implements AsyncDisposable {
   }
 
   /** Returns the shell command that starts a witness. */
-  command(key: string, mode: WitnessMode): string {
+  command(key: string, mode: ProbeMode): string {
     const words = [process.execPath, ...this.#arguments(key, mode)];
     return words.map((word) => (/^[\w./:-]+$/.test(word) ? word : `"${word}"`)).join(' ');
   }
 
   /** Resolves when all its processes are there. */
-  async waitForStart(key: string, mode: WitnessMode): Promise<void> {
+  async waitForStart(key: string, mode: ProbeMode): Promise<void> {
     const roles = mode === 'tree' ? ['root', 'child', 'detached'] : ['root'];
     const isThere = (role: string): boolean => this.#started.some((one) => one.key === key && one.role === role);
     await this.#until(() => roles.every(isThere));
@@ -109,7 +109,7 @@ export class Witness implements AsyncDisposable {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  #arguments(key: string, mode: WitnessMode): readonly string[] {
+  #arguments(key: string, mode: ProbeMode): readonly string[] {
     return [PROGRAM, String(this.port), key, 'root', mode];
   }
 

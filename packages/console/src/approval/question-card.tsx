@@ -47,7 +47,7 @@ export function QuestionCard({ asked, task, client, me }: QuestionCardProps): Re
       <p className="foot">
         <b className="ink">{isSeen ? `line ${lines.length} of ${lines.length}` : `scroll to line ${lines.length}`}</b>
         <span>nothing is folded, long lines wrap</span>
-        <span className="push">always means: {question.always}</span>
+        <span className="push">always means: {question.alwaysScope}</span>
       </p>
       {me.rights.includes('approve') && task.status === 'running' && (
         <Answers isSeen={isSeen} isSent={answer === 'sent'} onReply={reply} />

@@ -103,7 +103,7 @@ type TaskProps = PageProps & { readonly id: string; readonly end: MessagesProps[
 /** What the stop of the last task did. */
 function Stopped({ end, ...props }: TaskProps): ReactNode {
   const { task } = useTask(props).followed;
-  const report = task?.outcome?.stop as unknown as StopReport | undefined;
+  const report = task?.outcome?.stopReport as unknown as StopReport | undefined;
   useScrollTo(end, `${report?.settledAfterMs}`);
   return (
     <section className="stack2" aria-label="Stop report">

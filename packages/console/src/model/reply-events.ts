@@ -36,7 +36,7 @@ function toEvent(chunk: Chunk): object | undefined {
     case 'tool-input-error':
       return toCallEnd({ callId, tool, state: 'not-started', content: errorText });
     case 'tool-approval-request':
-      return { type: 'approval-request', callId, tool, id: approvalId };
+      return { type: 'approval-requested', callId, tool, id: approvalId };
     case 'tool-output-available':
       return chunk['preliminary'] === true
         ? { type: 'call-update', callId, tool, partial: { content: toContent(output) } }

@@ -53,12 +53,12 @@ test('a call goes from planned to its end, with its input and its times', () => 
 
 test('a question is open until it is answered', () => {
   const question = { callId: 'c1', tool: 'bash', effects: 'execute', title: 'bash', fields: [], always: '' };
-  const run = read({ type: 'approval-request', ...call }, { type: 'approval-question', id: 'q', question });
+  const run = read({ type: 'approval-requested', ...call }, { type: 'approval-question', id: 'q', question });
   expect(run.openQuestions).toMatchObject([{ id: 'q', question: { callId: 'c1' } }]);
   run.apply({
     position: 3,
     at: 0,
-    event: { type: 'approval-answer', ...call, approved: true } as JournalEvent,
+    event: { type: 'approval-answered', ...call, approved: true } as JournalEvent,
   });
   expect(run.openQuestions).toEqual([]);
 });
@@ -69,7 +69,7 @@ test('a call that a lost worker left open ends with what is known', () => {
 });
 
 test('a run inside a call is a run of its own', () => {
-  const nested = (event: Entry): Entry => ({ type: 'call-nested', ...call, event });
+  const nested = (event: Entry): Entry => ({ type: 'call-event', ...call, event });
   const run = read(
     { type: 'call-start', ...call },
     nested({ type: 'run-start', agent: 'researcher' }),
@@ -132,7 +132,7 @@ test.each<Entry>([
   { type: 'text', text: 'before any turn' },
   { type: 'call-update', ...call, partial: {} },
   { type: 'undo-end', ...call, state: 'undone' },
-  { type: 'journal-cut', entries: 3, bytes: 9 },
+  { type: 'journal-truncated', entries: 3, bytes: 9 },
 ])('an entry that comes out of nowhere is taken: %j', (entry) => {
   expect(() => read(entry)).not.toThrow();
 });

@@ -133,13 +133,13 @@ export class RunModel {
       case 'wave-start':
         this.waves.push({ number: this.waves.length + 1, startedAt: moment });
         return;
-      case 'level-change':
+      case 'level-changed':
         this.levels.push({ level: event.level, at: moment, reason: event.reason });
         return;
       case 'work-abandoned':
         this.abandoned.push({ name: event.name, at: moment });
         return;
-      case 'journal-cut':
+      case 'journal-truncated':
         this.cut = event;
         return;
       case 'turn-reset':
@@ -155,7 +155,7 @@ export class RunModel {
 
   /** Takes over what only the record of an ended task says about calls and levels of an application's own loop. */
   settle({ outcome }: TaskRecord): void {
-    const report = outcome?.stop as StopReport | undefined;
+    const report = outcome?.stopReport as StopReport | undefined;
     if (report === undefined || this.levels.length > 0) return;
     const { reason } = report;
     for (const { level, afterMs } of report.levels) this.levels.push({ level, at: reason.at + afterMs, reason });
@@ -172,7 +172,7 @@ export class RunModel {
       case 'call-planned':
         this.#call(event.callId, event.tool);
         return;
-      case 'approval-request':
+      case 'approval-requested':
         Object.assign(this.#call(event.callId, event.tool), { state: 'waiting', askedAt: moment });
         return;
       case 'approval-question': {
@@ -184,7 +184,7 @@ export class RunModel {
         call.askedAt ??= moment;
         return;
       }
-      case 'approval-answer': {
+      case 'approval-answered': {
         const call = this.#call(event.callId, event.tool);
         Object.assign(call, { answeredAt: moment, approved: event.approved });
         if (call.state === 'waiting') call.state = 'planned';
@@ -203,7 +203,7 @@ export class RunModel {
       case 'call-update':
         this.#call(event.callId, event.tool).partial = event.partial;
         return;
-      case 'call-nested':
+      case 'call-event':
         (this.#call(event.callId, event.tool).nested ??= new RunModel()).apply({
           position,
           at: moment,
@@ -216,7 +216,7 @@ export class RunModel {
       case 'call-end':
         this.#endCall(event.result as KeptResult, moment);
         return;
-      case 'call-late':
+      case 'call-ended-late':
         this.#call(event.callId, event.tool).isLate = true;
         return;
       case 'undo-start':

@@ -25,7 +25,7 @@ export function ReportPage(props: PageProps & { readonly id: string }): ReactNod
       </main>
     );
   }
-  const report = task.outcome?.stop as unknown as StopReport | undefined;
+  const report = task.outcome?.stopReport as unknown as StopReport | undefined;
   return (
     <main id="main">
       <div className="crumb">

@@ -8,7 +8,7 @@ const report = (change: Partial<StopReport> = {}): StopReport => ({
   levels: [],
   calls: [],
   cleanupErrors: [],
-  clean: true,
+  isClean: true,
   ...change,
 });
 const call = { callId: 'c1', tool: 'bash', state: 'finished', afterMs: 5, wasWaitedFor: false } as const;
@@ -24,7 +24,7 @@ test.each([
   [{ cleanupErrors: ['no'] }, '1 cleanup failed.'],
   [{}, 'Not everything could be verified.'],
 ] as const)('one that is not clean says the worst: %j', (change, words) => {
-  expect(sentenceOf(report({ ...(change as Partial<StopReport>), clean: false }))).toBe(
+  expect(sentenceOf(report({ ...(change as Partial<StopReport>), isClean: false }))).toBe(
     `Stopped after 1.2 s. ${words}`,
   );
 });
@@ -32,7 +32,7 @@ test.each([
 test('the uncomfortable groups come first, and every call is in one', () => {
   const states = ['finished', 'not-started', 'failed', 'interrupted', 'unknown'] as const;
   const calls = states.map((state) => ({ ...call, callId: state, state }));
-  const groups = groupsOf(report({ calls, reply: { characters: 170, afterMs: 4 }, clean: false }));
+  const groups = groupsOf(report({ calls, reply: { characters: 170, afterMs: 4 }, isClean: false }));
   expect(groups.map(({ title }) => title)).toEqual([
     'Abandoned',
     'Interrupted, output kept',

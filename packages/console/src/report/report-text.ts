@@ -19,7 +19,7 @@ export interface ReportGroup {
 
 /** The report in one or two sentences: what is uncomfortable is said first. */
 export function sentenceOf(report: StopReport): string {
-  const { calls, abandoned = [], clean, settledAfterMs, cleanupErrors } = report;
+  const { calls, abandoned = [], isClean: clean, settledAfterMs, cleanupErrors } = report;
   const lost = calls.filter(({ state }) => state === 'unknown').length;
   const survivors = calls.reduce((sum, call) => sum + (call.survivors ?? 0), 0);
   const took = `Stopped after ${formatDuration(settledAfterMs)}.`;

@@ -31,7 +31,7 @@ export function StopPanel({ task, run, client, me, now, tenant, onAnswer }: Stop
   const [wanted, setMode] = useState<StopModeName>();
   const [reason, setReason] = useState('');
   const [undo, setUndo] = useState(false);
-  if (!isLive(task)) return task.outcome?.stop === undefined ? null : <Stopped task={task} tenant={tenant} />;
+  if (!isLive(task)) return task.outcome?.stopReport === undefined ? null : <Stopped task={task} tenant={tenant} />;
   const reached = task.stop === undefined ? -1 : LEVELS.indexOf(task.stop.level);
   const softest = MODES.find(({ mode }) => BEGINS[mode] > reached)?.mode;
   const mode = wanted !== undefined && BEGINS[wanted] > reached ? wanted : softest;
@@ -191,7 +191,7 @@ function Answer({ answer }: { readonly answer: StopAnswer }): ReactNode {
 }
 
 function Stopped({ task, tenant }: { readonly task: TaskRecord; readonly tenant: string | undefined }): ReactNode {
-  const { settledAfterMs } = (task.outcome?.stop ?? {}) as { settledAfterMs?: number };
+  const { settledAfterMs } = (task.outcome?.stopReport ?? {}) as { settledAfterMs?: number };
   return (
     <section className="card lead">
       <header>

@@ -15,9 +15,9 @@ const MUCH = 40;
 const RECORD_MS = 2_000;
 /** After these the record has changed. */
 const CHANGES_RECORD: ReadonlySet<string> = new Set([
-  'level-change',
+  'level-changed',
   'approval-question',
-  'approval-answer',
+  'approval-answered',
   'run-start',
 ]);
 

@@ -108,7 +108,7 @@ function Head({ task, followed, client, me, tenant, end, title }: HeadProps): Re
               Answer the question
             </a>
           )}
-          {task.outcome?.stop !== undefined && (
+          {task.outcome?.stopReport !== undefined && (
             <Link className="btn tiny" to={addresses.report(id, tenant)}>
               Stop report
             </Link>
@@ -154,7 +154,7 @@ function Facts({ task, run, end, me }: FactsProps): ReactNode {
       {usage !== undefined && (
         <Fact name="Tokens in, out">
           {formatCount(usage.inputTokens)}, {formatCount(usage.outputTokens)}
-          {!usage.complete && <span className="mute"> so far</span>}
+          {!usage.isComplete && <span className="mute"> so far</span>}
         </Fact>
       )}
       {worker !== undefined && (

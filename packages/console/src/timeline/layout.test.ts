@@ -34,7 +34,7 @@ const end = (callId: string, tool: string, state: string, at: number): Event => 
 });
 const turn = { type: 'turn-start', turn: 1, at: 0 };
 const level = (name: string, at: number): Event => ({
-  type: 'level-change',
+  type: 'level-changed',
   level: name,
   reason: { kind: 'user', by: 'ann', at: START + at },
   at,

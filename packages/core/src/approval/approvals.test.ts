@@ -4,34 +4,34 @@ import { createAgentTool } from '../run/sub-agent.ts';
 import { createScriptedModel } from '../testing/scripted-model.ts';
 import { createRuntime } from '../tool/runtime.ts';
 import { type CallPreview, defineTool, type Tool, type ToolContext } from '../tool/tool.ts';
-import { type ApprovalAnswer, createApprovals, type Judge } from './approvals.ts';
+import { type ApprovalAnswer, createApprovals, type DecideApproval } from './approvals.ts';
 import { type ApprovalQuestion, describeRequest, formatQuestion } from './question.ts';
 
 interface Setup {
   readonly answer?: ApprovalAnswer | ((question: ApprovalQuestion) => ApprovalAnswer | Promise<ApprovalAnswer>);
   readonly preview?: Tool['preview'];
-  readonly judge?: Judge;
+  readonly judge?: DecideApproval;
   readonly validate?: (value: unknown) => { value: unknown };
 }
 
 /** A tool that writes down what it is given, behind approvals whose questions are written down too. */
 function setUp({ answer = { decision: 'yes' }, preview, judge, validate = (value) => ({ value }) }: Setup = {}) {
   const questions: ApprovalQuestion[] = [];
-  const ran: { input: unknown; shown: ToolContext['shown'] }[] = [];
+  const ran: { input: unknown; shown: ToolContext['approvedPreview'] }[] = [];
   const tool = defineTool<unknown>({
     name: 'act',
     description: '',
     inputSchema: { '~standard': { version: 1, vendor: 'test', validate } },
     effects: 'execute',
     ...(preview && { preview }),
-    execute(input, { shown }) {
+    execute(input, { approvedPreview: shown }) {
       ran.push({ input, shown });
       return 'done';
     },
   });
   const approve = createApprovals({
-    until: 'until this test ends',
-    ...(judge && { judge }),
+    alwaysUntil: 'until this test ends',
+    ...(judge && { decide: judge }),
     ask: async (question) => {
       questions.push(question);
       return typeof answer === 'function' ? answer(question) : answer;
@@ -67,7 +67,7 @@ test('a change without changes is shown as such', () => {
   const about = describeRequest(request, {
     change: { path: '/a', isNew: false, diff: '', fields: [], baseVersion: '' },
   });
-  expect(formatQuestion({ ...about, always: '' })).toEqual(['changes /a', '  (no lines differ)']);
+  expect(formatQuestion({ ...about, alwaysScope: '' })).toEqual(['changes /a', '  (no lines differ)']);
 });
 
 test('spaces push nothing out of a title', async () => {
@@ -93,7 +93,7 @@ test('an input that is no data is shown as the model sent it, and is never cover
   await call({ command: 'x', when: '1970' });
   await call({ command: 'x', when: '1970' });
   expect(lines()).toEqual(Array(2).fill(['command: x', 'when: 1970']));
-  expect(questions[0]!.always).toBe('this call only');
+  expect(questions[0]!.alwaysScope).toBe('this call only');
 });
 
 test('always covers this input exactly, also for calls that wait, and says so', async () => {
@@ -101,7 +101,7 @@ test('always covers this input exactly, also for calls that wait, and says so', 
   await Promise.all([call({ command: 'ls' }), call({ command: 'ls' })]);
   await call({ command: 'ls' });
   expect(questions).toHaveLength(1);
-  expect(questions[0]!.always).toBe('this call of act with exactly this input, until this test ends');
+  expect(questions[0]!.alwaysScope).toBe('this call of act with exactly this input, until this test ends');
   for (const input of [{ command: 'ls -l' }, { command: 'ls\n' }, { command: 'ls', background: true }])
     await call(input);
   expect(questions).toHaveLength(4);
@@ -123,7 +123,7 @@ test('always for a file covers that file, whatever is written; without command a
   await files.call({ path: '/a', content: 'x' });
   await files.call({ path: '/a', content: 'y' });
   await files.call({ path: '/b', content: 'y' });
-  expect(files.questions.map(({ always }) => always)).toEqual([
+  expect(files.questions.map(({ alwaysScope: always }) => always)).toEqual([
     'every act of /a, until this test ends',
     'every act of /b, until this test ends',
   ]);
@@ -132,7 +132,7 @@ test('always for a file covers that file, whatever is written; without command a
   const whole = setUp({ answer: { decision: 'always' } });
   await whole.call({ query: 'a' });
   await whole.call({ query: 'b' });
-  expect(whole.questions.map(({ always }) => always)).toEqual([
+  expect(whole.questions.map(({ alwaysScope: always }) => always)).toEqual([
     'every call of act, whatever it is given, until this test ends',
   ]);
 });
@@ -177,7 +177,7 @@ test('a call whose preview fails is refused with its message, and no user is ask
 });
 
 test('a judge allows and denies without a question, and may ask about reading', async () => {
-  const judge: Judge = ({ input }) => ({ decision: input as 'allow', why: 'the rule' });
+  const judge: DecideApproval = ({ input }) => ({ decision: input as 'allow', why: 'the rule' });
   const { call, questions, ran } = setUp({ judge });
   expect(await call('allow')).toMatchObject({ state: 'finished' });
   expect(await call('deny')).toMatchObject({ content: expect.stringContaining('denied: the rule') as string });
@@ -219,7 +219,7 @@ test('an always for a tool does not cover a tool of the same name that a sub-age
     createScriptedModel([calls.map((call) => ({ call, input: { task: 'x' }, id: 'c' })), ['ok']]);
   const helper = createAgent({ name: 'helper', model: model('act', 'act'), tools: [act('helper')] });
   const approve = createApprovals({
-    until: 'until this test ends',
+    alwaysUntil: 'until this test ends',
     ask: (question) => {
       questions.push(question);
       return Promise.resolve({ decision: 'always' });
@@ -227,7 +227,7 @@ test('an always for a tool does not cover a tool of the same name that a sub-age
   });
   const tools = [act('boss'), createAgentTool(helper, { description: 'Helps' }) as Tool];
   await createAgent({ name: 'boss', model: model('act', 'helper', 'act'), tools, approve }).run('go').outcome;
-  expect(questions.map(({ callId, tool, title, always }) => [callId, tool, title, always])).toEqual([
+  expect(questions.map(({ callId, tool, title, alwaysScope: always }) => [callId, tool, title, always])).toEqual([
     ['c', 'act', 'act', 'every call of act, whatever it is given, until this test ends'],
     ['c-2', 'helper', 'helper', 'every call of helper, whatever it is given, until this test ends'],
     ['c-2/c', 'helper › act', 'helper › act', 'every call of helper › act, whatever it is given, until this test ends'],
@@ -238,7 +238,7 @@ test('an always for a tool does not cover a tool of the same name that a sub-age
 test('an always of one user does not cover the calls of another', async () => {
   const asked: unknown[] = [];
   const approve = createApprovals({
-    until: 'until this test ends',
+    alwaysUntil: 'until this test ends',
     ask: (_, { context }) => {
       asked.push(context);
       return Promise.resolve({ decision: 'always' });

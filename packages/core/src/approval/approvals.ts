@@ -27,14 +27,14 @@ interface ApprovalDecision {
 }
 
 /** Judges a call before a user is asked. */
-export type Judge = (request: ApprovalRequest) => ApprovalDecision;
+export type DecideApproval = (request: ApprovalRequest) => ApprovalDecision;
 
 export interface ApprovalsOptions {
   readonly ask: Ask;
   /** How long an `always` is valid, as text: `until this run ends`. */
-  readonly until: string;
+  readonly alwaysUntil: string;
   /** Decides before a user is asked. By default, calls that only read are allowed and all others are asked about. */
-  readonly judge?: Judge;
+  readonly decide?: DecideApproval;
   /** Holds `always` and `never` answers by what they cover. Defaults to a new map. */
   readonly remembered?: Pick<Map<string, boolean>, 'get' | 'set'>;
 }
@@ -45,7 +45,7 @@ function toNo(why: unknown, otherwise: string | false): string | false {
 }
 
 /** Allows reads, asks about everything else. */
-const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
+const judgeByEffects: DecideApproval = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
 
 /**
  * Creates the `approve` option of an agent from a function that asks a user. It asks one question at a time: an
@@ -63,7 +63,7 @@ const judgeByEffects: Judge = ({ effects }) => ({ decision: effects === 'read' ?
  * ```
  */
 export function createApprovals(options: ApprovalsOptions): Approve {
-  const { ask, until, judge = judgeByEffects, remembered = new Map<string, boolean>() } = options;
+  const { ask, alwaysUntil: until, decide: judge = judgeByEffects, remembered = new Map<string, boolean>() } = options;
   let last: Promise<unknown> = Promise.resolve();
 
   async function askNext(request: ApprovalRequest, context: QuestionContext, why?: string): Promise<ApprovalReply> {
@@ -71,8 +71,8 @@ export function createApprovals(options: ApprovalsOptions): Approve {
     const describe = async () => {
       const preview = await request.tool.preview?.(request.input, context);
       const coverage = coverageOf(request, preview);
-      const always = coverage === undefined ? 'this call only' : `${coverage.words}, ${until}`;
-      const question = { ...describeRequest(request, preview), always, ...(why !== undefined && { why }) };
+      const alwaysScope = coverage === undefined ? 'this call only' : `${coverage.words}, ${until}`;
+      const question = { ...describeRequest(request, preview), alwaysScope, ...(why !== undefined && { why }) };
       // An `always` of one user is not one of another.
       return { preview, question, key: coverage && `${coverage.key} ${toContextKey(context.context)}` };
     };

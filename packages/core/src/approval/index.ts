@@ -1,7 +1,7 @@
 // For code that shows approval questions to users: terminals, editors, web pages.
 
 // Ask a user before a call runs.
-export { createApprovals, type ApprovalAnswer, type Ask, type Judge } from './approvals.ts';
+export { createApprovals, type ApprovalAnswer, type Ask, type DecideApproval as Judge } from './approvals.ts';
 export type { Approve, ApprovalRequest } from '../tool/call/call.ts';
 
 // Show the question, with nothing hidden.

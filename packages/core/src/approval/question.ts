@@ -21,7 +21,7 @@ export interface ApprovalQuestion {
   readonly change?: { readonly path: string; readonly isNew: boolean; readonly diff: readonly string[] };
   readonly fields: readonly QuestionField[];
   /** What `always` would cover, and for how long. */
-  readonly always: string;
+  readonly alwaysScope: string;
   /** Why the user is asked, if a rule gives a reason. */
   readonly why?: string;
 }
@@ -52,7 +52,10 @@ export function formatCallTitle(tool: string, input: unknown, maxCharacters: num
 }
 
 /** Describes a request and its tool's preview of it. */
-export function describeRequest(request: ApprovalRequest, preview: CallPreview = {}): Omit<ApprovalQuestion, 'always'> {
+export function describeRequest(
+  request: ApprovalRequest,
+  preview: CallPreview = {},
+): Omit<ApprovalQuestion, 'alwaysScope'> {
   const { call, effects } = request;
   const tool = toToolPath(request);
   const { cwd, sandbox, change } = preview;

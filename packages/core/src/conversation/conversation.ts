@@ -33,15 +33,15 @@ export interface Reply {
   readonly outcome?: Outcome;
 }
 
-type Stopping = Extract<RunEvent, { type: 'cancel-request' | 'level-change' | 'call-waiting' }>;
+type Stopping = Extract<RunEvent, { type: 'cancel-requested' | 'level-changed' | 'call-waiting' }>;
 
 /** The events of a stop. Without an active run there is no `runId`. */
 type StoppingEvent<Event> = Event extends unknown ? Omit<Event, 'runId' | 'at'> & { readonly runId?: string } : never;
 
 /** Events of a conversation. Events of a run go to `onEvent` of its message. */
 export type ConversationEvent<Answer = Reply> = { readonly at: number; readonly conversationId: string } & (
-  | { readonly type: 'message-receive'; readonly messageId: string; readonly policy: Policy }
-  | { readonly type: 'message-answer'; readonly reply: Answer }
+  | { readonly type: 'message-received'; readonly messageId: string; readonly policy: Policy }
+  | { readonly type: 'message-answered'; readonly reply: Answer }
   | StoppingEvent<Stopping>
 );
 
@@ -123,7 +123,7 @@ export class Conversation {
   async receive(message: UserMessage, options: MessageOptions): Promise<Reply> {
     const { world } = this.#setup;
     const { messageId: id = world.createId(), policy = this.#setup.policy ?? 'replace', context } = options;
-    this.#tell({ type: 'message-receive', messageId: id, policy }, context);
+    this.#tell({ type: 'message-received', messageId: id, policy }, context);
     // Check `#pending` too: an unanswered message may outlast the list of remembered ids.
     if (this.#pending.has(id) || this.#state.seen.includes(id)) return this.#early(id, 'duplicate');
     const { promise: turn, resolve: begin } = Promise.withResolvers<readonly UserMessage[] | EarlyStatus>();
@@ -155,7 +155,7 @@ export class Conversation {
     const receipt: CancelReceipt = isIdle
       ? { answer: 'too-late' }
       : { answer: 'accepted', level: 'drain', reason, killAt: clock.now() };
-    this.#tell({ type: 'cancel-request', answer: receipt.answer, reason });
+    this.#tell({ type: 'cancel-requested', answer: receipt.answer, reason });
     return receipt;
   }
 
@@ -257,8 +257,8 @@ export class Conversation {
         if (id !== undefined) this.#apply({ type: 'steer-delivered', id });
         break;
       }
-      case 'cancel-request':
-      case 'level-change':
+      case 'cancel-requested':
+      case 'level-changed':
       case 'call-waiting':
         this.#tell(event, context);
         break;
@@ -288,7 +288,7 @@ export class Conversation {
   }
 
   #answered(reply: Reply, context: AppContext | undefined): Reply {
-    this.#tell({ type: 'message-answer', reply }, context);
+    this.#tell({ type: 'message-answered', reply }, context);
     this.#sent = this.#setup.send(reply);
     return reply;
   }

@@ -302,7 +302,7 @@ test('idle conversations are forgotten when there are too many, or on request', 
   const { conversations } = setUp({ maxConversations: 2 }, { next: () => reply('ok') });
   for (const id of ['a', 'b', 'c']) await conversations.processMessage(id, 'x');
   expect(['a', 'b', 'c'].map((id) => conversations.history(id).length)).toEqual([0, 2, 2]);
-  conversations.forget('b');
+  conversations.remove('b');
   expect(conversations.history('b')).toEqual([]);
 });
 
@@ -327,7 +327,7 @@ test('an answer that was complete when a steering message arrived is part of the
   const { conversations, sent } = setUp(
     { policy: 'steer' },
     {
-      async next(_, { turn, tell }) {
+      async next(_, { turn, emit: tell }) {
         const answer = answers[turn - 1]!;
         tell({ type: 'text', text: answer });
         await streamed;
@@ -631,9 +631,9 @@ test('hooks receive cancels: who asked, each level, calls that are waited for, a
   const { conversations, clock } = setUp({ hooks: { any: (event) => events.push(event) } });
   const seen = () =>
     events.splice(0).flatMap((event) => {
-      if (event.type === 'cancel-request')
+      if (event.type === 'cancel-requested')
         return [`${event.answer} ${event.reason.message} ${event.runId !== undefined}`];
-      return event.type === 'level-change' ? [event.level] : [];
+      return event.type === 'level-changed' ? [event.level] : [];
     });
   const first = conversations.processMessage('c', 'a');
   await flushMicrotasks();

@@ -31,7 +31,7 @@ export interface Conversations extends AsyncDisposable {
   /** Stops the active run and drops the waiting messages. `too-late`: there was nothing to stop. */
   cancel(id: string, reason?: CancelReasonLike, options?: CancelOptions): CancelReceipt;
   history(id: string): readonly Message[];
-  forget(id: string): void;
+  remove(id: string): void;
 }
 
 const MAX_CONVERSATIONS = 10_000;
@@ -114,7 +114,7 @@ export function createConversations(given: ConversationsOptions): Conversations 
     // Don't remember an unknown conversation just because of a cancel.
     cancel: (id, reason, cancelOptions) => (conversations.get(id) ?? create(id)).cancel(reason, cancelOptions),
     history: (id) => conversations.get(id)?.history ?? [],
-    forget(id) {
+    remove(id) {
       if (conversations.get(id)?.isIdle) conversations.delete(id);
     },
     async [Symbol.asyncDispose]() {

@@ -38,7 +38,7 @@ function setUp(options: Partial<AgentOptions>) {
 }
 
 const describe = (event: RunEvent): string =>
-  event.type === 'level-change' ? event.level : event.type === 'cancel-request' ? event.answer : event.type;
+  event.type === 'level-changed' ? event.level : event.type === 'cancel-requested' ? event.answer : event.type;
 
 const tool = (rest: Partial<ToolDefinition<unknown>>): Tool =>
   defineTool({
@@ -153,7 +153,7 @@ test('a cancel is a cancel, even for a compact that receives it while the run dr
 });
 
 test('a cancel inside the hook of a cancel is reported after it, and levels only rise', async () => {
-  for (const inside of ['cancel-request', 'level-change'] as const) {
+  for (const inside of ['cancel-requested', 'level-changed'] as const) {
     const { recorder, agent, check, clock } = setUp({ model: createScriptedModel([['hi ', { until: never }]]) });
     const told: string[] = [];
     let once = false;
@@ -173,7 +173,7 @@ test('a cancel inside the hook of a cancel is reported after it, and levels only
     await clock.advance(1_000);
     const outcome = await run.outcome;
     const cancels = told.filter((one) => ['accepted', 'escalated', 'drain', 'abort', 'kill'].includes(one));
-    const [first, second] = inside === 'cancel-request' ? ['escalated', 'drain'] : ['drain', 'escalated'];
+    const [first, second] = inside === 'cancel-requested' ? ['escalated', 'drain'] : ['drain', 'escalated'];
     expect(cancels).toEqual(['accepted', first, second, 'kill']);
     if (outcome.status === 'cancelled')
       expect(outcome.stop.levels.map(({ level }) => level)).toEqual(['drain', 'kill']);
@@ -187,7 +187,7 @@ test('a hook that cancels on every cancel event does not loop forever', async ()
   const run = recorder.run(
     agent.run('go', {
       hooks: {
-        'cancel-request': ({ answer }) => {
+        'cancel-requested': ({ answer }) => {
           answers.push(answer);
           run.cancel({}, { mode: 'kill' });
         },
@@ -253,12 +253,12 @@ test.each<[string, (cancel: () => void) => void]>([
     }
   });
   // Without a rest this would never end: the stream does not.
-  const hooks = { 'cancel-request': () => (heardAfter = workAtDue === undefined ? 0 : workMs() - workAtDue) };
+  const hooks = { 'cancel-requested': () => (heardAfter = workAtDue === undefined ? 0 : workMs() - workAtDue) };
   const run = createAgent({
     name: 'a',
     model,
     hooks,
-    budgets: mode === 'a deadline' ? { deadlineMs: 100 } : {},
+    budgets: mode === 'a deadline' ? { maxDurationMs: 100 } : {},
   }).run('x');
   ask(() => run.cancel({ kind: 'user' }));
   expect(await run.outcome).toMatchObject({ status: 'cancelled' });
@@ -291,7 +291,7 @@ test.each<[string, () => unknown]>([
   expect(await run.outcome).toMatchObject({
     status: 'cancelled',
     text: 'so far',
-    usage: { inputTokens: 7, outputTokens: 3, complete: false },
+    usage: { inputTokens: 7, outputTokens: 3, isComplete: false },
   });
 });
 
@@ -364,7 +364,7 @@ test('a model that cannot even begin fails the run, and counts that are none cou
     yield FINISH;
   });
   const { usage } = await createAgent({ name: 'a', model: odd }).run('x').outcome;
-  expect(usage).toEqual({ inputTokens: 0, outputTokens: 3, complete: true });
+  expect(usage).toEqual({ inputTokens: 0, outputTokens: 3, isComplete: true });
 });
 
 test('what attempts cost that broke off is counted, also when a cancel ends the wait for the next', async () => {
@@ -377,13 +377,13 @@ test('what attempts cost that broke off is counted, also when a cancel ends the 
   const first = setUp({ model });
   const { run } = first.start();
   await first.clock.advance(20);
-  expect((await run.outcome).usage).toEqual({ inputTokens: 3_000, outputTokens: 150, complete: false });
+  expect((await run.outcome).usage).toEqual({ inputTokens: 3_000, outputTokens: 150, isComplete: false });
   attempts = 0;
   const second = setUp({ model });
   const { run: other } = second.start();
   await second.clock.advance(5);
   other.cancel();
-  expect((await other.outcome).usage).toEqual({ inputTokens: 1_000, outputTokens: 50, complete: false });
+  expect((await other.outcome).usage).toEqual({ inputTokens: 1_000, outputTokens: 50, isComplete: false });
   attempts = -9;
   const third = setUp({ model, retry: { maxAttempts: 2 } });
   const { run: last } = third.start();

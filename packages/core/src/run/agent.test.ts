@@ -83,7 +83,7 @@ test('cancel during adaptation phase: the words so far are kept, nothing of the 
   const { run, check } = setUp(
     scripted(
       () => callTools([call('1', 'lookup')]),
-      (_history, { token, tell }) => {
+      (_history, { token, emit: tell }) => {
         tell({ type: 'text', text: 'I found ' });
         return new Promise((_, reject) => token.onCancel((_level, reason) => reject(new CancelledError(reason))));
       },
@@ -116,7 +116,7 @@ test('a planner that hands over a partial message has it kept as it is', async (
       { type: 'text', text: 'So' },
     ],
     stopReason: 'aborted',
-    usage: { inputTokens: 7, outputTokens: 1, complete: false },
+    usage: { inputTokens: 7, outputTokens: 1, isComplete: false },
   };
   const { run, check } = setUp(
     scripted(
@@ -128,7 +128,7 @@ test('a planner that hands over a partial message has it kept as it is', async (
   run.cancel();
   const outcome = await run.outcome;
   expect(outcome.messages.at(-1)).toEqual(partial);
-  expect(outcome.usage).toEqual({ inputTokens: 7, outputTokens: 1, complete: false });
+  expect(outcome.usage).toEqual({ inputTokens: 7, outputTokens: 1, isComplete: false });
   check();
 });
 
@@ -229,7 +229,7 @@ test('a plan that fails while it drains is cancelled too, with the error kept', 
 
 test('a planner that throws fails the run; what it had said is kept', async () => {
   const { run, check } = setUp(
-    scripted((_h, { tell }) => {
+    scripted((_h, { emit: tell }) => {
       tell({ type: 'text', text: 'Half a ' });
       throw new Error('no network');
     }),
@@ -278,7 +278,7 @@ test('a deaf call: the run settles when the ladder ends, says unknown, and its l
   finish?.();
   await flushMicrotasks();
   expect(JSON.stringify(outcome)).toBe(before);
-  expect(recorder.history.at(-1)).toMatchObject({ seen: 'event', event: { type: 'call-late', callId: '1' } });
+  expect(recorder.history.at(-1)).toMatchObject({ seen: 'event', event: { type: 'call-ended-late', callId: '1' } });
   expect(agent.ledger.entries()).toMatchObject([{ key: `${run.id}/1`, late: { state: 'finished' } }]);
   check();
 });
@@ -351,7 +351,7 @@ test('completed calls are undone in reverse order, shielded, at most once', asyn
     { callId: '2', undo: 'failed' },
     { callId: '1', undo: 'undone' },
   ]);
-  expect(outcome.status === 'cancelled' && outcome.stop.clean).toBe(false);
+  expect(outcome.status === 'cancelled' && outcome.stop.isClean).toBe(false);
   check();
 });
 
@@ -434,7 +434,7 @@ test('budgets are reasons like any other', async () => {
   calls.check();
   const costly = scripted(() => {
     const step = callTools([call(`${Math.random()}`, 'x')]);
-    return { ...step, message: { ...step.message, usage: { inputTokens: 60, outputTokens: 1, complete: true } } };
+    return { ...step, message: { ...step.message, usage: { inputTokens: 60, outputTokens: 1, isComplete: true } } };
   });
   const tokens = setUp(costly, { x: () => 'x' }, { budgets: { maxModelTokens: 100 } });
   expect(await tokens.run.outcome).toMatchObject({
@@ -442,7 +442,7 @@ test('budgets are reasons like any other', async () => {
     turns: 2,
     usage: { inputTokens: 120, outputTokens: 2 },
   });
-  const time = setUp({ next: () => new Promise(() => {}) }, {}, { budgets: { deadlineMs: 1_000 } });
+  const time = setUp({ next: () => new Promise(() => {}) }, {}, { budgets: { maxDurationMs: 1_000 } });
   await time.clock.advance(3_000);
   expect(await time.run.outcome).toMatchObject({
     status: 'cancelled',
@@ -627,12 +627,12 @@ test('every cancel is reported, with what it did', async () => {
   await clock.advance(2_000);
   await run.outcome;
   const told = recorder.history.flatMap((entry) => (entry.seen === 'event' ? [entry.event] : []));
-  expect(told.filter(({ type }) => type === 'cancel-request')).toMatchObject([
+  expect(told.filter(({ type }) => type === 'cancel-requested')).toMatchObject([
     { answer: 'accepted', reason: { message: 'first' } },
     { answer: 'already', reason: { message: 'second' } },
     { answer: 'escalated', reason: { message: 'third' } },
   ]);
-  expect(told.filter(({ type }) => type === 'level-change')).toMatchObject([
+  expect(told.filter(({ type }) => type === 'level-changed')).toMatchObject([
     { level: 'drain', reason: { message: 'first' } },
     { level: 'abort', reason: { message: 'first' } },
     { level: 'kill', reason: { message: 'first' } },
@@ -663,9 +663,12 @@ test('events can be read late, by many, and left early', async () => {
 test('a run whose turns never wait still obeys its deadline and a cancel from outside', async () => {
   const again: Planner = { next: () => callTools([call('again', 'remember')]) };
   const remember = defineTool({ name: 'remember', description: 'r', inputSchema: z.unknown(), execute: () => 'known' });
-  const late = await createAgent({ name: 'busy', planner: again, tools: [remember], budgets: { deadlineMs: 30 } }).run(
-    'go',
-  ).outcome;
+  const late = await createAgent({
+    name: 'busy',
+    planner: again,
+    tools: [remember],
+    budgets: { maxDurationMs: 30 },
+  }).run('go').outcome;
   expect(late).toMatchObject({ status: 'cancelled', reason: { kind: 'deadline' } });
   const run = createAgent({ name: 'busy', planner: again, tools: [remember] }).run('go');
   setTimeout(() => run.cancel({ kind: 'user' }), 1);

@@ -10,7 +10,7 @@ function spent(budgets: Budgets, turn: number, calls: number): string | undefine
     role: 'assistant',
     content: [{ type: 'call', callId: 'c', tool: 't', input: {} }],
     stopReason: 'tool-use',
-    usage: { inputTokens: 30, outputTokens: 12, complete: true },
+    usage: { inputTokens: 30, outputTokens: 12, isComplete: true },
   });
   transcript.addResult({ callId: 'c', tool: 't', state: 'finished', content: '', isError: false, endedAt: 0 });
   const reason = overspent(budgets, { turn, calls, transcript });

@@ -5,7 +5,7 @@ import type { Transcript } from './history/transcript.ts';
 /** The limits of a run. A run that would exceed one is cancelled, with that as its reason. */
 export interface Budgets {
   /** Time limit for the whole run. */
-  readonly deadlineMs?: number;
+  readonly maxDurationMs?: number;
   /** Defaults to `MAX_TURNS`: a model and a tool that keep each other busy would otherwise never end. */
   readonly maxTurns?: number;
   readonly maxCalls?: number;
@@ -17,7 +17,7 @@ const limit = count({ min: 0, orInfinity: true });
 
 /** The rule for budgets. */
 export const budgetsRule: Rule = group<Budgets>({
-  deadlineMs: timeLimitMs,
+  maxDurationMs: timeLimitMs,
   maxTurns: limit,
   maxCalls: limit,
   maxModelTokens: limit,

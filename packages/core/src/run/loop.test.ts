@@ -130,7 +130,7 @@ test.each([undefined, null, 'all', [7], [{ role: 'tool', content: 'x' }], [{ rol
 );
 
 test('text is reported unchanged, and a steer when it is delivered', async () => {
-  const { run } = start((_, { turn, tell }) => {
+  const { run } = start((_, { turn, emit: tell }) => {
     tell({ type: 'text', text: 'x' });
     return turn === 1 ? callTools([{ id: 'c', tool: 'none', input: {} }]) : reply('done');
   });
@@ -156,7 +156,7 @@ test('a history that is short enough is not changed, and there is no event', asy
 });
 
 test('text that is not a string fails the turn with a clear error', async () => {
-  const { run } = start((_, { tell }) => {
+  const { run } = start((_, { emit: tell }) => {
     tell({ type: 'text', text: 7 as never });
     return reply('x');
   });
@@ -176,7 +176,7 @@ test('turns are reported as they begin and end, and calls under their own ids', 
     text: ({ text }: { text: string }) => told.push(text),
   };
   const { run } = start(
-    (_, { turn, tell }) => {
+    (_, { turn, emit: tell }) => {
       tell({ type: 'text', text: `words ${turn}` });
       tell({ type: 'call-planned', callId: 'c', tool: 'none' });
       return turn === 2 ? reply('done') : callTools([{ id: 'c', tool: 'none', input: {} }]);
@@ -203,8 +203,8 @@ test.each<[string, unknown]>([
 
 test('what a planner throws decides what is kept of its words, and how they are said to have ended', async () => {
   const speak = (context: PlannerContext, error: unknown): Promise<never> => {
-    context.tell({ type: 'thinking', text: 'hm' });
-    context.tell({ type: 'text', text: 'half' });
+    context.emit({ type: 'thinking', text: 'hm' });
+    context.emit({ type: 'text', text: 'half' });
     return new Promise((_, reject) => {
       if (error instanceof Error) reject(error);
       context.token.onCancel(() => reject(new Error('stopped')));

@@ -143,7 +143,7 @@ async function takeTurn(state: LoopState): Promise<Step> {
   };
   try {
     const planned = await stoppable('planner', state, (token) =>
-      planner.next(transcript.messages, { token, turn, tell: tellTurn, leaveRunning: state.leaveRunning }),
+      planner.next(transcript.messages, { token, turn, emit: tellTurn, leaveRunning: state.leaveRunning }),
     );
     const step = ids.ofStep(checkStep(planned));
     end(recordReply(step.message));

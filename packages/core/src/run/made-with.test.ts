@@ -45,8 +45,8 @@ test('an agent refuses settings that cannot work when it is made, not when they 
   }
   expect(agent({ cleanupTimeoutMs: 0 })).toBe('cleanupTimeoutMs: expected more than 0 to 600000 ms, got 0');
   expect(agent({ concurrency: 1.5 })).toBe('concurrency: expected a whole number from 1, got 1.5');
-  expect(agent({ budgets: { deadlineMs: -1 } })).toBe(
-    'budgets.deadlineMs: expected 0 ms or more, or Infinity for never, got -1',
+  expect(agent({ budgets: { maxDurationMs: -1 } })).toBe(
+    'budgets.maxDurationMs: expected 0 ms or more, or Infinity for never, got -1',
   );
   for (const name of ['maxTurns', 'maxCalls', 'maxModelTokens']) {
     expect(agent({ budgets: { [name]: Number.NaN } })).toBe(
@@ -54,7 +54,7 @@ test('an agent refuses settings that cannot work when it is made, not when they 
     );
     expect(agent({ budgets: { [name]: Infinity } })).toBe('nothing was refused');
   }
-  expect(agent({ budgets: { turns: 5 } })).toContain('budgets.turns: unknown setting; the settings are deadlineMs');
+  expect(agent({ budgets: { turns: 5 } })).toContain('budgets.turns: unknown setting; the settings are maxDurationMs');
   expect(agent({ hooks: { 'call-end': 'x' } })).toBe('hooks.call-end: expected a function, got "x"');
   expect(agent({ world: { createId: () => 'x', random: () => 0 } })).toContain('world.clock: expected a world');
   const brokenClock = { ...createVirtualWorld(), clock: { now: () => Number.NaN, setTimer: () => {} } };
@@ -68,7 +68,7 @@ test('waits of any length are carried, and a limit that never comes', async () =
   for (const length of [2 ** 31, 60 * 86_400_000, Infinity]) {
     const world = createVirtualWorld();
     const slow = createScriptedModel([['one ', { waitMs: 100 }, 'two']], world);
-    const options = { budgets: { deadlineMs: length }, retry: { idleTimeoutMs: length } };
+    const options = { budgets: { maxDurationMs: length }, retry: { idleTimeoutMs: length } };
     const running = createAgent({ name: 'a', model: slow, world, ...options }).run('x');
     await world.clock.advance(200);
     expect(await running.outcome).toMatchObject({ status: 'success', text: 'one two' });
@@ -180,7 +180,7 @@ test('a run refuses options and input that cannot work', () => {
   using token = new CancellationToken();
   expect(run({ token: token.signal })).toMatch(/^token: expected a CancellationToken; pass a signal as `signal`/);
   expect(run({ id: '' })).toBe('id: expected a non-empty string, got ""');
-  expect(run({ deadlineMs: 5 })).toMatch(/^deadlineMs: unknown setting/);
+  expect(run({ maxDurationMs: 5 })).toMatch(/^maxDurationMs: unknown setting/);
   expect(run({}, null)).toMatch(/^input: expected a string, or a list of .*, got null$/);
   expect(run({}, { role: 'assistant', content: [] })).toMatch(/^input.role: expected 'user'; /);
   expect(run({}, [{ type: 'text' }])).toMatch(/^input\[0\]: expected a string, or a list of/);
@@ -217,7 +217,7 @@ test('a cancel without a word on how means what the agent, or the call, says', a
       name: 'a',
       model: createScriptedModel([[step], ['done']], world),
       tools: [wait],
-      ladder: 'kill',
+      stopMode: 'kill',
       world,
     });
   const stopped = asking().run('x');

@@ -204,7 +204,7 @@ test.each<[string, unknown]>([
   ['has no list of parts', { message: { role: 'assistant', content: falseLength(), stopReason: 'stop' }, calls: [] }],
   ['has a part that is none', stepWith({ content: [new Error('x')] })],
   ['has no stopReason', stepWith({ stopReason: {} })],
-  ['counts without numbers', stepWith({ usage: { inputTokens: Number.NaN, outputTokens: 1, complete: true } })],
+  ['counts without numbers', stepWith({ usage: { inputTokens: Number.NaN, outputTokens: 1, isComplete: true } })],
   ['has a model that is no text', stepWith({ model: {} })],
   ['has no list of calls', { ...stepWith({}), calls: falseLength() }],
   ['has a call without an id', { ...stepWith({}), calls: [{ id: 7, tool: 'look', input: {} }] }],
@@ -212,7 +212,7 @@ test.each<[string, unknown]>([
 ])('a step that %s fails the run, whose record stays whole', async (_, step) => {
   const ended: unknown[] = [];
   const planner: Planner = {
-    next(_history, { tell }) {
+    next(_history, { emit: tell }) {
       tell({ type: 'text', text: 'Let me' });
       return step as Step;
     },
@@ -226,7 +226,7 @@ test.each<[string, unknown]>([
 test('a planner that fails with a reply that is none keeps what was shown', async () => {
   const partial = { role: 'assistant', content: [null], stopReason: 'error' };
   const planner: Planner = {
-    next(_history, { tell }) {
+    next(_history, { emit: tell }) {
       tell({ type: 'text', text: 'Let me' });
       throw Object.assign(new Error('broken'), { partial });
     },
@@ -235,11 +235,11 @@ test('a planner that fails with a reply that is none keeps what was shown', asyn
   expect(outcome).toMatchObject({ status: 'failed', text: 'Let me', error: { message: 'broken' } });
 });
 
-test.each(['call-end', 'work-abandoned', 'undo-end', 'run-end', 'call-nested'])(
+test.each(['call-end', 'work-abandoned', 'undo-end', 'run-end', 'call-event'])(
   'a run goes on, and ends, though a tool nests a %s with nothing in it',
   async (type) => {
     const nests = tool('nests', () => 'x', {
-      execute: (_input, { nest }) => {
+      execute: (_input, { emitNested: nest }) => {
         nest({ type });
         return 'x';
       },
@@ -251,14 +251,14 @@ test.each(['call-end', 'work-abandoned', 'undo-end', 'run-end', 'call-nested'])(
     const hooks = { any: ({ type: happened }: { type: string }) => told.push(happened) };
     const outcome = await createAgent({ name: 'a', planner, hooks, tools: [nests] }).run('x').outcome;
     expect(outcome).toMatchObject({ status: 'success', text: 'bye', calls: [{ callId: 'c' }] });
-    expect(told).toContain('call-nested');
+    expect(told).toContain('call-event');
     expect(told.at(-1)).toBe('run-end');
   },
 );
 
 test('a planner that emits something other than a string fails with a clear error, and what was shown is kept', async () => {
   const planner: Planner = {
-    next(_history, { tell }) {
+    next(_history, { emit: tell }) {
       tell({ type: 'text', text: 'Let me' });
       tell({ type: 'thinking', text: {} as string });
       return reply('x');

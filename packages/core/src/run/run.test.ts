@@ -96,7 +96,7 @@ test('the outcome says what came of the run, from its start to its end', async (
       { role: 'assistant', content: [{ type: 'text', text: 'done' }], stopReason: 'stop' },
     ],
     calls: [],
-    usage: { inputTokens: 0, outputTokens: 0, complete: true },
+    usage: { inputTokens: 0, outputTokens: 0, isComplete: true },
     turns: 1,
     undelivered: [],
     startedAt,
@@ -105,7 +105,7 @@ test('the outcome says what came of the run, from its start to its end', async (
 });
 
 test('a deadline stops a run at once, and says how long it was', async () => {
-  const { agent, clock } = setUp(() => new Promise(() => {}), { budgets: { deadlineMs: 50 } });
+  const { agent, clock } = setUp(() => new Promise(() => {}), { budgets: { maxDurationMs: 50 } });
   const run = agent.run('go');
   await clock.advance(50 + 12_000);
   expect(await run.outcome).toMatchObject({

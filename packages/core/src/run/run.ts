@@ -24,7 +24,7 @@ import { Transcript } from './history/transcript.ts';
 import { type LoopState, runLoop } from './loop.ts';
 import type { Planner } from './reply/planner.ts';
 import type { RunEvent } from './report/events.ts';
-import { type Left, Leftovers } from './report/leftovers.ts';
+import { type Leftover, Leftovers } from './report/leftovers.ts';
 import type { Outcome } from './report/outcome.ts';
 import type { StopReport } from './report/report.ts';
 import { type AgentParts, RESUMED, type RunOptions } from './setup.ts';
@@ -128,13 +128,13 @@ class AgentRun implements Run {
   }
 
   cancel(reason: CancelReasonLike = {}, options: CancelOptions = {}): CancelReceipt {
-    const { ladder = 'graceful', world } = this.#setup.agent;
+    const { stopMode: ladder = 'graceful', world } = this.#setup.agent;
     const given = createReason(reason, world.clock.now());
     const receipt = this.#token.cancel(given, readCancelOptions(options, ladder));
     // The token itself reports the accepted cancel, and cancels inherited from its parent. Don't report a cancel that
     // changed nothing to the hook that requested it: a hook that cancels on every cancel event would never end.
     if (receipt.answer === 'escalated' || (receipt.answer !== 'accepted' && !this.#gate.isTelling))
-      this.#gate.tell({ type: 'cancel-request', answer: receipt.answer, reason: given });
+      this.#gate.tell({ type: 'cancel-requested', answer: receipt.answer, reason: given });
     return receipt;
   }
 
@@ -153,7 +153,7 @@ class AgentRun implements Run {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { ladder = 'graceful' } = this.#setup.agent;
+    const { stopMode: ladder = 'graceful' } = this.#setup.agent;
     // Not `cancel`, which reports a cancel that comes too late.
     this.#token.cancel({ kind: 'parent', message: 'its owner ended' }, { mode: ladder });
     await this.outcome;
@@ -161,10 +161,10 @@ class AgentRun implements Run {
 
   #watchToken(): void {
     emitStopEvents(this.#token, (event) => this.#gate.tell(event));
-    const { deadlineMs } = this.#setup.agent.budgets ?? {};
-    if (deadlineMs !== undefined) {
-      const reason = { kind: 'deadline', message: `the run took longer than ${deadlineMs} ms` } as const;
-      this.#token.cancelAfter(deadlineMs, reason, { mode: 'now' });
+    const { maxDurationMs } = this.#setup.agent.budgets ?? {};
+    if (maxDurationMs !== undefined) {
+      const reason = { kind: 'deadline', message: `the run took longer than ${maxDurationMs} ms` } as const;
+      this.#token.cancelAfter(maxDurationMs, reason, { mode: 'now' });
     }
   }
 
@@ -257,13 +257,13 @@ class AgentRun implements Run {
       beforeUndo: this.#setup.beforeUndo,
       tell: (event, within) => {
         this.#gate.tell(event);
-        within.tell(this.#gate.stamp(event));
+        within.emit(this.#gate.stamp(event));
       },
     };
   }
 
   /** Work that still runs when the run settles is reported by name. Its late end changes only the ledger. */
-  #abandon({ name, ended }: Left, abandonedAt: number): void {
+  #abandon({ name, ended }: Leftover, abandonedAt: number): void {
     const { ledger, world } = this.#setup.agent;
     const late = findLateEnd(ended, this.#gate);
     const reason = this.#token.reason ?? createReason({ kind: 'parent', message: 'its run ended' }, abandonedAt);

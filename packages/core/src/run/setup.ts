@@ -43,7 +43,7 @@ export interface AgentParts {
   readonly version?: string;
   readonly tools?: readonly Tool[];
   /** The default mode of `run.cancel()`. Defaults to `graceful`. */
-  readonly ladder?: StopMode;
+  readonly stopMode?: StopMode;
   readonly approve?: Approve;
   readonly budgets?: Budgets;
   readonly compact?: Compact;
@@ -104,7 +104,7 @@ const AGENT_RULES: settings.Rules<AllAgentOptions> = {
   version: settings.nonEmptyText,
   tools: toolsRule,
   planner: settings.having('a planner', 'next'),
-  ladder: stopMode,
+  stopMode: stopMode,
   budgets: budgetsRule,
   compact: settings.callback,
   undoTimeoutMs: shieldMs,

@@ -7,8 +7,8 @@ import type { Run } from './run.ts';
 
 const told = (events: readonly RunEvent[]) =>
   events.flatMap((event) => {
-    if (event.type === 'cancel-request') return [`${event.answer} ${event.reason.message}`];
-    return event.type === 'level-change' ? [event.level] : event.type === 'run-end' ? ['end'] : [];
+    if (event.type === 'cancel-requested') return [`${event.answer} ${event.reason.message}`];
+    return event.type === 'level-changed' ? [event.level] : event.type === 'run-end' ? ['end'] : [];
   });
 
 test('a hook that cancels harder on a cancel event: each receipt is reported once, and levels rise', async () => {
@@ -19,7 +19,7 @@ test('a hook that cancels harder on a cancel event: each receipt is reported onc
     name: 'a',
     planner: { next: () => new Promise(() => {}) },
     world,
-    hooks: { 'cancel-request': ({ answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }) },
+    hooks: { 'cancel-requested': ({ answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }) },
   }).run('x', { hooks: { any: (event) => heard.push(event) } });
   await flushMicrotasks();
   run.cancel('enough');

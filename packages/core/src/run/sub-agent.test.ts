@@ -53,7 +53,7 @@ test('an agent answers as a tool, and its events are nested in its parent’s', 
   );
   const run = start(parent);
   const nested: string[] = [];
-  for await (const event of run.events) if (event.type === 'call-nested') nested.push(event.event.type);
+  for await (const event of run.events) if (event.type === 'call-event') nested.push(event.event.type);
   const outcome = await run.outcome;
   expect(outcome.calls).toMatchObject([
     { content: 'It is 42.', details: { agent: 'researcher', status: 'success', turns: 1 } },
@@ -101,7 +101,7 @@ test('an agent that fails with an unreadable error fails its call with a clear t
   const child = createAgent({
     name: 'child',
     planner: {
-      next(_history, { tell }) {
+      next(_history, { emit: tell }) {
         tell({ type: 'text', text: 'So far' });
         throw Object.create(null) as Error;
       },
@@ -267,7 +267,7 @@ const bookable = (tool: ReturnType<typeof setUp>['tool'], undone: unknown[]) =>
 
 test('an agent that is out of its own time or turns says so, with its words and what it did', async () => {
   for (const [budgets, kind] of [
-    [{ deadlineMs: 100 }, 'deadline'],
+    [{ maxDurationMs: 100 }, 'deadline'],
     [{ maxTurns: 1 }, 'budget'],
   ] as const) {
     const { tool, start, check, clock, recorder, agent, ...world } = setUp();
@@ -357,7 +357,7 @@ test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub
     world: { ...world, clock },
     hooks: recorder.hooks,
     tools: [book],
-    budgets: mode === 'out of time' ? { deadlineMs: 50 } : {},
+    budgets: mode === 'out of time' ? { maxDurationMs: 50 } : {},
     model: createScriptedModel(
       [
         [{ call: 'book', input: { id: 'nested' } }],

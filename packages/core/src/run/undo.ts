@@ -65,7 +65,7 @@ export async function undoCalls(options: UndoOptions): Promise<UndoneCall[]> {
   const steps = undoSteps(options, undone);
   if (steps.length === 0) return undone;
   const token = shield(options.token, { timeoutMs: options.timeoutMs, name: 'undo' });
-  const within = { token, beforeUndo: options.beforeUndo, tell: () => {} };
+  const within = { token, beforeUndo: options.beforeUndo, emit: () => {} };
   try {
     for (const step of steps.toSorted((a, b) => b.order - a.order)) await step.undo(within);
     return undone;
@@ -113,8 +113,8 @@ async function undoWithKeys(
   // The keys were not free in time: the undo has not started.
   if (typeof held !== 'function') return { state: 'failed' };
   const tell = (event: { readonly type: string }): void =>
-    options.tell({ type: 'call-nested', callId, tool, event }, within);
-  const undoing = step.undo({ ...within, tell }).finally(held);
+    options.tell({ type: 'call-event', callId, tool, event }, within);
+  const undoing = step.undo({ ...within, emit: tell }).finally(held);
   const end = await waitUntilLevel(undoing, token, 'kill');
   if (end.by === 'level') options.leaveRunning(`undo of ${tool} (${callId})`, undoing);
   if (end.by === 'value') return { state: end.value };

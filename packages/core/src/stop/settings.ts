@@ -2,7 +2,7 @@
 export class SettingsError extends TypeError {
   override readonly name: string = 'SettingsError';
   readonly code: string = 'INVALID_SETTING';
-  /** The setting, for example `budgets.deadlineMs` or `tools[1].input`. */
+  /** The setting, for example `budgets.maxDurationMs` or `tools[1].input`. */
   readonly field: string;
 
   constructor(field: string, what: string, cause?: unknown) {
@@ -161,8 +161,8 @@ export function group<Settings>(rules: Rules<Settings>): Rule {
 /** Every event of any package, because one object of hooks may serve an agent, conversations and a runner. */
 const EVENTS: readonly string[] =
   /*#__PURE__*/ `any hook-error run-start run-end turn-start turn-end turn-retry text thinking call-planned call-start call-update
- call-nested call-end call-late call-waiting wave-start wave-end approval-request approval-answer cleanup-error cancel-request
- level-change steer-delivered history-compacted undo-start undo-end work-abandoned events-skipped message-receive message-answer
+ call-event call-end call-ended-late call-waiting wave-start wave-end approval-requested approval-answered cleanup-error cancel-requested
+ level-changed steer-delivered history-compacted undo-start undo-end work-abandoned events-skipped message-received message-answered
  task-start task-end checker-error store-error`.split(/\s+/);
 
 /** Listeners by event. They are not copied, because they may be methods of an object. */

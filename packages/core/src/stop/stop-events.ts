@@ -7,12 +7,12 @@ import type { CancellationToken } from './token/token.ts';
 export type StopEvent =
   /** A stop was requested, and what that did. */
   | {
-      readonly type: 'cancel-request';
+      readonly type: 'cancel-requested';
       readonly answer: CancelReceipt['answer'];
-      /** The reason given by this request; the winning one is in `level-change`. */
+      /** The reason given by this request; the winning one is in `level-changed`. */
       readonly reason: CancelReason;
     }
-  | { readonly type: 'level-change'; readonly level: StopLevel; readonly reason: CancelReason };
+  | { readonly type: 'level-changed'; readonly level: StopLevel; readonly reason: CancelReason };
 
 /** Reports a token's cancel once, then each level it reaches, in rising order, even when a listener cancels harder. */
 export function emitStopEvents(token: CancellationToken, tell: (event: StopEvent) => void): Disposable {
@@ -25,10 +25,10 @@ export function emitStopEvents(token: CancellationToken, tell: (event: StopEvent
     isTelling = true;
     if (isFirst) {
       isFirst = false;
-      tell({ type: 'cancel-request', answer: 'accepted', reason });
+      tell({ type: 'cancel-requested', answer: 'accepted', reason });
     }
     for (let next = reached.shift(); next !== undefined; next = reached.shift())
-      tell({ type: 'level-change', ...next });
+      tell({ type: 'level-changed', ...next });
     isTelling = false;
   });
 }

@@ -138,7 +138,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   ['a cancel accepted twice', 'P3', around('run-end', (entry) => [receiptOf('accepted'), entry])],
   ['a cancel accepted after the end', 'P3', [...history, receiptOf('accepted')]],
   ['too late before the end', 'P3', [receiptOf('too-late'), ...history]],
-  ['a level that goes down', 'P3', around('level-change', (entry) => [entry, entry])],
+  ['a level that goes down', 'P3', around('level-changed', (entry) => [entry, entry])],
   [
     'a success after an accepted cancel',
     'P3',
@@ -155,7 +155,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   [
     'a call that starts after the cancel',
     'P4',
-    around('level-change', (entry) => [entry, history.find(isEvent('call-start'))!]),
+    around('level-changed', (entry) => [entry, history.find(isEvent('call-start'))!]),
   ],
   ['a tool that continues after the end without a report', 'P4', [...history, late]],
   ['a tool of a task that runs on after its end', 'P4', [...life, did('l', 'begin')]],
@@ -211,7 +211,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   ],
   ['another reason in the outcome', 'P7', withOutcome((outcome) => ({ ...outcome, reason: other }))],
   ['another reason in a record', 'P7', [accepted, task({ status: 'cancelled', outcome: { reason: other } })]],
-  ['a run that is stopped without a cancel', 'P8', without(isEvent('level-change'))],
+  ['a run that is stopped without a cancel', 'P8', without(isEvent('level-changed'))],
   [
     'a call that must finish and is cut',
     'P9',
@@ -237,7 +237,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
       {
         seen: 'event',
         event: {
-          type: 'call-late',
+          type: 'call-ended-late',
           callId: 'l',
           tool: 'look',
           runId: id,

@@ -4,7 +4,7 @@ import { isHeldLater } from './draft.ts';
 const entry = (position: number, event: object) => ({ position, epoch: 1, event });
 const rest = [
   entry(5, { type: 'turn-end', message: { content: [{ type: 'text', text: 'I look. ' }] } }),
-  entry(6, { type: 'call-nested', callId: 'n', event: { type: 'call-end', result: { callId: 'u' } } }),
+  entry(6, { type: 'call-event', callId: 'n', event: { type: 'call-end', result: { callId: 'u' } } }),
   entry(7, { type: 'history' }),
   entry(8, { type: 'call-update', callId: 'v' }),
 ];
@@ -12,7 +12,7 @@ const rest = [
 test.each([
   { type: 'text', text: 'I ' },
   { type: 'thinking', text: 'hm' },
-  { type: 'call-nested', callId: 'n', event: { type: 'call-update', callId: 'u' } },
+  { type: 'call-event', callId: 'n', event: { type: 'call-update', callId: 'u' } },
   { type: 'call-update', callId: 'v' },
   { type: 'history' },
 ])('$type may go when something later holds what it said', (event) => {

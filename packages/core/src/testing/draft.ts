@@ -30,7 +30,7 @@ function holds(later: Event, draft: Event): boolean {
       );
     // The newest of these contains everything from the older ones.
     case 'history':
-    case 'journal-cut':
+    case 'journal-truncated':
       return later.type === draft.type;
     default:
       return false;
@@ -38,7 +38,7 @@ function holds(later: Event, draft: Event): boolean {
 }
 
 function innermost(event: Event): Event {
-  return event.type === 'call-nested' && event.event !== undefined ? innermost(event.event) : event;
+  return event.type === 'call-event' && event.event !== undefined ? innermost(event.event) : event;
 }
 
 function toReplyText({ message }: Event): string {

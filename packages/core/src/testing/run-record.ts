@@ -45,7 +45,7 @@ export class RunRecord {
     }
     this.#words.event(event);
     switch (event.type) {
-      case 'level-change':
+      case 'level-changed':
         if (rankLevel(event.level) <= this.#rank)
           this.#broken('P3', `the level went from rank ${this.#rank} to ${event.level}`);
         this.#rank = rankLevel(event.level);
@@ -57,19 +57,19 @@ export class RunRecord {
       case 'call-waiting':
         this.#waitsUntil(event.until);
         break;
-      case 'call-nested':
+      case 'call-event':
         // A parent waits for everything that its sub-agents wait for.
         for (let inner = event.event as RunEvent; ; inner = inner.event as RunEvent) {
           if (inner.type === 'call-waiting') this.#waitsUntil(inner.until);
           // A sub-agent may stop by itself, for its own reason.
-          if (inner.type === 'level-change' && this.#rank === 0) this.cancelledCalls.add(event.callId);
-          if (inner.type !== 'call-nested') break;
+          if (inner.type === 'level-changed' && this.#rank === 0) this.cancelledCalls.add(event.callId);
+          if (inner.type !== 'call-event') break;
         }
         break;
       case 'call-end':
         this.#callEnd(event.result);
         break;
-      case 'call-late':
+      case 'call-ended-late':
         if (this.#ends.get(event.callId)?.state !== 'unknown')
           this.#broken('P10', `${event.callId} was late but not abandoned`);
         break;

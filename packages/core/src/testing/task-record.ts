@@ -104,7 +104,7 @@ export class TaskRecord {
   #take(event: JournalEvent): void {
     if (event.type === 'call-end') this.#audit.told(event.result);
     if (event.type === 'undo-end') this.#audit.toldUndo(event.callId, event.state);
-    if (event.type === 'level-change') this.#sameReason(event.reason, 'its journal');
+    if (event.type === 'level-changed') this.#sameReason(event.reason, 'its journal');
   }
 
   #sameReason(reason: CancelReason | undefined, where: string): void {
@@ -122,7 +122,7 @@ export class TaskRecord {
 type JournalEvent =
   | { readonly type: 'call-end'; readonly result: CallResult }
   | { readonly type: 'undo-end'; readonly callId: string; readonly state: string }
-  | { readonly type: 'level-change'; readonly reason: CancelReason }
+  | { readonly type: 'level-changed'; readonly reason: CancelReason }
   | { readonly type: 'call-start' | 'call-intent'; readonly callId: string };
 
 /** Which calls belong to which tasks: effects name only their call. */

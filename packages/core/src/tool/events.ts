@@ -12,14 +12,14 @@ export type CallEvent = { readonly at: number } & (
   | { readonly type: 'call-update'; readonly callId: string; readonly tool: string; readonly partial: ToolResult }
   /** An event of a run inside this call: `event` is one of that run's events. */
   | {
-      readonly type: 'call-nested';
+      readonly type: 'call-event';
       readonly callId: string;
       readonly tool: string;
       readonly event: { readonly type: string };
     }
   /** A user is asked whether the call may run. */
-  | { readonly type: 'approval-request'; readonly callId: string; readonly tool: string; readonly effects: Effects }
-  | { readonly type: 'approval-answer'; readonly callId: string; readonly tool: string; readonly approved: boolean }
+  | { readonly type: 'approval-requested'; readonly callId: string; readonly tool: string; readonly effects: Effects }
+  | { readonly type: 'approval-answered'; readonly callId: string; readonly tool: string; readonly approved: boolean }
   /** A warning: a cancel has to wait for this call, because it must not be interrupted. */
   | {
       readonly type: 'call-waiting';
@@ -32,7 +32,7 @@ export type CallEvent = { readonly at: number } & (
     }
   | { readonly type: 'call-end'; readonly result: CallResult }
   /** An abandoned call ended after all. Only this event and the ledger change. */
-  | { readonly type: 'call-late'; readonly callId: string; readonly tool: string; readonly late: LateResult }
+  | { readonly type: 'call-ended-late'; readonly callId: string; readonly tool: string; readonly late: LateResult }
   | { readonly type: 'cleanup-error'; readonly callId: string; readonly tool: string; readonly error: Error }
 );
 

@@ -146,7 +146,7 @@ test('cancelled before the start, nothing starts', async () => {
   const { token, execute, events } = setUp([tool('x', () => expect.fail('must not start'))]);
   token.cancel();
   expect(states(await execute([call('1', 'x'), call('2', 'x')]))).toEqual(['not-started', 'not-started']);
-  expect(events.map(({ type }) => type)).toEqual(['cancel-request', 'level-change', 'call-end', 'call-end']);
+  expect(events.map(({ type }) => type)).toEqual(['cancel-requested', 'level-changed', 'call-end', 'call-end']);
 });
 
 test('cancelled in the same tick, nothing starts', async () => {
@@ -200,7 +200,7 @@ test.each(['interrupt', 'finish'] as const)(
       },
     });
     expect(states(await execute([call('1', 'x')]))).toEqual(['finished']);
-    expect(heard).toEqual(['wave-start', 'call-start', 'call-end', 'cancel-request', 'level-change', 'wave-end']);
+    expect(heard).toEqual(['wave-start', 'call-start', 'call-end', 'cancel-requested', 'level-changed', 'wave-end']);
     expect(signal?.aborted).toBe(false);
   },
 );
@@ -323,7 +323,7 @@ test('a deaf tool settles exactly when the ladder ends; its late result is fence
   await clock.advance(8_000);
   expect(JSON.stringify(settled)).toBe(before);
   expect(events.at(-1)).toMatchObject({
-    type: 'call-late',
+    type: 'call-ended-late',
     callId: '1',
     late: { state: 'finished', at: start + 20_000 },
   });
@@ -452,7 +452,7 @@ test('calls that write wait for approval; the model gets the reason of a no', as
     'Not started: denied: not today',
     'read',
   ]);
-  expect(events.filter(({ type }) => type === 'approval-answer')).toMatchObject([
+  expect(events.filter(({ type }) => type === 'approval-answered')).toMatchObject([
     { callId: 'yes', approved: true },
     { callId: 'no', approved: false },
     { callId: 'why', approved: false },
@@ -762,11 +762,11 @@ test('hooks receive the accepted cancel and each level, once and in rising order
   const { execute, token, clock, runtime } = setUp([], {
     tools: [tool('deaf', () => new Promise(() => {}))],
     hooks: {
-      'cancel-request': ({ answer, reason }) => {
+      'cancel-requested': ({ answer, reason }) => {
         told.push(`${answer}: ${reason.message}`);
         token.cancel('harder', { mode: 'kill' });
       },
-      'level-change': ({ level, at }) => told.push(`${level} at ${at - clock.now()}`),
+      'level-changed': ({ level, at }) => told.push(`${level} at ${at - clock.now()}`),
     },
   });
   const executing = execute([call('1', 'deaf')]);
@@ -783,7 +783,7 @@ test('a runtime whose owner reports cancels does not report them itself', async 
   await flushMicrotasks();
   token.cancel({}, { mode: 'kill' });
   await executing;
-  expect(events.map(({ type }) => type)).not.toContain('level-change');
+  expect(events.map(({ type }) => type)).not.toContain('level-changed');
 });
 
 test('a wave of calls that all return immediately can still be cancelled from outside', async () => {

@@ -41,11 +41,11 @@ export interface ToolContext extends WorkContext {
   /** The context that its run was started with. */
   readonly context?: AppContext | undefined;
   /** The preview shown to the user who approved the call, if a user was asked. */
-  readonly shown?: CallPreview | undefined;
+  readonly approvedPreview?: CallPreview | undefined;
   /** Shows a partial result. It is kept if the call is interrupted. */
   readonly update: (partial: RawResult) => void;
   /** Reports an event of a run inside the call. */
-  readonly nest: (event: { readonly type: string }) => void;
+  readonly emitNested: (event: { readonly type: string }) => void;
   readonly [NESTED]?: NestedContext;
 }
 

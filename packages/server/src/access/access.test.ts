@@ -17,12 +17,12 @@ async function codeOf(answer: unknown): Promise<string> {
 }
 
 test('a principal with the right is admitted; one without it, or no principal, is not', async () => {
-  expect(await setUp().admit(request(), 'read')).toBe(ANN);
-  const nobody = await setUp({ authenticate: () => null }).admit(request(), 'read');
+  expect(await setUp().authorize(request(), 'read')).toBe(ANN);
+  const nobody = await setUp({ authenticate: () => null }).authorize(request(), 'read');
   expect(nobody).toMatchObject({ status: 401 });
   expect((nobody as Response).headers.get('www-authenticate')).toBe('Bearer');
-  expect(await setUp().admit(request(), 'operate')).toMatchObject({ status: 403 });
-  expect(await setUp({ authenticate: () => 'ann' }).admit(request(), 'cancel')).toMatchObject({ tenant: 'ann' });
+  expect(await setUp().authorize(request(), 'operate')).toMatchObject({ status: 403 });
+  expect(await setUp({ authenticate: () => 'ann' }).authorize(request(), 'cancel')).toMatchObject({ tenant: 'ann' });
 });
 
 test('when authenticate throws, the request is refused without details of the error', async () => {
@@ -31,7 +31,7 @@ test('when authenticate throws, the request is refused without details of the er
     authenticate: () => Promise.reject(new Error('secret words')),
     onError: (error) => errors.push(error),
   });
-  const answer = (await broken.admit(request(), 'read')) as Response;
+  const answer = (await broken.authorize(request(), 'read')) as Response;
   expect(answer.status).toBe(500);
   expect(await answer.text()).not.toContain('secret');
   expect(errors).toHaveLength(1);
@@ -48,10 +48,10 @@ test.each([
   ['http://localhost', ['api.example'], 'host-refused'],
   ['http://anything.example', 'any', 'admitted'],
 ] as const)('under the name %s, with hosts %j: %s', async (url, hosts, expected) => {
-  expect(await codeOf(await setUp({ hosts }).admit(request({}, { url }), 'read'))).toBe(expected);
+  expect(await codeOf(await setUp({ hosts }).authorize(request({}, { url }), 'read'))).toBe(expected);
   const byHeader = request({ host: new URL(url).host }, { url: 'http://localhost' });
   const isOwn = expected === 'admitted';
-  expect((await codeOf(await setUp({ hosts }).admit(byHeader, 'read'))) === 'admitted').toBe(isOwn);
+  expect((await codeOf(await setUp({ hosts }).authorize(byHeader, 'read'))) === 'admitted').toBe(isOwn);
 });
 
 const PAGE = 'https://app.example';
@@ -72,20 +72,20 @@ test.each([
   [{}, 'POST', 'admitted'],
 ] as const)('a request with %j by %s: %s', async (headers, method, expected) => {
   const access = setUp({ origins: [PAGE] });
-  expect(await codeOf(await access.admit(request(headers, { method }), 'read'))).toBe(expected);
+  expect(await codeOf(await access.authorize(request(headers, { method }), 'read'))).toBe(expected);
 });
 
 test('only listed pages may read what they are answered', () => {
   const access = setUp({ origins: [PAGE] });
-  expect(access.sharing(request({ origin: PAGE }))).toMatchObject({ 'access-control-allow-origin': PAGE });
-  expect(access.sharing(request({ origin: 'https://evil.example' }))).toEqual({});
+  expect(access.getCorsHeaders(request({ origin: PAGE }))).toMatchObject({ 'access-control-allow-origin': PAGE });
+  expect(access.getCorsHeaders(request({ origin: 'https://evil.example' }))).toEqual({});
   const preflight = request({ origin: PAGE, 'access-control-request-headers': 'x-locale,content-type' });
-  expect(access.sharing(preflight)).toMatchObject({
+  expect(access.getCorsHeaders(preflight)).toMatchObject({
     'access-control-allow-credentials': 'true',
     'access-control-allow-headers': 'x-locale,content-type',
     vary: expect.stringContaining('origin') as string,
   });
-  expect(access.sharing(request({ origin: 'https://evil.example' }))).toEqual({});
+  expect(access.getCorsHeaders(request({ origin: 'https://evil.example' }))).toEqual({});
   expect(() => setUp({ origins: ['*'] })).toThrow("origins: '*' is not an origin");
   expect(() => setUp({ origins: ['app.example/'] })).toThrow("origins: 'app.example/' is not an origin");
 });
@@ -94,11 +94,11 @@ test('a principal with too many requests is told when to try again, and others a
   const { clock } = createVirtualWorld();
   const authenticate = (one: Request): Principal => ({ ...ANN, name: one.headers.get('x-name') ?? 'ann' });
   const access = setUp({ authenticate, clock, limits: { requestsPerSecond: 2, requestsBurst: 3 } });
-  const requestAccess = () => access.admit(request(), 'read');
+  const requestAccess = () => access.authorize(request(), 'read');
   for (let i = 0; i < 3; i++) expect(await requestAccess()).toMatchObject(ANN);
   const answered: unknown[] = [];
   const early = requestAccess().then((answer) => answered.push(answer));
-  expect(await access.admit(request({ 'x-name': 'bob' }), 'read')).toMatchObject({ name: 'bob' });
+  expect(await access.authorize(request({ 'x-name': 'bob' }), 'read')).toMatchObject({ name: 'bob' });
   await clock.advance(999);
   expect(answered).toEqual([]);
   await clock.advance(1);
@@ -116,18 +116,18 @@ test('a principal with too many requests is told when to try again, and others a
 test('one who was refused and goes away is not waited for, and only so many answers are held back', async () => {
   const { clock } = createVirtualWorld();
   const access = setUp({ clock, limits: { requestsPerSecond: 1, requestsBurst: 1 } });
-  await access.admit(request(), 'read');
+  await access.authorize(request(), 'read');
   const [gone, goneBefore] = [new AbortController(), AbortSignal.abort()];
-  const left = access.admit(request({}, { signal: gone.signal }), 'read');
+  const left = access.authorize(request({}, { signal: gone.signal }), 'read');
   await flushMicrotasks();
   expect(clock.pending).toBe(1);
   gone.abort();
-  for (const answer of [await left, await access.admit(request({}, { signal: goneBefore }), 'read')])
+  for (const answer of [await left, await access.authorize(request({}, { signal: goneBefore }), 'read')])
     expect(answer).toMatchObject({ status: 429 });
   expect(clock.pending).toBe(0);
-  const held = Array.from({ length: 1_000 }, () => access.admit(request(), 'read'));
+  const held = Array.from({ length: 1_000 }, () => access.authorize(request(), 'read'));
   await flushMicrotasks();
-  expect(await access.admit(request(), 'read')).toMatchObject({ status: 429 });
+  expect(await access.authorize(request(), 'read')).toMatchObject({ status: 429 });
   await clock.advance(1_000);
   expect(clock.pending).toBeGreaterThan(990);
   await clock.advance(10_000);
@@ -177,8 +177,8 @@ test('the audit says who did what to whose, and its own failure stops nothing', 
   const events: unknown[] = [];
   const errors: unknown[] = [];
   const access = setUp({ clock: createVirtualWorld().clock, audit: (event) => events.push(event) });
-  access.record(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', answer: 'accepted' });
-  access.record(ANN, { type: 'cancel', tenant: 'other', target: 't0-2', answer: 'accepted' });
+  access.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', answer: 'accepted' });
+  access.audit(ANN, { type: 'cancel', tenant: 'other', target: 't0-2', answer: 'accepted' });
   expect(events).toEqual([
     { type: 'cancel', at: 1_700_000_000_000, actor: 'ann', tenant: 'acme', target: 't0-1', answer: 'accepted' },
     expect.objectContaining({ actor: 'ann', actorTenant: 'acme', tenant: 'other' }),
@@ -189,6 +189,6 @@ test('the audit says who did what to whose, and its own failure stops nothing', 
     },
     onError: (error) => errors.push(error),
   });
-  broken.record(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', answer: 'accepted' });
+  broken.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', answer: 'accepted' });
   expect(errors).toHaveLength(1);
 });

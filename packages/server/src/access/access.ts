@@ -47,17 +47,17 @@ export interface AccessOptions extends OriginOptions {
 /** The checks that every route makes before it does anything. */
 export interface Access {
   /** Returns the sender of a request if they have the right; otherwise the response that says why not. */
-  admit(request: Request, right: Right): Promise<Principal | Response>;
+  authorize(request: Request, right: Right): Promise<Principal | Response>;
   /** For routes that need no right: checks whether requests from this origin are allowed. */
   checkOrigin(request: Request): Response | undefined;
   /** Returns the headers that let a page of a listed origin read the response. */
-  sharing(request: Request): Readonly<Record<string, string>>;
+  getCorsHeaders(request: Request): Readonly<Record<string, string>>;
   /** Reads the whole body into memory, unless it is too large. */
   readBody(request: Request): Promise<Request | Response>;
   /** Counts a stream until it is disposed, unless too many are open. */
   openStream(principal: Principal): Disposable | Response;
   /** Records what a principal did in the audit. */
-  record(principal: Principal, event: Omit<AuditEvent, 'at' | 'actor' | 'actorTenant'>): void;
+  audit(principal: Principal, event: Omit<AuditEvent, 'at' | 'actor' | 'actorTenant'>): void;
 }
 
 /**
@@ -87,7 +87,7 @@ export function createAccess(options: AccessOptions): Access {
   }
 
   return {
-    async admit(request, right) {
+    async authorize(request, right) {
       const refused = origin.check(request);
       if (refused !== undefined) return refused;
       const principal = await identify(request);
@@ -104,7 +104,7 @@ export function createAccess(options: AccessOptions): Access {
       return may(principal, right) ? principal : refuseRight(right);
     },
     checkOrigin: (request) => origin.check(request),
-    sharing: (request) => origin.sharing(request),
+    getCorsHeaders: (request) => origin.sharing(request),
     readBody: (request) => readBody(request, limits.maxBodyBytes),
     openStream(principal) {
       const name = nameOf(principal);
@@ -120,7 +120,7 @@ export function createAccess(options: AccessOptions): Access {
         else streams.set(name, left);
       });
     },
-    record(principal, event) {
+    audit(principal, event) {
       const { name, tenant } = principal;
       const actor = { actor: name, ...(tenant !== event.tenant && { actorTenant: tenant }) };
       try {

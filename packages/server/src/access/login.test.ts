@@ -19,11 +19,11 @@ const pairOf = (cookie: string): string => cookie.split(';')[0]!;
 test('a code is exchanged once for a cookie that scripts and other sites cannot use', () => {
   const { login } = setUp();
   const code = login.createCode(ANN);
-  const cookie = login.exchange(code, page())!;
+  const cookie = login.exchangeCode(code, page())!;
   expect(cookie).toMatch(/^whoa=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
   expect(cookie).not.toContain(code);
   expect(login.authenticate(page(`theme=dark; ${pairOf(cookie)}`))).toEqual(ANN);
-  expect(login.exchange(code, page())).toBeUndefined();
+  expect(login.exchangeCode(code, page())).toBeUndefined();
   expect(login.authenticate(page(`whoa=${code}`))).toBeUndefined();
   expect(login.authenticate(page())).toBeUndefined();
 });
@@ -31,9 +31,9 @@ test('a code is exchanged once for a cookie that scripts and other sites cannot 
 test('a code that is too old is worth nothing, and neither is a session', async () => {
   const { login, clock } = setUp({ codeTtlMs: 1_000, sessionTtlMs: 5_000 });
   const late = login.createCode(ANN);
-  const cookie = login.exchange(login.createCode(ANN), page())!;
+  const cookie = login.exchangeCode(login.createCode(ANN), page())!;
   await clock.advance(1_000);
-  expect(login.exchange(late, page())).toBeUndefined();
+  expect(login.exchangeCode(late, page())).toBeUndefined();
   expect(login.authenticate(page(pairOf(cookie)))).toEqual(ANN);
   await clock.advance(4_000);
   expect(login.authenticate(page(pairOf(cookie)))).toBeUndefined();
@@ -41,9 +41,11 @@ test('a code that is too old is worth nothing, and neither is a session', async 
 
 test('over HTTPS, or behind something that speaks it, the cookie is secure and of this host alone', () => {
   const https = setUp().login;
-  expect(https.exchange(https.createCode(ANN), page('', 'https://app.example'))).toMatch(/^__Host-whoa=.*; Secure$/);
+  expect(https.exchangeCode(https.createCode(ANN), page('', 'https://app.example'))).toMatch(
+    /^__Host-whoa=.*; Secure$/,
+  );
   const behind = setUp({ isSecure: true }).login;
-  const cookie = behind.exchange(behind.createCode(ANN), page())!;
+  const cookie = behind.exchangeCode(behind.createCode(ANN), page())!;
   expect(cookie).toMatch(/^__Host-whoa=.*; Secure$/);
   expect(behind.authenticate(page(pairOf(cookie)))).toEqual(ANN);
   expect(behind.authenticate(page(pairOf(cookie).replace('__Host-', '')))).toBeUndefined();
@@ -51,8 +53,8 @@ test('over HTTPS, or behind something that speaks it, the cookie is secure and o
 
 test('two pages on one host do not log each other out, because cookies ignore ports', () => {
   const [demo, console] = [setUp().login, setUp().login];
-  const first = pairOf(demo.exchange(demo.createCode(ANN), page('', 'http://127.0.0.1:4001'))!);
-  const second = pairOf(console.exchange(console.createCode(ANN), page('', 'http://127.0.0.1:4002'))!);
+  const first = pairOf(demo.exchangeCode(demo.createCode(ANN), page('', 'http://127.0.0.1:4001'))!);
+  const second = pairOf(console.exchangeCode(console.createCode(ANN), page('', 'http://127.0.0.1:4002'))!);
   expect([first, second]).toMatchObject([expect.stringMatching(/^whoa-4001=/), expect.stringMatching(/^whoa-4002=/)]);
   expect(demo.authenticate(page(`${first}; ${second}`, 'http://127.0.0.1:4001'))).toEqual(ANN);
   expect(console.authenticate(page(`${first}; ${second}`, 'http://127.0.0.1:4002'))).toEqual(ANN);
@@ -60,7 +62,7 @@ test('two pages on one host do not log each other out, because cookies ignore po
 
 test('who logs out is out, and so is whoever copied the cookie', () => {
   const { login } = setUp();
-  const cookie = pairOf(login.exchange(login.createCode(ANN), page())!);
+  const cookie = pairOf(login.exchangeCode(login.createCode(ANN), page())!);
   expect(login.logout(page(cookie))).toMatch(/^whoa=; Path=\/; Max-Age=0;/);
   expect(login.authenticate(page(cookie))).toBeUndefined();
 });

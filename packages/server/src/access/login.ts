@@ -38,7 +38,7 @@ export interface Login {
    */
   createCode(principal: Principal): string;
   /** Returns the cookie for a code that was created and not used. Even an expired code can be tried only once. */
-  exchange(code: string, request: Request): string | undefined;
+  exchangeCode(code: string, request: Request): string | undefined;
   /** Returns the cookie for a token, if tokens are accepted and this one is. */
   exchangeToken(token: string, request: Request): Promise<string | undefined>;
   /** Ends the session of a request. Returns the cookie that clears it. */
@@ -66,7 +66,7 @@ export function createLogin(options: LoginOptions = {}): Login {
 
   return {
     createCode: (principal) => codes.add(principal),
-    exchange(code, request) {
+    exchangeCode(code, request) {
       const principal = codes.remove(code);
       return principal && cookie(request, sessions.add(principal), maxAge);
     },

@@ -15,7 +15,7 @@ async function translate(chunks: readonly UIMessageChunk[], isJoining = false): 
     isJoining,
     answered: new Set<string>(),
     resumed: new Set<string>(),
-    usage: () => Promise.resolve({ inputTokens: 3, outputTokens: 4, complete: true }),
+    usage: () => Promise.resolve({ inputTokens: 3, outputTokens: 4, isComplete: true }),
   };
   const source = (async function* () {
     yield* await Promise.resolve(chunks);

@@ -62,7 +62,7 @@ async function setUp(): Promise<Served & { readonly line: (route: Route) => stri
     events: [{ type: 'approval-question', id: `${id}.q1`, question: { callId: 'call1', tool: SECRET } }],
     asks: [{ id: `${id}.q1`, callId: 'call1', kind: 'approve', shown: SECRET }],
   });
-  await store.finish(claim, { status: 'success', answer: SECRET, said: [SECRET] });
+  await store.finish(claim, { status: 'success', answer: SECRET, newMessages: [SECRET] });
   // One that waits, so that the conversation has something to stop.
   await store.create({ ...task, key: 'next' });
   const line = (route: Route): string => {

@@ -73,7 +73,7 @@ async function cancel(
   const reason = toReason(principal, body.reason, request);
   const receipt = await withStoreRetry(world, () => store.cancel(target, reason, { mode, undo }));
   const named = 'id' in target ? target.id : target.conversation;
-  access.record(principal, { type: 'cancel', tenant: target.tenant, target: named, answer: receipt.answer });
+  access.audit(principal, { type: 'cancel', tenant: target.tenant, target: named, answer: receipt.answer });
   return receipt;
 }
 
@@ -142,7 +142,7 @@ function cancelManyEndpoint(parts: ApiParts): Endpoint {
       const { tasks, next } = await withStoreRetry(parts.world, () => cancelTasks(parts.store, request));
       if (!dryRun) {
         for (const { id, answer } of tasks) {
-          parts.access.record(principal, { type: 'cancel', tenant, target: id, answer });
+          parts.access.audit(principal, { type: 'cancel', tenant, target: id, answer });
         }
       }
       return Response.json({ dryRun, tasks, ...(next !== undefined && { next }) });

@@ -33,7 +33,7 @@ function cancelCallEndpoint(parts: ApiParts): Endpoint {
     path: '/v1/tasks/{id}/calls/{callId}/cancel',
     right: 'cancel',
     forOperators: true,
-    summary: 'Stops one call; the task continues. The result is in the journal (command-done).',
+    summary: 'Stops one call; the task continues. The result is in the journal (command-handled).',
     params: CALL_PARAMS,
     body: z.strictObject({ reason: CANCEL_FIELDS.reason }),
     responses: RESPONSES,
@@ -70,7 +70,7 @@ async function send(task: TaskRef, command: TaskCommand, { parts, principal, typ
   const receipt = await withStoreRetry(world, (nonce) => store.send(task, command, { nonce }));
   const { answer } = receipt;
   const about = { tenant: task.tenant, target: task.id, ...('callId' in command && { callId: command.callId }) };
-  access.record(principal, { type, ...about, answer });
+  access.audit(principal, { type, ...about, answer });
   if (answer === 'accepted') return Response.json(receipt, { status: 202 });
   if (answer === 'unknown') throw unknownTask();
   if (answer === 'full') {

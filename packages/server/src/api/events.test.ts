@@ -9,7 +9,7 @@ const WORDS = ['one ', 'two ', 'three'];
 
 /** Says a word every twenty seconds. */
 const slow: Planner = {
-  async next(_history, { token, tell }) {
+  async next(_history, { token, emit: tell }) {
     for (const text of WORDS) {
       tell({ type: 'text', text });
       await sleep(20_000, { clock: token.clock, token });

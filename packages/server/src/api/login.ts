@@ -21,7 +21,7 @@ export function loginEndpoints(login: Login): Endpoint[] {
         // Check the origin: another site must not log its visitors in as another user.
         if (!request.headers.has('origin')) throw noOrigin();
         const isCode = 'code' in body;
-        const cookie = isCode ? login.exchange(body.code, request) : await login.exchangeToken(body.token, request);
+        const cookie = isCode ? login.exchangeCode(body.code, request) : await login.exchangeToken(body.token, request);
         if (cookie === undefined) throw isCode ? unknownCode() : unknownToken();
         return new Response(null, { status: 204, headers: { 'set-cookie': cookie } });
       },

@@ -105,7 +105,7 @@ function pauseEndpoint({ store, access }: ApiParts): Endpoint {
       await store.pause(target as PauseTarget, paused);
       const named = 'agent' in target ? `agent ${target.agent}` : `tenant ${target.tenant}`;
       const answer = paused ? 'paused' : 'resumed';
-      access.record(principal, { type: 'pause', tenant, target: named, answer });
+      access.audit(principal, { type: 'pause', tenant, target: named, answer });
       return Response.json({ target, paused });
     },
   });
@@ -130,7 +130,7 @@ function requeueEndpoint({ store, access }: ApiParts): Endpoint {
     },
     async handle({ principal, tenant, params: { id } }) {
       const receipt = await requeueTask(store, { tenant, id });
-      access.record(principal, { type: 'requeue', tenant, target: id, answer: receipt.answer });
+      access.audit(principal, { type: 'requeue', tenant, target: id, answer: receipt.answer });
       if (!('task' in receipt)) throw notRequeued(receipt);
       return Response.json(receipt, { status: receipt.answer === 'requeued' ? 201 : 200 });
     },
@@ -175,7 +175,7 @@ function eraseEndpoint({ store, access, world }: ApiParts): Endpoint {
       const receipt = await eraseRecords(store, target as { tenant: string }, options);
       const answer = receipt.isComplete ? 'erased' : 'incomplete';
       const named = target.conversation ?? '*';
-      access.record(principal, { type: 'erase', tenant: target.tenant, target: named, answer });
+      access.audit(principal, { type: 'erase', tenant: target.tenant, target: named, answer });
       return Response.json(receipt);
     },
   });

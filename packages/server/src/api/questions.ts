@@ -75,7 +75,7 @@ function answerEndpoint({ store, access, world }: ApiParts): Endpoint {
       const given = { value: body, by: principal.name };
       const receipt = await withStoreRetry(world, (nonce) => store.answer({ tenant, id }, given, { nonce }));
       const target = findQuestionTask(id) ?? id;
-      access.record(principal, { type: 'approve', tenant, target, question: id, answer: receipt.answer });
+      access.audit(principal, { type: 'approve', tenant, target, question: id, answer: receipt.answer });
       if (receipt.answer === 'accepted') return Response.json(receipt, { status: 202 });
       throw toRefusal(receipt);
     },

@@ -89,7 +89,7 @@ export function createTaskApi(options: TaskApiOptions): TaskApi {
   return {
     routes: endpoints.map(({ method, path, right }) => ({ method, path, right })),
     async fetch(request) {
-      const sharing = access.sharing(request);
+      const sharing = access.getCorsHeaders(request);
       const isPreflight = request.method === 'OPTIONS' && sharing['access-control-allow-origin'] !== undefined;
       const response = isPreflight
         ? (access.checkOrigin(request) ?? new Response(null, { status: 204 }))

@@ -160,7 +160,7 @@ function ofAgent(tasks: readonly TaskSummary[], agent: string | undefined): read
 /** A task as a list needs it: polled every second, answers would be most of what is sent. */
 function toBrief({ outcome, ...task }: TaskSummary): TaskSummary {
   if (outcome === undefined) return task;
-  const { answer: _answer, result: _result, stop: _stop, ...rest } = outcome;
+  const { answer: _answer, result: _result, stopReport: _stop, ...rest } = outcome;
   return { ...task, outcome: rest };
 }
 

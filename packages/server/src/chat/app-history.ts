@@ -50,7 +50,7 @@ export interface ChatHistory {
 }
 
 type SaveAnswer = Pick<LoadedChat, 'version'> | 'conflict';
-type SelfManagedContext = Parameters<SelfManagedWork['hold']>[0];
+type SelfManagedContext = Parameters<SelfManagedWork['runTask']>[0];
 type Messages = readonly UIMessage[];
 type Owner = Omit<ChatOwner, 'signal'>;
 
@@ -85,19 +85,19 @@ export class AppHistory {
    */
   wrap(work: SelfManagedWork): SelfManagedWork {
     return {
-      hold: (context) => this.#perform(context, (given) => work.hold(given)),
+      runTask: (context) => this.#perform(context, (given) => work.runTask(given)),
       ...(work.settle && { settle: (context) => this.#perform(context, (given) => work.settle!(given)) }),
     };
   }
 
-  async #perform(context: SelfManagedContext, perform: SelfManagedWork['hold']): Promise<TaskOutcome> {
+  async #perform(context: SelfManagedContext, perform: SelfManagedWork['runTask']): Promise<TaskOutcome> {
     const { task, token } = context;
     const isReply = task.agent !== HISTORY_AGENT;
     const owner = { chatId: task.conversation!, principal: findStarter(task) };
     let known: LoadedChat;
     try {
       known = await this.#load(owner);
-      if (isRegenerate(task) && token.reason !== undefined && context.past.length === 0)
+      if (isRegenerate(task) && token.reason !== undefined && context.previousJournal.length === 0)
         return toOutcome(context, undefined);
       if (isReply) known = await this.#admit(owner, known, task);
     } catch (error) {
@@ -106,12 +106,16 @@ export class AppHistory {
     }
     const own = new Set(isReply && findAnswers(task) === undefined ? [task.id, ...task.inputs.map(getId)] : []);
     const before = known.messages.filter(({ id }) => !own.has(id));
-    const { said = [], history, ...outcome } = await perform({ ...context, history: asJson(before) as Json[] });
+    const {
+      newMessages: said = [],
+      history,
+      ...outcome
+    } = await perform({ ...context, history: asJson(before) as Json[] });
     // Whoever has the task now saves it. A change that was cancelled must change nothing.
     if (token.reason?.kind === 'lease-lost') return outcome;
     if (!isReply && token.reason !== undefined) return toOutcome(context, undefined);
     const messages = (history ?? [...before, ...said]) as unknown as Messages;
-    const report = outcome.stop === undefined ? undefined : reportPart({ id: task.id, outcome });
+    const report = outcome.stopReport === undefined ? undefined : reportPart({ id: task.id, outcome });
     const replyId = findAnswers(task)?.messageId ?? task.id;
     const next = messages.map((one) => (report && one.id === replyId ? withReport(one, report) : one));
     if (!isReply && isDeepStrictEqual(next, known.messages)) return outcome;

@@ -85,7 +85,7 @@ test('a question holds every line, and only who was asked can answer, once', asy
   const { approvalId, question } = await chat.question();
   expect(question).toMatchObject({ tool: 'run', effects: 'execute' });
   expect(question.fields).toEqual([{ name: 'command', lines: ['echo hello', 'rm -rf build<U+202E>'] }]);
-  expect(question.always).toContain('until this task ends');
+  expect(question.alwaysScope).toContain('until this task ends');
   expect(await chat.eve.approve('c', { approvalId, approved: true })).toBe(false);
   expect(chat.ran).toEqual([]);
   expect(await chat.ada.approve('c', { approvalId, approved: true })).toBe(true);

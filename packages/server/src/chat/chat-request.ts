@@ -3,7 +3,7 @@ import type { UIMessage, UIMessageChunk } from 'ai';
 import { z } from 'zod';
 import { type Access, may, refuseRight } from '../access/access.ts';
 import type { Principal } from '../access/principal.ts';
-import type { Refusal } from '../access/refusal.ts';
+import type { ErrorBody } from '../access/refusal.ts';
 import { invalid } from '../api/http/endpoint.ts';
 import { describeBadBody, HttpError } from '../api/http/http-error.ts';
 import { toRefusal } from '../api/questions.ts';
@@ -137,7 +137,7 @@ export async function takeAnswers(
   const continued = await chat.answer(who, answers);
   for (const answer of continued.counted)
     if ('approvalId' in answer)
-      access.record(who, { type: 'approve', tenant: who.tenant, target: answer.approvalId, answer: 'accepted' });
+      access.audit(who, { type: 'approve', tenant: who.tenant, target: answer.approvalId, answer: 'accepted' });
   return continued;
 }
 
@@ -205,7 +205,7 @@ export async function stopChat(
     via,
   });
   const target = runId ?? messageId ?? chatId;
-  access.record(who, { type: 'cancel', tenant: who.tenant, target, answer: receipt.answer, scope });
+  access.audit(who, { type: 'cancel', tenant: who.tenant, target, answer: receipt.answer, scope });
   return receipt;
 }
 
@@ -219,7 +219,7 @@ export async function answerQuestion(
   const decision = approved ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
   const receipt = await chat.approve(who, { chatId, approvalId, decision, ...(why != null && { why }) });
   if (receipt.answer === 'unknown') throw notAsked();
-  access.record(who, { type: 'approve', tenant: who.tenant, target: approvalId, answer: receipt.answer });
+  access.audit(who, { type: 'approve', tenant: who.tenant, target: approvalId, answer: receipt.answer });
   if (receipt.answer === 'too-late') throw toRefusal(receipt);
   return receipt.answer;
 }
@@ -250,6 +250,6 @@ export function checked<T>(value: unknown, schema: z.ZodType<T>): T {
 
 /** Converts a refusal to an error. */
 async function readError(response: Response): Promise<HttpError> {
-  const { error } = (await response.json()) as Refusal;
+  const { error } = (await response.json()) as ErrorBody;
   return new HttpError(response.status, error);
 }

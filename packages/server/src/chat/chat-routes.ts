@@ -72,7 +72,7 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
     admit(c, 'start', async (who) => {
       const chatId = c.req.param('chatId');
       const isGone = await chat.remove(requireRights(who, 'cancel'), chatId);
-      access.record(who, {
+      access.audit(who, {
         type: 'erase',
         tenant: who.tenant,
         target: chatId,
@@ -90,7 +90,7 @@ type Admit = (c: Context, right: Right, handle: (who: Principal) => Promise<Resp
 /** Don't read anything of a request before its sender is known. */
 export function createAdmit(access: Access): Admit {
   return async (c, right, handle) => {
-    const who = await access.admit(c.req.raw, right);
+    const who = await access.authorize(c.req.raw, right);
     return who instanceof Response ? who : handle(who);
   };
 }
@@ -121,7 +121,7 @@ export function shareRoutes(routes: Hono, { chat, access, onError, via }: Shared
   );
   const app = new Hono();
   app.use(async (c, next) => {
-    const sharing = Object.entries(access.sharing(c.req.raw));
+    const sharing = Object.entries(access.getCorsHeaders(c.req.raw));
     const isPreflight = c.req.method === 'OPTIONS' && sharing.length > 0;
     if (isPreflight) c.res = access.checkOrigin(c.req.raw) ?? c.body(null, 204);
     else await next();

@@ -70,7 +70,7 @@ export interface ChatStopReceipt {
   readonly answer: StoreCancelReceipt['answer'] | 'noted' | 'idle';
   readonly rolledBack?: boolean;
   /** Why the turn stays in the history: these calls had effects that were not undone. */
-  readonly standing?: readonly string[];
+  readonly effectsNotUndone?: readonly string[];
   /** The application's database refused the change, so nothing was removed or closed. */
   readonly unsaved?: true;
   /** How many background tasks were stopped, if that was asked for. */

@@ -24,7 +24,7 @@ interface Said {
 /** Changes a history. An unknown message changes nothing. */
 export function createHistoryWork(isElsewhere: IsElsewhere): SelfManagedWork {
   return {
-    hold: ({ task, history }) => {
+    runTask: ({ task, history }) => {
       const change = task.inputs.at(-1) as unknown as HistoryChange;
       const messages = history as unknown as readonly UIMessage[];
       if ('late' in change) return changed(withLateEnd(messages, change));

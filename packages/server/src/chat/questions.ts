@@ -18,7 +18,7 @@ export async function readQuestions(store: TaskStore, ref: TaskRef): Promise<Rea
     for (const { event } of entries as unknown as readonly { event: JournalEvent }[]) {
       if (event.type === 'approval-question')
         questions.set(event.id, { callId: event.question.callId, isAnswered: false });
-      if (event.type === 'approval-answer' || event.type === 'question-closed')
+      if (event.type === 'approval-answered' || event.type === 'question-closed')
         for (const one of questions.values()) if (one.callId === event.callId) one.isAnswered = true;
     }
     after = entries.at(-1)?.position;

@@ -25,7 +25,7 @@ export class UsageCounter {
   /** What is known so far. Undefined if nothing was reported: nothing is guessed. */
   get current(): Usage | undefined {
     if (this.#step === undefined) return this.#ended;
-    return addUsage(this.#ended ?? NO_USAGE, { inputTokens: 0, outputTokens: 0, ...this.#step, complete: false });
+    return addUsage(this.#ended ?? NO_USAGE, { inputTokens: 0, outputTokens: 0, ...this.#step, isComplete: false });
   }
 
   /** Returns the turn, to spread in its place. Providers report what a cut step has used only in their own events. */
@@ -55,8 +55,8 @@ export class UsageCounter {
       const { inputTokens = this.#step?.inputTokens, outputTokens = this.#step?.outputTokens } = usage ?? {};
       this.#step = undefined;
       if (inputTokens === undefined && outputTokens === undefined) return;
-      const used = { inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0, complete: true };
-      this.#ended = addUsage(this.#ended ?? { ...NO_USAGE, complete: true }, used);
+      const used = { inputTokens: inputTokens ?? 0, outputTokens: outputTokens ?? 0, isComplete: true };
+      this.#ended = addUsage(this.#ended ?? { ...NO_USAGE, isComplete: true }, used);
     }
   }
 }
@@ -68,7 +68,7 @@ interface UsageOnly {
 /** Returns whether metadata is what `withUsage` has made. */
 export function isUsageOnly(metadata: unknown): metadata is UsageOnly {
   const { usage, ...others } = (metadata ?? {}) as { readonly usage?: Partial<Usage> };
-  return typeof usage?.complete === 'boolean' && Object.keys(others).length === 0;
+  return typeof usage?.isComplete === 'boolean' && Object.keys(others).length === 0;
 }
 
 /** Returns the tokens of a reply as its metadata, with those before it was continued; other metadata is left alone. */

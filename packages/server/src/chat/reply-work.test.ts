@@ -60,12 +60,13 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
     past: past.length === 0 ? [] : [{ position: 1, epoch: 1, at: 0, event: { type: 'ui-chunks', chunks: past } }],
     token,
     journal: (event: unknown) => Promise.resolve(void written.push(event)),
-  } as unknown as Parameters<SelfManagedWork['hold']>[0];
-  const outcome = await work.hold(context);
+  } as unknown as Parameters<SelfManagedWork['runTask']>[0];
+  const outcome = await work.runTask(context);
   return { outcome, replies, before, settled: () => work.settle!(context) };
 }
 
-const messageIn = ({ said = [], history }: TaskOutcome) => ((history ?? said) as Json[]).at(-1) as unknown as UIMessage;
+const messageIn = ({ newMessages: said = [], history }: TaskOutcome) =>
+  ((history ?? said) as Json[]).at(-1) as unknown as UIMessage;
 const callIn = (outcome: TaskOutcome) => messageIn(outcome).parts.find(isToolUIPart);
 
 test.for([
@@ -91,7 +92,7 @@ test.for([
   const { outcome, settled } = await takeOver({ past, stop: 'user' });
   for (const one of [outcome, await settled()]) {
     expect(callIn(one)).toMatchObject({ state: 'output-error', errorText: expect.stringMatching(words) as string });
-    expect(one.stop).toMatchObject({ calls: [{ callId: 'c1', tool: name, state }] });
+    expect(one.stopReport).toMatchObject({ calls: [{ callId: 'c1', tool: name, state }] });
   }
 });
 
@@ -177,13 +178,13 @@ test.for(['shutdown', 'lease-lost', 'user'])('what a stop (%s) in the middle of 
         },
       }),
   });
-  await work.hold({
+  await work.runTask({
     task: { id: 't', tenant: 'ada', conversation: 'c', inputs: [user] },
     history: [],
     past: [],
     token,
     journal: (event: (typeof written)[number]) => Promise.resolve(void written.push(event)),
-  } as unknown as Parameters<SelfManagedWork['hold']>[0]);
+  } as unknown as Parameters<SelfManagedWork['runTask']>[0]);
   const types = written.flatMap(({ chunks }) => chunks.map(({ type }) => type));
   // Whoever takes it over generates an open step again; closed, it would be said twice.
   expect(types.slice(3)).toEqual(kind === 'user' ? ['text-end', 'finish-step'] : []);

@@ -16,7 +16,7 @@ import { closingChunks, type Draft, resumePoint } from './ui/ui-chunks.ts';
 import { withoutBlanks } from './ui/ui-messages.ts';
 import { FAILED } from './ui/ui-translator.ts';
 
-type SelfManagedContext = Parameters<SelfManagedWork['hold']>[0];
+type SelfManagedContext = Parameters<SelfManagedWork['runTask']>[0];
 
 type ReplyRunOptions<Tools extends ChatTools> = ReplyWorkOptions<Tools> & {
   /** Called with the error of a reply that failed. */
@@ -28,7 +28,7 @@ type ReplyRunOptions<Tools extends ChatTools> = ReplyWorkOptions<Tools> & {
 /** Creates work that replies with the application's own loop, and stops it. */
 export function createReplyWork<Tools extends ChatTools>(options: ReplyRunOptions<Tools>): SelfManagedWork {
   return {
-    hold: (context) => new ReplyRun(context, options).run(),
+    runTask: (context) => new ReplyRun(context, options).run(),
     settle: (context) => new ReplyRun(context, options).settle(),
   };
 }
@@ -57,7 +57,7 @@ class ReplyRun<Tools extends ChatTools> {
   constructor(context: SelfManagedContext, options: ReplyRunOptions<Tools>) {
     this.#context = context;
     this.#options = options;
-    const { journal, token, past, task } = context;
+    const { journal, token, previousJournal: past, task } = context;
     const history = context.history as unknown as readonly UIMessage[];
     const isOwnElsewhere = createIsElsewhere(options.tools);
     // A loop that has ended by itself leaves only calls of tools that it has no code for.
@@ -97,7 +97,13 @@ class ReplyRun<Tools extends ChatTools> {
     if (error === undefined && reason === undefined && this.#isComplete) await this.#tellUsage();
     if (reason !== undefined) {
       const stop = this.#report([...calls.records(), ...closed], reason) as unknown as Json;
-      return { ...base, status: 'cancelled', reason, complete: error === undefined && this.#isComplete, stop };
+      return {
+        ...base,
+        status: 'cancelled',
+        reason,
+        complete: error === undefined && this.#isComplete,
+        stopReport: stop,
+      };
     }
     if (error !== undefined) return { ...base, status: 'failed', error: { message: describeError(error) } };
     return { ...base, status: 'success' };
@@ -131,9 +137,15 @@ class ReplyRun<Tools extends ChatTools> {
     const stop: StopReport = {
       ...this.#report(closed, reason),
       cleanupErrors: ['its worker was lost; what it left behind was not looked for'],
-      clean: false,
+      isClean: false,
     };
-    return { ...(await this.#said()), status: 'cancelled', reason, complete: false, stop: stop as unknown as Json };
+    return {
+      ...(await this.#said()),
+      status: 'cancelled',
+      reason,
+      complete: false,
+      stopReport: stop as unknown as Json,
+    };
   }
 
   /** Adds what was answered, or what a lost worker left open. Returns whether the loop has to run. */
@@ -210,7 +222,7 @@ class ReplyRun<Tools extends ChatTools> {
   /** Returns its tokens so far. They are all of them only if the loop has ended by itself, in one process. */
   #spent(): Usage | undefined {
     const usage = this.#usage.current;
-    return usage && { ...usage, complete: usage.complete && this.#isComplete && !this.#isTakenOver };
+    return usage && { ...usage, isComplete: usage.isComplete && this.#isComplete && !this.#isTakenOver };
   }
 
   /** Returns the reply so far. Its metadata is its tokens, unless the loop has metadata of its own. */
@@ -259,14 +271,14 @@ class ReplyRun<Tools extends ChatTools> {
     return closed;
   }
 
-  async #said(): Promise<Pick<TaskOutcome, 'answer' | 'said' | 'history' | 'usage'>> {
+  async #said(): Promise<Pick<TaskOutcome, 'answer' | 'newMessages' | 'history' | 'usage'>> {
     const message = await this.#message();
     const words = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
     const usage = this.#spent();
     const answer = { answer: words, ...(usage && { usage }) };
     if (this.#answers === undefined && (this.#before as readonly unknown[]) === this.#context.history) {
       const said = [...this.#context.task.inputs, ...(message.parts.length > 0 ? [message] : [])];
-      return { ...answer, said: asJson(said) as Json[] };
+      return { ...answer, newMessages: asJson(said) as Json[] };
     }
     return { ...answer, history: asJson(await this.#messages()) as Json[] };
   }

@@ -24,7 +24,7 @@ export async function rollBack(
   const history = await readHistory(parts, chat);
   const index = history.findLastIndex(({ id, role }) => id === messageId && role === 'assistant');
   const standing = findRemainingEffects(journal, history[index], readOnlyTools);
-  if (standing.length > 0) return { ...closed, rolledBack: false, standing };
+  if (standing.length > 0) return { ...closed, rolledBack: false, effectsNotUndone: standing };
   // What was said after it stays.
   if (index >= 0 && index < history.length - 1) return { ...closed, rolledBack: false };
   // The id of a reply's message is the id of the task that began it.

@@ -44,7 +44,7 @@ async function answersOf(newestFirst: readonly TaskSummary[], store: TaskStore):
 }
 
 function isReported({ status, outcome }: TaskSummary): boolean {
-  return status === 'cancelled' && outcome?.stop !== undefined;
+  return status === 'cancelled' && outcome?.stopReport !== undefined;
 }
 
 /** Adds a report to its message, once. */
@@ -54,5 +54,5 @@ export function withReport(message: UIMessage, report: Part): UIMessage {
 }
 
 export function reportPart({ id, outcome }: Pick<TaskSummary, 'id' | 'outcome'>): Part {
-  return { type: REPORT, id: `${id}-stop`, data: outcome?.stop };
+  return { type: REPORT, id: `${id}-stop`, data: outcome?.stopReport };
 }

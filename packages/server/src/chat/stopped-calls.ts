@@ -29,7 +29,7 @@ export function reportStop(closed: readonly ClosedCall[], { reason, levels, now 
     levels: levels.map(({ level, at }) => ({ level, afterMs: after(at) })),
     calls,
     cleanupErrors: [],
-    clean: calls.every(({ state }) => state !== 'unknown'),
+    isClean: calls.every(({ state }) => state !== 'unknown'),
   };
 }
 

@@ -114,12 +114,12 @@ export class ReplyReaders<Message extends UIMessage> {
     return all;
   }
 
-  async ended(chatId: string): Promise<void> {
+  async waitForEnd(chatId: string): Promise<void> {
     const started = [...(this.#readings.get(chatId) ?? [])].filter(({ messageId }) => messageId !== undefined);
     for (const { over } of started) await over.promise;
   }
 
-  shows(chatId: string, messageId: string | undefined): void {
+  setLastMessage(chatId: string, messageId: string | undefined): void {
     if (messageId !== undefined && !this.#last.has(chatId)) this.#last.set(chatId, { id: messageId, isWhole: true });
   }
 

@@ -32,7 +32,7 @@ export async function stopChat<Message extends UIMessage>(
   if (message) chat.messages = chat.messages.map((one) => (one.id === message.id ? message : one));
   if (answer === 'unanswered') return receipt;
   // The end of the stream contains the results of the calls and the stop report. The server bounds it.
-  if (chat.status === 'streaming') await transport.ended(chat.id);
+  if (chat.status === 'streaming') await transport.waitForEnd(chat.id);
   // A newer message is not stopped.
   const isSame = chat.messages.slice(before).every(({ role }) => role !== 'user');
   if (isSame) await chat.stop();

@@ -34,8 +34,8 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   }
 
   /** Resolves when the replies of a chat that this page reads have ended; at once if there are none. */
-  ended(chatId: string): Promise<void> {
-    return this.#readings.ended(chatId);
+  waitForEnd(chatId: string): Promise<void> {
+    return this.#readings.waitForEnd(chatId);
   }
 
   /** Whether a reply of a chat has lost its connection. It is opened again by itself, and a stop still works. */
@@ -62,8 +62,8 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
   }
 
   /** Sets the last message that a newly opened page shows. A reply that ended in between is streamed to it. */
-  shows(chatId: string, messageId: string | undefined): void {
-    this.#readings.shows(chatId, messageId);
+  setLastMessage(chatId: string, messageId: string | undefined): void {
+    this.#readings.setLastMessage(chatId, messageId);
   }
 
   override sendMessages(options: Send<Message>): Promise<ReadableStream<UIMessageChunk>> {

@@ -58,7 +58,7 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
   const { api, transport: given, onToolCall, ...rest } = options;
   const [made] = useState(() => new StoppableChatTransport<Message>(api === undefined ? {} : { api }));
   const transport = given ?? made;
-  transport.shows(rest.id, rest.messages?.at(-1)?.id);
+  transport.setLastMessage(rest.id, rest.messages?.at(-1)?.id);
   const inPage = useRef(new AbortController());
   const abortInPage = useCallback((reason = 'The chat was stopped') => {
     inPage.current.abort(new DOMException(reason, 'AbortError'));
@@ -103,7 +103,7 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
       if (closed) setMessages((messages) => withMessage(messages, closed));
       // Wait for the end of the stream: it contains the results of the calls and the stop report. The server bounds it.
       const isSent = receipt.answer !== 'unanswered';
-      if (status === 'streaming' && isSent) await transport.ended(rest.id);
+      if (status === 'streaming' && isSent) await transport.waitForEnd(rest.id);
       turns.current.stopping--;
       setStopping((count) => count - 1);
       if (turns.current.said === said && isSent) await stopReading();

@@ -79,7 +79,7 @@ export async function createMcpHandler(options: McpHandlerOptions): Promise<McpH
   );
   return {
     async fetch(request) {
-      const principal = await access.admit(request, 'start');
+      const principal = await access.authorize(request, 'start');
       if (principal instanceof Response) return principal;
       const missing = RIGHTS.find((right) => !may(principal, right));
       if (missing !== undefined) {
@@ -90,7 +90,7 @@ export async function createMcpHandler(options: McpHandlerOptions): Promise<McpH
         tenant,
         name,
         mayApprove: may(principal, 'approve'),
-        record: (event) => access.record(principal, { ...event, tenant }),
+        record: (event) => access.audit(principal, { ...event, tenant }),
       };
       const authInfo = { token: '', clientId: name, scopes: [], extra: { caller } };
       return handler.fetch(request, { authInfo });

@@ -7,15 +7,15 @@ export class TaskApiError extends Error {
   /** When to try again, if that helps. */
   readonly retryAfterMs: number | undefined;
   /** The other fields of the refusal. */
-  readonly more: Readonly<Record<string, unknown>>;
+  readonly fields: Readonly<Record<string, unknown>>;
 
   constructor(status: number, body: { code: string; message: string }, retryAfterMs?: number) {
-    const { code, message, ...more } = body;
+    const { code, message, ...fields } = body;
     super(message);
     this.status = status;
     this.code = code;
     this.retryAfterMs = retryAfterMs;
-    this.more = more;
+    this.fields = fields;
   }
 }
 

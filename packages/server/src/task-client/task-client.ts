@@ -256,7 +256,7 @@ function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Se
 function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>>): (error: unknown) => Receipt {
   return (error) => {
     if (!(error instanceof TaskApiError)) throw error;
-    const { status, code, more } = error;
+    const { status, code, fields: more } = error;
     if (code === 'several-inputs') return { answer: code } as Receipt;
     if (code === 'full') return { answer: code, ...more } as Receipt;
     if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;

@@ -145,7 +145,7 @@ export class LiveTasks {
     const kept = this.#sessions.get(session);
     if (kept === undefined) return;
     const { meter, clock } = this.#options;
-    meter.series('whoa.beat.late').time(clock.now() - kept.keptAt - kept.leaseMs * BEAT);
+    meter.series('whoa.heartbeat.delay').time(clock.now() - kept.keptAt - kept.leaseMs * BEAT);
     kept.keptAt = askedAt;
   }
 

@@ -17,16 +17,16 @@ export type MetricName =
   | 'whoa.task.reclaimed'
   | 'whoa.ready.tasks'
   | 'whoa.ready.oldest'
-  | 'whoa.take.ring'
-  | 'whoa.beat.late'
+  | 'whoa.take.wakeup'
+  | 'whoa.heartbeat.delay'
   | 'whoa.cancel.requested'
   | 'whoa.cancel.observed'
   | 'whoa.cancel.settled'
   | 'whoa.work.abandoned'
   | 'whoa.work.late'
-  | 'whoa.process.leftover'
+  | 'whoa.process.survivors'
   | 'whoa.journal.written'
-  | 'whoa.token.used'
+  | 'whoa.model.tokens'
   | 'whoa.store.errors'
   | 'whoa.webhook.attempts';
 
@@ -45,16 +45,18 @@ export const METRICS: Readonly<Record<MetricName, Metric>> = {
   'whoa.task.reclaimed': counter('{task}', 'Tasks that this process freed because their worker had crashed.'),
   'whoa.ready.tasks': gauge('{task}', 'Tasks in the store that wait for a worker. Read once per fleet, every 15 s.'),
   'whoa.ready.oldest': gauge('s', 'How long the oldest waiting task has been ready. Read once per fleet, every 15 s.'),
-  'whoa.take.ring': histogram('Time from the notification of a ready task until a take returned one.'),
-  'whoa.beat.late': histogram("Time from a heartbeat's due time (a third of the lease) until the session was renewed."),
+  'whoa.take.wakeup': histogram('Time from the notification of a ready task until a take returned one.'),
+  'whoa.heartbeat.delay': histogram(
+    "Time from a heartbeat's due time (a third of the lease) until the session was renewed.",
+  ),
   'whoa.cancel.requested': counter('{cancel}', 'Cancels that this process sent to the store.', 'answer'),
   'whoa.cancel.observed': histogram("Time from a cancel until the task's worker received it."),
   'whoa.cancel.settled': histogram('Time from a cancel until the end of the task.'),
   'whoa.work.abandoned': counter('{work}', 'Calls and other work that still ran when Whoa stopped waiting for them.'),
   'whoa.work.late': counter('{work}', 'Abandoned calls that returned after all.'),
-  'whoa.process.leftover': counter('{process}', 'Operating-system processes that may have survived a stop.'),
+  'whoa.process.survivors': counter('{process}', 'Operating-system processes that may have survived a stop.'),
   'whoa.journal.written': counter('By', 'Bytes of events that this process wrote to journals.'),
-  'whoa.token.used': counter('{token}', 'Model tokens: input or output.', 'agent', 'type'),
+  'whoa.model.tokens': counter('{token}', 'Model tokens: input or output.', 'agent', 'type'),
   'whoa.store.errors': counter('{error}', 'Failed requests to the store. They are retried.'),
   'whoa.webhook.attempts': counter(
     '{attempt}',

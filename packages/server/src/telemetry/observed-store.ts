@@ -39,7 +39,7 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
     const rungAt = rings.get(domain);
     if (rungAt !== undefined && rungAt <= asked) {
       rings.delete(domain);
-      if (answer.tasks.length > 0) meter.series('whoa.take.ring').time(clock.now() - rungAt);
+      if (answer.tasks.length > 0) meter.series('whoa.take.wakeup').time(clock.now() - rungAt);
     }
     for (const taken of answer.tasks) tasks.begin(taken, leaseMs, asked);
   }
@@ -62,9 +62,9 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
       if (answer.answer === 'claimed') quietly(() => tasks.begin(answer, request.leaseMs, asked));
       return answer;
     },
-    async beat(beat) {
+    async heartbeat(beat) {
       const asked = clock.now();
-      const answer = await store.beat(beat);
+      const answer = await store.heartbeat(beat);
       quietly(() => {
         if (answer.answer !== 'alive') return;
         tasks.keep(beat.session, asked);

@@ -48,10 +48,10 @@ test('counters begin at 0, histograms and what the store holds with their first 
   const text = await prometheus.read();
   expect([...text.matchAll(/^(whoa_.*) 0$/gm)].map(([, name]) => name)).toEqual([
     'whoa_task_running',
-    'whoa_task_freed_total',
+    'whoa_task_reclaimed_total',
     'whoa_work_abandoned_total',
     'whoa_work_late_total',
-    'whoa_process_leftover_total',
+    'whoa_process_survivors_total',
     'whoa_journal_written_bytes_total',
     'whoa_store_errors_total',
   ]);

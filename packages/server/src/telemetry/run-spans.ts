@@ -44,10 +44,10 @@ export class RunSpans {
 
   note(event: RunEvent): void {
     if (event.type === 'call-start') this.#startCall(event);
-    else if (event.type === 'call-nested') this.#noteNested(event.callId, event.event as RunEvent);
+    else if (event.type === 'call-event') this.#noteNested(event.callId, event.event as RunEvent);
     else if (event.type === 'call-end') this.#endCall(event);
     else if (event.type === 'turn-end') this.#noteReply(event);
-    else if (event.type === 'level-change') this.#noteLevel(event);
+    else if (event.type === 'level-changed') this.#noteLevel(event);
     else if (event.type === 'run-end') this.#end(event);
   }
 
@@ -90,21 +90,21 @@ export class RunSpans {
     if (model !== undefined) this.#span.setAttribute('gen_ai.response.model', model);
   }
 
-  #noteLevel({ level, reason, at }: Of<'level-change'>): void {
+  #noteLevel({ level, reason, at }: Of<'level-changed'>): void {
     this.#cancel ??= this.#child('whoa.cancel', cancelAttributes(reason), { startTime: at, links: findLinks(reason) });
     this.#cancel.addEvent(`whoa.level.${level}`, {}, at);
   }
 
   #end({ at, outcome }: Of<'run-end'>): void {
     for (const span of this.#calls.values()) span.end(at);
-    this.#cancel?.setAttribute('whoa.stop.clean', outcome.status === 'cancelled' && outcome.stop.clean);
+    this.#cancel?.setAttribute('whoa.stop.clean', outcome.status === 'cancelled' && outcome.stop.isClean);
     this.#cancel?.end(at);
     this.#span.setAttributes({
       'whoa.run.status': outcome.status,
       'whoa.run.turns': outcome.turns,
       'gen_ai.usage.input_tokens': outcome.usage.inputTokens,
       'gen_ai.usage.output_tokens': outcome.usage.outputTokens,
-      'whoa.usage.complete': outcome.usage.complete,
+      'whoa.usage.complete': outcome.usage.isComplete,
     });
     if (outcome.status === 'failed') fail(this.#span, codeOf(outcome.error));
     this.#span.end(at);

@@ -199,13 +199,13 @@ test('failed work is an error by its code, without its message', async () => {
 });
 
 test('the tokens of work that is not an agent are counted from its outcome', async () => {
-  const usage = { inputTokens: 7, outputTokens: 3, complete: false };
-  const { runner, read } = await setUp({ hold: () => Promise.resolve({ status: 'success', usage }) });
+  const usage = { inputTokens: 7, outputTokens: 3, isComplete: false };
+  const { runner, read } = await setUp({ runTask: () => Promise.resolve({ status: 'success', usage }) });
   await runner.run(TASK);
   await runner.stop();
   const text = await read();
-  expect(readValue(text, 'whoa.token.used', '{agent="assistant",type="input"}')).toBe(7);
-  expect(readValue(text, 'whoa.token.used', '{agent="assistant",type="output"}')).toBe(3);
+  expect(readValue(text, 'whoa.model.tokens', '{agent="assistant",type="input"}')).toBe(7);
+  expect(readValue(text, 'whoa.model.tokens', '{agent="assistant",type="output"}')).toBe(3);
 });
 
 test('a refused input ends its span', async () => {
@@ -215,7 +215,7 @@ test('a refused input ends its span', async () => {
 });
 
 /** What a worker says of tasks that it holds. */
-const LAST_WORDS: ReadonlySet<string> = new Set(['beat', 'release']);
+const LAST_WORDS: ReadonlySet<string> = new Set(['heartbeat', 'release']);
 
 test('rings, waits, beats, freed and lost tasks are measured where they happen', async () => {
   let isDown = false;
@@ -237,9 +237,9 @@ test('rings, waits, beats, freed and lost tasks are measured where they happen',
   expect(readValue(text, 'whoa.task.running')).toBe(3);
   expect(readValue(text, 'whoa.task.reclaimed')).toBe(1);
   expect(text).toContain('whoa_task_wait_seconds_count{agent="assistant"} 2');
-  expect(text).toMatch(/whoa_take_ring_seconds_count [1-9]/);
-  expect(Number(/whoa_beat_late_seconds_count (\d+)/.exec(text)![1])).toBeGreaterThan(2);
-  expect(text).toContain('whoa_beat_late_seconds_sum 0\n');
+  expect(text).toMatch(/whoa_take_wakeup_seconds_count [1-9]/);
+  expect(Number(/whoa_heartbeat_delay_seconds_count (\d+)/.exec(text)![1])).toBeGreaterThan(2);
+  expect(text).toContain('whoa_heartbeat_delay_seconds_sum 0\n');
   isDown = true;
   await world.clock.advance(60_000);
   const after = await read();

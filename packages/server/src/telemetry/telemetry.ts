@@ -184,7 +184,7 @@ class ObservingTelemetry implements Telemetry {
       return (given) => (this.#tracer() === undefined ? work(given) : this.#inTask(given.task.id, () => work(given)));
     if ('run' in work) return this.observeAgent(work);
     return {
-      hold: (given) => this.#inTask(given.task.id, () => work.hold(given)),
+      runTask: (given) => this.#inTask(given.task.id, () => work.runTask(given)),
       ...(work.settle !== undefined && {
         settle: (given) => this.#inTask(given.task.id, () => work.settle!(given)),
       }),

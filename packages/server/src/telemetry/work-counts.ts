@@ -33,10 +33,10 @@ export class WorkCounts {
   }
 
   recordRun(event: RunEvent, about: About, isNested = false): void {
-    if (event.type === 'call-nested') this.recordRun(event.event as RunEvent, about, true);
+    if (event.type === 'call-event') this.recordRun(event.event as RunEvent, about, true);
     else if (event.type === 'work-abandoned' || (event.type === 'call-end' && event.result.state === 'unknown')) {
       this.#noteAbandoned(1, about);
-    } else if (event.type === 'call-late') {
+    } else if (event.type === 'call-ended-late') {
       this.#meter.series('whoa.work.late').add();
       this.#log({ level: 'warn', event: 'work-late', ...about });
     } else if (event.type === 'run-end' && !isNested) {
@@ -48,7 +48,7 @@ export class WorkCounts {
   }
 
   /** For work that is not an agent, its outcome is all that is known. */
-  noteOutcome({ usage, stop }: TaskOutcome, about: About): void {
+  noteOutcome({ usage, stopReport: stop }: TaskOutcome, about: About): void {
     if (usage !== undefined) this.#noteUsage(usage, about);
     if (stop === undefined) return;
     const report = stop as unknown as StopReport;
@@ -60,8 +60,8 @@ export class WorkCounts {
   }
 
   #noteUsage({ inputTokens, outputTokens }: Usage, { agent }: About): void {
-    this.#meter.series('whoa.token.used', agent, 'input').add(inputTokens);
-    this.#meter.series('whoa.token.used', agent, 'output').add(outputTokens);
+    this.#meter.series('whoa.model.tokens', agent, 'input').add(inputTokens);
+    this.#meter.series('whoa.model.tokens', agent, 'output').add(outputTokens);
   }
 
   #noteAbandoned(value: number, about: About): void {
@@ -73,7 +73,7 @@ export class WorkCounts {
   #noteLeftovers({ calls }: StopReport, about: About): void {
     const value = calls.reduce((sum, { survivors = 0 }) => sum + survivors, 0);
     if (value === 0) return;
-    this.#meter.series('whoa.process.leftover').add(value);
+    this.#meter.series('whoa.process.survivors').add(value);
     this.#log({ level: 'warn', event: 'process-leftover', ...about, value });
   }
 }

@@ -99,7 +99,7 @@ test('every way in which a task ends is reported once, signed, without what it s
   await store.cancel(unstarted, { message: 'never mind' });
   const running = await create(store);
   const runner = createRunner({ store, world, agents: { assistant: () => new Promise(() => {}) } });
-  const working = runner.work(running);
+  const working = runner.runExisting(running);
   await store.cancel(running, { message: 'enough' }, { mode: 'kill' });
   await working;
   const crashed = await create(store);

@@ -412,17 +412,17 @@ test('hooks hear messages and cancels as those of conversations in memory do', a
   expect(sorted(store)).toEqual(sorted(memory));
   expect(memory.map((one) => one.join(' '))).toEqual(
     expect.arrayContaining([
-      'c message-receive one replace one',
-      'c cancel-request accepted one',
-      'c level-change drain one',
+      'c message-received one replace one',
+      'c cancel-requested accepted one',
+      'c level-changed drain one',
       'c call-waiting drain one',
-      'c cancel-request escalated one',
-      'c message-answer one cancelled one',
-      'c message-answer two cancelled two',
-      'c message-answer three rejected three',
-      'c cancel-request too-late ',
-      'd message-answer four superseded four',
-      'd message-answer five answered five',
+      'c cancel-requested escalated one',
+      'c message-answered one cancelled one',
+      'c message-answered two cancelled two',
+      'c message-answered three rejected three',
+      'c cancel-requested too-late ',
+      'd message-answered four superseded four',
+      'd message-answered five answered five',
     ]),
   );
 });
@@ -438,7 +438,7 @@ test('hooks hear the cancel and the answer of a message that was taken over', as
   await conversations.serve();
   await flushMicrotasks();
   await store.cancel({ tenant: 'default', conversation: 'd' }, { by: 'ann' }, { mode: 'now' });
-  await expect.poll(() => heard).toContain('d message-answer');
-  expect(heard).toEqual(['d cancel-request', 'd level-change', 'd message-answer']);
+  await expect.poll(() => heard).toContain('d message-answered');
+  expect(heard).toEqual(['d cancel-requested', 'd level-changed', 'd message-answered']);
   await conversations[Symbol.asyncDispose]();
 });

@@ -120,14 +120,14 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
 
   const send = createReplySender<StoreReply>({ onReply, hooks: options.hooks, clock: world.clock });
   const answer = (reply: StoreReply, context: AppContext | undefined): Promise<StoreReply> => {
-    observed.report(reply.conversationId, { type: 'message-answer', reply }, context);
+    observed.report(reply.conversationId, { type: 'message-answered', reply }, context);
     return send(reply).then(() => reply);
   };
 
   async function process(id: string, message: RunInput, asked: StoreMessageOptions): Promise<StoreReply> {
     const { messageId = world.createId(), policy = usual, context, debounceMs } = asked;
     const about = { conversationId: id, messageId };
-    observed.report(id, { type: 'message-receive', messageId, policy }, context);
+    observed.report(id, { type: 'message-received', messageId, policy }, context);
     // Withdrawn before it was stored: it must not even supersede the current run.
     if (asked.token?.isCancelled || asked.signal?.aborted) return answer({ ...about, ...early('cancelled') }, context);
     const origin = { tenant, conversation: id, key: messageId, context };
@@ -143,7 +143,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     const ref = { tenant, id: receipt.task.id };
     own.add(ref.id);
     try {
-      await runner.work(ref, asked);
+      await runner.runExisting(ref, asked);
       const task = (await store.get(ref)) ?? receipt.task;
       return await answer({ ...about, ...(await replyOf(task, options)), task }, context);
     } catch (error) {

@@ -49,7 +49,7 @@ export class ObservedConversations {
       reason,
       ...(run?.runId && { runId: run.runId }),
     };
-    this.report(conversationId, { type: 'cancel-request', ...found }, run?.context);
+    this.report(conversationId, { type: 'cancel-requested', ...found }, run?.context);
   }
 
   /** Hooks for the runner, which learn the conversation of each run. `onEnd` is called after the hook of the caller. */
@@ -87,7 +87,7 @@ export class ObservedConversations {
           hooks: {
             ...given.hooks,
             any: (event, { context }) => {
-              if (event.type === 'cancel-request' || event.type === 'level-change' || event.type === 'call-waiting')
+              if (event.type === 'cancel-requested' || event.type === 'level-changed' || event.type === 'call-waiting')
                 this.report(run.conversation, event, context);
               return given.hooks?.any?.(event, { context });
             },

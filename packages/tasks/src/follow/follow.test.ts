@@ -13,7 +13,7 @@ const WORDS = ['one ', 'two ', 'three'];
 
 /** Says a word a second. */
 const slow: Planner = {
-  async next(_history, { token, tell }) {
+  async next(_history, { token, emit: tell }) {
     for (const text of WORDS) {
       tell({ type: 'text', text });
       await sleep(1_000, { clock: token.clock, token });

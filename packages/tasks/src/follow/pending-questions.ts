@@ -29,7 +29,7 @@ export class PendingQuestions {
     };
     if (type === 'approval-question' && typeof id === 'string' && Array.isArray(question?.fields))
       this.#pending.set(question.callId, { id, asked: position, question });
-    if (type === 'approval-answer' || type === 'question-closed') this.#pending.delete(callId ?? '');
+    if (type === 'approval-answered' || type === 'question-closed') this.#pending.delete(callId ?? '');
     // Its sub-agent's questions have ids that start with its own.
     if (type === 'call-end')
       for (const id of this.#pending.keys()) if (`${id}/`.startsWith(`${result?.callId}/`)) this.#pending.delete(id);

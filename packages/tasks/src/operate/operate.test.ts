@@ -112,7 +112,7 @@ test('a fleet is summarised by agent, and an agent without workers is named', as
   await create(store, { agent: 'writer' });
   await create(store, { agent: 'paused' });
   await store.pause({ agent: 'paused' }, true);
-  const asked = { domain: 0, session: 's', claim: 'c', number: 1, worker: 'w', leaseMs: 1_000, limit: 1 };
+  const asked = { domain: 0, session: 's', claim: 'c', takeNumber: 1, worker: 'w', leaseMs: 1_000, limit: 1 };
   await store.take({ ...asked, agents: ['idle'] });
   const { agents, paused, unsettled, more } = await readFleetLoad(store);
   const base = { ready: 0, running: 0, oldestWaitMs: 0, waiting: 0, isPaused: false, isUnserved: false };
@@ -143,7 +143,7 @@ test('everything of a tenant is erased: what runs is cancelled and waited for', 
   await using store = createMemoryStore({ world });
   for (const status of ['init', 'success', 'failed'] as const) await bring(store, status);
   const talked = await claim(store, (await create(store, { conversation: 'c' })).id);
-  await store.finish(talked.by, { status: 'success', said: ['hello'] });
+  await store.finish(talked.by, { status: 'success', newMessages: ['hello'] });
   const { by } = await claim(store, (await create(store, { conversation: 'd' })).id);
   await create(store, { tenant: 'other', conversation: 'c' });
   const erasing = eraseRecords(store, { tenant: TENANT }, { world, by: 'ada' });
@@ -186,7 +186,7 @@ test('one conversation is erased, and the others stay', async () => {
   await using store = createMemoryStore();
   for (const conversation of ['a', 'b']) {
     const { by } = await claim(store, (await create(store, { conversation })).id);
-    await store.finish(by, { status: 'success', said: ['hello'] });
+    await store.finish(by, { status: 'success', newMessages: ['hello'] });
   }
   const receipt = await eraseRecords(store, { tenant: TENANT, conversation: 'a' });
   expect(receipt).toMatchObject({ conversation: 'a', tasks: 1, conversations: 1, isComplete: true });

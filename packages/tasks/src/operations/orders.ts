@@ -18,5 +18,5 @@ export function ordersFor(task: StoredTask, { tables, now }: Pick<OperationConte
   const { stop, commands, orderNumber } = task;
   const questions = questionsFor(task, tables);
   const asked = questions.length > 0 && { questions };
-  return { now, orderNumber, ...(stop !== undefined && { stop }), commands, watched: isWatched(task, now), ...asked };
+  return { now, orderNumber, ...(stop !== undefined && { stop }), commands, isWatched: isWatched(task, now), ...asked };
 }

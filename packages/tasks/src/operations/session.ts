@@ -26,7 +26,14 @@ export function applyBeat(
   const orders = told.slice(0, LIMITS.maxOrders).map((task): TaskOrders => {
     return { id: task.id, epoch: task.epoch, claim: task.claim!, ...ordersFor(task, moment) };
   });
-  return { answer: 'alive', orders, more: told.length > orders.length, shouldReconcile: held !== count, expired, now };
+  return {
+    answer: 'alive',
+    orders,
+    hasMore: told.length > orders.length,
+    shouldReconcile: held !== count,
+    shouldSweep: expired,
+    now,
+  };
 }
 
 /** Only the current holder can confirm, and only the latest order: a former holder must not confirm for a new one. */
@@ -52,14 +59,19 @@ export function applySweep(limit: number, moment: OperationContext): SweepResult
   // The clock may have been set back, and the sessions adjusted.
   first = tables.firstSession();
   const { graceUntil } = tables.domain() ?? { graceUntil: 0 };
-  if (first !== undefined && now < graceUntil) return { reclaimed: 0, more: false, nextAt: graceUntil, now };
+  if (first !== undefined && now < graceUntil) return { reclaimed: 0, hasMore: false, nextExpiryAt: graceUntil, now };
   let reclaimed = 0;
   while (first !== undefined && first.expiresAt! <= now && reclaimed < limit) {
     reclaimed += reclaimSome(first, limit - reclaimed, moment);
     first = tables.firstSession();
   }
   const nextAt = first?.expiresAt;
-  return { reclaimed, more: nextAt !== undefined && nextAt <= now, ...(nextAt !== undefined && { nextAt }), now };
+  return {
+    reclaimed,
+    hasMore: nextAt !== undefined && nextAt <= now,
+    ...(nextAt !== undefined && { nextExpiryAt: nextAt }),
+    now,
+  };
 }
 
 function reclaimSome(session: Session, limit: number, moment: OperationContext): number {

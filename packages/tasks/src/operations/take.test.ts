@@ -7,7 +7,7 @@ const TAKE = {
   session: 's1',
   worker: 'w1',
   leaseMs: 1_000,
-  number: 1,
+  takeNumber: 1,
   agents: ['a'],
   limit: 5,
   claim: 'c1',

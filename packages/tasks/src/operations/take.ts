@@ -13,7 +13,7 @@ import { headOf, hintOf, type OperationContext, type ReadyQueue, type Session, t
 /** Takes ready tasks for a session, fairly across tenants. */
 export function applyTake(request: Required<TakeRequest>, moment: OperationContext): TakeResult {
   const { tables, now } = moment;
-  const { session: id, number, worker, agents, limit } = request;
+  const { session: id, takeNumber: number, worker, agents, limit } = request;
   const session = tables.session(id);
   if (session?.isOver || (session === undefined && number > 1)) return { answer: 'gone' };
   const takeNumber = session?.takeNumber ?? 0;
@@ -21,7 +21,13 @@ export function applyTake(request: Required<TakeRequest>, moment: OperationConte
   if (number > takeNumber + 1) return { answer: 'gone' };
   const expired = visit(request.leaseMs, moment, { tells: true });
   if (number === takeNumber) {
-    return { answer: 'taken', tasks: takenBefore(session!, request, moment), repeat: true, expired, now };
+    return {
+      answer: 'taken',
+      tasks: takenBefore(session!, request, moment),
+      isRepeat: true,
+      shouldSweep: expired,
+      now,
+    };
   }
   promoteDue(moment);
   const claimed = takeReady(request, moment);
@@ -32,7 +38,14 @@ export function applyTake(request: Required<TakeRequest>, moment: OperationConte
   else tables.unpark(worker);
   const nextAt = tables.nextLater();
   const tasks = withLoads(claimed, request.maxBytes, moment);
-  return { answer: 'taken', tasks, repeat: false, expired, now, ...(nextAt !== undefined && { nextAt }) };
+  return {
+    answer: 'taken',
+    tasks,
+    isRepeat: false,
+    shouldSweep: expired,
+    now,
+    ...(nextAt !== undefined && { nextReadyAt: nextAt }),
+  };
 }
 
 function takenBefore(

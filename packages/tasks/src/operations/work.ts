@@ -5,7 +5,7 @@ import { JournalFullError, JournalGapError, LeaseLostError } from '../errors.ts'
 import { applyTransition } from '../rules/transitions.ts';
 import { isFinalStatus, nextStatus } from '../status.ts';
 import type { FinishResult, ReleaseResult } from '../store.ts';
-import type { DriverBatch, End } from '../stores/driver.ts';
+import type { DriverBatch, FinishRequest } from '../stores/driver.ts';
 import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
 import { applyQuestions } from './questions.ts';
@@ -128,7 +128,7 @@ function releaseLate(
 
 export function applyFinish(
   by: ClaimRef,
-  { outcome, said, replacesHistory }: End,
+  { outcome, newMessages: said, replacesHistory }: FinishRequest,
   moment: OperationContext,
 ): FinishResult {
   const { tables, now } = moment;
@@ -139,7 +139,7 @@ export function applyFinish(
   const task = getClaimedTask(tables, by);
   const { status } = nextStatus(task.status, outcome.status);
   if (!isFinalStatus(status)) throw new LeaseLostError(by.id, by.epoch);
-  appendHistory(task, { said, replacesHistory }, moment);
+  appendHistory(task, { newMessages: said, replacesHistory }, moment);
   const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
   const successor = leaveConversation(ended, moment);
   return { answer: 'finished', status, ...(successor !== undefined && { successor }) };
@@ -147,7 +147,7 @@ export function applyFinish(
 
 function appendHistory(
   task: StoredTask,
-  { said, replacesHistory }: Pick<End, 'said' | 'replacesHistory'>,
+  { newMessages: said, replacesHistory }: Pick<FinishRequest, 'newMessages' | 'replacesHistory'>,
   { tables }: OperationContext,
 ): void {
   const conversation = conversationOf(task, tables);
@@ -159,7 +159,11 @@ function appendHistory(
 }
 
 /** Returns the outcome to store: after an accepted cancel it is `cancelled`, with the reason of that cancel. */
-function settledOutcome(task: StoredTask, outcome: End['outcome'], now: number): NonNullable<StoredTask['outcome']> {
+function settledOutcome(
+  task: StoredTask,
+  outcome: FinishRequest['outcome'],
+  now: number,
+): NonNullable<StoredTask['outcome']> {
   if (task.stop === undefined && outcome.status !== 'cancelled') return outcome;
   const reason = task.stop?.reason ?? outcome.reason ?? createReason({}, now);
   return { ...outcome, status: 'cancelled', reason, complete: outcome.complete ?? outcome.status !== 'cancelled' };

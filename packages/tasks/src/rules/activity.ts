@@ -2,7 +2,7 @@ import type { TaskActivity } from '../task.ts';
 
 /** Returns an activity as one short text for a store to keep, with the epoch of the claim that wrote it. */
 export function serializeActivity({ turns, calls, questions, usage }: TaskActivity, epoch: number): string {
-  const spent = usage === undefined ? [] : [usage.inputTokens, usage.outputTokens, usage.complete ? 1 : 0];
+  const spent = usage === undefined ? [] : [usage.inputTokens, usage.outputTokens, usage.isComplete ? 1 : 0];
   return [epoch, turns, calls, questions, ...spent].join(' ');
 }
 
@@ -23,7 +23,7 @@ export function parseActivity(
     calls: calls!,
     questions: isHeld ? questions! : 0,
     ...(inputTokens !== undefined && {
-      usage: { inputTokens, outputTokens: outputTokens!, complete: complete === 1 },
+      usage: { inputTokens, outputTokens: outputTokens!, isComplete: complete === 1 },
     }),
   };
 }

@@ -13,7 +13,7 @@ import { entryFor } from './journal/entry.ts';
 import { createTaskApprovals } from './questions/approvals.ts';
 import type { RunnerOptions } from './runner.ts';
 import { createRunner } from './store-runner.ts';
-import type { Work } from './work.ts';
+import type { TaskHandler } from './work.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'book it' };
 
@@ -23,8 +23,8 @@ function toolOf(name: string, rest: Partial<Tool> = {}): Tool {
   return { ...made, ...rest } as Tool;
 }
 
-const used = (inputTokens: number, outputTokens: number, complete = true): Usage => {
-  return { inputTokens, outputTokens, complete };
+const used = (inputTokens: number, outputTokens: number, isComplete = true): Usage => {
+  return { inputTokens, outputTokens, isComplete: isComplete };
 };
 
 const spending = ({ message, calls }: Step, usage: Usage): Step => ({ message: { ...message, usage }, calls });
@@ -44,7 +44,7 @@ function inSteps(...steps: (Step | (() => Promise<Step>))[]): Planner {
 interface SetUp extends Partial<Omit<RunnerOptions, 'agents'>> {
   readonly planner?: Planner;
   readonly tools?: readonly Tool[];
-  readonly work?: Work;
+  readonly work?: TaskHandler;
   readonly alter?: (store: TaskStore) => TaskStore;
 }
 
@@ -195,7 +195,7 @@ async function crashed(
   await store.append(claim, { after: 0, events, activity });
   if (isCancelled) await store.cancel({ tenant: 'acme', id });
   await expireSessions(store, world, 1_000);
-  await runner.work({ tenant: 'acme', id });
+  await runner.runExisting({ tenant: 'acme', id });
   return listed(store);
 }
 
@@ -251,7 +251,7 @@ test('a turn counts once, however often it has to be written', async () => {
 });
 
 test('work that is not an agent has no activity', async () => {
-  const work: Work = async ({ journal }) => {
+  const work: TaskHandler = async ({ journal }) => {
     await journal({ type: 'turn-end', message: 'of its own kind' });
     return 'done';
   };

@@ -20,8 +20,8 @@ import {
   createLostResult,
   decideRecovery,
   diffAgentVersion,
+  type RecoveryState,
   resumeNotice,
-  type Standing,
   standingOf,
   wordsIn,
 } from './recovery/resume.ts';
@@ -144,7 +144,7 @@ function runIdOf({ task }: AgentWork): string {
  * Gives every call of the last turn one result: safe calls run again, the others get a result that says what is known.
  */
 async function closeOpenCalls(
-  standing: Standing,
+  standing: RecoveryState,
   work: AgentWork,
   tools: readonly Tool[],
 ): Promise<readonly CallResult[]> {

@@ -69,7 +69,7 @@ test('a task that was stopped leaves nothing running, though its worker has not 
     background,
     agents: {
       late: {
-        async hold() {
+        async runTask() {
           started.resolve();
           await asked.promise;
           await background

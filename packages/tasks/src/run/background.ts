@@ -4,7 +4,7 @@ import { systemWorld, type WorkContext } from '@whoa/core/embed';
 import { BACKGROUND, backgroundOf } from '../rules/background.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
 import type { ConversationRef, TaskRef, TaskResponse, TaskSummary } from '../task.ts';
-import type { TaskFunction, Work } from './work.ts';
+import type { TaskFunction, TaskHandler } from './work.ts';
 
 /** Work that keeps running. It ends by itself, or when its token is cancelled. */
 type BackgroundWork = (context: WorkContext) => Promise<unknown>;
@@ -32,7 +32,7 @@ interface StartingTask {
   readonly task: TaskSummary;
   readonly store: ClientStore;
   /** Runs the started work. */
-  readonly runner: { readonly worker: string; work(task: TaskRef): Promise<TaskResponse> };
+  readonly runner: { readonly worker: string; runExisting(task: TaskRef): Promise<TaskResponse> };
 }
 
 interface HeldBackground {
@@ -95,7 +95,7 @@ export function createBackground(): Background {
       held.set(key, { work, isAllowed: allowed.promise, begin: () => started.resolve('started') });
       try {
         const input = name.slice(0, MAX_NAME);
-        const created = await store.create({ tenant, agent: AGENT, key, input, worker });
+        const created = await store.create({ tenant, agent: AGENT, key, input, preferredWorker: worker });
         if (!('task' in created))
           throw new Error('background: not started, because too many tasks are waiting; try again later');
         const ref = { tenant, id: created.task.id };
@@ -107,7 +107,7 @@ export function createBackground(): Background {
           await store.cancel(ref, stopped, { mode: 'now' });
           throw new Error('background: not started, because its task was stopped');
         }
-        const ended = outside(() => runner.work(ref));
+        const ended = outside(() => runner.runExisting(ref));
         ended.finally(() => held.delete(key)).catch(() => {});
         const first = await Promise.race([started.promise, ended]);
         if (first !== 'started') throw new Error(`background: not started; its task is ${first.status}`);
@@ -139,7 +139,7 @@ export function createBackground(): Background {
 
 interface RunOptions {
   readonly background?: Background;
-  readonly agents: Readonly<Record<string, Work>>;
+  readonly agents: Readonly<Record<string, TaskHandler>>;
 }
 
 /** Adds an agent for background tasks to a runner's options. */

@@ -88,7 +88,7 @@ test.each([null, 5, { role: 'tool' }])('a run that is told %j goes on as if noth
   expect(refusals).toHaveLength(2);
   // What was sent as a task of its own says itself what is wrong with it.
   const { id } = (behind as { task: { id: string } }).task;
-  expect(await runner.work({ tenant: 'acme', id })).toMatchObject({ status: 'failed' });
+  expect(await runner.runExisting({ tenant: 'acme', id })).toMatchObject({ status: 'failed' });
 });
 
 test('a question of a sub-agent has an id of its own, and a yes to its parent’s call does not answer it', async () => {

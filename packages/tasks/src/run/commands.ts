@@ -55,10 +55,10 @@ export class Commands {
       this.#waiting.push(command);
     } else if (command.type === 'cancel-call') {
       const { answer } = this.#run.cancelCall(command.callId, command.reason ?? { via: 'store' });
-      this.#journal.add({ type: 'command-done', number, answer });
+      this.#journal.add({ type: 'command-handled', number, answer });
       this.#journal.done(number);
     } else if (!this.#steer(this.#run, command)) {
-      this.#journal.add({ type: 'command-done', number, answer: 'refused' });
+      this.#journal.add({ type: 'command-handled', number, answer: 'refused' });
       // A task that waits behind the message runs later, and reports what is wrong with it.
       if (command.task === undefined) this.#journal.done(number);
     }

@@ -5,18 +5,18 @@ import { expect, onTestFinished, test } from 'vitest';
 import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { createRunner } from './store-runner.ts';
-import type { SelfManagedWork, Work } from './work.ts';
+import type { SelfManagedWork, TaskHandler } from './work.ts';
 
 const LEASE_MS = 10_000;
 
-function setUp(work?: Work) {
+function setUp(work?: TaskHandler) {
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
   let turns = 0;
   const agent = createAgent({
     name: 'assistant',
     planner: {
-      async next(_history, { token, tell }) {
+      async next(_history, { token, emit: tell }) {
         turns++;
         tell({ type: 'text', text: 'Well, ' });
         await sleep(60_000, { clock: token.clock, token });
@@ -103,7 +103,7 @@ test('a cancel before the deadline keeps its own reason, and a task that ended i
 test('work of one’s own hears of the deadline by its token, before it begins too', async () => {
   const heard: unknown[] = [];
   const work: SelfManagedWork = {
-    async hold({ token }) {
+    async runTask({ token }) {
       heard.push(token.reason?.kind);
       await sleep(60_000, { clock: token.clock, token }).catch(() => {});
       return { status: 'cancelled', reason: token.reason!, complete: false };

@@ -13,12 +13,19 @@ import { Parking } from './questions/parking.ts';
 import type { RecordedWork } from './recording.ts';
 import { settleTask } from './recovery/settle-task.ts';
 import type { RunnerOptions } from './runner.ts';
-import { isAdopted, isAgent, isHeldWork, type SelfManagedContext, type TaskFunction, type Work } from './work.ts';
+import {
+  isAdopted,
+  isAgent,
+  isHeldWork,
+  type SelfManagedContext,
+  type TaskFunction,
+  type TaskHandler,
+} from './work.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume'> {
   readonly context: WorkerContext;
-  readonly work: Work | AdoptedRun;
+  readonly work: TaskHandler | AdoptedRun;
   /** The session that holds the claim. */
   readonly session: Session;
   /** Checks whether the task must stop. If so, its token is cancelled when this resolves. */
@@ -91,26 +98,26 @@ export class Execution {
     const { world } = context;
     const history = await this.#load();
     const { task } = this;
-    const past = await readJournal(context.store, task);
+    const previousJournal = await readJournal(context.store, task);
     const write = async (event: object): Promise<void> => {
       // Work that is not an agent writes only what it has done: every step is progress.
       journal.add(event, true);
       await journal.flushWhole();
     };
-    const given = { task, history, past, token, journal: write };
+    const given = { task, history, previousJournal, token, journal: write };
     const isOverdue = token.reason?.kind === 'deadline';
     if (task.status === 'cancelling' && isHeldWork(work) && work.settle !== undefined) return work.settle(given);
     if (task.status === 'cancelling' || (isOverdue && !isHeldWork(work)))
-      return settleTask(past, { task, history, work, journal, token, now: world.clock.now() });
+      return settleTask(previousJournal, { task, history, work, journal, token, now: world.clock.now() });
     await this.#options.check(this);
     // Unless it resolves, it may still run: then the claim must not be handed back.
     this.#isStopped = !isHeldWork(work);
-    if (isHeldWork(work)) return work.hold(given);
+    if (isHeldWork(work)) return work.runTask(given);
     if (isAdopted(work)) return followRun(work, this.#recorded(history));
     if (!isAgent(work)) return outcomeOfWork(runFunction(work, given), token);
-    questions.restore(past);
-    const perform = () => runAgent({ ...this.#recorded(history), agent: work, past, resume, world });
-    return approvals?.during(questions, perform) ?? perform();
+    questions.restore(previousJournal);
+    const perform = () => runAgent({ ...this.#recorded(history), agent: work, past: previousJournal, resume, world });
+    return approvals?.runInTask(questions, perform) ?? perform();
   }
 
   #recorded(history: readonly Json[]): RecordedWork {

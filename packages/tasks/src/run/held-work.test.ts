@@ -14,7 +14,7 @@ test('work that says itself how it ended is never abandoned, and its words are t
     store,
     agents: {
       held: {
-        async hold({ token }) {
+        async runTask({ token }) {
           started.resolve(token);
           await release.promise;
           return { status: 'cancelled', answer: 'half', said: ['go', 'half'], complete: false };
@@ -45,18 +45,19 @@ test('a task whose worker was lost is settled by the work itself if it was being
   const cancelled = await leave([{ type: 'said' }]);
   await store.cancel(cancelled, { message: 'enough' });
   const other = await leave([{ type: 'said' }]);
-  const seen = ({ past }: SelfManagedContext) => past.map(({ event }) => (event as { type: string }).type).join();
+  const seen = ({ previousJournal: past }: SelfManagedContext) =>
+    past.map(({ event }) => (event as { type: string }).type).join();
   await using runner = createRunner({
     store,
     agents: {
       held: {
-        hold: (context) => Promise.resolve({ status: 'success', answer: `went on after ${seen(context)}` }),
+        runTask: (context) => Promise.resolve({ status: 'success', answer: `went on after ${seen(context)}` }),
         settle: (context) => Promise.resolve({ status: 'cancelled', answer: `settled after ${seen(context)}` }),
       },
     },
   });
-  expect(await runner.work(cancelled)).toMatchObject({ status: 'cancelled', answer: 'settled after said' });
-  expect(await runner.work(other)).toMatchObject({ status: 'success', answer: 'went on after said' });
+  expect(await runner.runExisting(cancelled)).toMatchObject({ status: 'cancelled', answer: 'settled after said' });
+  expect(await runner.runExisting(other)).toMatchObject({ status: 'success', answer: 'went on after said' });
 });
 
 test('a store can be named by its address; an address of nothing says which there are, and keeps its password', () => {

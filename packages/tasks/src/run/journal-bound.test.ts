@@ -7,12 +7,12 @@ import type { TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import type { JournalEntry } from '../task.ts';
 import { createRunner } from './store-runner.ts';
-import type { Work } from './work.ts';
+import type { TaskHandler } from './work.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
 
 function setUp(
-  work: Work | Planner,
+  work: TaskHandler | Planner,
   options: { maxJournalBytes?: number; compact?: (m: readonly Message[]) => readonly Message[] } = {},
 ) {
   const world = createVirtualWorld();
@@ -21,7 +21,7 @@ function setUp(
   const assistant =
     typeof work === 'object' && 'next' in work
       ? createAgent({ name: 'assistant', planner: work, world, ...(compact && { compact }) })
-      : (work as Work);
+      : (work as TaskHandler);
   const runner = createRunner({ store, agents: { assistant }, world });
   return { world, store, runner };
 }
@@ -37,7 +37,7 @@ const typesOf = (journal: readonly JournalEntry[]): unknown[] =>
 test('a reader sees words as they come, and afterwards the journal has each of them once', async () => {
   const words = ['one ', 'two ', 'three ', 'four'];
   const { world, store, runner } = setUp({
-    async next(_history, { token, tell }) {
+    async next(_history, { token, emit: tell }) {
       for (const text of words) {
         tell({ type: 'text', text });
         await sleep(1_000, { clock: token.clock, token });
@@ -103,7 +103,7 @@ test('work that goes on writing into a full journal is told, and what is missing
   const ref = await refOf(store);
   expect((await store.get(ref))?.outcome).toMatchObject({ status: 'success', answer: 'done all the same' });
   const last = (await store.read(ref)).at(-1)!.event;
-  expect(last).toMatchObject({ type: 'journal-cut', entries: 1, bytes: expect.any(Number) as number });
+  expect(last).toMatchObject({ type: 'journal-truncated', entries: 1, bytes: expect.any(Number) as number });
 });
 
 test('after a crash the model sees the history that the lost worker had made shorter', async () => {
@@ -132,7 +132,7 @@ test('after a crash the model sees the history that the lost worker had made sho
   ] as unknown as Json[];
   await store.append(claim, { after: 0, events });
   await expireSessions(store, world, 1_000);
-  const working = runner.work(ref);
+  const working = runner.runExisting(ref);
   await flushMicrotasks();
   expect(seen[0]).toMatchObject([summary, turn, { role: 'user' }]);
   await store.cancel(ref, {}, { mode: 'kill' });

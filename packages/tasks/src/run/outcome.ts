@@ -24,7 +24,7 @@ export function outcomeOfRun(outcome: Outcome, known: readonly Json[], before: U
     status: 'cancelled',
     reason: outcome.reason,
     complete: outcome.complete,
-    stop: entryFor(outcome.stop),
+    stopReport: entryFor(outcome.stop),
     ...(outcome.error !== undefined && { error: toErrorData(outcome.error) }),
   };
 }

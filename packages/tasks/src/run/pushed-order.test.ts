@@ -6,7 +6,7 @@ import type { Hint } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import type { StopOrder } from '../task.ts';
 import { createRunner } from './store-runner.ts';
-import type { Work } from './work.ts';
+import type { TaskHandler } from './work.ts';
 
 /** One task at work, on a store that counts how often it is asked, and whose pushes can be forged and kept back. */
 async function startTask(endsAt: StopLevel = 'abort') {
@@ -67,7 +67,7 @@ test('an order for another claim is not obeyed: the store is asked, and says tha
   const { asked, forge, token, inner, ref, running } = await startTask();
   for (const epoch of [0, 2, Number.NaN]) await forge({ epoch, stop: STOP });
   await forge({ epoch: 1, claim: 'guessed', stop: STOP });
-  expect(asked).toEqual(['beat', 'beat', 'beat', 'beat']);
+  expect(asked).toEqual(['heartbeat', 'heartbeat', 'heartbeat', 'heartbeat']);
   expect(token.isCancelled).toBe(false);
   await inner.cancel(ref, {}, { mode: 'now' });
   expect(await running).toMatchObject({ status: 'cancelled' });
@@ -84,7 +84,7 @@ test.each(['cancel', 'resync'])('a %s that arrives before the answer to the clai
     if (name === 'claim') await answered.promise;
     return answer;
   });
-  const work: Work = ({ token }) =>
+  const work: TaskHandler = ({ token }) =>
     new Promise((_resolve, reject) => token.onCancel(() => reject(new Error('stopped'))));
   const runner = createRunner({ store, world, agents: { assistant: work } });
   const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hello' });
@@ -100,7 +100,7 @@ test.each(['cancel', 'resync'])('a %s that arrives before the answer to the clai
 test('a cancel that brings no order proves nothing, and one that is true is found by asking', async () => {
   const { asked, forge, token, inner, ref, running, dropHints } = await startTask();
   await forge();
-  expect([asked, token.isCancelled]).toEqual([['beat'], false]);
+  expect([asked, token.isCancelled]).toEqual([['heartbeat'], false]);
   dropHints();
   await inner.cancel(ref, {}, { mode: 'now' });
   expect(token.isCancelled).toBe(false);

@@ -23,8 +23,8 @@ const FLUSHED_IMMEDIATELY: ReadonlySet<string> = new Set([
   'turn-end',
   'call-end',
   'history-compacted',
-  'approval-request',
-  'level-change',
+  'approval-requested',
+  'level-changed',
   'undo-start',
   'undo-end',
 ]);
@@ -73,7 +73,7 @@ export function note({ holder, parking }: RecordedWork, event: Noted): void {
   parking.note(event);
   if (isLeftToNext(event, holder)) return;
   // A call that asked before waits again, under the same question.
-  if (event.type === 'approval-request' && questions.isAsked(event.callId ?? '')) return;
+  if (event.type === 'approval-requested' && questions.isAsked(event.callId ?? '')) return;
   journal.add(withoutHistory(event));
   const answered = nestedAnswer(event);
   if (answered !== undefined) {
@@ -91,20 +91,22 @@ function isLeftToNext({ type, reason, result }: Noted, { token }: ClaimHolder): 
   if (type === 'call-end')
     return result?.startedAt === undefined && token.reason !== undefined && HANDOVER_REASONS.has(token.reason.kind);
   return (
-    (type === 'level-change' || type === 'cancel-request') && reason !== undefined && HANDOVER_REASONS.has(reason.kind)
+    (type === 'level-changed' || type === 'cancel-requested') &&
+    reason !== undefined &&
+    HANDOVER_REASONS.has(reason.kind)
   );
 }
 
 /** Returns the answer to a sub-agent's question with the call id and tool of that question. */
 function nestedAnswer({ type, callId, tool, event }: Noted): Noted | undefined {
-  if (type !== 'call-nested' || event === undefined) return undefined;
-  const answer = event.type === 'approval-answer' ? event : nestedAnswer(event);
+  if (type !== 'call-event' || event === undefined) return undefined;
+  const answer = event.type === 'approval-answered' ? event : nestedAnswer(event);
   return answer && { ...answer, callId: `${callId}/${answer.callId}`, tool: `${tool} › ${answer.tool}` };
 }
 
 /** Drops the history of a run inside a call: such a run is never resumed on its own. */
 function withoutHistory(event: Noted): Noted {
-  if (event.type === 'call-nested' && event.event !== undefined) {
+  if (event.type === 'call-event' && event.event !== undefined) {
     return { ...event, event: withoutHistory(event.event) };
   }
   if (event.type !== 'history-compacted') return event;

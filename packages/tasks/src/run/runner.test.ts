@@ -67,7 +67,7 @@ test('a task cancelled before it was taken never runs', async () => {
   const receipt = await store.create(TASK);
   const id = receipt.answer === 'created' ? receipt.task.id : '';
   await store.cancel({ tenant: 'acme', id }, { message: 'never mind' });
-  expect(await runner.work({ tenant: 'acme', id })).toMatchObject({ status: 'cancelled', msg: 'never mind' });
+  expect(await runner.runExisting({ tenant: 'acme', id })).toMatchObject({ status: 'cancelled', msg: 'never mind' });
 });
 
 test('the events of a task can be followed as they happen; a listener that fails harms nothing and is reported', async () => {
@@ -99,10 +99,10 @@ test('work that another worker holds is not waited for where that is asked', asy
   await flushMicrotasks();
   const ref = { tenant: 'acme', id: await idOf(store) };
   await using other = createRunner({ ...runnerOptions, worker: 'other' });
-  expect(await other.work(ref, { wait: false })).toMatchObject({ status: 'running' });
+  expect(await other.runExisting(ref, { wait: false })).toMatchObject({ status: 'running' });
   await store.cancel(ref, {}, { mode: 'now' });
   expect((await running).status).toBe('cancelled');
-  expect(await other.work(ref, { wait: false })).toMatchObject({ status: 'cancelled' });
+  expect(await other.runExisting(ref, { wait: false })).toMatchObject({ status: 'cancelled' });
 });
 
 test('work that was done when the cancel came is cancelled and complete', async () => {
@@ -136,7 +136,7 @@ test('a worker that is shut down hands its task back, and another finishes it', 
   await disposed;
   expect(await store.get({ tenant: 'acme', id })).toMatchObject({ status: 'init', attempts: 0, epoch: 2 });
   const other = createRunner({ ...runnerOptions, agents: { assistant: () => Promise.resolve('second try') } });
-  expect(await other.work({ tenant: 'acme', id })).toMatchObject({ status: 'success', answer: 'second try' });
+  expect(await other.runExisting({ tenant: 'acme', id })).toMatchObject({ status: 'success', answer: 'second try' });
   await other[Symbol.asyncDispose]();
   expect(world.clock.pending).toBe(0);
 });
@@ -186,7 +186,7 @@ test('a worker that serves no agents leaves their tasks to those who claim them 
   if (receipt.answer !== 'created') throw new Error(receipt.answer);
   const { id } = receipt.task;
   expect(await store.get({ tenant: 'acme', id })).toMatchObject({ status: 'init', stage: 'ready' });
-  expect(await runner.work({ tenant: 'acme', id }, { wait: false })).toMatchObject({ status: 'success' });
+  expect(await runner.runExisting({ tenant: 'acme', id }, { wait: false })).toMatchObject({ status: 'success' });
   await runner.stop();
 });
 
@@ -200,7 +200,7 @@ test('an agent this runner does not have is said so, and the task is left to oth
 
 test('events are written less often while no client is reading', async () => {
   const planner: Planner = {
-    async next(_history, { token, tell }) {
+    async next(_history, { token, emit: tell }) {
       for (let i = 0; i < 100; i++) {
         tell({ type: 'text', text: 'word ' });
         await sleep(100, { clock: token.clock, token });

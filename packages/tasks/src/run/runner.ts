@@ -8,7 +8,7 @@ import type { AdoptOptions } from './adopted-run.ts';
 import type { Background } from './background.ts';
 import type { EventChannel } from './claim/channel.ts';
 import type { TaskApprovals } from './questions/approvals.ts';
-import type { Work } from './work.ts';
+import type { TaskHandler } from './work.ts';
 
 /** An event that a runner passes to its hooks. */
 export type RunnerEvent =
@@ -41,7 +41,7 @@ export type ResumeRule = 'any' | 'same-version';
 export interface RunnerOptions {
   readonly store: TaskStore;
   /** What tasks can run, by agent name. */
-  readonly agents: Readonly<Record<string, Work>>;
+  readonly agents: Readonly<Record<string, TaskHandler>>;
   /** This worker's name. It must be unique. */
   readonly worker?: string;
   readonly leaseMs?: number;
@@ -129,7 +129,7 @@ export interface Runner extends AsyncDisposable {
     options?: Pick<RunTaskOptions, 'token'>,
   ): AdoptedTask;
   /** Runs an existing task. Waits until it is ready or its worker's lease ends. Rejects with `LeaseLostError`. */
-  work(task: TaskRef, options?: Omit<RunTaskOptions, 'policy'>): Promise<TaskResponse>;
+  runExisting(task: TaskRef, options?: Omit<RunTaskOptions, 'policy'>): Promise<TaskResponse>;
   /** Takes tasks that no worker holds, including those of crashed workers, `concurrency` at a time. */
   serve(options?: ServeOptions): Promise<void>;
   /**

@@ -92,12 +92,12 @@ class StoreRunner implements Runner {
   }
 
   async run(task: NewTask, options?: RunTaskOptions): Promise<TaskResponse> {
-    return this.work(...(await this.#create(task, options)));
+    return this.runExisting(...(await this.#create(task, options)));
   }
 
   async start(task: NewTask, options?: RunTaskOptions): Promise<StartedTask> {
     const [ref, rest] = await this.#create(task, options);
-    const response = this.work(ref, rest);
+    const response = this.runExisting(ref, rest);
     // Don't await this: callers that follow the task need not wait for its end.
     this.#context.background(response);
     return { ...ref, response };
@@ -106,7 +106,7 @@ class StoreRunner implements Runner {
   adopt(task: NewTask, start: (options: AdoptOptions) => Run, options: RunTaskOptions = {}): AdoptedTask {
     const adopted = new AdoptedRun(start);
     const response = this.#create(task, options)
-      .then(([ref, rest]) => this.work(ref, { ...rest, wait: false }, adopted))
+      .then(([ref, rest]) => this.runExisting(ref, { ...rest, wait: false }, adopted))
       .catch((error: unknown) => adopted.fail(error));
     this.#context.background(response);
     return { run: adopted.adopted, response };
@@ -115,12 +115,12 @@ class StoreRunner implements Runner {
   async #create(task: NewTask, given: RunTaskOptions = {}): Promise<[TaskRef, ExistingOptions]> {
     const { policy, ...options } = settings.readSettings<RunTaskOptions>(given, WORK_RULES);
     const asked = { nonce: this.#context.world.createId(), ...(policy !== undefined && { policy }) };
-    const create = () => this.#options.store.create({ worker: this.worker, ...task }, asked);
+    const create = () => this.#options.store.create({ preferredWorker: this.worker, ...task }, asked);
     const id = requireCreated(await retryLostResponse(create, this.#context));
     return [{ tenant: task.tenant, id }, options];
   }
 
-  async work(ref: TaskRef, options: ExistingOptions = {}, adopted?: AdoptedRun): Promise<TaskResponse> {
+  async runExisting(ref: TaskRef, options: ExistingOptions = {}, adopted?: AdoptedRun): Promise<TaskResponse> {
     const { token, signal, onEvent, wait = true } = options;
     const parent = { parent: token };
     const own = signal ? CancellationToken.from(signal, parent) : new CancellationToken(parent);

@@ -9,7 +9,7 @@ export interface TaskContext {
   /** The earlier messages of the conversation. */
   readonly history: readonly Json[];
   /** The journal that lost workers left; empty on the first run. */
-  readonly past: readonly JournalEntry[];
+  readonly previousJournal: readonly JournalEntry[];
   readonly token: CancellationToken;
   readonly signal: AbortSignal;
   /**
@@ -29,7 +29,7 @@ export type TaskFunction = (context: TaskContext) => Promise<Json | undefined>;
  */
 export interface SelfManagedWork {
   /** If it rejects, it may still run: the task is not handed back, and its claim ends with the lease. */
-  hold(context: SelfManagedContext): Promise<TaskOutcome>;
+  runTask(context: SelfManagedContext): Promise<TaskOutcome>;
   /**
    * Ends a task that was being cancelled when its worker was lost. Defaults to what the journal says about an agent.
    */
@@ -39,27 +39,27 @@ export interface SelfManagedWork {
 export type SelfManagedContext = Omit<TaskContext, 'signal' | 'defer'>;
 
 /** What a task can run: an agent, any async function, or work that reports its own end. */
-export type Work = Agent | TaskFunction | SelfManagedWork;
+export type TaskHandler = Agent | TaskFunction | SelfManagedWork;
 
 /** Returns what runs a task. A task that only has to be settled needs no agent, unless calls must be undone. */
 export function findWork(
-  agents: Readonly<Record<string, Work>>,
+  agents: Readonly<Record<string, TaskHandler>>,
   { agent, status, stop }: Pick<TaskRecord, 'agent' | 'status' | 'stop'>,
-): Work | undefined {
+): TaskHandler | undefined {
   // Check own properties: the agent name may come from anywhere, and 'constructor' is not an agent.
   if (Object.hasOwn(agents, agent)) return agents[agent];
   return status === 'cancelling' && stop?.undo !== true ? () => Promise.resolve(undefined) : undefined;
 }
 
-export function isAgent(work: Work | AdoptedRun): work is Agent {
+export function isAgent(work: TaskHandler | AdoptedRun): work is Agent {
   return typeof work === 'object' && 'run' in work;
 }
 
-export function isHeldWork(work: Work | AdoptedRun): work is SelfManagedWork {
+export function isHeldWork(work: TaskHandler | AdoptedRun): work is SelfManagedWork {
   return typeof work === 'object' && 'hold' in work;
 }
 
-export function isAdopted(work: Work | AdoptedRun): work is AdoptedRun {
+export function isAdopted(work: TaskHandler | AdoptedRun): work is AdoptedRun {
   return typeof work === 'object' && 'adopted' in work;
 }
 

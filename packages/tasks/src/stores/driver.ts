@@ -59,13 +59,13 @@ export interface StoreDriver extends AsyncDisposable {
   take(request: Required<TakeRequest>): Promise<TakeResult>;
   claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult>;
   load(claim: ClaimRef): Promise<TaskLoad>;
-  beat(beat: Required<Heartbeat>): Promise<HeartbeatResult>;
+  heartbeat(heartbeat: Required<Heartbeat>): Promise<HeartbeatResult>;
   held(session: SessionRef): Promise<readonly HeldTask[]>;
   sweep(options: { readonly domain: number; readonly limit: number }): Promise<SweepResult>;
   append(claim: ClaimRef, batch: DriverBatch): Promise<Orders>;
   release(claim: ClaimRef): Promise<ReleaseResult>;
   park(claim: ClaimRef, seen: SeenByWorker): Promise<ParkReceipt>;
-  finish(claim: ClaimRef, end: End): Promise<FinishResult>;
+  finish(claim: ClaimRef, end: FinishRequest): Promise<FinishResult>;
   cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt>;
   send(task: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt>;
   answer(question: QuestionRef & { readonly task: string }, given: DriverAnswer): Promise<AnswerReceipt>;
@@ -204,10 +204,10 @@ export interface StopRequest {
   readonly reason: Omit<CancelReason, 'at'> & { readonly at?: number };
 }
 
-export interface End {
-  readonly outcome: Omit<TaskOutcome, 'history' | 'said'>;
+export interface FinishRequest {
+  readonly outcome: Omit<TaskOutcome, 'history' | 'newMessages'>;
   /** JSON texts: messages to add to the conversation's history. */
-  readonly said: readonly string[];
+  readonly newMessages: readonly string[];
   /** The history starts again with `said`. */
   readonly replacesHistory: boolean;
 }

@@ -65,7 +65,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     take: (request) => transact((moment) => applyTake(request, moment)),
     claim: (id, request) => transact((moment) => applyClaim(id, request, moment)),
     load: (claim) => engine.query(() => loadOf(getClaimedTask(tables, claim), tables)),
-    beat: (beat) => transact((moment) => applyBeat(beat, moment)),
+    heartbeat: (beat) => transact((moment) => applyBeat(beat, moment)),
     held: (session) => engine.query(() => applyHeld(session, { tables })),
     sweep: ({ limit }) =>
       transact((moment) => {
@@ -73,7 +73,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
         const isMoreOverdue = endOverdue(limit, moment);
         const isMoreExpired = expireQuestions(limit, moment);
         const answer = applySweep(limit, moment);
-        return { ...answer, more: answer.more || isMoreOld || isMoreOverdue || isMoreExpired };
+        return { ...answer, more: answer.hasMore || isMoreOld || isMoreOverdue || isMoreExpired };
       }),
     append: (claim, batch) => transact((moment) => applyAppend(claim, batch, moment)),
     release: (claim) => transact((moment) => applyRelease(claim, moment)),

@@ -27,7 +27,7 @@ import type {
   CreateRequest,
   DriverBatch,
   DriverReceipt,
-  End,
+  FinishRequest,
   ListRequest,
   ReadRequest,
   ShardedTask,
@@ -111,7 +111,15 @@ class RedisDriver {
   }
 
   async create(request: CreateRequest): Promise<DriverReceipt> {
-    const { id, nonce, conversation = '', key = '', worker = '', notBefore = '', deadline = '' } = request;
+    const {
+      id,
+      nonce,
+      conversation = '',
+      key = '',
+      preferredWorker: worker = '',
+      notBefore = '',
+      deadline = '',
+    } = request;
     const { title = '', traceparent = '' } = request;
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
     const optional = { conversation, key, worker, notBefore, deadline, title, traceparent };
@@ -124,8 +132,8 @@ class RedisDriver {
   }
 
   async take(request: Required<TakeRequest>): Promise<TakeResult> {
-    const { domain, session, worker, leaseMs, claim, number, limit, agents, maxBytes } = request;
-    const about = { sessionId: session, worker, leaseMs: Math.ceil(leaseMs), claim, number, limit, maxBytes };
+    const { domain, session, worker, leaseMs, claim, takeNumber, limit, agents, maxBytes } = request;
+    const about = { sessionId: session, worker, leaseMs: Math.ceil(leaseMs), claim, takeNumber, limit, maxBytes };
     const values = { ...about, agentsText: JSON.stringify(agents), list: agents };
     return takeAnswerOf(await this.#shards.runOn(domain, 'take', values));
   }
@@ -138,9 +146,9 @@ class RedisDriver {
 
   readonly load: StoreDriver['load'] = async (claim) => loadOf((await this.#own('load', claim, claim))[1]!);
 
-  async beat({ domain, session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
+  async heartbeat({ domain, session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
     const list = confirmed.flatMap(({ id, epoch, claim, orderNumber }) => [id, epoch, claim, orderNumber]);
-    return beatAnswerOf(await this.#shards.runOn(domain, 'beat', { sessionId: session, count, list }));
+    return beatAnswerOf(await this.#shards.runOn(domain, 'heartbeat', { sessionId: session, count, list }));
   }
 
   readonly held: StoreDriver['held'] = async ({ domain, session }) =>
@@ -173,7 +181,7 @@ class RedisDriver {
   readonly park: StoreDriver['park'] = async (claim, seen) =>
     toParkReceipt(await this.#own('park', claim, { ...claim, ...seen }));
 
-  async finish(claim: ClaimRef, { outcome, said, replacesHistory }: End): Promise<FinishResult> {
+  async finish(claim: ClaimRef, { outcome, newMessages: said, replacesHistory }: FinishRequest): Promise<FinishResult> {
     const { status: asked, reason, complete, ...rest } = outcome;
     const bytes = said.reduce((sum, message) => sum + Buffer.byteLength(message), 0);
     const pieces = { asked, reason: optional(reason), complete: optional(complete), rest: JSON.stringify(rest) };

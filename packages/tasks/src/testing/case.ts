@@ -118,7 +118,7 @@ export async function expire(
 ): Promise<void> {
   for (let i = 0; i < 2; i++) {
     await advance(leaseMs);
-    while ((await store.sweep()).more);
+    while ((await store.sweep()).hasMore);
   }
 }
 

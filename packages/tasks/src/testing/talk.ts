@@ -41,5 +41,14 @@ export async function take(
 /** Creates the first take of a new session. */
 export function requestOf(): TakeRequest {
   const [session, claim] = [fresh('session'), fresh('claim')];
-  return { domain: 0, session, claim, worker: 'w1', leaseMs: LEASE_MS, number: 1, agents: ['assistant'], limit: 100 };
+  return {
+    domain: 0,
+    session,
+    claim,
+    worker: 'w1',
+    leaseMs: LEASE_MS,
+    takeNumber: 1,
+    agents: ['assistant'],
+    limit: 100,
+  };
 }

@@ -25,7 +25,7 @@ export interface FileInCall {
   readonly root: Root;
   readonly resolved: ResolvedPath;
   readonly contents: FileContents | undefined;
-  readonly context: Pick<ToolContext, 'token' | 'signal' | 'shown'>;
+  readonly context: Pick<ToolContext, 'token' | 'signal' | 'approvedPreview'>;
 }
 
 /** Reads the text from `contents`; `undefined` if it cannot read. */
@@ -37,7 +37,7 @@ export async function readElsewhere(
   const { token, signal } = context;
   token.throwIfCancelled();
   const end = await waitUntilLevel(
-    contents.read(join(root.path, resolved.shown), { ...range, signal }),
+    contents.read(join(root.path, resolved.displayPath), { ...range, signal }),
     token,
     'abort',
   );
@@ -55,16 +55,20 @@ export async function writeContent(
   const { root, resolved, contents, context } = file;
   const { token, signal } = context;
   if (contents?.write === undefined) return replaceFile(resolved, text, { token, ...(baseVersion && { baseVersion }) });
-  if (resolved.kind === 'folder' || resolved.kind === 'other') throw notAFile(resolved.shown, resolved.kind);
+  if (resolved.kind === 'folder' || resolved.kind === 'other') throw notAFile(resolved.displayPath, resolved.kind);
   token.throwIfCancelled();
-  const end = await waitUntilLevel(contents.write(join(root.path, resolved.shown), text, { signal }), token, 'abort');
+  const end = await waitUntilLevel(
+    contents.write(join(root.path, resolved.displayPath), text, { signal }),
+    token,
+    'abort',
+  );
   if (end.by === 'value') return;
   if (end.by === 'error' && !token.isCancelled) throw end.error;
   // The editor may have written it already, or may still write it.
-  const details = { path: resolved.shown, changed: null };
+  const details = { path: resolved.displayPath, changed: null };
   throw createInterruptedError(
     token,
-    { content: `${resolved.shown} may have been changed.`, details },
+    { content: `${resolved.displayPath} may have been changed.`, details },
     { effect: 'unknown' },
   );
 }

@@ -52,7 +52,7 @@ export function createEditTool({ contents, undoFolder, ...options }: ChangeToolO
     inputSchema: input,
     effects: 'write',
     replay: 'never',
-    exclusive: ({ path }) => [root.keyOf(path)],
+    exclusive: ({ path }) => [root.getLockKey(path)],
     preview: ({ path, edits }, { signal }) =>
       previewChange({
         root,
@@ -71,14 +71,19 @@ export function createEditTool({ contents, undoFolder, ...options }: ChangeToolO
         checkShown(file, before);
         const text = textToEdit(before.text, resolved);
         const after = applyEdits(text, edits, path);
-        const call = { ...context, path: join(root.path, resolved.shown) };
+        const call = { ...context, path: join(root.path, resolved.displayPath) };
         const undo = await keeper?.keep(call, text, after);
         await writeContent(file, after, { baseVersion: before.baseVersion });
-        const diff = diffOf(resolved.shown, text, after);
+        const diff = diffOf(resolved.displayPath, text, after);
         const lines = diff.changedLines.join(', ');
         return {
-          content: `Edited ${resolved.shown}: ${count(edits.length, 'replacement')} at line ${lines}.`,
-          details: { path: resolved.shown, replacements: edits.length, ...diff, ...(undo && { undo: { ...undo } }) },
+          content: `Edited ${resolved.displayPath}: ${count(edits.length, 'replacement')} at line ${lines}.`,
+          details: {
+            path: resolved.displayPath,
+            replacements: edits.length,
+            ...diff,
+            ...(undo && { undo: { ...undo } }),
+          },
         };
       }),
     ...(keeper && {
@@ -88,7 +93,7 @@ export function createEditTool({ contents, undoFolder, ...options }: ChangeToolO
   });
 }
 
-function textToEdit(text: string | undefined, { shown, kind }: ResolvedPath): string {
+function textToEdit(text: string | undefined, { displayPath: shown, kind }: ResolvedPath): string {
   if (kind !== 'file') throw notAFile(shown, kind);
   if (text !== undefined) return text;
   throw new Error(`'${shown}' is larger than ${MAX_EDITED_BYTES} bytes or not UTF-8 text; an edit would damage it`);

@@ -77,7 +77,7 @@ export function createReadTool({ contents, ...options }: TextToolOptions): Tool<
 }
 
 async function readPart(asked: FileInCall, { offset = 1, limit = MAX_LINES }: ReadInput): Promise<ToolResult> {
-  const { shown } = asked.resolved;
+  const { displayPath: shown } = asked.resolved;
   const mediaType = IMAGES[extname(shown).toLowerCase()];
   return holding(openToRead(asked.resolved), async (file) => {
     const { size } = await file.stat();

@@ -41,7 +41,7 @@ export function createWriteTool({ contents, undoFolder, ...options }: ChangeTool
     effects: 'write',
     // Writing the same content again has no effect.
     replay: 'safe',
-    exclusive: ({ path }) => [root.keyOf(path)],
+    exclusive: ({ path }) => [root.getLockKey(path)],
     preview: ({ path, content }, { signal }) =>
       previewChange({
         root,
@@ -58,22 +58,22 @@ export function createWriteTool({ contents, undoFolder, ...options }: ChangeTool
         const before = await readBefore(file, MAX_COMPARED_BYTES);
         checkShown(file, before);
         const isNew = resolved.kind === 'missing';
-        const call = { ...context, path: join(root.path, resolved.shown) };
+        const call = { ...context, path: join(root.path, resolved.displayPath) };
         const isKnown = isNew || before.text !== undefined;
         const undo = isKnown ? await keeper?.keep(call, isNew ? undefined : before.text, content) : undefined;
         // What is kept must be what is replaced.
         const { baseVersion } = before;
-        await writeContent(file, content, context.shown || undo ? { baseVersion } : undefined);
+        await writeContent(file, content, context.approvedPreview || undo ? { baseVersion } : undefined);
         const bytes = Buffer.byteLength(content);
         const verb = isNew ? 'Created' : 'Replaced';
         const details: Json = {
-          path: resolved.shown,
+          path: resolved.displayPath,
           created: isNew,
           bytes,
-          ...(before.text === undefined ? { diff: null } : diffOf(resolved.shown, before.text, content)),
+          ...(before.text === undefined ? { diff: null } : diffOf(resolved.displayPath, before.text, content)),
           ...(undo && { undo: { ...undo } }),
         };
-        return { content: `${verb} ${resolved.shown} (${count(bytes, 'byte')}).`, details };
+        return { content: `${verb} ${resolved.displayPath} (${count(bytes, 'byte')}).`, details };
       }),
     ...(keeper && {
       undo: (result, within) => undoChange({ root, contents, keeper }, result, within),

@@ -1,4 +1,4 @@
-import type { Fence } from './containment/kernel-boundary.ts';
+import type { KernelBoundary } from './containment/kernel-boundary.ts';
 import type { ProcessIdentity, ProcessStatus } from './identity/identity.ts';
 import { nameOf, type Scope, type ScopePart } from './identity/scope.ts';
 import { type SignalResult, signalGroup, signalProcess } from './signal.ts';
@@ -27,7 +27,7 @@ const MAX_FREEZES = 50;
 /** Ends one command: TERM and CONT, a grace period, STOP, KILL, and a look that verifies it. */
 export class Ending {
   readonly scope: Scope | ScopePart;
-  readonly #fence: Fence | undefined;
+  readonly #fence: KernelBoundary | undefined;
   /** Processes seen running. Excludes those that ended before, and those that maintain the fence. */
   readonly #seen = new Set<string>();
   readonly #asked = new Set<string>();
@@ -39,7 +39,7 @@ export class Ending {
   #freezes = 0;
   #fenceUntil: number | undefined;
 
-  constructor(scope: Scope | ScopePart, options: { graceMs: number; fence?: Fence | undefined }) {
+  constructor(scope: Scope | ScopePart, options: { graceMs: number; fence?: KernelBoundary | undefined }) {
     this.scope = scope;
     this.#fence = options.fence;
     this.#askUntil = performance.now() + options.graceMs;

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Fence } from './containment/kernel-boundary.ts';
+import type { KernelBoundary } from './containment/kernel-boundary.ts';
 import { type Ended, Ending } from './ending.ts';
 import { Attribution } from './identity/attribution.ts';
 import type { Scope, ScopePart } from './identity/scope.ts';
@@ -26,7 +26,7 @@ export class Sweeper {
   }
 
   /** Ends the processes of a scope, or a part of them. Call it once per scope. */
-  end(scope: Scope | ScopePart, options: { graceMs: number; fence?: Fence | undefined }): Promise<Ended> {
+  end(scope: Scope | ScopePart, options: { graceMs: number; fence?: KernelBoundary | undefined }): Promise<Ended> {
     const { promise, resolve } = Promise.withResolvers<Ended>();
     const ending = new Ending(scope, options);
     this.#endings.set(scope, { ending, resolve });

@@ -119,7 +119,7 @@ function bareContext(token: CancellationToken): { context: ToolContext; tidy: ()
     signal: token.signal,
     callId: 'trial',
     update: () => undefined,
-    nest: () => undefined,
+    emitNested: () => undefined,
     defer: (cleanup) => cleanups.push(cleanup),
   };
   const tidy = async (): Promise<void> => {

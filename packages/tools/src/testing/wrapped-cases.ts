@@ -51,9 +51,9 @@ export const wrappedCases: readonly CaseDefinition[] = [
 function deafened(tool: Tool, { hidden, released }: { hidden: CancellationToken; released: Promise<void> }): Tool {
   return {
     ...interruptible(tool),
-    async execute(input, { callId, update, nest }) {
+    async execute(input, { callId, update, emitNested }) {
       try {
-        const context = { callId, update, nest, token: hidden, signal: hidden.signal, defer: () => undefined };
+        const context = { callId, update, emitNested, token: hidden, signal: hidden.signal, defer: () => undefined };
         return await tool.execute(input, context);
       } finally {
         await released;

@@ -3,7 +3,7 @@ import { delimiter, resolve } from 'node:path';
 import { type ProxiedAgent, type ProxyEvent, proxyAcp } from '@whoa/acp';
 import { describeError } from '@whoa/core/internal';
 import { createContainment, detectSandbox, SANDBOX_KINDS, type SandboxOptions } from '@whoa/tools';
-import { type Own, readDuration, UsageError } from '../command.ts';
+import { readDuration, UsageError, type Use } from '../command.ts';
 import type { System } from '../system.ts';
 import { rendered } from '../terminal/boundary.ts';
 import { explainWaiting } from '../terminal/explain-waiting.ts';
@@ -27,7 +27,7 @@ export interface ProxyValues {
 /** Stands between an editor and the agent that a command starts. Returns the exit code. */
 export async function runProxy(
   command: readonly string[],
-  { values, own, system }: { readonly values: ProxyValues; readonly own: Own; readonly system: System },
+  { values, own, system }: { readonly values: ProxyValues; readonly own: Use; readonly system: System },
 ): Promise<number> {
   const [file, ...rest] = command;
   if (!file) throw new UsageError('expected a command after --, for example: whoa acp -- opencode acp');

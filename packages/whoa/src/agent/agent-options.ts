@@ -49,7 +49,7 @@ interface BudgetWords {
 
 /** The limits of one prompt. */
 export interface PromptBudgets {
-  readonly deadlineMs?: number;
+  readonly maxDurationMs?: number;
   readonly maxTurns?: number;
   readonly maxCalls?: number;
   readonly maxModelTokens?: number;
@@ -63,7 +63,7 @@ export function readBudgets(words: BudgetWords): PromptBudgets {
   };
   const [maxTurns, maxCalls, maxModelTokens] = [read('max-turns'), read('max-calls'), read('max-tokens')];
   return {
-    ...(words.timeout !== undefined && { deadlineMs: readDuration('--timeout', words.timeout) }),
+    ...(words.timeout !== undefined && { maxDurationMs: readDuration('--timeout', words.timeout) }),
     ...(maxTurns !== undefined && { maxTurns }),
     ...(maxCalls !== undefined && { maxCalls }),
     ...(maxModelTokens !== undefined && { maxModelTokens }),

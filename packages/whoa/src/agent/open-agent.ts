@@ -157,7 +157,7 @@ function chooseAgent({ config, name }: OpenAgentOptions): Agent | AgentFactory |
   );
 }
 
-function ownAgent({ instructions = '', ladder, contextTokens }: WhoaConfig): AgentFactory {
+function ownAgent({ instructions = '', stopMode: ladder, contextTokens }: WhoaConfig): AgentFactory {
   return async ({ model: open, tools, approve }) => {
     const model = await open();
     return createAgent({
@@ -166,7 +166,7 @@ function ownAgent({ instructions = '', ladder, contextTokens }: WhoaConfig): Age
       tools,
       approve,
       compact: createCompact(model, contextTokens),
-      ...(ladder !== undefined && { ladder }),
+      ...(ladder !== undefined && { stopMode: ladder }),
       instructions: [INSTRUCTIONS, instructions].join('\n\n').trim(),
     });
   };

@@ -57,7 +57,7 @@ test('the old contents of a task that another worker continues stay, and its und
   expect(kept()).toHaveLength(1);
   await store.cancel({ tenant: 'acme', id }, { kind: 'user' }, { undo: true });
   await using second = createRunner({ store, agents, approvals, hooks });
-  await second.work({ tenant: 'acme', id });
+  await second.runExisting({ tenant: 'acme', id });
   expect(content()).toBe('old');
   await expect.poll(kept).toEqual([]);
 });

@@ -68,11 +68,11 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     env,
   });
   const judge = createJudge({ rules: config.approvals ?? [], yes, cwd, protectedPaths: protectedPaths(env) });
-  const approvals = createTaskApprovals({ judge });
+  const approvals = createTaskApprovals({ decide: judge });
   const approve: Approve = Object.assign<Approve, Approve>(
     (request, context) => approvals.approve(request, context),
     // Rules can require an approval for calls that only read, too.
-    { needs: (request) => judge(request).decision !== 'allow' } as Approve,
+    { isRequired: (request) => judge(request).decision !== 'allow' } as Approve,
   );
   const opened: AsyncDisposable[] = [];
   const dispose = async (): Promise<void> => {

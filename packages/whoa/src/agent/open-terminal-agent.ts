@@ -6,7 +6,7 @@ import type { SandboxOptions } from '@whoa/tools';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { createRunApprovals } from '../approvals/run-approvals.ts';
-import { type Own, UsageError } from '../command.ts';
+import { UsageError, type Use } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import type { System } from '../system.ts';
 import type { Screen } from '../terminal/screen.ts';
@@ -31,7 +31,7 @@ export interface TerminalAgentOptions {
   /** How long an `always` is valid, as text. */
   readonly until: string;
   readonly token: CancellationToken;
-  readonly own: Own;
+  readonly own: Use;
   readonly system: System;
 }
 

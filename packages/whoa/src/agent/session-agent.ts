@@ -51,8 +51,13 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionAgent
     sandbox,
     approve: createApprovals({
       ask: session.ask,
-      until: 'until this session is closed',
-      judge: createJudge({ rules: config.approvals ?? [], yes, cwd: session.cwd, protectedPaths: protectedPaths(env) }),
+      alwaysUntil: 'until this session is closed',
+      decide: createJudge({
+        rules: config.approvals ?? [],
+        yes,
+        cwd: session.cwd,
+        protectedPaths: protectedPaths(env),
+      }),
     }),
     contents: contentsIn(session),
     tools: await connectAll(session, system),

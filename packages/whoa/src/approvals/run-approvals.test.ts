@@ -48,7 +48,7 @@ function setUp() {
     return { call: { id, tool: 'bash', input }, tool: { name: 'bash' }, effects: 'execute', input } as ApprovalRequest;
   };
   const approve = (id: string, signal = new AbortController().signal) =>
-    approvals.during(task, () => approvals.approve(request(id), { signal }));
+    approvals.runInTask(task, () => approvals.approve(request(id), { signal }));
   const answer = (callId: string, decision: ApprovalAnswer['decision'], why?: string): void =>
     settle(callId, { decision, ...(why !== undefined && { why }) });
   const turn = () => new Promise((resolve) => setImmediate(resolve));

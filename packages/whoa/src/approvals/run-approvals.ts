@@ -35,8 +35,8 @@ export function createRunApprovals({ ask, judge, until, onRemoteAnswer }: RunApp
   return {
     // A user sits here: the run stays.
     parkAfterMs: Infinity,
-    approve: createApprovals({ ask: askBoth, until, judge }),
-    during(task, work) {
+    approve: createApprovals({ ask: askBoth, alwaysUntil: until, decide: judge }),
+    runInTask(task, work) {
       asking = task;
       return work();
     },

@@ -9,7 +9,7 @@ import type { SandboxRequest } from '../agent/choose-sandbox.ts';
 import { CONTEXT_TOKENS } from '../agent/compact.ts';
 import { createPromptTasks } from '../agent/prompt-tasks.ts';
 import type { SessionAgentOptions } from '../agent/session-agent.ts';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
 import type { System } from '../system.ts';
@@ -59,7 +59,7 @@ const OPTIONS = {
 
 export const acpCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const end = args.indexOf('--');
   const { values } = readArguments(end === -1 ? args : args.slice(0, end), OPTIONS);
   if (end !== -1) {
@@ -96,7 +96,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     store: own(createLocalSessions(config)),
     ...(config.policy && { policy: config.policy }),
     contextTokens: config.contextTokens ?? CONTEXT_TOKENS,
-    ...(config.ladder !== undefined && { ladder: config.ladder }),
+    ...(config.stopMode !== undefined && { stopMode: config.stopMode }),
     settings: settingsFor(wishes),
     authMethods: [LOGIN],
     authenticate: () => {

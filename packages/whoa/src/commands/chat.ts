@@ -3,7 +3,7 @@ import { createStoreConversations } from '@whoa/tasks';
 import { AGENT_HELP, AGENT_OPTIONS, enterFolder, OPEN_OPTIONS, readBudgets } from '../agent/agent-options.ts';
 import { openTerminalAgent } from '../agent/open-terminal-agent.ts';
 import { Chat } from '../chat/chat.ts';
-import { type Command, EXIT, type OptionTable, type Own, readArguments, UsageError } from '../command.ts';
+import { type Command, EXIT, type OptionTable, readArguments, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
 import { createConversationName, findConversation } from '../tasks/folder-conversations.ts';
@@ -31,7 +31,7 @@ const WAYS = 'Esc stops the agent, Ctrl-D leaves; what you type while it works s
 
 export const chatCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 1);
   if (!system.stdin.isTTY || !system.stdout.isTTY || !system.stderr.isTTY || values.json)
     throw new UsageError('a chat needs a terminal; without one, use: whoa run "prompt"');
@@ -63,7 +63,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     conversation,
     screen,
     tools: agent.tools,
-    first: config.ladder,
+    first: config.stopMode,
     isFull,
   });
   own(listenForEnd(({ via }) => via !== 'SIGINT' && chat.leave()));

@@ -1,5 +1,5 @@
 import { createAccess, createConsoleHandler, createLogin, createTaskApi, USER_RIGHTS } from '@whoa/server';
-import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
+import { type Command, EXIT, readArguments, readCount, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { listenAt } from '../serve/listen-at.ts';
 import type { System } from '../system.ts';
@@ -29,7 +29,7 @@ const CODE_MS = 600_000;
 
 export const consoleCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const config = await loadConfig(values.config, system);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createAccess, createConsoleHandler, createLogin, createTaskApi, USER_RIGHTS } from '@whoa/server';
 import { createMemoryStore, createRunner } from '@whoa/tasks';
 import { createContainment } from '@whoa/tools';
-import { type Command, EXIT, type Own, readArguments, readCount } from '../command.ts';
+import { type Command, EXIT, readArguments, readCount, type Use } from '../command.ts';
 import { createDemoAgent, FIRST_MESSAGE } from '../demo/demo-agent.ts';
 import { listenAt } from '../serve/listen-at.ts';
 import type { System } from '../system.ts';
@@ -28,7 +28,7 @@ const NAME = 'demo';
 
 export const demoCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const screen = own(new Screen(system));

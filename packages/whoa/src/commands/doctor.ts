@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { detectContainments, detectSandbox, findRipgrep } from '@whoa/tools';
-import { type Command, EXIT, type Own, readArguments } from '../command.ts';
+import { type Command, EXIT, readArguments, type Use } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { configFolder } from '../config/config-folder.ts';
 import { findConfig, loadConfig } from '../config/load.ts';
@@ -46,7 +46,7 @@ const SIGNS = { ok: '✔', missing: '–', broken: '✘' } as const;
 const STYLES = { ok: 'green', missing: 'dim', broken: 'red' } as const;
 const MAX_CHARACTERS = 400;
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const screen = own(new Screen(system));
   if (!values.json) screen.status(() => 'looking');
@@ -132,7 +132,7 @@ async function lookAtSearch(): Promise<Finding[]> {
 /** Tasks are counted per tenant, so this bounds the number of requests. */
 const MAX_TENANTS = 100;
 
-async function checkStore(config: WhoaConfig, own: Own, { env }: ConnectionContext): Promise<Finding[]> {
+async function checkStore(config: WhoaConfig, own: Use, { env }: ConnectionContext): Promise<Finding[]> {
   const { name, location } = describeStore(config, env);
   const row = { about: 'Tasks', name };
   try {

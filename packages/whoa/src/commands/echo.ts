@@ -1,5 +1,5 @@
 import { serveEcho } from '@whoa/acp';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../command.ts';
 import { explainWaiting } from '../terminal/explain-waiting.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
 
@@ -14,7 +14,7 @@ const OPTIONS = { delay: { type: 'string', default: '1' } } as const;
 
 export const echoCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own): Promise<number> {
+async function run(args: readonly string[], own: Use): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const delaySeconds = Number(values.delay);
   if (!(delaySeconds >= 0)) throw new UsageError(`--delay: expected a number of seconds, got '${values.delay}'`);

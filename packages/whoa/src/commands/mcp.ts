@@ -4,7 +4,7 @@ import { serveMcp } from '@whoa/server';
 import { createRunner, type NewTask, type TaskRef } from '@whoa/tasks';
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { describeAgents, openAgents } from '../agent/open-agents.ts';
-import { type Command, EXIT, type Own, readArguments } from '../command.ts';
+import { type Command, EXIT, readArguments, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { cancelOrphanedTasks, createWorkerName } from '../mcp/orphaned-tasks.ts';
 import type { System } from '../system.ts';
@@ -33,7 +33,7 @@ const OPTIONS = {
 
 export const mcpCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const { model, sandbox, yes } = values;
   const config = await loadConfig(values.config, system);
@@ -44,7 +44,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }),
   );
   const store = own(openStore(config, system.env));
-  const { resume, ladder = 'now' } = config;
+  const { resume, stopMode: ladder = 'now' } = config;
   const worker = createWorkerName();
   const runner = own(
     createRunner({ store, agents, approvals, hooks, worker, ...(resume !== undefined && { resume }) }),

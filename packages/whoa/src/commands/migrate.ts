@@ -1,6 +1,6 @@
 import { type MigrationPlan, migrateStore, type TaskStoreConfig } from '@whoa/tasks';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
@@ -28,7 +28,7 @@ const OPTIONS = {
 
 export const migrateCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const { plan: isPlan, finish: isFinish, json: asJson } = values;
   if (isPlan && isFinish) throw new UsageError('--plan and --finish cannot be combined');

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../command.ts';
 import { scaffoldTool } from '../scaffold/tool-template.ts';
 import type { System } from '../system.ts';
 import { commandName } from '../terminal/command-name.ts';
@@ -19,7 +19,7 @@ export const newCommand: Command = { help, options: OPTIONS, completes: ['tool']
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 
-function run(args: readonly string[], own: Own, system: System): Promise<number> {
+function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 2);
   const [kind, name] = positionals;
   const whoa = commandName(system.env);

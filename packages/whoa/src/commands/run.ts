@@ -2,7 +2,7 @@ import { CancellationToken, type RunEvent, type StopLevel } from '@whoa/core';
 import { createStoreConversations, type TaskRecord, type TaskStore } from '@whoa/tasks';
 import { AGENT_HELP, AGENT_OPTIONS, enterFolder, OPEN_OPTIONS, readBudgets } from '../agent/agent-options.ts';
 import { openTerminalAgent, type TerminalAgent } from '../agent/open-terminal-agent.ts';
-import { type Command, EXIT, type OptionTable, type Own, readArguments, UsageError } from '../command.ts';
+import { type Command, EXIT, type OptionTable, readArguments, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
 import { createConversationName, findConversation } from '../tasks/folder-conversations.ts';
@@ -35,7 +35,7 @@ const OPTIONS = { ...OPEN_OPTIONS, ...AGENT_OPTIONS } as const satisfies OptionT
 
 export const runCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const { stdin, stdout, stderr, env } = system;
   const { json: asJson } = values;
@@ -62,7 +62,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
     system.exit(EXIT.cancelled);
   };
   const config = await loadConfig(values.config, system);
-  const { ladder: first } = config;
+  const { stopMode: first } = config;
   const level = (): StopLevel | undefined => view?.level;
   const onLastWait = (ms: number): void => view?.lastWait(ms);
   own(listenForInterrupts({ token, exit, level, onLastWait, signals: system, ...(first !== undefined && { first }) }));
@@ -101,7 +101,7 @@ interface Prompt extends TerminalAgent {
 }
 
 interface Performance {
-  readonly own: Own;
+  readonly own: Use;
   readonly token: CancellationToken;
   readonly show: (event: RunEvent) => void;
   readonly onTask: (id: string) => void;

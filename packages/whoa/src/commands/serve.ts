@@ -13,7 +13,7 @@ import {
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { agentNames, chooseNames, describeAgents, openAgents } from '../agent/open-agents.ts';
-import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
+import { type Command, EXIT, readArguments, readCount, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { listenForDrain } from '../serve/drain.ts';
 import { listenAt } from '../serve/listen-at.ts';
@@ -76,7 +76,7 @@ const MCP = '/mcp';
 
 export const serveCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
@@ -112,7 +112,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const engine = own(await openEngine({ config, store: opened, screen, asJson }));
   const store = telemetry.observeStore(engine.store);
   own(telemetry.watchQueues(opened));
-  const { ladder, resume } = config;
+  const { stopMode: ladder, resume } = config;
   if (open !== undefined)
     worker = own(await startWorker({ ...open, engine, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });

@@ -1,7 +1,7 @@
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
 import { agentNames, openAgents } from '../agent/open-agents.ts';
-import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../command.ts';
+import { type Command, EXIT, readArguments, readCount, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
 import { openSharedStore } from '../tasks/local-tasks.ts';
@@ -52,7 +52,7 @@ const MAX_WATCHDOG = 3_600;
 
 export const workerCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
   const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: MAX_WATCHDOG });
@@ -76,7 +76,7 @@ async function run(args: readonly string[], own: Own, system: System): Promise<n
   const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }));
   const store = own(openSharedStore(config, 'worker', system.env));
   if (prometheus !== undefined) own(telemetry.watchQueues(store));
-  const { ladder, resume } = config;
+  const { stopMode: ladder, resume } = config;
   const engine = own(await openEngine({ config, store, screen, asJson }));
   worker = own(await startWorker({ ...open, engine, concurrency, ladder, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store, telemetry, screen, asJson });

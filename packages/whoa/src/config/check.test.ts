@@ -9,7 +9,7 @@ test('a configuration with everything in it is well', () => {
   const store = createMemoryStore();
   onTestFinished(() => store[Symbol.asyncDispose]());
   const agents = { reviewer: () => Promise.reject(new Error('not now')) };
-  const rest = { model: 'openai:gpt-5', instructions: 'Be brief.', policy: 'replace', ladder: { drainMs: 1_000 } };
+  const rest = { model: 'openai:gpt-5', instructions: 'Be brief.', policy: 'replace', stopMode: { drainMs: 1_000 } };
   const approvals = [
     { decision: 'allow', tool: 'bash', command: 'npm test' },
     { decision: 'deny', path: '**/*.lock' },
@@ -17,8 +17,8 @@ test('a configuration with everything in it is well', () => {
   expect(check({ agents, store, approvals, ...rest })).not.toThrow();
   expect(check({ sandbox: 'read-only' })).not.toThrow();
   expect(check({ sandbox: { kind: 'workspace', network: { allow: ['example.com'] }, readable: [] } })).not.toThrow();
-  expect(check({ store: { backend: 'sqlite' }, ladder: 'now', policy: 'reject' })).not.toThrow();
-  expect(check({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, ladder: {} })).not.toThrow();
+  expect(check({ store: { backend: 'sqlite' }, stopMode: 'now', policy: 'reject' })).not.toThrow();
+  expect(check({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, stopMode: {} })).not.toThrow();
   expect(check({ store: { backend: 'redis', url: 'redis://localhost' }, policy: undefined })).not.toThrow();
   for (const store of ['rediss://host:6380/1', 'postgres://host/agents', 'sqlite:/srv/tasks.db', 'memory:']) {
     expect(check({ store })).not.toThrow();
@@ -51,11 +51,11 @@ test.each<[object, string]>([
     "policy: expected one of queue, replace, reject, got 'steer' (an editor expects a response to every prompt",
   ],
   [{ policy: 'wait' }, "policy: expected one of queue, replace, reject, got 'wait'"],
-  [{ ladder: 'soon' }, "ladder: expected 'graceful', 'now', 'kill' or { drainMs: 5_000, abortMs: 2_000 }"],
-  [{ ladder: { drain: 5 } }, "ladder: unknown field 'drain'"],
-  [{ ladder: { drainMs: '5s' } }, "ladder: drainMs: expected milliseconds from 0 to 3600000, got '5s'"],
-  [{ ladder: { abortMs: -1 } }, 'ladder: abortMs: expected milliseconds'],
-  [{ ladder: [] }, "ladder: expected 'graceful', 'now', 'kill' or { drainMs"],
+  [{ stopMode: 'soon' }, "stopMode: expected 'graceful', 'now', 'kill' or { drainMs: 5_000, abortMs: 2_000 }"],
+  [{ stopMode: { drain: 5 } }, "stopMode: unknown field 'drain'"],
+  [{ stopMode: { drainMs: '5s' } }, "stopMode: drainMs: expected milliseconds from 0 to 3600000, got '5s'"],
+  [{ stopMode: { abortMs: -1 } }, 'stopMode: abortMs: expected milliseconds'],
+  [{ stopMode: [] }, "stopMode: expected 'graceful', 'now', 'kill' or { drainMs"],
   [{ sandbox: 'strong' }, "sandbox: expected 'workspace', 'read-only', 'none', or { kind: 'workspace', network: … }"],
   [{ sandbox: { network: { allow: [] } } }, "sandbox: kind: expected 'workspace'"],
   [{ sandbox: { kind: 'none', net: 1 } }, "sandbox: unknown field 'net'; use kind, readable, network, limits"],
@@ -91,8 +91,8 @@ test.each<[object, string]>([
 test('what is written is checked while it is written', () => {
   expectTypeOf<WhoaConfig['store']>().toEqualTypeOf<string | TaskStoreConfig | TaskStore | undefined>();
   expectTypeOf<WhoaConfig['policy']>().toEqualTypeOf<'queue' | 'replace' | 'reject' | undefined>();
-  expectTypeOf(defineConfig).toBeCallableWith({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, ladder: 'now' });
-  expectTypeOf(defineConfig).toBeCallableWith({ ladder: { drainMs: 1_000, abortMs: 500 } });
+  expectTypeOf(defineConfig).toBeCallableWith({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, stopMode: 'now' });
+  expectTypeOf(defineConfig).toBeCallableWith({ stopMode: { drainMs: 1_000, abortMs: 500 } });
   // @ts-expect-error: no such backend
   defineConfig({ store: { backend: 'mysql' } });
   // @ts-expect-error: not in an editor

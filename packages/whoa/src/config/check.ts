@@ -47,7 +47,7 @@ const levelMs = z
   })
   .optional();
 
-const ladder = z.union([
+const stopMode = z.union([
   z.enum(['graceful', 'now', 'kill']),
   strict({ drainMs: levelMs, abortMs: levelMs }, LADDER, LADDER),
 ]);
@@ -93,7 +93,7 @@ const CONFIG = strict(
     store: store.optional(),
     engine: z.custom((value) => typeof value === 'function', ENGINE).optional(),
     policy: policy.optional(),
-    ladder: ladder.optional(),
+    stopMode: stopMode.optional(),
     resume: oneOf(['any', 'same-version']).optional(),
     sandbox: sandbox.optional(),
     approvals: z.array(rule, RULES).optional(),

@@ -48,7 +48,7 @@ export interface WhoaConfig {
    * The mode of a stop that names none: the first Ctrl-C, `whoa cancel` without `--mode`, the stop button of an editor.
    * Defaults to `graceful`, in an editor to `now`.
    */
-  readonly ladder?: StopMode;
+  readonly stopMode?: StopMode;
   /** How long `serve` accepts requests after SIGTERM, while `/readyz` reports 503. `--drain` overrides it. Defaults to 5,000. */
   readonly drainMs?: number;
   /**

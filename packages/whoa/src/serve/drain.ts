@@ -1,4 +1,4 @@
-import { EXIT, type Own } from '../command.ts';
+import { EXIT, type Use } from '../command.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
 
 type State = 'starting' | 'serving' | 'draining' | 'closing';
@@ -22,7 +22,7 @@ export interface Drain {
  * Keeps a server open for `drainMs` after SIGTERM, so that load balancers see that it is not ready and send requests
  * elsewhere before it closes. Another signal ends the wait; the one after it exits immediately. Ctrl-C does not wait.
  */
-export function listenForDrain(own: Own, { drainMs, onDrain, signals }: DrainOptions): Drain {
+export function listenForDrain(own: Use, { drainMs, onDrain, signals }: DrainOptions): Drain {
   let state: State = 'starting';
   const { promise, resolve } = Promise.withResolvers<void>();
   const close = (): void => {

@@ -45,7 +45,7 @@ async function waitForAnswer(id: string, number: number, { source, screen }: Can
   await source.follow(id, {
     onEntry({ event }) {
       const told = event as { readonly type?: string; readonly number?: number; readonly answer?: string };
-      if (told.type !== 'command-done' || told.number !== number) return undefined;
+      if (told.type !== 'command-handled' || told.number !== number) return undefined;
       answer = told.answer ?? 'unknown';
       return 'stop';
     },

@@ -13,7 +13,7 @@ const QUESTION: ApprovalQuestion = {
   cwd: '/srv',
   sandbox: 'none',
   fields: [{ name: 'command', lines: ['make'] }],
-  always: 'this call of bash with exactly this input, until this run ends',
+  alwaysScope: 'this call of bash with exactly this input, until this run ends',
 };
 
 function setUp({ isTTY = true, columns = 62, rows = 24 } = {}) {

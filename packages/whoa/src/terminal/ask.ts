@@ -62,7 +62,7 @@ export function createTerminalAsk({
 }
 
 function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
-  const { tool, effects, always, why } = question;
+  const { tool, effects, alwaysScope: always, why } = question;
   const where = describeLocation(question);
   const width = screen.columns - GUTTER.length - 1;
   const lines = formatQuestion(question).flatMap((line, index) => {

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import type { CancellationToken, CancelReasonInit, StopLevel, StopMode } from '@whoa/core';
 import { type Clock, systemClock } from '@whoa/core/embed';
 import { CLEANUP_MS } from '@whoa/core/internal';
-import { EXIT, type Own } from '../command.ts';
+import { EXIT, type Use } from '../command.ts';
 
 /** How long the third Ctrl-C waits before it exits. The watchdog ends processes that are left. */
 const EXIT_MS = CLEANUP_MS + 1_000;
@@ -85,7 +85,7 @@ export function listenForEnd(
 }
 
 /** Resolves on the first signal; a second one exits immediately. Call it before opening resources that need cleanup. */
-export function waitForEnd(own: Own): Promise<void> {
+export function waitForEnd(own: Use): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let isEnding = false;
   own(

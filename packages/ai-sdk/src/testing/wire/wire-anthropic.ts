@@ -1,11 +1,11 @@
 import {
-  type Answer,
   argumentsOf,
   chunksOf,
   type Fault,
   type Frame,
   finishOf,
   isFault,
+  type ScriptedResponse,
   type ScriptedResponsePart,
   USAGE,
   wordsIn,
@@ -31,7 +31,7 @@ function event(data: Event, words?: string): Frame {
 
 const STOP_REASONS = { stop: 'end_turn', length: 'max_tokens', 'tool-use': 'tool_use' };
 
-function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault> {
+function* frames(answer: ScriptedResponse, context: FrameContext): Generator<Frame | Fault> {
   const { parts = [], usage = USAGE } = answer;
   yield event({
     type: 'message_start',

@@ -1,11 +1,11 @@
 import {
-  type Answer,
   argumentsOf,
   chunksOf,
   type Fault,
   type Frame,
   finishOf,
   isFault,
+  type ScriptedResponse,
   type ScriptedResponsePart,
   USAGE,
 } from '../script.ts';
@@ -31,7 +31,7 @@ export function openAiFailure(status: number, { message, param = '' }: Omit<Prov
 
 const FINISH_REASONS = { stop: 'stop', length: 'length', 'tool-use': 'tool_calls' };
 
-function* frames(answer: Answer, { id, model }: FrameContext): Generator<Frame | Fault> {
+function* frames(answer: ScriptedResponse, { id, model }: FrameContext): Generator<Frame | Fault> {
   const { parts = [], usage = USAGE } = answer;
   const base = { id: `chatcmpl-${id}`, object: 'chat.completion.chunk', created: 1_700_000_000, model };
   const chunk = (delta: unknown, words?: string): Frame =>

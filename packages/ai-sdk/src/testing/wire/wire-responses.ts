@@ -1,5 +1,4 @@
 import {
-  type Answer,
   argumentsOf,
   type Chunks,
   chunksOf,
@@ -7,6 +6,7 @@ import {
   type Frame,
   finishOf,
   isFault,
+  type ScriptedResponse,
   type ScriptedResponsePart,
   USAGE,
   wordsIn,
@@ -47,7 +47,7 @@ function numbered(): Send {
   return (data, words) => event({ ...data, sequence_number: sequence_number++ }, words);
 }
 
-function* frames(answer: Answer, context: FrameContext): Generator<Frame | Fault> {
+function* frames(answer: ScriptedResponse, context: FrameContext): Generator<Frame | Fault> {
   const { parts = [], usage = USAGE } = answer;
   const send = numbered();
   const response = { id: `resp_${context.id}`, object: 'response', created_at: 1_700_000_000, model: context.model };

@@ -1,4 +1,4 @@
-import type { Answer, Fault, Frame } from '../script.ts';
+import type { Fault, Frame, ScriptedResponse } from '../script.ts';
 import type { ProviderRefusal, StrictOptions } from '../strict/strict.ts';
 
 /** The protocol of a request to a provider. */
@@ -18,7 +18,7 @@ export interface Wire {
   /** The end of the path of its requests. */
   readonly path: string;
   /** Returns an answer as the events of a stream, in order. */
-  frames(answer: Answer, context: FrameContext): Iterable<Frame | Fault>;
+  frames(answer: ScriptedResponse, context: FrameContext): Iterable<Frame | Fault>;
   /** The body of an error response. */
   failure(status: number, refusal: Omit<ProviderRefusal, 'rule'>): unknown;
   /** This vendor's error event in mid-stream. */

@@ -150,5 +150,5 @@ function nameOf(status: TaskStatus | undefined): string {
 function endOf(status: TaskStatus | undefined): TurnEnd | undefined {
   const state = nameOf(status);
   const kind = ENDS[state];
-  return kind && { kind, said: `the state is ${state}` };
+  return kind && { kind, detail: `the state is ${state}` };
 }

@@ -1,7 +1,7 @@
 import * as acp from '@agentclientprotocol/sdk';
 import type { Adapter, Answer, Connection, Conversation, Features, Turn } from '../../adapter.ts';
 import { within } from '../../clock.ts';
-import type { Stage } from '../../stage/stage.ts';
+import type { CheckHarness } from '../../stage/stage.ts';
 import type { TurnLog } from '../../turn-log.ts';
 import { type AgentCommand, type StartedProcess, startProcess } from '../agent-process.ts';
 import { type FrameTap, tapFrames } from '../frames.ts';
@@ -71,7 +71,7 @@ class AcpConnection implements Connection {
     this.features = canClose ? {} : { close: 'the agent does not offer session/close' };
   }
 
-  static async connect(command: AgentCommand, stage: Stage): Promise<AcpConnection> {
+  static async connect(command: AgentCommand, stage: CheckHarness): Promise<AcpConnection> {
     const process = startProcess(command, stage);
     try {
       return await AcpConnection.#greet(process, stage);
@@ -82,7 +82,7 @@ class AcpConnection implements Connection {
     }
   }
 
-  static async #greet(process: StartedProcess, stage: Stage): Promise<AcpConnection> {
+  static async #greet(process: StartedProcess, stage: CheckHarness): Promise<AcpConnection> {
     const log = new SessionLog();
     const { stdin, stdout } = process.child;
     const tap = tapFrames(stdin, stdout, {

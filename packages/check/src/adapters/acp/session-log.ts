@@ -53,9 +53,9 @@ export class SessionLog {
 }
 
 function endOf({ error, result }: Frame): TurnEnd {
-  if (error !== undefined) return { kind: 'error', said: `error ${error.code}: ${error.message}` };
+  if (error !== undefined) return { kind: 'error', detail: `error ${error.code}: ${error.message}` };
   const reason = String(result?.['stopReason']);
-  return { kind: reason === 'cancelled' ? 'cancelled' : 'completed', said: `stopReason ${reason}` };
+  return { kind: reason === 'cancelled' ? 'cancelled' : 'completed', detail: `stopReason ${reason}` };
 }
 
 /** Kinds of updates that belong to a session rather than to a turn. */

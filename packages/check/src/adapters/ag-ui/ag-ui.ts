@@ -78,7 +78,7 @@ function recordEvent(turn: TurnLog, event: BaseEvent): void {
 
 function endOf(event: BaseEvent): TurnEnd {
   const { type, outcome, message } = event as BaseEvent & { outcome?: { type: string }; message?: string };
-  if (type === 'RUN_ERROR') return { kind: 'error', said: `RUN_ERROR: ${message}` };
+  if (type === 'RUN_ERROR') return { kind: 'error', detail: `RUN_ERROR: ${message}` };
   const said = `RUN_FINISHED, outcome ${outcome?.type ?? 'absent'}`;
-  return { kind: outcome?.type === 'cancelled' ? 'cancelled' : 'completed', said };
+  return { kind: outcome?.type === 'cancelled' ? 'cancelled' : 'completed', detail: said };
 }

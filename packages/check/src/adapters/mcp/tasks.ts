@@ -73,12 +73,14 @@ export class TaskRequests {
 /** How a task stands. */
 export function kindOf({ status, result, error }: McpTask): TurnEnd | 'running' {
   if (status === 'working' || status === 'input_required') return 'running';
-  if (status === 'cancelled') return { kind: 'cancelled', said: 'the task is cancelled' };
-  if (status === 'failed') return { kind: 'error', said: `the task failed: ${error?.message ?? ''}` };
+  if (status === 'cancelled') return { kind: 'cancelled', detail: 'the task is cancelled' };
+  if (status === 'failed') return { kind: 'error', detail: `the task failed: ${error?.message ?? ''}` };
   return endOfCall(result ?? {});
 }
 
 /** How a call ended that has a result. */
 export function endOfCall({ isError }: { readonly isError?: boolean | undefined }): TurnEnd {
-  return isError === true ? { kind: 'error', said: 'the result is an error' } : { kind: 'completed', said: 'a result' };
+  return isError === true
+    ? { kind: 'error', detail: 'the result is an error' }
+    : { kind: 'completed', detail: 'a result' };
 }

@@ -74,7 +74,7 @@ test('a message that is in a record is not copied again', () => {
 });
 
 const reply = { role: 'assistant', content: [text], stopReason: 'stop' } as const;
-const usage = { inputTokens: 1, outputTokens: 2, complete: true };
+const usage = { inputTokens: 1, outputTokens: 2, isComplete: true };
 
 test.each<[object]>([[{}], [{ usage }], [{ provider: 'p', api: 'a', model: 'm' }]])(
   'a reply with %j besides is recorded as it is',

@@ -22,7 +22,7 @@ export type AssistantPart =
 export interface Usage {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  readonly complete: boolean;
+  readonly isComplete: boolean;
 }
 
 /** A user's message. */
@@ -101,7 +101,7 @@ export function toReplyText({ content }: Pick<AssistantMessage, 'content'>): str
 }
 
 /** The usage before the first reply. */
-export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, complete: true };
+export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, isComplete: true };
 
 /**
  * Adds two usages. The sum is complete only if both are.
@@ -112,6 +112,6 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
-    complete: a.complete && b.complete,
+    isComplete: a.isComplete && b.isComplete,
   };
 }

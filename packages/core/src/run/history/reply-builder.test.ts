@@ -77,7 +77,7 @@ test('a reply that was cut off requests nothing, and may have cost more than was
     role: 'assistant',
     stopReason: 'aborted',
     content: [{ type: 'text', text: 'a' }],
-    usage: { inputTokens: 0, outputTokens: 0, complete: false },
+    usage: { inputTokens: 0, outputTokens: 0, isComplete: false },
   });
 });
 
@@ -89,7 +89,7 @@ test('counts are put together as they come, and what is no count is not counted'
     { type: 'usage', inputTokens: '7' as never, outputTokens: Infinity },
     { type: 'usage', outputTokens: 2 },
   ];
-  expect(built(counts).finished().usage).toStrictEqual({ inputTokens: 5, outputTokens: 2, complete: true });
+  expect(built(counts).finished().usage).toStrictEqual({ inputTokens: 5, outputTokens: 2, isComplete: true });
   const zero: ModelPart = { type: 'usage', inputTokens: 0 };
   expect(built([...counts, zero]).finished().usage).toMatchObject({ inputTokens: 0 });
 });

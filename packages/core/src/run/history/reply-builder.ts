@@ -73,10 +73,14 @@ export class ReplyBuilder {
     return this.#message(said, stopReason, false);
   }
 
-  #message(content: readonly AssistantPart[], stopReason: StopReason, complete: boolean): AssistantMessage {
+  #message(content: readonly AssistantPart[], stopReason: StopReason, isComplete: boolean): AssistantMessage {
     const usage: Usage | undefined =
-      this.#usage || !complete
-        ? { inputTokens: this.#usage?.inputTokens ?? 0, outputTokens: this.#usage?.outputTokens ?? 0, complete }
+      this.#usage || !isComplete
+        ? {
+            inputTokens: this.#usage?.inputTokens ?? 0,
+            outputTokens: this.#usage?.outputTokens ?? 0,
+            isComplete: isComplete,
+          }
         : undefined;
     return { role: 'assistant', content, stopReason, ...(usage && { usage }), ...this.#source };
   }

@@ -35,8 +35,8 @@ test('every call has one result: the first that comes, or the one it is closed w
 test('the text is that of all answers; one without any part is no message, and what it cost is counted', () => {
   const onUsage = vi.fn();
   const transcript = new Transcript(onUsage);
-  expect([transcript.text, transcript.usage]).toEqual(['', { inputTokens: 0, outputTokens: 0, complete: true }]);
-  const usage = { inputTokens: 1, outputTokens: 2, complete: true };
+  expect([transcript.text, transcript.usage]).toEqual(['', { inputTokens: 0, outputTokens: 0, isComplete: true }]);
+  const usage = { inputTokens: 1, outputTokens: 2, isComplete: true };
   transcript.addReply({ role: 'assistant', content: [{ type: 'text', text: 'one' }], stopReason: 'stop', usage });
   expect(transcript.text).toBe('one');
   const cut = { role: 'assistant', content: [], stopReason: 'aborted', usage: { ...usage, complete: false } } as const;
@@ -44,7 +44,7 @@ test('the text is that of all answers; one without any part is no message, and w
   transcript.addReply({ role: 'assistant', content: [], stopReason: 'aborted' });
   expect(transcript.text).toBe('one');
   expect(transcript.messages).toHaveLength(1);
-  expect(transcript.usage).toEqual({ inputTokens: 2, outputTokens: 4, complete: false });
+  expect(transcript.usage).toEqual({ inputTokens: 2, outputTokens: 4, isComplete: false });
   expect(onUsage.mock.calls).toEqual([[usage], [cut.usage]]);
 });
 

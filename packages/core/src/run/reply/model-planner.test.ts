@@ -73,7 +73,7 @@ test('a model is asked with instructions, tools and the prepared history, turn b
     { role: 'tool', callId: 'c1', tool: 'lookup', content: 'found rooms', isError: false },
   ]);
   expect(outcome.messages[1]).toMatchObject({ stopReason: 'tool-use' });
-  expect(outcome.usage).toMatchObject({ outputTokens: 7, complete: true });
+  expect(outcome.usage).toMatchObject({ outputTokens: 7, isComplete: true });
   check();
 });
 
@@ -87,7 +87,7 @@ test('cancelled mid-text: the stream is closed at once at every level, the words
     expect(outcome).toMatchObject({
       status: 'cancelled',
       text: 'One two ',
-      usage: { outputTokens: 0, complete: false },
+      usage: { outputTokens: 0, isComplete: false },
     });
     expect(outcome.usage.inputTokens).toBeGreaterThan(0);
     expect(outcome.messages.at(-1)).toMatchObject({ role: 'assistant', stopReason: 'aborted' });
@@ -312,7 +312,7 @@ test('a planner of its own closes its stream at any level and returns the words 
   const planner = createModelPlanner({ model, tools: [], world });
   const token = new CancellationToken({ clock: world.clock });
   const told: string[] = [];
-  const step = planner.next([], { token, turn: 1, tell: (event) => event.type === 'text' && told.push(event.text) });
+  const step = planner.next([], { token, turn: 1, emit: (event) => event.type === 'text' && told.push(event.text) });
   await flushMicrotasks();
   expect([told, model.open]).toEqual([['One '], 1]);
   token.cancel();

@@ -104,7 +104,7 @@ interface Retries {
 
 /** Waits until the request may be sent again. Returns whether it may. */
 async function waitToRetry(error: ReplyError, attempt: number, context: PlannerContext & Retries): Promise<boolean> {
-  const { token, world, tell } = context;
+  const { token, world, emit: tell } = context;
   const delayMs = delayBefore(error, attempt, context);
   if (delayMs === undefined) return false;
   tell({ type: 'turn-retry', attempt, delayMs, error: error.message });

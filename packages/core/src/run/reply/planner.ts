@@ -17,7 +17,7 @@ export interface PlannerContext {
   readonly token: CancellationToken;
   /** Starts at 1. Every turn after the first continues with the results of the last wave. */
   readonly turn: number;
-  readonly tell: (event: TurnEvent) => void;
+  readonly emit: (event: TurnEvent) => void;
   /**
    * Reports work that was asked to end and has not yet, such as a stream that is being closed. The run waits briefly
    * for it, and names it if it is still running when the run settles.

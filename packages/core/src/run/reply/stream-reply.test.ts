@@ -19,7 +19,7 @@ function setUp(stream: (signal: AbortSignal, token: CancellationToken) => AsyncI
     streamReply(
       model,
       { messages: [{ role: 'tool', callId: 'taken', tool: 't', content: '', isError: false }], tools: [] } as never,
-      { token, tell: (event) => events.push(event), leaveRunning, idleTimeoutMs: 5_000 },
+      { token, emit: (event) => events.push(event), leaveRunning, idleTimeoutMs: 5_000 },
     );
   const failure = (): Promise<ReplyError> =>
     ask().then(

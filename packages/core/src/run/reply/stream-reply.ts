@@ -12,7 +12,7 @@ const MAX_REPLY_CHARACTERS = 4_000_000;
 
 export interface StreamReplyOptions {
   readonly token: CancellationToken;
-  readonly tell: (event: TurnEvent) => void;
+  readonly emit: (event: TurnEvent) => void;
   readonly leaveRunning?: ((name: string, ended: PromiseLike<unknown>) => void) | undefined;
   /** If a provider sends nothing for this long, the reply fails. */
   readonly idleTimeoutMs: number;
@@ -45,7 +45,7 @@ export async function streamReply(
   request: ModelRequest,
   options: StreamReplyOptions,
 ): Promise<AssistantMessage> {
-  const { token, tell } = options;
+  const { token, emit } = options;
   const builder = new ReplyBuilder(model.source);
   const ids = new ReplyCallIds(new CallIds().reserve(request.messages));
   let hasShown = false;
@@ -65,7 +65,7 @@ export async function streamReply(
       const event = eventOf(own);
       if (event === undefined) continue;
       hasShown = true;
-      tell(event);
+      emit(event);
     }
     if (!builder.isFinished && token.isCancelled) return builder.cut('aborted');
     if (!builder.isFinished) throw new ModelError('The stream ended before the reply did', { isRetryable: true });

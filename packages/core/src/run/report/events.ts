@@ -51,9 +51,9 @@ type Unstamped<Event> = Event extends unknown ? Omit<Event, 'at'> : never;
 
 /** Events that can follow the end of a run. Only hooks receive them. */
 export const AFTER_THE_END: ReadonlySet<RunEvent['type']> = new Set([
-  'call-late',
+  'call-ended-late',
   'cleanup-error',
-  'cancel-request',
+  'cancel-requested',
   'undo-start',
   'undo-end',
 ]);

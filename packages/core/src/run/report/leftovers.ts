@@ -5,7 +5,7 @@ import { waitAtMost } from '../../stop/wait.ts';
 const LEFT_MS = 1_000;
 
 /** Work of a run that was asked to end and has not yet. */
-export interface Left {
+export interface Leftover {
   readonly name: string;
   /** Settles when it ends. */
   readonly ended: Promise<unknown>;
@@ -16,14 +16,14 @@ export interface Left {
 /** Tracks work that was asked to end. The run waits briefly for it, and names it if it still runs at the end. */
 export class Leftovers {
   readonly #clock: Clock;
-  readonly #running = new Set<Left>();
+  readonly #running = new Set<Leftover>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** The work that is still running. */
-  get running(): readonly Left[] {
+  get running(): readonly Leftover[] {
     return [...this.#running];
   }
 

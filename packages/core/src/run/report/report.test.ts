@@ -16,7 +16,7 @@ const report = (rest: Partial<StopReport> = {}): StopReport => ({
   levels: [],
   calls: [],
   cleanupErrors: [],
-  clean: true,
+  isClean: true,
   ...rest,
 });
 
@@ -33,7 +33,7 @@ test('everything is reported in the order it happened, the end last', () => {
       calls: [call('finished', { afterMs: -3, wasWaitedFor: true }), call('unknown')],
       abandoned: [{ name: 'planner', afterMs: 20 }],
       cleanupErrors: ['bash: stuck'],
-      clean: false,
+      isClean: false,
     }),
   );
   expect(text.split('\n')).toEqual([
@@ -52,7 +52,7 @@ test('everything is reported in the order it happened, the end last', () => {
 
 test.each<[Partial<StopReport>, string]>([
   [{}, 'Stopped after 20 ms (user); nothing was left behind.'],
-  [{ clean: false }, 'Stopped after 20 ms (user); not everything is tidy.'],
+  [{ isClean: false }, 'Stopped after 20 ms (user); not everything is tidy.'],
   [{ reason: { kind: 'user', at: 0, by: 'anna' } }, 'Stopped after 20 ms (user, by anna); nothing was left behind.'],
   [{ reason: { kind: 'user', at: 0, via: 'cli' } }, 'Stopped after 20 ms (user, via cli); nothing was left behind.'],
 ])('%j is told first as %s', (rest, sentence) => {

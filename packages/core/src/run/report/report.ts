@@ -39,7 +39,7 @@ export interface StopReport {
   /** Work other than calls that was still running at the end: the planner, a stream, a question, a cleanup. */
   readonly abandoned?: readonly { readonly name: string; readonly afterMs: number }[];
   /** Nothing was abandoned, every process is proved to have ended, and every cleanup succeeded. */
-  readonly clean: boolean;
+  readonly isClean: boolean;
 }
 
 /**
@@ -58,7 +58,7 @@ export interface StopReport {
 export function formatStopReport(report: StopReport): string {
   const { abandoned: work = [] } = report;
   const abandoned = report.calls.filter((call) => call.state === 'unknown').length + work.length;
-  const left = report.clean
+  const left = report.isClean
     ? 'nothing was left behind'
     : abandoned > 0
       ? `${abandoned} abandoned`

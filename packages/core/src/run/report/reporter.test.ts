@@ -5,7 +5,7 @@ import { formatStopReport, type StopReport } from './report.ts';
 import { StopReporter } from './reporter.ts';
 
 const reason = { kind: 'user', at: 1_000 };
-const cancel: UnstampedEvent = { type: 'level-change', level: 'abort', reason };
+const cancel: UnstampedEvent = { type: 'level-changed', level: 'abort', reason };
 const late = { at: 0, state: 'finished', value: 1 } as const;
 
 function end(callId: string, state: CallState, details?: Json): UnstampedEvent {
@@ -14,7 +14,7 @@ function end(callId: string, state: CallState, details?: Json): UnstampedEvent {
 }
 
 const inside = (tool: string, event: object): UnstampedEvent => ({
-  type: 'call-nested',
+  type: 'call-event',
   callId: `${tool}-1`,
   tool,
   event: event as RunEvent,
@@ -37,7 +37,7 @@ test('a call that was abandoned before the cancel and may still run is named', (
 });
 
 test('one that was abandoned and has come back since is not', () => {
-  const returned: UnstampedEvent = { type: 'call-late', callId: 'a', tool: 'bash', late };
+  const returned: UnstampedEvent = { type: 'call-ended-late', callId: 'a', tool: 'bash', late };
   expect(reportOf(end('a', 'unknown'), returned, cancel)).toMatchObject({ calls: [], clean: true });
   expect(reportOf(cancel, end('a', 'unknown'), returned)).toMatchObject({ calls: [{ callId: 'a' }], clean: false });
 });
@@ -65,7 +65,7 @@ test('what sub-agents did is reported too, however deep, by the way to it', () =
     inside('editor', { type: 'undo-end', callId: 'pay', tool: 'bash', state: 'undone' }),
     end('editor-1', 'interrupted'),
   );
-  expect(report.clean).toBe(false);
+  expect(report.isClean).toBe(false);
   expect(report.cleanupErrors).toEqual(['editor › lock: stuck']);
   expect(report.calls.map(({ callId, tool }) => `${callId} ${tool}`)).toEqual([
     'editor-1/writer-1/c7 editor › writer › bash',
@@ -89,9 +89,9 @@ test('levels and the reply are reported in time since the first, and under the f
     { type: 'turn-start', turn: 1 },
     words('ab'),
     words('cde'),
-    at(900, { type: 'level-change', level: 'drain', reason }),
+    at(900, { type: 'level-changed', level: 'drain', reason }),
     at(903.26, turnEnd('aborted')),
-    at(912.4, { type: 'level-change', level: 'abort', reason: { kind: 'shutdown', at: 0 } }),
+    at(912.4, { type: 'level-changed', level: 'abort', reason: { kind: 'shutdown', at: 0 } }),
   );
   expect(report).toStrictEqual({
     reason,
@@ -141,7 +141,7 @@ test.each<[Json | undefined, object, boolean]>([
   expect(report.calls).toStrictEqual([
     { callId: 'a', tool: 'bash', state: 'finished', afterMs: 0, wasWaitedFor: false, ...said },
   ]);
-  expect(report.clean).toBe(clean);
+  expect(report.isClean).toBe(clean);
 });
 
 test('an undo is reported with how its call had ended, also long before the cancel', () => {
@@ -157,8 +157,8 @@ test('an undo is reported with how its call had ended, also long before the canc
     { ...base, callId: 'a', state: 'failed', undo: 'undone' },
     { ...base, callId: 'b', state: 'finished', undo: 'undone' },
   ]);
-  expect(report.clean).toBe(true);
-  expect(reportOf(cancel, undo('a', 'failed')).clean).toBe(false);
+  expect(report.isClean).toBe(true);
+  expect(reportOf(cancel, undo('a', 'failed')).isClean).toBe(false);
 });
 
 test('a report is frozen through and through', () => {

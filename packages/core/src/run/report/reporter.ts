@@ -11,12 +11,12 @@ interface SeenCall extends Omit<StoppedCall, 'afterMs' | 'wasWaitedFor'> {
 }
 
 /** Where an event comes from: empty for the run itself; for a sub-agent, the calls that lead to it. */
-interface Way {
+interface CallPath {
   readonly ids: string;
   readonly tools: string;
 }
 
-const HERE: Way = { ids: '', tools: '' };
+const ROOT_PATH: CallPath = { ids: '', tools: '' };
 
 /** Watches a run's events and writes the report. */
 export class StopReporter {
@@ -34,7 +34,7 @@ export class StopReporter {
 
   observe(event: RunEvent): void {
     switch (event.type) {
-      case 'level-change':
+      case 'level-changed':
         this.#cancelledAt ??= event.at;
         this.#reason ??= event.reason;
         this.#levels.push({ level: event.level, afterMs: this.#after(event.at) });
@@ -51,7 +51,7 @@ export class StopReporter {
         }
         break;
       default:
-        this.#observeCall(event, HERE);
+        this.#observeCall(event, ROOT_PATH);
         break;
     }
   }
@@ -72,11 +72,11 @@ export class StopReporter {
       ...(notUndone.length > 0 && { notUndone }),
       cleanupErrors: this.#cleanupErrors,
       ...(abandoned.length > 0 && { abandoned }),
-      clean: this.#cleanupErrors.length === 0 && abandoned.length === 0 && calls.every(isClean),
+      isClean: this.#cleanupErrors.length === 0 && abandoned.length === 0 && calls.every(isClean),
     });
   }
 
-  #observeCall(event: RunEvent, way: Way): void {
+  #observeCall(event: RunEvent, way: CallPath): void {
     switch (event.type) {
       case 'call-waiting':
         this.#wasWaitedFor.add(way.ids + event.callId);
@@ -84,11 +84,11 @@ export class StopReporter {
       case 'call-end':
         this.#end(event.result, way);
         break;
-      case 'call-late':
+      case 'call-ended-late':
         // A call that was abandoned before the cancel and has ended since does not belong in the report.
         if (this.#cancelledAt === undefined) this.#calls.delete(way.ids + event.callId);
         break;
-      case 'call-nested':
+      case 'call-event':
         try {
           this.#observeCall(event.event as RunEvent, {
             ids: `${way.ids}${event.callId}/`,
@@ -112,7 +112,7 @@ export class StopReporter {
     }
   }
 
-  #end(result: CallResult, way: Way): void {
+  #end(result: CallResult, way: CallPath): void {
     const { tool, state, endedAt } = result;
     const callId = way.ids + result.callId;
     this.#states.set(callId, state);
@@ -121,7 +121,7 @@ export class StopReporter {
     if (this.#cancelledAt !== undefined || state === 'unknown' || call.survivors) this.#calls.set(callId, call);
   }
 
-  #undone({ callId, tool, state, error, at }: RunEvent & { type: 'undo-end' }, way: Way): void {
+  #undone({ callId, tool, state, error, at }: RunEvent & { type: 'undo-end' }, way: CallPath): void {
     const id = way.ids + callId;
     const ended = this.#states.get(id) ?? 'finished';
     const call = this.#calls.get(id) ?? { callId: id, tool: way.tools + tool, state: ended, at };

@@ -70,7 +70,7 @@ export type ApprovalReply = boolean | string | ApprovalOfPreview;
 export interface Approve {
   (request: ApprovalRequest, context: QuestionContext): ApprovalReply | Promise<ApprovalReply>;
   /** Which calls need approval: all for which it does not return `false`. Defaults to those that write or execute. */
-  readonly needs?: (request: ApprovalRequest) => boolean;
+  readonly isRequired?: (request: ApprovalRequest) => boolean;
 }
 
 /** Awaited before every call starts, whatever its effects. If `beforeCall` rejects, the call is not started. */

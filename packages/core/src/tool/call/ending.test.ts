@@ -319,7 +319,7 @@ test('a ledger that fails changes nothing for the calls', async () => {
   expect(ends()).toEqual(['quick finished', 'deaf unknown']);
   end?.();
   await flushMicrotasks();
-  expect(events.at(-1)).toMatchObject({ type: 'call-late', callId: 'deaf' });
+  expect(events.at(-1)).toMatchObject({ type: 'call-ended-late', callId: 'deaf' });
   expect(warned.mock.calls.map(([warning]) => (warning as Error).message)).toEqual([
     'A ledger failed',
     'A ledger failed',
@@ -382,7 +382,7 @@ test('a call that was cancelled by a listener for the question is not asked abou
   const approve = vi.fn(() => true);
   const { execute, token } = setUp([tool('rm', () => 'x')], {
     approve,
-    hooks: { 'approval-request': () => token.cancel({}, { mode: 'kill' }) },
+    hooks: { 'approval-requested': () => token.cancel({}, { mode: 'kill' }) },
   });
   expect(await execute('rm')).toMatchObject([{ state: 'not-started', reason: { kind: 'user' } }]);
   expect(approve).not.toHaveBeenCalled();
@@ -469,7 +469,7 @@ test.each<[unknown, string]>([
   [{ type: 7 }, 'an object'],
 ])('what a call nests must be an event, and %j is none', async (event, got) => {
   const { execute, events } = setUp([
-    tool('nests', (_, { nest }) => {
+    tool('nests', (_, { emitNested: nest }) => {
       nest({ type: 'inner' });
       nest(event as never);
     }),
@@ -477,7 +477,7 @@ test.each<[unknown, string]>([
   expect(await execute('nests')).toMatchObject([
     { state: 'failed', content: `event: expected an event of a run inside the call, got ${got}` },
   ]);
-  expect(events.filter(({ type }) => type === 'call-nested')).toHaveLength(1);
+  expect(events.filter(({ type }) => type === 'call-event')).toHaveLength(1);
 });
 
 test.each<[string, () => unknown]>([
@@ -503,7 +503,7 @@ test.each<[string, () => unknown]>([
   token.cancel('enough', { mode: 'kill' });
   expect(await abandoned).toMatchObject([{ state: 'unknown' }]);
   await clock.advance(60_000);
-  expect(events.at(-1)).toMatchObject({ type: 'call-late' });
+  expect(events.at(-1)).toMatchObject({ type: 'call-ended-late' });
   expect(JSON.stringify([events, runtime.ledger.entries()])).not.toContain('"secret"}');
   // Its keys are free again.
   const next = await runtime.execute([{ id: 'next', tool: 'secret', input: {}, exclusive: ['key'] }]);

@@ -48,9 +48,9 @@ export function endingOf(end: StartedResult, started: StartedCall): Ending {
   return { result: Object.freeze(result), wholeDetails: raw.details };
 }
 
-type Said = Pick<CallResult, 'state' | 'content' | 'details' | 'isError' | 'reason' | 'error'>;
+type ResultFields = Pick<CallResult, 'state' | 'content' | 'details' | 'isError' | 'reason' | 'error'>;
 
-function toResultFields(end: StartedResult, { effects, nested, shown }: StartedCall): Said {
+function toResultFields(end: StartedResult, { effects, nested, shown }: StartedCall): ResultFields {
   if (nested && 'error' in end) return toNestedResultFields(end);
   switch (end.state) {
     case 'finished':
@@ -71,14 +71,14 @@ function toResultFields(end: StartedResult, { effects, nested, shown }: StartedC
   }
 }
 
-function finished({ content, details, isError = false }: ToolResult): Said {
+function finished({ content, details, isError = false }: ToolResult): ResultFields {
   return details === undefined
     ? { state: 'finished', content, isError }
     : { state: 'finished', content, isError, details };
 }
 
 /** A run inside a call may have been stopped, or have failed, by itself. Either way it returns what it had. */
-function toNestedResultFields(end: StartedResult & { readonly error: unknown }): Said {
+function toNestedResultFields(end: StartedResult & { readonly error: unknown }): ResultFields {
   const { error } = end;
   const partial = partialOf(error);
   if (isCancelledError(error)) return stopped('interrupted', error.reason, { partial, effects: 'read' });
@@ -106,7 +106,7 @@ function stopped(
   state: 'interrupted' | 'not-started' | 'unknown',
   reason: CancelReason,
   { partial, effects, error }: Known = {},
-): Said {
+): ResultFields {
   const said = describeStoppedCall(state, reason, { effects, error });
   return {
     state,
@@ -154,6 +154,6 @@ function outcomeUnknown(error: unknown): string {
   return `Outcome unknown: ${describeError(error)}. It may have taken effect.`;
 }
 
-function unstarted(call: Call, { clock }: CancellationToken, said: Said): CallResult {
+function unstarted(call: Call, { clock }: CancellationToken, said: ResultFields): CallResult {
   return Object.freeze({ callId: call.id, tool: call.tool, endedAt: clock.now(), ...said });
 }

@@ -56,7 +56,7 @@ test('without hooks there are no events, and every call ends the same', async ()
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const { clock, token, execute, runtime } = setUp(
     [
-      tool('talks', ({ update, nest, defer }) => {
+      tool('talks', ({ update, emitNested: nest, defer }) => {
         update('half');
         nest({ type: 'inner' });
         defer(() => Promise.reject(new Error('still locked')));
@@ -83,7 +83,7 @@ test('without hooks there are no events, and every call ends the same', async ()
 test('what a call shows or nests after its end is not reported', async () => {
   let late: (() => void) | undefined;
   const { execute, events } = setUp([
-    tool('x', ({ update, nest }) => {
+    tool('x', ({ update, emitNested: nest }) => {
       late = () => {
         update('late');
         nest({ type: 'late' });
@@ -120,7 +120,7 @@ test('what an abandoned call had shown is kept, and its late end is reported lik
     { state: 'finished', value: { content: 'a ***', redacted: 1 } },
     { state: 'failed', error: new Error('late failure') },
   ].map((end) => ({ at: clock.now(), ...end }));
-  expect(events.flatMap((event) => (event.type === 'call-late' ? [event.late] : []))).toStrictEqual(late);
+  expect(events.flatMap((event) => (event.type === 'call-ended-late' ? [event.late] : []))).toStrictEqual(late);
   const lateOf = (key: string) => runtime.ledger.entries().find((entry) => entry.key === key)?.late;
   expect([lateOf('runtime/shows'), lateOf('runtime/fails')]).toStrictEqual(late);
 });

@@ -117,9 +117,9 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     grown.callId = this.call.id;
     grown.workId = this.#scope.workId;
     grown.context = this.#scope.context;
-    grown.shown = this.#prepared!.shown;
+    grown.approvedPreview = this.#prepared!.shown;
     grown.update = (shown) => this.#update(shown);
-    grown.nest = (event) => this.#nest(event);
+    grown.emitNested = (event) => this.#nest(event);
     if (this.nested) grown[NESTED] = this.#nestedContext();
     return this.tool.execute(this.#prepared!.input, grown);
   }
@@ -184,7 +184,8 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
       this.#release?.();
       return lateResult(end, redact);
     });
-    const onReturn = (end: LateResult): void => tell?.({ type: 'call-late', at: end.at, ...this.#about(), late: end });
+    const onReturn = (end: LateResult): void =>
+      tell?.({ type: 'call-ended-late', at: end.at, ...this.#about(), late: end });
     enterInLedger(ledger, work, { late: returned, onReturn });
   }
 
@@ -199,7 +200,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     if (typeof event !== 'object' || event === null || typeof event.type !== 'string') {
       throw unexpected('event', event, 'an event of a run inside the call');
     }
-    if (!this.#isOver) this.#scope.tell?.({ type: 'call-nested', at: this.#now(), ...this.#about(), event });
+    if (!this.#isOver) this.#scope.tell?.({ type: 'call-event', at: this.#now(), ...this.#about(), event });
   }
 
   #about(): { callId: string; tool: string } {

@@ -12,7 +12,7 @@ export type UndoState = 'undone' | 'failed' | 'unknown';
 export interface UndoWithin {
   readonly token: CancellationToken;
   readonly beforeUndo: ((call: { readonly callId: string; readonly tool: string }) => unknown) | undefined;
-  readonly tell: (event: { readonly type: string }) => void;
+  readonly emit: (event: { readonly type: string }) => void;
 }
 
 /** The undo of one completed call. It must be started at most once. */
@@ -35,7 +35,7 @@ export interface NestedRun {
 /** A run as seen by the runs inside its calls. */
 export interface ParentRun {
   /** Their usage counts as their parent's. */
-  readonly addUsage: (usage: { inputTokens: number; outputTokens: number; complete: boolean }) => void;
+  readonly addUsage: (usage: { inputTokens: number; outputTokens: number; isComplete: boolean }) => void;
   /** Whether the parent undoes what they did, so that they need not. */
   readonly undoes: () => boolean;
   /** Reports something that was asked to end and has not yet, so that the parent can name it. */

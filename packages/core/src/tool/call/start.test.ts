@@ -119,7 +119,7 @@ test('a question that fails is answered with no, and an answer that comes after 
   const answers: unknown[] = [];
   const { runtime } = setUp([tool('write', () => 'written')], {
     approve: ({ call: { id } }) => (id === 'late' ? late.promise : Promise.reject(new Error('broken'))),
-    hooks: { 'approval-answer': ({ callId, approved }) => answers.push([callId, approved]) },
+    hooks: { 'approval-answered': ({ callId, approved }) => answers.push([callId, approved]) },
   });
   const running = runtime.execute([call('late', 'write'), call('broken', 'write')]);
   await flushMicrotasks();

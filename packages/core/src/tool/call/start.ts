@@ -82,7 +82,7 @@ async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): 
 /** Only a clear no of the approver means that it need not be asked. */
 function needsYes(call: LiveCall, input: unknown, scope: CallScope): boolean {
   const { approve } = scope;
-  if (approve?.needs !== undefined) return approve.needs(requestFor(call, input, scope)) !== false;
+  if (approve?.isRequired !== undefined) return approve.isRequired(requestFor(call, input, scope)) !== false;
   return approve !== undefined && call.tool.effects !== 'read';
 }
 
@@ -101,7 +101,7 @@ async function askForApproval(
 ): Promise<CallPreview | undefined> {
   if (approve === undefined) throw new Error('it needs approval, and its agent has no `approve` to ask');
   const about = { callId: call.id, tool: tool.name };
-  tell?.({ type: 'approval-request', at: token.clock.now(), ...about, effects: request.effects });
+  tell?.({ type: 'approval-requested', at: token.clock.now(), ...about, effects: request.effects });
   // A listener for the question may have cancelled: then don't ask.
   waiting.throwIfCancelled();
   const asking = waiting.child({ name: `approval of ${call.id}`, minimumLevel: 'abort' });
@@ -115,6 +115,6 @@ async function askForApproval(
   } finally {
     asking[Symbol.dispose]();
     // An answer to a call that was stopped in between changes nothing.
-    if (!waiting.isCancelled) tell?.({ type: 'approval-answer', at: token.clock.now(), ...about, approved });
+    if (!waiting.isCancelled) tell?.({ type: 'approval-answered', at: token.clock.now(), ...about, approved });
   }
 }

@@ -93,7 +93,7 @@ export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, access: A
 function guard({ right, body }: Endpoint, access: Access): MiddlewareHandler<Variables> {
   return async (context, next) => {
     const { raw } = context.req;
-    const admitted = right === 'public' ? (access.checkOrigin(raw) ?? ANONYMOUS) : await access.admit(raw, right);
+    const admitted = right === 'public' ? (access.checkOrigin(raw) ?? ANONYMOUS) : await access.authorize(raw, right);
     if (admitted instanceof Response) return admitted;
     context.set('principal', admitted);
     if (body !== undefined) {

@@ -1,5 +1,5 @@
 import { HTTPException } from 'hono/http-exception';
-import { type Refusal, refuse, refuseTemporarily } from '../../access/refusal.ts';
+import { type ErrorBody, refuse, refuseTemporarily } from '../../access/refusal.ts';
 
 /** The default time before a retry. */
 const RETRY_DELAY_MS = 1_000;
@@ -12,7 +12,7 @@ export class HttpError extends Error {
   /** Fields beside code and message. */
   readonly more: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, { code, message, ...more }: Refusal['error']) {
+  constructor(status: number, { code, message, ...more }: ErrorBody['error']) {
     super(message);
     this.status = status;
     this.code = code;
@@ -57,13 +57,13 @@ export function responseTo(error: unknown, onError: (error: unknown) => void): R
 }
 
 /** Describes a bad body by status: 415 for its type, 400 for its content. */
-export function describeBadBody(status: number): Refusal['error'] {
+export function describeBadBody(status: number): ErrorBody['error'] {
   if (status === 415) return { code: 'no-json', message: 'Send JSON, with Content-Type: application/json' };
   return { code: 'invalid', message: 'The body is not valid JSON; send a JSON object' };
 }
 
 /** By code, not class: two copies of the package may be loaded. */
-const STORE_ERRORS: Readonly<Record<string, Refusal['error']>> = {
+const STORE_ERRORS: Readonly<Record<string, ErrorBody['error']>> = {
   STORE_BUSY: { code: 'store-busy', message: 'The store did not respond in time; nothing was changed, try again' },
   UNKNOWN_OUTCOME: { code: 'unknown-outcome', message: 'The response of the store was lost; send the request again' },
   STORE_CLOSED: { code: 'closing', message: 'This server is shutting down; try again to reach another one' },

@@ -51,7 +51,7 @@ const ACTIVITY = z
     turns: COUNT,
     calls: COUNT,
     questions: COUNT.openapi({ description: 'Approval questions that wait for an answer.' }),
-    usage: z.object({ inputTokens: z.number(), outputTokens: z.number(), complete: z.boolean() }).optional(),
+    usage: z.object({ inputTokens: z.number(), outputTokens: z.number(), isComplete: z.boolean() }).optional(),
   })
   .openapi({ description: 'What an agent has done so far.' });
 

@@ -14,7 +14,7 @@ export interface ReplyEvent {
 /** How often chunks are written: soon enough for readers, without a write for each word. */
 const FLUSH_MS = 50;
 
-type Journal = Parameters<SelfManagedWork['hold']>[0]['journal'];
+type Journal = Parameters<SelfManagedWork['runTask']>[0]['journal'];
 type JournalEntry = Parameters<Journal>[0];
 
 interface WriterOptions {

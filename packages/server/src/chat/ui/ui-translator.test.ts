@@ -156,7 +156,7 @@ test('what closes a reply of another loop that was cut off is accepted by a page
 test('a page shows a sub-agent’s questions at the call that it knows, one after the other', async () => {
   const ask = (id: string, callId: string) =>
     of({ type: 'approval-question', id, question: { callId, tool: 'look › pay', fields: [] } });
-  const answer = (callId: string) => of({ type: 'approval-answer', callId, tool: 'look › pay', approved: true });
+  const answer = (callId: string) => of({ type: 'approval-answered', callId, tool: 'look › pay', approved: true });
   const events = [...RUN.slice(0, 9).map(({ event }) => event), ask('q1', 'c/a'), answer('c/a'), ask('q2', 'c/b')];
   const open = (await messageOf(events, STOPPED))?.parts.find((part) => part.type === 'dynamic-tool');
   expect(open).toMatchObject({ toolCallId: 'c', approval: { id: 'q2' } });

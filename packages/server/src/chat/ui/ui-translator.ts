@@ -102,7 +102,7 @@ export class UiTranslator {
         return this.#showOutput(event.callId, outputOf(event.partial), { preliminary: true });
       case 'approval-question':
         return this.#askPerson(event);
-      case 'approval-answer':
+      case 'approval-answered':
         return this.#tellAnswer(event.callId, event.approved);
       case 'call-end':
         return this.#endCall(event.result as EndedCall);
@@ -114,7 +114,7 @@ export class UiTranslator {
             parts: [{ type: 'text', text: toText(event.message.content) }],
           },
         ];
-      case 'level-change':
+      case 'level-changed':
         return [{ type: 'data-stopping', data: { level: event.level, reason: event.reason }, transient: true }];
       default:
         return [];
@@ -127,7 +127,7 @@ export class UiTranslator {
       ...this.start(),
       ...this.#closeText(),
       ...this.#refuseCalls('Not started: the reply ended before it was asked for.'),
-      ...this.#endLostCalls(outcome?.stop as StopReport | undefined),
+      ...this.#endLostCalls(outcome?.stopReport as StopReport | undefined),
     ];
     if (this.#step !== 'none') chunks.push({ type: 'finish-step' });
     if (status === 'failed' && !this.#isErrorTold)
@@ -138,7 +138,8 @@ export class UiTranslator {
     if (status !== 'cancelled') return [...chunks, this.#finish ?? { type: 'finish' }];
     if (messageMetadata !== undefined) chunks.push({ type: 'message-metadata', messageMetadata });
     const reason = outcome?.reason ?? stop?.reason;
-    if (outcome?.stop !== undefined) chunks.push({ type: 'data-stop-report', id: `${id}-stop`, data: outcome.stop });
+    if (outcome?.stopReport !== undefined)
+      chunks.push({ type: 'data-stop-report', id: `${id}-stop`, data: outcome.stopReport });
     return [...chunks, { type: 'abort', reason: reason?.message ?? reason?.kind ?? 'cancelled' }];
   }
 

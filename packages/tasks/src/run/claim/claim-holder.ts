@@ -84,7 +84,7 @@ export class ClaimHolder implements Holder {
   }
 
   /** Carries out orders of the store. Orders are always complete, so repeating them changes nothing. */
-  applyOrders({ now, orderNumber, stop, commands, watched, questions }: Orders): void {
+  applyOrders({ now, orderNumber, stop, commands, isWatched: watched, questions }: Orders): void {
     if (orderNumber > 0) this.unconfirmed = orderNumber;
     this.#aheadMs = now - this.#context.world.clock.now();
     this.journal.watch(watched);

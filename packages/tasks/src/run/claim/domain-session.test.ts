@@ -23,10 +23,10 @@ function sessionOf(store: TaskStore, options: { world: World; worker?: string })
 }
 
 /** The response to the first take does not arrive. */
-function withFirstTakeLost(store: TaskStore, beat: (call: () => Promise<unknown>) => Promise<unknown>): TaskStore {
+function withFirstTakeLost(store: TaskStore, heartbeat: (call: () => Promise<unknown>) => Promise<unknown>): TaskStore {
   let lost = 1;
   return alterStore(store, async (name, call) => {
-    if (name === 'beat') return beat(call);
+    if (name === 'heartbeat') return heartbeat(call);
     const answer = await call();
     if (name === 'take' && lost-- > 0) throw new StoreBusyError('the response was lost');
     return answer;
@@ -114,7 +114,7 @@ test('a comparison does not hand back the task of a take that it overtakes', asy
   const altered = alterStore(store, async (name, call) => {
     if (name === 'held') await isTaken.promise;
     const answer = await call();
-    if (name === 'beat') return { ...(answer as object), shouldReconcile: true };
+    if (name === 'heartbeat') return { ...(answer as object), shouldReconcile: true };
     if (name !== 'take' || !isSlow) return answer;
     isTaken.resolve();
     await isCompared.promise;
@@ -124,8 +124,8 @@ test('a comparison does not hand back the task of a take that it overtakes', asy
   const heard: string[] = [];
   await store.create(TASK);
   session.current.hold(holderOf(await takeOne(session), heard));
-  await session.current.beat();
-  const comparing = session.current.beat();
+  await session.current.heartbeat();
+  const comparing = session.current.heartbeat();
   await at.clock.advance(0);
   await store.create(TASK);
   isSlow = true;
@@ -144,7 +144,7 @@ test('a beat of the last session that hangs does not hold up the next session', 
   await using store = createMemoryStore({ world: at });
   const beats: string[] = [];
   const altered = alterStore(store, (name, call, args) => {
-    if (name !== 'beat') return call();
+    if (name !== 'heartbeat') return call();
     const { session } = args[0] as { session: string };
     beats.push(session);
     return beats.length === 1 ? new Promise(() => {}) : call();
@@ -170,7 +170,7 @@ test('a session that stops its work takes nothing more until the store has confi
   const takes: number[] = [];
   const altered = alterStore(store, (name, call) => {
     if (name === 'take') takes.push(at.clock.now());
-    if (name === 'beat' && !isUp) throw new StoreBusyError('the store is down');
+    if (name === 'heartbeat' && !isUp) throw new StoreBusyError('the store is down');
     return call();
   });
   const session = sessionOf(altered, { world: at });
@@ -198,7 +198,7 @@ function stoppedInBeats(store: TaskStore, at: ReturnType<typeof world>): { store
   };
   const altered = alterStore(store, async (name, call) => {
     const answer = await call();
-    if (name === 'beat') stoppedMs += LEASE_MS;
+    if (name === 'heartbeat') stoppedMs += LEASE_MS;
     return answer;
   });
   return { store: altered, world: { ...at, clock } };
@@ -212,7 +212,7 @@ test('a beat whose response took longer than the lease does not keep the session
   await store.create(TASK);
   const heard: string[] = [];
   session.current.hold(holderOf(await takeOne(session), heard));
-  await session.current.beat();
+  await session.current.heartbeat();
   expect(heard).toEqual(['LEASE_LOST']);
 });
 

@@ -39,14 +39,14 @@ export class DomainSession {
     const session = this.#renewIfDoubtful();
     const { claim, asked } = (session.taking ??= { claim: this.#newId(), asked: session.lease.now() });
     session.requests++;
-    const own = { domain: this.domain, session: session.id, worker, leaseMs, number: session.takeNumber };
+    const own = { domain: this.domain, session: session.id, worker, leaseMs, takeNumber: session.takeNumber };
     const answer = await store.take({ ...own, agents, limit, claim });
     const tasks = answer.answer === 'taken' ? answer.tasks : [];
     try {
       await this.#startAll(tasks, session, () => this.#startLease(session, asked));
     } finally {
       session.taking = undefined;
-      if (tasks.length > 0 || (answer.answer === 'taken' && answer.repeat)) session.takeNumber++;
+      if (tasks.length > 0 || (answer.answer === 'taken' && answer.isRepeat)) session.takeNumber++;
     }
     return endIfGone(answer, session);
   }
@@ -94,7 +94,7 @@ export class DomainSession {
     lease.keepFrom(asked);
     if (!lease.isBeatDue && !session.isDoubtful) return;
     const renewed = lease.now();
-    const { answer } = await this.#context.store.beat({ domain: this.domain, session: session.id, count: 0 });
+    const { answer } = await this.#context.store.heartbeat({ domain: this.domain, session: session.id, count: 0 });
     if (session.isOver) return;
     if (answer === 'alive') lease.keepFrom(renewed);
     if (answer === 'gone' || lease.isOver) session.end();

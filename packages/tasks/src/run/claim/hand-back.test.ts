@@ -42,7 +42,7 @@ function setUp({ work, onAsked }: { work?: TaskFunction; onAsked?: (name: string
   const sweepAll = async (): Promise<void> => {
     for (let i = 0; i < 6; i++) {
       await world.clock.advance(LEASE_MS / 3);
-      while ((await memory.sweep()).more);
+      while ((await memory.sweep()).hasMore);
     }
   };
   const heads = async () => (await memory.list({ tenant: 'acme' })).tasks;
@@ -104,7 +104,7 @@ test('a claim whose journal could not be read is handed back', async () => {
   if (claimed.answer !== 'claimed') throw new Error(claimed.answer);
   await memory.append(claimed.claim, { after: 0, events: ['step'] });
   await memory.release(claimed.claim);
-  const running = runner.work({ tenant: 'acme', id });
+  const running = runner.runExisting({ tenant: 'acme', id });
   await expect(running).rejects.toThrow('the store is down');
   isBroken = false;
   await world.clock.advance(1_000);

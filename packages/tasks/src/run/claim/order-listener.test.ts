@@ -14,7 +14,7 @@ import {
 } from '../../../../../test/tasks/runner-set-up.ts';
 import { createMemoryStore } from '../../stores/memory.ts';
 import { createCancelMessage, createEventChannel } from '../claim/channel.ts';
-import type { Work } from '../work.ts';
+import type { TaskHandler } from '../work.ts';
 
 const started = deferred<AbortSignal>();
 
@@ -208,7 +208,7 @@ test('a channel and a checker can be added to a runner at work, and taken away',
 
 test('a checker that says so before the work begins keeps it from beginning', async () => {
   let began = 0;
-  const work: Work = () => Promise.resolve(`${++began}`);
+  const work: TaskHandler = () => Promise.resolve(`${++began}`);
   const asked: unknown[] = [];
   const cancellationChecker = async (id: string, { key }: { key?: string }) => {
     asked.push([id, key]);
@@ -266,7 +266,7 @@ test('a checker is asked again while the work goes on, and stops it at once', as
 });
 
 test('a checker that fails is reported each time, and otherwise ignored', async () => {
-  const work: Work = async ({ token }) => {
+  const work: TaskHandler = async ({ token }) => {
     await sleep(3_000, { clock: token.clock, token });
     return 'done';
   };

@@ -150,7 +150,7 @@ export class OrderListener implements AsyncDisposable {
     try {
       await this.#context.store.cancel(ref, reason, options);
       const meantSessions = new Set(meant.map(({ holder }) => holder.session));
-      await Promise.all([...meantSessions].map((session) => session.beat()));
+      await Promise.all([...meantSessions].map((session) => session.heartbeat()));
     } catch (error) {
       this.#context.onStoreError(error);
       for (const { holder } of meant) holder.cancel(reason, options);

@@ -16,14 +16,14 @@ import {
 } from '../../../../../test/tasks/runner-set-up.ts';
 import { LeaseLostError, StoreBusyError } from '../../errors.ts';
 import { createMemoryStore } from '../../stores/memory.ts';
-import type { Work } from '../work.ts';
+import type { TaskHandler } from '../work.ts';
 
 test('a worker that lost its lease stops, publishes nothing and says so', async () => {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   let isFrozen = false;
   const store = alterStore(inner, (name, call) =>
-    isFrozen && name === 'beat' ? Promise.reject(new Error('no route')) : call(),
+    isFrozen && name === 'heartbeat' ? Promise.reject(new Error('no route')) : call(),
   );
   const { runner, events } = setUp({ memory: store, world, work: () => new Promise(() => {}), leaseMs: 3_000 });
   const running = runner.run(TASK);
@@ -83,7 +83,7 @@ test('a worker whose machine slept asks whether it still has its tasks before it
     setTimer: (ms: number, callback: () => void) => own.clock.setTimer(ms, callback),
   };
   const awake = deferred();
-  const work: Work = async ({ journal }) => {
+  const work: TaskHandler = async ({ journal }) => {
     await awake.promise;
     await journal({ type: 'step' });
     return 'done';
@@ -99,7 +99,7 @@ test('a worker whose machine slept asks whether it still has its tasks before it
   asked.length = 0;
   awake.happen();
   await expect(running).rejects.toThrow(LeaseLostError);
-  expect(asked).toEqual(['beat', 'release']);
+  expect(asked).toEqual(['heartbeat', 'release']);
 });
 
 test('a call does not begin when its process was stopped until the lease was over', async () => {
@@ -135,9 +135,9 @@ test('what a worker hands back it writes to no more', async () => {
   const failing = alterStore(createMemoryStore({ world }), (name, call) => {
     asked.push(name);
     if (name === 'release') return new Promise(() => {});
-    return name === 'beat' || name === 'append' ? Promise.reject(new Error('the store is down')) : call();
+    return name === 'heartbeat' || name === 'append' ? Promise.reject(new Error('the store is down')) : call();
   });
-  const work: Work = async ({ journal, token }) => {
+  const work: TaskHandler = async ({ journal, token }) => {
     await Promise.race([journal({ type: 'step' }), sleep(60_000, { clock: world.clock, token })]);
     return 'done';
   };
@@ -152,7 +152,7 @@ test('a lease is counted from when it was asked for: an answer that comes late l
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   const slow = alterStore(inner, async (name, call) => {
-    if (name === 'beat') throw new Error('the store is down');
+    if (name === 'heartbeat') throw new Error('the store is down');
     const answer = await call();
     if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(2_500, resolve));
     return answer;
@@ -182,12 +182,12 @@ test.each([true, false])(
     const asked: string[] = [];
     const slow = alterStore(createMemoryStore({ world }), async (name, call) => {
       asked.push(name);
-      if (name === 'beat' && !isUp) throw new StoreBusyError('the store is down');
+      if (name === 'heartbeat' && !isUp) throw new StoreBusyError('the store is down');
       const answer = await call();
       if (name === 'claim') await new Promise<void>((resolve) => world.clock.setTimer(5_000, resolve));
       return answer;
     });
-    const work: Work = () => {
+    const work: TaskHandler = () => {
       asked.push('work');
       return Promise.resolve('done');
     };
@@ -195,7 +195,9 @@ test.each([true, false])(
     const status = runner.run(TASK).then((response) => response.status, String);
     await world.clock.advance(5_000);
     expect(await status).toBe(isUp ? 'success' : 'StoreBusyError: the store is down');
-    expect(asked.filter((name) => name === 'beat' || name === 'work')).toEqual(isUp ? ['beat', 'work'] : ['beat']);
+    expect(asked.filter((name) => name === 'heartbeat' || name === 'work')).toEqual(
+      isUp ? ['heartbeat', 'work'] : ['heartbeat'],
+    );
   },
 );
 
@@ -204,7 +206,7 @@ test('a run whose store never answers again ends with LeaseLostError when its le
   const store = createMemoryStore({ world });
   let isGone = false;
   const mortal = alterStore(store, (_, call) => (isGone ? Promise.reject(new Error('gone')) : call()));
-  const work: Work = ({ journal }) => {
+  const work: TaskHandler = ({ journal }) => {
     isGone = true;
     journal({ type: 'last words' }).catch(() => {});
     return Promise.resolve('done');
@@ -233,7 +235,7 @@ test('a worker whose clock is ahead of the store waits for a held task and does 
   const created = await inner.create(TASK);
   const { id } = (created as { task: { id: string } }).task;
   await claimFor(inner, id, { worker: 'other' });
-  const response = runner.work({ tenant: 'acme', id });
+  const response = runner.runExisting({ tenant: 'acme', id });
   await world.clock.advance(1_000);
   expect(claims).toBeGreaterThan(1);
   expect(claims).toBeLessThan(12);

@@ -79,7 +79,7 @@ export class Session {
     this.#holders.set(id, holder);
     if (this.#hasMissed) {
       this.#hasMissed = false;
-      this.#context.background(Promise.resolve().then(() => this.beat()));
+      this.#context.background(Promise.resolve().then(() => this.heartbeat()));
     }
     if (!this.lease.isSet) this.#schedule();
   }
@@ -106,7 +106,7 @@ export class Session {
 
   /** Beats. Throws if the store has not confirmed that the session is alive. */
   async beatOrThrow(isInDoubt: () => boolean): Promise<void> {
-    await this.beat();
+    await this.heartbeat();
     if (!this.isIdle && isInDoubt())
       throw new StoreBusyError('The store has not yet confirmed that the session is alive');
   }
@@ -115,11 +115,11 @@ export class Session {
   scheduleHeartbeat(): void {
     // An order that is issued between the store's decision and the arrival of its response is in neither.
     if (this.isRequesting) this.#hasMissed = true;
-    if (!this.isIdle) this.#context.background(this.beat());
+    if (!this.isIdle) this.#context.background(this.heartbeat());
   }
 
   /** Renews the session and gets its orders. Beats do not overlap: one requested meanwhile runs afterwards. */
-  beat(): Promise<void> {
+  heartbeat(): Promise<void> {
     if (this.#beating === undefined) this.#beating = this.#beatUntilHeard();
     else this.#beatAgain = true;
     return this.#beating;
@@ -146,7 +146,7 @@ export class Session {
     const confirmed = [...this.#holders.values()].flatMap(toConfirmed);
     let answer: HeartbeatResult;
     try {
-      answer = await store.beat({ domain, session: this.id, confirmed, count: this.#holders.size });
+      answer = await store.heartbeat({ domain, session: this.id, confirmed, count: this.#holders.size });
     } catch (error) {
       onStoreError(error);
       if (!this.isOver) this.#schedule(leaseMs * RETRY);
@@ -160,7 +160,7 @@ export class Session {
       return false;
     }
     this.#schedule();
-    if (answer.expired) sweeper.sweepSoon(domain);
+    if (answer.shouldSweep) sweeper.sweepSoon(domain);
     for (const { id, orderNumber } of confirmed) {
       const holder = this.#holders.get(id);
       if (holder?.unconfirmed === orderNumber) holder.unconfirmed = undefined;
@@ -173,7 +173,7 @@ export class Session {
     // Don't wait for it: an order may have arrived meanwhile, and the next beat fetches it.
     if (this.#recounts >= 2 || world.clock.now() - this.#comparedAt >= COMPARE_MS)
       this.#context.background(this.#compare());
-    return answer.more;
+    return answer.hasMore;
   }
 
   /** Compares what the store lists as held with what is. Not during a take: its tasks would be taken for lost. */
@@ -199,7 +199,7 @@ export class Session {
   #schedule(beatInMs?: number): void {
     this.stop();
     if (this.isIdle) return;
-    const onBeat = (): void => this.#context.background(this.beat());
+    const onBeat = (): void => this.#context.background(this.heartbeat());
     this.lease.set({ onBeat, onFence: () => this.#fence(), onOver: () => this.end() }, beatInMs);
   }
 

@@ -25,7 +25,7 @@ export class Sweeper {
     try {
       for (let more = true; more && !shutdown.isCancelled; ) {
         const swept = await store.sweep({ domain });
-        more = swept.more && (swept.reclaimed > 0 || isAsked);
+        more = swept.hasMore && (swept.reclaimed > 0 || isAsked);
         // Don't wait for a hint: the store may send it to the worker that is gone.
         if (swept.reclaimed > 0) this.#onFreed(domain);
       }

@@ -37,7 +37,15 @@ test('who frees what a dead worker left takes it at once, though the store rings
   const world = createVirtualWorld();
   await using store = createMemoryStore({ world });
   await store.create({ tenant: 'acme', agent: 'wait', input: 'x' });
-  const dead = { domain: 0, session: 's', worker: 'dead', agents: ['wait'], leaseMs: 15_000, number: 1, claim: 'c' };
+  const dead = {
+    domain: 0,
+    session: 's',
+    worker: 'dead',
+    agents: ['wait'],
+    leaseMs: 15_000,
+    takeNumber: 1,
+    claim: 'c',
+  };
   const gate = Promise.withResolvers<string>();
   // It has one task, waits for another, and is never heard of again.
   expect(await store.take({ ...dead, limit: 2 })).toMatchObject({ tasks: [{ claim: { session: 's' } }] });

@@ -102,9 +102,9 @@ export class TakeLoop implements Disposable {
       }
       for (const taken of answer.tasks) onTaken(taken);
       // A take that returned fewer tasks than asked parked us: a hint comes when there is more.
-      if (answer.repeat || answer.tasks.length === limit) this.#wanted.add(domain);
-      if (answer.nextAt !== undefined) this.#wakeIn(domain, answer.nextAt - answer.now);
-      if (answer.expired) sweeper.sweepSoon(domain);
+      if (answer.isRepeat || answer.tasks.length === limit) this.#wanted.add(domain);
+      if (answer.nextReadyAt !== undefined) this.#wakeIn(domain, answer.nextReadyAt - answer.now);
+      if (answer.shouldSweep) sweeper.sweepSoon(domain);
     } catch (error) {
       arrive();
       await this.#context.retryAfter(error);

@@ -63,12 +63,12 @@ export class ActivityCounter {
 
   #checkBudgets(event: Counted): void {
     // Agents inside calls count too, however deep.
-    if (event.type === 'call-nested' && event.event !== undefined) this.#checkBudgets(event.event);
+    if (event.type === 'call-event' && event.event !== undefined) this.#checkBudgets(event.event);
     if (event.type !== 'turn-end') return;
     const { usage } = (event.message ?? {}) as Partial<AssistantMessage>;
     if (usage === undefined) return;
-    const { inputTokens, outputTokens, complete } = usage;
-    const used = { inputTokens: toCount(inputTokens), outputTokens: toCount(outputTokens), complete };
+    const { inputTokens, outputTokens, isComplete } = usage;
+    const used = { inputTokens: toCount(inputTokens), outputTokens: toCount(outputTokens), isComplete };
     this.#usage = addUsage(this.#usage ?? NO_USAGE, used);
   }
 }

@@ -29,8 +29,8 @@ test('only the newest state of a call is kept, and none once it has ended', () =
 
 test('errors are kept as data', () => {
   const error = Object.assign(new Error('no luck'), { code: 'LUCK' });
-  expect(entryFor({ type: 'call-late', late: { error } })).toEqual({
-    type: 'call-late',
+  expect(entryFor({ type: 'call-ended-late', late: { error } })).toEqual({
+    type: 'call-ended-late',
     late: { error: { message: 'no luck', code: 'LUCK' } },
   });
 });

@@ -39,7 +39,7 @@ export interface UnwrappedEntry {
 
 export function unwrapEntry(entry: Json): UnwrappedEntry {
   let [event, path] = [entry as unknown as Entry, ''];
-  while (event.type === 'call-nested' && event.event !== undefined) {
+  while (event.type === 'call-event' && event.event !== undefined) {
     path += `/${event.callId ?? ''}`;
     event = event.event;
   }
@@ -70,7 +70,7 @@ export function withEntry(waiting: readonly Json[], entry: Json): Json[] {
 }
 
 function joined(last: Entry, added: Entry): Entry {
-  if (added.type === 'call-nested') return { ...added, event: joined(last.event!, added.event!) };
+  if (added.type === 'call-event') return { ...added, event: joined(last.event!, added.event!) };
   return { ...added, text: `${last.text ?? ''}${added.text ?? ''}` };
 }
 
@@ -86,7 +86,7 @@ export function draftsOf({ path, event }: UnwrappedEntry): (one: UnwrappedEntry)
     case 'call-end':
       return isOf('call-update', event.result?.callId);
     case 'history':
-    case 'journal-cut':
+    case 'journal-truncated':
       return isOf(event.type);
     default:
       return () => false;

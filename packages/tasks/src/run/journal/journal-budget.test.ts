@@ -14,7 +14,7 @@ const turnEnd = (...said: string[]): Json => ({
   message: { role: 'assistant', content: said.map((one) => ({ type: 'text', text: one })), stopReason: 'stop' },
 });
 const callEnd = (callId: string, content: string): Json => ({ type: 'call-end', result: { callId, content } });
-const nested = (callId: string, event: Json): Json => ({ type: 'call-nested', callId, event });
+const nested = (callId: string, event: Json): Json => ({ type: 'call-event', callId, event });
 
 /** A journal as a store keeps it. */
 class Kept {
@@ -100,7 +100,7 @@ test('when room gets tight drafts are left out, and one marker says how much', (
   journal.write([text('left out')], [update('d', 'so is this')], [turnEnd('not this')]);
   expect(journal.events.slice(before)).toEqual([
     {
-      type: 'journal-cut',
+      type: 'journal-truncated',
       entries: 2,
       bytes: bytesOf(text('left out')) + bytesOf(update('d', 'so is this')),
     },
@@ -123,11 +123,11 @@ test('a journal that is nearly full asks for the end and still takes short last 
   const journal = new Kept(20_000);
   while (!journal.ends.isFull) journal.write([callEnd('c', 'x'.repeat(300))]);
   expect(journal.ends.isLossy).toBe(false);
-  journal.write([{ type: 'level-change', level: 'abort' }, callEnd('last', 'y'.repeat(5_000))]);
+  journal.write([{ type: 'level-changed', level: 'abort' }, callEnd('last', 'y'.repeat(5_000))]);
   expect(journal.ends.isLossy).toBe(false);
   expect(journal.events.at(-1)).toMatchObject({ type: 'call-end', cut: expect.any(Number) as number });
   while (!journal.ends.isLossy) journal.write([callEnd('c', 'x'.repeat(300))]);
-  expect(journal.events.at(-1)).toMatchObject({ type: 'journal-cut', entries: 1 });
+  expect(journal.events.at(-1)).toMatchObject({ type: 'journal-truncated', entries: 1 });
 });
 
 test('what is cut keeps ids and says sizes; thinking goes, images become words', () => {

@@ -51,7 +51,7 @@ export function createJournalBudget({
 
 /**
  * Makes entries fit the budget. Drafts in the store are removed when an entry contains their text. When the budget gets
- * tight, no more drafts are written and long entries are cut. A single `journal-cut` entry counts what was left out.
+ * tight, no more drafts are written and long entries are cut. A single `journal-truncated` entry counts what was left out.
  */
 export function fitEntries(entries: readonly Json[], before: JournalBudget): FittedEntries {
   const fitting = new Fitting(before);
@@ -92,7 +92,7 @@ class Fitting {
   end(): FittedEntries {
     const { position, maxBytes, left } = this.#before;
     if (this.#left !== left) {
-      const marker = { type: 'journal-cut', ...this.#left };
+      const marker = { type: 'journal-truncated', ...this.#left };
       const unwrapped = unwrapEntry(marker);
       this.#write(marker, { unwrapped, size: bytesOf(marker), replaced: this.#replacedBy(unwrapped) });
     }
@@ -121,7 +121,7 @@ class Fitting {
     entry: Json,
     { unwrapped, size, replaced }: { unwrapped: UnwrappedEntry; size: number; replaced: readonly Draft[] },
   ): void {
-    const isMarker = unwrapped.event.type === 'journal-cut';
+    const isMarker = unwrapped.event.type === 'journal-truncated';
     const bytes = this.#bytes + size - bytesIn(replaced);
     if (bytes > this.#before.maxBytes - (isMarker ? 0 : MARKER_BYTES)) {
       this.#isLossy = true;
@@ -155,7 +155,7 @@ class Fitting {
 }
 
 /** Beside text: events that a later entry replaces. */
-const REPLACED: ReadonlySet<string> = new Set(['call-update', 'history', 'journal-cut']);
+const REPLACED: ReadonlySet<string> = new Set(['call-update', 'history', 'journal-truncated']);
 /**
  * Beside text: events that are left out when the budget gets tight, because the end of a turn or call contains them.
  */

@@ -6,7 +6,7 @@ export interface TaskApprovals extends QuestionTimes {
   /** Pass it to `createAgent({ approve })`. */
   readonly approve: Approve;
   /** Runs a function as part of a task, so that `approve` knows which task asks. */
-  during<T>(task: AskingTask, work: () => T): T;
+  runInTask<T>(task: AskingTask, work: () => T): T;
 }
 
 /** How long questions wait, and where. */
@@ -33,7 +33,7 @@ export interface AskingTask {
 
 export interface TaskApprovalsOptions extends QuestionTimes {
   /** Decides before a user is asked. By default, read-only calls are allowed and users are asked about all others. */
-  readonly judge?: Judge;
+  readonly decide?: Judge;
 }
 
 /** How long an `always` answer is valid. */
@@ -45,7 +45,7 @@ const UNTIL = 'until this task ends';
  *
  * @returns The approvals. Pass `approve` to `createAgent`, and the whole object to `createRunner`.
  */
-export function createTaskApprovals({ judge, ...times }: TaskApprovalsOptions = {}): TaskApprovals {
+export function createTaskApprovals({ decide: judge, ...times }: TaskApprovalsOptions = {}): TaskApprovals {
   const current = new AsyncLocalStorage<Approve>();
   return {
     ...times,
@@ -55,7 +55,7 @@ export function createTaskApprovals({ judge, ...times }: TaskApprovalsOptions = 
       return approve(request, context);
     },
     // One per attempt: an `always` answer is valid in one task only.
-    during: ({ ask, remembered }, work) =>
-      current.run(createApprovals({ ask, remembered, until: UNTIL, ...(judge && { judge }) }), work),
+    runInTask: ({ ask, remembered }, work) =>
+      current.run(createApprovals({ ask, remembered, alwaysUntil: UNTIL, ...(judge && { decide: judge }) }), work),
   };
 }

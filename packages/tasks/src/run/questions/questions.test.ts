@@ -68,7 +68,7 @@ test('a task that only waits for an answer leaves its worker, and the answer bri
   expect(paid).toEqual(['c1']);
   expect(questions).toMatchObject([{ id: asked!.id, answer: { by: 'ann' }, closed: { why: 'answered' } }]);
   const journal = (await store.read(ref)).map(({ event }) => (event as { type: string }).type);
-  expect(journal.filter((type) => type === 'approval-request' || type === 'approval-question')).toHaveLength(2);
+  expect(journal.filter((type) => type === 'approval-requested' || type === 'approval-question')).toHaveLength(2);
 });
 
 test('questions of a worker that is stopped are waited for by the next one, under the same ids', async () => {

@@ -223,7 +223,7 @@ function toAnswer({ answer, closed }: Question): ApprovalAnswer {
 
 /** Identifies what a user was shown. What looks alike can differ, so it includes the input itself. */
 function toDigest(
-  { callId: _callId, always: _always, ...question }: ApprovalQuestion,
+  { callId: _callId, alwaysScope: _always, ...question }: ApprovalQuestion,
   request: ApprovalRequest,
 ): string {
   return toHash(JSON.stringify([question, request.input as Json]) ?? '');

@@ -67,7 +67,7 @@ async function crashed(
   const { version, resume } = options;
   const agent = createAgent({ name: 'assistant', planner, tools, world, ...(version && { version }) });
   const runner = createRunner({ store, agents: { assistant: agent }, world, ...(resume && { resume }) });
-  const response = await runner.work(ref);
+  const response = await runner.runExisting(ref);
   await runner[Symbol.asyncDispose]();
   return { response, record: (await store.get(ref))!, ran, history: seen.at(-1) ?? [], turns: seen.length };
 }
@@ -223,15 +223,15 @@ test('what a lost worker had completed is taken back when the cancel asked for i
   const events = [start, turn('look', 'pay'), intent('c0'), end('c0', 'look'), intent('c1'), end('c1', 'pay')];
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual(['undo pay', 'undo look']);
-  expect(record.outcome?.stop).toMatchObject({ calls: [{ undo: 'undone' }, { undo: 'undone' }] });
+  expect(record.outcome?.stopReport).toMatchObject({ calls: [{ undo: 'undone' }, { undo: 'undone' }] });
 });
 
 test('the report names what a lost worker had finished and cannot be undone', async () => {
   const events = [start, turn('look', 'mail'), intent('c0'), end('c0', 'look'), intent('c1'), end('c1', 'mail')];
   const { record } = await crashed(events, { cancelled: true, undo: true });
-  expect(record.outcome?.stop).toMatchObject({ notUndone: [{ callId: 'c1', tool: 'mail' }] });
+  expect(record.outcome?.stopReport).toMatchObject({ notUndone: [{ callId: 'c1', tool: 'mail' }] });
   const kept = await crashed(events, { cancelled: true });
-  expect(kept.record.outcome?.stop).not.toHaveProperty('notUndone');
+  expect(kept.record.outcome?.stopReport).not.toHaveProperty('notUndone');
 });
 
 test('a run that continued after a crash and is cancelled undoes the calls before the crash too, after its own', async () => {
@@ -239,7 +239,7 @@ test('a run that continued after a crash and is cancelled undoes the calls befor
   const { ran, record } = await crashed([...events, end('c2', 'pay'), intent('c3')], { cancelsIn: 'pay' });
   expect(ran).toEqual(['look', 'pay', 'undo pay', 'undo look', 'undo pay', 'undo look']);
   expect(record).toMatchObject({ status: 'cancelled', outcome: { stop: { clean: true } } });
-  expect(record.outcome?.stop).toMatchObject({
+  expect(record.outcome?.stopReport).toMatchObject({
     notUndone: [{ callId: 'c1', tool: 'mail' }],
     calls: [
       { callId: 'c0', undo: 'undone' },
@@ -260,7 +260,7 @@ test('an undo that a lost worker had started is not started again, and is said t
   ];
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual([]);
-  expect(record.outcome?.stop).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
+  expect(record.outcome?.stopReport).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
 });
 
 test('a run that never got beyond its input hears it once, however often it crashed', async () => {
@@ -282,7 +282,7 @@ test('what is known only in part is not undone, and that is said', async () => {
   const events = [start, turn('pay'), intent('c0'), { ...(end('c0', 'pay') as object), cut: 100 }];
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual([]);
-  expect(record.outcome?.stop).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
+  expect(record.outcome?.stopReport).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
 });
 
 test('a safe call that never started is not run: it may have been waiting for a yes', async () => {

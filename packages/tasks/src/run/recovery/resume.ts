@@ -16,7 +16,7 @@ export interface OpenCall {
 }
 
 /** The state of a run when its worker was lost, as far as the journal shows. */
-export interface Standing {
+export interface RecoveryState {
   /** What the run added to the history: its input, whole turns, results. */
   readonly messages: readonly Message[];
   readonly open: readonly OpenCall[];
@@ -52,7 +52,7 @@ type OwnEvent =
   | { readonly type: 'undo-end'; readonly callId: string; readonly state: 'undone' | 'failed' };
 
 /** Reads a journal from the start. */
-export function standingOf(journal: readonly JournalEntry[]): Standing {
+export function standingOf(journal: readonly JournalEntry[]): RecoveryState {
   const history = new HistoryBuilder();
   const reading: Reading = { history, undone: new Map(), inputs: new Map(), cut: new Set(), isWhole: false };
   for (const { event } of journal) read(reading, event as unknown as RunEvent | OwnEvent);
@@ -146,7 +146,7 @@ export interface AgentUpdate {
 
 /** Returns what changed since a run was started; `undefined` if its agent is the same, or not known to be another. */
 export function diffAgentVersion(
-  { version: from, messages, open }: Standing,
+  { version: from, messages, open }: RecoveryState,
   { version: to, tools }: Pick<Agent, 'version' | 'tools'>,
 ): AgentUpdate | undefined {
   if (from === undefined || to === undefined || from === to) return undefined;
@@ -172,7 +172,7 @@ export function resumeNotice(unknown: readonly CallResult[], update?: AgentUpdat
 
 /** Ends a run whose worker was lost while it was being cancelled: nothing runs again, and every call gets a result. */
 export function settle(
-  standing: Standing,
+  standing: RecoveryState,
   stop: Pick<StopOrder, 'reason'> & Pick<StopReport, 'notUndone'>,
   now: number,
 ): { messages: readonly Message[]; answer: string; stop: Json } {
@@ -192,7 +192,7 @@ export function settle(
 /** Describes calls of a lost worker for the stop report. */
 export function describeLost(
   calls: readonly CallResult[],
-  { undone, reason }: { readonly undone: Standing['undone']; readonly reason: CancelReason },
+  { undone, reason }: { readonly undone: RecoveryState['undone']; readonly reason: CancelReason },
 ): StopReport['calls'] {
   return calls.map(({ callId, tool, state, endedAt }) => {
     const undo = undone.get(callId);
@@ -208,7 +208,7 @@ export function describeLost(
 }
 
 function reportOf(
-  { undone, results }: Standing,
+  { undone, results }: RecoveryState,
   closed: readonly CallResult[],
   { reason, notUndone = [], now }: Pick<StopReport, 'reason' | 'notUndone'> & { readonly now: number },
 ): StopReport {
@@ -221,7 +221,7 @@ function reportOf(
     calls,
     ...(notUndone.length > 0 && { notUndone }),
     cleanupErrors,
-    clean: false,
+    isClean: false,
   };
 }
 

@@ -4,7 +4,7 @@ import type { AdoptedRun } from '../adopted-run.ts';
 import { historyBefore } from '../agent-work.ts';
 import type { Journal } from '../journal/journal.ts';
 import { saidIn, usedBefore } from '../outcome.ts';
-import { isAgent, type Work } from '../work.ts';
+import { isAgent, type TaskHandler } from '../work.ts';
 import { settle, standingOf } from './resume.ts';
 import { findNotUndone, undoAfterCrash } from './undo.ts';
 
@@ -12,7 +12,7 @@ interface SettleOptions {
   readonly task: TaskRecord;
   /** The earlier messages of its conversation. */
   readonly history: readonly Json[];
-  readonly work: Work | AdoptedRun;
+  readonly work: TaskHandler | AdoptedRun;
   readonly journal: Journal;
   readonly token: CancellationToken;
   readonly now: number;
@@ -31,5 +31,5 @@ export async function settleTask(past: readonly JournalEntry[], options: SettleO
   const { answer, stop, messages } = settle({ ...standing, undone }, { reason, notUndone }, now);
   const before = standing.isWhole ? [] : historyBefore(task, history);
   const said = past.length === 0 ? {} : saidIn([...before, ...messages], history);
-  return { status: 'cancelled', reason, complete: false, answer, stop, ...usedBefore(task), ...said };
+  return { status: 'cancelled', reason, complete: false, answer, stopReport: stop, ...usedBefore(task), ...said };
 }

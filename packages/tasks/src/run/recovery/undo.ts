@@ -11,9 +11,9 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError, UNDO_MS, withoutUndo } from '@whoa/core/internal';
 import type { TaskOutcome } from '../../task.ts';
 import type { Journal } from '../journal/journal.ts';
-import { describeLost, type Standing } from './resume.ts';
+import { describeLost, type RecoveryState } from './resume.ts';
 
-type Undone = Standing['undone'];
+type Undone = RecoveryState['undone'];
 
 interface UndoOptions {
   readonly tools: readonly Tool[];
@@ -30,7 +30,7 @@ interface UndoOptions {
  * repeated.
  */
 export async function undoAfterCrash(
-  standing: Standing,
+  standing: RecoveryState,
   { tools, journal, token, context, workId }: UndoOptions,
 ): Promise<Undone> {
   const undone = new Map(standing.undone);
@@ -64,17 +64,20 @@ export async function undoAfterCrash(
 }
 
 /** Returns what a lost worker had finished and cannot be undone. */
-export function findNotUndone({ results }: Standing, tools: readonly Tool[]): NonNullable<StopReport['notUndone']> {
+export function findNotUndone(
+  { results }: RecoveryState,
+  tools: readonly Tool[],
+): NonNullable<StopReport['notUndone']> {
   return withoutUndo({ calls: results, tools: new Map(tools.map((tool) => [tool.name, tool])) });
 }
 
 /** The run that continued after a crash undoes only its own calls when it is cancelled. Undoes those before it, too. */
 export async function undoEarlier(
   outcome: TaskOutcome,
-  standing: Standing,
+  standing: RecoveryState,
   { now, ...options }: UndoOptions & { readonly now: () => number },
 ): Promise<TaskOutcome> {
-  const stop = outcome.stop as unknown as StopReport | undefined;
+  const stop = outcome.stopReport as unknown as StopReport | undefined;
   // A report that was too large for the store has no calls.
   if (outcome.status !== 'cancelled' || stop?.calls === undefined || !options.token.undo) return outcome;
   const { reason } = stop;
@@ -89,9 +92,9 @@ export async function undoEarlier(
     settledAfterMs: Math.round(now() - reason.at),
     calls: [...earlier, ...stop.calls],
     ...(notUndone.length > 0 && { notUndone }),
-    clean: stop.clean && earlier.every(({ undo }) => undo === 'undone'),
+    isClean: stop.isClean && earlier.every(({ undo }) => undo === 'undone'),
   };
-  return { ...outcome, stop: report as unknown as Json };
+  return { ...outcome, stopReport: report as unknown as Json };
 }
 
 function needsUndo(call: CallResult, tool: Tool | undefined, undone: Undone): boolean {

@@ -17,7 +17,7 @@ export function checkTask(task: NewTask): void {
     agent,
     conversation,
     key,
-    worker,
+    preferredWorker: worker,
     debounceMs = 0,
     priority = 0,
     notBefore,
@@ -93,12 +93,14 @@ export function checkQuestions(
 }
 
 /** Don't let an end fail because of its size: parts that are too large are replaced by a note of their size. */
-export function boundOutcome(outcome: Omit<TaskOutcome, 'history' | 'said'>): Omit<TaskOutcome, 'history' | 'said'> {
+export function boundOutcome(
+  outcome: Omit<TaskOutcome, 'history' | 'newMessages'>,
+): Omit<TaskOutcome, 'history' | 'newMessages'> {
   const text = jsonOf(outcome);
   if (text.length * 3 <= SIZES.outcomeBytes || Buffer.byteLength(text) <= SIZES.outcomeBytes) {
     return JSON.parse(text) as TaskOutcome;
   }
-  const { answer, result, stop, ...small } = parsed(outcome);
+  const { answer, result, stopReport: stop, ...small } = parsed(outcome);
   const marked = (value: Json): Json => ({ cut: true, bytes: Buffer.byteLength(jsonOf(value)) });
   const maxCharacters = Math.floor(SIZES.outcomeBytes / 16);
   return {
@@ -108,7 +110,7 @@ export function boundOutcome(outcome: Omit<TaskOutcome, 'history' | 'said'>): Om
       error: { ...small.error, message: cutText(small.error.message, maxCharacters) },
     }),
     ...(result !== undefined && { result: marked(result) }),
-    ...(stop !== undefined && { stop: marked(stop) }),
+    ...(stop !== undefined && { stopReport: marked(stop) }),
   };
 }
 

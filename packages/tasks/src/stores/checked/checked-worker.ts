@@ -26,7 +26,7 @@ export function createCheckedWorker(
       const driver = open();
       checkSession(request);
       checkRequest(request);
-      checkCount('number', request.number);
+      checkCount('number', request.takeNumber);
       checkLimit('limit', request.limit);
       for (const agent of request.agents) checkName('agents', agent);
       return driver.take({ ...request, maxBytes: request.maxBytes ?? DEFAULTS.maxBytes });
@@ -40,9 +40,9 @@ export function createCheckedWorker(
     async load(claim) {
       return open().load(checkClaim(claim));
     },
-    async beat(beat) {
-      checkSession(beat);
-      return open().beat({ ...beat, confirmed: beat.confirmed ?? [] });
+    async heartbeat(heartbeat) {
+      checkSession(heartbeat);
+      return open().heartbeat({ ...heartbeat, confirmed: heartbeat.confirmed ?? [] });
     },
     async held(session) {
       checkSession(session);
@@ -52,7 +52,7 @@ export function createCheckedWorker(
       checkDomain(domain);
       return open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxPromoted) });
     },
-    async append(claim, { after, events, done = [], progress = false, ...batch }) {
+    async append(claim, { after, events, done = [], resetsAttempts: progress = false, ...batch }) {
       // Deduplicate: Redis would subtract the size of an entry twice.
       const replaces = [...new Set(batch.replaces)];
       const activity = batch.activity && checkActivity(batch.activity, claim);
@@ -67,9 +67,9 @@ export function createCheckedWorker(
     async park(claim, { position, orderNumber }) {
       return open().park(checkClaim(claim), { position, orderNumber });
     },
-    async finish(claim, { history, said = [], ...outcome }) {
+    async finish(claim, { history, newMessages: said = [], ...outcome }) {
       const messages = [...(history ?? []), ...said].map(jsonOf);
-      const end = { outcome: boundOutcome(outcome), said: messages, replacesHistory: history !== undefined };
+      const end = { outcome: boundOutcome(outcome), newMessages: messages, replacesHistory: history !== undefined };
       return open().finish(checkClaim(claim), end);
     },
   };

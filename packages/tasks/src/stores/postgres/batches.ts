@@ -5,7 +5,7 @@ import { LIMITS } from '../../rules/rules.ts';
 import type { FinalStatus } from '../../status.ts';
 import type { CreateReceipt, StoreCancelReceipt } from '../../store.ts';
 import type { TaskRecord, TaskRef } from '../../task.ts';
-import type { CreateRequest, DriverBatch, End, StopRequest, StoreRules } from '../driver.ts';
+import type { CreateRequest, DriverBatch, FinishRequest, StopRequest, StoreRules } from '../driver.ts';
 import { Batcher, type BatcherOptions } from './batcher.ts';
 import { type DatabaseFunctions, MAX_INT } from './functions.ts';
 import { MAX_PAYLOAD_BYTES } from './notify/hints.ts';
@@ -13,7 +13,7 @@ import type { ShownOrders } from './rows.ts';
 
 interface Finish {
   readonly claim: ClaimRef;
-  readonly outcome: End['outcome'];
+  readonly outcome: FinishRequest['outcome'];
 }
 
 interface Append {
@@ -73,7 +73,7 @@ function toColumns<Row extends Readonly<Record<string, unknown>>>(rows: readonly
 function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<CreateRequest, CreateReceipt> {
   return async (requests) => {
     const unique = firstOfEach(requests, ({ id }) => id);
-    const rows = unique.map(({ id, tenant, agent, key = null, worker = null, ...one }) => {
+    const rows = unique.map(({ id, tenant, agent, key = null, preferredWorker: worker = null, ...one }) => {
       const { title = null, notBefore = null, traceparent = null } = one;
       const names = {
         ids: id,
@@ -98,7 +98,7 @@ function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Create
 
 /** Returns a newly created task as it is in the database. */
 function receiptOf(request: CreateRequest, now: number): CreateReceipt {
-  const { worker, notBefore, input } = request;
+  const { preferredWorker: worker, notBefore, input } = request;
   const isLater = notBefore !== undefined && notBefore > now;
   const isHome = !isLater && worker !== undefined;
   const task: TaskRecord = {

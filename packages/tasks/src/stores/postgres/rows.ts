@@ -109,7 +109,14 @@ function ordersOfTaken(shown: ShownTaken, now: number): Orders {
 
 export function ordersOf({ now, orderNumber, stop, commands, watched, questions }: ShownOrders): Orders {
   const asked = toQuestions(questions);
-  return { now, orderNumber, ...(stop !== null && { stop }), commands: commandsOf(commands), watched, ...asked };
+  return {
+    now,
+    orderNumber,
+    ...(stop !== null && { stop }),
+    commands: commandsOf(commands),
+    isWatched: watched,
+    ...asked,
+  };
 }
 
 function toQuestions(shown: readonly ShownQuestion[] | null): { questions?: readonly Question[] } {

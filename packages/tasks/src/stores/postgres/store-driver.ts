@@ -33,7 +33,7 @@ import type {
   DriverAnswer,
   DriverBatch,
   DriverReceipt,
-  End,
+  FinishRequest,
   StopRequest,
   StoreDriver,
   StoreRules,
@@ -92,8 +92,20 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async #create(request: CreateRequest): Promise<DriverReceipt> {
-    const { id, tenant, agent, conversation, key, worker, input, debounceMs, policy, nonce, priority, notBefore } =
-      request;
+    const {
+      id,
+      tenant,
+      agent,
+      conversation,
+      key,
+      preferredWorker: worker,
+      input,
+      debounceMs,
+      policy,
+      nonce,
+      priority,
+      notBefore,
+    } = request;
     const { deadline, title, context, traceparent = null } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
@@ -122,7 +134,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async take(request: Required<TakeRequest>): Promise<TakeResult> {
-    const { session, number, worker, agents, leaseMs, limit, claim, maxBytes } = request;
+    const { session, takeNumber: number, worker, agents, leaseMs, limit, claim, maxBytes } = request;
     for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
     type Taken = Extract<TakeResult, { answer: 'taken' }>;
     type Shown = Omit<Taken, 'tasks' | 'nextAt'> & {
@@ -134,10 +146,17 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const values = { ...by, ...wanted, after_tenant: this.#lastTenant, max_attempts: this.#options.rules.maxAttempts };
     const answer = await this.functions.call<Shown | Exclude<TakeResult, Taken>>('take', 'take', values);
     if (answer.answer !== 'taken') return answer;
-    const { now, repeat, expired, nextAt } = answer;
+    const { now, isRepeat: repeat, shouldSweep: expired, nextAt } = answer;
     const tasks = (answer.tasks ?? []).map((task) => takenOf(task, now));
     this.#lastTenant = tasks.at(-1)?.task.tenant ?? this.#lastTenant;
-    return { answer: 'taken', tasks, repeat, expired, now, ...(nextAt != null && { nextAt }) };
+    return {
+      answer: 'taken',
+      tasks,
+      isRepeat: repeat,
+      shouldSweep: expired,
+      now,
+      ...(nextAt != null && { nextReadyAt: nextAt }),
+    };
   }
 
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
@@ -160,7 +179,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return loadOf(await this.functions.callAsWorker<ShownLoad>('load', claim, {}));
   }
 
-  async beat({ session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
+  async heartbeat({ session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
     checkText('session', session);
     type Alive = Extract<HeartbeatResult, { answer: 'alive' }>;
     type Order = Pick<TaskOrders, 'id' | 'epoch' | 'claim'> & { readonly orders: ShownOrders };
@@ -173,7 +192,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
       numbers: column('orderNumber'),
     };
     const values = { session_id: session, ...told, believed: count };
-    const answer = await this.functions.call<Shown | Exclude<HeartbeatResult, Alive>>('beat', 'beat', values);
+    const answer = await this.functions.call<Shown | Exclude<HeartbeatResult, Alive>>('heartbeat', 'heartbeat', values);
     if (answer.answer === 'gone') return answer;
     return { ...answer, orders: answer.orders.map(({ orders, ...claim }) => ({ ...claim, ...ordersOf(orders) })) };
   }
@@ -186,7 +205,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   async sweep({ limit }: { readonly limit: number }): Promise<SweepResult> {
     const answer = await this.functions.call<SweepResult>('sweep', 'sweep', { most: limit });
     const isMoreOld = await this.#forgetting.forget(limit);
-    return present({ ...answer, more: answer.more || isMoreOld }) as SweepResult;
+    return present({ ...answer, more: answer.hasMore || isMoreOld }) as SweepResult;
   }
 
   async append(claim: ClaimRef, given: DriverBatch): Promise<Orders> {
@@ -235,7 +254,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return toAnswerReceipt(await this.functions.call('answer', 'answer', { ...of, given: text, p_nonce: nonce }), id);
   }
 
-  async finish(claim: ClaimRef, { outcome, said, replacesHistory }: End): Promise<FinishResult> {
+  async finish(claim: ClaimRef, { outcome, newMessages: said, replacesHistory }: FinishRequest): Promise<FinishResult> {
     checkClaim(claim);
     const ended = said.length > 0 || replacesHistory ? undefined : await this.#batches.finishes.ask({ claim, outcome });
     if (ended !== undefined) return { answer: 'finished', status: ended };

@@ -36,10 +36,10 @@ export const OPERATIONS = {
   },
   send: { mode: 'writes', takes: 'id tenant nonce command' },
   answer: { mode: 'writes', takes: 'id tenant question nonce text' },
-  take: { mode: 'writesAlways', takes: 'sessionId worker leaseMs claim number limit agentsText maxBytes' },
+  take: { mode: 'writesAlways', takes: 'sessionId worker leaseMs claim takeNumber limit agentsText maxBytes' },
   claim: { mode: 'writesAlways', takes: 'id sessionId worker leaseMs claim maxBytes' },
   load: { mode: 'reads', takes: 'id epoch session claim' },
-  beat: { mode: 'writesAlways', takes: 'sessionId count' },
+  heartbeat: { mode: 'writesAlways', takes: 'sessionId count' },
   held: { mode: 'reads', takes: 'session' },
   sweep: { mode: 'writesAlways', takes: 'limit' },
   append: {

@@ -26,7 +26,7 @@ const MISSING: FileBefore = { text: '', state: 'missing', baseVersion: 'missing'
 export async function readBefore(asked: FileInCall, maxBytes: number): Promise<FileBefore> {
   const { resolved } = asked;
   if (resolved.kind === 'missing') return MISSING;
-  if (resolved.kind !== 'file') throw notAFile(resolved.shown, resolved.kind);
+  if (resolved.kind !== 'file') throw notAFile(resolved.displayPath, resolved.kind);
   return holding(openToRead(resolved), async (file) => {
     const baseVersion = await file.stat();
     const { dev, ino, size, mtimeMs } = baseVersion;
@@ -39,10 +39,11 @@ export async function readBefore(asked: FileInCall, maxBytes: number): Promise<F
 
 /** Throws if the file or its content is no longer what the user saw when they approved the call. */
 export function checkShown({ root, resolved, context }: FileInCall, { state }: FileBefore): void {
-  const change = context.shown?.change;
-  if (change === undefined || (change.baseVersion === state && change.path === join(root.path, resolved.shown))) return;
+  const change = context.approvedPreview?.change;
+  if (change === undefined || (change.baseVersion === state && change.path === join(root.path, resolved.displayPath)))
+    return;
   throw new FileChangedError(
-    `'${resolved.shown}' was changed after the change was shown to the user, so nothing was written; make the call again`,
+    `'${resolved.displayPath}' was changed after the change was shown to the user, so nothing was written; make the call again`,
   );
 }
 
@@ -66,9 +67,9 @@ export async function previewChange(options: PreviewOptions): Promise<CallPrevie
     return await holding(locate(root, path), async (resolved) => {
       const { text, state } = await readBefore({ root, resolved, contents, context: { token, signal } }, maxBytes);
       const content = after(text, resolved);
-      const diff = text === undefined ? null : diffOf(resolved.shown, text, content).diff;
+      const diff = text === undefined ? null : diffOf(resolved.displayPath, text, content).diff;
       const isNew = resolved.kind === 'missing';
-      return { change: { path: join(root.path, resolved.shown), isNew, diff, fields, baseVersion: state } };
+      return { change: { path: join(root.path, resolved.displayPath), isNew, diff, fields, baseVersion: state } };
     });
   } finally {
     token[Symbol.dispose]();
@@ -82,7 +83,7 @@ async function locate(root: Root, path: string): Promise<ResolvedPath> {
   } catch (error) {
     if (codeOf(error) !== 'NOT_FOUND' || dirname(path) === path) throw error;
     const parent = await locate(root, dirname(path));
-    return { ...parent, kind: 'missing', shown: join(parent.shown, basename(path)) };
+    return { ...parent, kind: 'missing', displayPath: join(parent.displayPath, basename(path)) };
   }
 }
 

@@ -70,7 +70,7 @@ async function keyAt(root: Root, path: string): Promise<string> {
   try {
     return await holding(root.locate(path), ({ key }) => key);
   } catch (error) {
-    if (codeOf(error) === 'NOT_FOUND') return root.keyOf(path);
+    if (codeOf(error) === 'NOT_FOUND') return root.getLockKey(path);
     throw error;
   }
 }

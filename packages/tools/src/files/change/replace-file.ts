@@ -37,7 +37,7 @@ export class FileChangedError extends Error {
  * the owner stay; other hard links keep the old content.
  */
 export async function replaceFile(resolved: ResolvedPath, content: string, options: ReplaceOptions): Promise<void> {
-  const { folder, name, shown, kind } = resolved;
+  const { folder, name, displayPath: shown, kind } = resolved;
   if (folder === undefined || name === undefined || kind === 'folder' || kind === 'other') {
     throw notAFile(shown, kind);
   }

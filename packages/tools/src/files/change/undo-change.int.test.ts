@@ -61,7 +61,7 @@ test('an undo puts back what was there, last change first, and leaves no old con
   expect([readFileSync(at('a'), 'utf8'), existsSync(at('new/b'))]).toEqual(['one', false]);
   expect(statSync(at('a')).mode & 0o777).toBe(0o640);
   expect(readdirSync(undoFolder)).toEqual([]);
-  expect(stop.clean).toBe(true);
+  expect(stop.isClean).toBe(true);
 });
 
 test('a file that is not what the call left is not touched, and the report says so', async () => {
@@ -77,7 +77,7 @@ test('a file that is not what the call left is not touched, and the report says 
     { undo: 'failed', undoError: expect.stringContaining('changed since') as unknown },
   ]);
   expect([readFileSync(at('a'), 'utf8'), readFileSync(at('b'), 'utf8')]).toEqual(['mine', 'mine too']);
-  expect(stop.clean).toBe(false);
+  expect(stop.isClean).toBe(false);
 });
 
 test('without the old content, on another machine or of a large file, the undo is unavailable', async () => {

@@ -38,12 +38,13 @@ export async function undoChange(
   const context = { token, signal, callId, defer: () => {} };
   try {
     await changeUnderLock({ root, path, create: false, context }, async (resolved) => {
-      const call = { callId, workId, path: join(root.path, resolved.shown) };
+      const call = { callId, workId, path: join(root.path, resolved.displayPath) };
       const file = { root, resolved, contents, context };
       const now = await readBefore(file, MAX_READ_BYTES);
       const digest = resolved.kind === 'missing' ? MISSING : now.text === undefined ? '' : toDigest(now.text);
       if (digest !== change.before) {
-        if (digest !== change.after) throw new Error(`changed since: '${resolved.shown}' is not what the call left`);
+        if (digest !== change.after)
+          throw new Error(`changed since: '${resolved.displayPath}' is not what the call left`);
         const old = await keeper.recall(call, change);
         if (old === undefined) remove(resolved, now.baseVersion);
         else await writeContent(file, old, { baseVersion: now.baseVersion });
@@ -57,7 +58,7 @@ export async function undoChange(
 }
 
 /** Don't await in here: nothing of ours may change the file between the look and the removal. */
-function remove({ folder, name, shown }: ResolvedPath, seen: Stats | 'missing'): void {
+function remove({ folder, name, displayPath: shown }: ResolvedPath, seen: Stats | 'missing'): void {
   const path = `${folder}/${name}`;
   const now = statSync(path, { throwIfNoEntry: false });
   if (seen === 'missing' || now?.ino !== seen.ino || now.mtimeMs !== seen.mtimeMs)

@@ -50,7 +50,7 @@ interface Found {
 function createResolvedPath({ root, target, kind, created }: Found): ResolvedPath {
   const isRoot = target === root;
   return {
-    shown: relative(root, target).split(sep).join('/') || '.',
+    displayPath: relative(root, target).split(sep).join('/') || '.',
     kind,
     folder: isRoot ? undefined : dirname(target),
     name: isRoot ? undefined : target.slice(dirname(target).length).replace(/^[\\/]/, ''),

@@ -153,7 +153,7 @@ class DescriptorWalk {
     const names = this.#steps.slice(1).map((step) => step.name);
     if (!isFolder) names.push(name!);
     return {
-      shown: names.join('/') || '.',
+      displayPath: names.join('/') || '.',
       kind: isFolder ? 'folder' : (this.#last?.kind ?? 'missing'),
       folder,
       name,

@@ -15,7 +15,7 @@ export class PathError extends Error {
 /** A resolved path under a root. Its paths stay valid until it is disposed. */
 export interface ResolvedPath extends AsyncDisposable {
   /** The real path relative to the root; `.` is the root itself. */
-  readonly shown: string;
+  readonly displayPath: string;
   readonly kind: 'file' | 'folder' | 'other' | 'missing';
   /** The parent folder and the name in it. The root itself has neither. */
   readonly folder: string | undefined;

@@ -205,7 +205,7 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
 async function isInside(root: Root, path: string): Promise<boolean> {
   try {
     await using resolved = await root.locate(path);
-    return !resolved.shown.split('/').includes('..') && !resolved.shown.startsWith('/');
+    return !resolved.displayPath.split('/').includes('..') && !resolved.displayPath.startsWith('/');
   } catch {
     return true;
   }

@@ -20,7 +20,7 @@ export interface Root {
   /** Locks files: one writer at a time, whatever path it used. */
   readonly locks: ExclusiveKeys;
   /** The key that orders calls on a path given by a model. */
-  keyOf(path: string): string;
+  getLockKey(path: string): string;
 }
 
 export interface RootOptions {
@@ -44,7 +44,7 @@ export function createRoot(path: string, options: RootOptions = {}): Root {
     path: given,
     confinement,
     locks: new ExclusiveKeys(),
-    keyOf: (wanted) => `file:${resolve(given, wanted)}`,
+    getLockKey: (wanted) => `file:${resolve(given, wanted)}`,
     async locate(wanted, walkOptions) {
       if (wanted === '') throw new PathError('INVALID_PATH', 'the path is empty; use . for the root itself');
       if (wanted.includes('\0')) throw new PathError('INVALID_PATH', 'the path contains a NUL character; remove it');
@@ -53,7 +53,7 @@ export function createRoot(path: string, options: RootOptions = {}): Root {
         throw new Error(`The root '${given}' cannot be used; create the folder or name another`, { cause: error });
       });
       const found = await walk(real, insideOf([given, real], wanted), walkOptions);
-      if (!hidden.some((folder) => isUnder(folder, join(real, found.shown)))) return found;
+      if (!hidden.some((folder) => isUnder(folder, join(real, found.displayPath)))) return found;
       await found.removeCreated();
       await found[Symbol.asyncDispose]();
       throw outside(wanted);

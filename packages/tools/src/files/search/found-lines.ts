@@ -78,7 +78,7 @@ export async function verifyLines(
 async function standing(root: Root, path: string, lines: readonly FoundLine[]): Promise<FoundLine[]> {
   try {
     return await holding(root.locate(path), (resolved) => {
-      if (resolved.kind !== 'file' || resolved.shown !== path) return [];
+      if (resolved.kind !== 'file' || resolved.displayPath !== path) return [];
       return holding(openToRead(resolved), async (file) => {
         const kept: FoundLine[] = [];
         for (const block of blocksOf(lines)) kept.push(...(await findStillPresent(file, block)));

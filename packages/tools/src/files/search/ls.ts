@@ -58,7 +58,7 @@ async function list(resolved: ResolvedPath, token: CancellationToken): Promise<T
   const truncated = scan.partial || token.isCancelled || scan.entries.length > shown.length;
   const result: ToolResult = {
     content: textFor(shown, { truncated, total: scan.partial ? undefined : scan.entries.length }),
-    details: { path: resolved.shown, entries, truncated },
+    details: { path: resolved.displayPath, entries, truncated },
   };
   if (token.isCancelled) throw createInterruptedError(token, result);
   return result;

@@ -39,13 +39,13 @@ export async function openSearchScope(root: Root, path: string): Promise<SearchS
       isFile
         ? resolved.name!
         : (process.platform === 'win32' ? found.replaceAll('\\', '/') : found).replace(/^\.\//, '');
-    const base = resolved.shown === '.' ? '' : `${resolved.shown}/`;
+    const base = resolved.displayPath === '.' ? '' : `${resolved.displayPath}/`;
     return {
       resolved,
       cwd: isFile ? resolved.folder! : resolved.target,
       file,
       fromHere,
-      fromRoot: (found) => (isFile ? resolved.shown : base + fromHere(found)),
+      fromRoot: (found) => (isFile ? resolved.displayPath : base + fromHere(found)),
       async [Symbol.asyncDispose]() {
         await file?.close();
         await resolved[Symbol.asyncDispose]();
@@ -60,7 +60,7 @@ export async function openSearchScope(root: Root, path: string): Promise<SearchS
 /** The kind of file at a path, if the path is inside the root. */
 export async function kindInside(root: Root, path: string): Promise<ResolvedPath['kind'] | undefined> {
   try {
-    return await holding(root.locate(path), (resolved) => (resolved.shown === path ? resolved.kind : undefined));
+    return await holding(root.locate(path), (resolved) => (resolved.displayPath === path ? resolved.kind : undefined));
   } catch {
     return undefined;
   }

@@ -39,7 +39,7 @@ export async function readReport(child: ChildProcess): Promise<number> {
  * the namespace, the inner post. When init ends, the kernel kills all processes inside and waits for them. So the end of init
  * is the proof.
  */
-export class Fence {
+export class KernelBoundary {
   readonly #root: ProcessIdentity;
   readonly #isBridged: boolean;
   #inits: ProcessIdentity[] = [];

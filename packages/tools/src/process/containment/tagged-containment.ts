@@ -25,7 +25,7 @@ import {
   waitForSpawn,
 } from './contained.ts';
 import type { Containment } from './containment.ts';
-import { Fence, fenceArguments, fenceScript, readReport } from './kernel-boundary.ts';
+import { fenceArguments, fenceScript, KernelBoundary, readReport } from './kernel-boundary.ts';
 import { requireTechnique } from './technique.ts';
 
 /** The resources of a containment, opened on first use. */
@@ -75,7 +75,7 @@ export function createTaggedContainment(
       const { child, root } = await launch(command, { tag, number, technique, sandbox, folder, output });
       lifeline.add(root);
       const isBridged = sandbox?.isOnline ?? false;
-      const fence = technique === 'bubblewrap' ? new Fence(root, { isBridged }) : undefined;
+      const fence = technique === 'bubblewrap' ? new KernelBoundary(root, { isBridged }) : undefined;
       const scope = new Scope(tagKey(tag, number), {
         roots: [root],
         since: root.startTime,
@@ -158,7 +158,7 @@ interface Watched {
   readonly root: ProcessIdentity;
   readonly scope: Scope;
   readonly sweeper: Sweeper;
-  readonly fence: Fence | undefined;
+  readonly fence: KernelBoundary | undefined;
   readonly output: OutputTap | undefined;
   readonly graceMs: number;
 }

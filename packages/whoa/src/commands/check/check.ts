@@ -10,7 +10,7 @@ import {
   toBadge,
   toJunit,
 } from '@whoa/check';
-import { type Command, EXIT, type Own, readArguments, readCount, readDuration, UsageError } from '../../command.ts';
+import { type Command, EXIT, readArguments, readCount, readDuration, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { listenForEnd } from '../../terminal/interrupts.ts';
 import { Screen } from '../../terminal/screen.ts';
@@ -59,7 +59,7 @@ const OPTIONS = {
 
 export const checkCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const end = args.indexOf('--');
   const { values, positionals } = readArguments(end === -1 ? args : args.slice(0, end), OPTIONS, 1);
   const screen = own(new Screen(system));

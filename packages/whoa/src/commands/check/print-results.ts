@@ -50,7 +50,7 @@ export class ResultPrinter {
       screen.data({ type: 'check', ...result });
       return;
     }
-    const { group, id, title, status, said, rule } = result;
+    const { group, id, title, status, detail: said, rule } = result;
     if (group !== this.#group) screen.line(`${this.#group === '' ? '' : '\n'}${screen.style('bold', GROUPS[group])}`);
     this.#group = group;
     const words = oneLine(said, MAX_CHARACTERS);

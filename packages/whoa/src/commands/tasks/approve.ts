@@ -2,7 +2,7 @@ import { CancellationToken } from '@whoa/core';
 import { type ApprovalAnswer, describeLocation, formatQuestion } from '@whoa/core/approval';
 import type { TaskRecord } from '@whoa/tasks';
 import type { PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
@@ -40,7 +40,7 @@ const OPTIONS = {
 
 export const approveCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 1);
   const given = readAnswer(values);
   const source = own(await openTaskSource(values, system));
@@ -145,7 +145,7 @@ function printQuestions({ list }: PendingQuestions, { screen, task, asJson, syst
       screen.data({ type: 'question', id, task: task.id, asked, question });
       continue;
     }
-    const { tool, effects, always } = question;
+    const { tool, effects, alwaysScope: always } = question;
     screen.line(`${tool} wants to ${effects} ${describeLocation(question) ?? ''}`.trimEnd());
     for (const line of formatQuestion(question)) screen.line(`  │ ${line.replaceAll('\n', ' ⏎ ')}`);
     screen.line(`  · always means: ${always}`);

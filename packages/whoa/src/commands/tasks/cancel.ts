@@ -1,6 +1,6 @@
 import { formatStopReport, LADDERS, type StopMode, type StopReport } from '@whoa/core';
 import type { StoreCancelReceipt, TaskRecord, TaskStatus, TaskSummary } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { ConnectionContext, System } from '../../system.ts';
 import { cancelCall } from '../../tasks/cancel-call.ts';
 import { findTask } from '../../tasks/find-task.ts';
@@ -57,7 +57,7 @@ const AT_ONCE = 16;
 
 export const cancelCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const { call, reason, undo, json: asJson, status, agent, conversation } = values;
   const wanted = MODES.find((one) => one === values.mode);
@@ -179,7 +179,7 @@ async function waitForEnd(id: string, { source, screen, asJson }: Context, count
     screen.data({ type: 'result', ...task });
     return;
   }
-  const stop = task.outcome?.stop as unknown as StopReport | undefined;
+  const stop = task.outcome?.stopReport as unknown as StopReport | undefined;
   const report = stop === undefined ? 'It had not started.' : formatStopReport(stop);
   // For several tasks print only the first line of each report. 'whoa watch' shows the rest.
   screen.line(count === 1 ? report : `${shortId(id)} ${task.status}: ${report.split('\n', 1)[0]!}`);

@@ -1,5 +1,5 @@
 import type { EraseReceipt } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { openTaskSource } from '../../tasks/source/open-task-source.ts';
 import { Screen } from '../../terminal/screen.ts';
@@ -30,7 +30,7 @@ const OPTIONS = {
 
 export const eraseCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const { tenant, conversation, server, config } = values;
   if (!tenant) throw new UsageError('--tenant: expected the name of a tenant');

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { StopMode } from '@whoa/core';
 import { CLEANUP_MS } from '@whoa/core/internal';
 import type { PauseTarget, TaskSummary } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments, readDuration, UsageError } from '../../command.ts';
+import { type Command, EXIT, readArguments, readDuration, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
 import type { FollowOptions } from '../../tasks/source/follow-task.ts';
@@ -49,7 +49,7 @@ const MAX_NAMED = 100;
 
 export const haltCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const { agent, tenant, server, config, json } = values;
   if (agent !== undefined && tenant !== undefined) throw new UsageError('--agent and --tenant cannot be combined');

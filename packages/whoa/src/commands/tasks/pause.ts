@@ -1,5 +1,5 @@
 import type { PauseTarget } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { openTaskSource } from '../../tasks/source/open-task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
@@ -39,7 +39,7 @@ function setDelivery(isPaused: boolean): Command['run'] {
   return (args, own, system) => run(args, isPaused, { own, system });
 }
 
-async function run(args: readonly string[], isPaused: boolean, { own, system }: { own: Own; system: System }) {
+async function run(args: readonly string[], isPaused: boolean, { own, system }: { own: Use; system: System }) {
   const { values } = readArguments(args, OPTIONS);
   const { agent, tenant, server, config } = values;
   const source = own(await openTaskSource({ server, config }, system));

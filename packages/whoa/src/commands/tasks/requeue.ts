@@ -1,5 +1,5 @@
 import type { RequeueReceipt } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments, UsageError } from '../../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
@@ -31,7 +31,7 @@ const MAX_ALL = 100_000;
 
 export const requeueCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const isMany = values.failed || values.poison;
   if (isMany && positionals.length > 0) throw new UsageError('expected task ids or --failed, not both');

@@ -1,5 +1,5 @@
 import type { SendReceipt } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments } from '../../command.ts';
+import { type Command, EXIT, readArguments, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
@@ -19,7 +19,7 @@ Exit code: 0 if the message was sent, 1 if the task has ended or does not take m
 
 export const steerCommand: Command = { help, options: SOURCE_OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, SOURCE_OPTIONS, Infinity);
   const source = own(await openTaskSource(values, system));
   const screen = own(new Screen(system));

@@ -1,6 +1,6 @@
 import { toText } from '@whoa/core';
 import type { TaskRecord, TaskSummary } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments, readCount, UsageError } from '../../command.ts';
+import { type Command, EXIT, readArguments, readCount, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
 import { STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts';
@@ -55,7 +55,7 @@ type Listed = TaskSummary & Partial<Pick<TaskRecord, 'inputs'>>;
 
 export const tasksCommand: Command = { help, options: OPTIONS, run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const limit = readCount('--limit', values.limit, { max: MAX_LIMIT });
   const status = STATUSES.find((one) => one === values.status);

@@ -1,7 +1,7 @@
 import { CancellationToken, formatStopReport, type RunEvent, type StopReport } from '@whoa/core';
 import { toReplyText } from '@whoa/core/internal';
 import { isFinalStatus, type JournalEntry, type TaskRecord } from '@whoa/tasks';
-import { type Command, EXIT, type Own, readArguments } from '../../command.ts';
+import { type Command, EXIT, readArguments, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
@@ -32,7 +32,7 @@ const OPTIONS = {
 
 export const watchCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
-async function run(args: readonly string[], own: Own, system: System): Promise<number> {
+async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 1);
   const isFull = values.output === 'full';
   const source = own(await openTaskSource(values, system));
@@ -96,7 +96,7 @@ class Timeline {
     else if (told.type === 'turn-end') this.#sayRest(at, toReplyText(told.message));
     else if (told.type === 'turn-start') [this.#hasText, this.#words] = [false, ''];
     const cut = event as { readonly type?: string; readonly entries?: number; readonly bytes?: number };
-    if (cut.type === 'journal-cut') {
+    if (cut.type === 'journal-truncated') {
       this.#line(at, `… the journal is full: ${cut.entries} entries, ${cut.bytes} bytes left out so far`);
     }
     const asked = event as { readonly type?: string; readonly question?: { readonly title?: string } };
@@ -117,8 +117,8 @@ class Timeline {
     else if (!isFinalStatus(status)) this.#line(endedAt, `▪ ${shortId(id)} is still running`);
     else this.#line(endedAt, `▪ ${status}${describeTokens(outcome?.usage)}`);
     if (status === 'failed') this.#screen.line(outcome?.error?.message ?? '');
-    if (status === 'cancelled' && outcome?.stop) {
-      this.#screen.line(formatStopReport(outcome.stop as unknown as StopReport));
+    if (status === 'cancelled' && outcome?.stopReport) {
+      this.#screen.line(formatStopReport(outcome.stopReport as unknown as StopReport));
     }
   }
 

@@ -10,7 +10,7 @@ import type { SourceOptions, TaskSource } from './task-source.ts';
 /** The tasks of one tenant, or of all, in the store of a configuration. */
 export function createStoreSource(config: WhoaConfig, { tenant = LOCAL_TENANT, all, env }: SourceOptions): TaskSource {
   const store = openStore(config, env);
-  const ladder = config.ladder ?? 'graceful';
+  const ladder = config.stopMode ?? 'graceful';
   const open = (one: string): TaskSource => sourceOf(store, { tenant: one, ladder });
   return all ? createAllTenantsSource({ list: (page) => store.tenants(page), open }, open(tenant)) : open(tenant);
 }
@@ -42,7 +42,7 @@ function sourceOf(
     async settleOrphaned({ id, agent }) {
       const runner = createRunner({ store, agents: { [agent]: () => Promise.resolve(undefined) } });
       try {
-        await runner.work({ tenant, id });
+        await runner.runExisting({ tenant, id });
       } finally {
         await runner[Symbol.asyncDispose]();
       }

@@ -43,7 +43,7 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
       return `${screen.style('magenta', '»')} ${oneLine(toText(event.message.content), screen.columns - 4)}`;
     case 'history-compacted':
       return screen.style('dim', `… ${event.before} messages were compacted to ${event.after}`);
-    case 'level-change':
+    case 'level-changed':
       return screen.style('yellow', `■ ${STOPPING[event.level]}`);
     case 'undo-start':
       return `${screen.style('cyan', '↶')} undoing ${event.tool} (${event.callId})`;

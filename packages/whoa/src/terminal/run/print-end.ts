@@ -19,8 +19,8 @@ export function printEnd(task: TaskRecord, screen: Screen): void {
     screen.note(
       `${screen.style('red', '✘ failed:')} ${oneLine(outcome?.error?.message ?? 'no reason was given', 2_000)}`,
     );
-  } else if (outcome?.stop !== undefined) {
-    screen.note(formatStopReport(outcome.stop as unknown as StopReport));
+  } else if (outcome?.stopReport !== undefined) {
+    screen.note(formatStopReport(outcome.stopReport as unknown as StopReport));
   } else {
     screen.note('Cancelled before it began.');
   }
@@ -29,10 +29,10 @@ export function printEnd(task: TaskRecord, screen: Screen): void {
 /** Describes the model tokens of a task. If the provider has not reported all of them, there were more. */
 export function describeTokens(usage: Usage | undefined): string {
   if (usage === undefined) return '';
-  return ` · ${usage.inputTokens} tokens in, ${usage.outputTokens} out${usage.complete ? '' : ', or more'}`;
+  return ` · ${usage.inputTokens} tokens in, ${usage.outputTokens} out${usage.isComplete ? '' : ', or more'}`;
 }
 
 /** The same in a column: `1234`, or `1234+`. */
 export function countTokens(usage: Usage | undefined): string {
-  return usage === undefined ? '' : `${usage.inputTokens + usage.outputTokens}${usage.complete ? '' : '+'}`;
+  return usage === undefined ? '' : `${usage.inputTokens + usage.outputTokens}${usage.isComplete ? '' : '+'}`;
 }

@@ -15,7 +15,7 @@ function setUp(first?: StopMode) {
   const show = (event: object): void => view.show({ runId: 'r', at, ...event } as RunEvent);
   const call = (tool: string): void => show({ type: 'call-start', callId: tool, tool, input: {} });
   const stop = (level: StopLevel, { via = 'Ctrl-C', after = 0 } = {}): string => {
-    show({ type: 'level-change', level, reason: { kind: 'user', via, at }, at: at + after });
+    show({ type: 'level-changed', level, reason: { kind: 'user', via, at }, at: at + after });
     return lines.at(-1)!;
   };
   return { view, lines, call, stop, show };

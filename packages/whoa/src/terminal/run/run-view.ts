@@ -61,14 +61,15 @@ export class RunView {
     if (event.type === 'turn-start') screen.endLine();
     if (event.type === 'text') screen.say(event.text);
     this.#follow(event);
-    const line = event.type === 'level-change' ? this.#describeStop(event) : eventLine(event, screen);
+    const line = event.type === 'level-changed' ? this.#describeStop(event) : eventLine(event, screen);
     if (line !== undefined)
       screen.note(event.type === 'call-waiting' ? line + this.#yellow(this.#describeExit()) : line);
     if (event.type === 'call-end') {
       for (const detail of detailsLines(event.result, screen, { isFull: this.#isFull })) screen.note(detail);
     }
     if (event.type === 'run-end') screen.status(undefined);
-    else if (line !== undefined || event.type === 'turn-start' || event.type === 'approval-answer') this.#showStatus();
+    else if (line !== undefined || event.type === 'turn-start' || event.type === 'approval-answered')
+      this.#showStatus();
   }
 
   /** Announces that the process exits after `ms`, whatever is still running. */
@@ -98,7 +99,7 @@ export class RunView {
   }
 
   /** Describes what the stop waits for, the time limit, and what another Ctrl-C does. */
-  #describeStop({ level, reason, at }: Extract<RunEvent, { type: 'level-change' }>): string {
+  #describeStop({ level, reason, at }: Extract<RunEvent, { type: 'level-changed' }>): string {
     this.#level = level;
     this.#nextAt = reason.via === 'Ctrl-C' ? this.#deadlines.reach(level, at) : undefined;
     return this.#yellow(`■ ${STOPPING[level]}${this.#waiting(at) ?? ''}`);

@@ -50,7 +50,7 @@ END $$;
 
 -- Keeps a session alive, however late the beat, as long as no task was taken from it.
 -- Reads: sessions, tasks, commands. Locks: session, confirmed tasks. Writes: sessions, tasks, pulse. Returns: unconfirmed orders.
-CREATE FUNCTION fn.beat(
+CREATE FUNCTION fn.heartbeat(
   session_id text, ids text[], epochs int[], claims text[], numbers int[], believed int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE

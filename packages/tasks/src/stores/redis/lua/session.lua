@@ -99,7 +99,7 @@ end
 -- that is confirmed: id, epoch, claim, orderNumber.
 -- Reads: the session, the domain, tasks with unconfirmed orders. Writes: the session's lease, confirmations, the domain.
 -- Returns the unconfirmed orders, and whether to count or to sweep.
-function OPERATIONS.beat(args)
+function OPERATIONS.heartbeat(args)
   local sessionId, count = unpack(args, 5, 6)
   local session = session_named(sessionId)
   if not session or session.isOver then return { 'gone' } end

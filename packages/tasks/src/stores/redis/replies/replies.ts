@@ -30,7 +30,9 @@ type OrdersReply = readonly [string, string, readonly string[] | null, Flat, str
 type LoadReply = readonly [Flat, Flat, string];
 type TakenReply = readonly [HeadReply, OrdersReply, LoadReply | null];
 
-const TEXTS = new Set('id tenant agent conversation title key nonce steered status stage worker policy traceparent'.split(' '));
+const TEXTS = new Set(
+  'id tenant agent conversation title key nonce steered status stage worker policy traceparent'.split(' '),
+);
 /** Fields that are parts of others, or only for the store and its worker. */
 const PARTS = new Set([
   'superseded',
@@ -137,7 +139,7 @@ export function ordersOf(reply: Reply): Orders {
     orderNumber: Number(orderNumber),
     ...(stop !== null && { stop: stopOf(stop) }),
     commands: commandsOf(commands),
-    watched: watched === '1',
+    isWatched: watched === '1',
     ...(questions !== undefined && { questions: toQuestions(questions) }),
   };
 }
@@ -165,9 +167,9 @@ export function takeAnswerOf(reply: Reply): TakeResult {
   return {
     answer,
     tasks: tasks.map(takenOf),
-    repeat: repeat === '1',
-    ...(nextAt !== null && { nextAt: Number(nextAt) }),
-    expired: expired === '1',
+    isRepeat: repeat === '1',
+    ...(nextAt !== null && { nextReadyAt: Number(nextAt) }),
+    shouldSweep: expired === '1',
     now: Number(now),
   };
 }
@@ -201,9 +203,9 @@ export function beatAnswerOf(reply: Reply): HeartbeatResult {
   return {
     answer,
     orders,
-    more: more === '1',
+    hasMore: more === '1',
     shouldReconcile: shouldReconcile === '1',
-    expired: expired === '1',
+    shouldSweep: expired === '1',
     now: Number(now),
   };
 }
@@ -218,8 +220,8 @@ export function sweepAnswerOf(reply: Reply): SweepResult {
   const [reclaimed, more, nextAt, now] = reply as [string, string, string | null, string];
   return {
     reclaimed: Number(reclaimed),
-    more: more === '1',
-    ...(nextAt !== null && { nextAt: Number(nextAt) }),
+    hasMore: more === '1',
+    ...(nextAt !== null && { nextExpiryAt: Number(nextAt) }),
     now: Number(now),
   };
 }

@@ -19,19 +19,19 @@ export const historyCases: readonly ContractCase[] = [
   {
     title: 'messages of a task are added to the history, and the next task gets all of them in order',
     async run({ store }) {
-      assert.deepEqual(await answer(store, { said: ['a', { b: null }] }), []);
-      assert.deepEqual(await answer(store, { said: [] }), ['a', { b: null }]);
-      assert.deepEqual(await answer(store, { said: [['c'], 'd \u0000 ñ'] }), ['a', { b: null }]);
+      assert.deepEqual(await answer(store, { newMessages: ['a', { b: null }] }), []);
+      assert.deepEqual(await answer(store, { newMessages: [] }), ['a', { b: null }]);
+      assert.deepEqual(await answer(store, { newMessages: [['c'], 'd \u0000 ñ'] }), ['a', { b: null }]);
       assert.deepEqual(await historyOf(store), ['a', { b: null }, ['c'], 'd \u0000 ñ']);
     },
   },
   {
     title: 'a complete history replaces the old one, and new messages are added to it',
     async run({ store }) {
-      await answer(store, { said: ['a', 'b', 'c'] });
+      await answer(store, { newMessages: ['a', 'b', 'c'] });
       await answer(store, { history: ['in short'] });
       assert.deepEqual(await historyOf(store), ['in short']);
-      await answer(store, { history: ['shorter'], said: ['and more'] });
+      await answer(store, { history: ['shorter'], newMessages: ['and more'] });
       assert.deepEqual(await historyOf(store), ['shorter', 'and more']);
       await answer(store, { history: [] });
       assert.deepEqual(await historyOf(store), []);
@@ -40,7 +40,7 @@ export const historyCases: readonly ContractCase[] = [
   {
     title: 'a task without messages does not change the history',
     async run({ store }) {
-      await answer(store, { said: ['a'] });
+      await answer(store, { newMessages: ['a'] });
       await answer(store, {});
       assert.deepEqual(await historyOf(store), ['a']);
     },
@@ -50,7 +50,7 @@ export const historyCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, tenant } = await say(store, 'hello', 'queue');
       await claim(store, id);
-      for (let i = 0; i < 3; i++) await store.finish(nth(store, id, 1), { status: 'success', said: ['a'] });
+      for (let i = 0; i < 3; i++) await store.finish(nth(store, id, 1), { status: 'success', newMessages: ['a'] });
       assert.deepEqual(await historyOf(store), ['a']);
       assert.deepEqual((await store.get({ tenant, id }))?.outcome, { status: 'success' });
     },
@@ -59,7 +59,7 @@ export const historyCases: readonly ContractCase[] = [
     title: 'a task without a conversation has no history to add to',
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
-      await store.finish(by, { status: 'success', said: ['a'], history: ['b'] });
+      await store.finish(by, { status: 'success', newMessages: ['a'], history: ['b'] });
       assert.deepEqual((await store.get(ref))?.outcome, { status: 'success' });
     },
   },
@@ -67,7 +67,7 @@ export const historyCases: readonly ContractCase[] = [
     title: 'a long history keeps its order',
     async run({ store }) {
       const said = Array.from({ length: 500 }, (_, i) => i);
-      for (let i = 0; i < 4; i++) await answer(store, { said: said.map((n) => n + 500 * i) });
+      for (let i = 0; i < 4; i++) await answer(store, { newMessages: said.map((n) => n + 500 * i) });
       const all = (await historyOf(store)) as number[];
       assert.equal(all.length, 2_000);
       assert.ok(all.every((n, i) => n === i));
@@ -80,10 +80,10 @@ export const historyCases: readonly ContractCase[] = [
       await claim(store, id, { leaseMs: SHORT_MS });
       await expire({ store, advance }, SHORT_MS);
       await claim(store, id, { worker: 'w2' });
-      await assert.rejects(store.finish(nth(store, id, 1), { status: 'success', said: ['late'] }), {
+      await assert.rejects(store.finish(nth(store, id, 1), { status: 'success', newMessages: ['late'] }), {
         code: 'LEASE_LOST',
       });
-      await store.finish(nth(store, id, 2), { status: 'success', said: ['in time'] });
+      await store.finish(nth(store, id, 2), { status: 'success', newMessages: ['in time'] });
       assert.deepEqual(await historyOf(store), ['in time']);
     },
   },

@@ -18,7 +18,7 @@ export const holdCases: readonly ContractCase[] = [
   {
     title: 'a message that is held back has no time at which it can be claimed while its tenant is paused',
     async run({ store }) {
-      const one = await say(store, 'one', { debounceMs: SHORT_MS, worker: 'w' });
+      const one = await say(store, 'one', { debounceMs: SHORT_MS, preferredWorker: 'w' });
       await store.pause({ tenant: one.tenant }, true);
       assert.deepEqual(await tryClaim(store, one.id, { worker: 'w' }), { answer: 'waiting' });
       await store.pause({ tenant: one.tenant }, false);

@@ -143,12 +143,12 @@ export const journalCases: readonly ContractCase[] = [
     title: 'a worker learns that a client is reading, and when none is any more',
     async run({ store, advance }) {
       const { ref, by } = await bring(store, 'running');
-      assert.equal((await ordersFor(store, by)).watched, false);
+      assert.equal((await ordersFor(store, by)).isWatched, false);
       await store.append(by, { after: 0, events: ['a'] });
       assert.equal((await store.read(ref, { watchTtlMs: SHORT_MS })).length, 1);
-      assert.equal((await ordersFor(store, by)).watched, true);
+      assert.equal((await ordersFor(store, by)).isWatched, true);
       await advance(SHORT_MS);
-      assert.equal((await ordersFor(store, by)).watched, false);
+      assert.equal((await ordersFor(store, by)).isWatched, false);
     },
   },
   {

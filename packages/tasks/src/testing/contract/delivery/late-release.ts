@@ -59,7 +59,7 @@ export const lateReleaseCases: readonly ContractCase[] = [
       const { store } = context;
       const { id } = await create(store);
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
-      await store.append(by, { after: 0, events: ['on'], progress: true });
+      await store.append(by, { after: 0, events: ['on'], resetsAttempts: true });
       await crash(context);
       await claim(store, id);
       await store.release(by);

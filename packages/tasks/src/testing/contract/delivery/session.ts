@@ -25,7 +25,7 @@ export const sessionCases: readonly ContractCase[] = [
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
       for (let i = 0; i < 8; i++) {
         await advance(SHORT_MS / 3);
-        assert.equal((await store.beat(beatOf(by.session, 1))).answer, 'alive');
+        assert.equal((await store.heartbeat(beatOf(by.session, 1))).answer, 'alive');
         assert.equal((await store.sweep()).reclaimed, 0);
       }
       await store.finish(by, { status: 'success' });
@@ -36,14 +36,14 @@ export const sessionCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const { by } = await bring(store, 'running');
       await advance(5 * LEASE_MS);
-      assert.equal((await store.beat(beatOf(by.session, 1))).answer, 'alive');
+      assert.equal((await store.heartbeat(beatOf(by.session, 1))).answer, 'alive');
       assert.equal((await store.sweep()).reclaimed, 0);
     },
   },
   {
     title: 'a heartbeat of a session that never held anything returns gone',
     async run({ store }) {
-      assert.deepEqual(await store.beat(beatOf('nobody', 0)), { answer: 'gone' });
+      assert.deepEqual(await store.heartbeat(beatOf('nobody', 0)), { answer: 'gone' });
     },
   },
   {
@@ -57,7 +57,7 @@ export const sessionCases: readonly ContractCase[] = [
       assert.equal((await unconfirmed(store, by.session)).length, 1);
       const { orderNumber } = orders[0]!;
       const confirmed = [{ ...by, orderNumber }];
-      const beat = await store.beat(beatOf(by.session, 1, { confirmed }));
+      const beat = await store.heartbeat(beatOf(by.session, 1, { confirmed }));
       assert.deepEqual(beat.answer === 'alive' && beat.orders, []);
       assert.deepEqual(await unconfirmed(store, by.session), []);
       await store.cancel(ref, {}, { mode: 'kill' });
@@ -81,11 +81,11 @@ export const sessionCases: readonly ContractCase[] = [
         { ...by, orderNumber: orderNumber - 1 },
         { ...by, claim: old.claim, orderNumber },
       ]) {
-        await store.beat(beatOf(by.session, 1, { confirmed: [confirmed] }));
+        await store.heartbeat(beatOf(by.session, 1, { confirmed: [confirmed] }));
         assert.equal((await unconfirmed(store, by.session)).length, 1);
       }
       assert.ok(first !== undefined);
-      await store.beat(beatOf(by.session, 1, { confirmed: [{ ...by, orderNumber }] }));
+      await store.heartbeat(beatOf(by.session, 1, { confirmed: [{ ...by, orderNumber }] }));
       assert.deepEqual(await unconfirmed(store, by.session), []);
     },
   },
@@ -93,7 +93,7 @@ export const sessionCases: readonly ContractCase[] = [
     title: 'a worker whose count differs is told to read what it holds',
     async run({ store }) {
       const { id, by } = await bring(store, 'running');
-      const beat = await store.beat(beatOf(by.session, 2));
+      const beat = await store.heartbeat(beatOf(by.session, 2));
       assert.ok(beat.answer === 'alive' && beat.shouldReconcile);
       const { epoch, claim: nonce } = by;
       assert.deepEqual(await store.held({ domain: 0, session: by.session }), [{ id, epoch, claim: nonce }]);
@@ -107,7 +107,7 @@ export const sessionCases: readonly ContractCase[] = [
       const { by } = await bring(store, 'running');
       await advance(10 * LEASE_MS);
       const swept = await store.sweep();
-      assert.deepEqual([swept.reclaimed, swept.more], [0, false]);
+      assert.deepEqual([swept.reclaimed, swept.hasMore], [0, false]);
       await advance(LEASE_MS / 2);
       assert.equal((await store.sweep()).reclaimed, 0);
       await advance(LEASE_MS / 2);
@@ -135,7 +135,7 @@ export const sessionCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       await bring(store, 'running');
       await advance(-10 * LEASE_MS);
-      const { nextAt, now } = await store.sweep();
+      const { nextExpiryAt: nextAt, now } = await store.sweep();
       assert.ok(nextAt !== undefined && nextAt <= now + LEASE_MS, `${nextAt! - now} ms`);
     },
   },
@@ -147,11 +147,11 @@ export const sessionCases: readonly ContractCase[] = [
       const other = await bring(store, 'running');
       for (let i = 0; i < 5; i++) {
         await advance(SHORT_MS / 3);
-        const { expired } = await take(store, { leaseMs: SHORT_MS });
+        const { shouldSweep: expired } = await take(store, { leaseMs: SHORT_MS });
         if (!expired) continue;
-        assert.equal((await take(store, { leaseMs: SHORT_MS })).expired, false);
+        assert.equal((await take(store, { leaseMs: SHORT_MS })).shouldSweep, false);
         assert.equal((await store.sweep()).reclaimed, 1);
-        assert.equal((await store.beat(beatOf(other.by.session, 1))).answer, 'alive');
+        assert.equal((await store.heartbeat(beatOf(other.by.session, 1))).answer, 'alive');
         return;
       }
       assert.fail('no worker was asked to sweep');
@@ -166,7 +166,7 @@ export const sessionCases: readonly ContractCase[] = [
       for (let i = 0; i < 5; i++) {
         await advance(SHORT_MS / 3);
         assert.equal((await tryClaim(store, other.by.id, { leaseMs: SHORT_MS })).answer, 'held');
-        if ((await take(store, { leaseMs: SHORT_MS })).expired) return;
+        if ((await take(store, { leaseMs: SHORT_MS })).shouldSweep) return;
       }
       assert.fail('no worker was asked to sweep');
     },
@@ -180,15 +180,15 @@ export const sessionCases: readonly ContractCase[] = [
       await store.sweep();
       await advance(SHORT_MS);
       const swept = await store.sweep({ limit: 2 });
-      assert.deepEqual([swept.reclaimed, swept.more], [2, true]);
-      assert.deepEqual(await store.beat(beatOf(tasks[0]!.claim.session, 3)), { answer: 'gone' });
-      assert.deepEqual([(await store.sweep()).reclaimed, (await store.sweep()).more], [1, false]);
+      assert.deepEqual([swept.reclaimed, swept.hasMore], [2, true]);
+      assert.deepEqual(await store.heartbeat(beatOf(tasks[0]!.claim.session, 3)), { answer: 'gone' });
+      assert.deepEqual([(await store.sweep()).reclaimed, (await store.sweep()).hasMore], [1, false]);
       assert.equal((await taken(store)).length, 3);
     },
   },
 ];
 
 async function unconfirmed(store: TaskStore, session: string) {
-  const beat = await store.beat(beatOf(session, 1));
+  const beat = await store.heartbeat(beatOf(session, 1));
   return beat.answer === 'alive' ? beat.orders : assert.fail('the session is gone');
 }

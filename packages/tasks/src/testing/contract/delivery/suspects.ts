@@ -70,7 +70,7 @@ export const suspectCases: readonly ContractCase[] = [
       for (let i = 0; i < LIMITS.maxCrashes; i++) {
         assert.equal((await record(store, id)).status, 'init');
         const { by } = await claim(store, id, { leaseMs: SHORT_MS });
-        await store.append(by, { after: i, events: ['on'], progress: true });
+        await store.append(by, { after: i, events: ['on'], resetsAttempts: true });
         await crash(context);
       }
       const { status, crashes, outcome } = await record(store, id);
@@ -85,7 +85,7 @@ export const suspectCases: readonly ContractCase[] = [
       const { id } = await create(store);
       await crashWith(context, id, LIMITS.suspectAttempts);
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
-      await store.append(by, { after: 0, events: ['on'], progress: true });
+      await store.append(by, { after: 0, events: ['on'], resetsAttempts: true });
       await crash(context);
       await crashWith(context, id, LIMITS.suspectAttempts);
       const { status, attempts, crashes } = await record(store, id);
@@ -114,7 +114,7 @@ export const suspectCases: readonly ContractCase[] = [
       const ids: string[] = [];
       const { session, claim: nonce } = requestOf();
       for (let number = 1; number <= 6; number++) {
-        const { tasks } = await take(store, { session, claim: `${nonce}-${number}`, number, limit: 1 });
+        const { tasks } = await take(store, { session, claim: `${nonce}-${number}`, takeNumber: number, limit: 1 });
         ids.push(tasks[0]!.task.id);
         await store.finish(tasks[0]!.claim, { status: 'success' });
       }
@@ -137,7 +137,7 @@ export const suspectCases: readonly ContractCase[] = [
         assert.deepEqual(await taken(store, again), []);
         if (act === 'finish') await store.finish(by, { status: 'success' });
         if (act === 'release') await store.release(by);
-        if (act === 'progress') await store.append(by, { after: 0, events: ['on'], progress: true });
+        if (act === 'progress') await store.append(by, { after: 0, events: ['on'], resetsAttempts: true });
         const next = await taken(store, again);
         // A released task may come back: it needs no other crash to be a suspect.
         assert.ok(next.length === 1 && (act === 'release' || next[0] !== by.id));
@@ -208,7 +208,7 @@ export const suspectCases: readonly ContractCase[] = [
       const { store } = context;
       const [id] = await createSuspects(context, 1);
       const { by } = await claim(store, id!, { leaseMs: SHORT_MS });
-      await store.append(by, { after: 0, events: ['on'], progress: true });
+      await store.append(by, { after: 0, events: ['on'], resetsAttempts: true });
       await crash(context);
       assert.deepEqual(await taken(store), [id]);
     },

@@ -20,7 +20,7 @@ export const takeCases: readonly ContractCase[] = [
     title: 'a take returns ready tasks, once, with everything their work needs',
     async run({ store }) {
       const ids = [(await create(store, { input: 'one' })).id, (await create(store, { input: 'two' })).id];
-      const { tasks, repeat } = await take(store);
+      const { tasks, isRepeat: repeat } = await take(store);
       assert.deepEqual([tasks.map(({ task }) => task.id).toSorted(), repeat], [ids.toSorted(), false]);
       const [first] = tasks;
       assert.deepEqual([first!.task.status, first!.task.stage, first!.task.attempts], ['running', 'held', 1]);
@@ -57,12 +57,12 @@ export const takeCases: readonly ContractCase[] = [
       const first = await take(store, request);
       await store.finish(first.tasks[0]!.claim, { status: 'success' });
       const again = await take(store, { ...request, claim: fresh('claim') });
-      assert.ok(again.repeat);
+      assert.ok(again.isRepeat);
       assert.deepEqual(
         again.tasks.map((one) => one.claim),
         first.tasks.slice(1).map((one) => one.claim),
       );
-      assert.equal((await take(store, { ...request, number: 2 })).tasks.length, 1);
+      assert.equal((await take(store, { ...request, takeNumber: 2 })).tasks.length, 1);
     },
   },
   {
@@ -71,11 +71,11 @@ export const takeCases: readonly ContractCase[] = [
       const request = requestOf();
       for (let number = 1; number <= 2; number++) {
         await create(store);
-        assert.equal((await take(store, { ...request, number })).tasks.length, 1);
+        assert.equal((await take(store, { ...request, takeNumber: number })).tasks.length, 1);
       }
       assert.deepEqual(await store.take(request), { answer: 'stale' });
-      assert.deepEqual(await store.take({ ...request, number: 4 }), { answer: 'gone' });
-      assert.deepEqual(await store.take({ ...requestOf(), number: 2 }), { answer: 'gone' });
+      assert.deepEqual(await store.take({ ...request, takeNumber: 4 }), { answer: 'gone' });
+      assert.deepEqual(await store.take({ ...requestOf(), takeNumber: 2 }), { answer: 'gone' });
     },
   },
   {
@@ -95,8 +95,8 @@ export const takeCases: readonly ContractCase[] = [
       await take(store, request);
       await expire({ store, advance }, SHORT_MS);
       const { id } = await create(store);
-      assert.deepEqual(await store.take({ ...request, number: 2 }), { answer: 'gone' });
-      assert.deepEqual(await store.beat({ domain: 0, session: request.session, count: 1 }), { answer: 'gone' });
+      assert.deepEqual(await store.take({ ...request, takeNumber: 2 }), { answer: 'gone' });
+      assert.deepEqual(await store.heartbeat({ domain: 0, session: request.session, count: 1 }), { answer: 'gone' });
       assert.deepEqual(await tryClaim(store, id, { session: request.session }), { answer: 'gone' });
     },
   },
@@ -137,8 +137,8 @@ export const takeCases: readonly ContractCase[] = [
   {
     title: 'a task is reserved for its preferred worker for a while',
     async run({ store, advance }) {
-      const { id, createdAt } = await create(store, { worker: 'home' });
-      const { tasks, nextAt } = await take(store);
+      const { id, createdAt } = await create(store, { preferredWorker: 'home' });
+      const { tasks, nextReadyAt: nextAt } = await take(store);
       assert.deepEqual([tasks, nextAt], [[], createdAt + LIMITS.preferredWorkerMs]);
       await advance(LIMITS.preferredWorkerMs);
       assert.deepEqual(await taken(store), [id]);
@@ -150,7 +150,7 @@ export const takeCases: readonly ContractCase[] = [
       const { createdAt } = await create(store, { agent: 'other' });
       const notBefore = createdAt + LEASE_MS;
       const { id } = await create(store, { notBefore });
-      assert.deepEqual([(await take(store)).nextAt, (await record(store, id)).stage], [notBefore, 'later']);
+      assert.deepEqual([(await take(store)).nextReadyAt, (await record(store, id)).stage], [notBefore, 'later']);
       assert.deepEqual(await tryClaim(store, id), { answer: 'waiting', until: notBefore });
       await advance(LEASE_MS);
       assert.deepEqual(await taken(store), [id]);

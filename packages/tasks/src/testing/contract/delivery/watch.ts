@@ -79,9 +79,9 @@ export const watchCases: readonly ContractCase[] = [
   {
     title: 'a worker is notified when its waiting task can start',
     async run({ store }) {
-      const one = await create(store, { conversation: 'c', worker: 'home' });
+      const one = await create(store, { conversation: 'c', preferredWorker: 'home' });
       await claim(store, one.id);
-      const two = await create(store, { conversation: 'c', worker: 'home' });
+      const two = await create(store, { conversation: 'c', preferredWorker: 'home' });
       await checkHint(store, {
         filter: { worker: 'home' },
         wanted: (hint) => hint.type === 'wake' && hint.id === two.id,

@@ -82,13 +82,13 @@ export const answerCases: readonly ContractCase[] = [
       const before = (await ordersFor(store, by)).orderNumber;
       await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
       const { domain, session, count } = { domain: 0, session: by.session, count: 1 };
-      const beaten = await store.beat({ domain, session, count });
+      const beaten = await store.heartbeat({ domain, session, count });
       assert.ok(beaten.answer === 'alive');
       const [order] = beaten.orders;
       assert.deepEqual([order?.id, order?.orderNumber], [id, before + 1]);
       assert.equal(order?.questions?.[0]?.answer?.by, 'ada');
       const confirmed = [{ ...by, orderNumber: before + 1 }];
-      const again = await store.beat({ domain, session, count, confirmed });
+      const again = await store.heartbeat({ domain, session, count, confirmed });
       assert.ok(again.answer === 'alive');
       assert.deepEqual(again.orders, []);
     },

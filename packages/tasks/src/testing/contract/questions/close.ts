@@ -51,7 +51,7 @@ export const closeCases: readonly ContractCase[] = [
       const held = await ask(store, [{ expiresMs: 10 }]);
       const { orderNumber } = await record(store, held.id);
       await advance(10);
-      assert.equal((await store.sweep()).more, false);
+      assert.equal((await store.sweep()).hasMore, false);
       const { stage, orderNumber: after } = await record(store, held.id);
       assert.deepEqual([stage, after], ['held', orderNumber + 1]);
       assert.deepEqual(await states(store, held.id), ['expired']);
@@ -70,7 +70,7 @@ export const closeCases: readonly ContractCase[] = [
       await askAndPark(store, [{ expiresMs: 3_600_000 }]);
       await taken(store);
       await advance(3_600_000);
-      assert.equal((await take(store)).expired, true);
+      assert.equal((await take(store)).shouldSweep, true);
     },
   },
   {
@@ -79,8 +79,8 @@ export const closeCases: readonly ContractCase[] = [
       const all = [];
       for (let i = 0; i < 5; i++) all.push(await askAndPark(store, [{ expiresMs: 10 }]));
       await advance(10);
-      assert.equal((await store.sweep({ limit: 2 })).more, true);
-      while ((await store.sweep({ limit: 2 })).more);
+      assert.equal((await store.sweep({ limit: 2 })).hasMore, true);
+      while ((await store.sweep({ limit: 2 })).hasMore);
       for (const one of all) assert.deepEqual(await getWhere(store, one), ['ready', 'init', undefined]);
     },
   },
@@ -107,7 +107,7 @@ export const closeCases: readonly ContractCase[] = [
       await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES);
       await claim(store, asking.id);
       await advance(60_000);
-      assert.equal((await store.sweep()).more, false);
+      assert.equal((await store.sweep()).hasMore, false);
       assert.deepEqual(await getWhere(store, asking), ['held', 'running', undefined]);
     },
   },
@@ -249,7 +249,7 @@ export const closeCases: readonly ContractCase[] = [
       for (let i = 1; i < LIMITS.maxCrashes; i++) {
         await crash(context);
         const { by, task } = await claim(store, id, { leaseMs: SHORT_MS });
-        await store.append(by, { after: task.position, events: [], progress: true });
+        await store.append(by, { after: task.position, events: [], resetsAttempts: true });
       }
       await crash(context);
       assert.equal((await record(store, id)).status, 'failed');
@@ -272,7 +272,7 @@ export const closeCases: readonly ContractCase[] = [
       assert.deepEqual(await states(store, id), ['ended']);
       await advance(60_000);
       assert.deepEqual(await send(), { answer: 'unknown' });
-      while ((await store.sweep()).more);
+      while ((await store.sweep()).hasMore);
       assert.equal(await store.get(ref), undefined);
     },
   },

@@ -160,7 +160,7 @@ export const parkCases: readonly ContractCase[] = [
       await store.read(asking.ref, { watchTtlMs: 60_000 });
       assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
       await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES);
-      assert.equal((await claim(store, asking.id)).orders.watched, true);
+      assert.equal((await claim(store, asking.id)).orders.isWatched, true);
     },
   },
   {

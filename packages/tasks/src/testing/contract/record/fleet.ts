@@ -30,8 +30,8 @@ export const fleetCases: readonly ContractCase[] = [
       for (const { id } of [...ended, ...left]) assert.equal(await statusOf(id), 'init');
       await advance(LEASE_MS / 2);
       const asked = await take(store, ['other']);
-      assert.equal(asked.answer === 'taken' && asked.expired, true);
-      assert.equal((await store.sweep({ limit: 2 })).more, true);
+      assert.equal(asked.answer === 'taken' && asked.shouldSweep, true);
+      assert.equal((await store.sweep({ limit: 2 })).hasMore, true);
       await store.sweep();
       for (const { id } of ended) {
         const { status, outcome } = (await store.get({ tenant: TENANT, id }))!;
@@ -39,7 +39,7 @@ export const fleetCases: readonly ContractCase[] = [
       }
       for (const { id } of left) assert.equal(await statusOf(id), 'init');
       assert.deepEqual([await statusOf(running.id), await taken(store, ['writer'])], ['running', [successor.id]]);
-      assert.equal((await store.sweep()).more, false);
+      assert.equal((await store.sweep()).hasMore, false);
     },
   },
   {

@@ -31,7 +31,7 @@ const TITLES = {
   'the message of a user': [{ role: 'user', content: [{ type: 'text', text: LONG }] }, `${LONG.slice(0, 119)}…`],
 } as const;
 
-const ASKED = { turns: 3, calls: 4, questions: 2, usage: { inputTokens: 1_234, outputTokens: 56, complete: false } };
+const ASKED = { turns: 3, calls: 4, questions: 2, usage: { inputTokens: 1_234, outputTokens: 56, isComplete: false } };
 const COUNTED = { turns: 1, calls: 0, questions: 0 };
 /** How a task leaves the claim that asked. */
 const LEAVING: Readonly<Record<string, (context: CaseContext, by: ClaimRef) => Promise<unknown>>> = {

@@ -8,7 +8,7 @@ export const take = (store: TaskStore, agents: readonly string[] = ['assistant']
     domain: 0,
     session: fresh('session'),
     claim: fresh('claim'),
-    number: 1,
+    takeNumber: 1,
     worker: fresh('worker'),
     agents,
     leaseMs: LEASE_MS,
@@ -90,7 +90,7 @@ const pauseCases: readonly ContractCase[] = [
         });
         const session = fresh('session');
         const asked = { domain: 0, session, worker, agents: ['assistant'], leaseMs: LEASE_MS, limit: 1 };
-        await store.take({ ...asked, claim: fresh('claim'), number: 1 });
+        await store.take({ ...asked, claim: fresh('claim'), takeNumber: 1 });
         await store.pause(target, false);
         await rung.promise;
         await watch[Symbol.asyncDispose]();
@@ -242,7 +242,7 @@ const removeCases: readonly ContractCase[] = [
       const ref = { tenant: TENANT, conversation: 'c' };
       const { by } = await claim(store, (await create(store, { conversation: 'c' })).id);
       assert.deepEqual(await store.remove(ref), { answer: 'live' });
-      await store.finish(by, { status: 'success', said: ['hello'] });
+      await store.finish(by, { status: 'success', newMessages: ['hello'] });
       assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { answer: 'unknown' });
       assert.deepEqual(await store.remove(ref), { answer: 'removed' });
       assert.equal(await store.conversation(ref), undefined);

@@ -7,7 +7,7 @@ const take = (store: TaskStore, worker: string, limit: number) =>
     domain: 0,
     session: fresh('session'),
     claim: fresh('claim'),
-    number: 1,
+    takeNumber: 1,
     worker,
     agents: ['assistant', 'writer'],
     leaseMs: LEASE_MS,

@@ -19,13 +19,13 @@ const LEASE_MS = 8 * SHORT_MS;
 /** Takes as an idle worker does. Returns whether it is asked to sweep. */
 async function isAskedToSweep(store: TaskStore): Promise<boolean> {
   const about = { domain: 0, session: fresh('session'), claim: fresh('claim'), worker: 'idle', leaseMs: LEASE_MS };
-  const answer = await store.take({ ...about, number: 1, agents: ['none'], limit: 1 });
-  return answer.answer === 'taken' && answer.expired;
+  const answer = await store.take({ ...about, takeNumber: 1, agents: ['none'], limit: 1 });
+  return answer.answer === 'taken' && answer.shouldSweep;
 }
 
 /** Sweeps as often as the store asks for. */
 async function sweepAll(store: TaskStore): Promise<number> {
-  for (let steps = 1; ; steps++) if (!(await store.sweep()).more) return steps;
+  for (let steps = 1; ; steps++) if (!(await store.sweep()).hasMore) return steps;
 }
 
 /** A second client that gives the store another retention. */
@@ -131,7 +131,7 @@ export const retentionCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       await endMany(store, 25);
       await advance(SHORT_MS + 1);
-      assert.equal((await store.sweep({ limit: 10 })).more, true);
+      assert.equal((await store.sweep({ limit: 10 })).hasMore, true);
       assert.deepEqual((await store.tenants()).tenants, [TENANT]);
       assert.ok((await sweepAll(store)) < 5);
       assert.deepEqual((await store.tenants()).tenants, []);
