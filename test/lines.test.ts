@@ -12,16 +12,16 @@ interface Ceiling {
 }
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
-  core: { budget: 8_100, now: 8_362 },
+  core: { budget: 8_100, now: 8_389 },
   'ai-sdk': { budget: 2_300, now: 2_490 },
-  tools: { budget: 6_800, now: 8_013 },
-  tasks: { budget: 18_900, now: 21_344 },
-  bullmq: { budget: 400, now: 570 },
-  acp: { budget: 4_000, now: 4_491 },
-  server: { budget: 7_400, now: 9_853 },
-  console: { budget: 5_900, now: 6_476 },
-  check: { budget: 3_500, now: 3_842 },
-  whoa: { budget: 6_900, now: 8_045 },
+  tools: { budget: 6_800, now: 8_030 },
+  tasks: { budget: 18_900, now: 21_558 },
+  bullmq: { budget: 400, now: 575 },
+  acp: { budget: 4_000, now: 4_496 },
+  server: { budget: 7_400, now: 9_897 },
+  console: { budget: 5_900, now: 6_486 },
+  check: { budget: 3_500, now: 3_844 },
+  whoa: { budget: 6_900, now: 8_072 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */

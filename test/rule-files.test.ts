@@ -203,7 +203,7 @@ test('a number that becomes 0 is written in Lua, except into a new task', () => 
   const set = { crashes: 0 };
   const lua = toLuaTransitions({ create: { set, now: ['createdAt'] }, forgive: { set } });
   expect(lua).toContain("put_create(task)\n  put(task, 'createdAt', now)\nend");
-  expect(lua).toContain("put_forgive(task)\n  put(task, 'deaths', 0)\nend");
+  expect(lua).toContain("put_forgive(task)\n  put(task, 'crashes', 0)\nend");
 });
 
 test('no rule in Lua puts what a transition changes by hand, but those that stop a task or confirm an order', () => {

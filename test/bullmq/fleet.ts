@@ -50,7 +50,7 @@ export async function createFleet({ options = '', queueUrl }: FleetOptions = {})
   onTestFinished(() => redis[Symbol.asyncDispose]());
   const { host, port } = readAddress(queueUrl ?? redis.url);
   const connection = `connection: { host: '${host}', port: ${port}, retryStrategy: () => 50 }`;
-  const rest = `store: '${redis.url}', agents, ladder: { drainMs: 100, abortMs: 1_000 }`;
+  const rest = `store: '${redis.url}', agents, stopMode: { drainMs: 100, abortMs: 1_000 }`;
   const home = createHome({
     'engine.config.ts': `${AGENTS} export default defineConfig({ ${rest}, engine: bullmq({ ${connection}, reofferIntervalMs: 1_000, ${options} }) });`,
     'plain.config.ts': `${AGENTS} export default defineConfig({ ${rest} });`,

@@ -112,7 +112,7 @@ const asking = (answer: unknown, verdict: Verdict): Setting => ({
       request = one;
       return approve(one, context);
     };
-    return Object.assign(noting, { needs: approve.isRequired! });
+    return Object.assign(noting, { isRequired: approve.isRequired! });
   },
 });
 
@@ -139,7 +139,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
           asked(request, 'no');
           return false;
         },
-        { needs: () => false },
+        { isRequired: () => false },
       ),
   },
   'wants all questions': {
@@ -151,7 +151,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
           asked(request, 'no');
           return false;
         },
-        { needs: () => undefined as never },
+        { isRequired: () => undefined as never },
       ),
   },
   'a user says yes': asking({ decision: 'yes' }, 'yes'),

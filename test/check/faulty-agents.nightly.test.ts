@@ -31,7 +31,7 @@ test('an agent that does not know $/cancel_request is not blamed, because the pr
 
 test('an agent that starts both calls of a reply at once is not blamed for the second', async () => {
   const { results } = await check('side-by-side', ['no-second-call']);
-  expect(results).toMatchObject([{ status: 'passed', said: 'it had started before the cancel' }]);
+  expect(results).toMatchObject([{ status: 'passed', detail: 'it had started before the cancel' }]);
 });
 
 // Side by side: most of them is waiting for what must not come.

@@ -91,7 +91,7 @@ test('a cancel in the editor ends the task, with the same reason in the store', 
   expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
   expect(await editor.end()).toBe(0);
   const task = JSON.parse((await own.main(['tasks', '--json'])).stdout) as object;
-  expect(task).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user' }, stop: { clean: true } } });
+  expect(task).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user' }, stop: { isClean: true } } });
 });
 
 test('a prompt that succeeds is a task that succeeded, and signals end the command', async () => {

@@ -238,7 +238,7 @@ const work = defineTool({
   execute: (_, { signal }) => measure(signal),
 });
 export default defineConfig({
-  ladder: 'now',
+  stopMode: 'now',
   agents: { mine: async ({ model }) => createAgent({ name: 'mine', model: await model(), tools: [work] }) },
 });
 `;

@@ -112,7 +112,7 @@ test('an agent that hears nothing is cancelled within the ladder all the same, a
   await host.waitForTask(taskId, { status: 'cancelled' });
   const [task] = tasksOf(own) as [{ endedAt: number; stop: { killAt: number }; outcome: Fields }];
   expect(task.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', by: 'MCP host', via: 'mcp' } });
-  expect(task.outcome['stop']).toMatchObject({ clean: false, calls: [{ tool: 'deaf', state: 'unknown' }] });
+  expect(task.outcome['stopReport']).toMatchObject({ isClean: false, calls: [{ tool: 'deaf', state: 'unknown' }] });
   expect(task.endedAt).toBeLessThan(task.stop.killAt + AFTER_KILL_MS);
   // The deaf call is still pending, and keeps nobody from leaving.
   host.child.stdin.end();

@@ -71,7 +71,7 @@ describe.each(Object.entries(STORES))('with %s', (name, open) => {
   test('whoever has the same configuration sees the run and cancels it, by its ladder', async () => {
     const imports = name === MADE ? "import { createTaskStore } from '@whoa/tasks';" : '';
     const config = `${imports}
-      export default { store: ${await open()}, ladder: { drainMs: 200, abortMs: 1_000 } };
+      export default { store: ${await open()}, stopMode: { drainMs: 200, abortMs: 1_000 } };
     `;
     const [ann, bob] = [home(config), home(config)];
     const whoa = async (...args: string[]): Promise<Pick<Ended, 'stdout' | 'stderr'> & { status: number | null }> =>

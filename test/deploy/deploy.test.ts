@@ -251,10 +251,10 @@ test('every command and option is one that the command has', () => {
 test('grace periods are the drain or the longest call that must finish, the ladder, and 5 s', async () => {
   process.env['STORE_URL'] = 'memory:';
   const { default: config } = (await import('../../deploy/whoa.config.ts')) as {
-    default: { drainMs: number; ladder: { drainMs: number; abortMs: number } };
+    default: { drainMs: number; stopMode: { drainMs: number; abortMs: number } };
   };
   expect(process.env['STORE_URL']).toBeUndefined();
-  const stopMs = config.ladder.drainMs + config.ladder.abortMs;
+  const stopMs = config.stopMode.drainMs + config.stopMode.abortMs;
   const seconds = {
     server: (config.drainMs + stopMs + SPARE_MS) / 1_000,
     worker: (stopMs + FINISH_MS + SPARE_MS) / 1_000,

@@ -37,7 +37,7 @@ function openHome(redisUrl: string): Home {
       const agent = (name, reply, wordMs) => createAgent({ name, model: createScriptedModel([[reply]], { wordMs }) });
       export default defineConfig({
         store: { backend: 'redis', url: '${redisUrl}', timeoutMs: 60_000 },
-        ladder: { drainMs: 10_000, abortMs: 2_000 },
+        stopMode: { drainMs: 10_000, abortMs: 2_000 },
         agents: { writer: agent('writer', '${WORDS.join(' ')}', ${WORD_MS}), quick: agent('quick', 'done', 0) },
       });
     `,

@@ -46,7 +46,7 @@ test(`${ROUNDS} runs stopped in every way leave nothing in this process and noth
     // A kill does not wait for a command that is just starting; then it would be named as abandoned, and truly.
     await until(() => fixture.processes().length >= 5);
     run.cancel({ message: 'enough' }, { mode: ways[round % ways.length]! });
-    expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: true } });
+    expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { isClean: true } });
     expect(fixture.processes()).toEqual([]);
   }
   await close();
@@ -77,7 +77,7 @@ test.concurrent.each(sharedStores())(
     await fixture.started('wait');
     await until(() => fixture.processes().length >= 5);
     await show.cancel({ message: 'enough' }, { mode: 'now' });
-    expect(await show.end()).toMatchObject({ status: 'cancelled', report: { clean: true } });
+    expect(await show.end()).toMatchObject({ status: 'cancelled', report: { isClean: true } });
     worker.process.send('stop');
     // Nothing holds it: no timer, no socket, no child. It was not told to exit.
     expect(await worker.ended).toBe(0);

@@ -26,7 +26,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     const { status, report } = await show.end();
     const tookMs = performance.now() - cancelledAt;
     expect(status).toBe('cancelled');
-    expect(report).toMatchObject({ clean: false, calls: [{ callId: 'd', state: 'unknown' }] });
+    expect(report).toMatchObject({ isClean: false, calls: [{ callId: 'd', state: 'unknown' }] });
     expect(report!.settledAfterMs).toBeLessThanOrEqual(getLadderMs(LADDERS.now) + CLEANUP_MS);
     expect(tookMs).toBeLessThanOrEqual(getLadderMs(LADDERS.now) + CLEANUP_MS + SLACK_MS);
     expect(checkHistory(await show.history())).toEqual([]);

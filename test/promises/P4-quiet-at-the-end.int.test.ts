@@ -33,7 +33,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
       b: 'interrupted',
       w: 'interrupted',
     });
-    expect(end.report).toMatchObject({ clean: true });
+    expect(end.report).toMatchObject({ isClean: true });
     expect(fixture.provider.requests).toHaveLength(1);
     expect(checkHistory(await show.history())).toEqual([]);
   });

@@ -22,7 +22,7 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     const end = await show.end();
     expect(linesOf(fixture.at('paid.log'))).toEqual(['p begun', 'p done']);
     expect(end).toMatchObject({ status: 'cancelled', calls: [{ callId: 'p', state: 'finished', content: 'paid' }] });
-    expect(end.report).toMatchObject({ clean: true, calls: [{ callId: 'p', wasWaitedFor: true }] });
+    expect(end.report).toMatchObject({ isClean: true, calls: [{ callId: 'p', wasWaitedFor: true }] });
     expect(checkHistory(await show.history())).toEqual([]);
   });
 });

@@ -23,8 +23,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a sweep fails what is being cancelled',
     'operations/session.ts',
-    "if (task.status === 'running' && freed.deaths >= LIMITS.maxCrashes) {",
-    "if (task.status === 'cancelling' || freed.deaths >= LIMITS.maxCrashes) {",
+    "if (task.status === 'running' && reclaimed.crashes >= LIMITS.maxCrashes) {",
+    "if (task.status === 'cancelling' || reclaimed.crashes >= LIMITS.maxCrashes) {",
   ),
   one('a release forgets the cancel', 'status.ts', "release: 'cancelling',", "release: 'init',"),
   one(
@@ -52,14 +52,14 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a session is never swept',
     'operations/session.ts',
-    'while (first !== undefined && first.expiresAt! <= now && freed < limit)',
-    'while (first !== undefined && first.expiresAt! <= now && freed < -limit)',
+    'while (first !== undefined && first.expiresAt! <= now && reclaimed < limit)',
+    'while (first !== undefined && first.expiresAt! <= now && reclaimed < -limit)',
   ),
   one(
     'a release loses an attempt, and a death two',
     'rules/transitions.ts',
-    'plus: { epoch: 1, deaths: 1 },',
-    'plus: { epoch: 1, deaths: 7 },',
+    'plus: { epoch: 1, crashes: 1 },',
+    'plus: { epoch: 1, crashes: 7 },',
   ),
   one(
     'a repeated create makes a new task',
@@ -177,8 +177,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a task is freed without raising its epoch',
     'rules/transitions.ts',
-    'plus: { epoch: 1, deaths: 1 },',
-    'plus: { deaths: 1 },',
+    'plus: { epoch: 1, crashes: 1 },',
+    'plus: { crashes: 1 },',
   ),
   one(
     'an order is confirmed by the wrong number',

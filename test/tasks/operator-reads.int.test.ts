@@ -23,7 +23,7 @@ async function fill(store: TaskStore): Promise<void> {
 
 /** Reads all that operators read. */
 async function readAll(store: TaskStore): Promise<void> {
-  const { agents, more } = await readFleetLoad(store);
+  const { agents, hasMore: more } = await readFleetLoad(store);
   expect([agents, more]).toMatchObject([[{ ready: TENANTS, isUnserved: true }], false]);
   await store.tenants({ limit: 1_000 });
   await store.counts({ tenant: 't1' });

@@ -118,7 +118,7 @@ describe.each(storeKinds)('$name', (location) => {
     expect((await chat.ask('chat/c/stop', stop)).body).toEqual({ answer: 'accepted', background: 1 });
     expect((await chat.ask('chat/c/stop', stop)).body).toMatchObject({ background: 0 });
     expect(await chat.task('whoa-background', 'cancelled')).toMatchObject({
-      outcome: { reason: { kind: 'user', by: 'ada', via: 'chat', message: 'no server' }, complete: false },
+      outcome: { reason: { kind: 'user', by: 'ada', via: 'chat', message: 'no server' }, isComplete: false },
     });
     expect(chat.fixture.processes()).toEqual([]);
     expect((await chat.ask('chat/c/stop', stop)).body).toEqual({ answer: 'idle', background: 0 });

@@ -184,7 +184,7 @@ test('the status lies, or is overwritten (mastra 20447, langgraphjs 2755): here 
   const ended = await lastTask(stage);
   expect(ended).toMatchObject({
     status: 'cancelled',
-    outcome: { stop: { clean: false, calls: [{ state: 'unknown' }] } },
+    outcome: { stopReport: { isClean: false, calls: [{ state: 'unknown' }] } },
   });
   stage.release();
   await until(() => stage.did.includes('booked'));

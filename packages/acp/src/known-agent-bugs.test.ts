@@ -188,7 +188,7 @@ test('a cancel reaches what a sub-agent does, and its call is closed', async () 
   const answer = prompt();
   await started.promise;
   await cancel();
-  expect(await answer).toMatchObject({ stopReason: 'cancelled', _meta: { 'whoa/stopReport': { clean: true } } });
+  expect(await answer).toMatchObject({ stopReason: 'cancelled', _meta: { 'whoa/stopReport': { isClean: true } } });
   expect(isStopped).toBe(true);
   expect(Object.values(statuses(messages)).map((seen) => seen.at(-1))).toEqual(['failed']);
 });

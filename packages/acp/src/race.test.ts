@@ -203,7 +203,7 @@ test('a call that ignores its signal is abandoned when the ladder ends, and the 
   const { result } = await answer(10);
   expect(result).toMatchObject({
     stopReason: 'cancelled',
-    _meta: { 'whoa/stopReport': { clean: false, calls: [{ state: 'unknown' }] } },
+    _meta: { 'whoa/stopReport': { isClean: false, calls: [{ state: 'unknown' }] } },
   });
   const end = messages.find(({ params }) => params?.update?.['status'] === 'failed');
   expect(end?.params?.update).toMatchObject({ rawOutput: { cancelled: true, state: 'unknown', reason: 'user' } });

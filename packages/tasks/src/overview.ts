@@ -113,7 +113,7 @@ interface WorkerRecord {
 export interface WorkerPage {
   readonly workers: readonly WorkerRecord[];
   /** There are more workers than `limit`. */
-  readonly more: boolean;
+  readonly hasMore: boolean;
   /** The store's clock. */
   readonly now: number;
 }
@@ -152,6 +152,6 @@ export function toWorkerPage({ sessions, waiters, now }: WorkersSnapshot, limit:
     change(worker, (known) => ({ ...known, waitsFor: [...new Set([...known.waitsFor, ...agents])].toSorted() }));
   }
   const workers = [...found.values()].toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
-  const more = workers.length > limit || sessions.length > limit || waiters.length > limit;
-  return { workers: workers.slice(0, limit), more, now };
+  const hasMore = workers.length > limit || sessions.length > limit || waiters.length > limit;
+  return { workers: workers.slice(0, limit), hasMore: hasMore, now };
 }

@@ -84,7 +84,7 @@ export interface TaskOutcome {
   /** Why it was cancelled. The reason in the store takes precedence over this one. */
   readonly reason?: CancelReason;
   /** It was cancelled, but the work had finished or failed before the stop took effect. */
-  readonly complete?: boolean;
+  readonly isComplete?: boolean;
   /** Model tokens, over all its workers. */
   readonly usage?: Usage;
   /** The stop report. */

@@ -45,7 +45,10 @@ test('it introduces itself with at least one way in, and with what it can do', a
 
 test('a prompt gets its response after its text and its usage', async () => {
   const { prompt, updates } = await open();
-  expect(await prompt('hello')).toMatchObject({ stopReason: 'end_turn', _meta: { 'whoa/usage': { complete: true } } });
+  expect(await prompt('hello')).toMatchObject({
+    stopReason: 'end_turn',
+    _meta: { 'whoa/usage': { isComplete: true } },
+  });
   // On a busy machine the words come in several pieces.
   const kinds = updates().map((update) => update['sessionUpdate']);
   expect(kinds.filter((kind, i) => kind !== kinds[i - 1])).toEqual([
@@ -61,7 +64,9 @@ test('usage after a cancel is what was reported, and says it is not complete', a
   await waitFor((message) => JSON.stringify(message).includes('three'));
   await agent.notify(methods.agent.session.cancel, { sessionId });
   expect(await answer).toMatchObject({
-    _meta: { 'whoa/usage': { complete: false, inputTokens: expect.toSatisfy((count: number) => count > 0) as number } },
+    _meta: {
+      'whoa/usage': { isComplete: false, inputTokens: expect.toSatisfy((count: number) => count > 0) as number },
+    },
   });
 });
 

@@ -120,7 +120,7 @@ test("a reply of the application's own loop reads like an agent's", () => {
   // Only the report says how the stop ended it.
   const reason = { kind: 'user', at: 1_900 };
   const stop = { reason, levels: [{ level: 'abort', afterMs: 0 }], calls: [{ callId: 'c1', state: 'unknown' }] };
-  run.settle({ outcome: { status: 'cancelled', complete: false, stop } } as unknown as TaskRecord);
+  run.settle({ outcome: { status: 'cancelled', isComplete: false, stopReport: stop } } as unknown as TaskRecord);
   expect(run.calls.get('c1')).toMatchObject({ state: 'unknown' });
   expect(run.levels).toEqual([{ level: 'abort', at: 1_900, reason }]);
   expect(run.turns.map(({ isCut }) => isCut)).toEqual([false, true]);

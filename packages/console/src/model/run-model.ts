@@ -164,7 +164,7 @@ export class RunModel {
       if (call !== undefined) call.state = state;
     }
     const last = this.turns.at(-1);
-    if (last !== undefined && outcome?.complete === false) last.isCut = last.text !== '' && last.calls.length === 0;
+    if (last !== undefined && outcome?.isComplete === false) last.isCut = last.text !== '' && last.calls.length === 0;
   }
 
   #applyToCall(event: JournalEvent, { moment, position }: { moment: number; position: number }): void {

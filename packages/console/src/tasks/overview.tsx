@@ -34,7 +34,7 @@ export function Overview({ state: { counts, workers } }: { readonly state: TaskL
 const MAX_BARS = 20;
 
 function Workers({
-  workers: { workers, more },
+  workers: { workers, hasMore: more },
 }: {
   readonly workers: NonNullable<TaskListState['workers']>;
 }): ReactNode {

@@ -98,5 +98,5 @@ export function createApprovals(options: ApprovalsOptions): Approve {
     last = answer.catch(() => {});
     return answer;
   };
-  return Object.assign(approve, { needs: (request: ApprovalRequest) => judge(request).decision !== 'allow' });
+  return Object.assign(approve, { isRequired: (request: ApprovalRequest) => judge(request).decision !== 'allow' });
 }

@@ -9,7 +9,7 @@ export interface CancelledWork {
   readonly text: string;
   readonly calls: readonly Pick<CallResult, 'callId' | 'tool' | 'state'>[];
   /** The work had finished or failed before the stop took effect. */
-  readonly complete: boolean;
+  readonly isComplete: boolean;
 }
 
 function describeCancelled({ calls }: Pick<CancelledWork, 'calls'>): string {

@@ -68,7 +68,7 @@ test.each<[string, Partial<AgentOptions>, string]>([
   await clock.advance(2_000);
   const outcome = await run.outcome;
   await reading;
-  expect(outcome).toMatchObject({ status: 'cancelled', stop: { clean: false, abandoned: [{ name }] } });
+  expect(outcome).toMatchObject({ status: 'cancelled', stop: { isClean: false, abandoned: [{ name }] } });
   expect(agent.ledger.entries()).toMatchObject([{ name, reason: { by: 'anna' } }]);
   expect(events.slice(-2)).toEqual(['work-abandoned', 'run-end']);
   if (outcome.status === 'cancelled')
@@ -89,7 +89,7 @@ test('what ends a little after the cancel is waited for, and the run is clean', 
   run.cancel({}, { mode: 'now' });
   await clock.advance(300);
   expect(await run.outcome).toMatchObject({
-    stop: { clean: true, settledAfterMs: 300 },
+    stop: { isClean: true, settledAfterMs: 300 },
     calls: [{ state: 'not-started' }],
   });
   check();
@@ -134,7 +134,7 @@ test('what a sub-agent abandons is named by the way to it', async () => {
   const { run } = start();
   await flushMicrotasks();
   run.cancel({}, { mode: 'kill' });
-  expect(await run.outcome).toMatchObject({ stop: { clean: false, abandoned: [{ name: 'inner › planner' }] } });
+  expect(await run.outcome).toMatchObject({ stop: { isClean: false, abandoned: [{ name: 'inner › planner' }] } });
   check();
 });
 
@@ -147,7 +147,7 @@ test('a cancel is a cancel, even for a compact that receives it while the run dr
   await flushMicrotasks();
   run.cancel();
   const outcome = await run.outcome;
-  expect(outcome).toMatchObject({ status: 'cancelled', complete: false });
+  expect(outcome).toMatchObject({ status: 'cancelled', isComplete: false });
   expect(outcome).not.toHaveProperty('error');
   check();
 });
@@ -388,7 +388,7 @@ test('what attempts cost that broke off is counted, also when a cancel ends the 
   const third = setUp({ model, retry: { maxAttempts: 2 } });
   const { run: last } = third.start();
   await third.clock.advance(10);
-  expect(await last.outcome).toMatchObject({ status: 'failed', usage: { inputTokens: 2_000, complete: false } });
+  expect(await last.outcome).toMatchObject({ status: 'failed', usage: { inputTokens: 2_000, isComplete: false } });
 });
 
 test('an iterator that closes at once, without a promise, loses nothing', async () => {

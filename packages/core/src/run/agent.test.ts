@@ -97,7 +97,7 @@ test('cancel during adaptation phase: the words so far are kept, nothing of the 
   expect(outcome).toMatchObject({
     status: 'cancelled',
     text: 'I found ',
-    complete: false,
+    isComplete: false,
     calls: [{ state: 'finished' }],
   });
   expect(outcome.messages.at(-1)).toEqual({
@@ -153,7 +153,7 @@ test('a planner may return what it has when it is cut off; nothing is planned af
   run.steer('and then?');
   run.cancel();
   const outcome = await run.outcome;
-  expect(outcome).toMatchObject({ status: 'cancelled', complete: false, text: 'So', turns: 1 });
+  expect(outcome).toMatchObject({ status: 'cancelled', isComplete: false, text: 'So', turns: 1 });
   expect(outcome.undelivered).toHaveLength(1);
   check();
 });
@@ -202,7 +202,7 @@ test('when a drain lets the whole plan complete, the outcome is cancelled and co
   run.cancel();
   expect(await run.outcome).toMatchObject({
     status: 'cancelled',
-    complete: false,
+    isComplete: false,
     calls: [{ state: 'finished', content: 'kept' }],
   });
   check();
@@ -210,7 +210,7 @@ test('when a drain lets the whole plan complete, the outcome is cancelled and co
   for await (const event of late.run.events) {
     if (event.type === 'turn-end') late.run.cancel();
   }
-  expect(await late.run.outcome).toMatchObject({ status: 'cancelled', complete: true, text: 'all done' });
+  expect(await late.run.outcome).toMatchObject({ status: 'cancelled', isComplete: true, text: 'all done' });
   late.check();
 });
 

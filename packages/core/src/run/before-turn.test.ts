@@ -35,7 +35,7 @@ test('a cancel before a turn keeps it from beginning, also while something deaf 
   const { run, planned } = start((turn) => (turn === 2 ? new Promise(() => {}) : undefined));
   await flushMicrotasks();
   run.cancel();
-  expect(await run.outcome).toMatchObject({ status: 'cancelled', complete: false, turns: 1 });
+  expect(await run.outcome).toMatchObject({ status: 'cancelled', isComplete: false, turns: 1 });
   expect(planned).toEqual([1]);
 });
 

@@ -21,14 +21,14 @@ const whenCancelled = ({ token }: PlannerContext, step: Step): Promise<Step> =>
   new Promise((resolve) => token.onCancel(() => resolve(step)));
 
 test('a reply that was cut off is not complete; one that was whole when the cancel came is', async () => {
-  for (const [step, complete] of [
+  for (const [step, isComplete] of [
     [said('So', 'aborted'), false],
     [said('So be it.', 'stop'), true],
   ] as const) {
     const { run } = start((_, context) => whenCancelled(context, step));
     await flushMicrotasks();
     run.cancel();
-    expect(await run.outcome).toMatchObject({ status: 'cancelled', complete, turns: 1 });
+    expect(await run.outcome).toMatchObject({ status: 'cancelled', isComplete, turns: 1 });
   }
 });
 
@@ -64,7 +64,7 @@ test('what was to be done before a turn and does not end is named, what ended is
     run.cancel({ by: 'anna' }, { mode: 'kill' });
     // It was only asked: nothing is waited for.
     await flushMicrotasks();
-    expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { clean: abandoned.length === 0 } });
+    expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { isClean: abandoned.length === 0 } });
     expect(agent.ledger.entries().map(({ name }) => name)).toEqual(abandoned);
     expect(clock.pending).toBe(0);
   }
@@ -80,7 +80,7 @@ test('a cancel is what ended a run, also where what was to be done before its tu
   });
   cancel = () => run.cancel();
   const outcome = await run.outcome;
-  expect(outcome).toMatchObject({ status: 'cancelled', complete: false });
+  expect(outcome).toMatchObject({ status: 'cancelled', isComplete: false });
   expect(outcome).not.toHaveProperty('error');
 });
 
@@ -220,7 +220,7 @@ test('what a planner throws decides what is kept of its words, and how they are 
   await flushMicrotasks();
   run.cancel();
   const cancelled = await run.outcome;
-  expect(cancelled).toMatchObject({ status: 'cancelled', complete: false });
+  expect(cancelled).toMatchObject({ status: 'cancelled', isComplete: false });
   expect(cancelled).not.toHaveProperty('error');
   expect(cancelled.messages.at(-1)).toMatchObject({ content: [{ text: 'half' }], stopReason: 'aborted' });
 });

@@ -45,7 +45,7 @@ export interface LoopState {
 
 /**
  * Plans, runs the waves and continues with their results, until there is a reply. Starts with the calls that an earlier
- * run left, if any. Returns whether the reply is complete: false if it was cut off. Throws `CancelledError` when cancelled.
+ * run left, if any. Returns whether the reply is isComplete: false if it was cut off. Throws `CancelledError` when cancelled.
  */
 export async function runLoop(state: LoopState, left: readonly Call[] = []): Promise<boolean> {
   const { token } = state;

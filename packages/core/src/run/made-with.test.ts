@@ -34,10 +34,10 @@ const run = (options: object, input: unknown = 'x'): string =>
 const LADDER = "'graceful', 'now', 'kill' or { drainMs, abortMs }";
 
 test('an agent refuses settings that cannot work when it is made, not when they are needed', () => {
-  expect(agent({ ladder: { drainMs: 7_200_000 } })).toBe('ladder.drainMs: expected 0 to 3600000 ms, got 7200000');
-  expect(agent({ ladder: { drainMs: Infinity } })).toBe('ladder.drainMs: expected 0 to 3600000 ms, got Infinity');
-  expect(agent({ ladder: { abort: 5 } })).toBe('ladder.abort: unknown setting; the settings are drainMs, abortMs');
-  expect(agent({ ladder: 'softly' })).toBe(`ladder: expected ${LADDER}, got "softly"`);
+  expect(agent({ stopMode: { drainMs: 7_200_000 } })).toBe('stopMode.drainMs: expected 0 to 3600000 ms, got 7200000');
+  expect(agent({ stopMode: { drainMs: Infinity } })).toBe('stopMode.drainMs: expected 0 to 3600000 ms, got Infinity');
+  expect(agent({ stopMode: { abort: 5 } })).toBe('stopMode.abort: unknown setting; the settings are drainMs, abortMs');
+  expect(agent({ stopMode: 'softly' })).toBe(`stopMode: expected ${LADDER}, got "softly"`);
   for (const undoTimeoutMs of [0, 600_001, Number.NaN, -1, '5']) {
     expect(agent({ undoTimeoutMs })).toBe(
       `undoTimeoutMs: expected more than 0 to 600000 ms, got ${typeof undoTimeoutMs === 'string' ? '"5"' : undoTimeoutMs}`,

@@ -184,17 +184,17 @@ class AgentRun implements Run {
       ids: new CallIds(),
       turns: 0,
     };
-    const end: { failed?: unknown; complete: boolean } = { complete: false };
+    const end: { failed?: unknown; isComplete: boolean } = { isComplete: false };
     try {
       // Start in a later microtask: the caller gets the run, and can cancel it, before it does anything.
       await Promise.resolve();
       this.#transcript.begin(this.#setup.history ?? [], this.#setup[RESUMED] ?? this.#setup.input);
       state.ids.reserve(this.#transcript.messages);
-      end.complete = await runLoop(state, this.#setup[RESUMED]);
+      end.isComplete = await runLoop(state, this.#setup[RESUMED]);
     } catch (error) {
       if (!this.#token.isCancelled || !isCancelledError(error)) {
         end.failed = error;
-        end.complete = this.#token.isCancelled;
+        end.isComplete = this.#token.isCancelled;
       }
     }
     try {
@@ -272,7 +272,7 @@ class AgentRun implements Run {
   }
 
   /** Decides how the run ended, and ends it, in one step: a cancel comes either before this or too late. */
-  #settle(turns: number, end: { failed?: unknown; complete: boolean }): Outcome {
+  #settle(turns: number, end: { failed?: unknown; isComplete: boolean }): Outcome {
     const { agent } = this.#setup;
     const endedAt = this.#gate.now();
     for (const left of this.#leftovers.running) this.#abandon(left, endedAt);
@@ -289,7 +289,7 @@ class AgentRun implements Run {
       endedAt,
     };
     const { reason } = this.#token;
-    const stopped = reason && { reason, stop: this.#report(endedAt), complete: end.complete };
+    const stopped = reason && { reason, stop: this.#report(endedAt), isComplete: end.isComplete };
     const status = stopped ? 'cancelled' : 'failed' in end ? 'failed' : 'success';
     const failure = 'failed' in end && { error: end.failed };
     const outcome = Object.freeze({ ...base, status, ...stopped, ...failure }) as Outcome;

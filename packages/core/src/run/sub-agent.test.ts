@@ -73,7 +73,7 @@ test('a call that a sub-agent abandoned is named in the report of its parent', a
   await clock.advance(2_000);
   expect(await run.outcome).toMatchObject({
     stop: {
-      clean: false,
+      isClean: false,
       calls: [
         { callId: 'c/d', tool: 'child › deaf', state: 'unknown' },
         { callId: 'c', state: 'interrupted' },
@@ -378,7 +378,7 @@ test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub
   run.cancel({}, { mode: 'now', undo: true });
   const outcome = await run.outcome;
   expect(undone).toEqual(['nested', 'outer']);
-  expect(outcome).toMatchObject({ status: 'cancelled', stop: { clean: true } });
+  expect(outcome).toMatchObject({ status: 'cancelled', stop: { isClean: true } });
   if (outcome.status !== 'cancelled') return;
   const said = outcome.stop.calls.map(({ callId, undo }) => `${callId.replace(/call-\d/, 'n')} ${undo}`);
   expect(new Set(said)).toEqual(new Set(['b undone', 'c undone', 'c/n undone']));
@@ -410,7 +410,7 @@ test('undos inside and outside share one bound', async () => {
   run.cancel({}, { mode: 'kill', undo: true });
   await clock.advance(400);
   const outcome = await run.outcome;
-  expect(outcome).toMatchObject({ status: 'cancelled', stop: { settledAfterMs: 400, clean: false } });
+  expect(outcome).toMatchObject({ status: 'cancelled', stop: { settledAfterMs: 400, isClean: false } });
 });
 
 test('exclusive keys hold over the whole tree, and for undos', async () => {

@@ -61,9 +61,7 @@ test('an invalid value is described briefly, and none of its code is shown or ru
     ),
   );
   expect(() => count()('x'.repeat(81), 'field')).toThrow(`got "${'x'.repeat(80)}…"`);
-  expect(() => hooks({ 'cancel-requested': () => {} }, 'hooks')).toThrow(
-    'hooks.cancel-requested: unknown event; use any',
-  );
+  expect(() => hooks({ 'cancel-request': () => {} }, 'hooks')).toThrow('hooks.cancel-request: unknown event; use any');
   expect(() => hooks('x', 'hooks')).toThrow('hooks: expected an object with functions, got "x"');
 });
 

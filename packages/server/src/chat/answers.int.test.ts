@@ -486,7 +486,7 @@ describe('a turn that is stopped with `rollback`', () => {
     await quiet(page);
     expect(site.paid).toHaveLength(approved ? 1 : 0);
     if (approved) {
-      expect(receipt).toMatchObject({ answer: 'accepted', rolledBack: false, standing: ['p1'] });
+      expect(receipt).toMatchObject({ answer: 'accepted', rolledBack: false, effectsNotUndone: ['p1'] });
       expect(words((await site.stored()).at(-1))).toBe('May I? Half ');
     } else {
       expect(receipt).toEqual({ answer: 'accepted', rolledBack: true });
@@ -499,7 +499,7 @@ describe('a turn that is stopped with `rollback`', () => {
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Where am I?' });
     const receipt = await site.stop({ messageId: page.chat.lastMessage!.id, rollback: true });
-    expect(receipt).toMatchObject({ answer: 'accepted', rolledBack: false, standing: ['l1'] });
+    expect(receipt).toMatchObject({ answer: 'accepted', rolledBack: false, effectsNotUndone: ['l1'] });
     expect(callsIn((await site.stored()).at(-1))).toMatchObject([{ state: 'output-error' }]);
   });
 

@@ -231,7 +231,7 @@ function reapply(current: Messages, old: Messages, next: Messages): Messages {
 
 function toOutcome({ token }: SelfManagedContext, error: unknown): TaskOutcome {
   const { reason } = token;
-  if (reason !== undefined) return { status: 'cancelled', reason, complete: false };
+  if (reason !== undefined) return { status: 'cancelled', reason, isComplete: false };
   return { status: 'failed', error: { message: describeError(error), code: 'HISTORY_FAILED' } };
 }
 

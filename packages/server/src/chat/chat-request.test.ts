@@ -13,7 +13,7 @@ test.for([
 ] as const)('an answer to which the store responds %j fails with its own code', async ([receipt, code, message]) => {
   const context = {
     chat: { approve: () => Promise.resolve(receipt) },
-    access: { record: () => {} },
+    access: { audit: () => {} },
   } as unknown as Context;
   await expect(answerQuestion(who, request, context)).rejects.toMatchObject({
     status: 409,

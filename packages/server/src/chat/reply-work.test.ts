@@ -57,7 +57,8 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
   const context = {
     task: { id: 't', tenant: 'ada', conversation: 'c', inputs: [input], stop: { reason: { kind: stop, at: 0 } } },
     history,
-    past: past.length === 0 ? [] : [{ position: 1, epoch: 1, at: 0, event: { type: 'ui-chunks', chunks: past } }],
+    previousJournal:
+      past.length === 0 ? [] : [{ position: 1, epoch: 1, at: 0, event: { type: 'ui-chunks', chunks: past } }],
     token,
     journal: (event: unknown) => Promise.resolve(void written.push(event)),
   } as unknown as Parameters<SelfManagedWork['runTask']>[0];
@@ -134,7 +135,7 @@ test('an approved call that ran when its process was lost never runs again: its 
 test('so is it if the process was lost while it was being stopped', async () => {
   const past: UIMessageChunk[] = [{ type: 'tool-approval-response', approvalId: 'a1', approved: true }];
   const { settled } = await takeOver({ past, input: yes, history: [user, asked], stop: 'user' });
-  expect(await settled()).toMatchObject({ stop: { calls: [{ callId: 'c1', state: 'unknown' }] } });
+  expect(await settled()).toMatchObject({ stopReport: { calls: [{ callId: 'c1', state: 'unknown' }] } });
 });
 
 test('an answer is stored before the loop can start its call', async () => {
@@ -181,7 +182,7 @@ test.for(['shutdown', 'lease-lost', 'user'])('what a stop (%s) in the middle of 
   await work.runTask({
     task: { id: 't', tenant: 'ada', conversation: 'c', inputs: [user] },
     history: [],
-    past: [],
+    previousJournal: [],
     token,
     journal: (event: (typeof written)[number]) => Promise.resolve(void written.push(event)),
   } as unknown as Parameters<SelfManagedWork['runTask']>[0]);

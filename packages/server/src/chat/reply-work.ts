@@ -101,7 +101,7 @@ class ReplyRun<Tools extends ChatTools> {
         ...base,
         status: 'cancelled',
         reason,
-        complete: error === undefined && this.#isComplete,
+        isComplete: error === undefined && this.#isComplete,
         stopReport: stop,
       };
     }
@@ -143,7 +143,7 @@ class ReplyRun<Tools extends ChatTools> {
       ...(await this.#said()),
       status: 'cancelled',
       reason,
-      complete: false,
+      isComplete: false,
       stopReport: stop as unknown as Json,
     };
   }

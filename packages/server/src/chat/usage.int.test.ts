@@ -59,7 +59,7 @@ test('a whole reply has all of its tokens', async () => {
   await using site = await stage([LOOK, { parts: [{ text: 'Done.' }] }]);
   const { message } = await read(await site.send('Go'));
   const { usage, stored } = await site.ended();
-  expect(usage).toMatchObject({ complete: true });
+  expect(usage).toMatchObject({ isComplete: true });
   expect(usage!.inputTokens * usage!.outputTokens).toBeGreaterThan(0);
   expect([message!.metadata, stored]).toEqual([{ usage }, { usage }]);
 });
@@ -72,7 +72,7 @@ test('a stopped reply has what its provider had reported, marked as not complete
   await site.transport.stop('c');
   await reading;
   const { usage, stored } = await site.ended();
-  expect(usage).toMatchObject({ complete: false });
+  expect(usage).toMatchObject({ isComplete: false });
   expect(stored).toEqual({ usage });
   // Both steps count, the one that was cut as far as Anthropic says at its start.
   await using first = await stage([LOOK, { parts: [{ text: 'Done.' }] }]);
@@ -87,5 +87,5 @@ test('metadata of the application stays as it is', async () => {
   const { message } = await read(await site.send('Go'));
   const { usage, stored } = await site.ended();
   expect([message!.metadata, stored]).toEqual([{ model: 'm' }, { model: 'm' }]);
-  expect(usage).toMatchObject({ complete: true });
+  expect(usage).toMatchObject({ isComplete: true });
 });

@@ -46,7 +46,7 @@ export interface StopReceipt<Message extends UIMessage = UIMessage> {
   readonly answer: string;
   readonly rolledBack?: boolean;
   /** Why the turn stays in the history: these calls had effects that were not undone. */
-  readonly standing?: readonly string[];
+  readonly effectsNotUndone?: readonly string[];
   /** How many background tasks were stopped, if that was asked for. */
   readonly background?: number;
   /** The message whose calls waited for a person or this page, as it is now. */

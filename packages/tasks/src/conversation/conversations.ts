@@ -131,7 +131,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     // Withdrawn before it was stored: it must not even supersede the current run.
     if (asked.token?.isCancelled || asked.signal?.aborted) return answer({ ...about, ...early('cancelled') }, context);
     const origin = { tenant, conversation: id, key: messageId, context };
-    const wanted = { ...origin, agent: agent.name, input: message as Json, worker: runner.worker, debounceMs };
+    const wanted = { ...origin, agent: agent.name, input: message as Json, preferredWorker: runner.worker, debounceMs };
     // Pass our own nonce: after a lost response, our own message must not look like a duplicate.
     const nonce = world.createId();
     const onStoreError = (error: unknown): void => observed.tell({ type: 'store-error', error });

@@ -22,7 +22,7 @@ export interface FleetLoad {
   /** Tasks that were cancelled and wait for a worker to settle them. */
   readonly unsettled: number;
   /** There are more queues than were read. */
-  readonly more: boolean;
+  readonly hasMore: boolean;
 }
 
 const MAX_QUEUES = 10_000;
@@ -64,7 +64,7 @@ export async function readFleetLoad(store: Pick<OperatorStore, 'queues' | 'worke
     }),
     paused,
     unsettled: countReady(byAgent.get(SETTLE) ?? []),
-    more: next !== undefined,
+    hasMore: next !== undefined,
   };
 }
 

@@ -114,7 +114,7 @@ test('a fleet is summarised by agent, and an agent without workers is named', as
   await store.pause({ agent: 'paused' }, true);
   const asked = { domain: 0, session: 's', claim: 'c', takeNumber: 1, worker: 'w', leaseMs: 1_000, limit: 1 };
   await store.take({ ...asked, agents: ['idle'] });
-  const { agents, paused, unsettled, more } = await readFleetLoad(store);
+  const { agents, paused, unsettled, hasMore } = await readFleetLoad(store);
   const base = { ready: 0, running: 0, oldestWaitMs: 0, waiting: 0, isPaused: false, isUnserved: false };
   expect(agents).toEqual([
     { ...base, agent: 'assistant', ready: 2, oldestWaitMs: 500, isUnserved: true },
@@ -122,7 +122,11 @@ test('a fleet is summarised by agent, and an agent without workers is named', as
     { ...base, agent: 'paused', ready: 1, isPaused: true },
     { ...base, agent: 'writer', ready: 1, running: 1 },
   ]);
-  expect({ paused, unsettled, more }).toEqual({ paused: [{ agent: 'paused' }], unsettled: 0, more: false });
+  expect({ paused, unsettled, hasMore: hasMore }).toEqual({
+    paused: [{ agent: 'paused' }],
+    unsettled: 0,
+    hasMore: false,
+  });
 });
 
 test('a fleet with many queues is read in small pages', async () => {
@@ -134,8 +138,12 @@ test('a fleet with many queues is read in small pages', async () => {
     pages.push(page.queues.length);
     return page;
   };
-  const { agents, more } = await readFleetLoad({ queues, workers: () => store.workers() });
-  expect({ pages, ready: agents[0]!.ready, more }).toEqual({ pages: [50, 50, 50, 50, 50], ready: 250, more: false });
+  const { agents, hasMore } = await readFleetLoad({ queues, workers: () => store.workers() });
+  expect({ pages, ready: agents[0]!.ready, hasMore: hasMore }).toEqual({
+    pages: [50, 50, 50, 50, 50],
+    ready: 250,
+    hasMore: false,
+  });
 });
 
 test('everything of a tenant is erased: what runs is cancelled and waited for', async () => {

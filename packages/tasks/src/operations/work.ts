@@ -16,7 +16,7 @@ import { hintOf, type OperationContext, type StoredTask, type Tables } from './t
 export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: OperationContext): Orders {
   const { tables, now, rules } = moment;
   const task = getClaimedTask(tables, by);
-  const { after, events, replaces, done, progress, activity } = batch;
+  const { after, events, replaces, done, resetsAttempts: progress, activity } = batch;
   const alreadyThere = events.length > 0 && task.position === after + events.length;
   if (!alreadyThere && task.position !== after) throw new JournalGapError(task.id, task.position, after);
   const added = alreadyThere ? [] : events;
@@ -166,7 +166,7 @@ function settledOutcome(
 ): NonNullable<StoredTask['outcome']> {
   if (task.stop === undefined && outcome.status !== 'cancelled') return outcome;
   const reason = task.stop?.reason ?? outcome.reason ?? createReason({}, now);
-  return { ...outcome, status: 'cancelled', reason, complete: outcome.complete ?? outcome.status !== 'cancelled' };
+  return { ...outcome, status: 'cancelled', reason, isComplete: outcome.isComplete ?? outcome.status !== 'cancelled' };
 }
 
 /** Returns the task if the claim is still valid: by epoch, session and claim, never by time. */

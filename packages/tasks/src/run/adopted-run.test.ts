@@ -73,7 +73,7 @@ test('a cancel in the store stops an adopted run, with its reason', async () => 
   expect(receipt.answer).toBe('accepted');
   expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { message: 'lunch' } });
   expect(await response).toMatchObject({ status: 'cancelled', msg: 'lunch' });
-  expect((await store.get(await ref()))?.outcome).toMatchObject({ stop: { clean: true } });
+  expect((await store.get(await ref()))?.outcome).toMatchObject({ stopReport: { isClean: true } });
   expect(await store.cancel(await ref())).toMatchObject({ answer: 'too-late' });
 });
 

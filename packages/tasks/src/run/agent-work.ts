@@ -48,7 +48,7 @@ export async function runAgent(work: AgentWork): Promise<TaskOutcome> {
   const { task, history } = work;
   const standing = standingOf(work.past);
   const before = standing.isWhole ? [] : historyBefore(task, history);
-  if (standing.complete) {
+  if (standing.isComplete) {
     // The lost worker had finished everything except reporting the end.
     const said = saidIn([...before, ...standing.messages], history);
     return { status: 'success', answer: wordsIn(standing.messages), ...usedBefore(task), ...said };

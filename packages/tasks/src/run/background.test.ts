@@ -53,7 +53,10 @@ test('what a task leaves running outlives it, and is stopped by its conversation
   expect(await cancelBackground(store, { tenant: 'other', conversation: 'c' }, STOP)).toEqual([]);
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted', 'accepted']);
   for (const ref of worker.left.slice(0, 2))
-    expect(await endOf(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: STOP, complete: false } });
+    expect(await endOf(store, ref)).toMatchObject({
+      status: 'cancelled',
+      outcome: { reason: STOP, isComplete: false },
+    });
   expect(worker.tokens.map(({ isCancelled }) => isCancelled)).toEqual([true, true, false, false]);
   expect(await cancelBackground(store, chat, STOP)).toEqual([]);
 });

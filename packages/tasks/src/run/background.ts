@@ -21,7 +21,7 @@ export interface Background {
   /** Returns an id of whose work the caller may see: one per conversation and tenant. */
   owner(): string;
   /** Runs a function as part of a task, so that `start` knows on whose behalf it is called. */
-  during<T>(task: StartingTask, work: () => T): T;
+  runInTask<T>(task: StartingTask, work: () => T): T;
   /** The function that a runner runs for background tasks. */
   readonly run: TaskFunction;
   /** How many background tasks run now. They do not count towards the concurrency of a runner. */
@@ -122,7 +122,7 @@ export function createBackground(): Background {
       const { task } = starting();
       return JSON.stringify([task.tenant, ownerOf(task)]);
     },
-    during: (task, work) => current.run(task, work),
+    runInTask: (task, work) => current.run(task, work),
     async run({ task, ...context }) {
       const found = held.get(task.key ?? '');
       if (!(await found?.isAllowed)) throw new Error('The process that ran this work has ended; start the work again');

@@ -52,7 +52,7 @@ test('a task that runs when its deadline comes is stopped at that moment, and ke
   await flushMicrotasks();
   expect(await store.get(ref)).toMatchObject({
     status: 'cancelled',
-    outcome: { reason: { kind: 'deadline' }, answer: 'Well, ', stop: { clean: true } },
+    outcome: { reason: { kind: 'deadline' }, answer: 'Well, ', stopReport: { isClean: true } },
   });
 });
 
@@ -106,7 +106,7 @@ test('work of one’s own hears of the deadline by its token, before it begins t
     async runTask({ token }) {
       heard.push(token.reason?.kind);
       await sleep(60_000, { clock: token.clock, token }).catch(() => {});
-      return { status: 'cancelled', reason: token.reason!, complete: false };
+      return { status: 'cancelled', reason: token.reason!, isComplete: false };
     },
   };
   const { world, store, serve, create } = setUp(work);

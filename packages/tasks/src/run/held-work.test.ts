@@ -17,7 +17,7 @@ test('work that says itself how it ended is never abandoned, and its words are t
         async runTask({ token }) {
           started.resolve(token);
           await release.promise;
-          return { status: 'cancelled', answer: 'half', said: ['go', 'half'], complete: false };
+          return { status: 'cancelled', answer: 'half', newMessages: ['go', 'half'], isComplete: false };
         },
       },
     },

@@ -23,7 +23,7 @@ export function outcomeOfRun(outcome: Outcome, known: readonly Json[], before: U
     ...base,
     status: 'cancelled',
     reason: outcome.reason,
-    complete: outcome.complete,
+    isComplete: outcome.isComplete,
     stopReport: entryFor(outcome.stop),
     ...(outcome.error !== undefined && { error: toErrorData(outcome.error) }),
   };
@@ -42,7 +42,7 @@ export async function outcomeOfWork(work: Promise<Json | undefined>, token: Canc
     return { ...kept, status: 'success' };
   } catch (error) {
     if (token.reason !== undefined && isCancelledError(error)) {
-      return { status: 'cancelled', reason: token.reason, complete: false };
+      return { status: 'cancelled', reason: token.reason, isComplete: false };
     }
     return { status: 'failed', error: toErrorData(error) };
   }
@@ -54,8 +54,8 @@ export async function outcomeOfWork(work: Promise<Json | undefined>, token: Canc
 export function saidIn(
   messages: readonly Message[],
   known: readonly Json[],
-): { readonly said: readonly Json[] } | { readonly history: readonly Json[] } {
+): { readonly newMessages: readonly Json[] } | { readonly history: readonly Json[] } {
   const isLonger = known.every((message, i) => isDeepStrictEqual(message, messages[i]));
   const entries = entryFor(isLonger ? messages.slice(known.length) : messages) as readonly Json[];
-  return isLonger ? { said: entries } : { history: entries };
+  return isLonger ? { newMessages: entries } : { history: entries };
 }

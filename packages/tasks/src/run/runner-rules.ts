@@ -9,7 +9,8 @@ const beatMs = boundedMs({ max: DAY_MS });
 /** What a task can run. */
 const work = settings.rule(
   'an agent or a function',
-  (value) => typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['hold']),
+  (value) =>
+    typeof value === 'function' || settings.hasMethods(value, ['run']) || settings.hasMethods(value, ['runTask']),
 );
 
 export const RUNNER_DEFAULTS = { leaseMs: 15_000, pollIntervalMs: 1_000, flushIntervalMs: 50 };
@@ -30,7 +31,7 @@ export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   cancellationChecker: callback,
   approvals: settings.rule('approvals', settings.isObject),
   resume: oneOf('any', 'same-version'),
-  background: having('a background', 'start', 'during', 'run'),
+  background: having('a background', 'start', 'runInTask', 'run'),
   hooks: settings.hooks,
   world: worldRule,
 };

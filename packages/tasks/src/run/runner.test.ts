@@ -114,7 +114,7 @@ test('work that was done when the cancel came is cancelled and complete', async 
   });
   const { id, status, answer } = await runner.run(TASK);
   expect([status, answer]).toEqual(['cancelled', 'all done']);
-  expect((await store.get({ tenant: 'acme', id }))?.outcome?.complete).toBe(true);
+  expect((await store.get({ tenant: 'acme', id }))?.outcome?.isComplete).toBe(true);
 });
 
 test('work that is deaf is abandoned when the ladder ends', async () => {

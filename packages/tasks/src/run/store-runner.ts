@@ -238,7 +238,7 @@ class StoreRunner implements Runner {
     this.#orders.schedulePoll();
     this.#context.tell({ type: 'task-start', tenant, id, epoch, ...(conversation !== undefined && { conversation }) });
     if (this.#context.shutdown.isCancelled) execution.holder.cancel({ kind: 'shutdown' }, { mode: 'now' });
-    const living = background?.during({ ...taken, store, runner: this }, () => execution.live()) ?? execution.live();
+    const living = background?.runInTask({ ...taken, store, runner: this }, () => execution.live()) ?? execution.live();
     this.#context.waitFor(living);
     let status: ExecutionEnd | 'lost' = 'lost';
     try {

@@ -56,7 +56,7 @@ export function isAgent(work: TaskHandler | AdoptedRun): work is Agent {
 }
 
 export function isHeldWork(work: TaskHandler | AdoptedRun): work is SelfManagedWork {
-  return typeof work === 'object' && 'hold' in work;
+  return typeof work === 'object' && 'runTask' in work;
 }
 
 export function isAdopted(work: TaskHandler | AdoptedRun): work is AdoptedRun {

@@ -164,7 +164,7 @@ export interface DriverBatch {
   readonly events: readonly string[];
   readonly replaces: readonly number[];
   readonly done: readonly number[];
-  readonly progress: boolean;
+  readonly resetsAttempts: boolean;
   /** Text for `parseActivity`. A batch that is already written does not change it. */
   readonly activity?: string | undefined;
   /** A batch that is already written does not change them. Each question occurs once. */

@@ -73,7 +73,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
         const isMoreOverdue = endOverdue(limit, moment);
         const isMoreExpired = expireQuestions(limit, moment);
         const answer = applySweep(limit, moment);
-        return { ...answer, more: answer.hasMore || isMoreOld || isMoreOverdue || isMoreExpired };
+        return { ...answer, hasMore: answer.hasMore || isMoreOld || isMoreOverdue || isMoreExpired };
       }),
     append: (claim, batch) => transact((moment) => applyAppend(claim, batch, moment)),
     release: (claim) => transact((moment) => applyRelease(claim, moment)),

@@ -157,7 +157,7 @@ class RedisDriver {
     sweepAnswerOf(await this.#shards.runOn(domain, 'sweep', { limit }));
 
   async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {
-    const { after, events, replaces, done, progress, activity = '', asks, closes } = batch;
+    const { after, events, replaces, done, resetsAttempts: progress, activity = '', asks, closes } = batch;
     const { maxJournalBytes } = this.#rules;
     const about = { ...claim, after, maxBytes: maxJournalBytes, progress: progress ? 1 : 0, activity };
     const questions = [
@@ -182,7 +182,7 @@ class RedisDriver {
     toParkReceipt(await this.#own('park', claim, { ...claim, ...seen }));
 
   async finish(claim: ClaimRef, { outcome, newMessages: said, replacesHistory }: FinishRequest): Promise<FinishResult> {
-    const { status: asked, reason, complete, ...rest } = outcome;
+    const { status: asked, reason, isComplete: complete, ...rest } = outcome;
     const bytes = said.reduce((sum, message) => sum + Buffer.byteLength(message), 0);
     const pieces = { asked, reason: optional(reason), complete: optional(complete), rest: JSON.stringify(rest) };
     const values = { ...claim, ...pieces, replacesHistory: replacesHistory ? 1 : 0, bytes, list: said };

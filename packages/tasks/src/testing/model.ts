@@ -165,7 +165,7 @@ function appendCommand(i: number, { ago, progress }: { ago: number; progress: bo
     const task = model.tasks[i]!;
     const owned = isOwned(task, ago);
     const activity = { turns: task.position + 1, calls: 0, questions: 1 };
-    const batch = { after: task.position, events: ['x'], activity, progress };
+    const batch = { after: task.position, events: ['x'], activity, resetsAttempts: progress };
     await ownedOnly(owned, store.append(claimOf(task, ago), batch));
     if (!owned) return;
     if (progress) task.attempts = task.charges = 0;

@@ -14,7 +14,7 @@ test.each(['now', 'kill'] as const)('a run that is stopped (%s) says how many pr
   const outcome = await run.outcome;
   if (outcome.status !== 'cancelled') throw new Error(`expected a cancelled run, got ${outcome.status}`);
   expect(outcome.stop).toMatchObject({
-    clean: true,
+    isClean: true,
     calls: [{ state: 'interrupted', processesEnded: 2, survivors: 0 }],
   });
   expect(formatStopReport(outcome.stop)).toContain('bash interrupted, 2 processes ended');

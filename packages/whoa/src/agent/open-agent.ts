@@ -157,7 +157,7 @@ function chooseAgent({ config, name }: OpenAgentOptions): Agent | AgentFactory |
   );
 }
 
-function ownAgent({ instructions = '', stopMode: ladder, contextTokens }: WhoaConfig): AgentFactory {
+function ownAgent({ instructions = '', stopMode, contextTokens }: WhoaConfig): AgentFactory {
   return async ({ model: open, tools, approve }) => {
     const model = await open();
     return createAgent({
@@ -166,7 +166,7 @@ function ownAgent({ instructions = '', stopMode: ladder, contextTokens }: WhoaCo
       tools,
       approve,
       compact: createCompact(model, contextTokens),
-      ...(ladder !== undefined && { stopMode: ladder }),
+      ...(stopMode !== undefined && { stopMode: stopMode }),
       instructions: [INSTRUCTIONS, instructions].join('\n\n').trim(),
     });
   };

@@ -112,9 +112,9 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const engine = own(await openEngine({ config, store: opened, screen, asJson }));
   const store = telemetry.observeStore(engine.store);
   own(telemetry.watchQueues(opened));
-  const { stopMode: ladder, resume } = config;
+  const { stopMode, resume } = config;
   if (open !== undefined)
-    worker = own(await startWorker({ ...open, engine, concurrency, ladder, resume, telemetry, screen, asJson }));
+    worker = own(await startWorker({ ...open, engine, concurrency, stopMode, resume, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };

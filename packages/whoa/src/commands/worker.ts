@@ -76,9 +76,11 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }));
   const store = own(openSharedStore(config, 'worker', system.env));
   if (prometheus !== undefined) own(telemetry.watchQueues(store));
-  const { stopMode: ladder, resume } = config;
+  const { stopMode, resume } = config;
   const engine = own(await openEngine({ config, store, screen, asJson }));
-  worker = own(await startWorker({ ...open, engine, concurrency, ladder, resume, telemetry, screen, asJson }));
+  worker = own(
+    await startWorker({ ...open, engine, concurrency, stopMode: stopMode, resume, telemetry, screen, asJson }),
+  );
   const webhooks = await startWebhooks({ config, store, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
   const agents = Object.keys(open.agents);

@@ -28,7 +28,7 @@ test('a configuration with everything in it is well', () => {
 test.each<[object, string]>([
   [
     { queue: {} },
-    "unknown field 'queue'; use model, contextTokens, instructions, agents, store, engine, policy, ladder, resume, sandbox",
+    "unknown field 'queue'; use model, contextTokens, instructions, agents, store, engine, policy, stopMode, resume, sandbox",
   ],
   [{ engine: 'bullmq' }, "engine: expected bullmq({ connection: 'redis://…' }) from '@whoa/bullmq'"],
   [{ engine: {} }, 'engine: expected bullmq({'],

@@ -47,7 +47,7 @@ export async function showCounts(source: TaskSource, screen: Screen, { asJson, w
 
 function ofNobody(error: unknown): FleetLoad {
   if ((error as { status?: number }).status !== 403) throw error;
-  return { agents: [], paused: [], unsettled: 0, more: false };
+  return { agents: [], paused: [], unsettled: 0, hasMore: false };
 }
 
 function agentRow({ agent, ready, oldestWaitMs, running, waiting, isPaused, isUnserved }: FleetLoad['agents'][number]) {
@@ -63,7 +63,7 @@ function countsRow({ tenant, statuses, limit }: TaskCounts): string[] {
 
 /** Prints the workers, including idle ones. */
 export async function showWorkers(source: TaskSource, screen: Screen, { asJson, width }: Shown): Promise<number> {
-  const { workers, more, now } = await source.workers();
+  const { workers, hasMore: more, now } = await source.workers();
   screen.status(undefined);
   const headings = ['WORKER', 'HOLDS', 'LEASE', 'WAITS FOR', 'TASKS'];
   if (asJson) for (const one of workers) screen.data(one);

@@ -16,7 +16,7 @@ export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals' |
   readonly engine: TaskEngine;
   readonly concurrency: number;
   /** How running calls are stopped before their tasks are handed back. */
-  readonly ladder: StopMode | undefined;
+  readonly stopMode: StopMode | undefined;
   readonly resume: WhoaConfig['resume'];
   readonly telemetry: Telemetry;
   readonly screen: Screen;
@@ -32,7 +32,7 @@ export interface Worker extends AsyncDisposable {
 }
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { engine, agents, approvals, hooks, concurrency, ladder, resume, telemetry, screen, asJson } = options;
+  const { engine, agents, approvals, hooks, concurrency, stopMode, resume, telemetry, screen, asJson } = options;
   const { promise: refused, reject: refuse } = Promise.withResolvers<never>();
   refused.catch(() => {});
   const tell = (event: RunnerEvent): void => {
@@ -54,7 +54,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const stop = (): Promise<void> => {
     if (runner.live > 0 && !asJson)
       screen.note(`handing back ${runner.live} running; another signal exits immediately`);
-    return engine.close(ladder);
+    return engine.close(stopMode);
   };
   await engine.serve(runner, { concurrency });
   return {

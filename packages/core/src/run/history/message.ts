@@ -18,7 +18,7 @@ export type AssistantPart =
       readonly input: unknown;
     };
 
-/** Model tokens, as the provider reported them. `complete: false`: a reply was cut off, so there may be more. */
+/** Model tokens, as the provider reported them. `isComplete: false`: a reply was cut off, so there may be more. */
 export interface Usage {
   readonly inputTokens: number;
   readonly outputTokens: number;

@@ -39,7 +39,12 @@ test('the text is that of all answers; one without any part is no message, and w
   const usage = { inputTokens: 1, outputTokens: 2, isComplete: true };
   transcript.addReply({ role: 'assistant', content: [{ type: 'text', text: 'one' }], stopReason: 'stop', usage });
   expect(transcript.text).toBe('one');
-  const cut = { role: 'assistant', content: [], stopReason: 'aborted', usage: { ...usage, complete: false } } as const;
+  const cut = {
+    role: 'assistant',
+    content: [],
+    stopReason: 'aborted',
+    usage: { ...usage, isComplete: false },
+  } as const;
   expect(transcript.addReply(cut)).toEqual(cut);
   transcript.addReply({ role: 'assistant', content: [], stopReason: 'aborted' });
   expect(transcript.text).toBe('one');

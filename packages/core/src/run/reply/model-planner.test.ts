@@ -219,7 +219,7 @@ test('words shown before a failure are kept, and said to be cut off', async () =
     status: 'failed',
     text: 'Half a ',
     error: { message: 'overloaded', cause: { code: 'MODEL_ERROR' } },
-    usage: { complete: false },
+    usage: { isComplete: false },
   });
   expect(outcome.messages.at(-1)).toMatchObject({ stopReason: 'error' });
 });
@@ -258,7 +258,7 @@ test('a deaf stream holds a cancel up for a moment only, and is named', async ()
   expect(await run.outcome).toMatchObject({
     status: 'cancelled',
     text: 'so ',
-    stop: { settledAfterMs: 1_000, clean: false, abandoned: [{ name: 'model stream', afterMs: 1_000 }] },
+    stop: { settledAfterMs: 1_000, isClean: false, abandoned: [{ name: 'model stream', afterMs: 1_000 }] },
   });
   expect(returned).toBe(false);
   expect(agent.ledger.entries()).toMatchObject([{ name: 'model stream', reason: { kind: 'user' } }]);
@@ -317,7 +317,7 @@ test('a planner of its own closes its stream at any level and returns the words 
   expect([told, model.open]).toEqual([['One '], 1]);
   token.cancel();
   expect(await step).toMatchObject({
-    message: { stopReason: 'aborted', content: [{ text: 'One ' }], usage: { complete: false } },
+    message: { stopReason: 'aborted', content: [{ text: 'One ' }], usage: { isComplete: false } },
     calls: [],
   });
   await flushMicrotasks();

@@ -46,7 +46,7 @@ test('the visible parts of a reply are reported as they arrive, under unique ids
       FINISH,
     ),
   );
-  expect(await ask()).toMatchObject({ stopReason: 'tool-use', provider: 'p', usage: { complete: true } });
+  expect(await ask()).toMatchObject({ stopReason: 'tool-use', provider: 'p', usage: { isComplete: true } });
   expect(events).toStrictEqual([
     { type: 'thinking', text: 'hm' },
     { type: 'text', text: 'So' },
@@ -106,7 +106,7 @@ test('cancelled, it is what had come, and what still runs is named', async () =>
   const reply = ask();
   await flushMicrotasks();
   token.cancel();
-  expect(await reply).toMatchObject({ content: [{ text: 'So' }], stopReason: 'aborted', usage: { complete: false } });
+  expect(await reply).toMatchObject({ content: [{ text: 'So' }], stopReason: 'aborted', usage: { isComplete: false } });
   expect(leaveRunning.mock.calls).toEqual([['model stream', expect.any(Promise)]]);
 });
 

@@ -29,7 +29,7 @@ export type Outcome = OutcomeBase &
         readonly reason: CancelReason;
         readonly stop: StopReport;
         /** The work had finished or failed before the stop took effect. */
-        readonly complete: boolean;
+        readonly isComplete: boolean;
         readonly error?: unknown;
       }
   );

@@ -27,29 +27,29 @@ function reportOf(...events: UnstampedEvent[]): StopReport {
 }
 
 test('what ended well before the cancel is not part of the stop', () => {
-  expect(reportOf(end('a', 'finished'), end('b', 'failed'), cancel)).toMatchObject({ calls: [], clean: true });
+  expect(reportOf(end('a', 'finished'), end('b', 'failed'), cancel)).toMatchObject({ calls: [], isClean: true });
 });
 
 test('a call that was abandoned before the cancel and may still run is named', () => {
   const report = reportOf(end('a', 'unknown'), cancel);
-  expect(report).toMatchObject({ clean: false, calls: [{ callId: 'a', state: 'unknown' }] });
+  expect(report).toMatchObject({ isClean: false, calls: [{ callId: 'a', state: 'unknown' }] });
   expect(formatStopReport(report).split('\n')[0]).toBe('Stopped after 4 ms (user); 1 abandoned.');
 });
 
 test('one that was abandoned and has come back since is not', () => {
   const returned: UnstampedEvent = { type: 'call-ended-late', callId: 'a', tool: 'bash', late };
-  expect(reportOf(end('a', 'unknown'), returned, cancel)).toMatchObject({ calls: [], clean: true });
-  expect(reportOf(cancel, end('a', 'unknown'), returned)).toMatchObject({ calls: [{ callId: 'a' }], clean: false });
+  expect(reportOf(end('a', 'unknown'), returned, cancel)).toMatchObject({ calls: [], isClean: true });
+  expect(reportOf(cancel, end('a', 'unknown'), returned)).toMatchObject({ calls: [{ callId: 'a' }], isClean: false });
 });
 
 test('processes that survived an earlier call are named', () => {
   const survived = { cleanup: { verified: 'tags', ended: 2, survivors: 1 } };
-  expect(reportOf(end('a', 'finished', survived), cancel)).toMatchObject({ clean: false, calls: [{ survivors: 1 }] });
+  expect(reportOf(end('a', 'finished', survived), cancel)).toMatchObject({ isClean: false, calls: [{ survivors: 1 }] });
 });
 
 test('processes whose end this machine cannot prove are not called ended', () => {
   const report = reportOf(cancel, end('a', 'interrupted', { cleanup: { verified: 'no', ended: 2, survivors: 0 } }));
-  expect(report).toMatchObject({ clean: false, calls: [{ unverified: true }] });
+  expect(report).toMatchObject({ isClean: false, calls: [{ unverified: true }] });
   expect(formatStopReport(report)).toMatch(
     /not everything is tidy.*\n.*\n.*bash interrupted, 2 processes ended, not verified/,
   );
@@ -103,7 +103,7 @@ test('levels and the reply are reported in time since the first, and under the f
     reply: { characters: 5, afterMs: 3.3 },
     calls: [],
     cleanupErrors: [],
-    clean: true,
+    isClean: true,
   });
   expect(reportOf(cancel, words('x'), turnEnd('stop'))).not.toHaveProperty('reply');
 });
@@ -116,14 +116,14 @@ test('what is abandoned and is no call is named by the way to it, and nothing is
       { name: 'planner', afterMs: 10 },
       { name: 'editor › planner', afterMs: 12 },
     ],
-    clean: false,
+    isClean: false,
   });
 });
 
 test('what only looks like an event of ours is passed over', () => {
   const odd = [null, 7, { type: 'call-end' }, { type: 'cleanup-error', tool: 'x' }, { type: 'call-end', result: null }];
   const report = reportOf(cancel, ...odd.map((event) => inside('odd', event as object)));
-  expect(report).toMatchObject({ calls: [], cleanupErrors: [], clean: true });
+  expect(report).toMatchObject({ calls: [], cleanupErrors: [], isClean: true });
 });
 
 test.each<[Json | undefined, object, boolean]>([

@@ -41,7 +41,7 @@ test.each<[string, unknown, string]>([
 
 test('approval and `beforeCall` get everything about a call', async () => {
   const needs = vi.fn(() => true);
-  const approve: Approve = Object.assign(() => true, { needs });
+  const approve: Approve = Object.assign(() => true, { isRequired: needs });
   const beforeCall = vi.fn();
   const { runtime } = setUp([tool('look', () => 'seen', { effects: 'read' })], { approve, beforeCall });
   await runtime.execute([call('look')]);

@@ -17,7 +17,7 @@ const turnEnd = (...content: AssistantPart[]) => of({ type: 'turn-end', message:
 const task = (status: TaskRecord['status'], outcome: object = {}) =>
   ({ id: 't', status, outcome: { status, ...outcome } }) as unknown as TaskRecord;
 const SUCCESS = task('success');
-const STOPPED = task('cancelled', { reason: { kind: 'user', at: 0 }, stop: { clean: true } });
+const STOPPED = task('cancelled', { reason: { kind: 'user', at: 0 }, stopReport: { isClean: true } });
 
 const call: AssistantPart = { type: 'call', callId: 'c', tool: 'look', input: { q: 1 } };
 const result = { callId: 'c', tool: 'look', state: 'finished', content: 'found', details: { rows: 3 } };
@@ -98,7 +98,7 @@ test('whatever a reply was stopped in is closed, and the last chunk says why', a
     const events = RUN.slice(0, at).map(({ event }) => event);
     const chunks = chunksOf(events, STOPPED);
     expect(chunks.at(-1)).toEqual({ type: 'abort', reason: 'user' });
-    expect(chunks.at(-2)).toMatchObject({ type: 'data-stop-report', data: { clean: true } });
+    expect(chunks.at(-2)).toMatchObject({ type: 'data-stop-report', data: { isClean: true } });
     for (const [kind] of [['text'], ['reasoning']])
       expect(chunks.filter(({ type }) => type === `${kind}-start`).length).toBe(
         chunks.filter(({ type }) => type === `${kind}-end`).length,
@@ -198,7 +198,7 @@ test.for([
   const events = [of({ type: 'run-start' }), of({ type: 'turn-start', turn: 1 }), turnEnd(call)];
   for (const event of events) translator.translate(event);
   const reason = { kind: 'user', at: 0 };
-  const chunks = translator.end(task('cancelled', { reason, stop: { reason, calls: [{ callId: 'c', state }] } }));
+  const chunks = translator.end(task('cancelled', { reason, stopReport: { reason, calls: [{ callId: 'c', state }] } }));
   expect(chunks.find(({ type }) => type === 'tool-output-error')).toMatchObject({
     toolCallId: 'c',
     errorText: expect.stringMatching(text) as string,

@@ -31,7 +31,7 @@ export class ActivityCounter {
 
   get current(): TaskActivity | undefined {
     if (!this.#isUsed) return undefined;
-    const usage = this.#isReplying ? { ...(this.#usage ?? NO_USAGE), complete: false } : this.#usage;
+    const usage = this.#isReplying ? { ...(this.#usage ?? NO_USAGE), isComplete: false } : this.#usage;
     const counts = { turns: this.#turns, calls: this.#calls, questions: this.#questions };
     return usage === undefined ? counts : { ...counts, usage };
   }

@@ -175,7 +175,7 @@ export class Journal {
   async #write(waiting: Waiting, together: Together = { events: [] }): Promise<QuestionRefusedError | undefined> {
     const { context, claim, onOrders, onWrite } = this.#options;
     const activity = this.#options.activity();
-    const known = { done: waiting.done, progress: this.#progress, ...(activity !== undefined && { activity }) };
+    const known = { done: waiting.done, resetsAttempts: this.#progress, ...(activity !== undefined && { activity }) };
     this.#progress = false;
     let fitted = fitEntries([...waiting.events, ...together.events], this.#budget);
     const closes = [...waiting.closes, ...(together.closes ?? [])];

@@ -187,10 +187,10 @@ test('a task that was being cancelled is settled from its journal and runs nothi
   const { response, record, ran, turns } = await crashed(events, { cancelled: true, conversation: 'c' });
   expect([response.status, response.answer, ran, turns]).toEqual(['cancelled', 'half', [], 0]);
   expect(record.outcome).toMatchObject({
-    complete: false,
+    isComplete: false,
     reason: { by: 'ann' },
-    stop: {
-      clean: false,
+    stopReport: {
+      isClean: false,
       calls: [
         { callId: 'c0', state: 'unknown' },
         { callId: 'c1', state: 'not-started' },
@@ -238,7 +238,7 @@ test('a run that continued after a crash and is cancelled undoes the calls befor
   const events = [start, turn('look', 'mail', 'pay', 'look'), intent('c0'), end('c0', 'look'), end('c1', 'mail')];
   const { ran, record } = await crashed([...events, end('c2', 'pay'), intent('c3')], { cancelsIn: 'pay' });
   expect(ran).toEqual(['look', 'pay', 'undo pay', 'undo look', 'undo pay', 'undo look']);
-  expect(record).toMatchObject({ status: 'cancelled', outcome: { stop: { clean: true } } });
+  expect(record).toMatchObject({ status: 'cancelled', outcome: { stopReport: { isClean: true } } });
   expect(record.outcome?.stopReport).toMatchObject({
     notUndone: [{ callId: 'c1', tool: 'mail' }],
     calls: [
@@ -260,7 +260,7 @@ test('an undo that a lost worker had started is not started again, and is said t
   ];
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual([]);
-  expect(record.outcome?.stopReport).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
+  expect(record.outcome?.stopReport).toMatchObject({ isClean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
 });
 
 test('a run that never got beyond its input hears it once, however often it crashed', async () => {
@@ -282,7 +282,7 @@ test('what is known only in part is not undone, and that is said', async () => {
   const events = [start, turn('pay'), intent('c0'), { ...(end('c0', 'pay') as object), cut: 100 }];
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual([]);
-  expect(record.outcome?.stopReport).toMatchObject({ clean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
+  expect(record.outcome?.stopReport).toMatchObject({ isClean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
 });
 
 test('a safe call that never started is not run: it may have been waiting for a yes', async () => {

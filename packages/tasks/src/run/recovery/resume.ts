@@ -24,7 +24,7 @@ export interface RecoveryState {
   /** The text of a reply that was cut off. */
   readonly partial: string;
   /** The run had given its final reply. */
-  readonly complete: boolean;
+  readonly isComplete: boolean;
   readonly undone: ReadonlyMap<string, 'undone' | 'failed' | 'unknown'>;
   /** The input of each call. */
   readonly inputs: ReadonlyMap<string, unknown>;
@@ -63,9 +63,9 @@ export function standingOf(journal: readonly JournalEntry[]): RecoveryState {
   });
   const partial = toReplyText({ content: history.partial });
   const last = messages.at(-1);
-  const complete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
+  const isComplete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
   const { version } = reading;
-  return { messages, open, results, undone, inputs, cut, partial, complete, isWhole, version };
+  return { messages, open, results, undone, inputs, cut, partial, isComplete: isComplete, isWhole, version };
 }
 
 function read(reading: Reading, event: RunEvent | OwnEvent): void {

@@ -31,5 +31,5 @@ export async function settleTask(past: readonly JournalEntry[], options: SettleO
   const { answer, stop, messages } = settle({ ...standing, undone }, { reason, notUndone }, now);
   const before = standing.isWhole ? [] : historyBefore(task, history);
   const said = past.length === 0 ? {} : saidIn([...before, ...messages], history);
-  return { status: 'cancelled', reason, complete: false, answer, stopReport: stop, ...usedBefore(task), ...said };
+  return { status: 'cancelled', reason, isComplete: false, answer, stopReport: stop, ...usedBefore(task), ...said };
 }

@@ -52,13 +52,13 @@ export function createCheckedWorker(
       checkDomain(domain);
       return open().sweep({ domain, limit: Math.min(checkLimit('limit', limit), LIMITS.maxPromoted) });
     },
-    async append(claim, { after, events, done = [], resetsAttempts: progress = false, ...batch }) {
+    async append(claim, { after, events, done = [], resetsAttempts = false, ...batch }) {
       // Deduplicate: Redis would subtract the size of an entry twice.
       const replaces = [...new Set(batch.replaces)];
       const activity = batch.activity && checkActivity(batch.activity, claim);
       const texts = events.map(jsonOf);
       const questions = checkQuestions(claim, { ...batch, events });
-      const rest = { replaces, done, progress, activity, ...questions };
+      const rest = { replaces, done, resetsAttempts, activity, ...questions };
       return open().append(checkClaim(claim), { after, events: texts, ...rest });
     },
     async release(claim) {

@@ -115,7 +115,7 @@ function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {
     if (requests.length === 1) return [undefined];
     const unique = firstOfEach(requests, ({ claim }) => claim.id);
     const rows = unique.map(({ claim, outcome }) => {
-      const { status, reason, complete = null, ...rest } = outcome;
+      const { status, reason, isComplete: complete = null, ...rest } = outcome;
       const reasons = reason === undefined ? null : JSON.stringify(reason);
       return { ...toClaim(claim), asked: status, rests: JSON.stringify(rest), reasons, completes: complete };
     });
@@ -148,7 +148,7 @@ function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append
   return async (requests) => {
     const unique = firstOfEach(requests, ({ claim }) => claim.id);
     const rows = unique.map(({ claim, batch }) => {
-      const { after, events, progress, activity = null } = batch;
+      const { after, events, resetsAttempts: progress, activity = null } = batch;
       const size = { counts: events.length, sizes: bytesOf(batch) };
       return { ...toClaim(claim), afters: after, ...size, progresses: progress, activities: activity };
     });

@@ -63,12 +63,12 @@ export interface ShownOrders {
   readonly orderNumber: number;
   readonly stop: StopOrder | null;
   readonly commands: ShownCommands | null;
-  readonly watched: boolean;
+  readonly isWatched: boolean;
   readonly questions: readonly ShownQuestion[] | null;
 }
 
 export function headOf({ row, commands, stop }: SummaryRow): TaskSummary {
-  const { outcome, outcome_reason: reason, outcome_complete: complete, activity, questions_open: waiting } = row;
+  const { outcome, outcome_reason: reason, outcome_complete: isComplete, activity, questions_open: waiting } = row;
   const fields = Object.fromEntries([...COLUMNS].map(([field, column]) => [field, row[column]]));
   const head = present(fields) as unknown as Pick<TaskSummary, Field>;
   return {
@@ -79,7 +79,7 @@ export function headOf({ row, commands, stop }: SummaryRow): TaskSummary {
     ...(waiting !== null && waiting > 0 && { waiting }),
     // Spread what the work returned unchanged: a null in it belongs to it.
     ...(outcome !== null && {
-      outcome: { ...outcome, status: head.status as 'success', ...present({ reason, complete }) },
+      outcome: { ...outcome, status: head.status as 'success', ...present({ reason, isComplete }) },
     }),
   };
 }
@@ -104,17 +104,17 @@ export function takenOf(taken: ShownTaken, now: number): TakenTask {
 
 function ordersOfTaken(shown: ShownTaken, now: number): Orders {
   const { orderNumber, watchedUntil = 0 } = headOf(shown);
-  return ordersOf({ ...shown, now, orderNumber, watched: now < watchedUntil });
+  return ordersOf({ ...shown, now, orderNumber, isWatched: now < watchedUntil });
 }
 
-export function ordersOf({ now, orderNumber, stop, commands, watched, questions }: ShownOrders): Orders {
+export function ordersOf({ now, orderNumber, stop, commands, isWatched, questions }: ShownOrders): Orders {
   const asked = toQuestions(questions);
   return {
     now,
     orderNumber,
     ...(stop !== null && { stop }),
     commands: commandsOf(commands),
-    isWatched: watched,
+    isWatched: isWatched,
     ...asked,
   };
 }

@@ -43,6 +43,7 @@ import { type Batches, createBatches, isShareable } from './batches.ts';
 import type { Database } from './connection/database.ts';
 import { checkClaim, DatabaseFunctions, MAX_INT } from './functions.ts';
 import type { ChangeNotifier } from './notify/notifier.ts';
+import { watchHints } from './notify/watch.ts';
 import { Overview } from './overview.ts';
 import { Purger } from './purger.ts';
 import {
@@ -134,7 +135,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async take(request: Required<TakeRequest>): Promise<TakeResult> {
-    const { session, takeNumber: number, worker, agents, leaseMs, limit, claim, maxBytes } = request;
+    const { session, takeNumber, worker, agents, leaseMs, limit, claim, maxBytes } = request;
     for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
     type Taken = Extract<TakeResult, { answer: 'taken' }>;
     type Shown = Omit<Taken, 'tasks' | 'nextAt'> & {
@@ -142,18 +143,18 @@ export class PostgresDriver extends Overview implements StoreDriver {
       readonly nextAt?: number | null;
     };
     const by = { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
-    const wanted = { number: Math.min(number, MAX_INT), agents, most: limit, max_bytes: maxBytes };
+    const wanted = { number: Math.min(takeNumber, MAX_INT), agents, most: limit, max_bytes: maxBytes };
     const values = { ...by, ...wanted, after_tenant: this.#lastTenant, max_attempts: this.#options.rules.maxAttempts };
     const answer = await this.functions.call<Shown | Exclude<TakeResult, Taken>>('take', 'take', values);
     if (answer.answer !== 'taken') return answer;
-    const { now, isRepeat: repeat, shouldSweep: expired, nextAt } = answer;
+    const { now, isRepeat, shouldSweep, nextAt } = answer;
     const tasks = (answer.tasks ?? []).map((task) => takenOf(task, now));
     this.#lastTenant = tasks.at(-1)?.task.tenant ?? this.#lastTenant;
     return {
       answer: 'taken',
       tasks,
-      isRepeat: repeat,
-      shouldSweep: expired,
+      isRepeat,
+      shouldSweep,
       now,
       ...(nextAt != null && { nextReadyAt: nextAt }),
     };
@@ -205,14 +206,14 @@ export class PostgresDriver extends Overview implements StoreDriver {
   async sweep({ limit }: { readonly limit: number }): Promise<SweepResult> {
     const answer = await this.functions.call<SweepResult>('sweep', 'sweep', { most: limit });
     const isMoreOld = await this.#forgetting.forget(limit);
-    return present({ ...answer, more: answer.hasMore || isMoreOld }) as SweepResult;
+    return present({ ...answer, hasMore: answer.hasMore || isMoreOld }) as SweepResult;
   }
 
   async append(claim: ClaimRef, given: DriverBatch): Promise<Orders> {
     checkClaim(claim);
     const { maxJournalBytes } = this.#options.rules;
     const batch = { ...given, after: Math.max(-1, Math.min(given.after, MAX_INT - given.events.length)) };
-    const { after, events, replaces, done, progress, activity = null, asks, closes } = batch;
+    const { after, events, replaces, done, resetsAttempts: progress, activity = null, asks, closes } = batch;
     const shared = isShareable(batch) ? await this.#batches.appends.ask({ claim, batch }) : undefined;
     if (shared !== undefined) return ordersOf(shared);
     const questions = {
@@ -258,7 +259,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     checkClaim(claim);
     const ended = said.length > 0 || replacesHistory ? undefined : await this.#batches.finishes.ask({ claim, outcome });
     if (ended !== undefined) return { answer: 'finished', status: ended };
-    const { status, reason, complete = null, ...rest } = outcome;
+    const { status, reason, isComplete: complete = null, ...rest } = outcome;
     const why = reason === undefined ? null : JSON.stringify(reason);
     const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete };
     const values = { ...ending, replacesHistory, said, retention_ms: this.#retentionMs };
@@ -292,13 +293,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
     for (const [name, value] of Object.entries(filter)) if (typeof value === 'string') checkText(name, value);
-    let leave: (() => Promise<void>) | undefined;
-    await using stack = new AsyncDisposableStack();
-    stack.defer(async () => leave?.());
-    // Disposed first: the listener is not called after that.
-    stack.use(this.#options.watchers.add(filter, listener));
-    leave = await this.#options.notifier.watch(filter);
-    return stack.move();
+    return watchHints(this.#options, filter, listener);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -108,7 +108,7 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
     for (const [path, expected] of Object.entries(inside))
       expect([path, await outcomeOf(root, path)]).toEqual([path, expected]);
     await using resolved = await root.locate('links/chain/file.txt');
-    expect(resolved).toMatchObject({ shown: 'sub/deep/file.txt', name: 'file.txt' });
+    expect(resolved).toMatchObject({ displayPath: 'sub/deep/file.txt', name: 'file.txt' });
   });
 
   test('paths that lead outside are refused, whether or not there is something', async () => {
@@ -180,7 +180,7 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
     const root = createRoot(workspace.at('root'), { confinement });
     {
       await using resolved = await root.locate('new/er/file.txt', { create: true });
-      expect(resolved).toMatchObject({ kind: 'missing', shown: 'new/er/file.txt' });
+      expect(resolved).toMatchObject({ kind: 'missing', displayPath: 'new/er/file.txt' });
       expect(workspace.list()).toContain('root/new/er');
       await resolved.removeCreated();
     }

@@ -76,7 +76,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   screen.status(undefined);
   if (values['dry-run']) return printDryRun(tasks, context);
   if (call !== undefined) return cancelCall(tasks[0]!.id, { callId: call, reason }, context);
-  const mode = wanted ?? source.ladder;
+  const mode = wanted ?? source.stopMode;
   const ends: boolean[] = [];
   const ids = tasks.map(({ id }) => id);
   for (let i = 0; i < ids.length; i += AT_ONCE) {

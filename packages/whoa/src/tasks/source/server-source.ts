@@ -23,7 +23,7 @@ export function createServerSource(server: string, { tenant, all, env }: SourceO
 
 function sourceOf(client: TaskClient): TaskSource {
   return {
-    ladder: 'graceful',
+    stopMode: 'graceful',
     get: (id) => client.get(id),
     list: (filter) => client.list(filter),
     cancel: (id, { reason, mode, undo }) => {

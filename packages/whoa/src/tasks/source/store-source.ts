@@ -11,18 +11,18 @@ import type { SourceOptions, TaskSource } from './task-source.ts';
 export function createStoreSource(config: WhoaConfig, { tenant = LOCAL_TENANT, all, env }: SourceOptions): TaskSource {
   const store = openStore(config, env);
   const ladder = config.stopMode ?? 'graceful';
-  const open = (one: string): TaskSource => sourceOf(store, { tenant: one, ladder });
+  const open = (one: string): TaskSource => sourceOf(store, { tenant: one, stopMode: ladder });
   return all ? createAllTenantsSource({ list: (page) => store.tenants(page), open }, open(tenant)) : open(tenant);
 }
 
 function sourceOf(
   store: TaskStore,
-  { tenant, ladder }: { readonly tenant: string } & Pick<TaskSource, 'ladder'>,
+  { tenant, stopMode: ladder }: { readonly tenant: string } & Pick<TaskSource, 'stopMode'>,
 ): TaskSource {
   const reasonFor = (message: string | undefined) =>
     createReason({ kind: 'user', by: userName(), via: 'whoa cancel', ...(message && { message }) }, Date.now());
   return {
-    ladder,
+    stopMode: ladder,
     get: (id) => store.get({ tenant, id }),
     list: ({ poison = false, ...filter }) =>
       poison ? listPoisonTasks(store, { ...filter, tenant }) : store.list({ ...filter, tenant }),

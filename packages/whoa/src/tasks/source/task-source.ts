@@ -41,7 +41,7 @@ export interface SourceOptions {
 /** Where a command finds its tasks: in a store or on a server. */
 export interface TaskSource extends AsyncDisposable {
   /** The stop mode if the command names none. */
-  readonly ladder: StopMode;
+  readonly stopMode: StopMode;
   get(id: string): Promise<TaskRecord | undefined>;
   list(filter: Omit<ListFilter, 'tenant'> & Poison): Promise<ListPage>;
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;

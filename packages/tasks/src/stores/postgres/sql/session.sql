@@ -86,8 +86,8 @@ BEGIN
       orders := orders || json_build_object('id', task.id, 'epoch', task.epoch, 'claim', task.claim, 'orders', fn.task_orders(task, now));
     END IF;
   END LOOP;
-  RETURN json_build_object('answer', 'alive', 'orders', orders, 'more', more, 'shouldReconcile', held <> believed,
-    'expired', expired, 'now', now);
+  RETURN json_build_object('answer', 'alive', 'orders', orders, 'hasMore', more, 'shouldReconcile', held <> believed,
+    'shouldSweep', expired, 'now', now);
 END $$;
 
 -- Reads: tasks. Locks and writes: nothing. Returns: the claims of a session.
@@ -122,7 +122,7 @@ BEGIN
   IF session.id IS NOT NULL THEN PERFORM fn.visit(session.lease_ms, now, true, true); END IF;
   SELECT p.grace_until INTO until FROM whoa.pulse p;
   IF session.id IS NOT NULL AND now < until THEN
-    RETURN json_build_object('reclaimed', 0, 'more', more_overdue OR more_expired, 'nextAt', until, 'now', now);
+    RETURN json_build_object('reclaimed', 0, 'hasMore', more_overdue OR more_expired, 'nextExpiryAt', until, 'now', now);
   END IF;
   WHILE reclaimed < most LOOP
     -- Skips a session that beats, takes or is swept at this moment.
@@ -131,8 +131,8 @@ BEGIN
     reclaimed := reclaimed + fn.reclaim_some(session, most - reclaimed, now);
   END LOOP;
   SELECT s.expires_at INTO next_at FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
-  RETURN json_build_object('reclaimed', reclaimed, 'more', more_overdue OR more_expired OR coalesce(next_at <= now, false),
-    'nextAt', next_at, 'now', now);
+  RETURN json_build_object('reclaimed', reclaimed, 'hasMore', more_overdue OR more_expired OR coalesce(next_at <= now, false),
+    'nextExpiryAt', next_at, 'now', now);
 END $$;
 
 CREATE FUNCTION fn.reclaim_some(session whoa.sessions, most int, now float8) RETURNS int LANGUAGE plpgsql AS $$

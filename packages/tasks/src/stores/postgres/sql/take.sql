@@ -27,7 +27,7 @@ BEGIN
     -- Excludes tasks that the session has since claimed by id: they already run.
     picked := ARRAY(SELECT p.id FROM unnest(session.took[2:]) WITH ORDINALITY AS p (id, ordinal) JOIN whoa.tasks t USING (id)
       WHERE t.claim = session.took[1] ORDER BY p.ordinal);
-    RETURN json_build_object('answer', 'taken', 'repeat', true, 'expired', expired, 'now', now,
+    RETURN json_build_object('answer', 'taken', 'isRepeat', true, 'shouldSweep', expired, 'now', now,
       'tasks', fn.taken(picked, session_id, max_bytes));
   END IF;
   SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
@@ -65,7 +65,7 @@ BEGIN
   ELSE
     PERFORM fn.remove_waiter(p_worker);
   END IF;
-  RETURN json_build_object('answer', 'taken', 'repeat', false, 'expired', expired, 'now', now, 'nextAt', next_at,
+  RETURN json_build_object('answer', 'taken', 'isRepeat', false, 'shouldSweep', expired, 'now', now, 'nextAt', next_at,
     'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END);
 END $$;
 

@@ -3,15 +3,15 @@
 -- Writes: the taken tasks, their indexes, the session, lanes, the worker that waits. Returns the tasks with their orders
 -- and what their work needs, whether it is a repeat, when the next is due, whether to sweep, and the time.
 function OPERATIONS.take(args)
-  local sessionId, worker, leaseMs, claim, number, limit, agentsText, maxBytes = unpack(args, 5, 12)
-  leaseMs, number, limit, bytesLeft = tonumber(leaseMs), tonumber(number), tonumber(limit), tonumber(maxBytes)
+  local sessionId, worker, leaseMs, claim, takeNumber, limit, agentsText, maxBytes = unpack(args, 5, 12)
+  leaseMs, takeNumber, limit, bytesLeft = tonumber(leaseMs), tonumber(takeNumber), tonumber(limit), tonumber(maxBytes)
   local session = session_named(sessionId)
-  local takeNumber = session and session.takeNumber or 0
-  if session and session.isOver or (not session and number > 1) then return { 'gone' } end
-  if number < takeNumber then return { 'stale' } end
-  if number > takeNumber + 1 then return { 'gone' } end
+  local lastNumber = session and session.takeNumber or 0
+  if session and session.isOver or (not session and takeNumber > 1) then return { 'gone' } end
+  if takeNumber < lastNumber then return { 'stale' } end
+  if takeNumber > lastNumber + 1 then return { 'gone' } end
   local isExpired = visit(leaseMs, true)
-  if number == takeNumber then
+  if takeNumber == lastNumber then
     local tasks = {}
     local took, lastTakeClaim = string.match(session.took, '^([^\n]*)\n(.*)$')
     for one in string.gmatch(took, '%S+') do
@@ -195,7 +195,7 @@ function OPERATIONS.take(args)
       redis.call('ZADD', tag .. 'status:' .. STATUS_AFTER.claim.init .. ':' .. tenant, unpack(started.scored))
     end
     for agent, count in pairs(batch.agents) do redis.call('HINCRBY', tag .. 'running', agent, count) end
-    note_held(sessionId, worker, leaseMs, wasEmpty, suspect, number, table.concat(names, ' ') .. '\n' .. claim)
+    note_held(sessionId, worker, leaseMs, wasEmpty, suspect, takeNumber, table.concat(names, ' ') .. '\n' .. claim)
   end
 
   local noted = redis.call('HGET', tag .. 'waiting', worker)

@@ -195,7 +195,7 @@ function OPERATIONS.finish(args)
   end
   local outcome = '{"status":"' .. status .. '"'
   if reason ~= '' then outcome = outcome .. ',"reason":' .. reason end
-  if complete ~= '' then outcome = outcome .. ',"complete":' .. complete end
+  if complete ~= '' then outcome = outcome .. ',"isComplete":' .. complete end
   if rest ~= '{}' then outcome = outcome .. ',' .. string.sub(rest, 2) else outcome = outcome .. '}' end
   if task.conversation then
     local conversation = conversation_of(task)

@@ -120,7 +120,7 @@ export const cancelCases: readonly ContractCase[] = [
       assert.deepEqual(receipt, { answer: 'finished', status: 'cancelled' });
       const { outcome } = await record(store, id);
       assert.deepEqual(
-        [outcome?.status, outcome?.answer, outcome?.complete, outcome?.reason?.by],
+        [outcome?.status, outcome?.answer, outcome?.isComplete, outcome?.reason?.by],
         ['cancelled', 'all done', true, 'ann'],
       );
     },
@@ -131,7 +131,7 @@ export const cancelCases: readonly ContractCase[] = [
       const { id, ref, by } = await bring(store, 'running');
       await store.cancel(ref);
       await store.finish(by, { status: 'cancelled', answer: 'half' });
-      assert.equal((await record(store, id)).outcome?.complete, false);
+      assert.equal((await record(store, id)).outcome?.isComplete, false);
     },
   },
   {

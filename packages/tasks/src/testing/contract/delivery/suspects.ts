@@ -133,7 +133,7 @@ export const suspectCases: readonly ContractCase[] = [
         const { tasks } = await take(store, { session, claim: nonce });
         assert.equal(tasks.length, 1);
         const [{ claim: by }] = tasks as [(typeof tasks)[0]];
-        const again = { session, claim: `${nonce}-2`, number: 2 };
+        const again = { session, claim: `${nonce}-2`, takeNumber: 2 };
         assert.deepEqual(await taken(store, again), []);
         if (act === 'finish') await store.finish(by, { status: 'success' });
         if (act === 'release') await store.release(by);

@@ -81,14 +81,14 @@ export const overviewCases: readonly ContractCase[] = [
       await take(store, 'idle', 5);
       const { id } = await create(store, { agent: 'claimed' });
       await claim(store, id, { worker: 'claimer' });
-      const { workers, more, now } = await store.workers();
+      const { workers, hasMore: more, now } = await store.workers();
       assert.deepEqual([workers.map(({ worker }) => worker), more], [['busy', 'claimer', 'idle'], false]);
       const [busy, claimer, idle] = workers;
       assert.deepEqual([busy!.holds, [...busy!.tasks].toSorted(), busy!.waitsFor], [2, ids.toSorted(), []]);
       assert.ok(Math.abs(busy!.expiresAt! - now - LEASE_MS) < LEASE_MS / 2);
       assert.deepEqual([claimer!.holds, claimer!.tasks], [1, [id]]);
       assert.deepEqual(idle, { worker: 'idle', holds: 0, tasks: [], waitsFor: ['assistant', 'writer'] });
-      assert.equal((await store.workers({ limit: 1 })).more, true);
+      assert.equal((await store.workers({ limit: 1 })).hasMore, true);
       await assert.rejects(store.workers({ limit: 0 }), /limit/);
     },
   },
