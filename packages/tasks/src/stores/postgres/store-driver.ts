@@ -46,18 +46,8 @@ import type { ChangeNotifier } from './notify/notifier.ts';
 import { watchHints } from './notify/watch.ts';
 import { Overview } from './overview.ts';
 import { Purger } from './purger.ts';
-import {
-  loadOf,
-  ordersOf,
-  present,
-  type RecordRow,
-  recordOf,
-  type ShownLoad,
-  type ShownOrders,
-  type ShownTaken,
-  takenOf,
-  toAnswerReceipt,
-} from './rows.ts';
+import type { RecordRow, ShownLoad, ShownOrders, ShownTaken } from './rows.ts';
+import { loadOf, ordersOf, present, recordOf, takenOf, toAnswerReceipt } from './rows.ts';
 import { checkNames, checkText } from './text.ts';
 
 export interface PostgresDriverOptions {

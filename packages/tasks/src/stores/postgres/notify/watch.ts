@@ -1,10 +1,10 @@
 import type { Hint, WatchFilter } from '../../../store.ts';
 import type { Watchers } from '../../watchers.ts';
-import type { Notifier } from './notifier.ts';
+import type { ChangeNotifier } from './notifier.ts';
 
 /** Calls a listener with the hints that match a filter, from this process and from others, until it is disposed. */
 export async function watchHints(
-  { watchers, notifier }: { readonly watchers: Watchers; readonly notifier: Pick<Notifier, 'watch'> },
+  { watchers, notifier }: { readonly watchers: Watchers; readonly notifier: Pick<ChangeNotifier, 'watch'> },
   filter: WatchFilter,
   listener: (hint: Hint) => void,
 ): Promise<AsyncDisposable> {
