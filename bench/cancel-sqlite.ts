@@ -21,7 +21,7 @@ const raw = new DatabaseSync(file);
 raw.exec('PRAGMA synchronous = NORMAL');
 const change = raw.prepare('UPDATE tasks SET record = ? WHERE id = ?');
 const known = await store.create({ tenant: 'bench', agent: 'bench', input: 'x' });
-if (known.answer !== 'created') throw new Error('not created');
+if (known.result !== 'created') throw new Error('not created');
 const { task } = known;
 const child = fork(join(import.meta.dirname, 'children/cancel-sqlite.ts'), [file, notifierPath, task.id]);
 const waiting = new Map<string, (message: { at: string }) => void>();
@@ -38,7 +38,7 @@ async function timed(work: () => unknown): Promise<number> {
 
 async function sampleStore(): Promise<number> {
   const receipt = await store.create({ tenant: 'bench', agent: 'bench', input: 'x', preferredWorker: 'bench' });
-  if (receipt.answer !== 'created') throw new Error('not created');
+  if (receipt.result !== 'created') throw new Error('not created');
   const { id } = receipt.task;
   const working = hear('working');
   child.send({ id });

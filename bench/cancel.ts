@@ -103,7 +103,7 @@ async function measure({ config, bare }: BenchCase): Promise<Samples> {
   };
   const sampleStore = async (): Promise<number> => {
     const receipt = await store.create({ tenant: 'bench', agent: 'bench', input: 'x', preferredWorker: 'bench' });
-    if (receipt.answer !== 'created') throw new Error('not created');
+    if (receipt.result !== 'created') throw new Error('not created');
     const { id } = receipt.task;
     const working = hear('working');
     child.send({ id });

@@ -20,7 +20,7 @@ for (const start of cases) {
   await using store = createTaskStore(one.config);
   const create = async (tenant: string): Promise<string> => {
     const receipt = await store.create({ tenant, agent: 'works', input: 'x' });
-    if (receipt.answer !== 'created') throw new Error(`create: ${receipt.answer}`);
+    if (receipt.result !== 'created') throw new Error(`create: ${receipt.result}`);
     return receipt.task.id;
   };
   await repeat(WAITING, 64, () => create('large'));

@@ -49,7 +49,7 @@ async function take(side: Side, limit: number): Promise<void> {
     claim: `claim ${number}`,
   };
   const answer = await side.store.take({ ...request, agents: ['bench'], limit });
-  if (answer.answer !== 'taken') throw new Error(answer.answer);
+  if (answer.result !== 'taken') throw new Error(answer.result);
   side.taken.push(...answer.tasks.map(({ claim: by, task: { tenant } }) => ({ by, tenant })));
 }
 

@@ -31,7 +31,7 @@ const runner = createRunner({
 /** Runs a story, and does something as soon as it has begun. */
 async function tell(key: string, onStarted: (taskId: string) => unknown): Promise<void> {
   const receipt = await store.create({ tenant, agent: 'storyteller', input: 'Tell me a story', key });
-  assert(receipt.answer === 'created');
+  assert(receipt.result === 'created');
   const { id } = receipt.task;
   const answer = await runner.runExisting({ tenant, id }, { onEvent: ({ type }) => type === 'text' && onStarted(id) });
   console.log(`${key}: ${answer.status}`);
@@ -53,7 +53,7 @@ await tell('by registry', () => elsewhere.cancel('by registry', { message: 'user
 // 4. Your own loop. The registry keeps its lease; the loop stops when its token fires, and reports its end.
 const registry = createCancellationRegistry({ store, tenant });
 const work = await registry.register({ key: 'own loop' });
-assert(work.answer === 'registered');
+assert(work.result === 'registered');
 for (let row = 1; !work.token.isCancelled; row++) {
   if (row === 3) await elsewhere.cancel('own loop', { message: 'wrong file' });
   await wait(20);

@@ -30,7 +30,7 @@ const operation = runtime.execute(
 // Cancel from another context, for example because a new message arrived.
 setTimeout(() => {
   const receipt = token.cancel({ kind: 'superseded', message: 'a newer message arrived' });
-  console.log(`cancel: ${receipt.answer}`);
+  console.log(`cancel: ${receipt.result}`);
 }, 50);
 
 // The operation stops gracefully: the wave under way finishes, the next one never starts.

@@ -40,7 +40,7 @@ type Cancel = (reason: string, options: CancelOptions) => CancelReceipt;
 
 /** Cancels at one event, and perhaps again at the next but one. */
 class Trigger {
-  cancel: Cancel = () => ({ answer: 'too-late' });
+  cancel: Cancel = () => ({ result: 'too-late' });
   readonly receipts: CancelReceipt[] = [];
   readonly #at: number;
   readonly #mode: StopMode;
@@ -178,19 +178,19 @@ async function finish<T>({ world }: ReturnType<typeof setUp>, work: Promise<T>, 
 
 interface Told {
   readonly type: string;
-  readonly answer?: string;
+  readonly receipt?: string;
   readonly level?: string;
 }
 
 /** A cancel is accepted once, before any level, and levels only rise. */
 function expectStops(told: readonly Told[], isCancelled: boolean, where: string): void {
   const stops = told.filter(({ type }) => type === 'cancel-requested' || type === 'level-changed');
-  const accepted = stops.filter(({ answer }) => answer === 'accepted');
+  const accepted = stops.filter(({ receipt }) => receipt === 'accepted');
   expect(accepted.length, `${where}: accepted is told once`).toBeLessThanOrEqual(1);
   const levels = stops.flatMap(({ level }) => level ?? []);
   const order = ['drain', 'abort', 'kill'].filter((level) => levels.includes(level));
   expect(levels, `${where}: levels rise`).toEqual(order);
-  if (levels.length > 0) expect(stops[0]?.answer, where).toBe('accepted');
+  if (levels.length > 0) expect(stops[0]?.receipt, where).toBe('accepted');
   expect(accepted.length === 1, `${where}: what was accepted was told`).toBe(isCancelled);
 }
 
@@ -201,7 +201,7 @@ test('in the hooks of a run', { timeout: 240_000 }, async () => {
     const scenario = setUp(trigger);
     const { recorder, createLead } = scenario;
     let run: Run | undefined;
-    trigger.cancel = (reason, options) => run?.cancel(reason, options) ?? { answer: 'too-late' };
+    trigger.cancel = (reason, options) => run?.cancel(reason, options) ?? { result: 'too-late' };
     run = recorder.run(createLead([trigger.hear]).run('go', { hooks: { any: (event) => told.push(event) } }));
     const streamed: Told[] = [];
     const reading = (async () => {
@@ -307,10 +307,10 @@ test.each<Policy>(['replace', 'queue', 'steer', 'reject'])(
       const second = conversations.processMessage('c', 'two', { policy });
       const replies: Reply[] = await finish(scenario, Promise.all([first, second]), where);
       expect(checkHistory(recorder.history, { undoTimeoutMs: 30_000 }), where).toEqual([]);
-      expect(conversations.cancel('c').answer, where).toBe('too-late');
+      expect(conversations.cancel('c').result, where).toBe('too-late');
       const outcomes = replies.flatMap(({ outcome }) => outcome ?? []);
       for (const { runId, status } of outcomes) expectStops(told.get(runId) ?? [], status === 'cancelled', where);
-      const wasAccepted = trigger.receipts[0]?.answer === 'accepted';
+      const wasAccepted = trigger.receipts[0]?.result === 'accepted';
       if (wasAccepted)
         expect(
           replies.some(({ status }) => status === 'cancelled' || status === 'superseded'),

@@ -40,7 +40,7 @@ export const behindBullmq: Queue = {
     await queue.waitUntilReady();
     return {
       async create() {
-        const { answer } = await engine.store.create({ tenant: 'bench', agent: QUEUED_AGENT, input: 'x' });
+        const { result: answer } = await engine.store.create({ tenant: 'bench', agent: QUEUED_AGENT, input: 'x' });
         if (answer !== 'created') throw new Error(`create: ${answer}`);
       },
       [Symbol.asyncDispose]: close,
@@ -113,7 +113,7 @@ export const rawLoop: Queue = {
           takeNumber: number,
         };
         const answer = await store.take({ ...request, agents: [RAW_AGENT], limit: free });
-        if (answer.answer !== 'taken') throw new Error(`take: ${answer.answer}`);
+        if (answer.result !== 'taken') throw new Error(`take: ${answer.result}`);
         if (answer.tasks.length > 0) number++;
         if (answer.tasks.length === free) isWanted = true;
         live += answer.tasks.length;
@@ -142,7 +142,7 @@ async function openCreator(url: string, agent: string): Promise<Creator> {
   await store.list({ tenant: 'bench', limit: 1 });
   return {
     async create() {
-      const { answer } = await store.create({ tenant: 'bench', agent, input: 'x' });
+      const { result: answer } = await store.create({ tenant: 'bench', agent, input: 'x' });
       if (answer !== 'created') throw new Error(`create: ${answer}`);
     },
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
@@ -155,7 +155,7 @@ function counted(store: TaskStore, onClaims: (count: number) => void): TaskStore
   return Object.assign(store, {
     take: async (request: Parameters<typeof take>[0]) => {
       const answer = await take(request);
-      if (answer.answer === 'taken') onClaims(answer.tasks.length);
+      if (answer.result === 'taken') onClaims(answer.tasks.length);
       return answer;
     },
     claim: (...request: Parameters<typeof claim>) => {

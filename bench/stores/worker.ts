@@ -48,7 +48,7 @@ export async function createWaiting(store: TaskStore, count: number): Promise<re
   const create = async (): Promise<void> => {
     while (left-- > 0) {
       const receipt = await store.create({ tenant: 'bench', agent: 'waits', input: 'x' });
-      if (receipt.answer !== 'created') throw new Error(`create: ${receipt.answer}`);
+      if (receipt.result !== 'created') throw new Error(`create: ${receipt.result}`);
       ids.push(receipt.task.id);
     }
   };

@@ -22,7 +22,7 @@ export async function measureCancels({ name, config }: BenchCase): Promise<void>
   /** From the request to the token in the worker. */
   const sample = async (cancel: (id: string) => Promise<unknown>): Promise<number> => {
     const receipt = await store.create({ tenant: 'bench', agent: 'bench', input: 'x', preferredWorker: 'bench' });
-    if (receipt.answer !== 'created') throw new Error(receipt.answer);
+    if (receipt.result !== 'created') throw new Error(receipt.result);
     const working = hear('working');
     worker.send({ id: receipt.task.id });
     await working;

@@ -32,7 +32,7 @@ export async function measureFlood({ name, config }: BenchCase): Promise<void> {
     else await wait(QUIET_MS);
     for (let i = 0; i < SAMPLES / 2; i++) {
       const receipt = await store.create({ tenant: BENCH.tenant, agent: 'waits', input: 'x' });
-      if (receipt.answer !== 'created') throw new Error(receipt.answer);
+      if (receipt.result !== 'created') throw new Error(receipt.result);
       const path = `${server.url}/v1/tasks/${receipt.task.id}`;
       samples[mode].read.push(await timed(() => fetch(path, { headers: BENCH.headers })));
       await wait(PAUSE_MS);

@@ -18,7 +18,7 @@ export async function measureText({ name, config }: BenchCase): Promise<void> {
   const numbers = Array.from({ length: READERS }, (_, index) => index);
   const measureOurs = async (): Promise<number[]> => {
     const receipt = await store.create({ tenant: BENCH.tenant, agent: 'speaker', input: `${WORDS}` });
-    if (receipt.answer !== 'created') throw new Error(receipt.answer);
+    if (receipt.result !== 'created') throw new Error(receipt.result);
     return readWords(`${ours.url}/v1/tasks/${receipt.task.id}/events`);
   };
   const samples = (await Promise.all(numbers.map(measureOurs))).flat();

@@ -36,7 +36,7 @@ export async function cancelElsewhere(url: string, key: string): Promise<void> {
   const elsewhere = createTaskStore(url);
   const task = await waitForText(elsewhere, key);
   const receipt = await elsewhere.cancel(task, { kind: 'user', by: 'ann' }, { mode: 'now' });
-  assert.equal(receipt.answer, 'accepted');
+  assert.equal(receipt.result, 'accepted');
   await elsewhere[Symbol.asyncDispose]();
 }
 

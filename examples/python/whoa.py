@@ -67,7 +67,7 @@ class Whoa:
 
     def _send(self, path, body):
         try:
-            return self._ask("POST", path, body)["answer"]
+            return self._ask("POST", path, body)["result"]
         except Refused as refused:
             if refused.code == "too-late":
                 return refused.code

@@ -144,7 +144,7 @@ export const peer: Peer = {
     enqueue: (folder) =>
       withStore(folder, async (store) => {
         const receipt = await store.create({ tenant, agent: 'whoa', input: 'Begin' });
-        return receipt.answer === 'created' ? receipt.task.id : receipt.answer;
+        return receipt.result === 'created' ? receipt.task.id : receipt.result;
       }),
     work: (folder, options) =>
       withStore(folder, async (store) => {

@@ -66,7 +66,7 @@ async function setUp({ work, worker, approvals, reofferIntervalMs = 60_000, ...g
 
 async function create(engine: BullmqEngine, task: object = {}): Promise<{ tenant: string; id: string }> {
   const receipt = await engine.store.create({ ...TASK, ...task });
-  if (!('task' in receipt)) throw new Error(receipt.answer);
+  if (!('task' in receipt)) throw new Error(receipt.result);
   return { tenant: TASK.tenant, id: receipt.task.id };
 }
 
@@ -108,7 +108,7 @@ test('a task runs elsewhere, survives a SIGKILL, is cancelled within millisecond
     await first[Symbol.asyncDispose]();
     await works(second);
     const before = performance.now();
-    expect(await store.cancel(ref, { kind: 'user', by: 'ann' }, { mode: 'now' })).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(ref, { kind: 'user', by: 'ann' }, { mode: 'now' })).toMatchObject({ result: 'accepted' });
     const fired = await second.hear<{ type: string; reason: unknown }>(({ type }) => type === 'fired');
     const cancelMs = performance.now() - before;
     expect(fired.reason).toMatchObject({ kind: 'user', by: 'ann' });
@@ -205,9 +205,9 @@ test('a task that is cancelled before it starts never starts, and its ticket is 
   const idle = await setUp();
   const ref = await create(idle.engine, { notBefore: Date.now() + 3_600_000 });
   expect(await idle.queue.getJobState(ref.id)).toBe('delayed');
-  expect(await idle.engine.store.cancel(ref)).toMatchObject({ answer: 'accepted', status: 'cancelled' });
+  expect(await idle.engine.store.cancel(ref)).toMatchObject({ result: 'accepted', status: 'cancelled' });
   expect(await idle.queue.getJobState(ref.id)).toBe('unknown');
-  expect(await idle.engine.store.cancel(ref)).toMatchObject({ answer: 'too-late' });
+  expect(await idle.engine.store.cancel(ref)).toMatchObject({ result: 'too-late' });
   expect(await idle.engine.reissueTickets()).toBe(0);
   await idle[Symbol.asyncDispose]();
 });
@@ -393,7 +393,7 @@ test('a task that waits for a person takes no slot of BullMQ, and the answer bri
     await ticketIs(queue, ref.id, 'delayed');
   }
   expect(await answerCall(engine.store, refs[0]!, { callId: 'c1', decision: 'yes' })).toMatchObject({
-    answer: 'accepted',
+    result: 'accepted',
   });
   await statusIs(store, refs[0]!, 'success');
   expect(paid).toEqual(['c1']);

@@ -167,7 +167,7 @@ async function createTasks(store: TaskStore): Promise<string[]> {
         { tenant: 'acme', agent: 'assistant', input: key, key, conversation },
         { policy: 'queue' },
       );
-      if (receipt.answer === 'created') ids.push(receipt.task.id);
+      if (receipt.result === 'created') ids.push(receipt.task.id);
     }
   }
   return ids;

@@ -42,7 +42,7 @@ async function leaseEndOf({ redisUrl }: Fleet, id: string): Promise<number> {
   await using store = createRedisStore({ url: redisUrl });
   const observer = { worker: 'observer', session: 'observer', claim: 'observer', leaseMs: 15_000 };
   const answer = await store.claim(id, observer);
-  if (answer.answer !== 'held') throw new Error(`nobody has it: ${answer.answer}`);
+  if (answer.result !== 'held') throw new Error(`nobody has it: ${answer.result}`);
   return answer.until;
 }
 
@@ -136,7 +136,7 @@ test.concurrent('an AG-UI run is answered by a worker, stopped at another server
   const [task] = ((await (await one.ask('/v1/tasks')).json()) as { tasks: TaskRecord[] }).tasks;
   const shell = await shellOf(await other.ask(`/v1/tasks/${task!.id}/events`));
   const stop = await other.ask('/api/ag-ui/t/stop', { runId: 'r1', reason: 'lunch' });
-  expect(await stop.json()).toEqual({ answer: 'accepted' });
+  expect(await stop.json()).toEqual({ result: 'accepted' });
   expect(await running.text()).toMatch(/Let me see\. .*"RUN_FINISHED".*"cancelled".*lunch/s);
   expect(await one.get(task!.id)).toMatchObject({ status: 'cancelled', outcome: { reason: { via: 'ag-ui' } } });
   await until(() => isGone(shell));

@@ -22,7 +22,7 @@ async function createFailed(store: TaskStore, input: string): Promise<string> {
   const receipt = await store.create({ tenant: 'acme', agent: 'assistant', input, conversation: input });
   const { id } = (receipt as { task: { id: string } }).task;
   const claimed = await store.claim(id, { worker: 'w', session: 's', claim: id, leaseMs: 60_000 });
-  if (claimed.answer !== 'claimed') throw new Error(claimed.answer);
+  if (claimed.result !== 'claimed') throw new Error(claimed.result);
   await store.finish(claimed.claim, { status: 'failed', error: { message: 'no', code: 'WORKERS_LOST' } });
   return id;
 }
@@ -33,7 +33,7 @@ test('what is paused waits and is shown, until it is resumed', async () => {
   const take = async (number: number): Promise<number> => {
     const session = { domain: 0, session: 's', claim: `c${number}`, takeNumber: number, worker: 'w', leaseMs: 60_000 };
     const answer = await store.take({ ...session, agents: ['assistant'], limit: 1 });
-    return answer.answer === 'taken' ? answer.tasks.length : -1;
+    return answer.result === 'taken' ? answer.tasks.length : -1;
   };
   for (const [kind, name] of [
     ['agent', 'assistant'],
@@ -66,8 +66,8 @@ test('failed tasks are requeued once, oldest first, and poison ones are listed',
   const receipts = first.stdout
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as { answer: string });
-  expect([first.status, receipts.map(({ answer }) => answer)]).toEqual([0, ['requeued', 'requeued']]);
+    .map((line) => JSON.parse(line) as { result: string });
+  expect([first.status, receipts.map(({ result }) => result)]).toEqual([0, ['requeued', 'requeued']]);
   const again = await home.main(['requeue', ids[0]!, '--tenant', 'acme']);
   expect([again.status, again.stdout]).toEqual([0, expect.stringContaining('requeued before')]);
   expect((await store.counts({ tenant: 'acme' })).statuses).toMatchObject({ init: 2, failed: 2 });
@@ -96,7 +96,7 @@ test('a halt pauses, stops everything of a tenant, and exits with 0 only when no
   };
   const [waiting, held, other] = [await create('acme'), await create('acme'), await create('other')];
   const claimed = await store.claim(held, { worker: 'w', session: 's', claim: 'c', leaseMs: 60_000 });
-  if (claimed.answer !== 'claimed') throw new Error(claimed.answer);
+  if (claimed.result !== 'claimed') throw new Error(claimed.result);
   const first = await home.main(['halt', '--tenant', 'acme', '--within', '1ms', '--json', '--reason', 'fire']);
   expect(first.status).toBe(1);
   const receipt = JSON.parse(first.stdout) as { running: { until: number }[] };

@@ -85,7 +85,7 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
     },
     async start(agent, input, more = {}) {
       const receipt = await client.create({ agent, input, ...more });
-      if (!('task' in receipt)) throw new Error(`not created: ${receipt.answer}`);
+      if (!('task' in receipt)) throw new Error(`not created: ${receipt.result}`);
       return receipt.task.id;
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

@@ -192,9 +192,9 @@ test.each(table)(
         waitForEvent(run, (event) => event.type === type && matches(event));
       await moment.comes({ provider, run, waitFor });
       const receipt = run.cancel({ kind: 'user', message: 'first' }, { mode: levels[level] });
-      expect(receipt.answer).toBe(moment.after === 'end' ? 'too-late' : 'accepted');
+      expect(receipt.result).toBe(moment.after === 'end' ? 'too-late' : 'accepted');
       if (moment.after === 'twice')
-        expect(run.cancel({ message: 'second' }, { mode: levels[level] }).answer).toBe('already');
+        expect(run.cancel({ message: 'second' }, { mode: levels[level] }).result).toBe('already');
       const outcome = await run.outcome;
       expectStopped(outcome, moment);
       await provider.waitForIdle();

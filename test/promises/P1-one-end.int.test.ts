@@ -37,7 +37,7 @@ test('the outcome of a run is announced once and cannot be changed by whoever ho
   const before = JSON.stringify(outcome);
   expect(() => Object.assign(outcome, { status: 'failed' })).toThrow(TypeError);
   for (let i = 0; i < 1_000; i++)
-    expect(run.cancel({ message: 'late' }, { mode: 'kill' })).toEqual({ answer: 'too-late' });
+    expect(run.cancel({ message: 'late' }, { mode: 'kill' })).toEqual({ result: 'too-late' });
   expect(JSON.stringify(await run.outcome)).toBe(before);
   const ends = recorder.history.filter((entry) => entry.seen === 'event' && entry.event.type === 'run-end');
   expect(ends).toHaveLength(1);
@@ -86,7 +86,7 @@ test.concurrent.each(restarts)(
     const receipt = await store.create({ tenant, agent: 'a', input: 'x' });
     const { id } = (receipt as { task: { id: string } }).task;
     const claimed = await store.claim(id, { worker: 'w', leaseMs: 60_000, session: 's', claim: 'c' });
-    if (claimed.answer !== 'claimed') return expect.unreachable();
+    if (claimed.result !== 'claimed') return expect.unreachable();
     const by = claimed.claim;
     await store.append(by, { after: 0, events: [{ said: 'something' }] });
     await store.finish(by, { status: 'success', answer: 'done' });

@@ -57,7 +57,7 @@ test.concurrent.each(sharedStores())(
     expect(checkHistory(asked)).toEqual([]);
     // The same key and conversation of another tenant are another task.
     const own = await store.create({ tenant: 'stranger', agent: 'none', input: 'x', conversation: 'chat', key: 'k' });
-    expect(own).toMatchObject({ answer: 'created', superseded: [] });
+    expect(own).toMatchObject({ result: 'created', superseded: [] });
     expect(await store.get(ref)).toMatchObject({ status: 'running', commands: [], epoch: 1 });
     expect(JSON.stringify(hints)).not.toContain(ref.id);
     await show.cancel({ message: 'the owner' }, { mode: 'now' });

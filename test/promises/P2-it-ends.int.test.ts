@@ -50,10 +50,10 @@ test.concurrent.each(sharedStores())(
     await fixture.started('wait', 2);
     // Both in one go: the worker has no time to obey the first.
     await stopBetweenWrites(where, doomed.process);
-    expect(await before.cancel({ message: 'before' }, { mode: 'graceful' })).toMatchObject({ answer: 'accepted' });
+    expect(await before.cancel({ message: 'before' }, { mode: 'graceful' })).toMatchObject({ result: 'accepted' });
     doomed.process.kill('SIGKILL');
     await doomed.ended;
-    expect(await after.cancel({ message: 'after' }, { mode: 'graceful' })).toMatchObject({ answer: 'accepted' });
+    expect(await after.cancel({ message: 'after' }, { mode: 'graceful' })).toMatchObject({ result: 'accepted' });
 
     await using next = startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS });
     await next.hear<{ type: string }>(({ type }) => type === 'serving');

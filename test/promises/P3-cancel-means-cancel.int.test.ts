@@ -20,8 +20,8 @@ describe.concurrent.each(everySurface())('$name', (surface) => {
     const late = await show.cancel({ message: 'third' }, { mode: 'kill' });
     expect(end.status).toBe('cancelled');
     // An editor is told nothing but the end.
-    if (first.answer !== 'sent') {
-      expect([first.answer, harder.answer, late.answer]).toEqual(['accepted', 'escalated', 'too-late']);
+    if (first.result !== 'sent') {
+      expect([first.result, harder.result, late.result]).toEqual(['accepted', 'escalated', 'too-late']);
       expect([first.reason?.message, harder.reason?.message]).toEqual(['first', 'first']);
       expect(end.reason).toEqual(first.reason);
       if ('status' in late) expect(late.status).toBe('cancelled');
@@ -34,7 +34,7 @@ test('a run that is cancelled in the tick that started it asks no model and call
   await using fixture = await openFixture([{ parts: [{ call: 'look', id: 'l' }] }]);
   const { agent, recorder, close } = createLocalAgent(fixture);
   const run = recorder.run(agent.run('go'));
-  expect(run.cancel({ message: 'at once' }).answer).toBe('accepted');
+  expect(run.cancel({ message: 'at once' }).result).toBe('accepted');
   expect(await run.outcome).toMatchObject({ status: 'cancelled', turns: 0, calls: [], text: '' });
   expect(fixture.provider.requests).toEqual([]);
   expect(fixture.effects()).toEqual([]);
@@ -50,7 +50,7 @@ test.concurrent.each(sharedStores())(
     await using store = openStore(where);
     const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'go' });
     const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
-    expect(await show.cancel({ message: 'never mind' })).toMatchObject({ answer: 'accepted', status: 'cancelled' });
+    expect(await show.cancel({ message: 'never mind' })).toMatchObject({ result: 'accepted', status: 'cancelled' });
     await using worker = startWorker(where, fixture);
     await worker.hear<{ type: string }>(({ type }) => type === 'serving');
     // One after it, so that we know the worker has looked.
@@ -84,10 +84,10 @@ test.concurrent.each(sharedStores())(
         for (let looks = 0; looks < i; looks++) await show.shown();
         const [one, two] = await Promise.all([show.cancel({ message: 'one' }), show.cancel({ message: 'two' })]);
         const { status } = await show.end();
-        const isCancelled = [one, two].some(({ answer }) => answer === 'accepted');
+        const isCancelled = [one, two].some(({ result }) => result === 'accepted');
         expect(status === 'cancelled').toBe(isCancelled);
         expect(checkHistory(await show.history())).toEqual([]);
-        answers.set(one.answer, (answers.get(one.answer) ?? 0) + 1);
+        answers.set(one.result, (answers.get(one.result) ?? 0) + 1);
       }),
     );
     console.log(location.name, Object.fromEntries(answers));

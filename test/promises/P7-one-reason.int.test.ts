@@ -25,7 +25,7 @@ describe.concurrent.each([runSurface, ...sharedStores().map(taskSurface)])('$nam
         show.cancel({ ...REASON, message: `${REASON.message} ${i}` }, { mode: 'now' }),
       ),
     );
-    const winner = receipts.find(({ answer }) => answer === 'accepted')!.reason!;
+    const winner = receipts.find(({ result }) => result === 'accepted')!.reason!;
     expect(winner).toEqual({ ...REASON, message: expect.stringContaining(SECRET) as string, at: winner.at });
     for (const { reason } of receipts) if (reason !== undefined) expect(reason).toEqual(winner);
     const { reason, report, calls } = await show.end();
@@ -45,7 +45,7 @@ test('a reason given in one terminal is the reason in the store and in every oth
   const show = await stage.start('go');
   await fixture.started('wait');
   const receipt = await show.cancel({ message: SECRET }, { mode: 'now' });
-  expect(receipt).toMatchObject({ answer: 'accepted', reason: { kind: 'user', message: SECRET, via: 'whoa cancel' } });
+  expect(receipt).toMatchObject({ result: 'accepted', reason: { kind: 'user', message: SECRET, via: 'whoa cancel' } });
   const { reason, report } = await show.end();
   expect([reason, report?.reason]).toEqual([receipt.reason, receipt.reason]);
   const { lines } = await startCommand(fixture, ['tasks', '--json']).over;

@@ -76,10 +76,10 @@ test.concurrent.each(sharedStores())(
         { mode: 'now' },
       ),
     ).toMatchObject({
-      answer: 'accepted',
+      result: 'accepted',
     });
     expect(await store.cancel({ tenant: 'acme', conversation: `${fixture.mark}.wait..` })).toEqual({
-      answer: 'unknown',
+      result: 'unknown',
     });
     expect(await mine.end()).toMatchObject({ status: 'cancelled' });
     expect(await beside.end()).toMatchObject({ status: 'success', text: DONE });

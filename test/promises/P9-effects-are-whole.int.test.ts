@@ -96,7 +96,7 @@ test.concurrent.each(sharedStores())(
     const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
     await fixture.started('wait');
     const told = await show.cancel({ message: 'take it back' }, { mode: 'now', undo: true });
-    expect(told).toMatchObject({ answer: 'accepted', status: 'cancelling' });
+    expect(told).toMatchObject({ result: 'accepted', status: 'cancelling' });
     await until(() => linesOf(fixture.at('undone.log')).length > 0);
     doomed.process.kill('SIGKILL');
     await doomed.ended;

@@ -34,10 +34,10 @@ async function tokens(say: Say): Promise<void> {
     const child = token.child('child');
     const levels: string[] = [];
     child.onCancel((level, { message }) => levels.push(`${level} (${message})`));
-    const { answer } = token.cancel(`asked ${mode}`, { mode });
-    say(`${mode}: ${answer}, ${levels.join()}, signal ${child.signal.aborted}, again ${token.cancel().answer}`);
+    const { result: answer } = token.cancel(`asked ${mode}`, { mode });
+    say(`${mode}: ${answer}, ${levels.join()}, signal ${child.signal.aborted}, again ${token.cancel().result}`);
     token[Symbol.dispose]();
-    say(`after its end: ${token.cancel().answer}`);
+    say(`after its end: ${token.cancel().result}`);
   }
   const ladder = new CancellationToken();
   const climbed = new Promise<string>((resolve) => {
@@ -62,7 +62,7 @@ async function listeners(say: Say): Promise<void> {
     throw new Error('a listener that throws');
   });
   token.onCancel((level) => heard.push(level));
-  say(`${token.cancel({}, { mode: 'now' }).answer}, the other heard ${heard.join()}`);
+  say(`${token.cancel({}, { mode: 'now' }).result}, the other heard ${heard.join()}`);
   token[Symbol.dispose]();
   const failing = { 'run-start': () => Promise.reject(new Error('a hook that rejects')) };
   const outcome = await createAgent({ name: 'a', model: modelOf([[{ text: 'fine' }]]), hooks: failing }).run('x')

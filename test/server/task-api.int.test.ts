@@ -44,7 +44,7 @@ test.each(storeKinds)(
     const store = openStore(location.location);
     try {
       const created = await reader.create({ agent: 'assistant', input: 'count', key: 'once' });
-      expect(created.answer).toBe('created');
+      expect(created.result).toBe('created');
       const { id } = (created as { task: { id: string } }).task;
       await said(worker, 'working');
       const lost: unknown[] = [];
@@ -59,12 +59,12 @@ test.each(storeKinds)(
       await takeUntil(following, seen, () => lost.length >= 2);
       expect((await stopper.get(id))?.status).toBe('running');
       const receipt = await stopper.cancel(id, { reason: 'enough', mode: 'now' });
-      expect(receipt).toMatchObject({ answer: 'accepted', status: 'cancelling' });
+      expect(receipt).toMatchObject({ result: 'accepted', status: 'cancelling' });
       for await (const entry of following) seen.push(entry);
       const { reason } = receipt as { reason: object };
       expect(reason).toMatchObject({ kind: 'user', message: 'enough', by: 'ann', via: 'http' });
       expect((await said(worker, 'fired')).reason).toEqual(reason);
-      expect((await said(second, 'audit')).event).toMatchObject({ actor: 'ann', target: id, answer: 'accepted' });
+      expect((await said(second, 'audit')).event).toMatchObject({ actor: 'ann', target: id, result: 'accepted' });
       const end = seen.at(-1);
       expect(end).toMatchObject({ type: 'end', task: { id, status: 'cancelled', outcome: { reason } } });
       const entries = seen.flatMap((entry) => (entry.type === 'entry' ? [entry] : []));
@@ -77,7 +77,7 @@ test.each(storeKinds)(
         .split(' ');
       expect(words).toEqual(words.map((_, index) => `${index + 1}`));
       expect(words.length).toBeGreaterThan(5);
-      expect(await stopper.cancel(id)).toEqual({ answer: 'too-late', status: 'cancelled' });
+      expect(await stopper.cancel(id)).toEqual({ result: 'too-late', status: 'cancelled' });
       expect(await store.get({ tenant: 'acme', id })).toEqual((end as { task: object }).task);
     } finally {
       for (const child of [first, second, worker]) await child[Symbol.asyncDispose]();

@@ -39,7 +39,7 @@ export class Consent {
   committed({ name, args, answer, error }: Commit): void {
     if (error !== undefined) return;
     if (name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch);
-    const isAccepted = name === 'answer' && (answer as { answer: string }).answer === 'accepted';
+    const isAccepted = name === 'answer' && (answer as { result: string }).result === 'accepted';
     const [question, given, options] = args as [{ id: string; tenant: string }, Answer, { nonce: string }];
     if (!isAccepted) return;
     const counted = this.#counted.get(question.id) ?? options.nonce;
@@ -66,7 +66,7 @@ export class Consent {
     const task = { tenant: TENANT, agent: 'careful', input: `careful ${i}`, key: `careful ${i}` };
     const nonce = `careful nonce ${i}`;
     const receipt = await retryWhileUnavailable(() => client.create(task, { nonce }));
-    if (receipt?.answer !== 'created') return;
+    if (receipt?.result !== 'created') return;
     const ref = { tenant: TENANT, id: receipt.task.id };
     this.#stage.attempt(() => this.#attend(ref));
     if (chance.oneIn(4)) {

@@ -6,7 +6,7 @@ import type { Commit } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Effect } from './work.ts';
 
-type Taken = Extract<TakeResult, { answer: 'taken' }>;
+type Taken = Extract<TakeResult, { result: 'taken' }>;
 
 interface CheckOptions {
   readonly store: TaskStore;
@@ -96,7 +96,7 @@ export class DeliveryChecks {
 
   /** The store did something. */
   committed({ name, args, answer, error }: Commit): void {
-    if (error === undefined && name === 'take' && (answer as TakeResult).answer === 'taken') {
+    if (error === undefined && name === 'take' && (answer as TakeResult).result === 'taken') {
       this.#taken(args[0] as TakeRequest, answer as Taken);
     }
     const session = sessionIn(name, args);
@@ -117,13 +117,13 @@ export class DeliveryChecks {
     const session = sessionIn(name, args);
     if (error === undefined) for (const claim of given(answer)) this.#open.set(nameOf(claim), { process, claim });
     const isAnswered = error === undefined || (error as { code?: string }).code === 'LEASE_LOST';
-    const isParked = name === 'park' && (answer as { answer?: string } | undefined)?.answer !== 'busy';
+    const isParked = name === 'park' && (answer as { result?: string } | undefined)?.result !== 'busy';
     const isEnded = (name === 'finish' && error === undefined) || (name === 'release' && isAnswered);
     if (isEnded || (isParked && isAnswered)) {
       this.#open.delete(nameOf(args[0] as ClaimRef));
     }
     if (name === 'heartbeat') this.#addUnderWay(session!, -1);
-    const said = (answer as { answer?: string } | undefined)?.answer;
+    const said = (answer as { result?: string } | undefined)?.result;
     if (session !== undefined && said === 'gone') this.#lostAt.set(session, this.#options.now());
     if (name === 'append' && (error as { code?: string } | undefined)?.code === 'LEASE_LOST') {
       const { id, claim } = args[0] as ClaimRef;
@@ -253,7 +253,7 @@ export class DeliveryChecks {
   }
 
   #beaten({ session, confirmed = [] }: Heartbeat, answer: HeartbeatResult): void {
-    if (answer.answer !== 'alive') return;
+    if (answer.result !== 'alive') return;
     for (const { claim, id, orderNumber } of confirmed) {
       const key = `${id} ${claim}`;
       this.#confirmed.set(key, Math.max(orderNumber, this.#confirmed.get(key) ?? 0));
@@ -275,7 +275,7 @@ export class DeliveryChecks {
   }
 
   #wasCreated(receipt: CreateReceipt): void {
-    if (receipt.answer !== 'created') return;
+    if (receipt.result !== 'created') return;
     const { id, stage } = receipt.task;
     const isNew = !this.#created.has(id);
     this.#created.add(id);

@@ -65,7 +65,7 @@ export class SimulatedHistory {
     if (!QUIET.has(name) && !isEmptyTake) this.#hasChanged = true;
     if (name === 'create' && answer !== undefined) this.#created(answer as Created);
     if (name === 'take') this.#taken(answer as { tasks?: readonly TakenTask[]; repeat?: boolean } | undefined);
-    if (name === 'claim') this.#claimed(answer as { answer?: string; claim?: ClaimRef } | undefined);
+    if (name === 'claim') this.#claimed(answer as { result?: string; claim?: ClaimRef } | undefined);
     if (name === 'cancel' && answer !== undefined) this.#cancelled(args[0] as { id?: string }, answer as never);
     if (WRITES.has(name)) this.#written(args[0] as ClaimRef, { name, answer, isRefused: error !== undefined });
     if (name === 'append' && error === undefined) this.#calledIn(args);
@@ -193,8 +193,8 @@ export class SimulatedHistory {
     }
   }
 
-  #claimed(answer: { answer?: string; claim?: ClaimRef } | undefined): void {
-    if (answer?.answer !== 'claimed') return;
+  #claimed(answer: { result?: string; claim?: ClaimRef } | undefined): void {
+    if (answer?.result !== 'claimed') return;
     this.#grant(answer.claim!);
     this.#claimedById.add(answer.claim!.id);
   }
@@ -208,14 +208,14 @@ export class SimulatedHistory {
     this.crashes.add(claim.session);
   }
 
-  #cancelled({ id }: { id?: string }, receipt: { answer: string; status?: string }): void {
+  #cancelled({ id }: { id?: string }, receipt: { result: string; status?: string }): void {
     if (id === undefined) return;
     if (receipt.status === 'cancelling') this.#stopping.add(id);
     this.entries.push({ seen: 'task-receipt', id, receipt: receipt as never });
   }
 
   #written(claim: ClaimRef, { name, answer, isRefused }: { name: string; answer: unknown; isRefused: boolean }): void {
-    const isRepeat = (answer as { answer?: string } | undefined)?.answer === 'already';
+    const isRepeat = (answer as { result?: string } | undefined)?.result === 'already';
     if (isRepeat) return;
     this.entries.push({ seen: 'write', id: claim.id, epoch: claim.epoch, accepted: !isRefused });
     if (name === 'finish' && !isRefused) this.#finished.set(claim.id, (answer as { status: string }).status);

@@ -52,7 +52,7 @@ export class Wide {
 
   #wasCreated(receipt: CreateReceipt | undefined): void {
     const { chance } = this.#stage;
-    if (receipt?.answer !== 'created' || this.#created.has(receipt.task.id)) return;
+    if (receipt?.result !== 'created' || this.#created.has(receipt.task.id)) return;
     const { id, tenant } = receipt.task;
     this.#created.add(id);
     if (chance.oneIn(2)) return;

@@ -127,7 +127,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
     changes: [
       {
         file: 'run/claim/domain-session.ts',
-        find: "if (session.isOver) return { answer: 'gone' };\n",
+        find: "if (session.isOver) return { result: 'gone' };\n",
         replace: '',
       },
       { file: 'run/claim/domain-session.ts', find: 'isStarted = !session.isOver;', replace: 'isStarted = true;' },
@@ -226,8 +226,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   plantOn('pauses')(
     'a session survives a response that took longer than its lease',
     'run/claim/session.ts',
-    "if (answer.answer === 'gone' || this.lease.isOver) {",
-    "if (answer.answer === 'gone') {",
+    "if (answer.result === 'gone' || this.lease.isOver) {",
+    "if (answer.result === 'gone') {",
   ),
   plantOn('pauses')(
     'a call begins in a process that was stopped or slept',

@@ -121,7 +121,7 @@ export class Upgrade implements AsyncDisposable {
   }
 
   #took(answer: TakeResult): void {
-    if (answer.answer !== 'taken' || answer.isRepeat) return;
+    if (answer.result !== 'taken' || answer.isRepeat) return;
     for (const { claim } of answer.tasks) this.#takenAfter.add(claim.id);
   }
 

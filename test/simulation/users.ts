@@ -50,7 +50,7 @@ export class Users {
       this.#stage.userAt(chance.below(10_000), () =>
         this.#stage.retryWhileUnavailable(() => this.#stage.client.create(task, again)),
       );
-    if (receipt?.answer !== 'created') return;
+    if (receipt?.result !== 'created') return;
     const ref = { tenant, id: receipt.task.id };
     if (conversation !== undefined && chance.oneIn(6)) {
       this.#stage.userAt(chance.below(10_000), () =>

@@ -44,18 +44,18 @@ async function liveOnce(number: number, clients: readonly TaskClient[], report: 
   const key = `soak-${process.pid}-${number}`;
   const task = { agent: 'sleeper', input: `task ${number}`, key };
   const receipt = await client.create(task);
-  if (receipt.answer !== 'created') throw new Error(`create: ${receipt.answer}`);
+  if (receipt.result !== 'created') throw new Error(`create: ${receipt.result}`);
   const { id } = receipt.task;
   report.created++;
   if (Math.random() < DOUBLED_SHARE) {
     const again = await other.create(task);
-    if (again.answer !== 'duplicate' || again.task.id !== id) throw new Error(`created twice: ${again.answer}`);
+    if (again.result !== 'duplicate' || again.task.id !== id) throw new Error(`created twice: ${again.result}`);
   }
   const isCancelled = Math.random() < CANCELLED_SHARE;
   const ending = Math.random() < FOLLOWED_SHARE ? follow(id, other, report) : waitForEnd(id, client);
   if (isCancelled) {
     await wait(1_500 * Math.random());
-    const { answer } = await other.cancel(id, { mode: 'now' });
+    const { result: answer } = await other.cancel(id, { mode: 'now' });
     const end = await ending;
     if (answer === 'accepted') report.cancelled++;
     if (answer === 'accepted' && end.status !== 'cancelled') throw new Error(`cancelled, and ended ${end.status}`);

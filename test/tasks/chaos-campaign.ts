@@ -168,7 +168,7 @@ class Chaos implements AsyncDisposable {
     const policy = this.#pick(['replace', 'queue', 'queue', 'steer', 'reject'] as const);
     const nonce = randomUUID();
     const receipt = await this.#retryWhileUnavailable((store) => store.create(task, { policy, nonce }));
-    if (receipt.answer !== 'created') return;
+    if (receipt.result !== 'created') return;
     const { id } = receipt.task;
     const isConversation = receipt.task.conversation !== undefined;
     // Not by the stage of the receipt: a creation whose answer was lost is answered with the task as it is by then.

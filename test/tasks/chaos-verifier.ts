@@ -33,7 +33,7 @@ export async function verifyChaos({
   let [takenAgain, wornOut, entries] = [0, 0, 0];
   const judge = async ([id, life]: [string, Life]): Promise<void> => {
     const task = await retryWhileUnavailable(() => store.get({ tenant: TENANT, id }));
-    for (const { answer } of life.receipts) count(receipts, answer);
+    for (const { result: answer } of life.receipts) count(receipts, answer);
     if (task === undefined) {
       violations.push(`${id}: it is gone`);
       return;
@@ -90,12 +90,12 @@ function isWornOut({ outcome, crashes, epoch }: TaskRecord): boolean {
 }
 
 function* faultsOfReceipts(task: TaskRecord, { receipts }: Life): Generator<string> {
-  if (receipts.filter(({ answer }) => answer === 'accepted').length > 1) yield 'two cancels were accepted';
+  if (receipts.filter(({ result: answer }) => answer === 'accepted').length > 1) yield 'two cancels were accepted';
   for (const receipt of receipts) {
-    if (receipt.answer === 'unknown') yield 'a cancel was told that it is unknown';
-    else if (receipt.answer === 'too-late') {
+    if (receipt.result === 'unknown') yield 'a cancel was told that it is unknown';
+    else if (receipt.result === 'too-late') {
       if (receipt.status !== task.status) yield `a cancel was told '${receipt.status}', and it is '${task.status}'`;
-    } else if (task.status !== 'cancelled') yield `a cancel was ${receipt.answer}, and it ended '${task.status}'`;
+    } else if (task.status !== 'cancelled') yield `a cancel was ${receipt.result}, and it ended '${task.status}'`;
     else if (!isDeepStrictEqual(receipt.reason, task.outcome?.reason)) yield 'a receipt gives another reason';
   }
 }

@@ -13,7 +13,7 @@ export async function claimFor(
     session: `session of ${worker}`,
     claim: `claim of ${worker}`,
   });
-  if (answer.answer !== 'claimed') throw new Error(`${id} could not be claimed: ${answer.answer}`);
+  if (answer.result !== 'claimed') throw new Error(`${id} could not be claimed: ${answer.result}`);
   return answer.claim;
 }
 

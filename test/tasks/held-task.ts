@@ -8,7 +8,7 @@ const LEASE_MS = 600_000;
 /** Creates a task; a test that expects something else asks the store itself. */
 export async function create(store: TaskStore, rest: Partial<NewTask> = {}): Promise<TaskRecord> {
   const receipt = await store.create({ tenant: TENANT, agent: 'a', input: 'hello', ...rest });
-  if (receipt.answer !== 'created') throw new Error(`not created: ${receipt.answer}`);
+  if (receipt.result !== 'created') throw new Error(`not created: ${receipt.result}`);
   return receipt.task;
 }
 
@@ -16,7 +16,7 @@ export async function create(store: TaskStore, rest: Partial<NewTask> = {}): Pro
 export async function claim(store: TaskStore, id: string, worker = 'w'): Promise<ClaimRef> {
   const request = { session: randomUUID(), claim: randomUUID(), worker, leaseMs: LEASE_MS };
   const answer = await store.claim(id, request);
-  if (answer.answer !== 'claimed') throw new Error(`not claimed: ${answer.answer}`);
+  if (answer.result !== 'claimed') throw new Error(`not claimed: ${answer.result}`);
   return answer.claim;
 }
 

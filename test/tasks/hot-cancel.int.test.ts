@@ -88,7 +88,7 @@ async function compete([posting, cancelling]: readonly [TaskStore, TaskStore], c
   });
   try {
     for (let i = 0; i < cancels; i++) {
-      answers.add((await timed(cancelled, () => cancelling.cancel(CONVERSATION))).answer);
+      answers.add((await timed(cancelled, () => cancelling.cancel(CONVERSATION))).result);
     }
   } finally {
     isOver = true;

@@ -62,7 +62,7 @@ async function create(store: TaskStore, tasks: Map<string, { cancelled: boolean 
 async function cancelOne(store: TaskStore, tasks: Map<string, { cancelled: boolean }>, random: () => number) {
   const recent = [...tasks.keys()].slice(-4);
   const id = recent[Math.floor(random() * recent.length)]!;
-  const { answer } = await store.cancel({ tenant: 'kill', id }, { by: 'campaign' });
+  const { result: answer } = await store.cancel({ tenant: 'kill', id }, { by: 'campaign' });
   if (answer === 'accepted') tasks.set(id, { cancelled: true });
 }
 

@@ -93,14 +93,14 @@ export class Ledger {
   async #live(store: TaskStore): Promise<void> {
     const receipt = await store.create({ tenant: TENANT, agent: 'a', input: 'x' });
     this.#acknowledged++;
-    if (receipt.answer !== 'created') throw new Error(`created: ${receipt.answer}`);
+    if (receipt.result !== 'created') throw new Error(`created: ${receipt.result}`);
     const { id } = receipt.task;
     const known: Acknowledged = { createdAt: performance.now(), entriesAt: [] };
     this.#tasks.set(id, known);
     const request = { session: randomUUID(), claim: randomUUID(), worker: 'w', leaseMs: 600_000 };
     const answer = await store.claim(id, request);
     this.#acknowledged++;
-    if (answer.answer !== 'claimed') return;
+    if (answer.result !== 'claimed') return;
     const by = answer.claim;
     for (let after = 0; after < 2; after++) {
       await store.append(by, { after, events: [{ said: after }] });

@@ -96,7 +96,7 @@ let claims = 0;
 async function claimOne(store: TaskStore, id: string): Promise<ClaimRef> {
   const name = `claim ${++claims}`;
   const answer = await store.claim(id, { ...REQUEST, session: name, claim: name });
-  return answer.answer === 'claimed' ? answer.claim : expect.unreachable(answer.answer);
+  return answer.result === 'claimed' ? answer.claim : expect.unreachable(answer.result);
 }
 
 const taskOf = (receipt: unknown): TaskRecord => (receipt as { task: TaskRecord }).task;
@@ -129,7 +129,7 @@ describe.each([
     const { nonce, operation } = await lose(proxy, ask);
     expect(operation).toBe('create');
     const [done] = (await direct.list({ ...CONVERSATION, status: 'init' })).tasks;
-    expect(await ask(nonce)).toMatchObject({ answer: 'created', task: done, superseded: [old.id] });
+    expect(await ask(nonce)).toMatchObject({ result: 'created', task: done, superseded: [old.id] });
     expect((await direct.list({ tenant: TENANT })).tasks).toHaveLength(2);
   });
 
@@ -139,8 +139,8 @@ describe.each([
     await store.sweep();
     const ask = (nonce: string) => store.create({ ...WANTED, key: 'k' }, { nonce });
     expect((await lose(proxy, () => ask('mine'))).nonce).toBe('mine');
-    expect(await ask('mine')).toMatchObject({ answer: 'created' });
-    expect(await direct.create({ ...WANTED, key: 'k' })).toMatchObject({ answer: 'duplicate' });
+    expect(await ask('mine')).toMatchObject({ result: 'created' });
+    expect(await direct.create({ ...WANTED, key: 'k' })).toMatchObject({ result: 'duplicate' });
   });
 
   test('send: with the nonce of the error the command is there once, also when it has been carried out', async () => {
@@ -149,10 +149,10 @@ describe.each([
     const { ref, by } = await running(store);
     const { nonce } = await lose(proxy, () => store.send(ref, STEER));
     const again = () => store.send(ref, STEER, { nonce: nonce! });
-    expect(await again()).toEqual({ answer: 'accepted', number: 1 });
+    expect(await again()).toEqual({ result: 'accepted', number: 1 });
     expect((await direct.get(ref))?.commands).toHaveLength(1);
     await direct.append(by, { after: 0, events: [], done: [1] });
-    expect(await again()).toEqual({ answer: 'accepted', number: 1 });
+    expect(await again()).toEqual({ result: 'accepted', number: 1 });
     expect((await direct.get(ref))?.commands).toEqual([]);
   });
 
@@ -189,7 +189,7 @@ describe.each([
     const { id } = taskOf(await store.create(WANTED));
     const ask = () => store.claim(id, { ...REQUEST, session: 'one', claim: 'one' });
     await lose(proxy, ask);
-    expect(await ask()).toMatchObject({ answer: 'claimed', claim: { epoch: 1 } });
+    expect(await ask()).toMatchObject({ result: 'claimed', claim: { epoch: 1 } });
     expect(await direct.get({ tenant: TENANT, id })).toMatchObject({ epoch: 1, attempts: 1, worker: 'w' });
   });
 
@@ -202,10 +202,10 @@ describe.each([
     const held = await direct.held({ domain: 0, session: 'one' });
     expect(held).toHaveLength(2);
     const again = await store.take({ ...request, takeNumber: 1 });
-    expect(again).toMatchObject({ answer: 'taken', repeat: true });
-    const ids = again.answer === 'taken' ? again.tasks.map(({ task }) => task.id) : [];
+    expect(again).toMatchObject({ result: 'taken', repeat: true });
+    const ids = again.result === 'taken' ? again.tasks.map(({ task }) => task.id) : [];
     expect(ids.toSorted()).toEqual(held.map(({ id }) => id).toSorted());
-    expect(await store.take({ ...request, takeNumber: 2 })).toMatchObject({ answer: 'taken', tasks: [{}] });
+    expect(await store.take({ ...request, takeNumber: 2 })).toMatchObject({ result: 'taken', tasks: [{}] });
   });
 
   test('heartbeat: the session is kept, and its orders come again', async () => {
@@ -215,7 +215,7 @@ describe.each([
     await store.cancel(ref, { by: 'ann' });
     const ask = () => store.heartbeat({ domain: 0, session: by.session, count: 1 });
     await lose(proxy, ask);
-    expect(await ask()).toMatchObject({ answer: 'alive', orders: [{ stop: { reason: { by: 'ann' } } }] });
+    expect(await ask()).toMatchObject({ result: 'alive', orders: [{ stop: { reason: { by: 'ann' } } }] });
   });
 
   test('cancel: the first reason stays, and the deadlines do not move', async () => {
@@ -225,7 +225,7 @@ describe.each([
     const ask = () => store.cancel(ref, { by: 'ann' });
     await lose(proxy, ask);
     const { stop } = (await direct.get(ref))!;
-    expect(await ask()).toMatchObject({ answer: 'already', reason: { by: 'ann' }, killAt: stop!.killAt });
+    expect(await ask()).toMatchObject({ result: 'already', reason: { by: 'ann' }, killAt: stop!.killAt });
     expect((await direct.get(ref))!.stop).toEqual(stop);
   });
 
@@ -236,7 +236,7 @@ describe.each([
     const ask = () => store.cancel({ tenant: TENANT, id }, { by: 'ann' });
     await lose(proxy, ask);
     const ended = await direct.get({ tenant: TENANT, id });
-    expect(await ask()).toEqual({ answer: 'too-late', status: 'cancelled' });
+    expect(await ask()).toEqual({ result: 'too-late', status: 'cancelled' });
     expect(await direct.get({ tenant: TENANT, id })).toEqual(ended);
   });
 
@@ -245,7 +245,7 @@ describe.each([
     const { store, direct, proxy } = location;
     const { ref, by } = await running(store);
     await lose(proxy, () => store.release(by));
-    expect(await store.release(by)).toEqual({ answer: 'already' });
+    expect(await store.release(by)).toEqual({ result: 'already' });
     expect(await direct.get(ref)).toMatchObject({ status: 'init', attempts: 0 });
   });
 
@@ -277,7 +277,7 @@ describe.each([
     const third = taskOf(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
     const ask = () => store.finish(by, { status: 'success', answer: 'done', history: ['said'] });
     await lose(proxy, ask);
-    expect(await ask()).toEqual({ answer: 'already', status: 'success' });
+    expect(await ask()).toEqual({ result: 'already', status: 'success' });
     expect(await direct.get(ref)).toMatchObject({ status: 'success', outcome: { answer: 'done' } });
     expect(await direct.conversation(CONVERSATION)).toMatchObject({
       current: next.id,

@@ -17,7 +17,7 @@ async function startTasks(store: TaskStore, count: number): Promise<readonly Run
   await Promise.all(Array.from({ length: count }, () => store.create({ tenant: 'acme', agent: 'a', input: 'x' })));
   const request = { domain: 0, session: 's', worker: 'w', leaseMs: LEASE_MS, claim: 'c', takeNumber: 1, agents: ['a'] };
   const answer = await store.take({ ...request, limit: count });
-  if (answer.answer !== 'taken') return expect.unreachable();
+  if (answer.result !== 'taken') return expect.unreachable();
   expect(answer.tasks).toHaveLength(count);
   return answer.tasks.map(({ claim, task: { tenant, id } }) => ({ ref: { tenant, id }, by: claim }));
 }
@@ -94,7 +94,7 @@ test('an append waits for its own row only, and no cancel waits for the others',
     let isDone = false;
     const behind = store.append(locked!.by, { after: 0, events: ['x'] }).finally(() => (isDone = true));
     await Promise.all(others.map(({ by }) => store.append(by, { after: 0, events: ['x'] })));
-    for (const { ref } of others) expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    for (const { ref } of others) expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
     expect(isDone).toBe(false);
     await holder.query('COMMIT');
     expect(await behind).toMatchObject({ orderNumber: 0 });

@@ -30,7 +30,7 @@ test('3,000 cancels while the connection that listens is killed every 100 ms: no
   lookAgain = () => looks.push(lookAtEverything(subscriber, seen));
   let kills = 0;
   const killer = startKiller(server, () => kills++);
-  for (const id of ids) expect(await canceller.cancel({ ...ref, id })).toMatchObject({ answer: 'accepted' });
+  for (const id of ids) expect(await canceller.cancel({ ...ref, id })).toMatchObject({ result: 'accepted' });
   await killer[Symbol.asyncDispose]();
   await expect.poll(() => seen.size, { timeout: 30_000 }).toBe(cancels);
   await Promise.all(looks);
@@ -155,7 +155,7 @@ async function liveOneLife(store: TaskStore, { key, acknowledged, counts }: Life
   acknowledged.set(id, known);
   const request = { worker: 'w', leaseMs: LEASE_MS, session: key, claim: key };
   const claimed = await retryWhileUnavailable(() => store.claim(id, request));
-  if (claimed.answer !== 'claimed') return expect.unreachable(`the claim of ${id} was answered ${claimed.answer}`);
+  if (claimed.result !== 'claimed') return expect.unreachable(`the claim of ${id} was answered ${claimed.result}`);
   const by = claimed.claim;
   for (let i = 0; i < 5; i++) {
     await retryWhileUnavailable(() => store.append(by, { after: i, events: [`${key}/${i}`] }));

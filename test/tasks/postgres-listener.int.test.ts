@@ -22,7 +22,7 @@ test('many who begin and cease to watch at once take turns on the one connection
       const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'x' });
       const { id } = (receipt as { task: TaskRecord }).task;
       await store.claim(id, { worker, leaseMs: 60_000, session: worker, claim: id });
-      expect(await store.cancel({ tenant: 'acme', id })).toMatchObject({ answer: 'accepted' });
+      expect(await store.cancel({ tenant: 'acme', id })).toMatchObject({ result: 'accepted' });
     }),
   );
   await everybody.promise;

@@ -11,14 +11,14 @@ const HELD = 2_000;
 
 async function createTask(store: TaskStore, rest: object = {}): Promise<TaskRecord> {
   const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'x', ...rest });
-  return receipt.answer === 'created' ? receipt.task : expect.unreachable();
+  return receipt.result === 'created' ? receipt.task : expect.unreachable();
 }
 
 async function createRunning(store: TaskStore, rest: object = {}): Promise<{ ref: TaskRef; by: ClaimRef }> {
   const { tenant, id } = await createTask(store, rest);
   const claim = { worker: 'w', leaseMs: LEASE_MS, session: `session of ${id}`, claim: `claim of ${id}` };
   const answer = await store.claim(id, claim);
-  return answer.answer === 'claimed' ? { ref: { tenant, id }, by: answer.claim } : expect.unreachable();
+  return answer.result === 'claimed' ? { ref: { tenant, id }, by: answer.claim } : expect.unreachable();
 }
 
 /** Runs every operation on few tasks. */

@@ -33,7 +33,7 @@ async function createRunning(store: TaskStore, rest: object = {}): Promise<Runni
   const { tenant, id } = await createTask(store, rest);
   const claim = { worker: 'w', leaseMs: LEASE_MS, session: 'session', claim: `claim of ${id}` };
   const answer = await store.claim(id, claim);
-  return answer.answer === 'claimed' ? { ref: { tenant, id }, by: answer.claim } : expect.unreachable();
+  return answer.result === 'claimed' ? { ref: { tenant, id }, by: answer.claim } : expect.unreachable();
 }
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -238,7 +238,7 @@ test('an answer that was lost is an unknown outcome, and asking again is safe', 
   expect(await failure).toMatchObject({ code: 'UNKNOWN_OUTCOME', operation: 'finish' });
   expect(await direct.get(ref)).toMatchObject({ status: 'success', outcome: { answer: 'done' } });
   expect(await store.finish(by, { status: 'success', answer: 'done' })).toEqual({
-    answer: 'already',
+    result: 'already',
     status: 'success',
   });
 });
@@ -256,7 +256,7 @@ test('a connection that the server ends while it works is an unknown outcome', a
   await expect.poll(() => ask(kill), SOON).toHaveLength(1);
   expect(await failure).toMatchObject({ code: 'UNKNOWN_OUTCOME' });
   await holder.end();
-  expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+  expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
 });
 
 test('an operation that takes too long is ended by the database, and nothing was changed', async () => {

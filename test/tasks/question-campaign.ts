@@ -113,10 +113,10 @@ async function judge(
   const violations: string[] = [];
   const counts = { paid: 0, denied: 0, unknown: 0, unasked: 0 };
   for (const { id, receipts } of given.answers) {
-    const [accepted, ...more] = receipts.filter(({ receipt }) => receipt.answer === 'accepted');
+    const [accepted, ...more] = receipts.filter(({ receipt }) => receipt.result === 'accepted');
     if (accepted === undefined || more.length > 0) violations.push(`${id}: ${1 + more.length} answers were accepted`);
     for (const { receipt } of receipts) {
-      const isRight = receipt.answer === 'accepted' || ('given' in receipt && receipt.given?.by === accepted?.by);
+      const isRight = receipt.result === 'accepted' || ('given' in receipt && receipt.given?.by === accepted?.by);
       if (!isRight) violations.push(`${id}: the other answer got ${JSON.stringify(receipt)}`);
     }
   }

@@ -77,7 +77,7 @@ class Race {
 
   async run(): Promise<string> {
     const created = await this.#worker.create(this.#message('first'));
-    if (created.answer !== 'created') return this.violate('not created');
+    if (created.result !== 'created') return this.violate('not created');
     this.#id = created.task.id;
     const claim = await this.#claim(this.#rival === 'sweep' ? 1 : LONG_MS);
     const id = createQuestionId(this.#id, 1);
@@ -89,7 +89,7 @@ class Race {
     const { orderNumber } = asked!;
     const park = (): Promise<string> =>
       this.#worker.park(claim, { position: 1, orderNumber }).then(
-        ({ answer }) => answer,
+        ({ result: answer }) => answer,
         (error: Error & { code?: string }) => error.code ?? error.message,
       );
     const rivals = this.#rival.split(' and ').map((rival) => () => this.#oppose(rival, id));
@@ -117,20 +117,20 @@ class Race {
       worker: 'w',
       leaseMs,
     });
-    if (claimed.answer !== 'claimed') throw new Error(`claim: ${claimed.answer}`);
+    if (claimed.result !== 'claimed') throw new Error(`claim: ${claimed.result}`);
     return claimed.claim;
   }
 
   async #oppose(rival: string, question: string): Promise<string> {
     const ref = { tenant: TENANT, id: this.#id };
     if (rival === 'answer') {
-      const { answer } = await this.#other.answer({ tenant: TENANT, id: question }, { value: 'yes', by: 'ada' });
+      const { result: answer } = await this.#other.answer({ tenant: TENANT, id: question }, { value: 'yes', by: 'ada' });
       this.#isAccepted = answer === 'accepted';
       return answer;
     }
-    if (rival === 'cancel') return (await this.#other.cancel(ref)).answer;
+    if (rival === 'cancel') return (await this.#other.cancel(ref)).result;
     if (rival === 'queue' || rival === 'steer') {
-      return (await this.#other.create(this.#message('second'), { policy: rival })).answer;
+      return (await this.#other.create(this.#message('second'), { policy: rival })).result;
     }
     for (let i = 0; i < MAX_SWEEPS; i++) {
       await this.#other.sweep();

@@ -21,10 +21,10 @@ export async function runRace(kind: SharedStoreKind, tasks: number): Promise<Rac
   const createSome = async (): Promise<void> => {
     for (let next = started++; next < tasks; next = started++) {
       const receipt = await store.create({ tenant: 'race', agent: 'a', input: next });
-      if (receipt.answer !== 'created') throw new Error('not created');
+      if (receipt.result !== 'created') throw new Error('not created');
       const { id } = receipt.task;
       const answer = await store.claim(id, { session: 's', claim: `claim-${next}`, worker: 'w', leaseMs: 3_600_000 });
-      if (answer.answer !== 'claimed') throw new Error('not claimed');
+      if (answer.result !== 'claimed') throw new Error('not claimed');
       claims.push(answer.claim);
     }
   };

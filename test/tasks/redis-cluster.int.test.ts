@@ -37,9 +37,9 @@ describe('a Cluster of three masters', () => {
     expect(await failure(create(store, { key: 'k' }))).toMatch(busy);
     expect(await ask(move.to, 'KEYS', 'moving:*')).toBe('');
     await move.finish();
-    expect(await patient.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    expect(await patient.cancel(ref)).toMatchObject({ result: 'accepted' });
     expect(await patient.create({ tenant: TENANT, agent: 'a', input: 1, key: 'k' })).toMatchObject({
-      answer: 'duplicate',
+      result: 'duplicate',
       task: { id: keyed.id },
     });
     expect(await patient.finish(by, { status: 'success' })).toMatchObject({ status: 'cancelled' });
@@ -53,7 +53,7 @@ describe('a Cluster of three masters', () => {
     const cancelled = store.cancel({ tenant: TENANT, id });
     await wait(100);
     await move.finish();
-    expect(await cancelled).toMatchObject({ answer: 'accepted', status: 'cancelled' });
+    expect(await cancelled).toMatchObject({ result: 'accepted', status: 'cancelled' });
   });
 
   test('slots that move under load lose nothing that was acknowledged', async () => {
@@ -136,6 +136,6 @@ test('a master of a Cluster that dies is replaced, and the store and its listene
   await cluster.servers[0]!.kill('SIGKILL');
   await resynced.promise;
   const receipts = await Promise.all(tasks.map(({ id }) => store.cancel({ tenant: TENANT, id })));
-  for (const receipt of receipts) expect(receipt.answer).toMatch(/accepted|already/);
+  for (const receipt of receipts) expect(receipt.result).toMatch(/accepted|already/);
   await expect.poll(() => heard.size, { timeout: 10_000 }).toBe(24);
 });

@@ -29,7 +29,7 @@ describe('shards that have grown', () => {
     expect([grown.domains, shardsOf(old).size, shardsOf(fresh).size]).toEqual([4, 1, 4]);
     for (const { id } of [...old, ...fresh]) expect(await grown.get({ tenant: TENANT, id })).toMatchObject({ id });
     expect((await grown.list({ tenant: TENANT, limit: 1_000 })).tasks).toHaveLength(120);
-    for (const task of old) expect(await grown.cancel(task)).toMatchObject({ answer: 'accepted' });
+    for (const task of old) expect(await grown.cancel(task)).toMatchObject({ result: 'accepted' });
     await using again = createRedisStore({ url: server.url, shards: [1, 4, 8] });
     const latest = await Promise.all(names.map(() => create(again)));
     for (const { id } of [...old, ...fresh, ...latest]) expect(await again.get({ tenant: TENANT, id })).toBeDefined();
@@ -50,13 +50,13 @@ describe('shards that have grown', () => {
       { tenant: TENANT, agent: 'a', input: 'x', conversation: 'live' },
       { policy: 'queue' },
     );
-    expect(next).toMatchObject({ answer: 'created', task: { stage: 'queue' } });
-    expect(await grown.cancel({ tenant: TENANT, conversation: 'live' })).toMatchObject({ answer: 'accepted' });
+    expect(next).toMatchObject({ result: 'created', task: { stage: 'queue' } });
+    expect(await grown.cancel({ tenant: TENANT, conversation: 'live' })).toMatchObject({ result: 'accepted' });
     expect(await grown.get(current)).toMatchObject({ status: 'cancelled' });
     const fresh = await Promise.all(names.map((conversation) => create(grown, { conversation })));
     expect(shardsOf(fresh).size).toBeGreaterThan(4);
     for (const conversation of names) {
-      expect(await grown.cancel({ tenant: TENANT, conversation })).toMatchObject({ answer: 'accepted' });
+      expect(await grown.cancel({ tenant: TENANT, conversation })).toMatchObject({ result: 'accepted' });
       expect(await grown.conversation({ tenant: TENANT, conversation })).toMatchObject({ waiting: [] });
     }
   });
@@ -68,7 +68,7 @@ describe('shards that have grown', () => {
     await before[Symbol.asyncDispose]();
     await using grown = createRedisStore({ url: server.url, shards: [1, 16] });
     const again = { tenant: TENANT, agent: 'a', input: 'x', key: 'used' };
-    expect(await grown.create(again)).toMatchObject({ answer: 'duplicate', task: { id: old.id } });
+    expect(await grown.create(again)).toMatchObject({ result: 'duplicate', task: { id: old.id } });
     expect(await grown.find({ tenant: TENANT, key: 'used' })).toMatchObject({ id: old.id });
     const keyed = await Promise.all(names.map((key) => create(grown, { key })));
     expect(shardsOf(keyed).size).toBeGreaterThan(4);
@@ -120,7 +120,7 @@ describe('shards that have grown', () => {
     const taken: string[] = [];
     for (let domain = 0; domain < grown.domains; domain++) {
       const answer = await grown.take({ ...request, domain, claim: `claim-${domain}` });
-      if (answer.answer === 'taken') taken.push(...answer.tasks.map(({ task }) => task.id));
+      if (answer.result === 'taken') taken.push(...answer.tasks.map(({ task }) => task.id));
     }
     expect(taken.toSorted()).toEqual([...old, ...fresh].map(({ id }) => id).toSorted());
   });

@@ -71,7 +71,7 @@ describe('on one server', () => {
     const { ref } = await running(store);
     await ask(server.port, 'FUNCTION', 'FLUSH');
     await ask(server.port, 'CONFIG', 'RESETSTAT');
-    expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
     // The call that was refused; then the library and the call, sent together.
     expect(await getCalls(server.port)).toEqual({ calls: 2, loads: 1, scripts: 0 });
     expect(await store.get(ref)).toMatchObject({ status: 'cancelling' });
@@ -90,7 +90,7 @@ describe('on one server', () => {
     const by = await claim(store, other.id);
     expect(await ask(server.port, 'HGET', `half:{s0}:held:${by.session}`, other.id)).toBe('1');
     expect(await ask(server.port, 'HGET', 'half:{s0}:running', 'b')).toBe('1');
-    expect(await store.cancel(other)).toMatchObject({ answer: 'accepted', status: 'cancelling' });
+    expect(await store.cancel(other)).toMatchObject({ result: 'accepted', status: 'cancelling' });
   });
 
   test('a server without memory that has lost the library still stops tasks, and gets it when it has some', async () => {
@@ -98,17 +98,17 @@ describe('on one server', () => {
     const [one, two] = [await running(store), await running(store)];
     await ask(server.port, 'FUNCTION', 'FLUSH');
     await ask(server.port, 'CONFIG', 'SET', 'maxmemory', '1mb');
-    expect(await store.cancel(one.ref)).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(one.ref)).toMatchObject({ result: 'accepted' });
     expect(await getLibraries(server.port)).toEqual([]);
     await ask(server.port, 'CONFIG', 'SET', 'maxmemory', '0');
-    expect(await store.cancel(two.ref)).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(two.ref)).toMatchObject({ result: 'accepted' });
     expect(await getLibraries(server.port)).toEqual([LIBRARY.name]);
   });
 
   test('a user who may load functions needs no scripts', async () => {
     await using store = await openAs('loads', '+fcall', '+fcall_ro', '+function|load');
     const { ref } = await running(store);
-    expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
     expect(await getCalls(server.port)).toMatchObject({ loads: 1, scripts: 0 });
   });
 
@@ -117,7 +117,7 @@ describe('on one server', () => {
     await ask(server.port, 'CONFIG', 'RESETSTAT');
     await using store = await openAs('calls', '+fcall', '+fcall_ro');
     const { ref } = await running(store);
-    expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
     expect(await getCalls(server.port)).toMatchObject({ loads: 0, scripts: 0 });
   });
 
@@ -129,7 +129,7 @@ describe('on one server', () => {
     const { ref } = await running(store);
     const { calls, loads } = await getCalls(server.port);
     expect(calls).toBeLessThanOrEqual(2);
-    expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
     expect(await store.get(ref)).toMatchObject({ status: 'cancelling' });
     expect(await getCalls(server.port)).toMatchObject({ calls, loads });
     expect(await getLibraries(server.port)).toEqual([]);

@@ -17,7 +17,7 @@ describe('a connection that is dead without a word', () => {
     const { ref } = await running(store);
     proxy.freeze();
     await expect(store.cancel(ref)).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
-    expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
   });
 
   test('is left by a store that only listens, too, and its listeners are told to look', async () => {
@@ -43,10 +43,10 @@ test('out of memory: what stops, keeps or ends a task works, and what adds to it
   const busy = /^STORE_BUSY: .*raise maxmemory/;
   expect(await failure(create(store))).toMatch(busy);
   expect(await failure(store.append(one.by, { after: 0, events: ['x'] }))).toMatch(busy);
-  expect(await store.heartbeat({ domain: 0, session: one.by.session, count: 1 })).toMatchObject({ answer: 'alive' });
-  expect(await store.cancel(one.ref)).toMatchObject({ answer: 'accepted' });
+  expect(await store.heartbeat({ domain: 0, session: one.by.session, count: 1 })).toMatchObject({ result: 'alive' });
+  expect(await store.cancel(one.ref)).toMatchObject({ result: 'accepted' });
   expect(await store.finish(one.by, { status: 'success' })).toMatchObject({ status: 'cancelled' });
-  expect(await store.release(two.by)).toEqual({ answer: 'released' });
+  expect(await store.release(two.by)).toEqual({ result: 'released' });
   expect(await store.cancel(three)).toMatchObject({ status: 'cancelled' });
   await using late = createRedisStore({ url: server.url, timeoutMs: 1_500 });
   expect(await late.cancel(two.ref)).toMatchObject({ status: 'cancelled' });
@@ -69,7 +69,7 @@ test('a server that cannot save is busy in words, and works again when it can', 
   rmdirSync(inTheWay);
   await ask(server.port, 'BGSAVE');
   await expect.poll(() => ask(server.port, 'INFO', 'persistence')).toContain('rdb_last_bgsave_status:ok');
-  expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+  expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
 });
 
 describe('the layout', () => {

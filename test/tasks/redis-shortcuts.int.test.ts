@@ -98,14 +98,14 @@ class History {
       const { tenant, priority, input, conversation } = one;
       const wanted = { tenant, agent: 'a', input, priority, ...(conversation && { conversation }) };
       const receipt = await store.create(wanted, { nonce, policy: 'queue' });
-      if (receipt.answer === 'created') this.#tasks.push(receipt.task);
+      if (receipt.result === 'created') this.#tasks.push(receipt.task);
       return receipt;
     }
     if (one.type === 'take') {
       const { limit, maxBytes } = one;
       const about = { domain: 0, session: 's', worker: 'w', leaseMs: 60_000, agents: ['a'], claim: nonce };
       const result = await store.take({ ...about, takeNumber: ++this.#takes, limit, maxBytes });
-      if (result.answer === 'taken') for (const { claim } of result.tasks) this.#claims.set(claim.id, claim);
+      if (result.result === 'taken') for (const { claim } of result.tasks) this.#claims.set(claim.id, claim);
       return result;
     }
     const task = this.#tasks[one.task % this.#tasks.length];

@@ -29,7 +29,7 @@ describe('a server that can be had', () => {
     await server.kill('SIGKILL');
     await server.start();
     expect(await ask(server.port, 'FUNCTION', 'LIST')).toContain(LIBRARY.name);
-    expect(await store.cancel({ tenant: TENANT, id })).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel({ tenant: TENANT, id })).toMatchObject({ result: 'accepted' });
     expect(await store.read({ tenant: TENANT, id })).toMatchObject([{ position: 1, event: 'said' }]);
   });
 
@@ -55,7 +55,7 @@ describe('a server that can be had', () => {
     }
     const again = await store.cancel(ref, { by: 'ann' });
     // What stood in the connection that was left may have been read or not.
-    expect(again.answer).toMatch(/^(already|accepted)$/);
+    expect(again.result).toMatch(/^(already|accepted)$/);
     expect(again).toMatchObject({ status: 'cancelling', reason: { by: 'ann' } });
   });
 
@@ -105,7 +105,7 @@ describe('a server that can be had', () => {
     } finally {
       await ask(server.port, ...after);
     }
-    expect(await store.cancel(ref)).toMatchObject({ answer: 'accepted' });
+    expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
   });
 
   test('an operation waits for a server that comes back in time', async () => {
@@ -114,7 +114,7 @@ describe('a server that can be had', () => {
     await ask(server.port, 'REPLICAOF', '127.0.0.1', '1');
     const cancelled = store.cancel({ tenant: TENANT, id });
     await ask(server.port, 'REPLICAOF', 'NO', 'ONE');
-    expect(await cancelled).toMatchObject({ answer: 'accepted' });
+    expect(await cancelled).toMatchObject({ result: 'accepted' });
   });
 
   test('after its retention nothing of a task is left, and its conversation goes in its own time', async () => {
@@ -133,7 +133,7 @@ describe('a server that can be had', () => {
     const keys = async (): Promise<string[]> => {
       // A worker that looks for work is asked to sweep, which clears away what is past its retention.
       const answer = await store.take({ ...request, takeNumber: 1 });
-      if (answer.answer === 'taken' && answer.shouldSweep) await store.sweep();
+      if (answer.result === 'taken' && answer.shouldSweep) await store.sweep();
       return (await ask(server.port, 'KEYS', 'gone:*')).split(',').toSorted();
     };
     const left = ['domain', 'layout', 'running', `session:${by.session}`, 'sessions'];
@@ -146,7 +146,7 @@ describe('a server that can be had', () => {
     const wanted = { tenant: TENANT, agent: 'a', input: 1, key: 'k' };
     for (let round = 0; round < 3; round++) {
       const receipt = await store.create(wanted);
-      if (receipt.answer !== 'created') throw new Error(`round ${round}: ${receipt.answer}`);
+      if (receipt.result !== 'created') throw new Error(`round ${round}: ${receipt.result}`);
       await store.finish(await claim(store, receipt.task.id), { status: 'success' });
       await expect.poll(() => store.get({ tenant: TENANT, id: receipt.task.id })).toBeUndefined();
     }
@@ -247,7 +247,7 @@ test("an address that begins with rediss:// is spoken to in TLS, and a stranger'
   const url = server.tlsUrl!;
   await using store = createRedisStore({ url, tls: { ca: pem } });
   const { id } = await running(store);
-  expect(await store.cancel({ tenant: TENANT, id })).toMatchObject({ answer: 'accepted' });
+  expect(await store.cancel({ tenant: TENANT, id })).toMatchObject({ result: 'accepted' });
   await using stranger = createRedisStore({ url, timeoutMs: 300 });
   await expect(create(stranger)).rejects.toMatchObject({ code: 'STORE_BUSY' });
 });
@@ -262,7 +262,7 @@ test('a failover moves the store and its listeners to the new master', async () 
   await sentinels.master.kill('SIGKILL');
   // There is no second replica to wait for now, so another client without that wish cancels.
   await using other = createRedisStore(location);
-  expect(await other.cancel({ tenant: TENANT, id })).toMatchObject({ answer: 'accepted' });
+  expect(await other.cancel({ tenant: TENANT, id })).toMatchObject({ result: 'accepted' });
   await heard.promise;
   const alone = store.append(by, { after: 0, events: ['x'] });
   await expect(alone).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });

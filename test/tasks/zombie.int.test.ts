@@ -38,7 +38,7 @@ test.each(storeKinds)(
     expect(await store.get(ref)).toEqual({ ...before, crashes: 0 });
     expect((await store.read(ref)).findLast(({ epoch }) => epoch === 1)!.position).toBe(task.position);
     expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
-    expect(await store.finish(claim, { status: 'success' })).toMatchObject({ answer: 'finished', status: 'success' });
+    expect(await store.finish(claim, { status: 'success' })).toMatchObject({ result: 'finished', status: 'success' });
   },
 );
 
@@ -55,8 +55,8 @@ async function claimWhenFree(store: TaskStore, id: string) {
   const request = { session: 'of-successor', claim: 'claim-1', worker: 'successor', leaseMs: 60_000 };
   for (;;) {
     const answer = await store.claim(id, request);
-    if (answer.answer === 'claimed') return answer;
-    if (answer.answer !== 'held') throw new Error(`expected held, got ${answer.answer}`);
+    if (answer.result === 'claimed') return answer;
+    if (answer.result !== 'held') throw new Error(`expected held, got ${answer.result}`);
     await new Promise((resolve) => setTimeout(resolve, Math.min(LEASE_MS / 4, Math.max(1, answer.until - Date.now()))));
     await store.sweep({ domain: getShard(id) });
   }

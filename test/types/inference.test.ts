@@ -129,8 +129,8 @@ test('asking whether an error is a cancel narrows it', () => {
 test('the answer of a receipt says what it holds', () => {
   using token = new CancellationToken();
   const receipt = token.cancel();
-  if (receipt.answer !== 'too-late') expectTypeOf(receipt.reason).toEqualTypeOf<CancelReason>();
-  const read = (stored: StoreCancelReceipt) => (stored.answer === 'too-late' ? stored.status : undefined);
+  if (receipt.result !== 'too-late') expectTypeOf(receipt.reason).toEqualTypeOf<CancelReason>();
+  const read = (stored: StoreCancelReceipt) => (stored.result === 'too-late' ? stored.status : undefined);
   expectTypeOf(read).returns.toEqualTypeOf<'success' | 'failed' | 'cancelled' | undefined>();
 });
 

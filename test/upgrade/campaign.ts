@@ -160,7 +160,7 @@ class Upgrade implements AsyncDisposable {
   async #create(client: Client, input: 'long' | 'short'): Promise<Life> {
     try {
       const receipt = await client.store.create({ tenant: TENANT, agent: 'job', input });
-      if (receipt.answer !== 'created') throw new Error(receipt.answer);
+      if (receipt.result !== 'created') throw new Error(receipt.result);
       const life: Life = {
         task: receipt.task,
         fails: false,

@@ -29,13 +29,13 @@ afterAll(async () => {
 
 async function createTask(store: TaskStore): Promise<TaskRecord> {
   const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'x' });
-  if (receipt.answer !== 'created') throw new Error(receipt.answer);
+  if (receipt.result !== 'created') throw new Error(receipt.result);
   return receipt.task;
 }
 
 async function claim(store: TaskStore, id: string): Promise<void> {
   const session = { session: id, worker: 'w', claim: 'c', leaseMs: 60_000 };
-  expect(await store.claim(id, session)).toMatchObject({ answer: 'claimed' });
+  expect(await store.claim(id, session)).toMatchObject({ result: 'claimed' });
 }
 
 test('the rights on the page are enough, in this release and the next', async () => {
@@ -57,15 +57,15 @@ test('the rights on the page are enough, in this release and the next', async ()
   await using store = createPostgresStore({ url: app.url });
   await using watching = await store.watch({ tenant: 'acme' }, () => {});
   const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'x', conversation: 'c' });
-  if (receipt.answer !== 'created') return expect.unreachable();
+  if (receipt.result !== 'created') return expect.unreachable();
   const { task } = receipt;
   const session = { session: 's', worker: 'w', claim: 'c', leaseMs: 60_000 };
   const taken = await store.take({ domain: 0, takeNumber: 1, agents: ['a'], limit: 1, ...session });
-  if (taken.answer !== 'taken') return expect.unreachable();
+  if (taken.result !== 'taken') return expect.unreachable();
   const { claim } = taken.tasks[0]!;
   await store.append(claim, { after: 0, events: [{ type: 'step' }] });
   await store.heartbeat({ domain: 0, session: 's', count: 1 });
-  expect(await store.cancel(task)).toMatchObject({ answer: 'accepted' });
+  expect(await store.cancel(task)).toMatchObject({ result: 'accepted' });
   expect(await store.finish(claim, { status: 'cancelled' })).toMatchObject({ status: 'cancelled' });
   expect(watching).toBeDefined();
   // The next release has functions of its own.
@@ -73,7 +73,7 @@ test('the rights on the page are enough, in this release and the next', async ()
   await expect(late.store.tenants()).rejects.toThrow(/schema 'whoa_v2' does not exist .* run 'whoa migrate'/);
   expect(await migrate(next, owner, ['--finish'])).toMatchObject({ code: 0 });
   expect(await late.store.get(task)).toMatchObject({ status: 'cancelled' });
-  expect(await late.store.create({ tenant: 'acme', agent: 'a', input: 'x' })).toMatchObject({ answer: 'created' });
+  expect(await late.store.create({ tenant: 'acme', agent: 'a', input: 'x' })).toMatchObject({ result: 'created' });
   await expect(store.get(task)).rejects.toThrow(/^Postgres at .*\/agents: the schema has format 2, .* update Whoa/);
 });
 

@@ -51,7 +51,7 @@ async function openChat(location: (typeof storeKinds)[number]) {
   const elsewhere = { store: others, authenticate, agent: 'assistant' };
   const other = createChatHandler({
     ...elsewhere,
-    audit: ({ actor, type, scope, answer }) => audited.push(`${actor} ${type} ${scope} ${answer}`),
+    audit: ({ actor, type, scope, result: answer }) => audited.push(`${actor} ${type} ${scope} ${answer}`),
   });
   const agUi = createAgUiHandler(elsewhere);
   const ask = async (path: string, body: object, user = 'ada') => {
@@ -104,24 +104,24 @@ describe.each(storeKinds)('$name', (location) => {
   test('a stop of the reply leaves the background alone; a stop of the background ends it, once', async () => {
     await using chat = await openChat(location);
     for (const scope of ['foreground', 'background', 'all'])
-      expect((await chat.ask('chat/c/stop', { scope })).body).toMatchObject({ answer: 'idle' });
+      expect((await chat.ask('chat/c/stop', { scope })).body).toMatchObject({ result: 'idle' });
     await chat.say('serve', { until: 'It runs. ' });
     await until(() => chat.fixture.processes().length > 0);
-    expect((await chat.ask('chat/c/stop', {})).body).toEqual({ answer: 'accepted' });
+    expect((await chat.ask('chat/c/stop', {})).body).toEqual({ result: 'accepted' });
     await chat.task('assistant', 'cancelled');
     expect(chat.fixture.processes()).not.toEqual([]);
     expect((await chat.ask('chat/c/stop', { scope: 'background' }, 'eve')).body).toEqual({
-      answer: 'idle',
+      result: 'idle',
       background: 0,
     });
     const stop = { scope: 'background', reason: 'no server' };
-    expect((await chat.ask('chat/c/stop', stop)).body).toEqual({ answer: 'accepted', background: 1 });
+    expect((await chat.ask('chat/c/stop', stop)).body).toEqual({ result: 'accepted', background: 1 });
     expect((await chat.ask('chat/c/stop', stop)).body).toMatchObject({ background: 0 });
     expect(await chat.task('whoa-background', 'cancelled')).toMatchObject({
       outcome: { reason: { kind: 'user', by: 'ada', via: 'chat', message: 'no server' }, isComplete: false },
     });
     expect(chat.fixture.processes()).toEqual([]);
-    expect((await chat.ask('chat/c/stop', stop)).body).toEqual({ answer: 'idle', background: 0 });
+    expect((await chat.ask('chat/c/stop', stop)).body).toEqual({ result: 'idle', background: 0 });
     expect(chat.audited).toContain('ada cancel background accepted');
     await chat.say('next');
   });
@@ -131,14 +131,14 @@ describe.each(storeKinds)('$name', (location) => {
     await chat.say('serve', { until: 'It runs. ' });
     await until(() => chat.fixture.processes().length > 0);
     expect((await chat.ask('chat/c/stop', { scope: 'background' })).body).toEqual({
-      answer: 'accepted',
+      result: 'accepted',
       background: 1,
     });
     await chat.task('whoa-background', 'cancelled');
     expect(chat.fixture.processes()).toEqual([]);
     expect(await chat.task('assistant', 'running')).toMatchObject({ status: 'running' });
-    expect((await chat.ask('chat/c/stop', { scope: 'all' })).body).toEqual({ answer: 'accepted', background: 0 });
-    expect((await chat.ask('chat/c/stop', { scope: 'all', runId: 'another' })).body).toMatchObject({ answer: 'noted' });
+    expect((await chat.ask('chat/c/stop', { scope: 'all' })).body).toEqual({ result: 'accepted', background: 0 });
+    expect((await chat.ask('chat/c/stop', { scope: 'all', runId: 'another' })).body).toMatchObject({ result: 'noted' });
   });
 
   test('a stop of everything ends both with one reason, over AG-UI; the next message works', async () => {
@@ -146,7 +146,7 @@ describe.each(storeKinds)('$name', (location) => {
     await chat.say('serve', { until: 'It runs. ' });
     await until(() => chat.fixture.processes().length > 0);
     const stop = { scope: 'all', reason: 'enough' };
-    expect((await chat.ask('ag-ui/c/stop', stop)).body).toEqual({ answer: 'accepted', background: 1 });
+    expect((await chat.ask('ag-ui/c/stop', stop)).body).toEqual({ result: 'accepted', background: 1 });
     const reason = { kind: 'user', by: 'ada', via: 'ag-ui', message: 'enough' };
     for (const agent of ['assistant', 'whoa-background'])
       expect(await chat.task(agent, 'cancelled')).toMatchObject({ outcome: { reason } });

@@ -222,7 +222,7 @@ test('a stop while the connection is lost stops the run, and the page shows how 
   await chat.page.waitForSelector('#stopping', { state: 'attached' });
   await restore();
   await chat.page.waitForSelector('footer');
-  expect(await receipt).toMatchObject({ answer: 'accepted' });
+  expect(await receipt).toMatchObject({ result: 'accepted' });
   await chat.page.waitForSelector('#stopping', { state: 'detached' });
   await chat.status('ready');
 });
@@ -237,7 +237,7 @@ test('a call that must finish is shown until it has, however long after the stop
   await chat.page.waitForSelector('#stopping', { state: 'attached' });
   expect(await chat.page.textContent('code')).toBe('input-available');
   site.release();
-  expect(await receipt).toMatchObject({ answer: 'accepted' });
+  expect(await receipt).toMatchObject({ result: 'accepted' });
   await chat.page.waitForSelector('footer');
   expect(await chat.page.textContent('code')).toBe('output-available');
   await chat.page.waitForSelector('#stopping', { state: 'detached' });

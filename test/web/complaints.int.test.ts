@@ -156,7 +156,7 @@ test('a stop leaves the server side running (cloudflare/agents 68, ag-ui 2288): 
 test('nobody can cancel from another instance (bullmq 3768, mastra 22202): here any instance can', async () => {
   await using stage = await openStage([HALF]);
   const { reading } = await half(stage);
-  expect(await (await stage.post('/c/stop', {}, 1)).json()).toEqual({ answer: 'accepted' });
+  expect(await (await stage.post('/c/stop', {}, 1)).json()).toEqual({ result: 'accepted' });
   expect(await reading).toBe('Once upon');
 });
 
@@ -214,7 +214,7 @@ test('the text so far is lost (mastra 17510, vercel/chatbot 1404): here it is in
 
 test('there is no id to stop before the run exists (ag-ui 2759): here the page makes it', async () => {
   await using stage = await openStage([HALF]);
-  expect(await (await stage.post('/c/stop', { runId: 'mine' })).json()).toEqual({ answer: 'noted' });
+  expect(await (await stage.post('/c/stop', { runId: 'mine' })).json()).toEqual({ result: 'noted' });
   const response = await stage.post('', {
     id: 'c',
     runId: 'mine',
@@ -247,6 +247,6 @@ test('nobody knows who stopped it and why: here the record, the report and the a
   await until(async () => isFinalStatus((await lastTask(stage)).status));
   expect((await lastTask(stage)).outcome).toMatchObject({ reason, stop: { reason } });
   expect(stage.audited).toMatchObject([
-    { type: 'cancel', actor: 'ada', tenant: 'ada', target: 'c', answer: 'accepted' },
+    { type: 'cancel', actor: 'ada', tenant: 'ada', target: 'c', result: 'accepted' },
   ]);
 });

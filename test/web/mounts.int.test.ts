@@ -64,7 +64,7 @@ describe.each(['hono', 'express', 'fastify'])('%s', (name) => {
     const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
     let read = '';
     while (!read.includes('Let me look')) read += (await reader.read()).value ?? '';
-    expect(await (await post('/c/stop', { runId: 'r' })).json()).toEqual({ answer: 'accepted' });
+    expect(await (await post('/c/stop', { runId: 'r' })).json()).toEqual({ result: 'accepted' });
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) read += piece.value;
     expect(read).toContain('"type":"abort"');
     expect(read).toContain('Interrupted (user)');

@@ -16,11 +16,11 @@ export function openWhoa(url: string): Side {
     async start(request, conversation) {
       const task = { tenant, agent: 'booker', input: request, ...(conversation !== undefined && { conversation }) };
       const receipt = await store.create(task, { policy: 'replace' });
-      if (receipt.answer !== 'created') throw new Error(receipt.answer);
+      if (receipt.result !== 'created') throw new Error(receipt.result);
       return receipt.task.id;
     },
     async cancel(id) {
-      return (await store.cancel({ tenant, id }, { kind: 'user' }, { mode: 'now' })).answer;
+      return (await store.cancel({ tenant, id }, { kind: 'user' }, { mode: 'now' })).result;
     },
     async ended(id) {
       for await (const seen of followTask(store, { tenant, id })) {

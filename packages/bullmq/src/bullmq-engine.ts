@@ -205,7 +205,7 @@ class Engine implements BullmqEngine {
       const key = task.key ?? `bullmq ${this.#queue.name} ${id}`;
       const receipt = await this.#store.create({ ...task, key }, policy && { policy });
       if ('task' in receipt) return { tenant: task.tenant, id: receipt.task.id };
-      throw new Error(`The store did not create the task of job ${id}: ${receipt.answer}`);
+      throw new Error(`The store did not create the task of job ${id}: ${receipt.result}`);
     } catch (error) {
       if (error instanceof TypeError || error instanceof RangeError) throw this.#unrecoverable(error.message);
       throw error;

@@ -21,14 +21,14 @@ export function createOfferingStore(store: TaskStore, listener: TicketListener):
     },
     async cancel(target, reason, options) {
       const receipt = await store.cancel(target, reason, options);
-      const isOver = receipt.answer !== 'unknown' && receipt.status === 'cancelled';
+      const isOver = receipt.result !== 'unknown' && receipt.status === 'cancelled';
       if (isOver && 'id' in target) await listener.onCancelled((target as TaskRef).id);
       return receipt;
     },
     async answer(question, answer, options) {
       const receipt = await store.answer(question, answer, options);
       const id = findQuestionTask(question.id);
-      if (receipt.answer === 'accepted' && id !== undefined) await listener.onAnswered({ tenant: question.tenant, id });
+      if (receipt.result === 'accepted' && id !== undefined) await listener.onAnswered({ tenant: question.tenant, id });
       return receipt;
     },
     async finish(claim, outcome) {

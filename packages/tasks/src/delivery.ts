@@ -103,7 +103,7 @@ export type ClaimRequest = Omit<SessionRequest, 'domain'>;
 /** The tasks a worker was given, or why it got none. */
 export type TakeResult =
   | {
-      readonly answer: 'taken';
+      readonly result: 'taken';
       readonly tasks: readonly TakenTask[];
       /** This number was used before: the same tasks, if they are still held. Nothing new was taken. */
       readonly isRepeat: boolean;
@@ -114,9 +114,9 @@ export type TakeResult =
       readonly now: number;
     }
   /** A newer take of this session was already processed. */
-  | { readonly answer: 'stale' }
+  | { readonly result: 'stale' }
   /** The session is over, or the store lost it. Stop its tasks and start a new session. */
-  | { readonly answer: 'gone' };
+  | { readonly result: 'gone' };
 
 /** A task handed to a session. */
 export interface TakenTask {
@@ -135,15 +135,15 @@ export interface TaskLoad extends Pick<TaskRecord, 'inputs' | 'context'> {
 
 /** The result of claiming one task. */
 export type ClaimResult =
-  | ({ readonly answer: 'claimed' } & TakenTask)
+  | ({ readonly result: 'claimed' } & TakenTask)
   /** Another session holds it, at least until then. After that, a sweep can free it. */
-  | { readonly answer: 'held'; readonly until: number }
+  | { readonly result: 'held'; readonly until: number }
   /** Other tasks come first, or its start time has not come, or the session holds another suspect: see `until`. */
-  | { readonly answer: 'waiting'; readonly until?: number }
-  | { readonly answer: 'too-late'; readonly status: FinalStatus }
-  | { readonly answer: 'unknown' }
+  | { readonly result: 'waiting'; readonly until?: number }
+  | { readonly result: 'too-late'; readonly status: FinalStatus }
+  | { readonly result: 'unknown' }
   /** The session is over. */
-  | { readonly answer: 'gone' };
+  | { readonly result: 'gone' };
 
 /** A worker's heartbeat for one of its sessions. */
 export interface Heartbeat extends SessionRef {
@@ -156,7 +156,7 @@ export interface Heartbeat extends SessionRef {
 /** Whether the session is alive, and the orders that its worker has not confirmed. */
 export type HeartbeatResult =
   | {
-      readonly answer: 'alive';
+      readonly result: 'alive';
       /** Orders not confirmed yet, at most `MAX_ORDERS`. */
       readonly orders: readonly TaskOrders[];
       /** There are more orders: beat again. */
@@ -166,7 +166,7 @@ export type HeartbeatResult =
       readonly shouldSweep: boolean;
       readonly now: number;
     }
-  | { readonly answer: 'gone' };
+  | { readonly result: 'gone' };
 
 /** Orders of one claim. */
 export interface TaskOrders extends Orders {
@@ -232,18 +232,18 @@ export interface SeenByWorker {
 /** The result of parking a task. */
 export type ParkReceipt =
   /** `already`: this claim was parked or handed back before. */
-  | { readonly answer: 'parked' | 'already' }
+  | { readonly result: 'parked' | 'already' }
   /** It has something to do: an answer, an order, a command. The worker still holds it. */
-  | { readonly answer: 'busy'; readonly orders: Orders };
+  | { readonly result: 'busy'; readonly orders: Orders };
 
 export interface ReleaseResult {
   /** `already`: this claim was handed back or taken away before. */
-  readonly answer: 'released' | 'already';
+  readonly result: 'released' | 'already';
 }
 
 export interface FinishResult {
   /** `already`: this claim ended the task before; nothing changed. */
-  readonly answer: 'finished' | 'already';
+  readonly result: 'finished' | 'already';
   readonly status: FinalStatus;
   /** The task that runs next. */
   readonly successor?: string;

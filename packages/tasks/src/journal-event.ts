@@ -48,7 +48,7 @@ export type JournalEvent =
   /** A user's `always` or `never`. */
   | { readonly type: 'approval-remembered'; readonly key: string; readonly approved: boolean }
   /** A command to the run was carried out. */
-  | { readonly type: 'command-handled'; readonly number: number; readonly answer: string }
+  | { readonly type: 'command-handled'; readonly number: number; readonly receipt: string }
   /** The history after the run compacted it. There is at most one. */
   | { readonly type: 'history'; readonly messages: readonly Message[] }
   /** What was not written because the journal budget ran out. There is at most one. */

@@ -65,10 +65,10 @@ export interface QuestionClose {
 
 /** The result of an answer. The first one counts. */
 export type AnswerReceipt =
-  | { readonly answer: 'accepted'; readonly question: string; readonly at: number }
+  | { readonly result: 'accepted'; readonly question: string; readonly at: number }
   /** Nothing was written. `given`: the answer that counts, if there was one. */
-  | { readonly answer: 'too-late'; readonly why: QuestionEnd; readonly given?: GivenAnswer }
-  | { readonly answer: 'unknown' };
+  | { readonly result: 'too-late'; readonly why: QuestionEnd; readonly given?: GivenAnswer }
+  | { readonly result: 'unknown' };
 
 const ID = /^(t[0-9a-z]+-[0-9A-Za-z_-]{1,64})\.[0-9A-Za-z_-]{1,64}$/;
 

@@ -24,11 +24,11 @@ function setUp(options: Partial<CancellationRegistryOptions> = {}) {
   return { world, store, open, registry: open() };
 }
 
-type Registered = Registration & { answer: 'registered' };
+type Registered = Registration & { result: 'registered' };
 
 async function registered(registry: CancellationRegistry, key = 'job'): Promise<Registered> {
   const registration = await registry.register({ key });
-  expect(registration.answer).toBe('registered');
+  expect(registration.result).toBe('registered');
   return registration as Registered;
 }
 
@@ -36,15 +36,15 @@ test('registered work can be cancelled by its own key, from another registry, an
   const { registry, open } = setUp();
   const { token, setStatus } = await registered(registry, 'invoice 7');
   expect(await registry.isCancelled('invoice 7')).toBe(false);
-  expect(await open().cancel('invoice 7', { message: 'user request' })).toMatchObject({ answer: 'accepted' });
+  expect(await open().cancel('invoice 7', { message: 'user request' })).toMatchObject({ result: 'accepted' });
   expect(await registry.isCancelled('invoice 7')).toBe(true);
   await flushMicrotasks();
   expect(token.reason).toMatchObject({ message: 'user request' });
   const known = { key: 'invoice 7', reason: { message: 'user request' } };
   expect(await registry.get('invoice 7')).toMatchObject({ ...known, status: 'cancelling' });
-  expect(await setStatus('cancelled')).toEqual({ answer: 'set', status: 'cancelled' });
+  expect(await setStatus('cancelled')).toEqual({ result: 'set', status: 'cancelled' });
   expect(await open().get('invoice 7')).toMatchObject({ ...known, status: 'cancelled' });
-  expect(await registry.cancel('invoice 7')).toEqual({ answer: 'too-late', status: 'cancelled' });
+  expect(await registry.cancel('invoice 7')).toEqual({ result: 'too-late', status: 'cancelled' });
 });
 
 test('work without a key gets one', async () => {
@@ -61,7 +61,7 @@ test('a lease is renewed in the background, however long the work takes', async 
   for (let i = 0; i < 100; i++) await world.clock.advance(1_000);
   expect(await registry.get('job')).toMatchObject({ status: 'running' });
   expect(token.isCancelled).toBe(false);
-  expect(await setStatus('success')).toEqual({ answer: 'set', status: 'success' });
+  expect(await setStatus('success')).toEqual({ result: 'set', status: 'success' });
 });
 
 test.each<StopMode>(['graceful', 'now', 'kill'])(
@@ -74,7 +74,7 @@ test.each<StopMode>(['graceful', 'now', 'kill'])(
     expect(await registry.get('job')).toMatchObject({ status: 'cancelling' });
     expect(await registry.isCancelled('job')).toBe(true);
     expect(token.level).toBe('kill');
-    expect(await setStatus('success')).toEqual({ answer: 'set', status: 'cancelled' });
+    expect(await setStatus('success')).toEqual({ result: 'set', status: 'cancelled' });
   },
 );
 
@@ -82,18 +82,18 @@ test('a status set twice counts once, and a cancel that was accepted cannot be o
   const { registry } = setUp();
   const { setStatus } = await registered(registry);
   await registry.cancel('job');
-  expect(await setStatus('success')).toEqual({ answer: 'set', status: 'cancelled' });
-  expect(await setStatus('failed')).toEqual({ answer: 'already', status: 'cancelled' });
+  expect(await setStatus('success')).toEqual({ result: 'set', status: 'cancelled' });
+  expect(await setStatus('failed')).toEqual({ result: 'already', status: 'cancelled' });
 });
 
 test('one key is worked on once at a time; afterwards it has ended', async () => {
   const { registry, open } = setUp();
   const { setStatus, taskId } = await registered(registry);
-  const held = { key: 'job', taskId, answer: 'held', status: 'running' };
+  const held = { key: 'job', taskId, result: 'held', status: 'running' };
   expect(await registry.register({ key: 'job' })).toEqual(held);
   expect(await open().register({ key: 'job' })).toEqual(held);
   await setStatus('failed');
-  expect(await open().register({ key: 'job' })).toEqual({ ...held, answer: 'ended', status: 'failed' });
+  expect(await open().register({ key: 'job' })).toEqual({ ...held, result: 'ended', status: 'failed' });
 });
 
 test('work whose store cannot be reached is told to stop before its lease ends, and can say nothing more', async () => {
@@ -114,7 +114,7 @@ test('work whose store cannot be reached is told to stop before its lease ends, 
   await expireSessions(inner, world, 3_000);
   const other = createCancellationRegistry({ store: inner, tenant: 'acme', world });
   await registered(other);
-  expect(await setStatus('success')).toEqual({ answer: 'refused' });
+  expect(await setStatus('success')).toEqual({ result: 'refused' });
   expect(await other.get('job')).toMatchObject({ status: 'running' });
   expect(errors).not.toEqual([]);
 });
@@ -125,8 +125,8 @@ test('disposing stops the work and hands it back when it has stopped', async () 
   const stopped = new Promise((resolve) => token.onCancel(() => resolve(setStatus('cancelled'))));
   await registry[Symbol.asyncDispose]();
   expect(token.reason).toMatchObject({ kind: 'shutdown' });
-  expect(await stopped).toEqual({ answer: 'released' });
-  expect((await open().register({ key: 'job' })).answer).toBe('registered');
+  expect(await stopped).toEqual({ result: 'released' });
+  expect((await open().register({ key: 'job' })).result).toBe('registered');
 });
 
 test('disposing does not wait for ever, and leaves work that goes on its claim until the lease ends', async () => {
@@ -135,10 +135,10 @@ test('disposing does not wait for ever, and leaves work that goes on its claim u
   const disposed = registry[Symbol.asyncDispose]();
   await world.clock.advance(2_000);
   await disposed;
-  expect(await open().register({ key: 'job' })).toMatchObject({ answer: 'held', status: 'running' });
-  expect(await setStatus('success')).toEqual({ answer: 'refused' });
+  expect(await open().register({ key: 'job' })).toMatchObject({ result: 'held', status: 'running' });
+  expect(await setStatus('success')).toEqual({ result: 'refused' });
   await expireSessions(store, world, 10_000);
-  expect((await open().register({ key: 'job' })).answer).toBe('registered');
+  expect((await open().register({ key: 'job' })).result).toBe('registered');
 });
 
 test('disposing a registry without work leaves nothing behind, and disposing twice changes nothing', async () => {
@@ -174,7 +174,7 @@ test("an agent's task can be asked about and cancelled by its key, but not regis
   const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hi', key: 'm1' });
   await flushMicrotasks();
   await expect(registry.register({ key: 'm1' })).rejects.toThrow(/^key: 'm1' names a task of the agent 'assistant'/);
-  expect(await registry.cancel('m1', {}, { mode: 'now' })).toMatchObject({ answer: 'accepted' });
+  expect(await registry.cancel('m1', {}, { mode: 'now' })).toMatchObject({ result: 'accepted' });
   expect((await running).status).toBe('cancelled');
   expect(await registry.get('m1')).toMatchObject({ status: 'cancelled' });
 });
@@ -185,7 +185,7 @@ test('a registry of another tenant, or on another store, sees nothing', async ()
   for (const foreign of [open({ tenant: 'other' }), setUp().registry]) {
     expect(await foreign.get('job')).toBeUndefined();
     expect(await foreign.isCancelled('job')).toBe(false);
-    expect(await foreign.cancel('job')).toEqual({ answer: 'unknown' });
+    expect(await foreign.cancel('job')).toEqual({ result: 'unknown' });
   }
 });
 

@@ -27,22 +27,22 @@ interface RegisteredTask {
 /** The result of `setStatus`. */
 type SetStatusReceipt =
   /** `status` may differ from the one you passed: work that was being cancelled ends `cancelled`. */
-  | { readonly answer: 'set' | 'already'; readonly status: FinalStatus }
+  | { readonly result: 'set' | 'already'; readonly status: FinalStatus }
   /** The work stopped because the registry was disposed. It may be registered again. */
-  | { readonly answer: 'released' }
+  | { readonly result: 'released' }
   /** The lease was lost. Other work may run under this key by now. */
-  | { readonly answer: 'refused' };
+  | { readonly result: 'refused' };
 
 /** Work under a key. Only run it if it is `registered`; otherwise other work runs under the key, or it has ended. */
 export type Registration = { readonly key: string; readonly taskId: string } & (
   | {
-      readonly answer: 'registered';
+      readonly result: 'registered';
       /** Cancelled when the task is cancelled or its lease is lost. Stop working then. */
       readonly token: CancellationToken;
       /** Ends the work. Call it, also after a cancel, when no part of the work is running any more. */
       readonly setStatus: (status: FinalStatus) => Promise<SetStatusReceipt>;
     }
-  | { readonly answer: 'held' | 'ended'; readonly status: TaskStatus }
+  | { readonly result: 'held' | 'ended'; readonly status: TaskStatus }
 );
 
 /**
@@ -88,29 +88,29 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
 
   async function register(key: string): Promise<Registration> {
     const receipt = await store.create({ tenant, agent: AGENT, input: null, key, preferredWorker: runner.worker });
-    if (receipt.answer === 'rejected')
+    if (receipt.result === 'rejected')
       throw new Error('A task without a conversation was rejected; this is a bug in the store');
-    if (receipt.answer === 'full') throw new StoreFullError(receipt);
+    if (receipt.result === 'full') throw new StoreFullError(receipt);
     const { id: taskId, agent, status } = receipt.task;
     if (agent !== AGENT)
       throw new TypeError(`key: '${key}' names a task of the agent '${agent}'; only its runners can work on it`);
     const about = { key, taskId };
-    if (held.has(taskId)) return { ...about, answer: 'held', status };
+    if (held.has(taskId)) return { ...about, result: 'held', status };
     const mine = new HeldTask(taskId);
     held.set(taskId, mine);
     const ended = runner.runExisting({ tenant, id: taskId }, { wait: false }).finally(() => held.delete(taskId));
     const started = await Promise.race([mine.started, ended]);
     if (!(started instanceof HeldTask))
-      return { ...about, answer: isFinalStatus(started.status) ? 'ended' : 'held', status: started.status };
+      return { ...about, result: isFinalStatus(started.status) ? 'ended' : 'held', status: started.status };
     const finished = receiptOf(ended);
     return {
       ...about,
-      answer: 'registered',
+      result: 'registered',
       token: mine.token!,
       async setStatus(wanted) {
         const isFirst = mine.end(wanted);
         const set = await finished();
-        return isFirst || set.answer !== 'set' ? set : { ...set, answer: 'already' };
+        return isFirst || set.result !== 'set' ? set : { ...set, result: 'already' };
       },
     };
   }
@@ -120,7 +120,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     async cancel(key, reason = {}, cancelOptions = {}) {
       const checked = readCancelOptions(cancelOptions, 'graceful');
       const task = await find(key);
-      return task === undefined ? { answer: 'unknown' } : store.cancel({ tenant, id: task.id }, reason, checked);
+      return task === undefined ? { result: 'unknown' } : store.cancel({ tenant, id: task.id }, reason, checked);
     },
     async isCancelled(key) {
       const status = (await find(key))?.status;
@@ -147,10 +147,10 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
 /** Creates the function that returns the receipt of `setStatus` once the runner has finished with the work. */
 function receiptOf(ended: Promise<TaskResponse>): () => Promise<SetStatusReceipt> {
   const finished = ended.then(
-    ({ status }): SetStatusReceipt => ({ answer: 'set', status: status as FinalStatus }),
+    ({ status }): SetStatusReceipt => ({ result: 'set', status: status as FinalStatus }),
     (error: unknown): SetStatusReceipt => {
-      if (isCancelledError(error)) return { answer: 'released' };
-      if (error instanceof LeaseLostError) return { answer: 'refused' };
+      if (isCancelledError(error)) return { result: 'released' };
+      if (error instanceof LeaseLostError) return { result: 'refused' };
       throw error;
     },
   );

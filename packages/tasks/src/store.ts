@@ -74,7 +74,7 @@ interface CreateOptions extends IdempotencyOptions {
 /** The result of creating a task. */
 export type CreateReceipt =
   | {
-      readonly answer: 'created';
+      readonly result: 'created';
       readonly task: TaskRecord;
       /** Tasks that this one ended or is ending. */
       readonly superseded: readonly string[];
@@ -82,35 +82,35 @@ export type CreateReceipt =
       readonly steered?: string;
     }
   /** A task with this key already exists, and a different request created it: a repeat, or one with another input. */
-  | { readonly answer: 'duplicate'; readonly task: TaskRecord; readonly isSameInput: boolean }
+  | { readonly result: 'duplicate'; readonly task: TaskRecord; readonly isSameInput: boolean }
   /** The policy is `reject` and a task is live. Nothing was written. */
-  | { readonly answer: 'rejected' }
+  | { readonly result: 'rejected' }
   /**
    * A limit was reached: ready `tasks` of this tenant for this agent, tasks in the `queue` of the conversation, or
    * `history` bytes in it. Nothing was written. Try again later, or compact the conversation.
    */
-  | { readonly answer: 'full'; readonly what: 'tasks' | 'queue' | 'history'; readonly limit: number };
+  | { readonly result: 'full'; readonly what: 'tasks' | 'queue' | 'history'; readonly limit: number };
 
 /** The result of a cancel. After `accepted` the task can only end `cancelled`. */
 export type StoreCancelReceipt =
   | {
-      readonly answer: 'accepted' | 'escalated' | 'already';
+      readonly result: 'accepted' | 'escalated' | 'already';
       readonly status: TaskStatus;
       readonly level: StopLevel;
       /** The reason that is kept: the first one, not necessarily yours. */
       readonly reason: CancelReason;
       readonly killAt: number;
     }
-  | { readonly answer: 'too-late'; readonly status: FinalStatus }
-  | { readonly answer: 'unknown' };
+  | { readonly result: 'too-late'; readonly status: FinalStatus }
+  | { readonly result: 'unknown' };
 
 /** The result of sending a command to a running task. */
 export type SendReceipt =
-  | { readonly answer: 'accepted'; readonly number: number }
-  | { readonly answer: 'too-late'; readonly status: TaskStatus }
+  | { readonly result: 'accepted'; readonly number: number }
+  | { readonly result: 'too-late'; readonly status: TaskStatus }
   /** Too many commands are waiting for the worker. */
-  | { readonly answer: 'full' }
-  | { readonly answer: 'unknown' };
+  | { readonly result: 'full' }
+  | { readonly result: 'unknown' };
 
 interface ReadOptions {
   readonly after?: number;

@@ -26,7 +26,7 @@ export const editorSurface: Surface = {
           shown: () => Promise.resolve(wordsIn(editor.shown)),
           async cancel() {
             await editor.cancel();
-            return { answer: 'sent' };
+            return { result: 'sent' };
           },
           end: async () => {
             const { stopReason } = await answer;

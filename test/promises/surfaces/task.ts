@@ -71,7 +71,7 @@ export function taskSurface(shared: OpenSharedStore): Surface {
       return {
         async start(prompt) {
           const receipt = await store.create({ tenant: TENANT, agent: 'tester', input: prompt });
-          if (receipt.answer !== 'created') throw new Error(`created: ${receipt.answer}`);
+          if (receipt.result !== 'created') throw new Error(`created: ${receipt.result}`);
           return followTask(store, { tenant: TENANT, id: receipt.task.id }, fixture);
         },
         async [Symbol.asyncDispose]() {

@@ -21,7 +21,7 @@ for (let block = 0; block < claims.length; block += 30) {
       way === 'cancel'
         ? await store.cancel({ tenant: 'race', id }, { by: 'racer' })
         : await store.finish(claim, { status: way as 'success', answer: way });
-    answers[id] = 'status' in receipt ? `${receipt.answer} ${receipt.status}` : receipt.answer;
+    answers[id] = 'status' in receipt ? `${receipt.result} ${receipt.status}` : receipt.result;
   }
 }
 await store[Symbol.asyncDispose]();

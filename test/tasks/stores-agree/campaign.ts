@@ -215,8 +215,8 @@ function isUsed(views: readonly View[]): (tenant: string, i: number) => boolean 
 }
 
 function nameOf(result: unknown): string {
-  const { answer, throws, reclaimed = 0 } = (result ?? {}) as { answer?: string; throws?: string; reclaimed?: number };
-  return throws ?? answer ?? (reclaimed > 0 ? 'reclaimed' : 'read');
+  const { result: kind, throws, reclaimed = 0 } = (result ?? {}) as { result?: string; throws?: string; reclaimed?: number };
+  return throws ?? kind ?? (reclaimed > 0 ? 'reclaimed' : 'read');
 }
 
 function toText(seed: number, steps: readonly Step[], error: unknown): string {

@@ -79,7 +79,7 @@ export class Made {
     return this.#numbers.get(this.session(worker)) ?? 1;
   }
 
-  learnCreated(receipt: { readonly answer?: string; readonly task?: TaskSummary }): void {
+  learnCreated(receipt: { readonly result?: string; readonly task?: TaskSummary }): void {
     const { task } = receipt;
     if (task === undefined || this.ids.includes(task.id)) return;
     this.ids.push(task.id);
@@ -87,13 +87,13 @@ export class Made {
   }
 
   learnTaken({ worker, session, number = 0 }: Taker, result: Taken): void {
-    if (result.answer === 'gone' && session === this.session(worker)) {
+    if (result.result === 'gone' && session === this.session(worker)) {
       this.#lives.set(worker, (this.#lives.get(worker) ?? 1) + 1);
     }
     if (result.claim !== undefined) this.claims.push(result.claim);
-    const { tasks = [], repeat = false } = result;
-    if (repeat || tasks.length > 0) this.#numbers.set(session, Math.max(this.#numbers.get(session) ?? 1, number + 1));
-    if (!repeat) this.claims.push(...tasks.map(({ claim }) => claim));
+    const { tasks = [], isRepeat = false } = result;
+    if (isRepeat || tasks.length > 0) this.#numbers.set(session, Math.max(this.#numbers.get(session) ?? 1, number + 1));
+    if (!isRepeat) this.claims.push(...tasks.map(({ claim }) => claim));
   }
 
   /**
@@ -121,9 +121,9 @@ interface Taker {
 }
 
 export interface Taken {
-  readonly answer?: string;
+  readonly result?: string;
   readonly tasks?: readonly { readonly claim: ClaimRef }[];
-  readonly repeat?: boolean;
+  readonly isRepeat?: boolean;
   readonly claim?: ClaimRef;
 }
 

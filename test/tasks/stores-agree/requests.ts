@@ -94,12 +94,12 @@ export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(14)), ([
     isNew: true,
     async call(store) {
       const result = await store.take({ ...about, takeNumber: number, agents, limit });
-      if (result.answer !== 'taken' || !(isSorted || result.isRepeat)) return result;
+      if (result.result !== 'taken' || !(isSorted || result.isRepeat)) return result;
       return { ...result, tasks: result.tasks.toSorted(byId) };
     },
     learn: (result: never) => made.learnTaken({ ...about, number }, result),
-    park({ tasks, repeat = true }: Taken) {
-      return repeat ? undefined : { worker: by, agents, isShort: tasks!.length < limit };
+    park({ tasks, isRepeat = true }: Taken) {
+      return isRepeat ? undefined : { worker: by, agents, isShort: tasks!.length < limit };
     },
   };
 });

@@ -41,7 +41,7 @@ test('a prompt can be cancelled before it is taken, twice, and after the end', (
   prompt.answered();
   prompt.cancel({ kind: 'user', via: 'third' });
   expect(prompt.token.reason?.via).toBe('first');
-  expect(prompt.cancelCall('x', {})).toEqual({ answer: 'too-late' });
+  expect(prompt.cancelCall('x', {})).toEqual({ result: 'too-late' });
 });
 
 test('a prompt waits only for one that is not settled', () => {

@@ -53,7 +53,7 @@ export class Prompt {
   }
 
   cancelCall(callId: string, reason: CancelReasonInit): ReturnType<Run['cancelCall']> {
-    return this.#run?.cancelCall(callId, reason) ?? { answer: 'too-late' };
+    return this.#run?.cancelCall(callId, reason) ?? { result: 'too-late' };
   }
 
   /** Marks it as being worked on. Returns `false` if it is already over. */

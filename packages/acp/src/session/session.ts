@@ -122,8 +122,8 @@ export class Session {
   cancelCall(callId: string, reason: CancelReasonInit): string | undefined {
     for (const prompt of this.#prompts) {
       const receipt = prompt.cancelCall(callId, reason);
-      if (receipt.answer === 'refused') return receipt.message;
-      if (receipt.answer !== 'too-late') return undefined;
+      if (receipt.result === 'refused') return receipt.message;
+      if (receipt.result !== 'too-late') return undefined;
     }
     return 'the call is unknown, has ended, or has not started';
   }

@@ -29,8 +29,8 @@ export function QuestionCard({ asked, task, client, me }: QuestionCardProps): Re
   const [answer, setAnswer] = useState('');
   const reply = (given: Reply): void => {
     setAnswer('sent');
-    client.answer(id, given).then(
-      (receipt) => setAnswer(receipt.answer === 'accepted' ? 'sent' : describeRefusal(receipt)),
+    client.result(id, given).then(
+      (receipt) => setAnswer(receipt.result === 'accepted' ? 'sent' : describeRefusal(receipt)),
       (error: unknown) => setAnswer(`${describeError(error).message}. Answering again is safe.`),
     );
   };
@@ -62,8 +62,8 @@ export function QuestionCard({ asked, task, client, me }: QuestionCardProps): Re
 }
 
 /** Describes why an answer does not count. */
-function describeRefusal(receipt: Exclude<AnswerReceipt, { answer: 'accepted' }>): string {
-  if (receipt.answer === 'unknown') return 'Not taken: the question is no longer stored';
+function describeRefusal(receipt: Exclude<AnswerReceipt, { result: 'accepted' }>): string {
+  if (receipt.result === 'unknown') return 'Not taken: the question is no longer stored';
   const { why, given } = receipt;
   return `Not taken: ${why}${given?.by === undefined ? '' : ` by ${given.by}`}`;
 }

@@ -126,7 +126,7 @@ function StopCall({ call, task, client, me }: CallContext & { readonly call: Cal
   const stop = (): void => {
     setAnswer('asked');
     client.cancelCall(task.id, call.id).then(
-      (receipt) => setAnswer(receipt.answer === 'accepted' ? 'asked' : receipt.answer),
+      (receipt) => setAnswer(receipt.result === 'accepted' ? 'asked' : receipt.result),
       (error: unknown) => setAnswer(describeError(error).message),
     );
   };

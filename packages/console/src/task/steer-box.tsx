@@ -11,9 +11,9 @@ export function SteerBox({ task, client }: { readonly task: TaskRecord; readonly
     event.preventDefault();
     client.steer(task.id, words).then(
       (receipt) => {
-        if (receipt.answer === 'accepted') setWords('');
+        if (receipt.result === 'accepted') setWords('');
         setAnswer(
-          receipt.answer === 'accepted' ? 'Sent: it is read at the next boundary.' : `Not sent: ${receipt.answer}`,
+          receipt.result === 'accepted' ? 'Sent: it is read at the next boundary.' : `Not sent: ${receipt.result}`,
         );
       },
       (error: unknown) => setAnswer(describeError(error).message),

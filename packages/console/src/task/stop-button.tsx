@@ -6,7 +6,7 @@ import { describeError } from '../api/session.ts';
 /** What became of a stop. An unanswered one is neither a success nor a failure: asking again is safe. */
 export type StopAnswer =
   | { readonly state: 'none' | 'asking' }
-  | { readonly state: 'answered'; readonly answer: StoreCancelReceipt['answer'] }
+  | { readonly state: 'answered'; readonly answer: StoreCancelReceipt['result'] }
   | { readonly state: 'unanswered'; readonly message: string };
 
 /** Stops a task, and keeps what became of it. */
@@ -21,7 +21,7 @@ export function useStop(
       client
         .cancel(id, options)
         .then(
-          (receipt) => setAnswer({ state: 'answered', answer: receipt.answer }),
+          (receipt) => setAnswer({ state: 'answered', answer: receipt.result }),
           (error: unknown) => setAnswer({ state: 'unanswered', message: describeError(error).message }),
         )
         .finally(onAnswer);

@@ -220,7 +220,7 @@ function StartAgain({
     client.create({ agent: task.agent, input }).then(
       (receipt) => {
         if ('task' in receipt) navigate(addresses.task(receipt.task.id, tenant));
-        else setProblem(`Not started: ${receipt.answer}`);
+        else setProblem(`Not started: ${receipt.result}`);
       },
       (error: unknown) => setProblem(describeError(error).message),
     );

@@ -153,9 +153,9 @@ export class Conversation {
     this.#apply({ type: 'cancel' });
     if (live !== undefined) return live.cancel(reason, options);
     const receipt: CancelReceipt = isIdle
-      ? { answer: 'too-late' }
-      : { answer: 'accepted', level: 'drain', reason, killAt: clock.now() };
-    this.#tell({ type: 'cancel-requested', answer: receipt.answer, reason });
+      ? { result: 'too-late' }
+      : { result: 'accepted', level: 'drain', reason, killAt: clock.now() };
+    this.#tell({ type: 'cancel-requested', receipt: receipt.result, reason });
     return receipt;
   }
 

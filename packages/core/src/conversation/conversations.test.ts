@@ -146,11 +146,11 @@ test('debounce: messages in quick succession become one run', async () => {
 
 test('cancel answers gracefully with what was done', async () => {
   const { conversations, clock, sent, check } = setUp();
-  expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
+  expect(conversations.cancel('c')).toEqual({ result: 'too-late' });
   const first = conversations.processMessage('c', 'a');
   const second = conversations.processMessage('c', 'b', { policy: 'queue' });
   await clock.advance(1_000);
-  expect(conversations.cancel('c', { kind: 'user', by: 'anna' })).toMatchObject({ answer: 'accepted', level: 'drain' });
+  expect(conversations.cancel('c', { kind: 'user', by: 'anna' })).toMatchObject({ result: 'accepted', level: 'drain' });
   expect((await second).status).toBe('cancelled');
   await clock.advance(5_000);
   expect(await first).toMatchObject({
@@ -159,7 +159,7 @@ test('cancel answers gracefully with what was done', async () => {
     outcome: { reason: { by: 'anna' } },
   });
   expect(sent.map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
-  expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
+  expect(conversations.cancel('c')).toEqual({ result: 'too-late' });
   check();
 });
 
@@ -230,16 +230,16 @@ test('a second cancel may stop the run harder; its first reason stays', async ()
   const { conversations, clock, check } = setUp();
   const answering = conversations.processMessage('c', 'a');
   await flushMicrotasks();
-  expect(conversations.cancel('c', 'enough')).toMatchObject({ answer: 'accepted', reason: { message: 'enough' } });
+  expect(conversations.cancel('c', 'enough')).toMatchObject({ result: 'accepted', reason: { message: 'enough' } });
   expect(conversations.cancel('c', 'now!', { mode: 'kill' })).toMatchObject({
-    answer: 'escalated',
+    result: 'escalated',
     level: 'kill',
     reason: { message: 'enough' },
   });
-  expect(conversations.cancel('c', 'still?')).toMatchObject({ answer: 'already' });
+  expect(conversations.cancel('c', 'still?')).toMatchObject({ result: 'already' });
   await flushMicrotasks();
   expect(await answering).toMatchObject({ status: 'cancelled', outcome: { reason: { message: 'enough' } } });
-  expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
+  expect(conversations.cancel('c')).toEqual({ result: 'too-late' });
   await clock.advance(6_000);
   check();
 });
@@ -402,13 +402,13 @@ test('what is only being gathered can be cancelled too, and the cancel has a rec
   const { conversations, clock } = setUp();
   const debouncing = conversations.processMessage('c', 'a', { debounceMs: 500 });
   expect(conversations.cancel('c', 'no')).toMatchObject({
-    answer: 'accepted',
+    result: 'accepted',
     reason: { message: 'no' },
     killAt: clock.now(),
   });
   expect((await debouncing).status).toBe('cancelled');
   expect(clock.pending).toBe(0);
-  expect(conversations.cancel('c')).toEqual({ answer: 'too-late' });
+  expect(conversations.cancel('c')).toEqual({ result: 'too-late' });
 });
 
 test('a describeCancel that throws is reported; the message gets the default text, and so do later ones', async () => {
@@ -456,7 +456,7 @@ test('too many conversations never forget one that is new or busy: no two runs o
   const { conversations, clock, check } = setUp({ maxConversations: 1, policy: 'queue' }, sleeper());
   const replies = ['a', 'b', 'b', 'c'].map((id) => conversations.processMessage(id, id));
   await flushMicrotasks();
-  expect(conversations.cancel('b', {}, { mode: 'now' })).toMatchObject({ answer: 'accepted' });
+  expect(conversations.cancel('b', {}, { mode: 'now' })).toMatchObject({ result: 'accepted' });
   expect((await Promise.all(replies.slice(1, 3))).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
   await clock.advance(1_000);
   expect((await replies[0])!.status).toBe('answered');
@@ -632,7 +632,7 @@ test('hooks receive cancels: who asked, each level, calls that are waited for, a
   const seen = () =>
     events.splice(0).flatMap((event) => {
       if (event.type === 'cancel-requested')
-        return [`${event.answer} ${event.reason.message} ${event.runId !== undefined}`];
+        return [`${event.receipt} ${event.reason.message} ${event.runId !== undefined}`];
       return event.type === 'level-changed' ? [event.level] : [];
     });
   const first = conversations.processMessage('c', 'a');

@@ -38,7 +38,7 @@ function setUp(options: Partial<AgentOptions>) {
 }
 
 const describe = (event: RunEvent): string =>
-  event.type === 'level-changed' ? event.level : event.type === 'cancel-requested' ? event.answer : event.type;
+  event.type === 'level-changed' ? event.level : event.type === 'cancel-requested' ? event.receipt : event.type;
 
 const tool = (rest: Partial<ToolDefinition<unknown>>): Tool =>
   defineTool({
@@ -187,7 +187,7 @@ test('a hook that cancels on every cancel event does not loop forever', async ()
   const run = recorder.run(
     agent.run('go', {
       hooks: {
-        'cancel-requested': ({ answer }) => {
+        'cancel-requested': ({ receipt: answer }) => {
           answers.push(answer);
           run.cancel({}, { mode: 'kill' });
         },
@@ -206,7 +206,7 @@ test('a hook that cancels on every cancel event does not loop forever', async ()
 test('nothing follows the end for a reader, also when its hook cancels', async () => {
   const { agent, recorder } = setUp({});
   const answers: string[] = [];
-  const run = recorder.run(agent.run('go', { hooks: { 'run-end': () => answers.push(run.cancel().answer) } }));
+  const run = recorder.run(agent.run('go', { hooks: { 'run-end': () => answers.push(run.cancel().result) } }));
   const events: string[] = [];
   for await (const event of run.events) events.push(event.type);
   expect(answers).toEqual(['too-late']);

@@ -92,7 +92,7 @@ test('cancel during adaptation phase: the words so far are kept, nothing of the 
   );
   for await (const event of run.events) if (event.type === 'text') break;
   expect(run.text).toBe('I found ');
-  expect(run.cancel({ kind: 'user' })).toMatchObject({ answer: 'accepted', level: 'drain' });
+  expect(run.cancel({ kind: 'user' })).toMatchObject({ result: 'accepted', level: 'drain' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({
     status: 'cancelled',
@@ -181,9 +181,9 @@ test('a cancel after the end is too late and changes nothing', async () => {
   const { run, check } = setUp({ next: () => reply('done') });
   const outcome = await run.outcome;
   const before = JSON.stringify(outcome);
-  expect(run.cancel({}, { mode: 'kill', undo: true })).toEqual({ answer: 'too-late' });
-  expect(run.cancelCall('1')).toEqual({ answer: 'too-late' });
-  expect(run.steer('more')).toMatchObject({ answer: 'too-late' });
+  expect(run.cancel({}, { mode: 'kill', undo: true })).toEqual({ result: 'too-late' });
+  expect(run.cancelCall('1')).toEqual({ result: 'too-late' });
+  expect(run.steer('more')).toMatchObject({ result: 'too-late' });
   expect(JSON.stringify(await run.outcome)).toBe(before);
   check();
 });
@@ -460,7 +460,7 @@ test('a steer enters at the next boundary; an unread one is returned', async () 
     ),
     {
       x: () => {
-        answer = run.steer('also invite bob').answer;
+        answer = run.steer('also invite bob').result;
         return 'x';
       },
     },
@@ -542,7 +542,7 @@ test('one call can be cancelled and the run goes on', async () => {
     { wait: obedient, x: () => 'x' },
   );
   for await (const event of run.events) if (event.type === 'call-end') break;
-  expect(run.cancelCall('1', { by: 'anna' })).toMatchObject({ answer: 'accepted' });
+  expect(run.cancelCall('1', { by: 'anna' })).toMatchObject({ result: 'accepted' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'success', text: 'went on' });
   expect(outcome.calls.map(({ state }) => state)).toEqual(['interrupted', 'finished']);
@@ -558,7 +558,7 @@ test('one call can be cancelled as hard as is said', async () => {
     { deaf: () => new Promise(() => {}) },
   );
   for await (const event of run.events) if (event.type === 'call-start') break;
-  expect(run.cancelCall('1', {}, { mode: 'kill' })).toMatchObject({ answer: 'accepted', level: 'kill' });
+  expect(run.cancelCall('1', {}, { mode: 'kill' })).toMatchObject({ result: 'accepted', level: 'kill' });
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({ status: 'success', text: 'went on', calls: [{ state: 'unknown' }] });
   expect(agent.ledger.entries()).toMatchObject([{ key: `${run.id}/1` }]);
@@ -628,9 +628,9 @@ test('every cancel is reported, with what it did', async () => {
   await run.outcome;
   const told = recorder.history.flatMap((entry) => (entry.seen === 'event' ? [entry.event] : []));
   expect(told.filter(({ type }) => type === 'cancel-requested')).toMatchObject([
-    { answer: 'accepted', reason: { message: 'first' } },
-    { answer: 'already', reason: { message: 'second' } },
-    { answer: 'escalated', reason: { message: 'third' } },
+    { receipt: 'accepted', reason: { message: 'first' } },
+    { receipt: 'already', reason: { message: 'second' } },
+    { receipt: 'escalated', reason: { message: 'third' } },
   ]);
   expect(told.filter(({ type }) => type === 'level-changed')).toMatchObject([
     { level: 'drain', reason: { message: 'first' } },

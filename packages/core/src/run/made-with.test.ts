@@ -222,7 +222,7 @@ test('a cancel without a word on how means what the agent, or the call, says', a
     });
   const stopped = asking().run('x');
   await world.clock.advance(1);
-  expect(stopped.cancel('why', { mode: undefined } as object)).toMatchObject({ answer: 'accepted', level: 'kill' });
+  expect(stopped.cancel('why', { mode: undefined } as object)).toMatchObject({ result: 'accepted', level: 'kill' });
   expect(await stopped.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', message: 'why' } });
   const goingOn = asking().run('x');
   const started = await firstCall(goingOn.events);

@@ -133,8 +133,8 @@ class AgentRun implements Run {
     const receipt = this.#token.cancel(given, readCancelOptions(options, ladder));
     // The token itself reports the accepted cancel, and cancels inherited from its parent. Don't report a cancel that
     // changed nothing to the hook that requested it: a hook that cancels on every cancel event would never end.
-    if (receipt.answer === 'escalated' || (receipt.answer !== 'accepted' && !this.#gate.isTelling))
-      this.#gate.tell({ type: 'cancel-requested', answer: receipt.answer, reason: given });
+    if (receipt.result === 'escalated' || (receipt.result !== 'accepted' && !this.#gate.isTelling))
+      this.#gate.tell({ type: 'cancel-requested', receipt: receipt.result, reason: given });
     return receipt;
   }
 
@@ -144,7 +144,7 @@ class AgentRun implements Run {
 
   steer(given: RunInput, { token }: SteerOptions = {}): SteerReceipt {
     const message = readInput(given, 'message');
-    return { answer: this.#steering.add(message, token) ? 'accepted' : 'too-late', message };
+    return { result: this.#steering.add(message, token) ? 'accepted' : 'too-late', message };
   }
 
   async undo(): Promise<readonly UndoneCall[]> {

@@ -7,7 +7,7 @@ export interface SteerOptions {
 }
 
 export interface SteerReceipt {
-  readonly answer: 'accepted' | 'too-late';
+  readonly result: 'accepted' | 'too-late';
   /** The message as it was read; `steer-delivered` carries the same one. */
   readonly message: UserMessage;
 }

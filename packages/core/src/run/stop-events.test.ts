@@ -7,7 +7,7 @@ import type { Run } from './run.ts';
 
 const told = (events: readonly RunEvent[]) =>
   events.flatMap((event) => {
-    if (event.type === 'cancel-requested') return [`${event.answer} ${event.reason.message}`];
+    if (event.type === 'cancel-requested') return [`${event.receipt} ${event.reason.message}`];
     return event.type === 'level-changed' ? [event.level] : event.type === 'run-end' ? ['end'] : [];
   });
 
@@ -19,7 +19,7 @@ test('a hook that cancels harder on a cancel event: each receipt is reported onc
     name: 'a',
     planner: { next: () => new Promise(() => {}) },
     world,
-    hooks: { 'cancel-requested': ({ answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }) },
+    hooks: { 'cancel-requested': ({ receipt: answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }) },
   }).run('x', { hooks: { any: (event) => heard.push(event) } });
   await flushMicrotasks();
   run.cancel('enough');
@@ -36,7 +36,7 @@ test('a cancel in a hook for the end is too late, and adds no event', async () =
   const run: Run = createAgent({
     name: 'a',
     planner: { next: () => reply('done') },
-    hooks: { 'run-end': () => answers.push(run.cancel('late').answer) },
+    hooks: { 'run-end': () => answers.push(run.cancel('late').result) },
   }).run('x', { hooks: { any: (event) => heard.push(event) } });
   expect((await run.outcome).status).toBe('success');
   const streamed: RunEvent[] = [];

@@ -150,7 +150,7 @@ test('cancelling one child leaves its siblings and its parent alone', async () =
   );
   const run = start(parent);
   await flushMicrotasks();
-  expect(run.cancelCall('s')).toMatchObject({ answer: 'accepted' });
+  expect(run.cancelCall('s')).toMatchObject({ result: 'accepted' });
   await flushMicrotasks();
   finish?.();
   const outcome = await run.outcome;

@@ -8,7 +8,7 @@ export type StopEvent =
   /** A stop was requested, and what that did. */
   | {
       readonly type: 'cancel-requested';
-      readonly answer: CancelReceipt['answer'];
+      readonly receipt: CancelReceipt['result'];
       /** The reason given by this request; the winning one is in `level-changed`. */
       readonly reason: CancelReason;
     }
@@ -25,7 +25,7 @@ export function emitStopEvents(token: CancellationToken, tell: (event: StopEvent
     isTelling = true;
     if (isFirst) {
       isFirst = false;
-      tell({ type: 'cancel-requested', answer: 'accepted', reason });
+      tell({ type: 'cancel-requested', receipt: 'accepted', reason });
     }
     for (let next = reached.shift(); next !== undefined; next = reached.shift())
       tell({ type: 'level-changed', ...next });

@@ -59,7 +59,7 @@ const task = (more: Partial<TaskSeen> = {}): Entry<'task'> => ({
   task: { id: 't', status: 'running', epoch: 1, ...more },
 });
 const cancelled = task({ status: 'cancelled', stop: { reason }, outcome: { reason } });
-const accepted: HistoryEntry = { seen: 'task-receipt', id: 't', receipt: { answer: 'accepted', reason } };
+const accepted: HistoryEntry = { seen: 'task-receipt', id: 't', receipt: { result: 'accepted', reason } };
 const did = (callId: string, phase: Effect['phase']): HistoryEntry => ({ seen: 'effect', callId, tool: 'look', phase });
 const journal = (...events: { type: string }[]): Entry<'journal'> => ({
   seen: 'journal',
@@ -108,9 +108,9 @@ const withMessages = (change: (messages: readonly Message[]) => readonly Message
 const id = history.find(isEvent('run-start'))!.event.runId;
 const end = history.find(isEvent('run-end'))!;
 const late: HistoryEntry = { seen: 'effect', callId: 'l', tool: 'look', phase: 'resolve' };
-const receiptOf = (answer: 'accepted' | 'too-late') => {
+const receiptOf = (result: 'accepted' | 'too-late') => {
   const { receipt } = history.find((entry) => entry.seen === 'receipt')!;
-  return { seen: 'receipt' as const, runId: id, receipt: answer === 'accepted' ? receipt : { answer } };
+  return { seen: 'receipt' as const, runId: id, receipt: result === 'accepted' ? receipt : { result } };
 };
 
 test('a good history of a run and of a task breaks nothing', () => {
@@ -149,7 +149,7 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
   [
     'too late with another status than the end',
     'P3',
-    [...life, { seen: 'task-receipt', id: 't', receipt: { answer: 'too-late', status: 'success' } }],
+    [...life, { seen: 'task-receipt', id: 't', receipt: { result: 'too-late', status: 'success' } }],
   ],
   ['an event after the end', 'P4', [...history, history.find(isEvent('text'))!]],
   [

@@ -44,7 +44,7 @@ export interface TaskSeen {
 }
 
 export interface TaskReceipt {
-  readonly answer: 'accepted' | 'escalated' | 'already' | 'too-late' | 'unknown';
+  readonly result: 'accepted' | 'escalated' | 'already' | 'too-late' | 'unknown';
   readonly status?: string;
   readonly reason?: CancelReason;
 }

@@ -85,19 +85,19 @@ export class RunRecord {
   }
 
   receipt(receipt: CancelReceipt): void {
-    if (receipt.answer === 'too-late') {
+    if (receipt.result === 'too-late') {
       if (this.#outcome === undefined) this.#broken('P3', 'too-late before the end');
       return;
     }
-    if (this.#outcome !== undefined) this.#broken('P3', `${receipt.answer} after the end`);
-    if (receipt.answer === 'accepted') {
+    if (this.#outcome !== undefined) this.#broken('P3', `${receipt.result} after the end`);
+    if (receipt.result === 'accepted') {
       if (this.#accepted) this.#broken('P3', 'accepted twice');
       this.#accepted = true;
     }
     if (rankLevel(receipt.level) < this.#rank)
       this.#broken('P3', `a receipt says '${receipt.level}', which is lower than before`);
     this.#waitsUntil(receipt.killAt);
-    this.#sameReason(receipt.reason, `an '${receipt.answer}' receipt`);
+    this.#sameReason(receipt.reason, `an '${receipt.result}' receipt`);
   }
 
   outcome(outcome: Outcome): void {

@@ -46,21 +46,21 @@ export class TaskRecord {
     this.#sameReason(task.outcome?.reason, 'the record');
   }
 
-  receipt({ answer, status, reason }: TaskReceipt): void {
+  receipt({ result, status, reason }: TaskReceipt): void {
     const end = this.#end;
-    if (answer === 'too-late') {
+    if (result === 'too-late') {
       if (!FINAL.has(status ?? '')) this.#broken('P3', `too-late, but it is '${status}'`);
       if (end !== undefined && end.status !== status)
         this.#broken('P3', `too-late says '${status}', and it had ended '${end.status}'`);
       return;
     }
-    if (answer === 'unknown') return;
-    if (end !== undefined) this.#broken('P3', `${answer} after the end`);
-    if (answer === 'accepted') {
+    if (result === 'unknown') return;
+    if (end !== undefined) this.#broken('P3', `${result} after the end`);
+    if (result === 'accepted') {
       if (this.#accepted) this.#broken('P3', 'accepted twice');
       this.#accepted = true;
     }
-    this.#sameReason(reason, `an '${answer}' receipt`);
+    this.#sameReason(reason, `an '${result}' receipt`);
   }
 
   /** Checks that what was read before is still there, except drafts whose content a later entry holds. */

@@ -553,14 +553,14 @@ test('one call can be cancelled; the others go on; a finish call refuses', async
   ]);
   const result = execute([call('1', 'a'), call('2', 'b'), call('3', 'pay')]);
   await flushMicrotasks();
-  expect(runtime.cancelCall('1', { by: 'anna' })).toMatchObject({ answer: 'accepted', level: 'abort' });
-  expect(runtime.cancelCall('3')).toEqual({ answer: 'refused', message: 'pay must finish; it ends within 1000 ms' });
-  expect(runtime.cancelCall('nobody')).toEqual({ answer: 'too-late' });
+  expect(runtime.cancelCall('1', { by: 'anna' })).toMatchObject({ result: 'accepted', level: 'abort' });
+  expect(runtime.cancelCall('3')).toEqual({ result: 'refused', message: 'pay must finish; it ends within 1000 ms' });
+  expect(runtime.cancelCall('nobody')).toEqual({ result: 'too-late' });
   await clock.advance(100);
   const settled = await result;
   expect(states(settled)).toEqual(['interrupted', 'finished', 'finished']);
   expect(settled.calls[0]?.reason).toMatchObject({ kind: 'user', by: 'anna' });
-  expect(runtime.cancelCall('1')).toEqual({ answer: 'too-late' });
+  expect(runtime.cancelCall('1')).toEqual({ result: 'too-late' });
 });
 
 test('no more calls run at once than allowed', async () => {
@@ -762,7 +762,7 @@ test('hooks receive the accepted cancel and each level, once and in rising order
   const { execute, token, clock, runtime } = setUp([], {
     tools: [tool('deaf', () => new Promise(() => {}))],
     hooks: {
-      'cancel-requested': ({ answer, reason }) => {
+      'cancel-requested': ({ receipt: answer, reason }) => {
         told.push(`${answer}: ${reason.message}`);
         token.cancel('harder', { mode: 'kill' });
       },

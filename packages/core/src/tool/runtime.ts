@@ -155,7 +155,7 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
     },
     cancelCall(callId, reason = {}, cancelOptions = {}) {
       const checked = readCancelOptions(cancelOptions, 'now');
-      return live.get(callId)?.cancel(reason, checked) ?? { answer: 'too-late' };
+      return live.get(callId)?.cancel(reason, checked) ?? { result: 'too-late' };
     },
   };
 }

@@ -177,10 +177,10 @@ test('the audit says who did what to whose, and its own failure stops nothing', 
   const events: unknown[] = [];
   const errors: unknown[] = [];
   const access = setUp({ clock: createVirtualWorld().clock, audit: (event) => events.push(event) });
-  access.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', answer: 'accepted' });
-  access.audit(ANN, { type: 'cancel', tenant: 'other', target: 't0-2', answer: 'accepted' });
+  access.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', result: 'accepted' });
+  access.audit(ANN, { type: 'cancel', tenant: 'other', target: 't0-2', result: 'accepted' });
   expect(events).toEqual([
-    { type: 'cancel', at: 1_700_000_000_000, actor: 'ann', tenant: 'acme', target: 't0-1', answer: 'accepted' },
+    { type: 'cancel', at: 1_700_000_000_000, actor: 'ann', tenant: 'acme', target: 't0-1', result: 'accepted' },
     expect.objectContaining({ actor: 'ann', actorTenant: 'acme', tenant: 'other' }),
   ]);
   const broken = setUp({
@@ -189,6 +189,6 @@ test('the audit says who did what to whose, and its own failure stops nothing', 
     },
     onError: (error) => errors.push(error),
   });
-  broken.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', answer: 'accepted' });
+  broken.audit(ANN, { type: 'cancel', tenant: 'acme', target: 't0-1', result: 'accepted' });
   expect(errors).toHaveLength(1);
 });

@@ -46,7 +46,7 @@ export interface AuditEvent {
   /** The question that was answered. */
   readonly question?: string;
   /** The result from the store. */
-  readonly answer: string;
+  readonly result: string;
 }
 
 /** Called with every cancel, approval and message to a running task, and with what operators change. */

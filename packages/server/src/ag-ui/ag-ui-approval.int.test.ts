@@ -36,7 +36,7 @@ async function openThread() {
     store,
     authenticate,
     approvals,
-    audit: ({ type, actor, answer }) => audited.push(`${actor} ${type} ${answer}`),
+    audit: ({ type, actor, result: answer }) => audited.push(`${actor} ${type} ${answer}`),
     agent: createAskingAgent({ url: provider.url, approvals, ran }),
   });
   const listening = await listen(handler);
@@ -125,11 +125,11 @@ test('a stop by the name of any of its runs ends an interrupted reply; one that 
   await using thread = await openThread();
   const asked = interruptOf(await thread.run('r1', { say: 'Go' }));
   const next = interruptOf(await thread.run('r2', { resume: answer(asked.id, true) }));
-  expect(JSON.parse((await thread.post('/t/stop', { runId: 'r3' })).text)).toEqual({ answer: 'noted' });
+  expect(JSON.parse((await thread.post('/t/stop', { runId: 'r3' })).text)).toEqual({ result: 'noted' });
   const third = await thread.run('r3', { resume: answer(next.id, true) });
   expect(third.at(-1)).toMatchObject({ type: 'RUN_FINISHED', runId: 'r3', outcome: { type: 'cancelled' } });
   expect(thread.ran).toEqual([COMMAND]);
-  expect(JSON.parse((await thread.post('/t/stop', { runId: 'r2' })).text)).toEqual({ answer: 'too-late' });
+  expect(JSON.parse((await thread.post('/t/stop', { runId: 'r2' })).text)).toEqual({ result: 'too-late' });
   // What was stopped asks nothing any more.
   const late = await thread.post('', { threadId: 't', runId: 'r4', messages: [], resume: answer(next.id, true) });
   expect(late).toMatchObject({ status: 409, text: expect.stringContaining('not-asked') as string });
@@ -156,7 +156,7 @@ test('a question that is given up is a no; it can be answered without a run too,
   expect((await thread.post('/t/approve', approval, 'eve')).status).toBe(409);
   expect((await thread.post('/t/approve', approval, 'reader')).status).toBe(403);
   expect((await thread.post('/t/approve', { ...approval, approvalId: 'c1' })).status).toBe(409);
-  expect(JSON.parse((await thread.post('/t/approve', approval)).text)).toEqual({ answer: 'accepted' });
+  expect(JSON.parse((await thread.post('/t/approve', approval)).text)).toEqual({ result: 'accepted' });
   const same = await thread.post('', { threadId: 't', runId: 'r1', messages: [] });
   expect(same.text).toMatch(/it ran.*So be it\..*"success"/s);
   expect(thread.ran).toEqual([COMMAND]);

@@ -118,7 +118,7 @@ test('what is answered, stopped or not asked is refused, and so are strangers', 
   expect((await ask([answer('other', true)])).status).toBe(409);
   expect((await ask([answer(one!.id, true), answer('other', true)])).status).toBe(409);
   expect((await ask([answer(one!.id, true)], 'eve')).status).toBe(409);
-  expect(JSON.parse((await thread.post('/t/stop', {})).text)).toMatchObject({ answer: 'accepted' });
+  expect(JSON.parse((await thread.post('/t/stop', {})).text)).toMatchObject({ result: 'accepted' });
   expect((await ask([answer(one!.id, true), answer(two!.id, true)])).status).toBe(409);
   expect(thread.paid).toEqual([]);
 });

@@ -75,7 +75,7 @@ describe.each(KINDS)('%s', (kind) => {
     const page = openAgent(fixture.url);
     const running = page.run('u1', 'Go');
     await fixture.hands.started.promise;
-    expect(await page.stop({ runId: 'run-u1' })).toMatchObject({ answer: 'accepted' });
+    expect(await page.stop({ runId: 'run-u1' })).toMatchObject({ result: 'accepted' });
     await running;
     judge(page.events);
     expect(page.events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'cancelled' } });
@@ -99,7 +99,7 @@ describe.each(KINDS)('%s', (kind) => {
     other.agent.subscribe({ onToolCallEndEvent: () => called.resolve() });
     const joined = other.agent.connectAgent();
     await called.promise;
-    expect(await other.stop({})).toMatchObject({ answer: 'accepted' });
+    expect(await other.stop({})).toMatchObject({ result: 'accepted' });
     await joined;
     judge(other.events);
     expect(other.events[0]).toMatchObject({ type: 'RUN_STARTED', threadId: 't', runId: 'run-u1' });
@@ -114,7 +114,7 @@ describe.each(KINDS)('%s', (kind) => {
     const page = openAgent(fixture.url);
     const running = page.run('u1', 'Go');
     await fixture.hands.started.promise;
-    expect(await page.stop({ runId: 'early' })).toEqual({ answer: 'noted' });
+    expect(await page.stop({ runId: 'early' })).toEqual({ result: 'noted' });
     const later = openAgent(fixture.url);
     await later.run('u2', 'Never', 'early');
     expect(types(later.events)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
@@ -130,7 +130,7 @@ describe.each(KINDS)('%s', (kind) => {
     const running = page.run('u1', 'Go');
     await fixture.hands.started.promise;
     const eve = openAgent(fixture.url, 'eve');
-    expect(await eve.stop({})).toEqual({ answer: 'idle' });
+    expect(await eve.stop({})).toEqual({ result: 'idle' });
     expect((await fetch(`${fixture.url}/t/connect`, { headers: { 'x-user': 'eve' } })).status).toBe(204);
     expect((await fetch(`${fixture.url}/t/connect`)).status).toBe(401);
     fixture.hands.release.resolve('done');

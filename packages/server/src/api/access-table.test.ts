@@ -55,7 +55,7 @@ async function setUp(): Promise<Served & { readonly line: (route: Route) => stri
   const { id } = (created as { task: { id: string } }).task;
   const worker = { worker: 'w', session: 's', claim: 'c', leaseMs: 60_000 };
   const claimed = await store.claim(id, worker);
-  if (claimed.answer !== 'claimed') throw new Error(claimed.answer);
+  if (claimed.result !== 'claimed') throw new Error(claimed.result);
   const { claim } = claimed;
   await store.append(claim, {
     after: 0,

@@ -73,7 +73,7 @@ async function cancel(
   const reason = toReason(principal, body.reason, request);
   const receipt = await withStoreRetry(world, () => store.cancel(target, reason, { mode, undo }));
   const named = 'id' in target ? target.id : target.conversation;
-  access.audit(principal, { type: 'cancel', tenant: target.tenant, target: named, answer: receipt.answer });
+  access.audit(principal, { type: 'cancel', tenant: target.tenant, target: named, result: receipt.result });
   return receipt;
 }
 
@@ -84,12 +84,12 @@ export function toReason({ name }: Principal, message: string | undefined, { hea
 }
 
 function responseFor(receipt: StoreCancelReceipt, unknown: HttpError): Response {
-  if (receipt.answer === 'unknown') throw unknown;
-  if (receipt.answer === 'too-late') {
+  if (receipt.result === 'unknown') throw unknown;
+  if (receipt.result === 'too-late') {
     const { status } = receipt;
     throw new HttpError(409, { code: 'too-late', message: `It had already ended: ${status}`, status });
   }
-  return Response.json(receipt, { status: receipt.answer === 'already' ? 200 : 202 });
+  return Response.json(receipt, { status: receipt.result === 'already' ? 200 : 202 });
 }
 
 const FILTER = z
@@ -118,7 +118,7 @@ const MANY = z.strictObject({
 const COUNTS = z
   .object({
     dryRun: z.boolean(),
-    tasks: z.array(z.object({ id: z.string(), status: STATUS, answer: z.string() })),
+    tasks: z.array(z.object({ id: z.string(), status: STATUS, result: z.string() })),
     next: z.string().optional(),
   })
   .openapi('CancelledMany', {
@@ -141,8 +141,8 @@ function cancelManyEndpoint(parts: ApiParts): Endpoint {
       const request = { ...wanted, tenant, dryRun, limit, cursor, mode, undo, reason };
       const { tasks, next } = await withStoreRetry(parts.world, () => cancelTasks(parts.store, request));
       if (!dryRun) {
-        for (const { id, answer } of tasks) {
-          parts.access.audit(principal, { type: 'cancel', tenant, target: id, answer });
+        for (const { id, result: answer } of tasks) {
+          parts.access.audit(principal, { type: 'cancel', tenant, target: id, result: answer });
         }
       }
       return Response.json({ dryRun, tasks, ...(next !== undefined && { next }) });

@@ -68,9 +68,9 @@ interface SendContext {
 async function send(task: TaskRef, command: TaskCommand, { parts, principal, type }: SendContext): Promise<Response> {
   const { store, access, world } = parts;
   const receipt = await withStoreRetry(world, (nonce) => store.send(task, command, { nonce }));
-  const { answer } = receipt;
+  const { result: answer } = receipt;
   const about = { tenant: task.tenant, target: task.id, ...('callId' in command && { callId: command.callId }) };
-  access.audit(principal, { type, ...about, answer });
+  access.audit(principal, { type, ...about, result: answer });
   if (answer === 'accepted') return Response.json(receipt, { status: 202 });
   if (answer === 'unknown') throw unknownTask();
   if (answer === 'full') {

@@ -13,7 +13,7 @@ async function createFailed(store: TaskStore, code?: string): Promise<string> {
   const receipt = await store.create({ tenant: 'acme', agent: 'assistant', input: 'hello' });
   const { id } = (receipt as { task: { id: string } }).task;
   const claimed = await store.claim(id, { worker: 'w', session: 's', claim: id, leaseMs: 60_000 });
-  if (claimed.answer !== 'claimed') throw new Error(claimed.answer);
+  if (claimed.result !== 'claimed') throw new Error(claimed.result);
   await store.finish(claimed.claim, { status: 'failed', error: { message: 'no', ...(code && { code }) } });
   return id;
 }
@@ -35,8 +35,8 @@ test('an operator sees the fleet and its queues, and pauses and resumes an agent
   await client.pause({ agent: 'assistant' }, false);
   expect((await client.queues()).paused).toEqual([]);
   expect(served.audited).toMatchObject([
-    { type: 'pause', actor: 'operator', target: 'agent assistant', answer: 'paused' },
-    { type: 'pause', answer: 'resumed' },
+    { type: 'pause', actor: 'operator', target: 'agent assistant', result: 'paused' },
+    { type: 'pause', result: 'resumed' },
   ]);
   const nonsense = [{}, { agent: 'a', tenant: 't' }, { agent: '' }];
   for (const target of nonsense) {
@@ -49,12 +49,12 @@ test('a failed task is requeued by its tenant or an operator, once', async () =>
   const served = serve();
   const id = await createFailed(served.store);
   const requeued = await clientOf(served, 'ann').requeue(id);
-  expect(requeued).toMatchObject({ answer: 'requeued', task: { inputs: ['hello'], status: 'init' } });
-  expect(await clientOf(served, 'operator', 'acme').requeue(id)).toMatchObject({ answer: 'already' });
-  expect(await clientOf(served, 'bob').requeue(id)).toEqual({ answer: 'unknown' });
+  expect(requeued).toMatchObject({ result: 'requeued', task: { inputs: ['hello'], status: 'init' } });
+  expect(await clientOf(served, 'operator', 'acme').requeue(id)).toMatchObject({ result: 'already' });
+  expect(await clientOf(served, 'bob').requeue(id)).toEqual({ result: 'unknown' });
   const { id: fresh } = (requeued as { task: { id: string } }).task;
-  expect(await clientOf(served, 'ann').requeue(fresh)).toMatchObject({ answer: 'not-failed', status: 'init' });
-  expect(served.audited.map(({ answer }) => answer)).toEqual(['requeued', 'already', 'unknown', 'not-failed']);
+  expect(await clientOf(served, 'ann').requeue(fresh)).toMatchObject({ result: 'not-failed', status: 'init' });
+  expect(served.audited.map(({ result: answer }) => answer)).toEqual(['requeued', 'already', 'unknown', 'not-failed']);
 });
 
 test('poison tasks are listed apart', async () => {
@@ -107,7 +107,7 @@ test('an operator erases a conversation, then a tenant, and gets receipts', asyn
   expect(await client.erase({ tenant: 'acme' }, { waitMs: 0 })).toMatchObject({ tasks: 1, isComplete: true });
   expect(await client.tenants()).toEqual({ tenants: ['other'] });
   expect(served.audited).toMatchObject([
-    { type: 'erase', tenant: 'acme', target: 'a', answer: 'erased' },
+    { type: 'erase', tenant: 'acme', target: 'a', result: 'erased' },
     { type: 'erase', target: '*' },
   ]);
 });

@@ -105,7 +105,7 @@ function pauseEndpoint({ store, access }: ApiParts): Endpoint {
       await store.pause(target as PauseTarget, paused);
       const named = 'agent' in target ? `agent ${target.agent}` : `tenant ${target.tenant}`;
       const answer = paused ? 'paused' : 'resumed';
-      access.audit(principal, { type: 'pause', tenant, target: named, answer });
+      access.audit(principal, { type: 'pause', tenant, target: named, result: answer });
       return Response.json({ target, paused });
     },
   });
@@ -123,22 +123,22 @@ function requeueEndpoint({ store, access }: ApiParts): Endpoint {
     responses: {
       201: {
         description: 'The new task.',
-        schema: z.object({ answer: z.enum(['requeued', 'already']), task: TASK }),
+        schema: z.object({ result: z.enum(['requeued', 'already']), task: TASK }),
       },
       200: { description: 'It was requeued before; this is the task that was created then.' },
       409: { description: 'It has not failed, or its input cannot be sent again; the message says which.' },
     },
     async handle({ principal, tenant, params: { id } }) {
       const receipt = await requeueTask(store, { tenant, id });
-      access.audit(principal, { type: 'requeue', tenant, target: id, answer: receipt.answer });
+      access.audit(principal, { type: 'requeue', tenant, target: id, result: receipt.result });
       if (!('task' in receipt)) throw notRequeued(receipt);
-      return Response.json(receipt, { status: receipt.answer === 'requeued' ? 201 : 200 });
+      return Response.json(receipt, { status: receipt.result === 'requeued' ? 201 : 200 });
     },
   });
 }
 
 function notRequeued(receipt: Exclude<RequeueReceipt, { task: unknown }>): HttpError {
-  switch (receipt.answer) {
+  switch (receipt.result) {
     case 'unknown':
       return unknownTask();
     case 'not-failed': {
@@ -175,7 +175,7 @@ function eraseEndpoint({ store, access, world }: ApiParts): Endpoint {
       const receipt = await eraseRecords(store, target as { tenant: string }, options);
       const answer = receipt.isComplete ? 'erased' : 'incomplete';
       const named = target.conversation ?? '*';
-      access.audit(principal, { type: 'erase', tenant: target.tenant, target: named, answer });
+      access.audit(principal, { type: 'erase', tenant: target.tenant, target: named, result: answer });
       return Response.json(receipt);
     },
   });

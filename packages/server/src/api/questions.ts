@@ -24,7 +24,7 @@ const QUESTIONS = z
   .object({ questions: z.array(QUESTION), next: z.string().optional() })
   .openapi('Questions', { description: 'Open questions, oldest first.' });
 const RECEIPT = z
-  .object({ answer: z.literal('accepted'), question: z.string(), at: MOMENT })
+  .object({ result: z.literal('accepted'), question: z.string(), at: MOMENT })
   .openapi('AnswerReceipt', { description: 'The answer counts. The worker acts on it next.' });
 
 /** The questions of tasks to people. */
@@ -75,16 +75,16 @@ function answerEndpoint({ store, access, world }: ApiParts): Endpoint {
       const given = { value: body, by: principal.name };
       const receipt = await withStoreRetry(world, (nonce) => store.answer({ tenant, id }, given, { nonce }));
       const target = findQuestionTask(id) ?? id;
-      access.audit(principal, { type: 'approve', tenant, target, question: id, answer: receipt.answer });
-      if (receipt.answer === 'accepted') return Response.json(receipt, { status: 202 });
+      access.audit(principal, { type: 'approve', tenant, target, question: id, result: receipt.result });
+      if (receipt.result === 'accepted') return Response.json(receipt, { status: 202 });
       throw toRefusal(receipt);
     },
   });
 }
 
 /** Converts the receipt of an answer that does not count to an error. */
-export function toRefusal(receipt: Exclude<AnswerReceipt, { answer: 'accepted' }>): HttpError {
-  if (receipt.answer === 'unknown') {
+export function toRefusal(receipt: Exclude<AnswerReceipt, { result: 'accepted' }>): HttpError {
+  if (receipt.result === 'unknown') {
     const message = 'You have no such question: it never existed, or its task is no longer stored';
     return new HttpError(404, { code: 'unknown-question', message });
   }
@@ -93,7 +93,7 @@ export function toRefusal(receipt: Exclude<AnswerReceipt, { answer: 'accepted' }
   return new HttpError(409, { code: 'too-late', message, why, ...(given && { given }) });
 }
 
-const TOO_LATE: Readonly<Record<Extract<AnswerReceipt, { answer: 'too-late' }>['why'], string>> = {
+const TOO_LATE: Readonly<Record<Extract<AnswerReceipt, { result: 'too-late' }>['why'], string>> = {
   answered: 'The question was already answered',
   expired: 'The question was not answered in time',
   withdrawn: 'The user wrote a new message instead of answering, or the call was stopped',

@@ -101,7 +101,7 @@ test('a task is created, shown and listed, once for each key', async () => {
   const served = serve();
   const id = await create(served, { key: 'k1', priority: 5, conversation: 'c1', policy: 'queue' });
   const again = await served.ask('ann', 'POST /v1/tasks', { ...TASK, key: 'k1', conversation: 'c1' });
-  expect(again).toMatchObject({ status: 200, json: { answer: 'duplicate', task: { id } } });
+  expect(again).toMatchObject({ status: 200, json: { result: 'duplicate', task: { id } } });
   const other = await served.ask('ann', 'POST /v1/tasks', { ...TASK, input: 'bye', key: 'k1', conversation: 'c1' });
   expect(other).toMatchObject({ status: 409, json: { error: { code: 'other-input', task: { id } } } });
   const shown = await served.ask('ann', `GET /v1/tasks/${id}`);
@@ -158,18 +158,18 @@ test('each way a cancel can be answered has its status', async () => {
   const holdCancel = (body: object) => held.ask('ann', `POST /v1/tasks/${holding}/cancel`, body);
   expect(await holdCancel({ reason: 'enough' })).toMatchObject({
     status: 202,
-    json: { answer: 'accepted', level: 'drain', reason: { kind: 'user', by: 'ann', via: 'http', message: 'enough' } },
+    json: { result: 'accepted', level: 'drain', reason: { kind: 'user', by: 'ann', via: 'http', message: 'enough' } },
   });
   expect(await holdCancel({ mode: 'now', reason: 'faster' })).toMatchObject({
     status: 202,
-    json: { answer: 'escalated', reason: { message: 'enough' } },
+    json: { result: 'escalated', reason: { message: 'enough' } },
   });
-  expect(await holdCancel({})).toMatchObject({ status: 200, json: { answer: 'already' } });
+  expect(await holdCancel({})).toMatchObject({ status: 200, json: { result: 'already' } });
   expect(await cancel({})).toMatchObject({ status: 202 });
   await until(async () => (await statusOf(served, id)) === 'cancelled');
   expect(await cancel({})).toMatchObject({ status: 409, json: { error: { code: 'too-late', status: 'cancelled' } } });
   expect(await served.ask('ann', 'POST /v1/tasks/t0-nothing/cancel')).toMatchObject({ status: 404 });
-  expect(held.audited.map(({ type, actor, target, answer }) => [type, actor, target, answer])).toEqual([
+  expect(held.audited.map(({ type, actor, target, result: answer }) => [type, actor, target, answer])).toEqual([
     ['cancel', 'ann', holding, 'accepted'],
     ['cancel', 'ann', holding, 'escalated'],
     ['cancel', 'ann', holding, 'already'],
@@ -195,7 +195,7 @@ test('many are cancelled page by page, after a dry run that touches none', async
   expect(await statusOf(served, ids[0]!)).toBe('init');
   expect(served.audited).toEqual([]);
   expect((await post({ filter: { conversation: 'c1' } })).json.tasks).toMatchObject([
-    { id: other, answer: 'accepted' },
+    { id: other, result: 'accepted' },
   ]);
   const stopped: string[] = [];
   for (let cursor: string | undefined; ; ) {
@@ -289,7 +289,7 @@ test.each([
   expect(await listed()).toMatchObject({ title: 'hello', activity: { turns: 1, calls: 1, questions: 1 } });
   served.audited.splice(0);
   const first = await served.ask('ann', `POST /v1/questions/${question.id}`, answer);
-  expect(first).toMatchObject({ status: 202, json: { answer: 'accepted', question: question.id } });
+  expect(first).toMatchObject({ status: 202, json: { result: 'accepted', question: question.id } });
   const ended = await until(async () => {
     const { json } = await served.ask('ann', `GET /v1/tasks/${id}`);
     return json.outcome !== undefined ? json : undefined;
@@ -297,7 +297,7 @@ test.each([
   expect(ended.outcome?.answer).toBe(expected);
   expect(await listed()).toMatchObject({ activity: { turns: 2, calls: 1, questions: 0 } });
   expect(served.audited).toMatchObject([
-    { type: 'approve', actor: 'ann', target: id, question: question.id, answer: 'accepted' },
+    { type: 'approve', actor: 'ann', target: id, question: question.id, result: 'accepted' },
   ]);
   expect(await served.ask('ann', `POST /v1/questions/${question.id}`, answer)).toMatchObject({
     status: 409,

@@ -59,7 +59,7 @@ const NEW_TASK = z
 
 const CREATED = z
   .object({
-    answer: z.enum(['created', 'duplicate']),
+    result: z.enum(['created', 'duplicate']),
     task: TASK,
     superseded: z.array(z.string()).optional(),
     steered: z.string().optional(),
@@ -91,8 +91,8 @@ function createEndpoint({ store, world, agents }: ApiParts): Endpoint {
       const receipt = await withStoreRetry(world, (nonce) =>
         store.create(wanted, { nonce, ...(policy && { policy }) }),
       );
-      if (receipt.answer !== 'created' && !('isSameInput' in receipt && receipt.isSameInput)) throw notCreated(receipt);
-      return Response.json(receipt, { status: receipt.answer === 'created' ? 201 : 200 });
+      if (receipt.result !== 'created' && !('isSameInput' in receipt && receipt.isSameInput)) throw notCreated(receipt);
+      return Response.json(receipt, { status: receipt.result === 'created' ? 201 : 200 });
     },
   });
 }
@@ -101,12 +101,12 @@ function unknownAgent(agents: readonly string[]): HttpError {
   return new HttpError(400, { code: 'unknown-agent', message: `agent: expected one of ${agents.join(', ')}` });
 }
 
-function notCreated(receipt: Exclude<CreateReceipt, { answer: 'created' }>): HttpError {
-  if (receipt.answer === 'duplicate') {
+function notCreated(receipt: Exclude<CreateReceipt, { result: 'created' }>): HttpError {
+  if (receipt.result === 'duplicate') {
     const message = 'A task with this key exists, and its input is another; use a new key, or read that task';
     return new HttpError(409, { code: 'other-input', message, ...receipt });
   }
-  if (receipt.answer === 'rejected') {
+  if (receipt.result === 'rejected') {
     const message = 'This conversation has an active task; cancel it, wait for it, or use another policy';
     return new HttpError(409, { code: 'rejected', message });
   }

@@ -64,7 +64,7 @@ async function openSite(
       store,
       ...(database && { history: database.history }),
       authenticate: (request) => request.headers.get('x-user'),
-      audit: ({ type, target, answer }) => audited.push(`${type} ${target} ${answer}`),
+      audit: ({ type, target, result: answer }) => audited.push(`${type} ${target} ${answer}`),
       tools,
       reply: (turn) => {
         const model = createOpenAI({ baseURL: provider.url, apiKey: 'x' }).chat('gpt-4o');
@@ -316,11 +316,11 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay' });
     const receipt = await site.stop();
-    expect(receipt).toMatchObject({ answer: 'accepted', message: { id: page.chat.lastMessage!.id } });
+    expect(receipt).toMatchObject({ result: 'accepted', message: { id: page.chat.lastMessage!.id } });
     expect(callsIn(receipt.message)).toMatchObject([
       { state: 'output-error', errorText: 'Not started: cancelled (user). It had no effect.' },
     ]);
-    expect(await site.stop()).toEqual({ answer: 'idle' });
+    expect(await site.stop()).toEqual({ result: 'idle' });
     await approve(page.chat, true);
     await quiet(page);
     expect(page.chat.status).toBe('ready');
@@ -359,7 +359,7 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     const { id } = page.chat.lastMessage!;
     await approve(page.chat, true);
     await started.promise;
-    expect(await site.stop({ messageId: id })).toMatchObject({ answer: 'accepted' });
+    expect(await site.stop({ messageId: id })).toMatchObject({ result: 'accepted' });
     await quiet(page);
     expect(callsIn(page.chat.lastMessage)).toMatchObject([
       { state: 'output-error', errorText: expect.stringMatching(/^Outcome unknown/) as string },
@@ -463,7 +463,7 @@ describe('a turn that is stopped with `rollback`', () => {
     await page.chat.sendMessage({ text: 'Hello' });
     const before = await site.stored();
     await page.chat.sendMessage({ text: 'Pay' });
-    expect(await site.stop({ rollback: true })).toEqual({ answer: 'accepted', rolledBack: true });
+    expect(await site.stop({ rollback: true })).toEqual({ result: 'accepted', rolledBack: true });
     expect(await site.stored()).toEqual(before);
     await page.chat.sendMessage({ text: 'Something else' });
     expect(site.told()).not.toContain('"Pay"');
@@ -486,10 +486,10 @@ describe('a turn that is stopped with `rollback`', () => {
     await quiet(page);
     expect(site.paid).toHaveLength(approved ? 1 : 0);
     if (approved) {
-      expect(receipt).toMatchObject({ answer: 'accepted', rolledBack: false, effectsNotUndone: ['p1'] });
+      expect(receipt).toMatchObject({ result: 'accepted', rolledBack: false, effectsNotUndone: ['p1'] });
       expect(words((await site.stored()).at(-1))).toBe('May I? Half ');
     } else {
-      expect(receipt).toEqual({ answer: 'accepted', rolledBack: true });
+      expect(receipt).toEqual({ result: 'accepted', rolledBack: true });
       expect(await site.stored()).toEqual(before);
     }
   });
@@ -499,7 +499,7 @@ describe('a turn that is stopped with `rollback`', () => {
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Where am I?' });
     const receipt = await site.stop({ messageId: page.chat.lastMessage!.id, rollback: true });
-    expect(receipt).toMatchObject({ answer: 'accepted', rolledBack: false, effectsNotUndone: ['l1'] });
+    expect(receipt).toMatchObject({ result: 'accepted', rolledBack: false, effectsNotUndone: ['l1'] });
     expect(callsIn((await site.stored()).at(-1))).toMatchObject([{ state: 'output-error' }]);
   });
 
@@ -508,7 +508,7 @@ describe('a turn that is stopped with `rollback`', () => {
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Hello' });
     const receipt = await site.stop({ messageId: page.chat.lastMessage!.id, rollback: true });
-    expect(receipt).toEqual({ answer: 'too-late', rolledBack: false });
+    expect(receipt).toEqual({ result: 'too-late', rolledBack: false });
     expect(await site.stored()).toHaveLength(2);
   });
 });

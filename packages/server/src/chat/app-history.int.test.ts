@@ -150,7 +150,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     );
     const reading = read(await site.send(say('u1', 'Hi')));
     await saving.promise;
-    expect(await site.transport.stop(site.id)).toMatchObject({ answer: 'accepted' });
+    expect(await site.transport.stop(site.id)).toMatchObject({ result: 'accepted' });
     go.resolve(undefined);
     await reading;
     expect(site.kept()).toEqual(['user: Hi', 'assistant: Hello.']);

@@ -130,7 +130,7 @@ export async function stopWaiting(
   if (closeWaiting(history, why, isElsewhere) === history) return undefined;
   const isClosed = await changeHistory(parts, chat, { input: { close: last.id, why }, policy: 'queue' });
   const message = await findMessage(parts, chat, last.id);
-  return { answer: 'accepted', ...(message && { message }), ...(!isClosed && parts.history && { unsaved: true }) };
+  return { result: 'accepted', ...(message && { message }), ...(!isClosed && parts.history && { unsaved: true }) };
 }
 
 /** Returns the key of a message that names no run, so that one which is sent twice is stored once. */

@@ -137,7 +137,7 @@ export async function takeAnswers(
   const continued = await chat.answer(who, answers);
   for (const answer of continued.counted)
     if ('approvalId' in answer)
-      access.audit(who, { type: 'approve', tenant: who.tenant, target: answer.approvalId, answer: 'accepted' });
+      access.audit(who, { type: 'approve', tenant: who.tenant, target: answer.approvalId, result: 'accepted' });
   return continued;
 }
 
@@ -205,7 +205,7 @@ export async function stopChat(
     via,
   });
   const target = runId ?? messageId ?? chatId;
-  access.audit(who, { type: 'cancel', tenant: who.tenant, target, answer: receipt.answer, scope });
+  access.audit(who, { type: 'cancel', tenant: who.tenant, target, result: receipt.result, scope });
   return receipt;
 }
 
@@ -218,10 +218,10 @@ export async function answerQuestion(
   const { chatId, approvalId, approved, why, remember } = request;
   const decision = approved ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
   const receipt = await chat.approve(who, { chatId, approvalId, decision, ...(why != null && { why }) });
-  if (receipt.answer === 'unknown') throw notAsked();
-  access.audit(who, { type: 'approve', tenant: who.tenant, target: approvalId, answer: receipt.answer });
-  if (receipt.answer === 'too-late') throw toRefusal(receipt);
-  return receipt.answer;
+  if (receipt.result === 'unknown') throw notAsked();
+  access.audit(who, { type: 'approve', tenant: who.tenant, target: approvalId, result: receipt.result });
+  if (receipt.result === 'too-late') throw toRefusal(receipt);
+  return receipt.result;
 }
 
 export function notAsked(): HttpError {

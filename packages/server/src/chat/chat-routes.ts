@@ -76,7 +76,7 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
         type: 'erase',
         tenant: who.tenant,
         target: chatId,
-        answer: isGone ? 'erased' : 'incomplete',
+        result: isGone ? 'erased' : 'incomplete',
       });
       if (isGone) return c.body(null, 204);
       return refuse(409, { code: 'live', message: 'A reply of this chat has not stopped yet; remove it again' });

@@ -221,7 +221,7 @@ export class Chat {
     const chat = { tenant: principal.tenant, conversation: chatId };
     const answers = await cancelBackground(this.#parts.store, chat, reason);
     const answer = answers.find((one) => one === 'accepted') ?? answers[0] ?? 'idle';
-    return { answer, ...receipt, background: answers.filter((one) => one === 'accepted').length };
+    return { result: answer, ...receipt, background: answers.filter((one) => one === 'accepted').length };
   }
 
   async #stopReply(principal: Principal, stop: ChatStop, reason: CancelReasonInit): Promise<ChatStopReceipt> {
@@ -232,18 +232,18 @@ export class Chat {
     let task: TaskRef | undefined = isNamed ? await this.find(principal, stop) : await this.active(principal, chatId);
     if (task === undefined && runId !== undefined) {
       if (await this.#takeName({ tenant, conversation: chatId, key: runId }, null, reason))
-        return { ...(await stopWaiting(this.#parts, { chatId, messageId, who: principal }, reason)), answer: 'noted' };
+        return { ...(await stopWaiting(this.#parts, { chatId, messageId, who: principal }, reason)), result: 'noted' };
       // Its message has arrived in between.
       task = await this.find(principal, stop);
     }
     const ref = task && { tenant, id: task.id };
-    const answer = ref ? (await store.cancel(ref, reason, { mode: 'now' })).answer : 'idle';
+    const answer = ref ? (await store.cancel(ref, reason, { mode: 'now' })).result : 'idle';
     const chat = { who: principal, chatId };
-    if (stop.rollback === true) return { answer, ...(await rollBack(this.#parts, { ...chat, ref }, reason)) };
+    if (stop.rollback === true) return { result: answer, ...(await rollBack(this.#parts, { ...chat, ref }, reason)) };
     const ended = ref && answer === 'too-late' ? await store.get(ref) : undefined;
-    if (ref !== undefined && ended === undefined) return { answer };
+    if (ref !== undefined && ended === undefined) return { result: answer };
     const waiting = { ...chat, messageId: ended ? messageIdOf(ended) : messageId };
-    return { answer, ...(await stopWaiting(this.#parts, waiting, reason)) };
+    return { result: answer, ...(await stopWaiting(this.#parts, waiting, reason)) };
   }
 
   /** Finds a run of a chat by either of its names. */
@@ -267,7 +267,7 @@ export class Chat {
   async #takeName(name: RunName, reply: string | null, reason: CancelReasonInit): Promise<boolean> {
     const { store, agent } = this.#parts;
     const run = { ...name, agent, input: reply, notBefore: NEVER };
-    const { answer, task } = requireCreated(await store.create(run, { policy: 'queue' }));
+    const { result: answer, task } = requireCreated(await store.create(run, { policy: 'queue' }));
     if (answer === 'created') await store.cancel(task, reason, { mode: 'now' });
     return answer === 'created';
   }
@@ -286,8 +286,8 @@ export class Chat {
 
 /** Throws if a task was not let in. */
 function requireCreated(receipt: CreateReceipt): Extract<CreateReceipt, { task: TaskRecord }> {
-  if (receipt.answer === 'created' || receipt.answer === 'duplicate') return receipt;
-  throw receipt.answer === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
+  if (receipt.result === 'created' || receipt.result === 'duplicate') return receipt;
+  throw receipt.result === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
 }
 
 /** Returns the task of the reply whose name a task holds. */

@@ -34,7 +34,7 @@ export async function rollBack(
   const kept = started?.startedAt === undefined ? undefined : asked?.id;
   const rolledBack = kept === undefined || (await cutHistory(parts, chat, kept));
   return {
-    ...(closed && { answer: closed.answer }),
+    ...(closed && { result: closed.result }),
     rolledBack,
     ...(!rolledBack && parts.history && { unsaved: true }),
   };

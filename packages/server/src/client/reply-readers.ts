@@ -43,7 +43,7 @@ export interface StopReceipt<Message extends UIMessage = UIMessage> {
    * `accepted`, or why not. `unanswered`: the server could not be reached, and asking again is safe. `idle`: this page
    * reads no reply that could be stopped.
    */
-  readonly answer: string;
+  readonly result: string;
   readonly rolledBack?: boolean;
   /** Why the turn stays in the history: these calls had effects that were not undone. */
   readonly effectsNotUndone?: readonly string[];
@@ -94,7 +94,7 @@ export class ReplyReaders<Message extends UIMessage> {
     const stops = readings.map((reading) => {
       const { runId, messageId } = reading;
       const told = (receipt: StopReceipt<Message>): StopReceipt<Message> => {
-        if (receipt.answer === 'unanswered' || receipt.rolledBack === false) delete reading.stopped;
+        if (receipt.result === 'unanswered' || receipt.rolledBack === false) delete reading.stopped;
         return receipt;
       };
       return (reading.stopped ??= tell({ ...options, runId, messageId }).then(told)) as ReturnType<Tell<Message>>;
@@ -105,7 +105,7 @@ export class ReplyReaders<Message extends UIMessage> {
     if (scope !== 'foreground' && isTold) stops.push(tell({ scope: 'background', reason }));
     const all = Promise.all(stops).then((receipts) => {
       if (this.#stopping.get(chatId) === all) this.#stopping.delete(chatId);
-      const receipt = Object.assign({ answer: 'idle' }, ...receipts.toReversed()) as StopReceipt<Message>;
+      const receipt = Object.assign({ result: 'idle' }, ...receipts.toReversed()) as StopReceipt<Message>;
       if (receipt.message) this.tabs.post({ type: 'closed', chatId, message: receipt.message });
       return receipt;
     });

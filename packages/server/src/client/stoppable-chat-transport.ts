@@ -21,9 +21,9 @@ export class StoppableChatTransport<Message extends UIMessage = UIMessage> exten
       try {
         const response = await this.#post(`${encodeURIComponent(chatId)}/stop`, stop);
         const isAnswer = response.ok || response.status === 409;
-        return isAnswer ? ((await response.json()) as StopReceipt<Message>) : { answer: 'unanswered' };
+        return isAnswer ? ((await response.json()) as StopReceipt<Message>) : { result: 'unanswered' };
       } catch {
-        return { answer: 'unanswered' };
+        return { result: 'unanswered' };
       }
     });
   }

@@ -102,7 +102,7 @@ export function useStoppableChat<Message extends UIMessage = UIMessage>(
       const closed = receipt.message;
       if (closed) setMessages((messages) => withMessage(messages, closed));
       // Wait for the end of the stream: it contains the results of the calls and the stop report. The server bounds it.
-      const isSent = receipt.answer !== 'unanswered';
+      const isSent = receipt.result !== 'unanswered';
       if (status === 'streaming' && isSent) await transport.waitForEnd(rest.id);
       turns.current.stopping--;
       setStopping((count) => count - 1);

@@ -79,7 +79,7 @@ async function waitForEnd(ref: TaskRef, { served, context }: AgentCall): Promise
 
 async function create(store: TaskStore, task: NewTask): Promise<TaskRef> {
   const receipt = await withStoreRetry(systemWorld, (nonce) => store.create(task, { nonce }));
-  if (receipt.answer === 'created' || receipt.answer === 'duplicate')
+  if (receipt.result === 'created' || receipt.result === 'duplicate')
     return { tenant: task.tenant, id: receipt.task.id };
   throw Object.assign(new Error('Too many tasks are waiting; try again later'), { code: INTERNAL });
 }

@@ -22,7 +22,7 @@ export interface McpCaller {
   /** Whether it may answer the approval questions of its tasks. */
   readonly mayApprove: boolean;
   /** Records in the audit what the caller did to a task. */
-  readonly record?: (event: Pick<AuditEvent, 'type' | 'target' | 'callId' | 'question' | 'answer'>) => void;
+  readonly record?: (event: Pick<AuditEvent, 'type' | 'target' | 'callId' | 'question' | 'result'>) => void;
 }
 
 interface HostAbilities {

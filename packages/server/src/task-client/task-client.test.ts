@@ -21,7 +21,7 @@ async function createRun(store: TaskStore, entries: number) {
   const receipt = await store.create({ tenant: 'acme', agent: 'assistant', input: 'hello' });
   const { id } = (receipt as { task: { id: string } }).task;
   const claimed = await store.claim(id, REF);
-  if (claimed.answer !== 'claimed') throw new Error(claimed.answer);
+  if (claimed.result !== 'claimed') throw new Error(claimed.result);
   const { claim } = claimed;
   let position = 0;
   const write = (text: string) => store.append(claim, { after: position++, events: [{ type: 'text', text }] });
@@ -39,44 +39,44 @@ test('what a store answers is what the client returns', async () => {
   const served = serve({ store: createMemoryStore({ maxReady: 3 }) });
   const client = clientOf(served);
   const created = await client.create({ agent: 'assistant', input: 'hello', key: 'k1', conversation: 'c1' });
-  expect(created).toMatchObject({ answer: 'created', task: { tenant: 'acme' } });
+  expect(created).toMatchObject({ result: 'created', task: { tenant: 'acme' } });
   const { id } = (created as { task: { id: string } }).task;
   expect(await client.create({ agent: 'assistant', input: 'x', key: 'k1', conversation: 'c1' })).toMatchObject({
-    answer: 'duplicate',
+    result: 'duplicate',
     isSameInput: false,
     task: { id },
   });
   expect(await client.create({ agent: 'assistant', input: 'hello', key: 'k1', conversation: 'c1' })).toMatchObject({
-    answer: 'duplicate',
+    result: 'duplicate',
     isSameInput: true,
   });
   expect(await client.create({ agent: 'assistant', input: 'x', conversation: 'c1', policy: 'reject' })).toEqual({
-    answer: 'rejected',
+    result: 'rejected',
   });
   expect(await client.get(id)).toEqual(await served.store.get({ tenant: 'acme', id }));
   expect(await client.get('t0-nothing')).toBeUndefined();
   expect((await client.list({ conversation: 'c1', limit: 5 })).tasks).toHaveLength(1);
   expect(await client.conversation('c1', { messages: 5 })).toMatchObject({ current: id, historyLength: 0 });
   expect(await client.conversation('c2')).toBeUndefined();
-  expect(await client.steer(id, 'be brief')).toEqual({ answer: 'accepted', number: 1 });
-  expect(await client.cancelCall(id, 'call/1?', { reason: 'slow' })).toEqual({ answer: 'accepted', number: 2 });
+  expect(await client.steer(id, 'be brief')).toEqual({ result: 'accepted', number: 1 });
+  expect(await client.cancelCall(id, 'call/1?', { reason: 'slow' })).toEqual({ result: 'accepted', number: 2 });
   expect(await client.questions()).toEqual({ questions: [] });
-  expect(await client.answer(`${id}.none`, { decision: 'yes' })).toEqual({ answer: 'unknown' });
+  expect(await client.result(`${id}.none`, { decision: 'yes' })).toEqual({ result: 'unknown' });
   expect(await client.cancel(id, { mode: 'now', reason: 'enough' })).toMatchObject({
-    answer: 'accepted',
+    result: 'accepted',
     reason: { message: 'enough' },
   });
-  expect(await client.cancel(id)).toEqual({ answer: 'too-late', status: 'cancelled' });
-  expect(await client.steer(id, 'x')).toEqual({ answer: 'too-late', status: 'cancelled' });
-  expect(await client.cancel('t0-nothing')).toEqual({ answer: 'unknown' });
-  expect(await client.cancelConversation('c1')).toEqual({ answer: 'unknown' });
+  expect(await client.cancel(id)).toEqual({ result: 'too-late', status: 'cancelled' });
+  expect(await client.steer(id, 'x')).toEqual({ result: 'too-late', status: 'cancelled' });
+  expect(await client.cancel('t0-nothing')).toEqual({ result: 'unknown' });
+  expect(await client.cancelConversation('c1')).toEqual({ result: 'unknown' });
   for (let i = 0; i < 3; i++) await client.create({ agent: 'assistant', input: i });
-  expect(await client.create({ agent: 'assistant', input: 'x' })).toEqual({ answer: 'full', what: 'tasks', limit: 3 });
+  expect(await client.create({ agent: 'assistant', input: 'x' })).toEqual({ result: 'full', what: 'tasks', limit: 3 });
   expect(await client.cancelAll({ all: true }, { dryRun: true })).toHaveLength(3);
   expect(await client.cancelAll({ status: 'init' }, { reason: 'all' })).toMatchObject([
-    { answer: 'accepted' },
-    { answer: 'accepted' },
-    { answer: 'accepted' },
+    { result: 'accepted' },
+    { result: 'accepted' },
+    { result: 'accepted' },
   ]);
   const operator = createTaskClient({
     url: ORIGIN,

@@ -64,7 +64,7 @@ export interface StoppedTask {
   readonly id: string;
   /** Its status before the cancel. */
   readonly status: TaskStatus;
-  readonly answer: StoreCancelReceipt['answer'] | 'would-cancel';
+  readonly result: StoreCancelReceipt['result'] | 'would-cancel';
 }
 
 /** A conversation with the end of its history. */
@@ -112,7 +112,7 @@ export interface TaskClient {
   /** Lists open questions, oldest first. */
   questions(page?: PageRequest): Promise<QuestionPage>;
   /** Answers a question, by the id that its journal entry has. The first answer counts. */
-  answer(question: string, answer: QuestionAnswer): Promise<AnswerReceipt>;
+  result(question: string, result: QuestionAnswer): Promise<AnswerReceipt>;
   steer(id: string, message: Json): Promise<SendReceipt>;
   /** Follows the journal as it grows, then one `end`. It reconnects by itself; no entry is skipped or repeated. */
   follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<FollowEvent, undefined>;
@@ -146,7 +146,7 @@ export interface TaskClient {
  *
  * const client = createTaskClient({ url: 'https://tasks.example.com', token: 'the-token' });
  * const receipt = await client.cancel(taskId, { reason: 'no longer needed' });
- * console.log(receipt.answer);
+ * console.log(receipt.result);
  * ```
  */
 export function createTaskClient(options: TaskClientOptions): TaskClient {
@@ -177,8 +177,8 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     },
     cancelCall: (id, callId, options = {}) => sendAt(`${callOf(id, callId)}/cancel`, options),
     questions: (page = {}) => send<QuestionPage>('GET', '/v1/questions', { query: { ...page } }),
-    answer: (question, answer) =>
-      post<AnswerReceipt>(`/v1/questions/${nameOf(question)}`, answer).catch(
+    result: (question, result) =>
+      post<AnswerReceipt>(`/v1/questions/${nameOf(question)}`, result).catch(
         receiptIn<AnswerReceipt>({ 404: 'unknown', 409: 'too-late' }),
       ),
     steer: (id, message) => sendAt(`/v1/tasks/${nameOf(id)}/steer`, { message }),
@@ -257,11 +257,11 @@ function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>
   return (error) => {
     if (!(error instanceof TaskApiError)) throw error;
     const { status, code, fields: more } = error;
-    if (code === 'several-inputs') return { answer: code } as Receipt;
-    if (code === 'full') return { answer: code, ...more } as Receipt;
+    if (code === 'several-inputs') return { result: code } as Receipt;
+    if (code === 'full') return { result: code, ...more } as Receipt;
     if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;
-    const answer = answers[status];
-    return (answer === undefined ? undefined : { answer, ...more }) as Receipt;
+    const result = answers[status];
+    return (result === undefined ? undefined : { result: result, ...more }) as Receipt;
   };
 }
 

@@ -6,7 +6,7 @@ import type { Meter, Series } from './meter.ts';
 import { cancelAttributes, fail } from './run-spans.ts';
 import { addTrace, findLinks } from './traceparent.ts';
 
-export type TakeResult = Extract<Awaited<ReturnType<TaskStore['take']>>, { answer: 'taken' }>;
+export type TakeResult = Extract<Awaited<ReturnType<TaskStore['take']>>, { result: 'taken' }>;
 type TakenTask = TakeResult['tasks'][number];
 type StopOrder = NonNullable<Orders['stop']>;
 

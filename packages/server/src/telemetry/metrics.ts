@@ -49,7 +49,7 @@ export const METRICS: Readonly<Record<MetricName, Metric>> = {
   'whoa.heartbeat.delay': histogram(
     "Time from a heartbeat's due time (a third of the lease) until the session was renewed.",
   ),
-  'whoa.cancel.requested': counter('{cancel}', 'Cancels that this process sent to the store.', 'answer'),
+  'whoa.cancel.requested': counter('{cancel}', 'Cancels that this process sent to the store.', 'result'),
   'whoa.cancel.observed': histogram("Time from a cancel until the task's worker received it."),
   'whoa.cancel.settled': histogram('Time from a cancel until the end of the task.'),
   'whoa.work.abandoned': counter('{work}', 'Calls and other work that still ran when Whoa stopped waiting for them.'),

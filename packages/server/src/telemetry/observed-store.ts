@@ -53,20 +53,20 @@ function observeDelivery(store: TaskStore, { tasks, meter, clock, quietly }: Obs
     async take(request) {
       const asked = clock.now();
       const answer = await store.take(request);
-      if (answer.answer === 'taken') quietly(() => recordTake(answer, request, asked));
+      if (answer.result === 'taken') quietly(() => recordTake(answer, request, asked));
       return answer;
     },
     async claim(id, request) {
       const asked = clock.now();
       const answer = await store.claim(id, request);
-      if (answer.answer === 'claimed') quietly(() => tasks.begin(answer, request.leaseMs, asked));
+      if (answer.result === 'claimed') quietly(() => tasks.begin(answer, request.leaseMs, asked));
       return answer;
     },
     async heartbeat(beat) {
       const asked = clock.now();
       const answer = await store.heartbeat(beat);
       quietly(() => {
-        if (answer.answer !== 'alive') return;
+        if (answer.result !== 'alive') return;
         tasks.keep(beat.session, asked);
         for (const { id, ...orders } of answer.orders) tasks.applyOrders(id, orders);
       });
@@ -96,7 +96,7 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: Obs
     async create(task, given) {
       const receipt = await store.create({ ...task, ...find(() => findTrace(task.traceparent)) }, given);
       quietly(() => {
-        if (receipt.answer !== 'created') return;
+        if (receipt.result !== 'created') return;
         meter.series('whoa.task.created', task.agent).add();
         tasks.created(receipt.task.id);
       });
@@ -104,7 +104,7 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: Obs
     },
     async cancel(target, reason, given) {
       const receipt = await store.cancel(target, { ...reason, ...find(() => findTrace(reason?.traceparent)) }, given);
-      quietly(() => meter.series('whoa.cancel.requested', receipt.answer).add());
+      quietly(() => meter.series('whoa.cancel.requested', receipt.result).add());
       return receipt;
     },
     async append(claim, batch) {
@@ -123,7 +123,7 @@ function observeWork(store: TaskStore, { tasks, meter, quietly, onOutcome }: Obs
     async park(claim, seen) {
       const receipt = await store.park(claim, seen);
       quietly(() => {
-        if (receipt.answer === 'busy') tasks.applyOrders(claim.id, receipt.orders);
+        if (receipt.result === 'busy') tasks.applyOrders(claim.id, receipt.orders);
         else tasks.end(claim.id, 'parked');
       });
       return receipt;

@@ -125,7 +125,7 @@ test('a cancel is timed from the request to the end, and what it leaves behind i
   await world.clock.advance(60_000);
   expect((await response).status).toBe('cancelled');
   const text = await read();
-  expect(readValue(text, 'whoa.cancel.requested', '{answer="accepted"}')).toBe(1);
+  expect(readValue(text, 'whoa.cancel.requested', '{result="accepted"}')).toBe(1);
   expect(text).toContain('whoa_cancel_observed_seconds_count 1');
   expect(text).toContain('whoa_cancel_settled_seconds_count 1');
   expect(readValue(text, 'whoa.work.abandoned')).toBe(1);
@@ -153,8 +153,8 @@ test('a task that was cancelled before its start, twice and after its end is cou
   await runner.run(TASK);
   await runner.stop();
   const text = await read();
-  expect(readValue(text, 'whoa.cancel.requested', '{answer="accepted"}')).toBe(1);
-  expect(readValue(text, 'whoa.cancel.requested', '{answer="too-late"}')).toBe(1);
+  expect(readValue(text, 'whoa.cancel.requested', '{result="accepted"}')).toBe(1);
+  expect(readValue(text, 'whoa.cancel.requested', '{result="too-late"}')).toBe(1);
   expect(readValue(text, 'whoa.task.ended', '{agent="assistant",status="success"}')).toBe(1);
   expect(text).not.toContain('whoa_cancel_settled_seconds');
 });

@@ -65,7 +65,7 @@ async function setUp(options: SetUp = {}) {
 
 async function create(store: TaskStore, more: object = {}): Promise<{ tenant: string; id: string }> {
   const receipt = await store.create({ ...TASK, ...more });
-  if (receipt.answer !== 'created') throw new Error(receipt.answer);
+  if (receipt.result !== 'created') throw new Error(receipt.result);
   return { tenant: TASK.tenant, id: receipt.task.id };
 }
 

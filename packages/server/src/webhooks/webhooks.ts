@@ -144,7 +144,7 @@ class StoreWebhooks implements Webhooks {
       input: { ...delivery },
       ...(inMs > 0 && { notBefore: this.#world.clock.now() + inMs }),
     });
-    if (receipt.answer === 'full') throw new Error(`${receipt.limit} webhooks already wait; the rest is tried later`);
+    if (receipt.result === 'full') throw new Error(`${receipt.limit} webhooks already wait; the rest is tried later`);
   }
 
   /** Makes one attempt. If it fails, the next one is stored before this one ends, so a crash loses none. */

@@ -145,11 +145,11 @@ test('a cancel stops the run under way and drops what waits', async () => {
   await flushMicrotasks();
   const second = conversations.processMessage('c', 'two', { policy: 'queue' });
   await flushMicrotasks();
-  expect(await open().cancel('c', { by: 'ann' })).toMatchObject({ answer: 'accepted' });
+  expect(await open().cancel('c', { by: 'ann' })).toMatchObject({ result: 'accepted' });
   await world.clock.advance(2_000);
   expect([(await first).status, (await second).status]).toEqual(['cancelled', 'cancelled']);
   expect(sent).toHaveLength(2);
-  expect(await conversations.cancel('c')).toEqual({ answer: 'unknown' });
+  expect(await conversations.cancel('c')).toEqual({ result: 'unknown' });
 });
 
 test('a signal withdraws its own message and nothing else', async () => {
@@ -238,7 +238,7 @@ test('a cancel is answered with what was done so far, also by an instance that t
   const { conversations, open, world, sent, store } = setUpBooking();
   const first = conversations.processMessage('c', 'book it');
   await flushMicrotasks();
-  expect(await conversations.cancel('c')).toMatchObject({ answer: 'accepted' });
+  expect(await conversations.cancel('c')).toMatchObject({ result: 'accepted' });
   expect(await first).toMatchObject({ status: 'cancelled', text: 'Stopped. Done so far: book.' });
   // A worker that dies at once: nobody but the store knows what it did.
   await using dead = createRunner({
@@ -364,9 +364,9 @@ test('hooks hear messages and cancels as those of conversations in memory do', a
       any: (event: { readonly type: string }, { context }: { context?: AppContext | undefined }) => {
         if (!('conversationId' in event)) return;
         const { conversationId, type, ...rest } = event as { conversationId: string; type: string } & Partial<
-          Record<'messageId' | 'policy' | 'answer' | 'level', string>
+          Record<'messageId' | 'policy' | 'receipt' | 'level', string>
         > & { reply?: Reply; runId?: string };
-        const what = [rest.messageId, rest.policy, rest.answer, rest.level, rest.reply?.messageId, rest.reply?.status];
+        const what = [rest.messageId, rest.policy, rest.receipt, rest.level, rest.reply?.messageId, rest.reply?.status];
         heard.push([conversationId, type, ...what.filter((one) => one !== undefined), context?.['user'] as string]);
       },
     };

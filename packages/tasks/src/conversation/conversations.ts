@@ -136,10 +136,10 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     const nonce = world.createId();
     const onStoreError = (error: unknown): void => observed.tell({ type: 'store-error', error });
     const receipt = await retryLostResponse(() => store.create(wanted, { policy, nonce }), { world, onStoreError });
-    if (receipt.answer === 'full') throw new StoreFullError(receipt);
-    if (receipt.answer === 'rejected') return answer({ ...about, ...early('rejected') }, context);
+    if (receipt.result === 'full') throw new StoreFullError(receipt);
+    if (receipt.result === 'rejected') return answer({ ...about, ...early('rejected') }, context);
     // The instance that received it first processes it.
-    if (receipt.answer === 'duplicate') return { ...about, ...early('duplicate'), task: receipt.task };
+    if (receipt.result === 'duplicate') return { ...about, ...early('duplicate'), task: receipt.task };
     const ref = { tenant, id: receipt.task.id };
     own.add(ref.id);
     try {

@@ -40,12 +40,12 @@ export class ObservedConversations {
   }
 
   /** Reports a cancel that was requested here, unless a run in this process reports it. */
-  reportCancel(conversationId: string, { answer }: StoreCancelReceipt, given: CancelReasonInit): void {
+  reportCancel(conversationId: string, { result }: StoreCancelReceipt, given: CancelReasonInit): void {
     const run = [...this.#running.values()].find(({ conversation }) => conversation === conversationId);
-    if (answer === 'accepted' && run?.runId !== undefined) return;
+    if (result === 'accepted' && run?.runId !== undefined) return;
     const reason = createReason(given, this.#world.clock.now());
     const found = {
-      answer: answer === 'unknown' ? 'too-late' : answer,
+      receipt: result === 'unknown' ? 'too-late' : result,
       reason,
       ...(run?.runId && { runId: run.runId }),
     };

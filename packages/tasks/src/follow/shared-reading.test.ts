@@ -19,7 +19,7 @@ async function setUp(around: Around = (_name, call) => call()) {
     return around(name, call, args);
   });
   const receipt = await memory.create({ tenant: 'acme', agent: 'a', input: 'x' });
-  if (receipt.answer !== 'created') throw new Error(receipt.answer);
+  if (receipt.result !== 'created') throw new Error(receipt.result);
   const { id, tenant } = receipt.task;
   const ref = { tenant, id };
   const by = await claimFor(memory, id, { worker: 'w' });

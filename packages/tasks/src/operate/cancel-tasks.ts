@@ -44,7 +44,7 @@ interface CancelledTask {
   readonly id: string;
   /** Its status before. */
   readonly status: TaskStatus;
-  readonly answer: StoreCancelReceipt['answer'] | 'would-cancel';
+  readonly result: StoreCancelReceipt['result'] | 'would-cancel';
 }
 
 /** One batch of tasks. If there is a `next`, call again with it as `cursor`. */
@@ -66,8 +66,8 @@ export async function cancelTasks(store: ClientStore, request: CancelTasksReques
   const found = page.tasks.filter((task) => agent === undefined || task.agent === agent);
   const options = { ...(mode !== undefined && { mode }), ...(undo !== undefined && { undo }) };
   const tasks = await mapInBatches(found, async ({ id, status }): Promise<CancelledTask> => {
-    const answer = dryRun ? 'would-cancel' : (await store.cancel({ tenant, id }, reason, options)).answer;
-    return { id, status, answer };
+    const result = dryRun ? 'would-cancel' : (await store.cancel({ tenant, id }, reason, options)).result;
+    return { id, status, result: result };
   });
   return page.next === undefined ? { tasks } : { tasks, next: page.next };
 }

@@ -19,7 +19,7 @@ test('live tasks are cancelled in batches, waiting ones first, and a dry run can
     const answers: string[] = [];
     for (let cursor: string | undefined; ; ) {
       const page = await cancelTasks(store, { tenant: TENANT, agent: 'assistant', limit: 2, dryRun, cursor });
-      answers.push(...page.tasks.map(({ status, answer }) => `${status} ${answer}`));
+      answers.push(...page.tasks.map(({ status, result: answer }) => `${status} ${answer}`));
       cursor = page.next;
       if (cursor === undefined) return answers;
     }
@@ -35,20 +35,20 @@ test('live tasks are cancelled in batches, waiting ones first, and a dry run can
 test('a failed task is requeued once, with its input and in its conversation', async () => {
   await using store = createMemoryStore();
   const old = await create(store, { conversation: 'c', input: { text: 'hi' }, priority: 3 });
-  expect(await requeueTask(store, { tenant: TENANT, id: old.id })).toEqual({ answer: 'not-failed', status: 'init' });
+  expect(await requeueTask(store, { tenant: TENANT, id: old.id })).toEqual({ result: 'not-failed', status: 'init' });
   const { by } = await claim(store, old.id);
   await store.finish(by, { status: 'failed', error: { message: 'no' } });
   const requeued = await requeueTask(store, { tenant: TENANT, id: old.id });
   expect(requeued).toMatchObject({
-    answer: 'requeued',
+    result: 'requeued',
     task: { inputs: [{ text: 'hi' }], conversation: 'c', priority: 3, status: 'init' },
   });
   const again = await requeueTask(store, { tenant: TENANT, id: old.id });
-  expect(again).toMatchObject({ answer: 'already', task: { id: (requeued as { task: { id: string } }).task.id } });
-  expect(await requeueTask(store, { tenant: 'other', id: old.id })).toEqual({ answer: 'unknown' });
+  expect(again).toMatchObject({ result: 'already', task: { id: (requeued as { task: { id: string } }).task.id } });
+  expect(await requeueTask(store, { tenant: 'other', id: old.id })).toEqual({ result: 'unknown' });
   expect((await store.get({ tenant: TENANT, id: old.id }))?.status).toBe('failed');
   const { id } = await bring(store, 'success');
-  expect(await requeueTask(store, { tenant: TENANT, id })).toEqual({ answer: 'not-failed', status: 'success' });
+  expect(await requeueTask(store, { tenant: TENANT, id })).toEqual({ result: 'not-failed', status: 'success' });
 });
 
 test('a task whose requeued copy failed too is requeued again, and one that was cancelled is not', async () => {
@@ -57,14 +57,14 @@ test('a task whose requeued copy failed too is requeued again, and one that was 
   const ids = [ref.id];
   for (let i = 0; i < 3; i++) {
     const receipt = await requeueTask(store, ref);
-    if (receipt.answer !== 'requeued') throw new Error(`it was not requeued: ${receipt.answer}`);
-    expect(await requeueTask(store, ref)).toMatchObject({ answer: 'already', task: { id: receipt.task.id } });
+    if (receipt.result !== 'requeued') throw new Error(`it was not requeued: ${receipt.result}`);
+    expect(await requeueTask(store, ref)).toMatchObject({ result: 'already', task: { id: receipt.task.id } });
     ids.push(receipt.task.id);
     if (i < 2) await store.finish((await claim(store, receipt.task.id)).by, { status: 'failed' });
   }
   expect(new Set(ids).size).toBe(4);
   await store.cancel({ tenant: TENANT, id: ids[3]! });
-  expect(await requeueTask(store, ref)).toMatchObject({ answer: 'already', task: { status: 'cancelled' } });
+  expect(await requeueTask(store, ref)).toMatchObject({ result: 'already', task: { status: 'cancelled' } });
 });
 
 test('gathered messages are requeued together if they are text', async () => {
@@ -81,8 +81,8 @@ test('gathered messages are requeued together if they are text', async () => {
     const { by } = await claim(store, id);
     await store.finish(by, { status: 'failed' });
     const receipt = await requeueTask(store, { tenant: TENANT, id });
-    if (inputs[1] === 'b') expect(receipt).toMatchObject({ answer: 'requeued', task: { inputs: ['a\n\nb'] } });
-    else expect(receipt).toEqual({ answer: 'several-inputs' });
+    if (inputs[1] === 'b') expect(receipt).toMatchObject({ result: 'requeued', task: { inputs: ['a\n\nb'] } });
+    else expect(receipt).toEqual({ result: 'several-inputs' });
   }
 });
 
@@ -97,7 +97,7 @@ test('tasks whose workers crashed again and again are listed as poison', async (
     await expire({ store, advance }, 1_000);
     await advance(LIMITS.maxCrashBackoffMs);
   }
-  expect((await tryClaim(store, id)).answer).toBe('too-late');
+  expect((await tryClaim(store, id)).result).toBe('too-late');
   const { tasks } = await listPoisonTasks(store, { tenant: TENANT });
   expect(tasks.map((task) => task.id)).toEqual([id]);
 });

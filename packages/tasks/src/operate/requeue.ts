@@ -6,14 +6,14 @@ import type { TaskRecord, TaskRef } from '../task.ts';
 /** The result of requeueing a task. */
 export type RequeueReceipt =
   /** `already`: it was requeued before, and the task that was created then has not failed. */
-  | { readonly answer: 'requeued' | 'already'; readonly task: TaskRecord }
+  | { readonly result: 'requeued' | 'already'; readonly task: TaskRecord }
   /** Only failed and cancelled tasks are requeued. */
-  | { readonly answer: 'not-failed'; readonly status: TaskRecord['status'] }
+  | { readonly result: 'not-failed'; readonly status: TaskRecord['status'] }
   /** Several messages were gathered into the task, and they are not all text. Send them again. */
-  | { readonly answer: 'several-inputs' }
+  | { readonly result: 'several-inputs' }
   /** The store or the conversation takes no more tasks now. */
-  | { readonly answer: 'full' }
-  | { readonly answer: 'unknown' };
+  | { readonly result: 'full' }
+  | { readonly result: 'unknown' };
 
 /**
  * Creates a task with the input of one that failed or was cancelled. An end is final, so the old task stays as it is.
@@ -24,20 +24,20 @@ export type RequeueReceipt =
  */
 export async function requeueTask(store: ClientStore, ref: TaskRef): Promise<RequeueReceipt> {
   const old = await store.get(ref);
-  if (old === undefined) return { answer: 'unknown' };
+  if (old === undefined) return { result: 'unknown' };
   const { tenant, agent, conversation, priority, status, context } = old;
-  if (!isFinalStatus(status) || status === 'success') return { answer: 'not-failed', status };
+  if (!isFinalStatus(status) || status === 'success') return { result: 'not-failed', status };
   const input = joinInputs(old.inputs);
-  if (input === undefined) return { answer: 'several-inputs' };
+  if (input === undefined) return { result: 'several-inputs' };
   const key = `requeue ${old.id}`;
   const receipt = await store.create(
     { tenant, agent, conversation, priority, context, input, key },
     { policy: 'queue' },
   );
-  if (receipt.answer === 'created') return { answer: 'requeued', task: receipt.task };
-  if (receipt.answer !== 'duplicate') return { answer: 'full' };
+  if (receipt.result === 'created') return { result: 'requeued', task: receipt.task };
+  if (receipt.result !== 'duplicate') return { result: 'full' };
   const { task } = receipt;
-  return task.status === 'failed' ? requeueTask(store, { tenant, id: task.id }) : { answer: 'already', task };
+  return task.status === 'failed' ? requeueTask(store, { tenant, id: task.id }) : { result: 'already', task };
 }
 
 function joinInputs(inputs: readonly Json[]): Json | undefined {

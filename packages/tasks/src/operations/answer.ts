@@ -15,14 +15,14 @@ export function applyAnswer(
   const { tables, now } = moment;
   const task = tables.task(owner);
   const question = task?.tenant === tenant ? tables.question(owner, id) : undefined;
-  if (task === undefined || question === undefined) return { answer: 'unknown' };
+  if (task === undefined || question === undefined) return { result: 'unknown' };
   // Check this first: since the first request, the question may have been closed and the task may have ended.
-  if (question.nonce === given.nonce) return { answer: 'accepted', question: id, at: question.answer!.at };
+  if (question.nonce === given.nonce) return { result: 'accepted', question: id, at: question.answer!.at };
   if (question.state !== 'open') return toTooLate(question);
   const answer = { ...(JSON.parse(given.text) as NewAnswer & { by?: string }), at: now };
   tables.saveQuestion({ ...question, state: 'answered', answer, nonce: given.nonce });
   sendOrder(withCounts(task, tables), 'command', moment);
-  return { answer: 'accepted', question: id, at: now };
+  return { result: 'accepted', question: id, at: now };
 }
 
 /** Closes questions that were not answered in time, and cancels parked tasks at their deadline. Returns whether there are more. */

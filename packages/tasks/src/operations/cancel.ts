@@ -13,7 +13,7 @@ import type { OperationContext, StoredTask } from './tables.ts';
 /** Asks a task to stop. A task that never started ends at once. */
 export function applyCancel(ref: TaskRef, stop: StopRequest, moment: OperationContext): StoreCancelReceipt {
   const task = moment.tables.task(ref.id);
-  if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
+  if (task === undefined || task.tenant !== ref.tenant) return { result: 'unknown' };
   return cancelTask(task, dated(stop, moment), moment);
 }
 
@@ -27,7 +27,7 @@ export function applyCancelConversation(
   const conversation = tables.conversation(ref);
   const { debouncing, waiting = [], current } = conversation ?? {};
   const asked = dated(stop, moment);
-  let receipt: StoreCancelReceipt = { answer: 'unknown' };
+  let receipt: StoreCancelReceipt = { result: 'unknown' };
   // Cancel the current task last: while it is live, no other task can start.
   for (const id of [debouncing, ...waiting, current]) {
     if (id !== undefined) receipt = cancelTask(tables.task(id)!, asked, moment);
@@ -43,14 +43,14 @@ function dated(stop: StopRequest, { now }: OperationContext): DatedStop {
 
 export function cancelTask(task: StoredTask, asked: DatedStop, moment: OperationContext): StoreCancelReceipt {
   const { now } = moment;
-  if (isFinalStatus(task.status)) return { answer: 'too-late', status: task.status };
+  if (isFinalStatus(task.status)) return { result: 'too-late', status: task.status };
   if (!hasStarted(task)) {
     withdrawSteer(task, moment);
     leaveConversation(endUnstarted(task, asked.reason, moment), moment);
-    return { answer: 'accepted', status: 'cancelled', level: 'drain', reason: asked.reason, killAt: now };
+    return { result: 'accepted', status: 'cancelled', level: 'drain', reason: asked.reason, killAt: now };
   }
-  const { answer, stop } = orderStop(task, asked, moment);
-  return { answer, status: 'cancelling', level: levelAt(stop, now), reason: stop.reason, killAt: stop.killAt };
+  const { result, stop } = orderStop(task, asked, moment);
+  return { result, status: 'cancelling', level: levelAt(stop, now), reason: stop.reason, killAt: stop.killAt };
 }
 
 /** Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more. */
@@ -87,16 +87,16 @@ export function applySend(
 ): SendReceipt {
   const { tables } = moment;
   const task = tables.task(ref.id);
-  if (task === undefined || task.tenant !== ref.tenant) return { answer: 'unknown' };
+  if (task === undefined || task.tenant !== ref.tenant) return { result: 'unknown' };
   // Check this first: since the first request, the command may have been carried out and the task may have ended.
   const sent = tables.sent(ref.id, nonce);
-  if (sent !== undefined) return { answer: 'accepted', number: sent };
-  if (task.status !== 'init' && task.status !== 'running') return { answer: 'too-late', status: task.status };
-  if (task.commands.length >= LIMITS.maxCommands) return { answer: 'full' };
+  if (sent !== undefined) return { result: 'accepted', number: sent };
+  if (task.status !== 'init' && task.status !== 'running') return { result: 'too-late', status: task.status };
+  if (task.commands.length >= LIMITS.maxCommands) return { result: 'full' };
   const number = task.commandsSent + 1;
   sendOrder({ ...task, commands: [...task.commands, { ...command, number }], commandsSent: number }, 'command', moment);
   tables.saveSent(task.id, { nonce, number });
-  return { answer: 'accepted', number };
+  return { result: 'accepted', number };
 }
 
 /** Records that a client is reading the journal. Writes only when the last record would soon expire. */

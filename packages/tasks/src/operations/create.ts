@@ -16,7 +16,7 @@ export function applyCreate(request: CreateRequest, moment: OperationContext): D
     // Without a key the id is derived from the nonce, so it is the same request.
     const isRepeated = existing.key === undefined || existing.nonce === request.nonce;
     if (isRepeated) return receiptFor(existing, tables);
-    return { answer: 'duplicate', task: recordOf(existing, tables) };
+    return { result: 'duplicate', task: recordOf(existing, tables) };
   }
   const full = whatIsFull(request, moment);
   if (full !== undefined) return full;
@@ -32,9 +32,9 @@ export function applyCreate(request: CreateRequest, moment: OperationContext): D
 function whatIsFull(request: CreateRequest, { tables, rules }: OperationContext): CreateReceipt | undefined {
   const { agent, tenant } = request;
   const limit = rules.maxReady;
-  if (tables.countReady({ agent, tenant }, limit) >= limit) return { answer: 'full', what: 'tasks', limit };
+  if (tables.countReady({ agent, tenant }, limit) >= limit) return { result: 'full', what: 'tasks', limit };
   const bytes = conversationOf(request as Pick<StoredTask, 'tenant' | 'conversation'>, tables)?.historyBytes ?? 0;
-  return bytes > SIZES.historyBytes ? { answer: 'full', what: 'history', limit: SIZES.historyBytes } : undefined;
+  return bytes > SIZES.historyBytes ? { result: 'full', what: 'history', limit: SIZES.historyBytes } : undefined;
 }
 
 function begin(task: StoredTask, { input }: CreateRequest, { tables }: OperationContext): void {
@@ -47,24 +47,24 @@ function createInConversation(record: StoredTask, request: CreateRequest, moment
   const { policy, debounceMs } = request;
   const conversation = conversationOf(record, tables)!;
   // Check this before joining: a rejected message must not take the accepted ones that are still held back with it.
-  if (policy === 'reject' && debounceMs === 0 && conversation.current !== undefined) return { answer: 'rejected' };
+  if (policy === 'reject' && debounceMs === 0 && conversation.current !== undefined) return { result: 'rejected' };
   const first = conversation.debouncing === undefined ? undefined : tables.task(conversation.debouncing);
   // Messages of different contexts are never merged: those that are held back come first.
   const isSame = first !== undefined && first.context === record.context;
   if (first !== undefined && !isSame) admitDebounced(first, moment);
   if (isSame && tables.inputsCount(first.inputOwner) >= LIMITS.maxDebounced) {
-    return { answer: 'full', what: 'tasks', limit: LIMITS.maxDebounced };
+    return { result: 'full', what: 'tasks', limit: LIMITS.maxDebounced };
   }
   // Before joining, too.
   const { waiting } = conversationOf(record, tables)!;
   if (debounceMs === 0 && policy !== 'replace' && waiting.length >= LIMITS.maxQueued) {
-    return { answer: 'full', what: 'queue', limit: LIMITS.maxQueued };
+    return { result: 'full', what: 'queue', limit: LIMITS.maxQueued };
   }
   const task = isSame ? mergeDebounced(record, first, moment) : record;
   begin(task, request, moment);
   if (debounceMs === 0) {
     const receipt = admit(task, policy, moment);
-    if (receipt.answer !== 'created') tables.clear(task.id);
+    if (receipt.result !== 'created') tables.clear(task.id);
     return receipt;
   }
   const held = delayUntil({ ...task, policy }, now + debounceMs, moment);
@@ -88,7 +88,7 @@ export function admitDebounced(task: StoredTask, moment: OperationContext): void
   const { debouncing: _gathering, ...conversation } = conversationOf(task, tables)!;
   tables.saveConversation({ ...conversation, changedAt: now });
   const receipt = admit(task, task.policy!, moment);
-  if (receipt.answer === 'created') return;
+  if (receipt.result === 'created') return;
   const message = 'another task of the conversation was under way';
   endUnstarted(task, createReason({ kind: 'rejected', message }, now), moment);
 }

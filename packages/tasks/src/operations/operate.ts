@@ -28,14 +28,14 @@ export function applyRemove(
 ): RemoveReceipt {
   if ('id' in target) {
     const task = tables.task(target.id);
-    if (task?.tenant !== target.tenant) return { answer: 'unknown' };
-    if (task.endedAt === undefined) return { answer: 'live' };
+    if (task?.tenant !== target.tenant) return { result: 'unknown' };
+    if (task.endedAt === undefined) return { result: 'live' };
     tables.removeTask(task);
-    return { answer: 'removed' };
+    return { result: 'removed' };
   }
   const conversation = tables.conversation(target);
-  if (conversation === undefined) return { answer: 'unknown' };
-  if (conversation.current !== undefined || conversation.debouncing !== undefined) return { answer: 'live' };
+  if (conversation === undefined) return { result: 'unknown' };
+  if (conversation.current !== undefined || conversation.debouncing !== undefined) return { result: 'live' };
   tables.removeConversation(target);
-  return { answer: 'removed' };
+  return { result: 'removed' };
 }

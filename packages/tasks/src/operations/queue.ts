@@ -36,7 +36,7 @@ export function admit(task: StoredTask, policy: Policy, moment: OperationContext
     return receiptFor(announced(promote(task, moment), tables), tables);
   }
   if (admission === 'replace') return replace(task, { conversation, current }, moment);
-  if (admission === 'reject' || conversation.waiting.length >= LIMITS.maxQueued) return { answer: 'rejected' };
+  if (admission === 'reject' || conversation.waiting.length >= LIMITS.maxQueued) return { result: 'rejected' };
   const isSame = current.context === task.context;
   const isSteered = admission === 'steer' && isSame && current.commands.length < LIMITS.maxCommands;
   // The user wrote instead of answering. A task that starts later is not a message of now.
@@ -99,9 +99,9 @@ function announced(task: StoredTask, tables: Tables): StoredTask {
 }
 
 /** Returns the receipt for the creator of a task. */
-export function receiptFor(task: StoredTask, tables: Tables): CreateReceipt & { answer: 'created' } {
+export function receiptFor(task: StoredTask, tables: Tables): CreateReceipt & { result: 'created' } {
   const { superseded = [], steered } = task;
-  return { answer: 'created', task: recordOf(task, tables), superseded, ...(steered !== undefined && { steered }) };
+  return { result: 'created', task: recordOf(task, tables), superseded, ...(steered !== undefined && { steered }) };
 }
 
 function replace(

@@ -15,7 +15,7 @@ export function applyBeat(
 ): HeartbeatResult {
   const { tables, now } = moment;
   const session = tables.session(id);
-  if (session === undefined || session.isOver) return { answer: 'gone' };
+  if (session === undefined || session.isOver) return { result: 'gone' };
   const expired = visit(session.leaseMs, moment, { tells: true });
   const state = tables.domain()!;
   if (state.isGraceGranted) tables.saveDomain({ ...state, isGraceGranted: false });
@@ -27,7 +27,7 @@ export function applyBeat(
     return { id: task.id, epoch: task.epoch, claim: task.claim!, ...ordersFor(task, moment) };
   });
   return {
-    answer: 'alive',
+    result: 'alive',
     orders,
     hasMore: told.length > orders.length,
     shouldReconcile: held !== count,

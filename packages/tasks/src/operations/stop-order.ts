@@ -12,11 +12,11 @@ export function orderStop(
   task: StoredTask,
   { level, abortMs, killMs, undo, reason }: StopRequest & { readonly reason: CancelReason },
   moment: OperationContext,
-): { answer: 'accepted' | 'escalated' | 'already'; stop: StopOrder } {
+): { result: 'accepted' | 'escalated' | 'already'; stop: StopOrder } {
   const { now } = moment;
   const asked = { level, abortAt: now + abortMs, killAt: now + killMs, undo };
   const before = task.stop;
-  if (before !== undefined && !isStronger(asked, before, now)) return { answer: 'already', stop: before };
+  if (before !== undefined && !isStronger(asked, before, now)) return { result: 'already', stop: before };
   const stop: StopOrder = {
     reason: before?.reason ?? reason,
     level: higher(asked.level, before && levelAt(before, now)),
@@ -29,7 +29,7 @@ export function orderStop(
   const stopping = { ...closeOpen(task, 'cancelled', moment), status, stop };
   if (task.stage === 'held') sendOrder(stopping, 'cancel', moment);
   else makeSettleable({ ...stopping, orderNumber: task.orderNumber + 1 }, moment);
-  return { answer: before === undefined ? 'accepted' : 'escalated', stop };
+  return { result: before === undefined ? 'accepted' : 'escalated', stop };
 }
 
 /** Returns the current level of a stop, which rises as its deadlines pass. */

@@ -15,14 +15,14 @@ export function applyTake(request: Required<TakeRequest>, moment: OperationConte
   const { tables, now } = moment;
   const { session: id, takeNumber: number, worker, agents, limit } = request;
   const session = tables.session(id);
-  if (session?.isOver || (session === undefined && number > 1)) return { answer: 'gone' };
+  if (session?.isOver || (session === undefined && number > 1)) return { result: 'gone' };
   const takeNumber = session?.takeNumber ?? 0;
-  if (number < takeNumber) return { answer: 'stale' };
-  if (number > takeNumber + 1) return { answer: 'gone' };
+  if (number < takeNumber) return { result: 'stale' };
+  if (number > takeNumber + 1) return { result: 'gone' };
   const expired = visit(request.leaseMs, moment, { tells: true });
   if (number === takeNumber) {
     return {
-      answer: 'taken',
+      result: 'taken',
       tasks: takenBefore(session!, request, moment),
       isRepeat: true,
       shouldSweep: expired,
@@ -39,7 +39,7 @@ export function applyTake(request: Required<TakeRequest>, moment: OperationConte
   const nextAt = tables.nextLater();
   const tasks = withLoads(claimed, request.maxBytes, moment);
   return {
-    answer: 'taken',
+    result: 'taken',
     tasks,
     isRepeat: false,
     shouldSweep: expired,
@@ -162,31 +162,31 @@ function recordHeld(
 export function applyClaim(id: string, request: Required<ClaimRequest>, moment: OperationContext): ClaimResult {
   const { tables, now } = moment;
   const session = tables.session(request.session);
-  if (session?.isOver) return { answer: 'gone' };
+  if (session?.isOver) return { result: 'gone' };
   // A claim says nothing about other sessions, so it must not use up the request to sweep them.
   visit(request.leaseMs, moment, { tells: false });
   const found = tables.task(id);
-  if (found === undefined) return { answer: 'unknown' };
-  if (isFinalStatus(found.status)) return { answer: 'too-late', status: found.status };
+  if (found === undefined) return { result: 'unknown' };
+  if (isFinalStatus(found.status)) return { result: 'too-late', status: found.status };
   if (found.stage === 'held') {
     const isRepeated = found.session === request.session && found.claim === request.claim;
-    if (isRepeated) return { answer: 'claimed', ...withLoads([found], request.maxBytes, moment)[0]! };
-    return { answer: 'held', until: tables.session(found.session!)?.expiresAt ?? now };
+    if (isRepeated) return { result: 'claimed', ...withLoads([found], request.maxBytes, moment)[0]! };
+    return { result: 'held', until: tables.session(found.session!)?.expiresAt ?? now };
   }
   if (found.stage === 'later' && found.policy !== undefined && found.stageAt! <= now) {
     admitDebounced(found, moment);
     return applyClaim(id, request, moment);
   }
-  if (found.stage === 'queue' || found.stage === 'parked' || isPaused(found, tables)) return { answer: 'waiting' };
+  if (found.stage === 'queue' || found.stage === 'parked' || isPaused(found, tables)) return { result: 'waiting' };
   const until = waitsUntil(found);
-  if (until !== undefined && until > now) return { answer: 'waiting', until };
+  if (until !== undefined && until > now) return { result: 'waiting', until };
   if (isSuspect(found) && currentSuspect(session, tables) !== undefined) {
-    return { answer: 'waiting', until: now + LIMITS.suspectWaitMs };
+    return { result: 'waiting', until: now + LIMITS.suspectWaitMs };
   }
   const held = holdOrFail(found, request, moment);
-  if (held === undefined) return { answer: 'too-late', status: 'failed' };
+  if (held === undefined) return { result: 'too-late', status: 'failed' };
   recordHeld(request, [held], moment);
-  return { answer: 'claimed', ...withLoads([held], request.maxBytes, moment)[0]! };
+  return { result: 'claimed', ...withLoads([held], request.maxBytes, moment)[0]! };
 }
 
 /** A pause never delays a cancel. */

@@ -76,31 +76,31 @@ function endSteered(task: StoredTask, done: readonly number[], moment: Operation
 export function applyRelease(by: ClaimRef, moment: OperationContext): ReleaseResult {
   const { tables } = moment;
   const found = tables.task(by.id);
-  if (found?.released === by.claim) return { answer: 'already' };
+  if (found?.released === by.claim) return { result: 'already' };
   if (found?.lostClaim === by.claim) return releaseLate(found, moment);
   const own = getClaimedTask(tables, by);
   const released = applyTransition(own, 'release', { now: moment.now, released: by.claim });
   freeSlot(own, moment);
   tables.tell(hintOf('wake', released));
   makeReady(released, moment);
-  return { answer: 'released' };
+  return { result: 'released' };
 }
 
 /** Parks a task if its worker has acted on everything, and only answers can make it go on. */
 export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: OperationContext): ParkReceipt {
   const { tables, now } = moment;
-  if (tables.task(by.id)?.released === by.claim) return { answer: 'already' };
+  if (tables.task(by.id)?.released === by.claim) return { result: 'already' };
   const own = getClaimedTask(tables, by);
   const { open = 0, pending = 0 } = own.questionCounts ?? {};
   const isRead = own.position === seen.position && own.orderNumber === seen.orderNumber && own.commands.length === 0;
   if (own.status !== 'running' || !isRead || open === 0 || pending > 0) {
-    return { answer: 'busy', orders: ordersFor(own, moment) };
+    return { result: 'busy', orders: ordersFor(own, moment) };
   }
   const parked = applyTransition(own, 'park', { now, released: by.claim });
   tables.saveTask(parked);
   freeSlot(own, moment);
   tables.tell(hintOf('status', parked));
-  return { answer: 'parked' };
+  return { result: 'parked' };
 }
 
 /** Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work. */
@@ -123,7 +123,7 @@ function releaseLate(
     moment.tables.tell(hintOf('wake', back));
     makeReady(back, moment);
   }
-  return { answer: 'already' };
+  return { result: 'already' };
 }
 
 export function applyFinish(
@@ -134,7 +134,7 @@ export function applyFinish(
   const { tables, now } = moment;
   const before = tables.task(by.id);
   if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
-    return { answer: 'already', status: before.status };
+    return { result: 'already', status: before.status };
   }
   const task = getClaimedTask(tables, by);
   const { status } = nextStatus(task.status, outcome.status);
@@ -142,7 +142,7 @@ export function applyFinish(
   appendHistory(task, { newMessages: said, replacesHistory }, moment);
   const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
   const successor = leaveConversation(ended, moment);
-  return { answer: 'finished', status, ...(successor !== undefined && { successor }) };
+  return { result: 'finished', status, ...(successor !== undefined && { successor }) };
 }
 
 function appendHistory(

@@ -26,8 +26,8 @@ export const CLOSED_FROM: Readonly<Record<QuestionClose['why'], QuestionState>> 
 /** Returns the receipt for an answer that came after a question was answered or closed. */
 export function toTooLate({ answer, closed }: Question): AnswerReceipt {
   const why = closed?.why ?? 'answered';
-  if (answer === undefined || why === 'outdated') return { answer: 'too-late', why };
-  return { answer: 'too-late', why: 'answered', given: answer };
+  if (answer === undefined || why === 'outdated') return { result: 'too-late', why };
+  return { result: 'too-late', why: 'answered', given: answer };
 }
 
 interface Expiring {

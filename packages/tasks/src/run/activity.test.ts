@@ -190,7 +190,7 @@ async function crashed(
   const made = setUp({ planner, tools: [toolOf('look')] });
   const { store, world, runner } = made;
   const receipt = await store.create(TASK);
-  const id = receipt.answer === 'created' ? receipt.task.id : '';
+  const id = receipt.result === 'created' ? receipt.task.id : '';
   const claim = await claimFor(store, id, { worker: 'dead', leaseMs: 1_000 });
   await store.append(claim, { after: 0, events, activity });
   if (isCancelled) await store.cancel({ tenant: 'acme', id });

@@ -45,7 +45,7 @@ function setUp(replies: Replies, around?: (memory: TaskStore) => Around) {
 const afterCreate = (act: (id: string) => unknown): Around => {
   return async (name, call) => {
     const result = await call();
-    if (name === 'create') await act((result as Extract<CreateReceipt, { answer: 'created' }>).task.id);
+    if (name === 'create') await act((result as Extract<CreateReceipt, { result: 'created' }>).task.id);
     return result;
   };
 };
@@ -70,11 +70,11 @@ test('a cancel in the store stops an adopted run, with its reason', async () => 
   const { run, response } = adopt();
   await started;
   const receipt = await store.cancel(await ref(), { kind: 'user', message: 'lunch' }, { mode: 'now' });
-  expect(receipt.answer).toBe('accepted');
+  expect(receipt.result).toBe('accepted');
   expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { message: 'lunch' } });
   expect(await response).toMatchObject({ status: 'cancelled', msg: 'lunch' });
   expect((await store.get(await ref()))?.outcome).toMatchObject({ stopReport: { isClean: true } });
-  expect(await store.cancel(await ref())).toMatchObject({ answer: 'too-late' });
+  expect(await store.cancel(await ref())).toMatchObject({ result: 'too-late' });
 });
 
 test('commands in the store reach an adopted run: one call is stopped, and a message is read', async () => {

@@ -121,7 +121,7 @@ test('what is left running does not keep a worker from taking tasks, and what it
   await inner.promise;
   expect(seen).toEqual(['["acme","c"]', '["acme","c"]']);
   const receipt = await store.create({ tenant, agent: 'next', input: 'go' });
-  if (receipt.answer !== 'created') throw new Error(receipt.answer);
+  if (receipt.result !== 'created') throw new Error(receipt.result);
   expect(await endOf(store, receipt.task)).toMatchObject({ outcome: { answer: 'next' } });
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted', 'accepted']);
 });
@@ -167,7 +167,7 @@ test('work that ignores its stop is given up on', async () => {
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted']);
   expect(await cancelBackground(store, chat, STOP)).toEqual(['already']);
   const ref = await left.promise;
-  expect(await store.cancel(ref, STOP, { mode: 'kill' })).toMatchObject({ answer: 'escalated' });
+  expect(await store.cancel(ref, STOP, { mode: 'kill' })).toMatchObject({ result: 'escalated' });
   expect(await endOf(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: STOP } });
 });
 

@@ -159,7 +159,7 @@ export async function cancelBackground(
   store: ClientStore,
   { tenant, conversation }: ConversationRef,
   reason: CancelReasonInit,
-): Promise<readonly StoreCancelReceipt['answer'][]> {
+): Promise<readonly StoreCancelReceipt['result'][]> {
   const ids: string[] = [];
   let cursor: string | undefined;
   do {
@@ -169,6 +169,6 @@ export async function cancelBackground(
     cursor = page.next;
   } while (cursor !== undefined);
   return Promise.all(
-    Array.from(ids, async (id) => (await store.cancel({ tenant, id }, reason, { mode: 'now' })).answer),
+    Array.from(ids, async (id) => (await store.cancel({ tenant, id }, reason, { mode: 'now' })).result),
   );
 }

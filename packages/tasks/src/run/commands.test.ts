@@ -65,7 +65,7 @@ test('a call waits for an answer that comes through the store', async () => {
   const running = runner.run(TASK);
   await flushMicrotasks();
   const ref = { tenant: 'acme', id: await idOf(store) };
-  expect(await answerCall(store, ref, { callId: 'c2', decision: 'yes' })).toEqual({ answer: 'unknown' });
+  expect(await answerCall(store, ref, { callId: 'c2', decision: 'yes' })).toEqual({ result: 'unknown' });
   await answerCall(store, ref, { callId: 'c1', decision: 'yes' });
   await flushMicrotasks();
   await answerCall(store, ref, { callId: 'c2', decision: 'no', why: 'too dear' });
@@ -83,8 +83,8 @@ test.each([null, 5, { role: 'tool' }])('a run that is told %j goes on as if noth
   await flushMicrotasks();
   answer('done');
   expect(await running).toMatchObject({ status: 'success', answer: 'done' });
-  const refusals = (await store.read(ref)).filter(({ event }) => (event as { answer?: string }).answer === 'refused');
-  expect(sent).toMatchObject({ answer: 'accepted' });
+  const refusals = (await store.read(ref)).filter(({ event }) => (event as { receipt?: string }).receipt === 'refused');
+  expect(sent).toMatchObject({ result: 'accepted' });
   expect(refusals).toHaveLength(2);
   // What was sent as a task of its own says itself what is wrong with it.
   const { id } = (behind as { task: { id: string } }).task;

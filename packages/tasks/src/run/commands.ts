@@ -54,11 +54,11 @@ export class Commands {
     if (this.#run === undefined) {
       this.#waiting.push(command);
     } else if (command.type === 'cancel-call') {
-      const { answer } = this.#run.cancelCall(command.callId, command.reason ?? { via: 'store' });
-      this.#journal.add({ type: 'command-handled', number, answer });
+      const { result } = this.#run.cancelCall(command.callId, command.reason ?? { via: 'store' });
+      this.#journal.add({ type: 'command-handled', number, receipt: result });
       this.#journal.done(number);
     } else if (!this.#steer(this.#run, command)) {
-      this.#journal.add({ type: 'command-handled', number, answer: 'refused' });
+      this.#journal.add({ type: 'command-handled', number, receipt: 'refused' });
       // A task that waits behind the message runs later, and reports what is wrong with it.
       if (command.task === undefined) this.#journal.done(number);
     }

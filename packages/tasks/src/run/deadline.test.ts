@@ -29,7 +29,7 @@ function setUp(work?: TaskHandler) {
   const create = async (deadlineMs: number) => {
     const deadline = world.clock.now() + deadlineMs;
     const receipt = await store.create({ tenant: 'acme', agent: 'assistant', input: 'hello', deadline });
-    if (receipt.answer !== 'created') throw new Error(receipt.answer);
+    if (receipt.result !== 'created') throw new Error(receipt.result);
     return { tenant: 'acme', id: receipt.task.id };
   };
   const serve = (): void => {

@@ -39,7 +39,7 @@ test('a task whose worker was lost is settled by the work itself if it was being
     const receipt = await store.create({ ...wanted, conversation: undefined });
     const { id } = (receipt as { task: { id: string } }).task;
     const claimed = await store.claim(id, lost);
-    if (claimed.answer === 'claimed') await store.append(claimed.claim, { after: 0, events });
+    if (claimed.result === 'claimed') await store.append(claimed.claim, { after: 0, events });
     return { tenant: 'acme', id };
   };
   const cancelled = await leave([{ type: 'said' }]);

@@ -65,7 +65,7 @@ test('a store that was restored to an earlier state takes the work away, instead
 test('a task cancelled before it was taken never runs', async () => {
   const { runner, store } = setUp({ work: () => expect.unreachable('must not start') });
   const receipt = await store.create(TASK);
-  const id = receipt.answer === 'created' ? receipt.task.id : '';
+  const id = receipt.result === 'created' ? receipt.task.id : '';
   await store.cancel({ tenant: 'acme', id }, { message: 'never mind' });
   expect(await runner.runExisting({ tenant: 'acme', id })).toMatchObject({ status: 'cancelled', msg: 'never mind' });
 });
@@ -174,7 +174,7 @@ test('a worker that is stopped gracefully lets a call finish before it hands its
     expect(tasks.map(({ status, attempts }) => ({ status, attempts }))).toEqual(
       Array(2).fill({ status: 'init', attempts: 0 }),
     );
-    expect([late.answer, world.clock.pending]).toEqual(['created', 0]);
+    expect([late.result, world.clock.pending]).toEqual(['created', 0]);
   }
 });
 
@@ -183,7 +183,7 @@ test('a worker that serves no agents leaves their tasks to those who claim them 
   await runner.serve({ agents: [] });
   const receipt = await store.create(TASK);
   await world.clock.advance(10_000);
-  if (receipt.answer !== 'created') throw new Error(receipt.answer);
+  if (receipt.result !== 'created') throw new Error(receipt.result);
   const { id } = receipt.task;
   expect(await store.get({ tenant: 'acme', id })).toMatchObject({ status: 'init', stage: 'ready' });
   expect(await runner.runExisting({ tenant: 'acme', id }, { wait: false })).toMatchObject({ status: 'success' });

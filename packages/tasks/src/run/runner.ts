@@ -158,7 +158,7 @@ export class StoreFullError extends Error {
   override readonly name: string = 'StoreFullError';
   readonly code: string = 'STORE_FULL';
 
-  constructor({ what, limit }: Pick<Extract<CreateReceipt, { answer: 'full' }>, 'what' | 'limit'>) {
+  constructor({ what, limit }: Pick<Extract<CreateReceipt, { result: 'full' }>, 'what' | 'limit'>) {
     const words = {
       tasks: `${limit} tasks of this tenant are already waiting for this agent; try again later, or add workers`,
       queue: `${limit} tasks are already waiting in this conversation; try again later`,
@@ -170,7 +170,7 @@ export class StoreFullError extends Error {
 
 /** Returns the id of a created task. Throws if it was not created. */
 export function requireCreated(receipt: CreateReceipt): string {
-  if (receipt.answer === 'rejected') throw new TaskRejectedError();
-  if (receipt.answer === 'full') throw new StoreFullError(receipt);
+  if (receipt.result === 'rejected') throw new TaskRejectedError();
+  if (receipt.result === 'full') throw new StoreFullError(receipt);
   return receipt.task.id;
 }

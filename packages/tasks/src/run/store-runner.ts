@@ -197,16 +197,16 @@ class StoreRunner implements Runner {
       const wakeups = this.#orders.wakeups.listen(ref.id);
       try {
         const claim = await session.claim(ref.id);
-        if (claim.answer === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
-        if (claim.answer === 'too-late') return;
-        if (claim.answer === 'claimed') {
+        if (claim.result === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
+        if (claim.result === 'too-late') return;
+        if (claim.result === 'claimed') {
           const end = await this.#execute(claim, options);
           if (end !== 'released' && end !== 'parked') return;
           this.#context.shutdown.throwIfCancelled();
           continue;
         }
-        if (claim.answer === 'gone') continue;
-        if (claim.answer === 'held') await this.#sweeper.sweep(session.domain);
+        if (claim.result === 'gone') continue;
+        if (claim.result === 'held') await this.#sweeper.sweep(session.domain);
         if (!wait) return;
         await wakeups.wait(claim.until === undefined ? undefined : claim.until - this.#context.world.clock.now());
       } finally {

@@ -141,7 +141,7 @@ export interface StoreRules extends Retention {
 }
 
 /** Inputs are compared for the driver. */
-export type DriverReceipt = Exclude<CreateReceipt, { answer: 'duplicate' }> | { answer: 'duplicate'; task: TaskRecord };
+export type DriverReceipt = Exclude<CreateReceipt, { result: 'duplicate' }> | { result: 'duplicate'; task: TaskRecord };
 
 /** A task to create, checked and complete. */
 export interface CreateRequest extends Omit<NewTask, 'input' | 'priority' | 'debounceMs' | 'context'> {

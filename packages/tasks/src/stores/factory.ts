@@ -27,7 +27,7 @@ export type TaskStoreConfig =
  *
  * await using store = createTaskStore(process.env.STORE_URL ?? 'sqlite:tasks.db');
  * const receipt = await store.cancel({ tenant: 'acme', id: taskId }, { kind: 'user' });
- * console.log(receipt.answer);
+ * console.log(receipt.result);
  * ```
  */
 export function createTaskStore(config: TaskStoreConfig | string = { backend: 'memory' }): TaskStore {

@@ -176,7 +176,7 @@ class RedisDriver {
   }
 
   readonly release: StoreDriver['release'] = async (claim) =>
-    ({ answer: (await this.#own('release', claim, claim))[0] }) as ReleaseResult;
+    ({ result: (await this.#own('release', claim, claim))[0] }) as ReleaseResult;
 
   readonly park: StoreDriver['park'] = async (claim, seen) =>
     toParkReceipt(await this.#own('park', claim, { ...claim, ...seen }));

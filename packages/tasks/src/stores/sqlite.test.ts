@@ -20,9 +20,9 @@ test('what was written is there after the store was closed and opened again', as
   {
     await using store = createSqliteStore(folder);
     const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'hello', conversation: 'c' });
-    ref.id = receipt.answer === 'created' ? receipt.task.id : '';
+    ref.id = receipt.result === 'created' ? receipt.task.id : '';
     const claimed = await store.claim(ref.id, { session: 's1', claim: 'c1', worker: 'w1', leaseMs: 60_000 });
-    if (claimed.answer !== 'claimed') return expect.unreachable();
+    if (claimed.result !== 'claimed') return expect.unreachable();
     await store.append(claimed.claim, { after: 0, events: ['said'] });
     await store.cancel(ref, { by: 'ann' });
   }
@@ -112,7 +112,7 @@ test('no operation reads a whole table', async () => {
 async function watched(folder: { file: string }, world = createVirtualWorld()) {
   const store = createSqliteStore({ file: folder.file, world, pollIntervalMs: 1_000 });
   const receipt = await store.create({ tenant: 'acme', agent: 'a', input: 'hello' });
-  const id = receipt.answer === 'created' ? receipt.task.id : '';
+  const id = receipt.result === 'created' ? receipt.task.id : '';
   await store.claim(id, { session: 's1', claim: 'c1', worker: 'w1', leaseMs: 60_000 });
   const hints: Hint[] = [];
   let wake = (): void => {};

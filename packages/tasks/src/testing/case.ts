@@ -33,7 +33,7 @@ export const SHORT_MS = 1_000;
 /** Creates a task; a case that expects something else asks the store itself. */
 export async function create(store: TaskStore, rest: Partial<NewTask> = {}): Promise<TaskRecord> {
   const receipt = await store.create({ tenant: TENANT, agent: 'assistant', input: 'hello', ...rest });
-  return receipt.answer === 'created' ? receipt.task : assert.fail(`expected a task, got ${receipt.answer}`);
+  return receipt.result === 'created' ? receipt.task : assert.fail(`expected a task, got ${receipt.result}`);
 }
 
 let made = 0;
@@ -59,7 +59,7 @@ export function tryClaim(store: TaskStore, id: string, asked: Asked = {}): Promi
 /** Claims a task, or fails. */
 export async function claim(store: TaskStore, id: string, asked: Asked = {}): Promise<Claimed> {
   const answer = await tryClaim(store, id, asked);
-  if (answer.answer !== 'claimed') return assert.fail(`expected a claim, got ${answer.answer}`);
+  if (answer.result !== 'claimed') return assert.fail(`expected a claim, got ${answer.result}`);
   const { claim: by, task, orders } = answer;
   claimsOf(store, id).push(by);
   return { by, task, orders, ...(answer.load ?? (await store.load(by))) };

@@ -101,7 +101,7 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
     async (model, { store }) => {
       const wanted = { tenant: TENANT, agent: 'a', input: 1, conversation, worker: 'home' };
       const receipt = await store.create(wanted, { policy });
-      assert.ok(receipt.answer === 'created');
+      assert.ok(receipt.result === 'created');
       const task: ModelTask = {
         id: receipt.task.id,
         conversation,
@@ -133,16 +133,16 @@ function claimCommand(i: number): Command {
   return command(`claim(${i})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
     const claim = await tryClaim(store, task.id, { leaseMs: LEASE_MS });
-    if (!isLive(task)) return assert.deepEqual(claim, { answer: 'too-late', status: task.status });
+    if (!isLive(task)) return assert.deepEqual(claim, { result: 'too-late', status: task.status });
     const isNext = task.conversation === undefined || model.queues.get(task.conversation)?.[0] === task;
-    if (!isNext) return assert.equal(claim.answer, 'waiting');
-    if (task.held) return assert.equal(claim.answer, 'held');
+    if (!isNext) return assert.equal(claim.result, 'waiting');
+    if (task.held) return assert.equal(claim.result, 'held');
     const isSuspect = task.status === 'init' && task.attempts >= LIMITS.suspectAttempts;
     if (isSuspect && task.charges >= MAX_ATTEMPTS) {
       end(model, task, 'failed');
-      return assert.deepEqual(claim, { answer: 'too-late', status: 'failed' });
+      return assert.deepEqual(claim, { result: 'too-late', status: 'failed' });
     }
-    assert.ok(claim.answer === 'claimed');
+    assert.ok(claim.result === 'claimed');
     if (task.status === 'init') task.status = 'running';
     task.held = true;
     task.released = undefined;
@@ -181,7 +181,7 @@ function finishCommand(i: number, { ago, end: asked }: { ago: number; end: Final
     const owned = isOwned(task, ago);
     const repeated = task.ends > 0 && by === task.claims.at(-1) && by.epoch === task.epoch;
     const receipt = await ownedOnly(owned || repeated, store.finish(by, { status: asked }));
-    if (repeated) assert.deepEqual(receipt, { answer: 'already', status: task.status });
+    if (repeated) assert.deepEqual(receipt, { result: 'already', status: task.status });
     if (!owned) return;
     end(model, task, task.status === 'cancelling' ? 'cancelled' : asked);
     assert.equal(receipt!.status, task.status);
@@ -193,7 +193,7 @@ function finishCommand(i: number, { ago, end: asked }: { ago: number; end: Final
 function cancelCommand(i: number): Command {
   return command(`cancel(${i})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const { answer } = await store.cancel({ tenant: TENANT, id: task.id }, {}, { mode: 'kill' });
+    const { result: answer } = await store.cancel({ tenant: TENANT, id: task.id }, {}, { mode: 'kill' });
     if (!isLive(task)) return assert.equal(answer, 'too-late');
     if (task.status === 'cancelling') assert.ok(answer === 'already' || answer === 'escalated');
     else assert.equal(answer, 'accepted');
@@ -211,7 +211,7 @@ function releaseCommand(i: number, ago: number): Command {
     const { lost } = task;
     const late = !repeated && isLive(task) && lost?.claim === by;
     const receipt = await ownedOnly(owned || repeated || late, store.release(by));
-    if (receipt !== undefined) assert.equal(receipt.answer, owned ? 'released' : 'already');
+    if (receipt !== undefined) assert.equal(receipt.result, owned ? 'released' : 'already');
     if (!owned && !late) return;
     if (late) {
       task.crashes--;

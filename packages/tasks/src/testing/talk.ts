@@ -14,7 +14,7 @@ type Said = Partial<NewTask> & { readonly policy?: Policy };
 export async function say(store: TaskStore, input: string, options: Policy | Said): Promise<TaskRecord> {
   const { policy = 'replace', ...rest } = typeof options === 'string' ? { policy: options } : options;
   const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input, ...rest }, { policy });
-  return receipt.answer === 'created' ? receipt.task : assert.fail(`expected a task, got ${receipt.answer}`);
+  return receipt.result === 'created' ? receipt.task : assert.fail(`expected a task, got ${receipt.result}`);
 }
 
 export const statuses = (store: TaskStore, tasks: readonly TaskRecord[]): Promise<string[]> =>
@@ -33,9 +33,9 @@ export async function taken(store: TaskStore, rest: Partial<TakeRequest> = {}): 
 export async function take(
   store: TaskStore,
   rest: Partial<TakeRequest> = {},
-): Promise<TakeResult & { answer: 'taken' }> {
+): Promise<TakeResult & { result: 'taken' }> {
   const answer = await store.take({ ...requestOf(), ...rest });
-  return answer.answer === 'taken' ? answer : assert.fail(`expected tasks, got ${answer.answer}`);
+  return answer.result === 'taken' ? answer : assert.fail(`expected tasks, got ${answer.result}`);
 }
 
 /** Creates the first take of a new session. */

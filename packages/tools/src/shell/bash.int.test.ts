@@ -150,7 +150,7 @@ test('killed at once, the call still ends interrupted and not unknown', async ()
 test('a cancel after the end changes nothing, and a second cancel is no other', async () => {
   const token = new CancellationToken();
   const result = await play('echo done', { token });
-  expect(token.cancel({ kind: 'user' }).answer).toBe('too-late');
+  expect(token.cancel({ kind: 'user' }).result).toBe('too-late');
   expect(result.state).toBe('finished');
   const second = new CancellationToken();
   const twice = await play('echo up; sleep 303', {

@@ -25,8 +25,8 @@ export async function cancelCall(
   const { source, screen, asJson, waits } = context;
   const receipt = await source.cancelCall(id, callId, reason);
   if (asJson) screen.data({ type: 'receipt', id, callId, ...receipt });
-  if (receipt.answer !== 'accepted') {
-    const why = 'status' in receipt ? `the task is ${receipt.status}` : receipt.answer;
+  if (receipt.result !== 'accepted') {
+    const why = 'status' in receipt ? `the task is ${receipt.status}` : receipt.result;
     if (!asJson) screen.line(`${callId} cannot be stopped: ${why}`);
     return EXIT.failed;
   }
@@ -44,9 +44,9 @@ async function waitForAnswer(id: string, number: number, { source, screen }: Can
   const isLostForGood = createLostCheck(source);
   await source.follow(id, {
     onEntry({ event }) {
-      const told = event as { readonly type?: string; readonly number?: number; readonly answer?: string };
+      const told = event as { readonly type?: string; readonly number?: number; readonly receipt?: string };
       if (told.type !== 'command-handled' || told.number !== number) return undefined;
-      answer = told.answer ?? 'unknown';
+      answer = told.receipt ?? 'unknown';
       return 'stop';
     },
     onRecord: async (record) => ((await isLostForGood(record)) ? 'stop' : undefined),

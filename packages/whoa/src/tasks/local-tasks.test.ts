@@ -10,7 +10,7 @@ test('a task is lost when its store has taken it from a worker that is gone, and
   const store = createMemoryStore({ world });
   onTestFinished(() => store[Symbol.asyncDispose]());
   const created = await store.create({ tenant: LOCAL_TENANT, agent: 'assistant', input: 'How?' });
-  if (created.answer !== 'created') throw new Error(created.answer);
+  if (created.result !== 'created') throw new Error(created.result);
   const { id } = created.task;
   const lost = async (): Promise<boolean> => isLost((await store.get({ tenant: LOCAL_TENANT, id }))!);
   expect(await lost()).toBe(false);

@@ -268,15 +268,15 @@ test.each([
     });
     const run = recorder.run(agent.run('go'));
     await flushMicrotasks();
-    expect(run.cancelCall('s', { kind: 'user', by: 'anna' })).toMatchObject({ answer: 'accepted' });
-    expect(run.cancelCall('s')).toMatchObject({ answer: 'already', reason: { by: 'anna' } });
+    expect(run.cancelCall('s', { kind: 'user', by: 'anna' })).toMatchObject({ result: 'accepted' });
+    expect(run.cancelCall('s')).toMatchObject({ result: 'already', reason: { by: 'anna' } });
     finish?.();
     // An answer that does not come is waited for a little.
     await world.clock.advance(1_000);
     const outcome = await run.outcome;
     expect(outcome.status).toBe('success');
     expect(outcome.calls).toMatchObject([{ state: 'finished' }, { state: 'not-started', reason: { by: 'anna' } }]);
-    expect(run.cancelCall('s')).toEqual({ answer: 'too-late' });
+    expect(run.cancelCall('s')).toEqual({ result: 'too-late' });
     expect(checkHistory(recorder.history)).toEqual([]);
   },
 );

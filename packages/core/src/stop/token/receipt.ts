@@ -32,11 +32,11 @@ export function readCancelOptions(given: CancelOptions, usual: StopMode): Requir
  */
 export type CancelReceipt =
   | {
-      readonly answer: 'accepted' | 'escalated' | 'already';
+      readonly result: 'accepted' | 'escalated' | 'already';
       readonly level: StopLevel;
       /** The winning reason: the first one, which may not be yours. */
       readonly reason: CancelReason;
       /** When the last level is due: what has not ended by then is abandoned. */
       readonly killAt: number;
     }
-  | { readonly answer: 'too-late' };
+  | { readonly result: 'too-late' };

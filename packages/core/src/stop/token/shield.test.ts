@@ -24,7 +24,7 @@ test('a shield under a cancelled token holds as well, and can still be cancelled
   parent.cancel({}, { mode: 'kill' });
   const shielded = shield(parent, { timeoutMs: MAX_SHIELD_MS, name: 'payment' });
   expect(shielded).toMatchObject({ isCancelled: false, name: 'payment' });
-  expect(shielded.cancel().answer).toBe('accepted');
+  expect(shielded.cancel().result).toBe('accepted');
   shielded[Symbol.dispose]();
   expect(clock.pending).toBe(0);
 });

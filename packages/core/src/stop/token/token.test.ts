@@ -26,7 +26,7 @@ test('cancel() alone climbs the graceful ladder: drain, 10 s, abort, 2 s, kill',
   const at = clock.now();
   const receipt = token.cancel({ by: 'anna' });
   expect(receipt).toEqual({
-    answer: 'accepted',
+    result: 'accepted',
     level: 'drain',
     reason: { kind: 'user', by: 'anna', at },
     killAt: at + 12_000,
@@ -97,7 +97,7 @@ test('a ladder takes its time and no more where timers are faked and the time is
     token.cancel();
     vi.advanceTimersByTime(10_000);
     expect(token.level).toBe('abort');
-    expect(token.cancel({}, { mode: 'now' })).toMatchObject({ answer: 'already' });
+    expect(token.cancel({}, { mode: 'now' })).toMatchObject({ result: 'already' });
     vi.advanceTimersByTime(1_900);
     expect(token.level).toBe('abort');
     vi.advanceTimersByTime(100);
@@ -132,20 +132,20 @@ test('a bad ladder is refused at once and cancels nothing', () => {
     "mode: expected 'graceful', 'now', 'kill' or { drainMs, abortMs }, got \"softly\"",
   );
   expect(token.isCancelled).toBe(false);
-  expect(token.cancel({}, { mode: { abortMs: 3_600_000, drainMs: 0 } }).answer).toBe('accepted');
+  expect(token.cancel({}, { mode: { abortMs: 3_600_000, drainMs: 0 } }).result).toBe('accepted');
 });
 
 test('the first reason wins, whatever comes later', () => {
   const { token } = setUp();
   token.cancel({ kind: 'user', message: 'first' });
   const second = token.cancel({ kind: 'shutdown', message: 'second' }, { mode: 'kill' });
-  expect(second).toMatchObject({ answer: 'escalated', level: 'kill', reason: { message: 'first' } });
+  expect(second).toMatchObject({ result: 'escalated', level: 'kill', reason: { message: 'first' } });
   expect(token.reason).toMatchObject({ kind: 'user', message: 'first' });
 });
 
 test('many rapid cancellations are one cancellation', () => {
   const { token, levels } = setUp();
-  const answers = Array.from({ length: 100 }, (_, i) => token.cancel({ message: `${i}` }).answer);
+  const answers = Array.from({ length: 100 }, (_, i) => token.cancel({ message: `${i}` }).result);
   expect(answers).toEqual(['accepted', ...Array.from({ length: 99 }, () => 'already')]);
   expect(levels).toEqual(['drain']);
 });
@@ -156,23 +156,23 @@ test('a later cancel may raise the level or hurry the ladder, never slow it down
   token.cancel();
   await clock.advance(5_000);
   expect(token.cancel({}, { mode: { drainMs: 60_000, abortMs: 60_000 } })).toMatchObject({
-    answer: 'already',
+    result: 'already',
     killAt: start + 12_000,
   });
-  expect(token.cancel({}, { mode: { drainMs: 1_000, abortMs: 60_000 } })).toMatchObject({ answer: 'escalated' });
+  expect(token.cancel({}, { mode: { drainMs: 1_000, abortMs: 60_000 } })).toMatchObject({ result: 'escalated' });
   expect(levels).toEqual(['drain']);
   await clock.advance(1_000);
   expect(levels).toEqual(['drain', 'abort']);
   // The kill of the first ladder still holds, though the second would have waited a minute.
   await clock.advance(6_000);
   expect(levels).toEqual(['drain', 'abort', 'kill']);
-  expect(token.cancel({}, { mode: 'now' })).toMatchObject({ answer: 'already', level: 'kill' });
+  expect(token.cancel({}, { mode: 'now' })).toMatchObject({ result: 'already', level: 'kill' });
 });
 
 test('only the kill of a later ladder may be earlier', async () => {
   const { clock, token } = setUp();
   token.cancel({}, { mode: { drainMs: 10, abortMs: 100 } });
-  expect(token.cancel({}, { mode: { drainMs: 20, abortMs: 10 } }).answer).toBe('escalated');
+  expect(token.cancel({}, { mode: { drainMs: 20, abortMs: 10 } }).result).toBe('escalated');
   await clock.advance(29);
   expect(token.level).toBe('abort');
   await clock.advance(1);
@@ -184,17 +184,17 @@ test('asking for undo as well is an escalation, and it reaches the tree below', 
   const child = token.child();
   token.cancel();
   expect(child.undo).toBe(false);
-  expect(token.cancel({}, { undo: true }).answer).toBe('escalated');
+  expect(token.cancel({}, { undo: true }).result).toBe('escalated');
   expect(token.undo).toBe(true);
   expect(child.undo).toBe(true);
-  expect(token.cancel({}, { undo: true }).answer).toBe('already');
+  expect(token.cancel({}, { undo: true }).result).toBe('already');
   expect(token.child().undo).toBe(true);
 });
 
 test('cancelling after the end is a no-op that says so', () => {
   const { token, levels } = setUp();
   token[Symbol.dispose]();
-  expect(token.cancel({}, { mode: 'kill' })).toEqual({ answer: 'too-late' });
+  expect(token.cancel({}, { mode: 'kill' })).toEqual({ result: 'too-late' });
   expect(token.isCancelled).toBe(false);
   expect(levels).toEqual([]);
   token[Symbol.dispose]();
@@ -206,7 +206,7 @@ test('a cancelled token that has ended stays cancelled and takes no more', () =>
   token[Symbol.dispose]();
   expect(clock.pending).toBe(0);
   expect(token).toMatchObject({ isCancelled: true, level: 'drain' });
-  expect(token.cancel({}, { mode: 'kill' })).toEqual({ answer: 'too-late' });
+  expect(token.cancel({}, { mode: 'kill' })).toEqual({ result: 'too-late' });
   expect(token.level).toBe('drain');
 });
 
@@ -261,7 +261,7 @@ test('a throwing listener affects nothing else and is reported', () => {
     throw boom;
   });
   token.onCancel(after);
-  expect(token.cancel().answer).toBe('accepted');
+  expect(token.cancel().result).toBe('accepted');
   expect(levels).toEqual(['drain']);
   expect(after).toHaveBeenCalledTimes(1);
   expect(errors).toEqual([boom, boom]);
@@ -299,7 +299,7 @@ test('a listener that raises the level is never called with the lower one afterw
 test('a listener may end the token', () => {
   const { clock, token } = setUp();
   token.onCancel(() => token[Symbol.dispose]());
-  expect(token.cancel().answer).toBe('accepted');
+  expect(token.cancel().result).toBe('accepted');
   expect(clock.pending).toBe(0);
 });
 
@@ -348,11 +348,11 @@ test("a receipt of a child knows its parent's ladder", () => {
   const child = token.child();
   token.cancel({}, { mode: 'now' });
   expect(child.cancel({}, { mode: { abortMs: 5_000 } })).toMatchObject({
-    answer: 'already',
+    result: 'already',
     killAt: clock.now() + 2_000,
   });
   expect(child.cancel({}, { mode: { abortMs: 1_000 } })).toMatchObject({
-    answer: 'escalated',
+    result: 'escalated',
     killAt: clock.now() + 1_000,
   });
 });
@@ -388,7 +388,7 @@ test("a drain that is sat out does not count in a receipt's deadlines", () => {
   const call = token.child({ inheritFrom: 'kill' });
   token.cancel({}, { mode: 'now' });
   expect(call.cancel({}, { mode: { drainMs: 1_000, abortMs: 5_000 } })).toMatchObject({
-    answer: 'accepted',
+    result: 'accepted',
     level: 'drain',
     killAt: clock.now() + 2_000,
   });
@@ -413,7 +413,7 @@ test('a token that inherits nothing is not cancelled from above and not linked',
   token.cancel({}, { mode: 'kill' });
   expect(shielded.isCancelled).toBe(false);
   expect(token.statistics.children).toBe(0);
-  expect(shielded.cancel().answer).toBe('accepted');
+  expect(shielded.cancel().result).toBe('accepted');
 });
 
 test('disposing unlinks: from the middle, the front and the back', () => {
@@ -631,7 +631,7 @@ test('a cancel never fails for its reason, whatever it is', () => {
   });
   for (const given of [null, 5, Symbol('x'), () => {}, proxy, hostile, [], { kind: '' }, { message: {} }]) {
     using token = new CancellationToken();
-    expect(token.cancel(given as object)).toMatchObject({ answer: 'accepted' });
+    expect(token.cancel(given as object)).toMatchObject({ result: 'accepted' });
     expect(token.reason).toEqual({ kind: 'user', at: expect.closeTo(Date.now(), -5) as number });
     const controller = new AbortController();
     using follower = CancellationToken.from(controller.signal);

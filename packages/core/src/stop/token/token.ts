@@ -117,7 +117,7 @@ export class CancellationToken implements Disposable {
     const now = this.#clock.now();
     const { mode, undo } = readCancelOptions(options, 'graceful');
     const schedule = createStopSchedule(mode, now);
-    if (this.#ended) return { answer: 'too-late' };
+    if (this.#ended) return { result: 'too-late' };
     const first = this.#rank === 0;
     const rank = rankLevel(schedule.level);
     const sooner = schedule.abortAt < this.#due('abort') || schedule.killAt < this.#due('kill');
@@ -127,7 +127,7 @@ export class CancellationToken implements Disposable {
       this.#raise({ rank, undo, reason: this.#reason ?? createReason(init, now) });
     }
     const answer = first ? 'accepted' : stronger ? 'escalated' : 'already';
-    return { answer, level: this.level!, reason: this.#reason!, killAt: this.#due('kill') };
+    return { result: answer, level: this.level!, reason: this.#reason!, killAt: this.#due('kill') };
   }
 
   /** Cancels after `ms`; `Infinity` means never. Disposing this token or the result prevents it. */

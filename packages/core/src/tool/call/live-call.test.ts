@@ -223,7 +223,7 @@ test('the keys of a call that is a run are free when its own are, and those of i
   expect(await execute(call('busy'))).toMatchObject([{ state: 'finished' }]);
   const next = runtime.execute([call('next', 'idle')]);
   await flushMicrotasks();
-  expect(runtime.cancelCall('next', 'still waiting')).toMatchObject({ answer: 'accepted' });
+  expect(runtime.cancelCall('next', 'still waiting')).toMatchObject({ result: 'accepted' });
   expect(await next).toMatchObject([{ state: 'not-started', reason: { message: 'still waiting' } }]);
   (await lent.promise)();
   expect(await execute(call('last', 'idle'))).toMatchObject([{ state: 'finished' }]);

@@ -17,7 +17,7 @@ import { NESTED, type NestedContext, type NestedRun } from './nested.ts';
 import { saveUndoData } from './undo-data.ts';
 
 /** The receipt of a cancel of one call. */
-export type CallCancelReceipt = CancelReceipt | { readonly answer: 'refused'; readonly message: string };
+export type CallCancelReceipt = CancelReceipt | { readonly result: 'refused'; readonly message: string };
 
 /** What a call starts with: a valid input, and the keys it holds. */
 export interface Prepared {
@@ -66,7 +66,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   cancel(reason: CancelReasonLike, options: Required<CancelOptions>): CallCancelReceipt {
     if (this.#startedAt !== undefined && this.whenCancelled === 'finish') {
       const { name, timeoutMs } = this.tool;
-      return { answer: 'refused', message: `${name} must finish; it ends within ${timeoutMs} ms` };
+      return { result: 'refused', message: `${name} must finish; it ends within ${timeoutMs} ms` };
     }
     return this.waiting.cancel(reason, options);
   }

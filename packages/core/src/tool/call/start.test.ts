@@ -74,7 +74,7 @@ test('a call that is stopped alone while it is given its keys does not begin, an
   ]);
   const first = runtime.execute([call('1', 'edit')]);
   await Promise.resolve();
-  expect(runtime.cancelCall('1')).toMatchObject({ answer: 'accepted' });
+  expect(runtime.cancelCall('1')).toMatchObject({ result: 'accepted' });
   expect(await first).toMatchObject([{ state: 'not-started', reason: { kind: 'user' } }]);
   expect(await runtime.execute([call('2', 'edit')])).toMatchObject([{ state: 'finished' }]);
 });

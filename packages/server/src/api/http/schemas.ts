@@ -82,7 +82,7 @@ export const TASK: z.ZodType = z
 
 export const CANCEL_RECEIPT: z.ZodType = z
   .object({
-    answer: z.enum(['accepted', 'escalated', 'already']),
+    result: z.enum(['accepted', 'escalated', 'already']),
     status: STATUS,
     level: z.enum(['drain', 'abort', 'kill']),
     reason: REASON.openapi({ description: 'The first reason; later ones do not replace it.' }),
@@ -91,7 +91,7 @@ export const CANCEL_RECEIPT: z.ZodType = z
   .openapi('CancelReceipt');
 
 export const SEND_RECEIPT: z.ZodType = z
-  .object({ answer: z.literal('accepted'), number: z.number().int() })
+  .object({ result: z.literal('accepted'), number: z.number().int() })
   .openapi('SendReceipt', { description: 'Stored for the worker, which carries it out next.' });
 
 export const TASK_PARAMS: z.ZodObject<{ id: typeof NAME }> = z.object({ id: NAME });

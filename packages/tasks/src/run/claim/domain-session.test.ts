@@ -35,7 +35,7 @@ function withFirstTakeLost(store: TaskStore, heartbeat: (call: () => Promise<unk
 
 async function takeOne(session: DomainSession): Promise<ClaimRef> {
   const answer = await session.take(['assistant'], 1);
-  if (answer.answer !== 'taken') throw new Error(`the store answered ${answer.answer}`);
+  if (answer.result !== 'taken') throw new Error(`the store answered ${answer.result}`);
   const [{ claim } = expect.fail('nothing was taken')] = answer.tasks;
   return claim;
 }
@@ -63,7 +63,7 @@ test('a task whose session ends between its claim and its work is lost at once',
     await neighbour.take(['nobody'], 1);
   }
   await store.sweep({ domain: 0 });
-  expect(await session.take(['assistant'], 1)).toEqual({ answer: 'gone' });
+  expect(await session.take(['assistant'], 1)).toEqual({ result: 'gone' });
 
   const heard: string[] = [];
   session.current.hold(holderOf(claim, heard));
@@ -90,20 +90,20 @@ test('tasks of a take whose response was lost are kept from the first request, n
   expect(heard).toEqual([]);
   const [{ id } = expect.fail('there is no task')] = (await store.list({ tenant: 'acme' })).tasks;
   const other = { session: 'other', worker: 'other', leaseMs: LEASE_MS, claim: 'other' };
-  expect(await store.claim(id, other), 'the store agrees').toEqual({ answer: 'held', until: repeatedAt + LEASE_MS });
+  expect(await store.claim(id, other), 'the store agrees').toEqual({ result: 'held', until: repeatedAt + LEASE_MS });
 });
 
 test('a repeated take of a session that has ended meanwhile starts nothing', async () => {
   const at = world();
   await using store = createMemoryStore({ world: at });
   const session = sessionOf(
-    withFirstTakeLost(store, () => Promise.resolve({ answer: 'gone' })),
+    withFirstTakeLost(store, () => Promise.resolve({ result: 'gone' })),
     { world: at },
   );
   await store.create(TASK);
   await expect(takeOne(session)).rejects.toThrow('the response was lost');
   await at.clock.advance(LEASE_MS * 0.9);
-  expect(await session.take(['assistant'], 1)).toEqual({ answer: 'gone' });
+  expect(await session.take(['assistant'], 1)).toEqual({ result: 'gone' });
 });
 
 test('a comparison does not hand back the task of a take that it overtakes', async () => {
@@ -227,5 +227,5 @@ test('tasks that were renewed for longer than the lease are not started', async 
   await store.create(TASK);
   await expect(takeOne(session)).rejects.toThrow('the response was lost');
   await at.clock.advance(LEASE_MS * 0.9);
-  expect(await session.take(['assistant'], 1)).toEqual({ answer: 'gone' });
+  expect(await session.take(['assistant'], 1)).toEqual({ result: 'gone' });
 });

@@ -41,12 +41,12 @@ export class DomainSession {
     session.requests++;
     const own = { domain: this.domain, session: session.id, worker, leaseMs, takeNumber: session.takeNumber };
     const answer = await store.take({ ...own, agents, limit, claim });
-    const tasks = answer.answer === 'taken' ? answer.tasks : [];
+    const tasks = answer.result === 'taken' ? answer.tasks : [];
     try {
       await this.#startAll(tasks, session, () => this.#startLease(session, asked));
     } finally {
       session.taking = undefined;
-      if (tasks.length > 0 || (answer.answer === 'taken' && answer.isRepeat)) session.takeNumber++;
+      if (tasks.length > 0 || (answer.result === 'taken' && answer.isRepeat)) session.takeNumber++;
     }
     return endIfGone(answer, session);
   }
@@ -61,7 +61,7 @@ export class DomainSession {
     session.requests++;
     try {
       const answer = await ask(() => store.claim(id, { session: session.id, worker, leaseMs, claim }));
-      const tasks = answer.answer === 'claimed' ? [answer] : [];
+      const tasks = answer.result === 'claimed' ? [answer] : [];
       await this.#startAll(tasks, session, () => ask(() => this.#startLease(session, asked)));
       return endIfGone(answer, session);
     } catch (error) {
@@ -94,7 +94,7 @@ export class DomainSession {
     lease.keepFrom(asked);
     if (!lease.isBeatDue && !session.isDoubtful) return;
     const renewed = lease.now();
-    const { answer } = await this.#context.store.heartbeat({ domain: this.domain, session: session.id, count: 0 });
+    const { result: answer } = await this.#context.store.heartbeat({ domain: this.domain, session: session.id, count: 0 });
     if (session.isOver) return;
     if (answer === 'alive') lease.keepFrom(renewed);
     if (answer === 'gone' || lease.isOver) session.end();
@@ -120,8 +120,8 @@ export class DomainSession {
 function endIfGone<Answer extends TakeResult | ClaimResult>(
   answer: Answer,
   session: Session,
-): Answer | { answer: 'gone' } {
-  if (session.isOver) return { answer: 'gone' };
-  if (answer.answer === 'gone') session.end();
+): Answer | { result: 'gone' } {
+  if (session.isOver) return { result: 'gone' };
+  if (answer.result === 'gone') session.end();
   return answer;
 }

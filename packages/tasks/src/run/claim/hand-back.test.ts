@@ -101,7 +101,7 @@ test('a claim whose journal could not be read is handed back', async () => {
   let isBroken = true;
   const { id } = ((await memory.create(TASK)) as { task: { id: string } }).task;
   const claimed = await tryClaim(memory, id);
-  if (claimed.answer !== 'claimed') throw new Error(claimed.answer);
+  if (claimed.result !== 'claimed') throw new Error(claimed.result);
   await memory.append(claimed.claim, { after: 0, events: ['step'] });
   await memory.release(claimed.claim);
   const running = runner.runExisting({ tenant: 'acme', id });
@@ -148,7 +148,7 @@ test.for(['down', 'silent'] as const)(
     expect(fault === 'silent' || asked.includes('release'), 'it tried once more').toBe(true);
     expect(world.clock.pending).toBe(0);
     state.fault = 'up';
-    expect((await tryClaim(memory, id)).answer).toBe('held');
+    expect((await tryClaim(memory, id)).result).toBe('held');
   },
 );
 

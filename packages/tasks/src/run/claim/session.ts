@@ -153,9 +153,9 @@ export class Session {
       return false;
     }
     if (this.isOver) return false;
-    if (answer.answer === 'alive') this.lease.keepFrom(asked);
+    if (answer.result === 'alive') this.lease.keepFrom(asked);
     // The response may have taken longer than the lease, if the process was stopped; the timers are late then, too.
-    if (answer.answer === 'gone' || this.lease.isOver) {
+    if (answer.result === 'gone' || this.lease.isOver) {
       this.end();
       return false;
     }

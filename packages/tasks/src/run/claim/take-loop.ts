@@ -96,7 +96,7 @@ export class TakeLoop implements Disposable {
     try {
       const answer = await sessions[domain]!.take(agents, limit);
       arrive();
-      if (answer.answer !== 'taken') {
+      if (answer.result !== 'taken') {
         this.#wanted.add(domain);
         return;
       }

@@ -80,7 +80,7 @@ export class Parking implements Disposable {
       while (this.isIdle) {
         try {
           const receipt = await context.store.park(claim, { position, orderNumber: questions.orderNumber });
-          if (receipt.answer === 'busy') holder.applyOrders(receipt.orders);
+          if (receipt.result === 'busy') holder.applyOrders(receipt.orders);
           else holder.park();
           return;
         } catch (error) {

@@ -167,7 +167,7 @@ test('a parked task is cancelled: it settles, and an answer after that is too la
   await flushMicrotasks();
   expect(await stored(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user' } } });
   expect(await answerCall(store, ref, { callId: 'c1', decision: 'yes' })).toMatchObject({
-    answer: 'too-late',
+    result: 'too-late',
     why: 'cancelled',
   });
   expect(paid).toEqual([]);

@@ -44,7 +44,7 @@ async function crashed(
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
   const receipt = await store.create({ ...TASK, conversation: options.conversation });
-  const id = receipt.answer === 'created' ? receipt.task.id : '';
+  const id = receipt.result === 'created' ? receipt.task.id : '';
   const claim = await claimFor(store, id, { worker: 'dead', leaseMs: 1_000 });
   await store.append(claim, { after: 0, events });
   const ref = { tenant: 'acme', id };

@@ -36,7 +36,7 @@ export function createCheckedClient(open: () => StoreDriver, world: World): Clie
       if (by !== undefined) checkName('by', by);
       const text = checkSize('value', jsonOf({ value: value ?? null, by }), SIZES.answerBytes);
       const task = findQuestionTask(question.id);
-      if (task === undefined) return { answer: 'unknown' };
+      if (task === undefined) return { result: 'unknown' };
       return withNonce(nonce, open().answer({ tenant: question.tenant, id: question.id, task }, { text, nonce }));
     },
     async get(task) {
@@ -91,7 +91,7 @@ async function createTask(
   const context = toContextKey(given === undefined ? given : (contextRule(given, 'context') as AppContext));
   const times = { debounceMs: Math.ceil(debounceMs), priority, policy, nonce: nonce };
   const receipt = await withNonce(nonce, driver.create({ ...task, id, input, context, title, ...times }));
-  if (receipt.answer !== 'duplicate') return receipt;
+  if (receipt.result !== 'duplicate') return receipt;
   // What was gathered with it comes before its own. One whose messages were taken over has none.
   const own = receipt.task.inputs.at(-1);
   return { ...receipt, isSameInput: own === undefined || isDeepStrictEqual(own, JSON.parse(input)) };

@@ -107,7 +107,7 @@ function receiptOf(request: CreateRequest, now: number): CreateReceipt {
     stageAt: isLater ? notBefore : isHome ? now + LIMITS.preferredWorkerMs : now,
     inputs: [JSON.parse(input) as Json],
   };
-  return { answer: 'created', task, superseded: [] };
+  return { result: 'created', task, superseded: [] };
 }
 
 function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {

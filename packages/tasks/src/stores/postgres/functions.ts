@@ -29,8 +29,8 @@ export class DatabaseFunctions {
     checkClaim(by);
     const { id, epoch, session, claim } = by;
     const all = { task_id: id, own_epoch: epoch, own_session: session, own_claim: claim, ...values };
-    const answer = await this.call<T | { answer: 'lost' }>(operation, operation, all);
-    if ((answer as { answer?: string }).answer === 'lost') throw new LeaseLostError(id, epoch);
+    const answer = await this.call<T | { result: 'lost' }>(operation, operation, all);
+    if ((answer as { result?: string }).result === 'lost') throw new LeaseLostError(id, epoch);
     return answer as T;
   }
 

@@ -136,13 +136,13 @@ export function toQuestion(shown: ShownQuestion): Question {
 }
 
 type ShownReceipt =
-  | { readonly answer: 'accepted'; readonly at: number }
-  | { readonly answer: 'too-late'; readonly question: ShownQuestion }
-  | { readonly answer: 'unknown' };
+  | { readonly result: 'accepted'; readonly at: number }
+  | { readonly result: 'too-late'; readonly question: ShownQuestion }
+  | { readonly result: 'unknown' };
 
 export function toAnswerReceipt(receipt: ShownReceipt, question: string): AnswerReceipt {
-  if (receipt.answer === 'accepted') return { ...receipt, question };
-  return receipt.answer === 'too-late' ? toTooLate(toQuestion(receipt.question)) : receipt;
+  if (receipt.result === 'accepted') return { ...receipt, question };
+  return receipt.result === 'too-late' ? toTooLate(toQuestion(receipt.question)) : receipt;
 }
 
 /** Leaves out what is null. */

@@ -78,7 +78,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async create(request: CreateRequest): Promise<DriverReceipt> {
     const receipt = await this.#create(request);
-    if (receipt.answer === 'created') this.#forgetting.countCreated();
+    if (receipt.result === 'created') this.#forgetting.countCreated();
     return receipt;
   }
 
@@ -107,7 +107,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
       if (created !== undefined) return created;
     }
     const { rules } = this.#options;
-    type Created = { readonly answer: 'created' | 'duplicate'; readonly task: RecordRow };
+    type Created = { readonly result: 'created' | 'duplicate'; readonly task: RecordRow };
     type Refused = Exclude<CreateReceipt, { task: TaskRecord }>;
     const of = { p_tenant: tenant, of_agent: agent, of_conversation: conversation ?? null, of_key: key ?? null };
     const about = { of_priority: priority, of_context: context || null, title: title ?? null, home: worker ?? null };
@@ -119,15 +119,15 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const answer = await this.functions.call<Created | Refused>('create', 'create_task', { ...values, max_ready });
     if (!('task' in answer)) return answer;
     const task = recordOf(answer.task);
-    if (answer.answer === 'duplicate') return { answer: 'duplicate', task };
+    if (answer.result === 'duplicate') return { result: 'duplicate', task };
     const { superseded = [], steered } = task;
-    return { answer: 'created', task, superseded, ...(steered !== undefined && { steered }) };
+    return { result: 'created', task, superseded, ...(steered !== undefined && { steered }) };
   }
 
   async take(request: Required<TakeRequest>): Promise<TakeResult> {
     const { session, takeNumber, worker, agents, leaseMs, limit, claim, maxBytes } = request;
     for (const name of [session, worker, claim, ...agents]) checkText('worker, agents', name);
-    type Taken = Extract<TakeResult, { answer: 'taken' }>;
+    type Taken = Extract<TakeResult, { result: 'taken' }>;
     type Shown = Omit<Taken, 'tasks' | 'nextAt'> & {
       readonly tasks: readonly ShownTaken[] | null;
       readonly nextAt?: number | null;
@@ -136,12 +136,12 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const wanted = { number: Math.min(takeNumber, MAX_INT), agents, most: limit, max_bytes: maxBytes };
     const values = { ...by, ...wanted, after_tenant: this.#lastTenant, max_attempts: this.#options.rules.maxAttempts };
     const answer = await this.functions.call<Shown | Exclude<TakeResult, Taken>>('take', 'take', values);
-    if (answer.answer !== 'taken') return answer;
+    if (answer.result !== 'taken') return answer;
     const { now, isRepeat, shouldSweep, nextAt } = answer;
     const tasks = (answer.tasks ?? []).map((task) => takenOf(task, now));
     this.#lastTenant = tasks.at(-1)?.task.tenant ?? this.#lastTenant;
     return {
-      answer: 'taken',
+      result: 'taken',
       tasks,
       isRepeat,
       shouldSweep,
@@ -153,8 +153,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
     for (const [name, value] of Object.entries({ id, session, worker, claim })) checkText(name, value);
-    type Claimed = { readonly answer: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
-    type Other = Exclude<ClaimResult, { answer: 'claimed' }>;
+    type Claimed = { readonly result: 'claimed'; readonly now: number; readonly tasks: readonly [ShownTaken] };
+    type Other = Exclude<ClaimResult, { result: 'claimed' }>;
     const by = { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
     const limits = {
       max_bytes: maxBytes,
@@ -163,7 +163,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     };
     const values = { task_id: id, ...by, ...limits };
     const answer = await this.functions.call<Claimed | Other>('claim', 'claim', values);
-    return answer.answer === 'claimed' ? { answer: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
+    return answer.result === 'claimed' ? { result: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
   }
 
   async load(claim: ClaimRef): Promise<TaskLoad> {
@@ -172,7 +172,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
 
   async heartbeat({ session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
     checkText('session', session);
-    type Alive = Extract<HeartbeatResult, { answer: 'alive' }>;
+    type Alive = Extract<HeartbeatResult, { result: 'alive' }>;
     type Order = Pick<TaskOrders, 'id' | 'epoch' | 'claim'> & { readonly orders: ShownOrders };
     type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly Order[] };
     const column = (name: 'id' | 'epoch' | 'claim' | 'orderNumber'): unknown[] => confirmed.map((one) => one[name]);
@@ -184,7 +184,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     };
     const values = { session_id: session, ...told, believed: count };
     const answer = await this.functions.call<Shown | Exclude<HeartbeatResult, Alive>>('heartbeat', 'heartbeat', values);
-    if (answer.answer === 'gone') return answer;
+    if (answer.result === 'gone') return answer;
     return { ...answer, orders: answer.orders.map(({ orders, ...claim }) => ({ ...claim, ...ordersOf(orders) })) };
   }
 
@@ -216,13 +216,13 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const rest = { done, progress, max_bytes: maxJournalBytes, shown: activity };
     const values = { after, events, replaces, ...rest, ...questions };
     type Refused =
-      | { answer: 'gap'; position: number }
-      | { answer: 'full'; bytes: number }
-      | { answer: 'refused'; why: QuestionRefusedError['why'] };
+      | { result: 'gap'; position: number }
+      | { result: 'full'; bytes: number }
+      | { result: 'refused'; why: QuestionRefusedError['why'] };
     const orders = await this.functions.callAsWorker<ShownOrders | Refused>('append', claim, values);
-    if (!('answer' in orders)) return ordersOf(orders);
-    if (orders.answer === 'refused') throw new QuestionRefusedError(claim.id, orders.why);
-    if (orders.answer === 'gap') throw new JournalGapError(claim.id, orders.position, given.after);
+    if (!('result' in orders)) return ordersOf(orders);
+    if (orders.result === 'refused') throw new QuestionRefusedError(claim.id, orders.why);
+    if (orders.result === 'gap') throw new JournalGapError(claim.id, orders.position, given.after);
     throw new JournalFullError(claim.id, orders.bytes, maxJournalBytes);
   }
 
@@ -231,10 +231,10 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async park(claim: ClaimRef, { position, orderNumber }: SeenByWorker): Promise<ParkReceipt> {
-    type Shown = { answer: 'parked' | 'already' } | { answer: 'busy'; orders: ShownOrders };
+    type Shown = { result: 'parked' | 'already' } | { result: 'busy'; orders: ShownOrders };
     const values = { seen_position: position, seen_order: orderNumber };
     const receipt = await this.functions.callAsWorker<Shown>('park', claim, values);
-    return receipt.answer === 'busy' ? { answer: 'busy', orders: ordersOf(receipt.orders) } : receipt;
+    return receipt.result === 'busy' ? { result: 'busy', orders: ordersOf(receipt.orders) } : receipt;
   }
 
   async answer(question: Parameters<StoreDriver['answer']>[0], { text, nonce }: DriverAnswer): Promise<AnswerReceipt> {
@@ -248,7 +248,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   async finish(claim: ClaimRef, { outcome, newMessages: said, replacesHistory }: FinishRequest): Promise<FinishResult> {
     checkClaim(claim);
     const ended = said.length > 0 || replacesHistory ? undefined : await this.#batches.finishes.ask({ claim, outcome });
-    if (ended !== undefined) return { answer: 'finished', status: ended };
+    if (ended !== undefined) return { result: 'finished', status: ended };
     const { status, reason, isComplete: complete = null, ...rest } = outcome;
     const why = reason === undefined ? null : JSON.stringify(reason);
     const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete };

@@ -46,7 +46,7 @@ export function createOverview(shards: Shards): Pick<StoreDriver, Overview> {
         'id' in target
           ? await shards.run('remove', target.id, target)
           : ((await shards.talk('removeConversation', target, target)) as readonly Reply[])[0];
-      return { answer: reply as RemoveReceipt['answer'] };
+      return { result: reply as RemoveReceipt['result'] };
     },
   };
 }

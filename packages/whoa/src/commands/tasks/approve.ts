@@ -118,9 +118,9 @@ async function send({ id, question }: PendingQuestion, answer: ApprovalAnswer, c
   const { source, screen, task, asJson } = context;
   const receipt = await source.answer(id, answer);
   if (asJson) screen.data({ type: 'receipt', id: task.id, callId: question.callId, ...receipt });
-  if (receipt.answer !== 'accepted') {
+  if (receipt.result !== 'accepted') {
     if (asJson) return EXIT.failed;
-    if (receipt.answer === 'unknown') return printNothing(context);
+    if (receipt.result === 'unknown') return printNothing(context);
     const by = receipt.given?.by === undefined ? '' : ` by ${receipt.given.by}`;
     screen.line(
       `${shortId(task.id)} ${question.tool}: your answer came too late; the question was ${receipt.why}${by}`,

@@ -142,13 +142,13 @@ function printReceipt(
   { screen, asJson, mode }: Context & { readonly mode: StopMode },
 ): boolean {
   if (asJson) screen.data({ type: 'receipt', id, ...receipt });
-  if (receipt.answer === 'unknown' || receipt.answer === 'too-late') {
-    const why = receipt.answer === 'unknown' ? 'is no longer in the store' : `had already ended: ${receipt.status}`;
+  if (receipt.result === 'unknown' || receipt.result === 'too-late') {
+    const why = receipt.result === 'unknown' ? 'is no longer in the store' : `had already ended: ${receipt.status}`;
     if (!asJson) screen.line(`${shortId(id)} ${why}`);
     return false;
   }
-  const wait = receipt.answer === 'already' ? '' : describeWait(mode);
-  if (!asJson) screen.line(`${shortId(id)} ${ANSWERS[receipt.answer]}${wait}`);
+  const wait = receipt.result === 'already' ? '' : describeWait(mode);
+  if (!asJson) screen.line(`${shortId(id)} ${ANSWERS[receipt.result]}${wait}`);
   return true;
 }
 

@@ -116,7 +116,7 @@ async function stopAll(
     for (let i = 0; i < fresh.length; i += AT_ONCE) {
       await Promise.all(
         fresh.slice(i, i + AT_ONCE).map(async ({ id }) => {
-          const { answer } = await source.cancel(id, order);
+          const { result: answer } = await source.cancel(id, order);
           if (answer !== 'too-late' && answer !== 'unknown') stopped.add(id);
         }),
       );

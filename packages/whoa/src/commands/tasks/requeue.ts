@@ -60,7 +60,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
 }
 
 function describe(id: string, receipt: RequeueReceipt): string {
-  switch (receipt.answer) {
+  switch (receipt.result) {
     case 'requeued':
       return `${shortId(id)} → ${receipt.task.id}`;
     case 'already':

@@ -29,11 +29,11 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const receipt = await source.steer(id, message);
   if (values.json) screen.data({ type: 'receipt', id, ...receipt });
   else screen.line(`${shortId(id)} ${describe(receipt)}`);
-  return receipt.answer === 'accepted' ? EXIT.success : EXIT.failed;
+  return receipt.result === 'accepted' ? EXIT.success : EXIT.failed;
 }
 
 function describe(receipt: SendReceipt): string {
-  if (receipt.answer === 'accepted') return 'reads the message before its next step';
-  if (receipt.answer === 'too-late') return `takes no more messages: it is ${receipt.status}`;
-  return receipt.answer === 'full' ? 'has too many unread messages; try again' : 'is no longer in the store';
+  if (receipt.result === 'accepted') return 'reads the message before its next step';
+  if (receipt.result === 'too-late') return `takes no more messages: it is ${receipt.status}`;
+  return receipt.result === 'full' ? 'has too many unread messages; try again' : 'is no longer in the store';
 }

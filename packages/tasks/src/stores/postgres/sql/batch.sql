@@ -152,14 +152,14 @@ BEGIN
         order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
       WHERE t.id = task.id RETURNING * INTO task;
       PERFORM fn.tell('cancel', task);
-      receipts[ordinal] := json_build_object('answer', 'accepted', 'status', task.status, 'reason', reason,
+      receipts[ordinal] := json_build_object('result', 'accepted', 'status', task.status, 'reason', reason,
         'killAt', task.stop_kill_at, 'level', fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now));
     ELSIF fn.has_started(task) THEN
       receipts[ordinal] :=
         fn.cancel_started(task, reason, levels[ordinal], abort_mss[ordinal], kill_mss[ordinal], undos[ordinal], now);
     ELSE
       PERFORM fn.end_task(task, 'cancelled', '{}', reason, NULL, now);
-      receipts[ordinal] := json_build_object('answer', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason,
+      receipts[ordinal] := json_build_object('result', 'accepted', 'status', 'cancelled', 'level', 'drain', 'reason', reason,
         'killAt', now);
     END IF;
   END LOOP;

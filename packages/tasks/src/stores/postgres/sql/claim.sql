@@ -16,7 +16,7 @@ BEGIN
   ELSE
     session := fn.open_session(session_id);
   END IF;
-  IF session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
+  IF session.is_over THEN RETURN json_build_object('result', 'gone'); END IF;
   -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
   PERFORM fn.visit(of_lease_ms, now, false);
   PERFORM fn.lock_conversation(task_id);
@@ -27,39 +27,39 @@ BEGIN
     PERFORM fn.admit_gathered(task, now);
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   END IF;
-  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('answer', 'unknown'); END IF;
-  IF task.ended_at IS NOT NULL THEN RETURN json_build_object('answer', 'too-late', 'status', task.status); END IF;
+  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF task.ended_at IS NOT NULL THEN RETURN json_build_object('result', 'too-late', 'status', task.status); END IF;
   IF task.stage = 'held' THEN
     IF task.session = session_id AND task.claim = own_claim THEN
-      RETURN json_build_object('answer', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
+      RETURN json_build_object('result', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
     END IF;
     SELECT s.expires_at INTO until FROM whoa.sessions s WHERE s.id = task.session;
-    RETURN json_build_object('answer', 'held', 'until', coalesce(until, now));
+    RETURN json_build_object('result', 'held', 'until', coalesce(until, now));
   END IF;
   IF task.stage IN ('queue', 'parked') OR (task.status <> 'cancelling' AND EXISTS (
     SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('agent', task.agent), ('tenant', task.tenant))))
-  THEN RETURN json_build_object('answer', 'waiting'); END IF;
+  THEN RETURN json_build_object('result', 'waiting'); END IF;
   -- A task that only waits for its preferred worker can be claimed; the others have to wait.
   IF task.stage = 'later' THEN
     until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.crashes > 0 THEN task.stage_at ELSE task.not_before END;
-    IF until > now THEN RETURN json_build_object('answer', 'waiting', 'until', until); END IF;
+    IF until > now THEN RETURN json_build_object('result', 'waiting', 'until', until); END IF;
   END IF;
   IF fn.is_suspect(task.status, task.attempts) THEN
     -- It became one meanwhile: the session must be locked before the task.
-    IF NOT was_suspect THEN RETURN json_build_object('answer', 'waiting', 'until', now); END IF;
+    IF NOT was_suspect THEN RETURN json_build_object('result', 'waiting', 'until', now); END IF;
     IF fn.holds_suspect(session) THEN
-      RETURN json_build_object('answer', 'waiting', 'until', now + 1000 /*suspectWaitMs*/);
+      RETURN json_build_object('result', 'waiting', 'until', now + 1000 /*suspectWaitMs*/);
     END IF;
     IF task.charges >= max_attempts THEN
       PERFORM fn.fail_lost(task, now);
-      RETURN json_build_object('answer', 'too-late', 'status', 'failed');
+      RETURN json_build_object('result', 'too-late', 'status', 'failed');
     END IF;
     PERFORM fn.note_held(session_id, p_worker, of_lease_ms, NULL, NULL, task_id, now);
   ELSIF NOT has_some THEN
     PERFORM fn.note_held(session_id, p_worker, of_lease_ms, NULL, NULL, NULL, now);
   END IF;
   PERFORM fn.hold(ARRAY[task_id], session_id, own_claim, p_worker, now);
-  RETURN json_build_object('answer', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
+  RETURN json_build_object('result', 'claimed', 'now', now, 'tasks', fn.taken(ARRAY[task_id], session_id, max_bytes));
 END $$;
 
 -- Reads: tasks, inputs, history. Locks and writes: nothing. Returns: inputs, history, context.
@@ -68,7 +68,7 @@ DECLARE
   task whoa.tasks;
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
-  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
+  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
   RETURN fn.task_load(task);
 END $$;
 

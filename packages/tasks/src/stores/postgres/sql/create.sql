@@ -17,7 +17,7 @@ BEGIN
     PERFORM fn.drop_tasks(ARRAY[task_id]);
   END IF;
   IF fn.is_full(of_agent, p_tenant, max_ready, now) THEN
-    RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', max_ready);
+    RETURN json_build_object('result', 'full', 'what', 'tasks', 'limit', max_ready);
   END IF;
   IF of_conversation IS NOT NULL THEN
     line := fn.open_conversation(p_tenant, of_conversation, conversation_retention_ms);
@@ -26,11 +26,11 @@ BEGIN
     IF task.id IS NOT NULL THEN RETURN fn.existing(task, p_nonce); END IF;
     now := fn.now_ms();
     IF line.history_bytes > 67108864 /*historyBytes*/ THEN
-      RETURN json_build_object('answer', 'full', 'what', 'history', 'limit', 67108864 /*historyBytes*/);
+      RETURN json_build_object('result', 'full', 'what', 'history', 'limit', 67108864 /*historyBytes*/);
     END IF;
     -- Check this before joining: a rejected message must not take the accepted ones that are held back with it.
     IF given_policy = 'reject' AND hold_ms = 0 AND line.current IS NOT NULL THEN
-      RETURN json_build_object('answer', 'rejected');
+      RETURN json_build_object('result', 'rejected');
     END IF;
     IF line.debouncing IS NOT NULL THEN
       SELECT * INTO held FROM whoa.tasks t WHERE t.id = line.debouncing FOR UPDATE;
@@ -42,11 +42,11 @@ BEGIN
     END IF;
     -- Before joining, too.
     IF hold_ms = 0 AND given_policy <> 'replace' AND cardinality(line.waiting) >= 100 /*maxQueued*/ THEN
-      RETURN json_build_object('answer', 'full', 'what', 'queue', 'limit', 100 /*maxQueued*/);
+      RETURN json_build_object('result', 'full', 'what', 'queue', 'limit', 100 /*maxQueued*/);
     END IF;
     IF line.debouncing IS NOT NULL THEN
       IF (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = held.input_owner) >= 1000 /*maxDebounced*/ THEN
-        RETURN json_build_object('answer', 'full', 'what', 'tasks', 'limit', 1000 /*maxDebounced*/);
+        RETURN json_build_object('result', 'full', 'what', 'tasks', 'limit', 1000 /*maxDebounced*/);
       END IF;
       of_owner := fn.end_merged(held, task_id, now);
       UPDATE whoa.conversations c SET debouncing = NULL, changed_at = now
@@ -70,7 +70,7 @@ BEGIN
       coalesce(create_task.not_before, 0), now) a;
     IF admitted = 'reject' THEN
       DELETE FROM whoa.inputs i WHERE i.owner = task_id;
-      RETURN json_build_object('answer', 'rejected');
+      RETURN json_build_object('result', 'rejected');
     END IF;
     IF admitted = 'wait' THEN new_stage := 'queue'; END IF;
   END IF;
@@ -94,7 +94,7 @@ BEGIN
   END IF;
   PERFORM fn.tell('status', task);
   PERFORM fn.announce(task, now);
-  RETURN json_build_object('answer', 'created', 'task', fn.task_record(task));
+  RETURN json_build_object('result', 'created', 'task', fn.task_record(task));
 END $$;
 
 -- Returns the receipt for an existing task: the first receipt, if it is the same request. Without a key the id is

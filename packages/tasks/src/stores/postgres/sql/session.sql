@@ -58,7 +58,7 @@ DECLARE
   held int := believed; now float8;
 BEGIN
   SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR UPDATE;
-  IF session.id IS NULL OR session.is_over THEN RETURN json_build_object('answer', 'gone'); END IF;
+  IF session.id IS NULL OR session.is_over THEN RETURN json_build_object('result', 'gone'); END IF;
   now := fn.now_ms();
   expired := fn.visit(session.lease_ms, now, true);
   -- Don't wait for the lock: if another transaction holds it, the next beat does this.
@@ -86,7 +86,7 @@ BEGIN
       orders := orders || json_build_object('id', task.id, 'epoch', task.epoch, 'claim', task.claim, 'orders', fn.task_orders(task, now));
     END IF;
   END LOOP;
-  RETURN json_build_object('answer', 'alive', 'orders', orders, 'hasMore', more, 'shouldReconcile', held <> believed,
+  RETURN json_build_object('result', 'alive', 'orders', orders, 'hasMore', more, 'shouldReconcile', held <> believed,
     'shouldSweep', expired, 'now', now);
 END $$;
 

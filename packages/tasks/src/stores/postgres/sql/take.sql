@@ -19,15 +19,15 @@ DECLARE
   session whoa.sessions := fn.open_session(session_id); now float8 := fn.now_ms(); expired boolean;
   picked text[]; has_reserved boolean; may_take_suspect boolean; suspect text; next_at float8;
 BEGIN
-  IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('answer', 'gone'); END IF;
-  IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('answer', 'stale'); END IF;
-  IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('answer', 'gone'); END IF;
+  IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('result', 'gone'); END IF;
+  IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('result', 'stale'); END IF;
+  IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('result', 'gone'); END IF;
   expired := fn.visit(of_lease_ms, now, true);
   IF number = session.take_number THEN
     -- Excludes tasks that the session has since claimed by id: they already run.
     picked := ARRAY(SELECT p.id FROM unnest(session.took[2:]) WITH ORDINALITY AS p (id, ordinal) JOIN whoa.tasks t USING (id)
       WHERE t.claim = session.took[1] ORDER BY p.ordinal);
-    RETURN json_build_object('answer', 'taken', 'isRepeat', true, 'shouldSweep', expired, 'now', now,
+    RETURN json_build_object('result', 'taken', 'isRepeat', true, 'shouldSweep', expired, 'now', now,
       'tasks', fn.taken(picked, session_id, max_bytes));
   END IF;
   SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
@@ -65,7 +65,7 @@ BEGIN
   ELSE
     PERFORM fn.remove_waiter(p_worker);
   END IF;
-  RETURN json_build_object('answer', 'taken', 'isRepeat', false, 'shouldSweep', expired, 'now', now, 'nextAt', next_at,
+  RETURN json_build_object('result', 'taken', 'isRepeat', false, 'shouldSweep', expired, 'now', now, 'nextAt', next_at,
     'tasks', CASE WHEN cardinality(picked) > 0 THEN fn.taken(picked, session_id, max_bytes) END);
 END $$;
 

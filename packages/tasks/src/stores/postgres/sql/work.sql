@@ -13,7 +13,7 @@ BEGIN
   IF cardinality(done) > 0 THEN PERFORM fn.lock_conversation(task_id); END IF;
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
-  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
+  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
   -- A repeated batch, whose response was lost.
   IF added > 0 AND task.position = after + added THEN
     added := 0;
@@ -21,7 +21,7 @@ BEGIN
     shown := NULL;
     asked_ids := '{}';
     closed_ids := '{}';
-  ELSIF task.position <> after THEN RETURN json_build_object('answer', 'gap', 'position', task.position);
+  ELSIF task.position <> after THEN RETURN json_build_object('result', 'gap', 'position', task.position);
   END IF;
   bytes := task.journal_bytes;
   IF added > 0 THEN
@@ -32,10 +32,10 @@ BEGIN
       WHERE j.task = task_id AND j.position = ANY (replaces)), 0);
   END IF;
   IF bytes > greatest(max_bytes, task.journal_bytes) THEN
-    RETURN json_build_object('answer', 'full', 'bytes', task.journal_bytes);
+    RETURN json_build_object('result', 'full', 'bytes', task.journal_bytes);
   END IF;
   refused := fn.apply_questions(task, asked_ids, asked, expires_ms, closed_ids, whys, now);
-  IF refused IS NOT NULL THEN RETURN json_build_object('answer', 'refused', 'why', refused); END IF;
+  IF refused IS NOT NULL THEN RETURN json_build_object('result', 'refused', 'why', refused); END IF;
   IF cardinality(replaces) > 0 THEN
     DELETE FROM whoa.journal j WHERE j.task = task_id AND j.position = ANY (replaces);
   END IF;
@@ -80,12 +80,12 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
-  IF task.released = own_claim THEN RETURN json_build_object('answer', 'already'); END IF;
+  IF task.released = own_claim THEN RETURN json_build_object('result', 'already'); END IF;
   IF task.lost_claim = own_claim AND task.ended_at IS NULL THEN
     PERFORM fn.release_late(task, now);
-    RETURN json_build_object('answer', 'already');
+    RETURN json_build_object('result', 'already');
   END IF;
-  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
+  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
   UPDATE whoa.tasks t SET
     -- Rule: release and ready; released = own_claim
     status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, attempts = greatest(0, t.attempts - 1),
@@ -95,7 +95,7 @@ BEGIN
   PERFORM fn.free_slot(task.tenant, task.agent, now);
   PERFORM fn.tell('wake', task);
   PERFORM fn.ring_waiter(task.lane, now);
-  RETURN json_build_object('answer', 'released');
+  RETURN json_build_object('result', 'released');
 END $$;
 
 -- Parks a task if its worker has acted on everything, and only answers can make it go on.
@@ -108,11 +108,11 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
-  IF task.released = own_claim THEN RETURN json_build_object('answer', 'already'); END IF;
-  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
+  IF task.released = own_claim THEN RETURN json_build_object('result', 'already'); END IF;
+  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
   IF task.status <> 'running' OR task.position <> seen_position OR task.order_number <> seen_order OR task.commands_waiting > 0
     OR coalesce(task.questions_open, 0) = 0 OR task.questions_pending > 0
-  THEN RETURN json_build_object('answer', 'busy', 'orders', fn.task_orders(task, now)); END IF;
+  THEN RETURN json_build_object('result', 'busy', 'orders', fn.task_orders(task, now)); END IF;
   UPDATE whoa.tasks t SET
     -- Rule: park; released = own_claim
     stage = 'parked', epoch = t.epoch + 1, attempts = greatest(0, t.attempts - 1), released = own_claim, session = NULL,
@@ -120,7 +120,7 @@ BEGIN
   WHERE t.id = task_id RETURNING * INTO task;
   PERFORM fn.free_slot(task.tenant, task.agent, now);
   PERFORM fn.tell('status', task);
-  RETURN json_build_object('answer', 'parked');
+  RETURN json_build_object('result', 'parked');
 END $$;
 
 -- Ends a task. After an accepted cancel it is cancelled, with the reason of that cancel.
@@ -136,9 +136,9 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
   IF task.ended_at > now - retention_ms AND task.claim = own_claim AND task.epoch = own_epoch THEN
-    RETURN json_build_object('answer', 'already', 'status', task.status);
+    RETURN json_build_object('result', 'already', 'status', task.status);
   END IF;
-  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('answer', 'lost'); END IF;
+  IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
   ending := fn.next_status(task.status, asked);
   IF ending = 'cancelled' THEN
     reason := coalesce(task.stop_reason, reason, fn.reason('{"kind":"user"}', now));
@@ -147,7 +147,7 @@ BEGIN
   IF task.conversation IS NOT NULL THEN PERFORM fn.keep_said(task, replacesHistory, said); END IF;
   PERFORM fn.end_task(task, ending, rest, reason, complete, now);
   IF task.conversation IS NOT NULL THEN successor := fn.leave_conversation(task, now); END IF;
-  RETURN json_build_object('answer', 'finished', 'status', ending, 'successor', successor);
+  RETURN json_build_object('result', 'finished', 'status', ending, 'successor', successor);
 END $$;
 
 CREATE FUNCTION fn.keep_said(task whoa.tasks, replacesHistory boolean, said json[]) RETURNS void LANGUAGE plpgsql AS $$

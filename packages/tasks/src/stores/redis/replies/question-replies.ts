@@ -31,7 +31,7 @@ function toQuestion(id: string, text: string): Question {
 }
 
 export function toAnswerReceipt(reply: Reply, question: string): AnswerReceipt {
-  const [answer, value] = reply as [AnswerReceipt['answer'], string];
-  if (answer === 'accepted') return { answer, question, at: Number(value) };
-  return answer === 'too-late' ? toTooLate(toQuestion(question, value)) : { answer };
+  const [answer, value] = reply as [AnswerReceipt['result'], string];
+  if (answer === 'accepted') return { result: answer, question, at: Number(value) };
+  return answer === 'too-late' ? toTooLate(toQuestion(question, value)) : { result: answer };
 }

@@ -162,10 +162,10 @@ function takenOf(reply: Reply): TakenTask {
 }
 
 export function takeAnswerOf(reply: Reply): TakeResult {
-  const [answer, tasks, repeat, nextAt, expired, now] = reply as [TakeResult['answer'], Reply[], ...string[]];
-  if (answer !== 'taken') return { answer };
+  const [answer, tasks, repeat, nextAt, expired, now] = reply as [TakeResult['result'], Reply[], ...string[]];
+  if (answer !== 'taken') return { result: answer };
   return {
-    answer,
+    result: answer,
     tasks: tasks.map(takenOf),
     isRepeat: repeat === '1',
     ...(nextAt !== null && { nextReadyAt: Number(nextAt) }),
@@ -175,33 +175,33 @@ export function takeAnswerOf(reply: Reply): TakeResult {
 }
 
 export function claimAnswerOf(reply: Reply): ClaimResult {
-  const [answer, rest] = reply as [ClaimResult['answer'], Reply | undefined];
+  const [answer, rest] = reply as [ClaimResult['result'], Reply | undefined];
   switch (answer) {
     case 'claimed':
-      return { answer, ...takenOf(rest!) };
+      return { result: answer, ...takenOf(rest!) };
     case 'held':
-      return { answer, until: Number(rest) };
+      return { result: answer, until: Number(rest) };
     case 'waiting':
-      return rest === undefined ? { answer } : { answer, until: Number(rest) };
+      return rest === undefined ? { result: answer } : { result: answer, until: Number(rest) };
     case 'too-late':
-      return { answer, status: rest as FinalStatus };
+      return { result: answer, status: rest as FinalStatus };
     default:
-      return { answer };
+      return { result: answer };
   }
 }
 
 export function beatAnswerOf(reply: Reply): HeartbeatResult {
   const [answer, told, more, shouldReconcile, expired, now] = reply as [
-    HeartbeatResult['answer'],
+    HeartbeatResult['result'],
     Reply[],
     ...string[],
   ];
-  if (answer === 'gone') return { answer };
+  if (answer === 'gone') return { result: answer };
   const orders = (told as unknown as [string, string, string, Reply][]).map(([id, epoch, claim, ordered]) => {
     return { id, epoch: Number(epoch), claim, ...ordersOf(ordered) };
   });
   return {
-    answer,
+    result: answer,
     orders,
     hasMore: more === '1',
     shouldReconcile: shouldReconcile === '1',
@@ -227,41 +227,41 @@ export function sweepAnswerOf(reply: Reply): SweepResult {
 }
 
 export function toParkReceipt(reply: readonly Reply[]): ParkReceipt {
-  const [answer, orders] = reply as [ParkReceipt['answer'], Reply];
-  return answer === 'busy' ? { answer, orders: ordersOf(orders) } : { answer };
+  const [answer, orders] = reply as [ParkReceipt['result'], Reply];
+  return answer === 'busy' ? { result: answer, orders: ordersOf(orders) } : { result: answer };
 }
 
 /** Returns the receipt, and whom to notify of the end, if this was it. */
 export function finishReceiptOf(reply: Reply): { receipt: FinishResult; told: readonly string[] | undefined } {
-  type Parts = [FinishResult['answer'], FinalStatus, (string | null)?, (readonly string[])?];
+  type Parts = [FinishResult['result'], FinalStatus, (string | null)?, (readonly string[])?];
   const [answer, status, successor, told] = reply as unknown as Parts;
-  return { receipt: { answer, status, ...(successor != null && { successor }) }, told };
+  return { receipt: { result: answer, status, ...(successor != null && { successor }) }, told };
 }
 
 export function sendReceiptOf(reply: Reply): SendReceipt {
-  const [answer, value] = reply as [SendReceipt['answer'], string];
-  if (answer === 'accepted') return { answer, number: Number(value) };
-  return answer === 'too-late' ? { answer, status: value as TaskStatus } : { answer };
+  const [answer, value] = reply as [SendReceipt['result'], string];
+  if (answer === 'accepted') return { result: answer, number: Number(value) };
+  return answer === 'too-late' ? { result: answer, status: value as TaskStatus } : { result: answer };
 }
 
 export function createReceiptOf(reply: Reply, request: CreateRequest): DriverReceipt {
-  const [answer, first, second, third] = reply as [CreateReceipt['answer'] | 'new', Reply, Reply, string | null];
+  const [answer, first, second, third] = reply as [CreateReceipt['result'] | 'new', Reply, Reply, string | null];
   switch (answer) {
     case 'new':
-      return { answer: 'created', task: newTaskOf(request, reply as string[]), superseded: [] };
+      return { result: 'created', task: newTaskOf(request, reply as string[]), superseded: [] };
     case 'created':
       return {
-        answer,
+        result: answer,
         task: recordOf(first),
         superseded: second as Flat,
         ...(third !== null && { steered: third }),
       };
     case 'duplicate':
-      return { answer, task: recordOf(first) };
+      return { result: answer, task: recordOf(first) };
     case 'full':
-      return { answer, what: first as 'tasks', limit: Number(second) };
+      return { result: answer, what: first as 'tasks', limit: Number(second) };
     default:
-      return { answer };
+      return { result: answer };
   }
 }
 
@@ -277,11 +277,11 @@ function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readon
 }
 
 export function cancelReceiptOf(reply: Reply): StoreCancelReceipt {
-  const [answer, status, level, reason, killAt] = reply as [StoreCancelReceipt['answer'], ...string[]];
-  if (answer === 'unknown') return { answer };
-  if (answer === 'too-late') return { answer, status: status as FinalStatus };
+  const [answer, status, level, reason, killAt] = reply as [StoreCancelReceipt['result'], ...string[]];
+  if (answer === 'unknown') return { result: answer };
+  if (answer === 'too-late') return { result: answer, status: status as FinalStatus };
   return {
-    answer,
+    result: answer,
     status: status as TaskStatus,
     level: level as StopLevel,
     reason: JSON.parse(reason!) as CancelReason,

@@ -12,7 +12,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
       const two = await say(store, 'two', 'queue');
       const three = await say(store, 'three', { debounceMs: SHORT_MS });
       const receipt = await store.cancel(CONVERSATION, { kind: 'user', by: 'ann' });
-      assert.equal(receipt.answer, 'accepted');
+      assert.equal(receipt.result, 'accepted');
       assert.deepEqual(await statuses(store, [one, two, three]), ['cancelling', 'cancelled', 'cancelled']);
       assert.equal((await store.finish(nth(store, one.id, 1), { status: 'cancelled' })).successor, undefined);
       assert.equal((await store.conversation(CONVERSATION))?.current, undefined);
@@ -25,7 +25,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const waiting = [await say(store, 'two', 'queue'), await say(store, 'three', 'queue')];
       const receipt = await store.cancel(CONVERSATION, { kind: 'budget' });
-      assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelling']);
+      assert.deepEqual([receipt.result, 'status' in receipt && receipt.status], ['accepted', 'cancelling']);
       assert.deepEqual(await statuses(store, [one, ...waiting]), ['cancelling', 'cancelled', 'cancelled']);
       assert.deepEqual([await kindOf(store, waiting[0]!), await kindOf(store, waiting[1]!)], ['budget', 'budget']);
       assert.deepEqual((await store.conversation(CONVERSATION))?.waiting, []);
@@ -38,11 +38,11 @@ export const conversationCancelCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
       const receipt = await store.cancel(CONVERSATION, {}, { mode: 'now' });
-      assert.ok(receipt.answer === 'accepted' && receipt.status === 'cancelling' && receipt.level === 'abort');
-      assert.equal((await store.cancel(CONVERSATION, {}, { mode: 'kill' })).answer, 'escalated');
+      assert.ok(receipt.result === 'accepted' && receipt.status === 'cancelling' && receipt.level === 'abort');
+      assert.equal((await store.cancel(CONVERSATION, {}, { mode: 'kill' })).result, 'escalated');
       assert.equal((await store.conversation(CONVERSATION))?.current, one.id);
       await store.finish(nth(store, one.id, 1), { status: 'cancelled' });
-      assert.deepEqual(await store.cancel(CONVERSATION), { answer: 'unknown' });
+      assert.deepEqual(await store.cancel(CONVERSATION), { result: 'unknown' });
     },
   },
   {
@@ -50,7 +50,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', 'queue');
       const receipt = await store.cancel(CONVERSATION);
-      assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
+      assert.deepEqual([receipt.result, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
       assert.deepEqual(await statuses(store, [one]), ['cancelled']);
       assert.equal((await store.conversation(CONVERSATION))?.current, undefined);
       assert.deepEqual(await taken(store), []);
@@ -62,7 +62,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
       const one = await say(store, 'one', { debounceMs: LEASE_MS });
       const two = await say(store, 'two', { debounceMs: LEASE_MS });
       const receipt = await store.cancel(CONVERSATION, { kind: 'user', by: 'ann' });
-      assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
+      assert.deepEqual([receipt.result, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
       assert.deepEqual([await kindOf(store, one), await kindOf(store, two)], ['merged', 'user']);
       assert.equal((await store.conversation(CONVERSATION))?.debouncing, undefined);
       await advance(LEASE_MS);
@@ -77,7 +77,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'queue');
       await claim(store, one.id);
       const two = await say(store, 'two', { policy: 'queue', debounceMs: SHORT_MS });
-      assert.equal((await store.cancel(CONVERSATION)).answer, 'accepted');
+      assert.equal((await store.cancel(CONVERSATION)).result, 'accepted');
       assert.deepEqual(await statuses(store, [one, two]), ['cancelling', 'cancelled']);
       await advance(SHORT_MS);
       assert.deepEqual(await taken(store), []);
@@ -87,7 +87,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
   {
     title: 'a cancel of a conversation without active tasks returns unknown',
     async run({ store }) {
-      assert.deepEqual(await store.cancel(CONVERSATION), { answer: 'unknown' });
+      assert.deepEqual(await store.cancel(CONVERSATION), { result: 'unknown' });
     },
   },
 ];

@@ -28,10 +28,10 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
       const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'two' }, { policy: 'replace' });
-      assert.ok(receipt.answer === 'created');
+      assert.ok(receipt.result === 'created');
       assert.deepEqual(receipt.superseded, [one.id]);
       assert.equal((await record(store, one.id)).status, 'cancelling');
-      assert.deepEqual(await tryClaim(store, receipt.task.id, { worker: 'w1' }), { answer: 'waiting' });
+      assert.deepEqual(await tryClaim(store, receipt.task.id, { worker: 'w1' }), { result: 'waiting' });
       const ended = await store.finish(nth(store, one.id, 1), { status: 'cancelled' });
       assert.equal(ended.successor, receipt.task.id);
       await claim(store, receipt.task.id);
@@ -68,7 +68,7 @@ export const conversationCases: readonly ContractCase[] = [
       for (const text of ['one', 'two', 'three']) tasks.push(await say(store, text, 'queue'));
       for (const [index, { id }] of tasks.entries()) {
         for (const later of tasks.slice(index + 1))
-          assert.equal((await tryClaim(store, later.id, { worker: 'w' })).answer, 'waiting');
+          assert.equal((await tryClaim(store, later.id, { worker: 'w' })).result, 'waiting');
         await claim(store, id);
         const { successor } = await store.finish(nth(store, id, 1), { status: 'success' });
         assert.equal(successor, tasks[index + 1]?.id);
@@ -85,7 +85,7 @@ export const conversationCases: readonly ContractCase[] = [
         { ...CONVERSATION, agent: 'assistant', input: 'too many' },
         { policy: 'queue' },
       );
-      assert.deepEqual(receipt, { answer: 'full', what: 'queue', limit: 100 });
+      assert.deepEqual(receipt, { result: 'full', what: 'queue', limit: 100 });
     },
   },
   {
@@ -93,10 +93,10 @@ export const conversationCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', 'reject');
       const again = { ...CONVERSATION, agent: 'assistant', input: 'two', key: 'm2' };
-      assert.deepEqual(await store.create(again, { policy: 'reject' }), { answer: 'rejected' });
+      assert.deepEqual(await store.create(again, { policy: 'reject' }), { result: 'rejected' });
       await claim(store, one.id);
       await store.finish(nth(store, one.id, 1), { status: 'success' });
-      assert.equal((await store.create(again, { policy: 'reject' })).answer, 'created');
+      assert.equal((await store.create(again, { policy: 'reject' })).result, 'created');
     },
   },
   {
@@ -106,7 +106,7 @@ export const conversationCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const held = await say(store, 'held', { debounceMs: LEASE_MS });
       const refused = { ...CONVERSATION, agent: 'assistant', input: 'refused' };
-      assert.deepEqual(await store.create(refused, { policy: 'reject' }), { answer: 'rejected' });
+      assert.deepEqual(await store.create(refused, { policy: 'reject' }), { result: 'rejected' });
       assert.equal((await record(store, held.id)).status, 'init');
       assert.equal((await store.conversation(CONVERSATION))?.debouncing, held.id);
     },
@@ -117,7 +117,7 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'steer');
       await claim(store, one.id);
       const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'also' }, { policy: 'steer' });
-      assert.ok(receipt.answer === 'created' && receipt.steered === one.id);
+      assert.ok(receipt.result === 'created' && receipt.steered === one.id);
       const { commands } = await ordersFor(store, nth(store, one.id, 1));
       assert.deepEqual(commands, [{ type: 'steer', message: 'also', task: receipt.task.id, number: 1 }]);
       assert.equal((await store.finish(nth(store, one.id, 1), { status: 'success' })).successor, receipt.task.id);
@@ -143,7 +143,7 @@ export const conversationCases: readonly ContractCase[] = [
       const kept = await say(store, 'also', 'steer');
       const before = await ordersFor(store, nth(store, one.id, 1));
       const receipt = await store.cancel({ tenant: TENANT, id: withdrawn.id });
-      assert.deepEqual([receipt.answer, await statuses(store, [withdrawn])], ['accepted', ['cancelled']]);
+      assert.deepEqual([receipt.result, await statuses(store, [withdrawn])], ['accepted', ['cancelled']]);
       const after = await ordersFor(store, nth(store, one.id, 1));
       assert.deepEqual(after.commands, [{ type: 'steer', message: 'also', task: kept.id, number: 2 }]);
       assert.ok(after.orderNumber > before.orderNumber);
@@ -169,7 +169,7 @@ export const conversationCases: readonly ContractCase[] = [
       await claim(store, one.id);
       await store.cancel({ tenant: TENANT, id: one.id });
       const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'late' }, { policy: 'steer' });
-      assert.ok(receipt.answer === 'created' && receipt.steered === undefined);
+      assert.ok(receipt.result === 'created' && receipt.steered === undefined);
       assert.deepEqual((await ordersFor(store, nth(store, one.id, 1))).commands, []);
     },
   },
@@ -181,7 +181,7 @@ export const conversationCases: readonly ContractCase[] = [
       const tasks = [first];
       for (const policy of policies) tasks.push(await say(store, policy, policy));
       const answers = await Promise.all(tasks.map(({ id }) => tryClaim(store, id, { worker: 'w' })));
-      assert.equal(answers.filter(({ answer }) => answer === 'claimed').length, 1);
+      assert.equal(answers.filter(({ result: answer }) => answer === 'claimed').length, 1);
     },
   },
   {
@@ -235,7 +235,7 @@ export const conversationCases: readonly ContractCase[] = [
       const two = await say(store, 'two', 'queue');
       await claim(store, one.id);
       await store.release(nth(store, one.id, 1));
-      assert.equal((await tryClaim(store, two.id, { worker: 'w' })).answer, 'waiting');
+      assert.equal((await tryClaim(store, two.id, { worker: 'w' })).result, 'waiting');
       await claim(store, one.id);
     },
   },

@@ -10,7 +10,7 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const one = await say(store, 'one', { debounceMs: SHORT_MS });
       const early = await tryClaim(store, one.id, { worker: 'w' });
-      assert.ok(early.answer === 'waiting' && early.until !== undefined);
+      assert.ok(early.result === 'waiting' && early.until !== undefined);
       await advance(SHORT_MS);
       await claim(store, one.id);
     },
@@ -20,10 +20,10 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store }) {
       const one = await say(store, 'one', { debounceMs: SHORT_MS, preferredWorker: 'w' });
       await store.pause({ tenant: one.tenant }, true);
-      assert.deepEqual(await tryClaim(store, one.id, { worker: 'w' }), { answer: 'waiting' });
+      assert.deepEqual(await tryClaim(store, one.id, { worker: 'w' }), { result: 'waiting' });
       await store.pause({ tenant: one.tenant }, false);
       const answer = await tryClaim(store, one.id, { worker: 'w' });
-      assert.ok(answer.answer === 'waiting' && answer.until === one.stageAt);
+      assert.ok(answer.result === 'waiting' && answer.until === one.stageAt);
     },
   },
   {
@@ -42,7 +42,7 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store }) {
       for (let i = 0; i < LIMITS.maxDebounced; i++) await say(store, `${i}`, { debounceMs: LEASE_MS });
       const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x', debounceMs: LEASE_MS });
-      assert.equal(receipt.answer, 'full');
+      assert.equal(receipt.result, 'full');
     },
   },
   {
@@ -71,7 +71,7 @@ export const holdCases: readonly ContractCase[] = [
       const two = await say(store, 'two', { debounceMs: SHORT_MS });
       assert.equal((await record(store, one.id)).status, 'running');
       await advance(SHORT_MS);
-      assert.equal((await tryClaim(store, two.id, { worker: 'w' })).answer, 'waiting');
+      assert.equal((await tryClaim(store, two.id, { worker: 'w' })).result, 'waiting');
       assert.equal((await record(store, one.id)).status, 'cancelling');
     },
   },
@@ -110,7 +110,7 @@ export const holdCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const two = await say(store, 'two', { policy: 'reject', debounceMs: SHORT_MS });
       await advance(SHORT_MS);
-      assert.deepEqual(await tryClaim(store, two.id, { worker: 'w' }), { answer: 'too-late', status: 'cancelled' });
+      assert.deepEqual(await tryClaim(store, two.id, { worker: 'w' }), { result: 'too-late', status: 'cancelled' });
       assert.equal(await kindOf(store, two), 'rejected');
     },
   },
@@ -134,7 +134,7 @@ export const holdCases: readonly ContractCase[] = [
       const held = await say(store, 'held', { policy: 'queue', debounceMs: LEASE_MS });
       const refused = { ...CONVERSATION, agent: 'assistant', input: 'too many' };
       for (const policy of ['queue', 'steer'] as const) {
-        const full = { answer: 'full', what: 'queue', limit: LIMITS.maxQueued };
+        const full = { result: 'full', what: 'queue', limit: LIMITS.maxQueued };
         assert.deepEqual(await store.create(refused, { policy }), full);
       }
       assert.equal((await store.conversation(CONVERSATION))?.debouncing, held.id);

@@ -91,12 +91,12 @@ export const mergeCases: readonly ContractCase[] = [
         for (const input of ['two', long]) {
           const keyed = { ...CONVERSATION, agent: 'assistant', key: `key ${input}` };
           const old = await store.create({ ...keyed, input, debounceMs }, { policy: 'queue' });
-          assert.ok(old.answer === 'created');
+          assert.ok(old.result === 'created');
           const newer = await say(store, 'newer', { policy: 'merge', debounceMs });
           assert.deepEqual(newer.inputs.slice(-2), [input, 'newer']);
           await store.remove(old.task);
           const again = await store.create({ ...keyed, input: 'again' }, { policy: 'queue' });
-          assert.ok(again.answer === 'created');
+          assert.ok(again.result === 'created');
           const inputs = debounceMs === 0 ? ['again'] : [...newer.inputs, 'again'];
           assert.deepEqual(again.task.inputs, inputs);
           await store.cancel(again.task);

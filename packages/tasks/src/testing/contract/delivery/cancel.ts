@@ -8,8 +8,8 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id } = await create(store);
       const receipt = await store.cancel({ tenant: TENANT, id }, { kind: 'user', by: 'ann' });
-      assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
-      assert.deepEqual(await tryClaim(store, id, { worker: 'w1' }), { answer: 'too-late', status: 'cancelled' });
+      assert.deepEqual([receipt.result, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
+      assert.deepEqual(await tryClaim(store, id, { worker: 'w1' }), { result: 'too-late', status: 'cancelled' });
       assert.deepEqual((await record(store, id)).outcome?.reason?.by, 'ann');
     },
   },
@@ -58,7 +58,7 @@ export const cancelCases: readonly ContractCase[] = [
       const { ref } = await bring(store, 'running');
       await store.cancel(ref, { by: 'first' });
       const second = await store.cancel(ref, { by: 'second' });
-      assert.ok(second.answer === 'already' && second.reason.by === 'first');
+      assert.ok(second.result === 'already' && second.reason.by === 'first');
     },
   },
   {
@@ -67,7 +67,7 @@ export const cancelCases: readonly ContractCase[] = [
       const { ref, by } = await bring(store, 'running');
       const first = await store.cancel(ref, { by: 'first' });
       const second = await store.cancel(ref, { by: 'second' }, { mode: 'now' });
-      assert.ok(second.answer === 'escalated' && second.reason.by === 'first' && second.level === 'abort');
+      assert.ok(second.result === 'escalated' && second.reason.by === 'first' && second.level === 'abort');
       assert.ok('killAt' in first && second.killAt < first.killAt);
       assert.equal((await ordersFor(store, by)).stop?.level, 'abort');
     },
@@ -77,7 +77,7 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       await store.cancel(ref, {}, { mode: 'kill' });
-      assert.equal((await store.cancel(ref, {}, { mode: 'graceful' })).answer, 'already');
+      assert.equal((await store.cancel(ref, {}, { mode: 'graceful' })).result, 'already');
       assert.equal((await ordersFor(store, by)).stop?.level, 'kill');
     },
   },
@@ -88,7 +88,7 @@ export const cancelCases: readonly ContractCase[] = [
       await store.cancel(ref, {}, { mode: { drainMs: 100, abortMs: 50_000 } });
       await advance(100);
       const receipt = await store.cancel(ref, {}, { mode: { abortMs: 60_000 } });
-      assert.ok(receipt.answer === 'already' && receipt.level === 'abort');
+      assert.ok(receipt.result === 'already' && receipt.level === 'abort');
     },
   },
   {
@@ -96,8 +96,8 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       await store.cancel(ref, {}, { mode: 'kill' });
-      assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).answer, 'escalated');
-      assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).answer, 'already');
+      assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).result, 'escalated');
+      assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).result, 'already');
       assert.equal((await ordersFor(store, by)).stop?.undo, true);
     },
   },
@@ -106,7 +106,7 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { ref } = await bring(store, 'running');
       const receipts = await Promise.all(Array.from({ length: 20 }, (_, i) => store.cancel(ref, { by: `b${i}` })));
-      assert.equal(receipts.filter(({ answer }) => answer === 'accepted').length, 1);
+      assert.equal(receipts.filter(({ result: answer }) => answer === 'accepted').length, 1);
       const reasons = receipts.map((receipt) => ('reason' in receipt ? receipt.reason.by : undefined));
       assert.equal(new Set(reasons).size, 1);
     },
@@ -117,7 +117,7 @@ export const cancelCases: readonly ContractCase[] = [
       const { id, ref, by } = await bring(store, 'running');
       await store.cancel(ref, { by: 'ann' });
       const receipt = await store.finish(by, { status: 'success', answer: 'all done' });
-      assert.deepEqual(receipt, { answer: 'finished', status: 'cancelled' });
+      assert.deepEqual(receipt, { result: 'finished', status: 'cancelled' });
       const { outcome } = await record(store, id);
       assert.deepEqual(
         [outcome?.status, outcome?.answer, outcome?.isComplete, outcome?.reason?.by],
@@ -148,14 +148,14 @@ export const cancelCases: readonly ContractCase[] = [
       title: `a cancel of a task that is ${status} is too late and says so`,
       async run({ store }) {
         const { ref } = await bring(store, status);
-        assert.deepEqual(await store.cancel(ref, {}, { mode: 'kill' }), { answer: 'too-late', status });
+        assert.deepEqual(await store.cancel(ref, {}, { mode: 'kill' }), { result: 'too-late', status });
       },
     }),
   ),
   {
     title: 'a cancel of a task that does not exist is unknown',
     async run({ store }) {
-      assert.deepEqual(await store.cancel({ tenant: TENANT, id: 't0-nothing' }), { answer: 'unknown' });
+      assert.deepEqual(await store.cancel({ tenant: TENANT, id: 't0-nothing' }), { result: 'unknown' });
     },
   },
   {
@@ -169,8 +169,8 @@ export const cancelCases: readonly ContractCase[] = [
         const receipt = (i % 2 === 0 ? await first : await second) as Awaited<ReturnType<typeof cancel>>;
         await Promise.all([first, second]);
         const { status } = await record(store, id);
-        if (receipt.answer === 'too-late') assert.equal(status, receipt.status);
-        else assert.deepEqual([receipt.answer, status], ['accepted', 'cancelled']);
+        if (receipt.result === 'too-late') assert.equal(status, receipt.status);
+        else assert.deepEqual([receipt.result, status], ['accepted', 'cancelled']);
       }
     },
   },
@@ -200,7 +200,7 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id } = await create(store);
       assert.deepEqual(await store.send({ tenant: TENANT, id }, { type: 'steer', message: 'hi' }), {
-        answer: 'accepted',
+        result: 'accepted',
         number: 1,
       });
       assert.equal((await claim(store, id)).orders.commands.length, 1);
@@ -232,7 +232,7 @@ export const cancelCases: readonly ContractCase[] = [
       const { ref, by } = await bring(store, 'running');
       await store.send(ref, { type: 'steer', message: 'a' });
       await store.append(by, { after: 0, events: [], done: [1] });
-      assert.deepEqual(await store.send(ref, { type: 'steer', message: 'b' }), { answer: 'accepted', number: 2 });
+      assert.deepEqual(await store.send(ref, { type: 'steer', message: 'b' }), { result: 'accepted', number: 2 });
     },
   },
   {
@@ -240,14 +240,14 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { ref } = await bring(store, 'running');
       for (let i = 0; i < 100; i++) await store.send(ref, { type: 'steer', message: i });
-      assert.deepEqual(await store.send(ref, { type: 'steer', message: 'one more' }), { answer: 'full' });
+      assert.deepEqual(await store.send(ref, { type: 'steer', message: 'one more' }), { result: 'full' });
     },
   },
   {
     title: 'a command to a task that does not exist is unknown',
     async run({ store }) {
       const receipt = await store.send({ tenant: TENANT, id: 't0-nothing' }, { type: 'steer', message: 'x' });
-      assert.deepEqual(receipt, { answer: 'unknown' });
+      assert.deepEqual(receipt, { result: 'unknown' });
     },
   },
 ];

@@ -27,7 +27,7 @@ export const leaseCases: readonly ContractCase[] = [
   {
     title: 'a claim of a task that does not exist is unknown',
     async run({ store }) {
-      assert.deepEqual(await tryClaim(store, 't0-nothing'), { answer: 'unknown' });
+      assert.deepEqual(await tryClaim(store, 't0-nothing'), { result: 'unknown' });
     },
   },
   {
@@ -35,8 +35,8 @@ export const leaseCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id } = await create(store);
       const claims = await Promise.all(['a', 'b', 'c', 'd'].map((worker) => tryClaim(store, id, { worker })));
-      assert.deepEqual(claims.map(({ answer }) => answer).toSorted(), ['claimed', 'held', 'held', 'held']);
-      for (const one of claims) if (one.answer === 'held') assert.ok(one.until > 0);
+      assert.deepEqual(claims.map(({ result: answer }) => answer).toSorted(), ['claimed', 'held', 'held', 'held']);
+      for (const one of claims) if (one.result === 'held') assert.ok(one.until > 0);
     },
   },
   {
@@ -44,7 +44,7 @@ export const leaseCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id } = await create(store);
       const { by } = await claim(store, id);
-      assert.equal((await tryClaim(store, id, { session: by.session })).answer, 'held');
+      assert.equal((await tryClaim(store, id, { session: by.session })).result, 'held');
     },
   },
   {
@@ -65,7 +65,7 @@ export const leaseCases: readonly ContractCase[] = [
       await advance(SHORT_MS / 2);
       assert.equal((await store.sweep()).reclaimed, 0);
       await advance(10 * SHORT_MS);
-      assert.equal((await tryClaim(store, id)).answer, 'held');
+      assert.equal((await tryClaim(store, id)).result, 'held');
     },
   },
   ...(['append', 'finish', 'load'] as const).map(
@@ -121,7 +121,7 @@ export const leaseCases: readonly ContractCase[] = [
       for (let i = 1; i <= 5; i++) {
         const { task, by } = await claim(store, id);
         assert.deepEqual([task.epoch, task.attempts], [2 * i - 1, 1]);
-        assert.deepEqual(await store.release(by), { answer: 'released' });
+        assert.deepEqual(await store.release(by), { result: 'released' });
       }
     },
   },
@@ -130,7 +130,7 @@ export const leaseCases: readonly ContractCase[] = [
     async run({ store }) {
       const { by } = await bring(store, 'running');
       await store.release(by);
-      assert.deepEqual(await store.release(by), { answer: 'already' });
+      assert.deepEqual(await store.release(by), { result: 'already' });
     },
   },
   {
@@ -146,7 +146,7 @@ export const leaseCases: readonly ContractCase[] = [
     title: 'a released task that is being cancelled stays so, and is settled by the next',
     async run({ store }) {
       const { id, by } = await bring(store, 'cancelling');
-      assert.deepEqual(await store.release(by), { answer: 'released' });
+      assert.deepEqual(await store.release(by), { result: 'released' });
       assert.equal((await record(store, id)).status, 'cancelling');
       const { task, by: next } = await claim(store, id);
       assert.equal(task.status, 'cancelling');
@@ -176,7 +176,7 @@ export const leaseCases: readonly ContractCase[] = [
       await store.append(by, { after: 0, events: ['begun'] });
       await expire({ store, advance }, SHORT_MS);
       const receipt = await store.cancel({ tenant: TENANT, id }, { by: 'ann' });
-      assert.ok(receipt.answer === 'accepted' && receipt.status === 'cancelling');
+      assert.ok(receipt.result === 'accepted' && receipt.status === 'cancelling');
       const { task, orders } = await claim(store, id);
       assert.deepEqual([task.status, orders.stop?.reason.by], ['cancelling', 'ann']);
     },

@@ -77,7 +77,7 @@ export const limitCases: readonly ContractCase[] = [
     async run({ store }) {
       for (let i = 0; i < 3; i++) await create(store);
       const full = await store.create({ tenant: TENANT, agent: 'assistant', input: 1 });
-      assert.deepEqual(full, { answer: 'full', what: 'tasks', limit: 3 });
+      assert.deepEqual(full, { result: 'full', what: 'tasks', limit: 3 });
       await create(store, { agent: 'other' });
       await create(store, { tenant: 'other' });
       await take(store, { limit: 1 });

@@ -25,7 +25,7 @@ export const sessionCases: readonly ContractCase[] = [
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
       for (let i = 0; i < 8; i++) {
         await advance(SHORT_MS / 3);
-        assert.equal((await store.heartbeat(beatOf(by.session, 1))).answer, 'alive');
+        assert.equal((await store.heartbeat(beatOf(by.session, 1))).result, 'alive');
         assert.equal((await store.sweep()).reclaimed, 0);
       }
       await store.finish(by, { status: 'success' });
@@ -36,14 +36,14 @@ export const sessionCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const { by } = await bring(store, 'running');
       await advance(5 * LEASE_MS);
-      assert.equal((await store.heartbeat(beatOf(by.session, 1))).answer, 'alive');
+      assert.equal((await store.heartbeat(beatOf(by.session, 1))).result, 'alive');
       assert.equal((await store.sweep()).reclaimed, 0);
     },
   },
   {
     title: 'a heartbeat of a session that never held anything returns gone',
     async run({ store }) {
-      assert.deepEqual(await store.heartbeat(beatOf('nobody', 0)), { answer: 'gone' });
+      assert.deepEqual(await store.heartbeat(beatOf('nobody', 0)), { result: 'gone' });
     },
   },
   {
@@ -58,7 +58,7 @@ export const sessionCases: readonly ContractCase[] = [
       const { orderNumber } = orders[0]!;
       const confirmed = [{ ...by, orderNumber }];
       const beat = await store.heartbeat(beatOf(by.session, 1, { confirmed }));
-      assert.deepEqual(beat.answer === 'alive' && beat.orders, []);
+      assert.deepEqual(beat.result === 'alive' && beat.orders, []);
       assert.deepEqual(await unconfirmed(store, by.session), []);
       await store.cancel(ref, {}, { mode: 'kill' });
       assert.equal((await unconfirmed(store, by.session))[0]?.stop?.level, 'kill');
@@ -94,7 +94,7 @@ export const sessionCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, by } = await bring(store, 'running');
       const beat = await store.heartbeat(beatOf(by.session, 2));
-      assert.ok(beat.answer === 'alive' && beat.shouldReconcile);
+      assert.ok(beat.result === 'alive' && beat.shouldReconcile);
       const { epoch, claim: nonce } = by;
       assert.deepEqual(await store.held({ domain: 0, session: by.session }), [{ id, epoch, claim: nonce }]);
       await store.finish(by, { status: 'success' });
@@ -151,7 +151,7 @@ export const sessionCases: readonly ContractCase[] = [
         if (!expired) continue;
         assert.equal((await take(store, { leaseMs: SHORT_MS })).shouldSweep, false);
         assert.equal((await store.sweep()).reclaimed, 1);
-        assert.equal((await store.heartbeat(beatOf(other.by.session, 1))).answer, 'alive');
+        assert.equal((await store.heartbeat(beatOf(other.by.session, 1))).result, 'alive');
         return;
       }
       assert.fail('no worker was asked to sweep');
@@ -165,7 +165,7 @@ export const sessionCases: readonly ContractCase[] = [
       const other = await bring(store, 'running');
       for (let i = 0; i < 5; i++) {
         await advance(SHORT_MS / 3);
-        assert.equal((await tryClaim(store, other.by.id, { leaseMs: SHORT_MS })).answer, 'held');
+        assert.equal((await tryClaim(store, other.by.id, { leaseMs: SHORT_MS })).result, 'held');
         if ((await take(store, { leaseMs: SHORT_MS })).shouldSweep) return;
       }
       assert.fail('no worker was asked to sweep');
@@ -181,7 +181,7 @@ export const sessionCases: readonly ContractCase[] = [
       await advance(SHORT_MS);
       const swept = await store.sweep({ limit: 2 });
       assert.deepEqual([swept.reclaimed, swept.hasMore], [2, true]);
-      assert.deepEqual(await store.heartbeat(beatOf(tasks[0]!.claim.session, 3)), { answer: 'gone' });
+      assert.deepEqual(await store.heartbeat(beatOf(tasks[0]!.claim.session, 3)), { result: 'gone' });
       assert.deepEqual([(await store.sweep()).reclaimed, (await store.sweep()).hasMore], [1, false]);
       assert.equal((await taken(store)).length, 3);
     },
@@ -190,5 +190,5 @@ export const sessionCases: readonly ContractCase[] = [
 
 async function unconfirmed(store: TaskStore, session: string) {
   const beat = await store.heartbeat(beatOf(session, 1));
-  return beat.answer === 'alive' ? beat.orders : assert.fail('the session is gone');
+  return beat.result === 'alive' ? beat.orders : assert.fail('the session is gone');
 }

@@ -34,7 +34,7 @@ export const suspectQueueCases: readonly ContractCase[] = [
       for (const target of [{ agent: 'assistant' }, { tenant: TENANT }]) {
         await store.pause(target, true);
         assert.deepEqual(await taken(store), []);
-        assert.equal((await tryClaim(store, id!)).answer, 'waiting');
+        assert.equal((await tryClaim(store, id!)).result, 'waiting');
         await store.pause(target, false);
         const [one] = (await take(store)).tasks;
         assert.equal(one?.task.id, id);

@@ -32,7 +32,7 @@ export const suspectCases: readonly ContractCase[] = [
       assert.deepEqual(await taken(store), []);
       assert.equal((await errorOf(store, id))?.code, CODE);
       assert.match((await errorOf(store, id))!.message, /^its workers were lost 5 times: /);
-      assert.deepEqual(await tryClaim(store, id), { answer: 'too-late', status: 'failed' });
+      assert.deepEqual(await tryClaim(store, id), { result: 'too-late', status: 'failed' });
       await assertFenced(store.finish(nth(store, id, 5), { status: 'success' }));
       await assertFenced(store.release(nth(store, id, 5)));
     },
@@ -44,7 +44,7 @@ export const suspectCases: readonly ContractCase[] = [
       const { store } = context;
       const { id } = await create(store);
       await crashWith(context, id, LIMITS.suspectAttempts + 1);
-      assert.deepEqual(await tryClaim(store, id), { answer: 'too-late', status: 'failed' });
+      assert.deepEqual(await tryClaim(store, id), { result: 'too-late', status: 'failed' });
       assert.equal((await errorOf(store, id))?.code, CODE);
     },
   },
@@ -162,7 +162,7 @@ export const suspectCases: readonly ContractCase[] = [
       const session = fresh('session');
       const { by, orders } = await claim(store, one!, { session });
       const answer = await tryClaim(store, other!, { session });
-      assert.ok(answer.answer === 'waiting' && answer.until! >= orders.now + LIMITS.suspectWaitMs);
+      assert.ok(answer.result === 'waiting' && answer.until! >= orders.now + LIMITS.suspectWaitMs);
       const plain = await create(store);
       await claim(store, plain.id, { session });
       await store.finish(by, { status: 'success' });

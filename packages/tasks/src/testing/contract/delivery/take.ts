@@ -45,7 +45,7 @@ export const takeCases: readonly ContractCase[] = [
       const { tasks } = await take(store, request);
       await store.release(tasks.find(({ task }) => task.id === one.id)!.claim);
       const again = await tryClaim(store, one.id, { session: request.session });
-      assert.equal(again.answer, 'claimed');
+      assert.equal(again.result, 'claimed');
       assert.deepEqual(await taken(store, request), [other.id]);
     },
   },
@@ -73,9 +73,9 @@ export const takeCases: readonly ContractCase[] = [
         await create(store);
         assert.equal((await take(store, { ...request, takeNumber: number })).tasks.length, 1);
       }
-      assert.deepEqual(await store.take(request), { answer: 'stale' });
-      assert.deepEqual(await store.take({ ...request, takeNumber: 4 }), { answer: 'gone' });
-      assert.deepEqual(await store.take({ ...requestOf(), takeNumber: 2 }), { answer: 'gone' });
+      assert.deepEqual(await store.take(request), { result: 'stale' });
+      assert.deepEqual(await store.take({ ...request, takeNumber: 4 }), { result: 'gone' });
+      assert.deepEqual(await store.take({ ...requestOf(), takeNumber: 2 }), { result: 'gone' });
     },
   },
   {
@@ -95,9 +95,9 @@ export const takeCases: readonly ContractCase[] = [
       await take(store, request);
       await expire({ store, advance }, SHORT_MS);
       const { id } = await create(store);
-      assert.deepEqual(await store.take({ ...request, takeNumber: 2 }), { answer: 'gone' });
-      assert.deepEqual(await store.heartbeat({ domain: 0, session: request.session, count: 1 }), { answer: 'gone' });
-      assert.deepEqual(await tryClaim(store, id, { session: request.session }), { answer: 'gone' });
+      assert.deepEqual(await store.take({ ...request, takeNumber: 2 }), { result: 'gone' });
+      assert.deepEqual(await store.heartbeat({ domain: 0, session: request.session, count: 1 }), { result: 'gone' });
+      assert.deepEqual(await tryClaim(store, id, { session: request.session }), { result: 'gone' });
     },
   },
   {
@@ -151,7 +151,7 @@ export const takeCases: readonly ContractCase[] = [
       const notBefore = createdAt + LEASE_MS;
       const { id } = await create(store, { notBefore });
       assert.deepEqual([(await take(store)).nextReadyAt, (await record(store, id)).stage], [notBefore, 'later']);
-      assert.deepEqual(await tryClaim(store, id), { answer: 'waiting', until: notBefore });
+      assert.deepEqual(await tryClaim(store, id), { result: 'waiting', until: notBefore });
       await advance(LEASE_MS);
       assert.deepEqual(await taken(store), [id]);
     },

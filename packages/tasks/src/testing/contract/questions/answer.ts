@@ -12,10 +12,10 @@ export const answerCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, asked } = await ask(store);
       const first = await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
-      assert.ok(first.answer === 'accepted');
+      assert.ok(first.result === 'accepted');
       const given = { ...YES, at: first.at };
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, NO), {
-        answer: 'too-late',
+        result: 'too-late',
         why: 'answered',
         given,
       });
@@ -30,7 +30,7 @@ export const answerCases: readonly ContractCase[] = [
       const { by, asked } = await ask(store);
       const send = () => store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n\n1' });
       const first = await send();
-      assert.equal(first.answer, 'accepted');
+      assert.equal(first.result, 'accepted');
       await advance(10);
       assert.deepEqual(await send(), first);
       await close(store, by, { answered: asked });
@@ -39,7 +39,7 @@ export const answerCases: readonly ContractCase[] = [
       await advance(10);
       assert.deepEqual(await send(), first);
       const other = await store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'another' });
-      assert.ok(other.answer === 'too-late' && other.why === 'answered' && other.given?.by === 'ada');
+      assert.ok(other.result === 'too-late' && other.why === 'answered' && other.given?.by === 'ada');
     },
   },
   {
@@ -67,9 +67,9 @@ export const answerCases: readonly ContractCase[] = [
     title: 'questions that do not exist, and those of other tenants, are unknown to an answer',
     async run({ store }) {
       const { id, asked } = await ask(store);
-      assert.deepEqual(await store.answer({ tenant: 'other', id: asked[0]! }, YES), { answer: 'unknown' });
+      assert.deepEqual(await store.answer({ tenant: 'other', id: asked[0]! }, YES), { result: 'unknown' });
       for (const one of [`${id}.none`, id, 'nonsense', 't0-none.1', `${asked[0]}.1`]) {
-        assert.deepEqual(await store.answer({ tenant: TENANT, id: one }, YES), { answer: 'unknown' });
+        assert.deepEqual(await store.answer({ tenant: TENANT, id: one }, YES), { result: 'unknown' });
       }
       await assert.rejects(store.answer({ tenant: TENANT, id: '' }, YES), TypeError);
       assert.deepEqual(await states(store, id), ['open']);
@@ -83,13 +83,13 @@ export const answerCases: readonly ContractCase[] = [
       await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
       const { domain, session, count } = { domain: 0, session: by.session, count: 1 };
       const beaten = await store.heartbeat({ domain, session, count });
-      assert.ok(beaten.answer === 'alive');
+      assert.ok(beaten.result === 'alive');
       const [order] = beaten.orders;
       assert.deepEqual([order?.id, order?.orderNumber], [id, before + 1]);
       assert.equal(order?.questions?.[0]?.answer?.by, 'ada');
       const confirmed = [{ ...by, orderNumber: before + 1 }];
       const again = await store.heartbeat({ domain, session, count, confirmed });
-      assert.ok(again.answer === 'alive');
+      assert.ok(again.result === 'alive');
       assert.deepEqual(again.orders, []);
     },
   },
@@ -97,7 +97,7 @@ export const answerCases: readonly ContractCase[] = [
     title: 'an answer makes a parked task ready, and its next worker gets it',
     async run({ store }) {
       const asking = await askAndPark(store, [{}, {}]);
-      assert.equal((await store.answer({ tenant: TENANT, id: asking.asked[1]! }, YES)).answer, 'accepted');
+      assert.equal((await store.answer({ tenant: TENANT, id: asking.asked[1]! }, YES)).result, 'accepted');
       assert.deepEqual(await getWhere(store, asking), ['ready', 'init', 1]);
       const { tasks } = await take(store);
       const [taken] = tasks;
@@ -120,7 +120,7 @@ export const answerCases: readonly ContractCase[] = [
       await crash(context);
       const before = await getWhere(store, asking);
       assert.deepEqual(before, ['ready', 'init', 1]);
-      assert.equal((await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES)).answer, 'accepted');
+      assert.equal((await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES)).result, 'accepted');
       assert.deepEqual(await getWhere(store, asking), ['ready', 'init', undefined]);
       const { by } = await claim(store, asking.id);
       assert.equal((await liveQuestions(store, by))[0]?.answer?.by, 'ada');
@@ -135,10 +135,10 @@ export const answerCases: readonly ContractCase[] = [
       const receipts = await Promise.all(
         people.map((by) => store.answer({ tenant: TENANT, id: asked[0]! }, { value: true, by })),
       );
-      const winner = people[receipts.findIndex(({ answer }) => answer === 'accepted')];
-      const others = receipts.filter(({ answer }) => answer !== 'accepted');
+      const winner = people[receipts.findIndex(({ result: answer }) => answer === 'accepted')];
+      const others = receipts.filter(({ result: answer }) => answer !== 'accepted');
       assert.equal(others.length, 7);
-      for (const one of others) assert.ok(one.answer === 'too-late' && one.given?.by === winner);
+      for (const one of others) assert.ok(one.result === 'too-late' && one.given?.by === winner);
       assert.equal((await record(store, id)).questions?.[0]?.answer?.by, winner);
     },
   },

@@ -13,7 +13,7 @@ export const askCases: readonly ContractCase[] = [
       assert.deepEqual([orders.questions, (await record(store, id)).questions], [undefined, undefined]);
       assert.equal((await record(store, id)).waiting, undefined);
       assert.deepEqual(await store.questions({ tenant: TENANT }), { questions: [] });
-      assert.deepEqual(await store.answer({ tenant: TENANT, id: `${id}.1` }, YES), { answer: 'unknown' });
+      assert.deepEqual(await store.answer({ tenant: TENANT, id: `${id}.1` }, YES), { result: 'unknown' });
     },
   },
   {
@@ -129,10 +129,10 @@ export const askCases: readonly ContractCase[] = [
       );
       assert.deepEqual(await states(store, id), ['outdated', 'open']);
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, NO), {
-        answer: 'too-late',
+        result: 'too-late',
         why: 'outdated',
       });
-      assert.equal((await store.answer({ tenant: TENANT, id: `${id}.2` }, NO)).answer, 'accepted');
+      assert.equal((await store.answer({ tenant: TENANT, id: `${id}.2` }, NO)).result, 'accepted');
     },
   },
   {

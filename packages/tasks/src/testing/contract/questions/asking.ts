@@ -58,7 +58,7 @@ export async function park(store: TaskStore, by: ClaimRef): Promise<ParkReceipt>
 export async function askAndPark(...args: Parameters<typeof ask>): Promise<Asking> {
   const asking = await ask(...args);
   const [store] = args;
-  assert.deepEqual(await park(store, asking.by), { answer: 'parked' });
+  assert.deepEqual(await park(store, asking.by), { result: 'parked' });
   return asking;
 }
 

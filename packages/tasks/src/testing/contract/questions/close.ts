@@ -20,7 +20,7 @@ export const closeCases: readonly ContractCase[] = [
       assert.deepEqual(await states(store, asking.id), ['expired', 'open']);
       assert.deepEqual(await getWhere(store, asking), ['ready', 'init', 1]);
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES), {
-        answer: 'too-late',
+        result: 'too-late',
         why: 'expired',
       });
       const { by } = await claim(store, asking.id);
@@ -30,7 +30,7 @@ export const closeCases: readonly ContractCase[] = [
       );
       await close(store, by, { journaled: [asking.asked[0]!] });
       assert.equal((await liveQuestions(store, by)).length, 1);
-      assert.deepEqual(await park(store, by), { answer: 'parked' });
+      assert.deepEqual(await park(store, by), { result: 'parked' });
     },
   },
   {
@@ -38,7 +38,7 @@ export const closeCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const asking = await ask(store, [{ expiresMs: 10 }]);
       await advance(1_000);
-      assert.equal((await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES)).answer, 'accepted');
+      assert.equal((await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES)).result, 'accepted');
       await store.sweep();
       assert.deepEqual(await states(store, asking.id), ['given']);
       assert.equal((await getWhere(store, asking))[0], 'held');
@@ -120,7 +120,7 @@ export const closeCases: readonly ContractCase[] = [
         await say(store, 'two', policy);
         assert.deepEqual(await states(store, asking.id), ['given', 'withdrawn']);
         assert.deepEqual(await store.answer({ tenant: TENANT, id: asking.asked[1]! }, NO), {
-          answer: 'too-late',
+          result: 'too-late',
           why: 'withdrawn',
         });
         const live = await liveQuestions(store, asking.by);
@@ -153,7 +153,7 @@ export const closeCases: readonly ContractCase[] = [
     async run({ store }) {
       const asking = await askAndPark(store, [{}], { task: await say(store, 'one', 'queue') });
       const rejected = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'no' }, { policy: 'reject' });
-      assert.equal(rejected.answer, 'rejected');
+      assert.equal(rejected.result, 'rejected');
       assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
       await say(store, 'instead', 'replace');
       assert.deepEqual(await states(store, asking.id), ['cancelled']);
@@ -179,7 +179,7 @@ export const closeCases: readonly ContractCase[] = [
       const { by } = await claim(store, id);
       await say(store, 'two', 'queue');
       await askMore(store, by, [{}]);
-      assert.deepEqual(await park(store, by), { answer: 'parked' });
+      assert.deepEqual(await park(store, by), { result: 'parked' });
       assert.deepEqual(await states(store, id), ['open']);
     },
   },
@@ -191,10 +191,10 @@ export const closeCases: readonly ContractCase[] = [
       await claim(store, (await create(store)).id);
       await store.pause({ agent: 'assistant' }, true);
       const receipt = await store.cancel(asking.ref);
-      assert.deepEqual([receipt.answer, 'status' in receipt && receipt.status], ['accepted', 'cancelling']);
+      assert.deepEqual([receipt.result, 'status' in receipt && receipt.status], ['accepted', 'cancelling']);
       assert.deepEqual(await states(store, asking.id), ['cancelled', 'cancelled']);
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES), {
-        answer: 'too-late',
+        result: 'too-late',
         why: 'cancelled',
       });
       const { tasks } = await take(store, { agents: ['other'] });
@@ -235,8 +235,8 @@ export const closeCases: readonly ContractCase[] = [
         await store.answer({ tenant: TENANT, id: asked[0]! }, NO),
         await store.answer({ tenant: TENANT, id: asked[1]! }, NO),
       ];
-      assert.ok(first.answer === 'too-late' && first.why === 'answered' && first.given?.by === 'ada');
-      assert.deepEqual(second, { answer: 'too-late', why: 'ended' });
+      assert.ok(first.result === 'too-late' && first.why === 'answered' && first.given?.by === 'ada');
+      assert.deepEqual(second, { result: 'too-late', why: 'ended' });
       assert.equal((await record(store, id)).waiting, undefined);
       assert.deepEqual((await store.questions({ tenant: TENANT })).questions, []);
     },
@@ -255,7 +255,7 @@ export const closeCases: readonly ContractCase[] = [
       assert.equal((await record(store, id)).status, 'failed');
       assert.deepEqual(await states(store, id), ['ended']);
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, YES), {
-        answer: 'too-late',
+        result: 'too-late',
         why: 'ended',
       });
     },
@@ -271,7 +271,7 @@ export const closeCases: readonly ContractCase[] = [
       assert.deepEqual(await send(), first);
       assert.deepEqual(await states(store, id), ['ended']);
       await advance(60_000);
-      assert.deepEqual(await send(), { answer: 'unknown' });
+      assert.deepEqual(await send(), { result: 'unknown' });
       while ((await store.sweep()).hasMore);
       assert.equal(await store.get(ref), undefined);
     },
@@ -284,12 +284,12 @@ export const closeCases: readonly ContractCase[] = [
       await store.finish(by, { status: 'success' });
       await store.remove(ref);
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n' }), {
-        answer: 'unknown',
+        result: 'unknown',
       });
       assert.equal((await create(store, { key: 'k' })).id, id);
       assert.deepEqual(await states(store, id), []);
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n' }), {
-        answer: 'unknown',
+        result: 'unknown',
       });
       const { by: next } = await claim(store, id);
       assert.deepEqual(await askMore(store, next, [{}]), asked);

@@ -27,14 +27,14 @@ export const parkCases: readonly ContractCase[] = [
       const asking = await ask(store);
       const { id, by } = asking;
       const before = await record(store, id);
-      assert.deepEqual(await park(store, by), { answer: 'parked' });
+      assert.deepEqual(await park(store, by), { result: 'parked' });
       assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
       const { worker, epoch, attempts } = await record(store, id);
       assert.deepEqual([worker, epoch, attempts], [undefined, before.epoch + 1, 0]);
       await assertFenced(store.append(by, { after: 1, events: ['late'] }));
       await assertFenced(store.finish(by, { status: 'success' }));
       assert.deepEqual(await store.held({ domain: 0, session: by.session }), []);
-      assert.deepEqual(await tryClaim(store, id), { answer: 'waiting' });
+      assert.deepEqual(await tryClaim(store, id), { result: 'waiting' });
       assert.deepEqual(await taken(store), []);
       assert.equal((await store.counts({ tenant: TENANT })).statuses.running, 1);
       assert.equal((await store.list({ tenant: TENANT, status: 'running' })).tasks[0]?.waiting, 1);
@@ -45,11 +45,11 @@ export const parkCases: readonly ContractCase[] = [
     async run({ store }) {
       const asking = await askAndPark(store);
       const { id, by, asked } = asking;
-      assert.deepEqual(await park(store, by), { answer: 'already' });
-      assert.deepEqual(await store.release(by), { answer: 'already' });
+      assert.deepEqual(await park(store, by), { result: 'already' });
+      assert.deepEqual(await store.release(by), { result: 'already' });
       assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
       await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
-      assert.deepEqual(await park(store, by), { answer: 'already' });
+      assert.deepEqual(await park(store, by), { result: 'already' });
       assert.deepEqual(await getWhere(store, asking), ['ready', 'init', undefined]);
       await claim(store, id);
       await assertFenced(park(store, by));
@@ -108,7 +108,7 @@ export const parkCases: readonly ContractCase[] = [
         const { store } = context;
         const { by, id } = await set(context);
         const receipt = await park(store, by);
-        assert.ok(receipt.answer === 'busy');
+        assert.ok(receipt.result === 'busy');
         const orders = await ordersFor(store, by);
         assert.deepEqual({ ...receipt.orders, now: orders.now }, orders);
         assert.equal((await record(store, id)).stage, 'held');
@@ -121,10 +121,10 @@ export const parkCases: readonly ContractCase[] = [
       const { id, by, ref } = await ask(store, [{}, {}]);
       const { position, orderNumber } = await record(store, id);
       await store.append(by, { after: position, events: ['more'] });
-      assert.equal((await store.park(by, { position, orderNumber })).answer, 'busy');
+      assert.equal((await store.park(by, { position, orderNumber })).result, 'busy');
       await store.read(ref, { watchTtlMs: 1_000 });
-      assert.equal((await store.park(by, { position: position + 1, orderNumber })).answer, 'busy');
-      assert.equal((await park(store, by)).answer, 'parked');
+      assert.equal((await store.park(by, { position: position + 1, orderNumber })).result, 'busy');
+      assert.equal((await park(store, by)).result, 'parked');
     },
   },
   {
@@ -135,7 +135,7 @@ export const parkCases: readonly ContractCase[] = [
         const seen = await record(store, asking.id);
         const answer = () => store.answer({ tenant: TENANT, id: asking.asked[0]! }, YES);
         if (isFirst) await answer();
-        const { answer: parked } = await store.park(asking.by, seen);
+        const { result: parked } = await store.park(asking.by, seen);
         if (!isFirst) await answer();
         assert.equal(parked, isFirst ? 'busy' : 'parked');
         assert.equal((await getWhere(store, asking))[0], isFirst ? 'held' : 'ready');
@@ -146,7 +146,7 @@ export const parkCases: readonly ContractCase[] = [
     title: 'a command makes a parked task ready',
     async run({ store }) {
       const asking = await askAndPark(store);
-      assert.equal((await store.send(asking.ref, { type: 'steer', message: 'm' })).answer, 'accepted');
+      assert.equal((await store.send(asking.ref, { type: 'steer', message: 'm' })).result, 'accepted');
       assert.deepEqual(await getWhere(store, asking), ['ready', 'init', 1]);
       const { orders } = await claim(store, asking.id);
       assert.equal(orders.commands.length, 1);
@@ -194,7 +194,7 @@ export const parkCases: readonly ContractCase[] = [
         orders.questions?.map(({ id }) => id),
         asking.asked,
       );
-      assert.deepEqual(await park(store, by), { answer: 'parked' });
+      assert.deepEqual(await park(store, by), { result: 'parked' });
       assert.deepEqual(await states(store, asking.id), ['open']);
     },
   },
@@ -207,8 +207,8 @@ export const parkCases: readonly ContractCase[] = [
       await crash(context);
       const { by } = await claim(store, id);
       await askMore(store, by, [{}]);
-      assert.deepEqual(await park(store, by), { answer: 'parked' });
-      assert.deepEqual(await store.release(lost), { answer: 'already' });
+      assert.deepEqual(await park(store, by), { result: 'parked' });
+      assert.deepEqual(await store.release(lost), { result: 'already' });
       const { stage, status, crashes, attempts } = await record(store, id);
       assert.deepEqual([stage, status, crashes, attempts], ['parked', 'running', 0, 0]);
     },
@@ -240,7 +240,7 @@ export const parkCases: readonly ContractCase[] = [
     async run({ store }) {
       const { asked, id } = await askAndPark(store);
       await store.pause({ agent: 'assistant' }, true);
-      assert.equal((await store.answer({ tenant: TENANT, id: asked[0]! }, YES)).answer, 'accepted');
+      assert.equal((await store.answer({ tenant: TENANT, id: asked[0]! }, YES)).result, 'accepted');
       assert.deepEqual(await taken(store), []);
       await store.pause({ agent: 'assistant' }, false);
       assert.deepEqual(await taken(store), [id]);

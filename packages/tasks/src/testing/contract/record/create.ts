@@ -53,9 +53,9 @@ export const createCases: readonly ContractCase[] = [
       const wanted = { tenant: TENANT, agent: 'assistant', key: 'm1' };
       const task = await create(store, { key: 'm1', input: { one: 1, two: [2] } });
       const again = await store.create({ ...wanted, input: { two: [2], one: 1 } });
-      assert.deepEqual(again, { answer: 'duplicate', task, isSameInput: true });
+      assert.deepEqual(again, { result: 'duplicate', task, isSameInput: true });
       const other = await store.create({ ...wanted, input: { one: 1, two: [3] } });
-      assert.deepEqual(other, { answer: 'duplicate', task, isSameInput: false });
+      assert.deepEqual(other, { result: 'duplicate', task, isSameInput: false });
     },
   },
   {
@@ -78,7 +78,7 @@ export const createCases: readonly ContractCase[] = [
       const { by } = await claim(store, id);
       await store.finish(by, { status: 'success', answer: 'done' });
       const again = await store.create({ tenant: TENANT, agent: 'assistant', input: 'x', key: 'm1' });
-      assert.equal(again.answer === 'duplicate' && again.task.outcome?.answer, 'done');
+      assert.equal(again.result === 'duplicate' && again.task.outcome?.answer, 'done');
     },
   },
   {

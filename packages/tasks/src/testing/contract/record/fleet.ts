@@ -23,14 +23,14 @@ export const fleetCases: readonly ContractCase[] = [
         { tenant: TENANT, agent: 'writer', input: 1, conversation: 'c' },
         { policy: 'queue' },
       );
-      const successor = behind.answer === 'created' ? behind.task : assert.fail(behind.answer);
+      const successor = behind.result === 'created' ? behind.task : assert.fail(behind.result);
       const left = [await create(store, { deadline: deadline + 10 * LEASE_MS }), successor];
       const { by: running } = await claim(store, (await create(store, { deadline })).id);
       await store.sweep();
       for (const { id } of [...ended, ...left]) assert.equal(await statusOf(id), 'init');
       await advance(LEASE_MS / 2);
       const asked = await take(store, ['other']);
-      assert.equal(asked.answer === 'taken' && asked.shouldSweep, true);
+      assert.equal(asked.result === 'taken' && asked.shouldSweep, true);
       assert.equal((await store.sweep({ limit: 2 })).hasMore, true);
       await store.sweep();
       for (const { id } of ended) {

@@ -14,7 +14,7 @@ export async function twice<T>(ask: () => Promise<T>): Promise<readonly [T, T]> 
 }
 
 const created = (receipt: CreateReceipt) =>
-  receipt.answer === 'created' ? receipt : assert.fail(`expected a task, got ${receipt.answer}`);
+  receipt.result === 'created' ? receipt : assert.fail(`expected a task, got ${receipt.result}`);
 
 /** Requests that are repeated because their response was lost. */
 export const nonceCases: readonly ContractCase[] = [
@@ -48,8 +48,8 @@ export const nonceCases: readonly ContractCase[] = [
       const wanted = { ...WANTED, key: 'k' };
       const [first, again] = await twice(() => store.create(wanted, { nonce: 'n1' }));
       assert.deepEqual(created(again), created(first));
-      assert.equal((await store.create(wanted, { nonce: 'n2' })).answer, 'duplicate');
-      assert.equal((await store.create(wanted)).answer, 'duplicate');
+      assert.equal((await store.create(wanted, { nonce: 'n2' })).result, 'duplicate');
+      assert.equal((await store.create(wanted)).result, 'duplicate');
     },
   },
   {
@@ -75,7 +75,7 @@ export const nonceCases: readonly ContractCase[] = [
       const again = created(await store.create(WANTED, { nonce: 'n' }));
       assert.deepEqual([again.task.status, again.task.epoch], ['init', 0]);
       assert.deepEqual(await store.send({ tenant: TENANT, id }, STEER, { nonce: 's' }), {
-        answer: 'accepted',
+        result: 'accepted',
         number: 1,
       });
       assert.equal((await record(store, id)).commands.length, 1);
@@ -141,9 +141,9 @@ export const nonceCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'replace');
       await claim(store, one.id);
       const ask = () => store.create({ ...WANTED, ...CONVERSATION }, { policy: 'reject', nonce: 'n' });
-      assert.deepEqual(await twice(ask), [{ answer: 'rejected' }, { answer: 'rejected' }]);
+      assert.deepEqual(await twice(ask), [{ result: 'rejected' }, { result: 'rejected' }]);
       await store.finish(nth(store, one.id, 1), { status: 'success' });
-      assert.equal((await ask()).answer, 'created');
+      assert.equal((await ask()).result, 'created');
     },
   },
   {
@@ -151,8 +151,8 @@ export const nonceCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, ref } = await bring(store, 'running');
       const [first, again] = await twice(() => store.send(ref, STEER, { nonce: 'n' }));
-      assert.deepEqual([first, again], [{ answer: 'accepted', number: 1 }, first]);
-      assert.deepEqual(await store.send(ref, STEER), { answer: 'accepted', number: 2 });
+      assert.deepEqual([first, again], [{ result: 'accepted', number: 1 }, first]);
+      assert.deepEqual(await store.send(ref, STEER), { result: 'accepted', number: 2 });
       assert.equal((await record(store, id)).commands.length, 2);
     },
   },
@@ -196,7 +196,7 @@ export const nonceCases: readonly ContractCase[] = [
       assert.deepEqual(await store.send(ref, STEER, { nonce: 'first' }), first);
       await sendMore(LIMITS.maxNonces + 1, 1);
       const forgotten = await store.send(ref, STEER, { nonce: 'first' });
-      assert.deepEqual(forgotten, { answer: 'accepted', number: LIMITS.maxNonces + 2 });
+      assert.deepEqual(forgotten, { result: 'accepted', number: LIMITS.maxNonces + 2 });
     },
   },
   {

@@ -17,7 +17,7 @@ export const take = (store: TaskStore, agents: readonly string[] = ['assistant']
 
 export const taken = async (store: TaskStore, agents?: readonly string[]): Promise<readonly string[]> => {
   const answer = await take(store, agents);
-  return answer.answer === 'taken' ? answer.tasks.map(({ task }) => task.id) : assert.fail(answer.answer);
+  return answer.result === 'taken' ? answer.tasks.map(({ task }) => task.id) : assert.fail(answer.result);
 };
 
 /** Pausing: nothing starts, everything else goes on. */
@@ -32,7 +32,7 @@ const pauseCases: readonly ContractCase[] = [
         const other = await create(store, { agent: 'writer', tenant: 'other' });
         assert.deepEqual(await taken(store, ['assistant', 'writer']), [other.id]);
         assert.deepEqual(await taken(store), []);
-        assert.equal((await tryClaim(store, id)).answer, 'waiting');
+        assert.equal((await tryClaim(store, id)).result, 'waiting');
         assert.deepEqual((await store.queues()).paused, [target]);
         await store.pause(target, false);
         await store.pause(target, false);
@@ -68,9 +68,9 @@ const pauseCases: readonly ContractCase[] = [
       const stopped = await claim(store, (await create(store)).id);
       const { id: unstarted } = await create(store);
       await store.pause({ tenant: TENANT }, true);
-      assert.equal((await store.finish(ended.by, { status: 'success' })).answer, 'finished');
-      assert.equal((await store.cancel({ tenant: TENANT, id: stopped.task.id })).answer, 'accepted');
-      assert.equal((await store.release(stopped.by)).answer, 'released');
+      assert.equal((await store.finish(ended.by, { status: 'success' })).result, 'finished');
+      assert.equal((await store.cancel({ tenant: TENANT, id: stopped.task.id })).result, 'accepted');
+      assert.equal((await store.release(stopped.by)).result, 'released');
       // Only has to be settled: any worker does that.
       assert.deepEqual(await taken(store, ['writer']), [stopped.task.id]);
       await store.cancel({ tenant: TENANT, id: unstarted });
@@ -222,11 +222,11 @@ const removeCases: readonly ContractCase[] = [
       const { task, by } = await claim(store, (await create(store, { key: 'once' })).id);
       const ref = { tenant: TENANT, id: task.id };
       await store.append(by, { after: 0, events: [{ type: 'note' }] });
-      assert.deepEqual(await store.remove(ref), { answer: 'live' });
+      assert.deepEqual(await store.remove(ref), { result: 'live' });
       await store.finish(by, { status: 'success' });
-      assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { answer: 'unknown' });
-      assert.deepEqual(await store.remove(ref), { answer: 'removed' });
-      assert.deepEqual(await store.remove(ref), { answer: 'unknown' });
+      assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { result: 'unknown' });
+      assert.deepEqual(await store.remove(ref), { result: 'removed' });
+      assert.deepEqual(await store.remove(ref), { result: 'unknown' });
       assert.equal(await store.get(ref), undefined);
       assert.deepEqual(await store.read(ref), []);
       assert.deepEqual((await store.list({ tenant: TENANT })).tasks, []);
@@ -241,13 +241,13 @@ const removeCases: readonly ContractCase[] = [
     async run({ store }) {
       const ref = { tenant: TENANT, conversation: 'c' };
       const { by } = await claim(store, (await create(store, { conversation: 'c' })).id);
-      assert.deepEqual(await store.remove(ref), { answer: 'live' });
+      assert.deepEqual(await store.remove(ref), { result: 'live' });
       await store.finish(by, { status: 'success', newMessages: ['hello'] });
-      assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { answer: 'unknown' });
-      assert.deepEqual(await store.remove(ref), { answer: 'removed' });
+      assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { result: 'unknown' });
+      assert.deepEqual(await store.remove(ref), { result: 'removed' });
       assert.equal(await store.conversation(ref), undefined);
       assert.deepEqual((await store.conversations({ tenant: TENANT })).conversations, []);
-      assert.deepEqual(await store.remove(ref), { answer: 'unknown' });
+      assert.deepEqual(await store.remove(ref), { result: 'unknown' });
       const { history } = await claim(store, (await create(store, { conversation: 'c' })).id);
       assert.deepEqual(history, []);
     },
@@ -257,7 +257,7 @@ const removeCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const older = await create(store, { conversation: 'c', input: 1, debounceMs: SHORT_MS });
       const newer = await create(store, { conversation: 'c', input: 2, debounceMs: SHORT_MS });
-      assert.deepEqual(await store.remove({ tenant: TENANT, id: older.id }), { answer: 'removed' });
+      assert.deepEqual(await store.remove({ tenant: TENANT, id: older.id }), { result: 'removed' });
       await advance(SHORT_MS + 1);
       const { inputs } = await claim(store, newer.id);
       assert.deepEqual(inputs, [1, 2]);

@@ -57,12 +57,12 @@ const operationCases: readonly ContractCase[] = Object.entries(REPEATS).map(
     async run({ store, advance }) {
       const task = await bring(store, status);
       await store.send(task.ref, STEER);
-      const first = (await ask(store, task)) as { answer?: string };
+      const first = (await ask(store, task)) as { result?: string };
       const before = await record(store, task.id);
       const journal = await store.read(task.ref);
       await advance(1);
-      const again = (await ask(store, task)) as { answer?: string };
-      assert.deepEqual([first.answer ?? 'orders', again.answer ?? 'orders'], answers);
+      const again = (await ask(store, task)) as { result?: string };
+      assert.deepEqual([first.result ?? 'orders', again.result ?? 'orders'], answers);
       assert.deepEqual(await record(store, task.id), before);
       assert.deepEqual(await store.read(task.ref), journal);
     },
@@ -80,7 +80,7 @@ const conversationCases: readonly ContractCase[] = [
       assert.equal((await finish()).successor, two.id);
       await claim(store, two.id);
       await store.finish(nth(store, two.id, 1), { status: 'success', history: ['one', 'two'] });
-      assert.deepEqual(await finish(), { answer: 'already', status: 'success' });
+      assert.deepEqual(await finish(), { result: 'already', status: 'success' });
       const { current, history } = (await store.conversation(CONVERSATION))!;
       assert.deepEqual([current, history], [three.id, ['one', 'two']]);
     },

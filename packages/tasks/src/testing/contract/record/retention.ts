@@ -20,7 +20,7 @@ const LEASE_MS = 8 * SHORT_MS;
 async function isAskedToSweep(store: TaskStore): Promise<boolean> {
   const about = { domain: 0, session: fresh('session'), claim: fresh('claim'), worker: 'idle', leaseMs: LEASE_MS };
   const answer = await store.take({ ...about, takeNumber: 1, agents: ['none'], limit: 1 });
-  return answer.answer === 'taken' && answer.shouldSweep;
+  return answer.result === 'taken' && answer.shouldSweep;
 }
 
 /** Sweeps as often as the store asks for. */
@@ -65,7 +65,7 @@ export const retentionCases: readonly ContractCase[] = [
       assert.equal(await store.get(ref), undefined);
       assert.deepEqual(await store.read(ref), []);
       assert.deepEqual((await store.list({ tenant: TENANT })).tasks, []);
-      assert.deepEqual(await store.cancel(ref), { answer: 'unknown' });
+      assert.deepEqual(await store.cancel(ref), { result: 'unknown' });
       const again = await create(store, { key: 'k' });
       assert.deepEqual([again.id, again.status, again.position], [id, 'init', 0]);
       assert.deepEqual(await store.read(ref), []);
@@ -177,7 +177,7 @@ export const retentionCases: readonly ContractCase[] = [
       for (let i = 0; i < 3; i++) {
         const { id } = await create(store, { key: 'k' });
         await store.cancel({ tenant: TENANT, id });
-        if (i === 1) assert.deepEqual(await store.remove({ tenant: TENANT, id }), { answer: 'removed' });
+        if (i === 1) assert.deepEqual(await store.remove({ tenant: TENANT, id }), { result: 'removed' });
         else await advance(SHORT_MS + 1);
       }
       await sweepAll(store);

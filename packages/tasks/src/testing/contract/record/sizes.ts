@@ -37,7 +37,7 @@ export const sizeCases: readonly ContractCase[] = [
       const said = Array.from({ length: 16 }, () => 'x'.repeat(SIZES.historyBytes / 16));
       await store.finish((await claim(store, first.id)).by, { status: 'success', newMessages: said });
       const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x' });
-      assert.deepEqual(receipt, { answer: 'full', what: 'history', limit: SIZES.historyBytes });
+      assert.deepEqual(receipt, { result: 'full', what: 'history', limit: SIZES.historyBytes });
       await store.finish((await claim(store, waiting.id)).by, { status: 'success', history: ['in short'] });
       await say(store, 'again', 'queue');
     },

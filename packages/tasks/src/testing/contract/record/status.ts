@@ -67,8 +67,8 @@ export const statusCases: readonly ContractCase[] = Object.entries(EXPECTED).fla
 
 async function answerOf(work: Promise<unknown>): Promise<string> {
   try {
-    const given = (await work) as { answer?: string };
-    return given.answer ?? 'orders';
+    const given = (await work) as { result?: string };
+    return given.result ?? 'orders';
   } catch (error) {
     if ((error as { code?: string }).code === 'LEASE_LOST') return 'lost';
     throw error;
