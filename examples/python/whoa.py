@@ -54,7 +54,7 @@ class Whoa:
             time.sleep(1)
 
     def cancel(self, task_id, reason, mode="graceful", undo=False):
-        """Returns 'accepted', 'escalated', 'already' or 'too-late'."""
+        """Returns 'accepted', 'escalated', 'unchanged' or 'too-late'."""
         return self._send(f"/v1/tasks/{task_id}/cancel", {"reason": reason, "mode": mode, "undo": undo})
 
     def approve(self, entry, approved, why=None):

@@ -194,7 +194,7 @@ test.each(table)(
       const receipt = run.cancel({ kind: 'user', message: 'first' }, { mode: levels[level] });
       expect(receipt.result).toBe(moment.after === 'end' ? 'too-late' : 'accepted');
       if (moment.after === 'twice')
-        expect(run.cancel({ message: 'second' }, { mode: levels[level] }).result).toBe('already');
+        expect(run.cancel({ message: 'second' }, { mode: levels[level] }).result).toBe('unchanged');
       const outcome = await run.outcome;
       expectStopped(outcome, moment);
       await provider.waitForIdle();

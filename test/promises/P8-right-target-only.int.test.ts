@@ -79,7 +79,7 @@ test.concurrent.each(sharedStores())(
       result: 'accepted',
     });
     expect(await store.cancel({ tenant: 'acme', conversation: `${fixture.mark}.wait..` })).toEqual({
-      result: 'unknown',
+      result: 'not-found',
     });
     expect(await mine.end()).toMatchObject({ status: 'cancelled' });
     expect(await beside.end()).toMatchObject({ status: 'success', text: DONE });

@@ -215,7 +215,7 @@ export class SimulatedHistory {
   }
 
   #written(claim: ClaimRef, { name, answer, isRefused }: { name: string; answer: unknown; isRefused: boolean }): void {
-    const isRepeat = (answer as { result?: string } | undefined)?.result === 'already';
+    const isRepeat = (answer as { result?: string } | undefined)?.result === 'unchanged';
     if (isRepeat) return;
     this.entries.push({ seen: 'write', id: claim.id, epoch: claim.epoch, accepted: !isRefused });
     if (name === 'finish' && !isRefused) this.#finished.set(claim.id, (answer as { status: string }).status);

@@ -127,7 +127,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
     changes: [
       {
         file: 'run/claim/domain-session.ts',
-        find: "if (session.isOver) return { result: 'gone' };\n",
+        find: "if (session.isOver) return { result: 'session-ended' };\n",
         replace: '',
       },
       { file: 'run/claim/domain-session.ts', find: 'isStarted = !session.isOver;', replace: 'isStarted = true;' },
@@ -226,8 +226,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   plantOn('pauses')(
     'a session survives a response that took longer than its lease',
     'run/claim/session.ts',
-    "if (answer.result === 'gone' || this.lease.isOver) {",
-    "if (answer.result === 'gone') {",
+    "if (answer.result === 'session-ended' || this.lease.isOver) {",
+    "if (answer.result === 'session-ended') {",
   ),
   plantOn('pauses')(
     'a call begins in a process that was stopped or slept',

@@ -92,7 +92,7 @@ function isWornOut({ outcome, crashes, epoch }: TaskRecord): boolean {
 function* faultsOfReceipts(task: TaskRecord, { receipts }: Life): Generator<string> {
   if (receipts.filter(({ result: answer }) => answer === 'accepted').length > 1) yield 'two cancels were accepted';
   for (const receipt of receipts) {
-    if (receipt.result === 'unknown') yield 'a cancel was told that it is unknown';
+    if (receipt.result === 'not-found') yield 'a cancel was told that it is unknown';
     else if (receipt.result === 'too-late') {
       if (receipt.status !== task.status) yield `a cancel was told '${receipt.status}', and it is '${task.status}'`;
     } else if (task.status !== 'cancelled') yield `a cancel was ${receipt.result}, and it ended '${task.status}'`;

@@ -225,7 +225,7 @@ describe.each([
     const ask = () => store.cancel(ref, { by: 'ann' });
     await lose(proxy, ask);
     const { stop } = (await direct.get(ref))!;
-    expect(await ask()).toMatchObject({ result: 'already', reason: { by: 'ann' }, killAt: stop!.killAt });
+    expect(await ask()).toMatchObject({ result: 'unchanged', reason: { by: 'ann' }, killAt: stop!.killAt });
     expect((await direct.get(ref))!.stop).toEqual(stop);
   });
 
@@ -245,7 +245,7 @@ describe.each([
     const { store, direct, proxy } = location;
     const { ref, by } = await running(store);
     await lose(proxy, () => store.release(by));
-    expect(await store.release(by)).toEqual({ result: 'already' });
+    expect(await store.release(by)).toEqual({ result: 'unchanged' });
     expect(await direct.get(ref)).toMatchObject({ status: 'init', attempts: 0 });
   });
 
@@ -277,7 +277,7 @@ describe.each([
     const third = taskOf(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
     const ask = () => store.finish(by, { status: 'success', answer: 'done', history: ['said'] });
     await lose(proxy, ask);
-    expect(await ask()).toEqual({ result: 'already', status: 'success' });
+    expect(await ask()).toEqual({ result: 'unchanged', status: 'success' });
     expect(await direct.get(ref)).toMatchObject({ status: 'success', outcome: { answer: 'done' } });
     expect(await direct.conversation(CONVERSATION)).toMatchObject({
       current: next.id,

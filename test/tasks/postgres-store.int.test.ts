@@ -238,7 +238,7 @@ test('an answer that was lost is an unknown outcome, and asking again is safe', 
   expect(await failure).toMatchObject({ code: 'UNKNOWN_OUTCOME', operation: 'finish' });
   expect(await direct.get(ref)).toMatchObject({ status: 'success', outcome: { answer: 'done' } });
   expect(await store.finish(by, { status: 'success', answer: 'done' })).toEqual({
-    result: 'already',
+    result: 'unchanged',
     status: 'success',
   });
 });

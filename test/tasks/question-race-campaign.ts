@@ -124,7 +124,10 @@ class Race {
   async #oppose(rival: string, question: string): Promise<string> {
     const ref = { tenant: TENANT, id: this.#id };
     if (rival === 'answer') {
-      const { result: answer } = await this.#other.answer({ tenant: TENANT, id: question }, { value: 'yes', by: 'ada' });
+      const { result: answer } = await this.#other.answer(
+        { tenant: TENANT, id: question },
+        { value: 'yes', by: 'ada' },
+      );
       this.#isAccepted = answer === 'accepted';
       return answer;
     }

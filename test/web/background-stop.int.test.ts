@@ -138,7 +138,9 @@ describe.each(storeKinds)('$name', (location) => {
     expect(chat.fixture.processes()).toEqual([]);
     expect(await chat.task('assistant', 'running')).toMatchObject({ status: 'running' });
     expect((await chat.ask('chat/c/stop', { scope: 'all' })).body).toEqual({ result: 'accepted', background: 0 });
-    expect((await chat.ask('chat/c/stop', { scope: 'all', runId: 'another' })).body).toMatchObject({ result: 'noted' });
+    expect((await chat.ask('chat/c/stop', { scope: 'all', runId: 'another' })).body).toMatchObject({
+      result: 'recorded',
+    });
   });
 
   test('a stop of everything ends both with one reason, over AG-UI; the next message works', async () => {

@@ -214,7 +214,7 @@ test('the text so far is lost (mastra 17510, vercel/chatbot 1404): here it is in
 
 test('there is no id to stop before the run exists (ag-ui 2759): here the page makes it', async () => {
   await using stage = await openStage([HALF]);
-  expect(await (await stage.post('/c/stop', { runId: 'mine' })).json()).toEqual({ result: 'noted' });
+  expect(await (await stage.post('/c/stop', { runId: 'mine' })).json()).toEqual({ result: 'recorded' });
   const response = await stage.post('', {
     id: 'c',
     runId: 'mine',

@@ -21,7 +21,7 @@ export function createOfferingStore(store: TaskStore, listener: TicketListener):
     },
     async cancel(target, reason, options) {
       const receipt = await store.cancel(target, reason, options);
-      const isOver = receipt.result !== 'unknown' && receipt.status === 'cancelled';
+      const isOver = receipt.result !== 'not-found' && receipt.status === 'cancelled';
       if (isOver && 'id' in target) await listener.onCancelled((target as TaskRef).id);
       return receipt;
     },

@@ -116,7 +116,7 @@ export type TakeResult =
   /** A newer take of this session was already processed. */
   | { readonly result: 'stale' }
   /** The session is over, or the store lost it. Stop its tasks and start a new session. */
-  | { readonly result: 'gone' };
+  | { readonly result: 'session-ended' };
 
 /** A task handed to a session. */
 export interface TakenTask {
@@ -141,9 +141,9 @@ export type ClaimResult =
   /** Other tasks come first, or its start time has not come, or the session holds another suspect: see `until`. */
   | { readonly result: 'waiting'; readonly until?: number }
   | { readonly result: 'too-late'; readonly status: FinalStatus }
-  | { readonly result: 'unknown' }
+  | { readonly result: 'not-found' }
   /** The session is over. */
-  | { readonly result: 'gone' };
+  | { readonly result: 'session-ended' };
 
 /** A worker's heartbeat for one of its sessions. */
 export interface Heartbeat extends SessionRef {
@@ -166,7 +166,7 @@ export type HeartbeatResult =
       readonly shouldSweep: boolean;
       readonly now: number;
     }
-  | { readonly result: 'gone' };
+  | { readonly result: 'session-ended' };
 
 /** Orders of one claim. */
 export interface TaskOrders extends Orders {
@@ -231,19 +231,19 @@ export interface SeenByWorker {
 
 /** The result of parking a task. */
 export type ParkReceipt =
-  /** `already`: this claim was parked or handed back before. */
-  | { readonly result: 'parked' | 'already' }
+  /** `unchanged`: this claim was parked or handed back before. */
+  | { readonly result: 'parked' | 'unchanged' }
   /** It has something to do: an answer, an order, a command. The worker still holds it. */
   | { readonly result: 'busy'; readonly orders: Orders };
 
 export interface ReleaseResult {
-  /** `already`: this claim was handed back or taken away before. */
-  readonly result: 'released' | 'already';
+  /** `unchanged`: this claim was handed back or taken away before. */
+  readonly result: 'released' | 'unchanged';
 }
 
 export interface FinishResult {
-  /** `already`: this claim ended the task before; nothing changed. */
-  readonly result: 'finished' | 'already';
+  /** `unchanged`: this claim ended the task before; nothing changed. */
+  readonly result: 'finished' | 'unchanged';
   readonly status: FinalStatus;
   /** The task that runs next. */
   readonly successor?: string;

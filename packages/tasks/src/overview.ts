@@ -33,7 +33,7 @@ export interface OperatorStore {
 }
 
 /** `live`: nothing was removed, because it has not ended yet. `unknown`: there is no such task or conversation. */
-export type RemoveReceipt = { readonly result: 'removed' | 'live' | 'unknown' };
+export type RemoveReceipt = { readonly result: 'removed' | 'live' | 'not-found' };
 
 /** How many tasks of a tenant have each status. */
 export interface TaskCounts {

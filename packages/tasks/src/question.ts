@@ -68,7 +68,7 @@ export type AnswerReceipt =
   | { readonly result: 'accepted'; readonly question: string; readonly at: number }
   /** Nothing was written. `given`: the answer that counts, if there was one. */
   | { readonly result: 'too-late'; readonly why: QuestionEnd; readonly given?: GivenAnswer }
-  | { readonly result: 'unknown' };
+  | { readonly result: 'not-found' };
 
 const ID = /^(t[0-9a-z]+-[0-9A-Za-z_-]{1,64})\.[0-9A-Za-z_-]{1,64}$/;
 

@@ -83,7 +83,7 @@ test('a status set twice counts once, and a cancel that was accepted cannot be o
   const { setStatus } = await registered(registry);
   await registry.cancel('job');
   expect(await setStatus('success')).toEqual({ result: 'set', status: 'cancelled' });
-  expect(await setStatus('failed')).toEqual({ result: 'already', status: 'cancelled' });
+  expect(await setStatus('failed')).toEqual({ result: 'unchanged', status: 'cancelled' });
 });
 
 test('one key is worked on once at a time; afterwards it has ended', async () => {
@@ -185,7 +185,7 @@ test('a registry of another tenant, or on another store, sees nothing', async ()
   for (const foreign of [open({ tenant: 'other' }), setUp().registry]) {
     expect(await foreign.get('job')).toBeUndefined();
     expect(await foreign.isCancelled('job')).toBe(false);
-    expect(await foreign.cancel('job')).toEqual({ result: 'unknown' });
+    expect(await foreign.cancel('job')).toEqual({ result: 'not-found' });
   }
 });
 

@@ -27,7 +27,7 @@ interface RegisteredTask {
 /** The result of `setStatus`. */
 type SetStatusReceipt =
   /** `status` may differ from the one you passed: work that was being cancelled ends `cancelled`. */
-  | { readonly result: 'set' | 'already'; readonly status: FinalStatus }
+  | { readonly result: 'set' | 'unchanged'; readonly status: FinalStatus }
   /** The work stopped because the registry was disposed. It may be registered again. */
   | { readonly result: 'released' }
   /** The lease was lost. Other work may run under this key by now. */
@@ -110,7 +110,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
       async setStatus(wanted) {
         const isFirst = mine.end(wanted);
         const set = await finished();
-        return isFirst || set.result !== 'set' ? set : { ...set, result: 'already' };
+        return isFirst || set.result !== 'set' ? set : { ...set, result: 'unchanged' };
       },
     };
   }
@@ -120,7 +120,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     async cancel(key, reason = {}, cancelOptions = {}) {
       const checked = readCancelOptions(cancelOptions, 'graceful');
       const task = await find(key);
-      return task === undefined ? { result: 'unknown' } : store.cancel({ tenant, id: task.id }, reason, checked);
+      return task === undefined ? { result: 'not-found' } : store.cancel({ tenant, id: task.id }, reason, checked);
     },
     async isCancelled(key) {
       const status = (await find(key))?.status;

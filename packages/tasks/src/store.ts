@@ -94,7 +94,7 @@ export type CreateReceipt =
 /** The result of a cancel. After `accepted` the task can only end `cancelled`. */
 export type StoreCancelReceipt =
   | {
-      readonly result: 'accepted' | 'escalated' | 'already';
+      readonly result: 'accepted' | 'escalated' | 'unchanged';
       readonly status: TaskStatus;
       readonly level: StopLevel;
       /** The reason that is kept: the first one, not necessarily yours. */
@@ -102,7 +102,7 @@ export type StoreCancelReceipt =
       readonly killAt: number;
     }
   | { readonly result: 'too-late'; readonly status: FinalStatus }
-  | { readonly result: 'unknown' };
+  | { readonly result: 'not-found' };
 
 /** The result of sending a command to a running task. */
 export type SendReceipt =
@@ -110,7 +110,7 @@ export type SendReceipt =
   | { readonly result: 'too-late'; readonly status: TaskStatus }
   /** Too many commands are waiting for the worker. */
   | { readonly result: 'full' }
-  | { readonly result: 'unknown' };
+  | { readonly result: 'not-found' };
 
 interface ReadOptions {
   readonly after?: number;

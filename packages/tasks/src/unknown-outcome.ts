@@ -1,7 +1,7 @@
 /**
  * Thrown when the response to a change was lost, so the change may or may not have been made. Repeat the request: every
  * operation is safe to repeat. Pass the `nonce` of this error to `create`, `send` and `answer`; they then return the first
- * result. The other operations return `already`, `too-late` or `held` if the change had been made. An append counts
+ * result. The other operations return `unchanged`, `too-late` or `held` if the change had been made. An append counts
  * once.
  */
 export class UnknownOutcomeError extends Error {

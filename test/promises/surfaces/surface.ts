@@ -34,7 +34,7 @@ type Preset = Extract<StopMode, string>;
 
 export interface Receipt {
   /** A door that only takes the order, and does not say what it did, answers `sent`. */
-  readonly result: 'accepted' | 'escalated' | 'already' | 'too-late' | 'unknown' | 'sent';
+  readonly result: 'accepted' | 'escalated' | 'unchanged' | 'too-late' | 'not-found' | 'sent';
   readonly reason?: CancelReason;
   readonly status?: string;
 }

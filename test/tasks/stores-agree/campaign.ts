@@ -215,7 +215,11 @@ function isUsed(views: readonly View[]): (tenant: string, i: number) => boolean 
 }
 
 function nameOf(result: unknown): string {
-  const { result: kind, throws, reclaimed = 0 } = (result ?? {}) as { result?: string; throws?: string; reclaimed?: number };
+  const {
+    result: kind,
+    throws,
+    reclaimed = 0,
+  } = (result ?? {}) as { result?: string; throws?: string; reclaimed?: number };
   return throws ?? kind ?? (reclaimed > 0 ? 'reclaimed' : 'read');
 }
 

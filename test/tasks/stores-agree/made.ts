@@ -87,7 +87,7 @@ export class Made {
   }
 
   learnTaken({ worker, session, number = 0 }: Taker, result: Taken): void {
-    if (result.result === 'gone' && session === this.session(worker)) {
+    if (result.result === 'session-ended' && session === this.session(worker)) {
       this.#lives.set(worker, (this.#lives.get(worker) ?? 1) + 1);
     }
     if (result.claim !== undefined) this.claims.push(result.claim);

@@ -63,7 +63,7 @@ export function QuestionCard({ asked, task, client, me }: QuestionCardProps): Re
 
 /** Describes why an answer does not count. */
 function describeRefusal(receipt: Exclude<AnswerReceipt, { result: 'accepted' }>): string {
-  if (receipt.result === 'unknown') return 'Not taken: the question is no longer stored';
+  if (receipt.result === 'not-found') return 'Not taken: the question is no longer stored';
   const { why, given } = receipt;
   return `Not taken: ${why}${given?.by === undefined ? '' : ` by ${given.by}`}`;
 }

@@ -179,9 +179,9 @@ function Answer({ answer }: { readonly answer: StopAnswer }): ReactNode {
   const words = {
     accepted: 'Accepted: it will end as cancelled.',
     escalated: 'Accepted: it is now stopped harder.',
-    already: 'It was being stopped at least this hard already.',
+    unchanged: 'It was being stopped at least this hard already.',
     'too-late': 'It had already ended.',
-    unknown: 'There is no such task any more.',
+    'not-found': 'There is no such task any more.',
   }[answer.answer];
   return (
     <p className="sm soft" role="status">

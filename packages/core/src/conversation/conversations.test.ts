@@ -236,7 +236,7 @@ test('a second cancel may stop the run harder; its first reason stays', async ()
     level: 'kill',
     reason: { message: 'enough' },
   });
-  expect(conversations.cancel('c', 'still?')).toMatchObject({ result: 'already' });
+  expect(conversations.cancel('c', 'still?')).toMatchObject({ result: 'unchanged' });
   await flushMicrotasks();
   expect(await answering).toMatchObject({ status: 'cancelled', outcome: { reason: { message: 'enough' } } });
   expect(conversations.cancel('c')).toEqual({ result: 'too-late' });

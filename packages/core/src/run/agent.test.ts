@@ -629,7 +629,7 @@ test('every cancel is reported, with what it did', async () => {
   const told = recorder.history.flatMap((entry) => (entry.seen === 'event' ? [entry.event] : []));
   expect(told.filter(({ type }) => type === 'cancel-requested')).toMatchObject([
     { receipt: 'accepted', reason: { message: 'first' } },
-    { receipt: 'already', reason: { message: 'second' } },
+    { receipt: 'unchanged', reason: { message: 'second' } },
     { receipt: 'escalated', reason: { message: 'third' } },
   ]);
   expect(told.filter(({ type }) => type === 'level-changed')).toMatchObject([

@@ -19,7 +19,9 @@ test('a hook that cancels harder on a cancel event: each receipt is reported onc
     name: 'a',
     planner: { next: () => new Promise(() => {}) },
     world,
-    hooks: { 'cancel-requested': ({ receipt: answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }) },
+    hooks: {
+      'cancel-requested': ({ receipt: answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }),
+    },
   }).run('x', { hooks: { any: (event) => heard.push(event) } });
   await flushMicrotasks();
   run.cancel('enough');

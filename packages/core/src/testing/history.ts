@@ -44,7 +44,7 @@ export interface TaskSeen {
 }
 
 export interface TaskReceipt {
-  readonly result: 'accepted' | 'escalated' | 'already' | 'too-late' | 'unknown';
+  readonly result: 'accepted' | 'escalated' | 'unchanged' | 'too-late' | 'not-found';
   readonly status?: string;
   readonly reason?: CancelReason;
 }

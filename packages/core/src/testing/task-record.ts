@@ -54,7 +54,7 @@ export class TaskRecord {
         this.#broken('P3', `too-late says '${status}', and it had ended '${end.status}'`);
       return;
     }
-    if (result === 'unknown') return;
+    if (result === 'not-found') return;
     if (end !== undefined) this.#broken('P3', `${result} after the end`);
     if (result === 'accepted') {
       if (this.#accepted) this.#broken('P3', 'accepted twice');

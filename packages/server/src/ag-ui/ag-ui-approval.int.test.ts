@@ -125,14 +125,14 @@ test('a stop by the name of any of its runs ends an interrupted reply; one that 
   await using thread = await openThread();
   const asked = interruptOf(await thread.run('r1', { say: 'Go' }));
   const next = interruptOf(await thread.run('r2', { resume: answer(asked.id, true) }));
-  expect(JSON.parse((await thread.post('/t/stop', { runId: 'r3' })).text)).toEqual({ result: 'noted' });
+  expect(JSON.parse((await thread.post('/t/stop', { runId: 'r3' })).text)).toEqual({ result: 'recorded' });
   const third = await thread.run('r3', { resume: answer(next.id, true) });
   expect(third.at(-1)).toMatchObject({ type: 'RUN_FINISHED', runId: 'r3', outcome: { type: 'cancelled' } });
   expect(thread.ran).toEqual([COMMAND]);
   expect(JSON.parse((await thread.post('/t/stop', { runId: 'r2' })).text)).toEqual({ result: 'too-late' });
   // What was stopped asks nothing any more.
   const late = await thread.post('', { threadId: 't', runId: 'r4', messages: [], resume: answer(next.id, true) });
-  expect(late).toMatchObject({ status: 409, text: expect.stringContaining('not-asked') as string });
+  expect(late).toMatchObject({ status: 409, text: expect.stringContaining('not-pending') as string });
 });
 
 test('a user who cancels a question and sends another message gets an answer to the message', async () => {

@@ -114,7 +114,7 @@ describe.each(KINDS)('%s', (kind) => {
     const page = openAgent(fixture.url);
     const running = page.run('u1', 'Go');
     await fixture.hands.started.promise;
-    expect(await page.stop({ runId: 'early' })).toEqual({ result: 'noted' });
+    expect(await page.stop({ runId: 'early' })).toEqual({ result: 'recorded' });
     const later = openAgent(fixture.url);
     await later.run('u2', 'Never', 'early');
     expect(types(later.events)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);

@@ -84,12 +84,12 @@ export function toReason({ name }: Principal, message: string | undefined, { hea
 }
 
 function responseFor(receipt: StoreCancelReceipt, unknown: HttpError): Response {
-  if (receipt.result === 'unknown') throw unknown;
+  if (receipt.result === 'not-found') throw unknown;
   if (receipt.result === 'too-late') {
     const { status } = receipt;
     throw new HttpError(409, { code: 'too-late', message: `It had already ended: ${status}`, status });
   }
-  return Response.json(receipt, { status: receipt.result === 'already' ? 200 : 202 });
+  return Response.json(receipt, { status: receipt.result === 'unchanged' ? 200 : 202 });
 }
 
 const FILTER = z

@@ -72,7 +72,7 @@ async function send(task: TaskRef, command: TaskCommand, { parts, principal, typ
   const about = { tenant: task.tenant, target: task.id, ...('callId' in command && { callId: command.callId }) };
   access.audit(principal, { type, ...about, result: answer });
   if (answer === 'accepted') return Response.json(receipt, { status: 202 });
-  if (answer === 'unknown') throw unknownTask();
+  if (answer === 'not-found') throw unknownTask();
   if (answer === 'full') {
     throw new HttpError(429, {
       code: 'full',

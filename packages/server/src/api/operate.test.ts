@@ -50,11 +50,16 @@ test('a failed task is requeued by its tenant or an operator, once', async () =>
   const id = await createFailed(served.store);
   const requeued = await clientOf(served, 'ann').requeue(id);
   expect(requeued).toMatchObject({ result: 'requeued', task: { inputs: ['hello'], status: 'init' } });
-  expect(await clientOf(served, 'operator', 'acme').requeue(id)).toMatchObject({ result: 'already' });
-  expect(await clientOf(served, 'bob').requeue(id)).toEqual({ result: 'unknown' });
+  expect(await clientOf(served, 'operator', 'acme').requeue(id)).toMatchObject({ result: 'unchanged' });
+  expect(await clientOf(served, 'bob').requeue(id)).toEqual({ result: 'not-found' });
   const { id: fresh } = (requeued as { task: { id: string } }).task;
   expect(await clientOf(served, 'ann').requeue(fresh)).toMatchObject({ result: 'not-failed', status: 'init' });
-  expect(served.audited.map(({ result: answer }) => answer)).toEqual(['requeued', 'already', 'unknown', 'not-failed']);
+  expect(served.audited.map(({ result: answer }) => answer)).toEqual([
+    'requeued',
+    'unchanged',
+    'not-found',
+    'not-failed',
+  ]);
 });
 
 test('poison tasks are listed apart', async () => {

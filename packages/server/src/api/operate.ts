@@ -123,7 +123,7 @@ function requeueEndpoint({ store, access }: ApiParts): Endpoint {
     responses: {
       201: {
         description: 'The new task.',
-        schema: z.object({ result: z.enum(['requeued', 'already']), task: TASK }),
+        schema: z.object({ result: z.enum(['requeued', 'unchanged']), task: TASK }),
       },
       200: { description: 'It was requeued before; this is the task that was created then.' },
       409: { description: 'It has not failed, or its input cannot be sent again; the message says which.' },
@@ -139,16 +139,16 @@ function requeueEndpoint({ store, access }: ApiParts): Endpoint {
 
 function notRequeued(receipt: Exclude<RequeueReceipt, { task: unknown }>): HttpError {
   switch (receipt.result) {
-    case 'unknown':
+    case 'not-found':
       return unknownTask();
     case 'not-failed': {
       const { status } = receipt;
       const message = `Only failed and cancelled tasks are requeued; it is ${status}`;
       return new HttpError(409, { code: 'not-failed', message, status });
     }
-    case 'several-inputs':
+    case 'merged-inputs':
       return new HttpError(409, {
-        code: 'several-inputs',
+        code: 'merged-inputs',
         message: 'Several messages were gathered into this task; send them again yourself',
       });
     case 'full':

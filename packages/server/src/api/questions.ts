@@ -84,7 +84,7 @@ function answerEndpoint({ store, access, world }: ApiParts): Endpoint {
 
 /** Converts the receipt of an answer that does not count to an error. */
 export function toRefusal(receipt: Exclude<AnswerReceipt, { result: 'accepted' }>): HttpError {
-  if (receipt.result === 'unknown') {
+  if (receipt.result === 'not-found') {
     const message = 'You have no such question: it never existed, or its task is no longer stored';
     return new HttpError(404, { code: 'unknown-question', message });
   }

@@ -164,7 +164,7 @@ test('each way a cancel can be answered has its status', async () => {
     status: 202,
     json: { result: 'escalated', reason: { message: 'enough' } },
   });
-  expect(await holdCancel({})).toMatchObject({ status: 200, json: { result: 'already' } });
+  expect(await holdCancel({})).toMatchObject({ status: 200, json: { result: 'unchanged' } });
   expect(await cancel({})).toMatchObject({ status: 202 });
   await until(async () => (await statusOf(served, id)) === 'cancelled');
   expect(await cancel({})).toMatchObject({ status: 409, json: { error: { code: 'too-late', status: 'cancelled' } } });
@@ -172,7 +172,7 @@ test('each way a cancel can be answered has its status', async () => {
   expect(held.audited.map(({ type, actor, target, result: answer }) => [type, actor, target, answer])).toEqual([
     ['cancel', 'ann', holding, 'accepted'],
     ['cancel', 'ann', holding, 'escalated'],
-    ['cancel', 'ann', holding, 'already'],
+    ['cancel', 'ann', holding, 'unchanged'],
   ]);
 });
 

@@ -302,7 +302,7 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
       const response = await site.post(claim(change));
       expect([response.status, ((await response.json()) as { error: object }).error]).toMatchObject([
         409,
-        { code: 'not-asked' },
+        { code: 'not-pending' },
       ]);
     }
     const yes = { state: 'approval-responded', approval: { ...callsIn(asked)[0]!.approval, approved: true } };

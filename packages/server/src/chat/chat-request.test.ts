@@ -9,7 +9,7 @@ const request = { chatId: 'c', approvalId: 'a', approved: true } as Parameters<t
 test.for([
   [{ result: 'too-late', why: 'answered', given: { value: {}, by: 'bob', at: 1 } }, 'too-late', /answered by bob/],
   [{ result: 'too-late', why: 'expired' }, 'too-late', /in time/],
-  [{ result: 'unknown' }, 'not-asked', /no such question/],
+  [{ result: 'not-found' }, 'not-pending', /no such question/],
 ] as const)('an answer to which the store responds %j fails with its own code', async ([receipt, code, message]) => {
   const context = {
     chat: { approve: () => Promise.resolve(receipt) },

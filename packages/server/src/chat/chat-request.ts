@@ -218,7 +218,7 @@ export async function answerQuestion(
   const { chatId, approvalId, approved, why, remember } = request;
   const decision = approved ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
   const receipt = await chat.approve(who, { chatId, approvalId, decision, ...(why != null && { why }) });
-  if (receipt.result === 'unknown') throw notAsked();
+  if (receipt.result === 'not-found') throw notAsked();
   access.audit(who, { type: 'approve', tenant: who.tenant, target: approvalId, result: receipt.result });
   if (receipt.result === 'too-late') throw toRefusal(receipt);
   return receipt.result;
@@ -226,7 +226,7 @@ export async function answerQuestion(
 
 export function notAsked(): HttpError {
   const message = 'There is no such question; it was answered, or its reply has ended';
-  return new HttpError(409, { code: 'not-asked', message });
+  return new HttpError(409, { code: 'not-pending', message });
 }
 
 /** Returns the body of a request. Throws an `HttpError` if it does not match the schema. */

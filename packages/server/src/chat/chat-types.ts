@@ -67,7 +67,7 @@ export interface ChatAnswer {
 }
 
 export interface ChatStopReceipt {
-  readonly result: StoreCancelReceipt['result'] | 'noted' | 'idle';
+  readonly result: StoreCancelReceipt['result'] | 'recorded' | 'idle';
   readonly rolledBack?: boolean;
   /** Why the turn stays in the history: these calls had effects that were not undone. */
   readonly effectsNotUndone?: readonly string[];

@@ -119,7 +119,7 @@ describe.each(KINDS)('%s', (kind) => {
       );
     const running = read(await page.send('c', say('u1', 'Go')));
     await fixture.hands.started.promise;
-    expect(await (await stop({ runId: 'early' })).json()).toEqual({ result: 'noted' });
+    expect(await (await stop({ runId: 'early' })).json()).toEqual({ result: 'recorded' });
     expect(await (await stop({ runId: 'early' })).json()).toEqual({ result: 'too-late' });
     const send = await fixture.handler.fetch(
       new Request('http://app.test/api/chat', {

@@ -232,7 +232,10 @@ export class Chat {
     let task: TaskRef | undefined = isNamed ? await this.find(principal, stop) : await this.active(principal, chatId);
     if (task === undefined && runId !== undefined) {
       if (await this.#takeName({ tenant, conversation: chatId, key: runId }, null, reason))
-        return { ...(await stopWaiting(this.#parts, { chatId, messageId, who: principal }, reason)), result: 'noted' };
+        return {
+          ...(await stopWaiting(this.#parts, { chatId, messageId, who: principal }, reason)),
+          result: 'recorded',
+        };
       // Its message has arrived in between.
       task = await this.find(principal, stop);
     }

@@ -34,7 +34,7 @@ export async function answerQuestion(
 ): Promise<AnswerReceipt> {
   const id = findQuestionTask(approvalId);
   const task = id && (await store.get({ tenant, id }));
-  if (!task || task.conversation !== chatId) return { result: 'unknown' };
+  if (!task || task.conversation !== chatId) return { result: 'not-found' };
   // A user who repeats an answer gets the same receipt.
   const nonce = hash('sha256', JSON.stringify([approvalId, name, value]), 'base64url');
   return store.answer({ tenant, id: approvalId }, { value, by: name }, { nonce });

@@ -37,7 +37,7 @@ export function serveTaskRequests({ server }: McpServer, { library, store, calle
   );
   ofTask('tasks/cancel', async (ref) => {
     const answer = await cancelFor(caller, { store, ref });
-    return answer === 'unknown' ? undefined : {};
+    return answer === 'not-found' ? undefined : {};
   });
   ofTask('tasks/update', async (ref, context) => {
     const { inputResponses } = context.mcpReq;

@@ -61,15 +61,15 @@ test('what a store answers is what the client returns', async () => {
   expect(await client.steer(id, 'be brief')).toEqual({ result: 'accepted', number: 1 });
   expect(await client.cancelCall(id, 'call/1?', { reason: 'slow' })).toEqual({ result: 'accepted', number: 2 });
   expect(await client.questions()).toEqual({ questions: [] });
-  expect(await client.result(`${id}.none`, { decision: 'yes' })).toEqual({ result: 'unknown' });
+  expect(await client.result(`${id}.none`, { decision: 'yes' })).toEqual({ result: 'not-found' });
   expect(await client.cancel(id, { mode: 'now', reason: 'enough' })).toMatchObject({
     result: 'accepted',
     reason: { message: 'enough' },
   });
   expect(await client.cancel(id)).toEqual({ result: 'too-late', status: 'cancelled' });
   expect(await client.steer(id, 'x')).toEqual({ result: 'too-late', status: 'cancelled' });
-  expect(await client.cancel('t0-nothing')).toEqual({ result: 'unknown' });
-  expect(await client.cancelConversation('c1')).toEqual({ result: 'unknown' });
+  expect(await client.cancel('t0-nothing')).toEqual({ result: 'not-found' });
+  expect(await client.cancelConversation('c1')).toEqual({ result: 'not-found' });
   for (let i = 0; i < 3; i++) await client.create({ agent: 'assistant', input: i });
   expect(await client.create({ agent: 'assistant', input: 'x' })).toEqual({ result: 'full', what: 'tasks', limit: 3 });
   expect(await client.cancelAll({ all: true }, { dryRun: true })).toHaveLength(3);

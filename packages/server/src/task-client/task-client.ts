@@ -153,9 +153,9 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   const send = createSender(options);
   const post = <T>(path: string, body: object): Promise<T> => send<T>('POST', path, { body });
   const cancelAt = async (path: string, options: CancelTaskOptions = {}): Promise<StoreCancelReceipt> =>
-    post<StoreCancelReceipt>(path, options).catch(receiptIn<StoreCancelReceipt>({ 404: 'unknown', 409: 'too-late' }));
+    post<StoreCancelReceipt>(path, options).catch(receiptIn<StoreCancelReceipt>({ 404: 'not-found', 409: 'too-late' }));
   const sendAt = (path: string, body: object): Promise<SendReceipt> =>
-    post<SendReceipt>(path, body).catch(receiptIn<SendReceipt>({ 404: 'unknown', 409: 'too-late' }));
+    post<SendReceipt>(path, body).catch(receiptIn<SendReceipt>({ 404: 'not-found', 409: 'too-late' }));
   const missing = receiptIn<undefined>({ 404: undefined });
 
   return {
@@ -179,7 +179,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     questions: (page = {}) => send<QuestionPage>('GET', '/v1/questions', { query: { ...page } }),
     result: (question, result) =>
       post<AnswerReceipt>(`/v1/questions/${nameOf(question)}`, result).catch(
-        receiptIn<AnswerReceipt>({ 404: 'unknown', 409: 'too-late' }),
+        receiptIn<AnswerReceipt>({ 404: 'not-found', 409: 'too-late' }),
       ),
     steer: (id, message) => sendAt(`/v1/tasks/${nameOf(id)}/steer`, { message }),
     follow: (id, options = {}) =>
@@ -198,7 +198,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     pause: async (target, paused) => void (await send.everywhere('POST', '/v1/pause', { body: { target, paused } })),
     requeue: (id) =>
       post<RequeueReceipt>(`/v1/tasks/${nameOf(id)}/requeue`, {}).catch(
-        receiptIn<RequeueReceipt>({ 404: 'unknown', 409: 'not-failed' }),
+        receiptIn<RequeueReceipt>({ 404: 'not-found', 409: 'not-failed' }),
       ),
     erase: (target, options = {}) => send.everywhere('POST', '/v1/erase', { body: { ...target, ...options } }),
   };
@@ -257,7 +257,7 @@ function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>
   return (error) => {
     if (!(error instanceof TaskApiError)) throw error;
     const { status, code, fields: more } = error;
-    if (code === 'several-inputs') return { result: code } as Receipt;
+    if (code === 'merged-inputs') return { result: code } as Receipt;
     if (code === 'full') return { result: code, ...more } as Receipt;
     if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;
     const result = answers[status];

@@ -149,7 +149,7 @@ test('a cancel stops the run under way and drops what waits', async () => {
   await world.clock.advance(2_000);
   expect([(await first).status, (await second).status]).toEqual(['cancelled', 'cancelled']);
   expect(sent).toHaveLength(2);
-  expect(await conversations.cancel('c')).toEqual({ result: 'unknown' });
+  expect(await conversations.cancel('c')).toEqual({ result: 'not-found' });
 });
 
 test('a signal withdraws its own message and nothing else', async () => {

@@ -45,7 +45,7 @@ export class ObservedConversations {
     if (result === 'accepted' && run?.runId !== undefined) return;
     const reason = createReason(given, this.#world.clock.now());
     const found = {
-      receipt: result === 'unknown' ? 'too-late' : result,
+      receipt: result === 'not-found' ? 'too-late' : result,
       reason,
       ...(run?.runId && { runId: run.runId }),
     };

@@ -44,8 +44,8 @@ test('a failed task is requeued once, with its input and in its conversation', a
     task: { inputs: [{ text: 'hi' }], conversation: 'c', priority: 3, status: 'init' },
   });
   const again = await requeueTask(store, { tenant: TENANT, id: old.id });
-  expect(again).toMatchObject({ result: 'already', task: { id: (requeued as { task: { id: string } }).task.id } });
-  expect(await requeueTask(store, { tenant: 'other', id: old.id })).toEqual({ result: 'unknown' });
+  expect(again).toMatchObject({ result: 'unchanged', task: { id: (requeued as { task: { id: string } }).task.id } });
+  expect(await requeueTask(store, { tenant: 'other', id: old.id })).toEqual({ result: 'not-found' });
   expect((await store.get({ tenant: TENANT, id: old.id }))?.status).toBe('failed');
   const { id } = await bring(store, 'success');
   expect(await requeueTask(store, { tenant: TENANT, id })).toEqual({ result: 'not-failed', status: 'success' });
@@ -58,13 +58,13 @@ test('a task whose requeued copy failed too is requeued again, and one that was 
   for (let i = 0; i < 3; i++) {
     const receipt = await requeueTask(store, ref);
     if (receipt.result !== 'requeued') throw new Error(`it was not requeued: ${receipt.result}`);
-    expect(await requeueTask(store, ref)).toMatchObject({ result: 'already', task: { id: receipt.task.id } });
+    expect(await requeueTask(store, ref)).toMatchObject({ result: 'unchanged', task: { id: receipt.task.id } });
     ids.push(receipt.task.id);
     if (i < 2) await store.finish((await claim(store, receipt.task.id)).by, { status: 'failed' });
   }
   expect(new Set(ids).size).toBe(4);
   await store.cancel({ tenant: TENANT, id: ids[3]! });
-  expect(await requeueTask(store, ref)).toMatchObject({ result: 'already', task: { status: 'cancelled' } });
+  expect(await requeueTask(store, ref)).toMatchObject({ result: 'unchanged', task: { status: 'cancelled' } });
 });
 
 test('gathered messages are requeued together if they are text', async () => {
@@ -82,7 +82,7 @@ test('gathered messages are requeued together if they are text', async () => {
     await store.finish(by, { status: 'failed' });
     const receipt = await requeueTask(store, { tenant: TENANT, id });
     if (inputs[1] === 'b') expect(receipt).toMatchObject({ result: 'requeued', task: { inputs: ['a\n\nb'] } });
-    else expect(receipt).toEqual({ result: 'several-inputs' });
+    else expect(receipt).toEqual({ result: 'merged-inputs' });
   }
 });
 

@@ -5,15 +5,15 @@ import type { TaskRecord, TaskRef } from '../task.ts';
 
 /** The result of requeueing a task. */
 export type RequeueReceipt =
-  /** `already`: it was requeued before, and the task that was created then has not failed. */
-  | { readonly result: 'requeued' | 'already'; readonly task: TaskRecord }
+  /** `unchanged`: it was requeued before, and the task that was created then has not failed. */
+  | { readonly result: 'requeued' | 'unchanged'; readonly task: TaskRecord }
   /** Only failed and cancelled tasks are requeued. */
   | { readonly result: 'not-failed'; readonly status: TaskRecord['status'] }
   /** Several messages were gathered into the task, and they are not all text. Send them again. */
-  | { readonly result: 'several-inputs' }
+  | { readonly result: 'merged-inputs' }
   /** The store or the conversation takes no more tasks now. */
   | { readonly result: 'full' }
-  | { readonly result: 'unknown' };
+  | { readonly result: 'not-found' };
 
 /**
  * Creates a task with the input of one that failed or was cancelled. An end is final, so the old task stays as it is.
@@ -24,11 +24,11 @@ export type RequeueReceipt =
  */
 export async function requeueTask(store: ClientStore, ref: TaskRef): Promise<RequeueReceipt> {
   const old = await store.get(ref);
-  if (old === undefined) return { result: 'unknown' };
+  if (old === undefined) return { result: 'not-found' };
   const { tenant, agent, conversation, priority, status, context } = old;
   if (!isFinalStatus(status) || status === 'success') return { result: 'not-failed', status };
   const input = joinInputs(old.inputs);
-  if (input === undefined) return { result: 'several-inputs' };
+  if (input === undefined) return { result: 'merged-inputs' };
   const key = `requeue ${old.id}`;
   const receipt = await store.create(
     { tenant, agent, conversation, priority, context, input, key },
@@ -37,7 +37,7 @@ export async function requeueTask(store: ClientStore, ref: TaskRef): Promise<Req
   if (receipt.result === 'created') return { result: 'requeued', task: receipt.task };
   if (receipt.result !== 'duplicate') return { result: 'full' };
   const { task } = receipt;
-  return task.status === 'failed' ? requeueTask(store, { tenant, id: task.id }) : { result: 'already', task };
+  return task.status === 'failed' ? requeueTask(store, { tenant, id: task.id }) : { result: 'unchanged', task };
 }
 
 function joinInputs(inputs: readonly Json[]): Json | undefined {

@@ -15,7 +15,7 @@ export function applyAnswer(
   const { tables, now } = moment;
   const task = tables.task(owner);
   const question = task?.tenant === tenant ? tables.question(owner, id) : undefined;
-  if (task === undefined || question === undefined) return { result: 'unknown' };
+  if (task === undefined || question === undefined) return { result: 'not-found' };
   // Check this first: since the first request, the question may have been closed and the task may have ended.
   if (question.nonce === given.nonce) return { result: 'accepted', question: id, at: question.answer!.at };
   if (question.state !== 'open') return toTooLate(question);

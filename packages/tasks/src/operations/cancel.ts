@@ -13,7 +13,7 @@ import type { OperationContext, StoredTask } from './tables.ts';
 /** Asks a task to stop. A task that never started ends at once. */
 export function applyCancel(ref: TaskRef, stop: StopRequest, moment: OperationContext): StoreCancelReceipt {
   const task = moment.tables.task(ref.id);
-  if (task === undefined || task.tenant !== ref.tenant) return { result: 'unknown' };
+  if (task === undefined || task.tenant !== ref.tenant) return { result: 'not-found' };
   return cancelTask(task, dated(stop, moment), moment);
 }
 
@@ -27,7 +27,7 @@ export function applyCancelConversation(
   const conversation = tables.conversation(ref);
   const { debouncing, waiting = [], current } = conversation ?? {};
   const asked = dated(stop, moment);
-  let receipt: StoreCancelReceipt = { result: 'unknown' };
+  let receipt: StoreCancelReceipt = { result: 'not-found' };
   // Cancel the current task last: while it is live, no other task can start.
   for (const id of [debouncing, ...waiting, current]) {
     if (id !== undefined) receipt = cancelTask(tables.task(id)!, asked, moment);
@@ -87,7 +87,7 @@ export function applySend(
 ): SendReceipt {
   const { tables } = moment;
   const task = tables.task(ref.id);
-  if (task === undefined || task.tenant !== ref.tenant) return { result: 'unknown' };
+  if (task === undefined || task.tenant !== ref.tenant) return { result: 'not-found' };
   // Check this first: since the first request, the command may have been carried out and the task may have ended.
   const sent = tables.sent(ref.id, nonce);
   if (sent !== undefined) return { result: 'accepted', number: sent };

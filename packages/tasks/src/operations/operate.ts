@@ -28,13 +28,13 @@ export function applyRemove(
 ): RemoveReceipt {
   if ('id' in target) {
     const task = tables.task(target.id);
-    if (task?.tenant !== target.tenant) return { result: 'unknown' };
+    if (task?.tenant !== target.tenant) return { result: 'not-found' };
     if (task.endedAt === undefined) return { result: 'live' };
     tables.removeTask(task);
     return { result: 'removed' };
   }
   const conversation = tables.conversation(target);
-  if (conversation === undefined) return { result: 'unknown' };
+  if (conversation === undefined) return { result: 'not-found' };
   if (conversation.current !== undefined || conversation.debouncing !== undefined) return { result: 'live' };
   tables.removeConversation(target);
   return { result: 'removed' };

@@ -15,7 +15,7 @@ export function applyBeat(
 ): HeartbeatResult {
   const { tables, now } = moment;
   const session = tables.session(id);
-  if (session === undefined || session.isOver) return { result: 'gone' };
+  if (session === undefined || session.isOver) return { result: 'session-ended' };
   const expired = visit(session.leaseMs, moment, { tells: true });
   const state = tables.domain()!;
   if (state.isGraceGranted) tables.saveDomain({ ...state, isGraceGranted: false });

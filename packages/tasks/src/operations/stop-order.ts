@@ -12,11 +12,11 @@ export function orderStop(
   task: StoredTask,
   { level, abortMs, killMs, undo, reason }: StopRequest & { readonly reason: CancelReason },
   moment: OperationContext,
-): { result: 'accepted' | 'escalated' | 'already'; stop: StopOrder } {
+): { result: 'accepted' | 'escalated' | 'unchanged'; stop: StopOrder } {
   const { now } = moment;
   const asked = { level, abortAt: now + abortMs, killAt: now + killMs, undo };
   const before = task.stop;
-  if (before !== undefined && !isStronger(asked, before, now)) return { result: 'already', stop: before };
+  if (before !== undefined && !isStronger(asked, before, now)) return { result: 'unchanged', stop: before };
   const stop: StopOrder = {
     reason: before?.reason ?? reason,
     level: higher(asked.level, before && levelAt(before, now)),

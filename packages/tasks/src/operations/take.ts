@@ -15,10 +15,10 @@ export function applyTake(request: Required<TakeRequest>, moment: OperationConte
   const { tables, now } = moment;
   const { session: id, takeNumber: number, worker, agents, limit } = request;
   const session = tables.session(id);
-  if (session?.isOver || (session === undefined && number > 1)) return { result: 'gone' };
+  if (session?.isOver || (session === undefined && number > 1)) return { result: 'session-ended' };
   const takeNumber = session?.takeNumber ?? 0;
   if (number < takeNumber) return { result: 'stale' };
-  if (number > takeNumber + 1) return { result: 'gone' };
+  if (number > takeNumber + 1) return { result: 'session-ended' };
   const expired = visit(request.leaseMs, moment, { tells: true });
   if (number === takeNumber) {
     return {
@@ -162,11 +162,11 @@ function recordHeld(
 export function applyClaim(id: string, request: Required<ClaimRequest>, moment: OperationContext): ClaimResult {
   const { tables, now } = moment;
   const session = tables.session(request.session);
-  if (session?.isOver) return { result: 'gone' };
+  if (session?.isOver) return { result: 'session-ended' };
   // A claim says nothing about other sessions, so it must not use up the request to sweep them.
   visit(request.leaseMs, moment, { tells: false });
   const found = tables.task(id);
-  if (found === undefined) return { result: 'unknown' };
+  if (found === undefined) return { result: 'not-found' };
   if (isFinalStatus(found.status)) return { result: 'too-late', status: found.status };
   if (found.stage === 'held') {
     const isRepeated = found.session === request.session && found.claim === request.claim;

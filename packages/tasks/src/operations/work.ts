@@ -76,7 +76,7 @@ function endSteered(task: StoredTask, done: readonly number[], moment: Operation
 export function applyRelease(by: ClaimRef, moment: OperationContext): ReleaseResult {
   const { tables } = moment;
   const found = tables.task(by.id);
-  if (found?.released === by.claim) return { result: 'already' };
+  if (found?.released === by.claim) return { result: 'unchanged' };
   if (found?.lostClaim === by.claim) return releaseLate(found, moment);
   const own = getClaimedTask(tables, by);
   const released = applyTransition(own, 'release', { now: moment.now, released: by.claim });
@@ -89,7 +89,7 @@ export function applyRelease(by: ClaimRef, moment: OperationContext): ReleaseRes
 /** Parks a task if its worker has acted on everything, and only answers can make it go on. */
 export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: OperationContext): ParkReceipt {
   const { tables, now } = moment;
-  if (tables.task(by.id)?.released === by.claim) return { result: 'already' };
+  if (tables.task(by.id)?.released === by.claim) return { result: 'unchanged' };
   const own = getClaimedTask(tables, by);
   const { open = 0, pending = 0 } = own.questionCounts ?? {};
   const isRead = own.position === seen.position && own.orderNumber === seen.orderNumber && own.commands.length === 0;
@@ -123,7 +123,7 @@ function releaseLate(
     moment.tables.tell(hintOf('wake', back));
     makeReady(back, moment);
   }
-  return { result: 'already' };
+  return { result: 'unchanged' };
 }
 
 export function applyFinish(
@@ -134,7 +134,7 @@ export function applyFinish(
   const { tables, now } = moment;
   const before = tables.task(by.id);
   if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
-    return { result: 'already', status: before.status };
+    return { result: 'unchanged', status: before.status };
   }
   const task = getClaimedTask(tables, by);
   const { status } = nextStatus(task.status, outcome.status);

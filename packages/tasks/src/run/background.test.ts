@@ -165,7 +165,7 @@ test('work that ignores its stop is given up on', async () => {
   });
   await runner.run({ ...chat, agent: 'leave', input: 'go' });
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted']);
-  expect(await cancelBackground(store, chat, STOP)).toEqual(['already']);
+  expect(await cancelBackground(store, chat, STOP)).toEqual(['unchanged']);
   const ref = await left.promise;
   expect(await store.cancel(ref, STOP, { mode: 'kill' })).toMatchObject({ result: 'escalated' });
   expect(await endOf(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: STOP } });

@@ -65,7 +65,7 @@ test('a call waits for an answer that comes through the store', async () => {
   const running = runner.run(TASK);
   await flushMicrotasks();
   const ref = { tenant: 'acme', id: await idOf(store) };
-  expect(await answerCall(store, ref, { callId: 'c2', decision: 'yes' })).toEqual({ result: 'unknown' });
+  expect(await answerCall(store, ref, { callId: 'c2', decision: 'yes' })).toEqual({ result: 'not-found' });
   await answerCall(store, ref, { callId: 'c1', decision: 'yes' });
   await flushMicrotasks();
   await answerCall(store, ref, { callId: 'c2', decision: 'no', why: 'too dear' });

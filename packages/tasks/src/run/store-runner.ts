@@ -197,7 +197,7 @@ class StoreRunner implements Runner {
       const wakeups = this.#orders.wakeups.listen(ref.id);
       try {
         const claim = await session.claim(ref.id);
-        if (claim.result === 'unknown') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
+        if (claim.result === 'not-found') throw new TypeError(`id: there is no task '${ref.id}' to work on`);
         if (claim.result === 'too-late') return;
         if (claim.result === 'claimed') {
           const end = await this.#execute(claim, options);
@@ -205,7 +205,7 @@ class StoreRunner implements Runner {
           this.#context.shutdown.throwIfCancelled();
           continue;
         }
-        if (claim.result === 'gone') continue;
+        if (claim.result === 'session-ended') continue;
         if (claim.result === 'held') await this.#sweeper.sweep(session.domain);
         if (!wait) return;
         await wakeups.wait(claim.until === undefined ? undefined : claim.until - this.#context.world.clock.now());

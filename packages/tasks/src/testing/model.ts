@@ -181,7 +181,7 @@ function finishCommand(i: number, { ago, end: asked }: { ago: number; end: Final
     const owned = isOwned(task, ago);
     const repeated = task.ends > 0 && by === task.claims.at(-1) && by.epoch === task.epoch;
     const receipt = await ownedOnly(owned || repeated, store.finish(by, { status: asked }));
-    if (repeated) assert.deepEqual(receipt, { result: 'already', status: task.status });
+    if (repeated) assert.deepEqual(receipt, { result: 'unchanged', status: task.status });
     if (!owned) return;
     end(model, task, task.status === 'cancelling' ? 'cancelled' : asked);
     assert.equal(receipt!.status, task.status);
@@ -195,7 +195,7 @@ function cancelCommand(i: number): Command {
     const task = model.tasks[i]!;
     const { result: answer } = await store.cancel({ tenant: TENANT, id: task.id }, {}, { mode: 'kill' });
     if (!isLive(task)) return assert.equal(answer, 'too-late');
-    if (task.status === 'cancelling') assert.ok(answer === 'already' || answer === 'escalated');
+    if (task.status === 'cancelling') assert.ok(answer === 'unchanged' || answer === 'escalated');
     else assert.equal(answer, 'accepted');
     if (hasStarted(task)) task.status = 'cancelling';
     else end(model, task, 'cancelled');
@@ -211,7 +211,7 @@ function releaseCommand(i: number, ago: number): Command {
     const { lost } = task;
     const late = !repeated && isLive(task) && lost?.claim === by;
     const receipt = await ownedOnly(owned || repeated || late, store.release(by));
-    if (receipt !== undefined) assert.equal(receipt.result, owned ? 'released' : 'already');
+    if (receipt !== undefined) assert.equal(receipt.result, owned ? 'released' : 'unchanged');
     if (!owned && !late) return;
     if (late) {
       task.crashes--;

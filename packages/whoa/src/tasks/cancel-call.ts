@@ -11,7 +11,7 @@ interface CancelCallContext {
 
 const ANSWERS: Readonly<Record<string, string>> = {
   accepted: 'is interrupted; the task continues',
-  already: 'is already being stopped',
+  unchanged: 'is already being stopped',
   'too-late': 'is not running: it has ended, or there is no such call',
   refused: 'must not be interrupted; it was not stopped',
 };
@@ -34,7 +34,7 @@ export async function cancelCall(
   const answer = await waitForAnswer(id, receipt.number, context);
   if (asJson) screen.data({ type: 'result', id, callId, answer });
   else screen.line(`${callId} ${ANSWERS[answer] ?? answer}`);
-  return answer === 'accepted' || answer === 'escalated' || answer === 'already' ? EXIT.success : EXIT.failed;
+  return answer === 'accepted' || answer === 'escalated' || answer === 'unchanged' ? EXIT.success : EXIT.failed;
 }
 
 /** Waits for the worker's response to the command. */
@@ -46,7 +46,7 @@ async function waitForAnswer(id: string, number: number, { source, screen }: Can
     onEntry({ event }) {
       const told = event as { readonly type?: string; readonly number?: number; readonly receipt?: string };
       if (told.type !== 'command-handled' || told.number !== number) return undefined;
-      answer = told.receipt ?? 'unknown';
+      answer = told.receipt ?? 'not-found';
       return 'stop';
     },
     onRecord: async (record) => ((await isLostForGood(record)) ? 'stop' : undefined),

@@ -269,7 +269,7 @@ test.each([
     const run = recorder.run(agent.run('go'));
     await flushMicrotasks();
     expect(run.cancelCall('s', { kind: 'user', by: 'anna' })).toMatchObject({ result: 'accepted' });
-    expect(run.cancelCall('s')).toMatchObject({ result: 'already', reason: { by: 'anna' } });
+    expect(run.cancelCall('s')).toMatchObject({ result: 'unchanged', reason: { by: 'anna' } });
     finish?.();
     // An answer that does not come is waited for a little.
     await world.clock.advance(1_000);

@@ -27,12 +27,12 @@ export function readCancelOptions(given: CancelOptions, usual: StopMode): Requir
  *
  * - `accepted`: this cancel is the first; its reason is kept.
  * - `escalated`: already being cancelled; this one made it harder, sooner, or added undo.
- * - `already`: already being cancelled, at least this hard; nothing changed.
+ * - `unchanged`: already being cancelled, at least this hard; nothing changed.
  * - `too-late`: the work had ended; nothing changed.
  */
 export type CancelReceipt =
   | {
-      readonly result: 'accepted' | 'escalated' | 'already';
+      readonly result: 'accepted' | 'escalated' | 'unchanged';
       readonly level: StopLevel;
       /** The winning reason: the first one, which may not be yours. */
       readonly reason: CancelReason;

@@ -97,7 +97,7 @@ test('a ladder takes its time and no more where timers are faked and the time is
     token.cancel();
     vi.advanceTimersByTime(10_000);
     expect(token.level).toBe('abort');
-    expect(token.cancel({}, { mode: 'now' })).toMatchObject({ result: 'already' });
+    expect(token.cancel({}, { mode: 'now' })).toMatchObject({ result: 'unchanged' });
     vi.advanceTimersByTime(1_900);
     expect(token.level).toBe('abort');
     vi.advanceTimersByTime(100);
@@ -146,7 +146,7 @@ test('the first reason wins, whatever comes later', () => {
 test('many rapid cancellations are one cancellation', () => {
   const { token, levels } = setUp();
   const answers = Array.from({ length: 100 }, (_, i) => token.cancel({ message: `${i}` }).result);
-  expect(answers).toEqual(['accepted', ...Array.from({ length: 99 }, () => 'already')]);
+  expect(answers).toEqual(['accepted', ...Array.from({ length: 99 }, () => 'unchanged')]);
   expect(levels).toEqual(['drain']);
 });
 
@@ -156,7 +156,7 @@ test('a later cancel may raise the level or hurry the ladder, never slow it down
   token.cancel();
   await clock.advance(5_000);
   expect(token.cancel({}, { mode: { drainMs: 60_000, abortMs: 60_000 } })).toMatchObject({
-    result: 'already',
+    result: 'unchanged',
     killAt: start + 12_000,
   });
   expect(token.cancel({}, { mode: { drainMs: 1_000, abortMs: 60_000 } })).toMatchObject({ result: 'escalated' });
@@ -166,7 +166,7 @@ test('a later cancel may raise the level or hurry the ladder, never slow it down
   // The kill of the first ladder still holds, though the second would have waited a minute.
   await clock.advance(6_000);
   expect(levels).toEqual(['drain', 'abort', 'kill']);
-  expect(token.cancel({}, { mode: 'now' })).toMatchObject({ result: 'already', level: 'kill' });
+  expect(token.cancel({}, { mode: 'now' })).toMatchObject({ result: 'unchanged', level: 'kill' });
 });
 
 test('only the kill of a later ladder may be earlier', async () => {
@@ -187,7 +187,7 @@ test('asking for undo as well is an escalation, and it reaches the tree below', 
   expect(token.cancel({}, { undo: true }).result).toBe('escalated');
   expect(token.undo).toBe(true);
   expect(child.undo).toBe(true);
-  expect(token.cancel({}, { undo: true }).result).toBe('already');
+  expect(token.cancel({}, { undo: true }).result).toBe('unchanged');
   expect(token.child().undo).toBe(true);
 });
 
@@ -348,7 +348,7 @@ test("a receipt of a child knows its parent's ladder", () => {
   const child = token.child();
   token.cancel({}, { mode: 'now' });
   expect(child.cancel({}, { mode: { abortMs: 5_000 } })).toMatchObject({
-    result: 'already',
+    result: 'unchanged',
     killAt: clock.now() + 2_000,
   });
   expect(child.cancel({}, { mode: { abortMs: 1_000 } })).toMatchObject({

@@ -126,7 +126,7 @@ export class CancellationToken implements Disposable {
       this.#schedule = this.#schedule ? earliest(this.#schedule, schedule) : schedule;
       this.#raise({ rank, undo, reason: this.#reason ?? createReason(init, now) });
     }
-    const answer = first ? 'accepted' : stronger ? 'escalated' : 'already';
+    const answer = first ? 'accepted' : stronger ? 'escalated' : 'unchanged';
     return { result: answer, level: this.level!, reason: this.#reason!, killAt: this.#due('kill') };
   }
 

@@ -82,7 +82,7 @@ export const TASK: z.ZodType = z
 
 export const CANCEL_RECEIPT: z.ZodType = z
   .object({
-    result: z.enum(['accepted', 'escalated', 'already']),
+    result: z.enum(['accepted', 'escalated', 'unchanged']),
     status: STATUS,
     level: z.enum(['drain', 'abort', 'kill']),
     reason: REASON.openapi({ description: 'The first reason; later ones do not replace it.' }),

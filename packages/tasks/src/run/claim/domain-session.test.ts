@@ -63,7 +63,7 @@ test('a task whose session ends between its claim and its work is lost at once',
     await neighbour.take(['nobody'], 1);
   }
   await store.sweep({ domain: 0 });
-  expect(await session.take(['assistant'], 1)).toEqual({ result: 'gone' });
+  expect(await session.take(['assistant'], 1)).toEqual({ result: 'session-ended' });
 
   const heard: string[] = [];
   session.current.hold(holderOf(claim, heard));
@@ -97,13 +97,13 @@ test('a repeated take of a session that has ended meanwhile starts nothing', asy
   const at = world();
   await using store = createMemoryStore({ world: at });
   const session = sessionOf(
-    withFirstTakeLost(store, () => Promise.resolve({ result: 'gone' })),
+    withFirstTakeLost(store, () => Promise.resolve({ result: 'session-ended' })),
     { world: at },
   );
   await store.create(TASK);
   await expect(takeOne(session)).rejects.toThrow('the response was lost');
   await at.clock.advance(LEASE_MS * 0.9);
-  expect(await session.take(['assistant'], 1)).toEqual({ result: 'gone' });
+  expect(await session.take(['assistant'], 1)).toEqual({ result: 'session-ended' });
 });
 
 test('a comparison does not hand back the task of a take that it overtakes', async () => {
@@ -227,5 +227,5 @@ test('tasks that were renewed for longer than the lease are not started', async 
   await store.create(TASK);
   await expect(takeOne(session)).rejects.toThrow('the response was lost');
   await at.clock.advance(LEASE_MS * 0.9);
-  expect(await session.take(['assistant'], 1)).toEqual({ result: 'gone' });
+  expect(await session.take(['assistant'], 1)).toEqual({ result: 'session-ended' });
 });

@@ -94,10 +94,14 @@ export class DomainSession {
     lease.keepFrom(asked);
     if (!lease.isBeatDue && !session.isDoubtful) return;
     const renewed = lease.now();
-    const { result: answer } = await this.#context.store.heartbeat({ domain: this.domain, session: session.id, count: 0 });
+    const { result: answer } = await this.#context.store.heartbeat({
+      domain: this.domain,
+      session: session.id,
+      count: 0,
+    });
     if (session.isOver) return;
     if (answer === 'alive') lease.keepFrom(renewed);
-    if (answer === 'gone' || lease.isOver) session.end();
+    if (answer === 'session-ended' || lease.isOver) session.end();
   }
 
   #renewIfDoubtful(): Session {
@@ -120,8 +124,8 @@ export class DomainSession {
 function endIfGone<Answer extends TakeResult | ClaimResult>(
   answer: Answer,
   session: Session,
-): Answer | { result: 'gone' } {
-  if (session.isOver) return { result: 'gone' };
-  if (answer.result === 'gone') session.end();
+): Answer | { result: 'session-ended' } {
+  if (session.isOver) return { result: 'session-ended' };
+  if (answer.result === 'session-ended') session.end();
   return answer;
 }

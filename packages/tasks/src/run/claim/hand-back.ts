@@ -37,9 +37,9 @@ export class HandBack implements Disposable {
   }
 
   /** Hands back tasks that arrived for a session that is over. */
-  refuse(tasks: readonly Pick<TakenTask, 'claim'>[]): { readonly result: 'gone' } {
+  refuse(tasks: readonly Pick<TakenTask, 'claim'>[]): { readonly result: 'session-ended' } {
     for (const { claim } of tasks) this.claim(claim);
-    return { result: 'gone' };
+    return { result: 'session-ended' };
   }
 
   /** Hands back what the store may list for a session that is over: the answer to a take or claim was lost. */

@@ -155,7 +155,7 @@ export class Session {
     if (this.isOver) return false;
     if (answer.result === 'alive') this.lease.keepFrom(asked);
     // The response may have taken longer than the lease, if the process was stopped; the timers are late then, too.
-    if (answer.result === 'gone' || this.lease.isOver) {
+    if (answer.result === 'session-ended' || this.lease.isOver) {
       this.end();
       return false;
     }

@@ -36,7 +36,7 @@ export function createCheckedClient(open: () => StoreDriver, world: World): Clie
       if (by !== undefined) checkName('by', by);
       const text = checkSize('value', jsonOf({ value: value ?? null, by }), SIZES.answerBytes);
       const task = findQuestionTask(question.id);
-      if (task === undefined) return { result: 'unknown' };
+      if (task === undefined) return { result: 'not-found' };
       return withNonce(nonce, open().answer({ tenant: question.tenant, id: question.id, task }, { text, nonce }));
     },
     async get(task) {

@@ -138,7 +138,7 @@ export function toQuestion(shown: ShownQuestion): Question {
 type ShownReceipt =
   | { readonly result: 'accepted'; readonly at: number }
   | { readonly result: 'too-late'; readonly question: ShownQuestion }
-  | { readonly result: 'unknown' };
+  | { readonly result: 'not-found' };
 
 export function toAnswerReceipt(receipt: ShownReceipt, question: string): AnswerReceipt {
   if (receipt.result === 'accepted') return { ...receipt, question };

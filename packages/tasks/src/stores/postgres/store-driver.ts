@@ -184,7 +184,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     };
     const values = { session_id: session, ...told, believed: count };
     const answer = await this.functions.call<Shown | Exclude<HeartbeatResult, Alive>>('heartbeat', 'heartbeat', values);
-    if (answer.result === 'gone') return answer;
+    if (answer.result === 'session-ended') return answer;
     return { ...answer, orders: answer.orders.map(({ orders, ...claim }) => ({ ...claim, ...ordersOf(orders) })) };
   }
 
@@ -231,7 +231,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async park(claim: ClaimRef, { position, orderNumber }: SeenByWorker): Promise<ParkReceipt> {
-    type Shown = { result: 'parked' | 'already' } | { result: 'busy'; orders: ShownOrders };
+    type Shown = { result: 'parked' | 'unchanged' } | { result: 'busy'; orders: ShownOrders };
     const values = { seen_position: position, seen_order: orderNumber };
     const receipt = await this.functions.callAsWorker<Shown>('park', claim, values);
     return receipt.result === 'busy' ? { result: 'busy', orders: ordersOf(receipt.orders) } : receipt;

@@ -74,7 +74,7 @@ export class Shards implements AsyncDisposable {
     let reply: Reply = null;
     for (const shard of this.ofConversation(ref)) {
       reply = await this.runOn(shard, name, values);
-      if (reply !== null && (reply as readonly Reply[])[0] !== 'unknown') return reply;
+      if (reply !== null && (reply as readonly Reply[])[0] !== 'not-found') return reply;
     }
     return reply;
   }

@@ -120,7 +120,7 @@ async function send({ id, question }: PendingQuestion, answer: ApprovalAnswer, c
   if (asJson) screen.data({ type: 'receipt', id: task.id, callId: question.callId, ...receipt });
   if (receipt.result !== 'accepted') {
     if (asJson) return EXIT.failed;
-    if (receipt.result === 'unknown') return printNothing(context);
+    if (receipt.result === 'not-found') return printNothing(context);
     const by = receipt.given?.by === undefined ? '' : ` by ${receipt.given.by}`;
     screen.line(
       `${shortId(task.id)} ${question.tool}: your answer came too late; the question was ${receipt.why}${by}`,

@@ -142,12 +142,12 @@ function printReceipt(
   { screen, asJson, mode }: Context & { readonly mode: StopMode },
 ): boolean {
   if (asJson) screen.data({ type: 'receipt', id, ...receipt });
-  if (receipt.result === 'unknown' || receipt.result === 'too-late') {
-    const why = receipt.result === 'unknown' ? 'is no longer in the store' : `had already ended: ${receipt.status}`;
+  if (receipt.result === 'not-found' || receipt.result === 'too-late') {
+    const why = receipt.result === 'not-found' ? 'is no longer in the store' : `had already ended: ${receipt.status}`;
     if (!asJson) screen.line(`${shortId(id)} ${why}`);
     return false;
   }
-  const wait = receipt.result === 'already' ? '' : describeWait(mode);
+  const wait = receipt.result === 'unchanged' ? '' : describeWait(mode);
   if (!asJson) screen.line(`${shortId(id)} ${ANSWERS[receipt.result]}${wait}`);
   return true;
 }
@@ -155,7 +155,7 @@ function printReceipt(
 const ANSWERS = {
   accepted: 'is being stopped',
   escalated: 'was already being stopped; it is now stopped harder',
-  already: 'is already being stopped, at least this hard',
+  unchanged: 'is already being stopped, at least this hard',
 } as const;
 
 /** Describes what happens to running calls, and the time limit. */

@@ -117,7 +117,7 @@ async function stopAll(
       await Promise.all(
         fresh.slice(i, i + AT_ONCE).map(async ({ id }) => {
           const { result: answer } = await source.cancel(id, order);
-          if (answer !== 'too-late' && answer !== 'unknown') stopped.add(id);
+          if (answer !== 'too-late' && answer !== 'not-found') stopped.add(id);
         }),
       );
     }

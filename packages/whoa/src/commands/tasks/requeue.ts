@@ -63,15 +63,15 @@ function describe(id: string, receipt: RequeueReceipt): string {
   switch (receipt.result) {
     case 'requeued':
       return `${shortId(id)} → ${receipt.task.id}`;
-    case 'already':
+    case 'unchanged':
       return `${shortId(id)} → ${receipt.task.id} (it was requeued before)`;
     case 'not-failed':
       return `${shortId(id)} is not requeued: it is ${receipt.status}`;
-    case 'several-inputs':
+    case 'merged-inputs':
       return `${shortId(id)} is not requeued: several messages were gathered into it; send them again yourself`;
     case 'full':
       return `${shortId(id)} is not requeued: too many tasks wait; try again later`;
-    case 'unknown':
+    case 'not-found':
       return `${shortId(id)} is no longer in the store`;
   }
 }

@@ -18,7 +18,7 @@ BEGIN
   END IF;
   -- Check before locking anything: a tenant must not hold up another tenant's task.
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant;
-  IF NOT FOUND OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF NOT FOUND OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('result', 'too-late', 'status', task.status); END IF;
   PERFORM fn.lock_conversation(task_id);
   RETURN fn.cancel_locked(task_id, given, at, level, abort_ms, kill_ms, undo);
@@ -46,7 +46,7 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
-  IF task.id IS NULL THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF task.id IS NULL THEN RETURN json_build_object('result', 'not-found'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('result', 'too-late', 'status', task.status); END IF;
   reason := fn.reason(given, coalesce(at, now));
   IF fn.has_started(task) THEN RETURN fn.cancel_started(task, reason, level, abort_ms, kill_ms, undo, now); END IF;
@@ -71,7 +71,7 @@ CREATE FUNCTION fn.cancel_conversation(
   p_tenant text, of_conversation text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  line whoa.conversations; task_id text; receipt json := json_build_object('result', 'unknown');
+  line whoa.conversations; task_id text; receipt json := json_build_object('result', 'not-found');
 BEGIN
   SELECT * INTO line FROM whoa.conversations c
   WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
@@ -90,7 +90,7 @@ DECLARE
   task whoa.tasks; given int;
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant FOR UPDATE;
-  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
   -- Check this first: the command may have been carried out since, and the task may have ended.
   SELECT s.number INTO given FROM whoa.sent s WHERE s.task = task_id AND s.nonce = p_nonce;
   IF FOUND THEN RETURN json_build_object('result', 'accepted', 'number', given); END IF;

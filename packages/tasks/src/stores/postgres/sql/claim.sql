@@ -16,7 +16,7 @@ BEGIN
   ELSE
     session := fn.open_session(session_id);
   END IF;
-  IF session.is_over THEN RETURN json_build_object('result', 'gone'); END IF;
+  IF session.is_over THEN RETURN json_build_object('result', 'session-ended'); END IF;
   -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
   PERFORM fn.visit(of_lease_ms, now, false);
   PERFORM fn.lock_conversation(task_id);
@@ -27,7 +27,7 @@ BEGIN
     PERFORM fn.admit_gathered(task, now);
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   END IF;
-  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
   IF task.ended_at IS NOT NULL THEN RETURN json_build_object('result', 'too-late', 'status', task.status); END IF;
   IF task.stage = 'held' THEN
     IF task.session = session_id AND task.claim = own_claim THEN

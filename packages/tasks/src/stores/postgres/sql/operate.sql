@@ -39,7 +39,7 @@ DECLARE
   task whoa.tasks;
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant FOR UPDATE;
-  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
   IF task.ended_at IS NULL THEN RETURN json_build_object('result', 'live'); END IF;
   PERFORM fn.drop_tasks(ARRAY[task_id]);
   RETURN json_build_object('result', 'removed');
@@ -51,7 +51,7 @@ DECLARE
   line whoa.conversations;
 BEGIN
   SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
-  IF NOT FOUND THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF NOT FOUND THEN RETURN json_build_object('result', 'not-found'); END IF;
   IF line.current IS NOT NULL OR line.debouncing IS NOT NULL THEN RETURN json_build_object('result', 'live'); END IF;
   DELETE FROM whoa.history h WHERE h.tenant = p_tenant AND h.conversation = of_conversation;
   DELETE FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;

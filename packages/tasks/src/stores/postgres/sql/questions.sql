@@ -67,9 +67,9 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant FOR UPDATE;
   now := fn.now_ms();
-  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
   SELECT * INTO question FROM whoa.questions q WHERE q.task = task_id AND q.id = question_id;
-  IF NOT FOUND THEN RETURN json_build_object('result', 'unknown'); END IF;
+  IF NOT FOUND THEN RETURN json_build_object('result', 'not-found'); END IF;
   -- Check this first: since the first request, the question may have been closed and the task may have ended.
   IF question.nonce = p_nonce THEN RETURN json_build_object('result', 'accepted', 'at', question.answered_at); END IF;
   IF question.state <> 'open' THEN

@@ -170,7 +170,7 @@ BEGIN
   IF task.stop_level IS NOT NULL AND fn.rank_of(level) <= fn.rank_of(reached)
     AND now + abort_ms >= task.stop_abort_at AND now + kill_ms >= task.stop_kill_at AND (task.stop_undo OR NOT undo)
   THEN
-    answer := 'already';
+    answer := 'unchanged';
     stopped := task;
     RETURN;
   END IF;

@@ -58,7 +58,7 @@ DECLARE
   held int := believed; now float8;
 BEGIN
   SELECT * INTO session FROM whoa.sessions s WHERE s.id = session_id FOR UPDATE;
-  IF session.id IS NULL OR session.is_over THEN RETURN json_build_object('result', 'gone'); END IF;
+  IF session.id IS NULL OR session.is_over THEN RETURN json_build_object('result', 'session-ended'); END IF;
   now := fn.now_ms();
   expired := fn.visit(session.lease_ms, now, true);
   -- Don't wait for the lock: if another transaction holds it, the next beat does this.

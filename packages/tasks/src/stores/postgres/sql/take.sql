@@ -19,9 +19,9 @@ DECLARE
   session whoa.sessions := fn.open_session(session_id); now float8 := fn.now_ms(); expired boolean;
   picked text[]; has_reserved boolean; may_take_suspect boolean; suspect text; next_at float8;
 BEGIN
-  IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('result', 'gone'); END IF;
+  IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('result', 'session-ended'); END IF;
   IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('result', 'stale'); END IF;
-  IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('result', 'gone'); END IF;
+  IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('result', 'session-ended'); END IF;
   expired := fn.visit(of_lease_ms, now, true);
   IF number = session.take_number THEN
     -- Excludes tasks that the session has since claimed by id: they already run.

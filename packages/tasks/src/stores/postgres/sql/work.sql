@@ -80,10 +80,10 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
-  IF task.released = own_claim THEN RETURN json_build_object('result', 'already'); END IF;
+  IF task.released = own_claim THEN RETURN json_build_object('result', 'unchanged'); END IF;
   IF task.lost_claim = own_claim AND task.ended_at IS NULL THEN
     PERFORM fn.release_late(task, now);
-    RETURN json_build_object('result', 'already');
+    RETURN json_build_object('result', 'unchanged');
   END IF;
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
   UPDATE whoa.tasks t SET
@@ -108,7 +108,7 @@ DECLARE
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
-  IF task.released = own_claim THEN RETURN json_build_object('result', 'already'); END IF;
+  IF task.released = own_claim THEN RETURN json_build_object('result', 'unchanged'); END IF;
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
   IF task.status <> 'running' OR task.position <> seen_position OR task.order_number <> seen_order OR task.commands_waiting > 0
     OR coalesce(task.questions_open, 0) = 0 OR task.questions_pending > 0
@@ -136,7 +136,7 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   now := fn.now_ms();
   IF task.ended_at > now - retention_ms AND task.claim = own_claim AND task.epoch = own_epoch THEN
-    RETURN json_build_object('result', 'already', 'status', task.status);
+    RETURN json_build_object('result', 'unchanged', 'status', task.status);
   END IF;
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
   ending := fn.next_status(task.status, asked);

@@ -5,9 +5,9 @@
 function OPERATIONS.answer(args)
   local id, tenant, question, nonce, text = unpack(args, 5, 9)
   local task = load(id)
-  if not task or task.tenant ~= tenant or not task.questions then return { 'unknown' } end
+  if not task or task.tenant ~= tenant or not task.questions then return { 'not-found' } end
   local found = redis.call('HGET', live_key(task), question) or redis.call('HGET', closed_key(task), question)
-  if not found then return { 'unknown' } end
+  if not found then return { 'not-found' } end
   local lines = to_lines(found)
   -- Check this first: since the first request, the question may have been closed and the task may have ended.
   if lines[LINE.nonce] == nonce then return { 'accepted', lines[LINE.answeredAt] } end

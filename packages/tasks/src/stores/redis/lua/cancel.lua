@@ -61,7 +61,7 @@ function OPERATIONS.cancel(args)
   local receipt = HAS_SHORTCUTS and cancel_held(id, tenant, asked)
   if receipt then return receipt end
   local task = load(id)
-  if not task or task.tenant ~= tenant then return { 'unknown' } end
+  if not task or task.tenant ~= tenant then return { 'not-found' } end
   return cancel_task(task, asked)
 end
 
@@ -71,7 +71,7 @@ function OPERATIONS.cancelConversation(args)
   local tenant, conversation, level, abortMs, killMs, undo, reason, isDated = unpack(args, 5, 12)
   local found = conversation_named(tenant, conversation)
   local asked = asked_by(level, abortMs, killMs, undo, reason, isDated)
-  local ids, receipt = {}, { 'unknown' }
+  local ids, receipt = {}, { 'not-found' }
   if found.debouncing then ids[1] = found.debouncing end
   for _, id in ipairs(found.waiting) do ids[#ids + 1] = id end
   -- The current task last: while it is live, no other task can start.
@@ -88,7 +88,7 @@ end
 function OPERATIONS.send(args)
   local id, tenant, nonce, command = unpack(args, 5, 8)
   local task = load(id)
-  if not task or task.tenant ~= tenant then return { 'unknown' } end
+  if not task or task.tenant ~= tenant then return { 'not-found' } end
   local key, sent = tag .. 'commands:' .. id, tag .. 'sent:' .. id
   -- Check this first: the command may have been carried out since, and the task may have ended.
   local known = redis.call('ZSCORE', sent, nonce)

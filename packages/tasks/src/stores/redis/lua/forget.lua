@@ -69,7 +69,7 @@ end
 function OPERATIONS.remove(args)
   local id, tenant = unpack(args, 5, 6)
   local task = load(id)
-  if not task or task.tenant ~= tenant then return 'unknown' end
+  if not task or task.tenant ~= tenant then return 'not-found' end
   if not task.endedAt then return 'live' end
   forget(id, true)
   return 'removed'
@@ -80,7 +80,7 @@ function OPERATIONS.removeConversation(args)
   local tenant, conversation = unpack(args, 5, 6)
   local name = pair(tenant, conversation)
   local found = redis.call('HMGET', tag .. 'conversation:' .. name, 'changedAt', 'current', 'debouncing')
-  if not found[1] then return { 'unknown' } end
+  if not found[1] then return { 'not-found' } end
   if found[2] or found[3] then return { 'live' } end
   forget_conversation(name, tenant, conversation)
   return { 'removed' }

@@ -87,11 +87,11 @@ function OPERATIONS.claim(args)
   local id, sessionId, worker, leaseMs, claim, maxBytes = unpack(args, 5, 10)
   leaseMs, bytesLeft = tonumber(leaseMs), tonumber(maxBytes)
   local session = session_named(sessionId)
-  if session and session.isOver then return { 'gone' } end
+  if session and session.isOver then return { 'session-ended' } end
   -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
   visit(leaseMs, false)
   local task = load(id)
-  if not task then return { 'unknown' } end
+  if not task then return { 'not-found' } end
   if task.stage == 'later' and task.policy and task.stageAt <= now then admit_gathered(task) end
   if task.endedAt then return { 'too-late', task.status } end
   if task.stage == 'held' then

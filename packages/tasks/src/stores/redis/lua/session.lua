@@ -102,7 +102,7 @@ end
 function OPERATIONS.heartbeat(args)
   local sessionId, count = unpack(args, 5, 6)
   local session = session_named(sessionId)
-  if not session or session.isOver then return { 'gone' } end
+  if not session or session.isOver then return { 'session-ended' } end
   local isExpired, _, isGraceGiven = visit(session.leaseMs, true)
   if isGraceGiven then redis.call('HDEL', tag .. 'domain', 'isGraceGranted') end
   local held = redis.call('HLEN', tag .. 'held:' .. sessionId)

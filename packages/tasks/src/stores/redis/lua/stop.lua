@@ -25,7 +25,7 @@ local function order_stop(task, asked)
     local reached = level_now(task)
     local isStronger = LEVEL_RANKS[level] > LEVEL_RANKS[reached] or abortAt < task.abortAt or killAt < task.killAt
       or (undo and task.undo ~= '1')
-    if not isStronger then return 'already' end
+    if not isStronger then return 'unchanged' end
     answer = 'escalated'
     level, undo = higher(level, reached), undo or task.undo == '1'
     abortAt, killAt = math.min(abortAt, task.abortAt), math.min(killAt, task.killAt)

@@ -7,9 +7,9 @@ function OPERATIONS.take(args)
   leaseMs, takeNumber, limit, bytesLeft = tonumber(leaseMs), tonumber(takeNumber), tonumber(limit), tonumber(maxBytes)
   local session = session_named(sessionId)
   local lastNumber = session and session.takeNumber or 0
-  if session and session.isOver or (not session and takeNumber > 1) then return { 'gone' } end
+  if session and session.isOver or (not session and takeNumber > 1) then return { 'session-ended' } end
   if takeNumber < lastNumber then return { 'stale' } end
-  if takeNumber > lastNumber + 1 then return { 'gone' } end
+  if takeNumber > lastNumber + 1 then return { 'session-ended' } end
   local isExpired = visit(leaseMs, true)
   if takeNumber == lastNumber then
     local tasks = {}

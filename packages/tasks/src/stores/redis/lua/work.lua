@@ -113,10 +113,10 @@ end
 function OPERATIONS.release(args)
   local id, epoch, session, claim = unpack(args, 5, 8)
   local found = load(id)
-  if found and found.released == claim then return { 'already' } end
+  if found and found.released == claim then return { 'unchanged' } end
   if found and found.lostClaim == claim and not found.endedAt then
     take_crash_back(found, claim)
-    return { 'already' }
+    return { 'unchanged' }
   end
   local task = own(id, epoch, session, claim)
   if not task then return { 'lost' } end
@@ -132,7 +132,7 @@ end
 function OPERATIONS.park(args)
   local id, epoch, session, claim, position, orderNumber = unpack(args, 5, 10)
   local found = load(id)
-  if found and found.released == claim then return { 'already' } end
+  if found and found.released == claim then return { 'unchanged' } end
   local task = own(id, epoch, session, claim)
   if not task then return { 'lost' } end
   local open, pending = question_counts(task)
@@ -183,7 +183,7 @@ function OPERATIONS.finish(args)
   if receipt then return receipt end
   local found = load(id)
   if found and found.endedAt and found.claim == claim and found.epoch == tonumber(epoch) then
-    return { 'already', found.status }
+    return { 'unchanged', found.status }
   end
   local task = own(id, epoch, session, claim)
   if not task then return { 'lost' } end

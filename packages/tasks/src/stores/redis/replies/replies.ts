@@ -196,7 +196,7 @@ export function beatAnswerOf(reply: Reply): HeartbeatResult {
     Reply[],
     ...string[],
   ];
-  if (answer === 'gone') return { result: answer };
+  if (answer === 'session-ended') return { result: answer };
   const orders = (told as unknown as [string, string, string, Reply][]).map(([id, epoch, claim, ordered]) => {
     return { id, epoch: Number(epoch), claim, ...ordersOf(ordered) };
   });
@@ -278,7 +278,7 @@ function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readon
 
 export function cancelReceiptOf(reply: Reply): StoreCancelReceipt {
   const [answer, status, level, reason, killAt] = reply as [StoreCancelReceipt['result'], ...string[]];
-  if (answer === 'unknown') return { result: answer };
+  if (answer === 'not-found') return { result: answer };
   if (answer === 'too-late') return { result: answer, status: status as FinalStatus };
   return {
     result: answer,

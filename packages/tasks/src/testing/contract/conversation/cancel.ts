@@ -42,7 +42,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
       assert.equal((await store.cancel(CONVERSATION, {}, { mode: 'kill' })).result, 'escalated');
       assert.equal((await store.conversation(CONVERSATION))?.current, one.id);
       await store.finish(nth(store, one.id, 1), { status: 'cancelled' });
-      assert.deepEqual(await store.cancel(CONVERSATION), { result: 'unknown' });
+      assert.deepEqual(await store.cancel(CONVERSATION), { result: 'not-found' });
     },
   },
   {
@@ -87,7 +87,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
   {
     title: 'a cancel of a conversation without active tasks returns unknown',
     async run({ store }) {
-      assert.deepEqual(await store.cancel(CONVERSATION), { result: 'unknown' });
+      assert.deepEqual(await store.cancel(CONVERSATION), { result: 'not-found' });
     },
   },
 ];

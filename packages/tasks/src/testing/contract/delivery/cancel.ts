@@ -58,7 +58,7 @@ export const cancelCases: readonly ContractCase[] = [
       const { ref } = await bring(store, 'running');
       await store.cancel(ref, { by: 'first' });
       const second = await store.cancel(ref, { by: 'second' });
-      assert.ok(second.result === 'already' && second.reason.by === 'first');
+      assert.ok(second.result === 'unchanged' && second.reason.by === 'first');
     },
   },
   {
@@ -77,7 +77,7 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { ref, by } = await bring(store, 'running');
       await store.cancel(ref, {}, { mode: 'kill' });
-      assert.equal((await store.cancel(ref, {}, { mode: 'graceful' })).result, 'already');
+      assert.equal((await store.cancel(ref, {}, { mode: 'graceful' })).result, 'unchanged');
       assert.equal((await ordersFor(store, by)).stop?.level, 'kill');
     },
   },
@@ -88,7 +88,7 @@ export const cancelCases: readonly ContractCase[] = [
       await store.cancel(ref, {}, { mode: { drainMs: 100, abortMs: 50_000 } });
       await advance(100);
       const receipt = await store.cancel(ref, {}, { mode: { abortMs: 60_000 } });
-      assert.ok(receipt.result === 'already' && receipt.level === 'abort');
+      assert.ok(receipt.result === 'unchanged' && receipt.level === 'abort');
     },
   },
   {
@@ -97,7 +97,7 @@ export const cancelCases: readonly ContractCase[] = [
       const { ref, by } = await bring(store, 'running');
       await store.cancel(ref, {}, { mode: 'kill' });
       assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).result, 'escalated');
-      assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).result, 'already');
+      assert.equal((await store.cancel(ref, {}, { mode: 'kill', undo: true })).result, 'unchanged');
       assert.equal((await ordersFor(store, by)).stop?.undo, true);
     },
   },
@@ -155,7 +155,7 @@ export const cancelCases: readonly ContractCase[] = [
   {
     title: 'a cancel of a task that does not exist is unknown',
     async run({ store }) {
-      assert.deepEqual(await store.cancel({ tenant: TENANT, id: 't0-nothing' }), { result: 'unknown' });
+      assert.deepEqual(await store.cancel({ tenant: TENANT, id: 't0-nothing' }), { result: 'not-found' });
     },
   },
   {
@@ -247,7 +247,7 @@ export const cancelCases: readonly ContractCase[] = [
     title: 'a command to a task that does not exist is unknown',
     async run({ store }) {
       const receipt = await store.send({ tenant: TENANT, id: 't0-nothing' }, { type: 'steer', message: 'x' });
-      assert.deepEqual(receipt, { result: 'unknown' });
+      assert.deepEqual(receipt, { result: 'not-found' });
     },
   },
 ];

@@ -31,7 +31,7 @@ export const lateReleaseCases: readonly ContractCase[] = [
       await crash(context);
       assert.deepEqual(await costs(context, id), [1, 1]);
       for (let i = 0; i < 2; i++) {
-        assert.deepEqual(await store.release(by), { result: 'already' });
+        assert.deepEqual(await store.release(by), { result: 'unchanged' });
         assert.deepEqual(await costs(context, id), [0, 0]);
       }
       assert.deepEqual(await taken(store), [id]);
@@ -45,8 +45,8 @@ export const lateReleaseCases: readonly ContractCase[] = [
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
       await crash(context);
       const { by: next } = await claim(store, id, { worker: 'w2' });
-      assert.deepEqual(await store.release(by), { result: 'already' });
-      assert.deepEqual(await store.release(by), { result: 'already' });
+      assert.deepEqual(await store.release(by), { result: 'unchanged' });
+      assert.deepEqual(await store.release(by), { result: 'unchanged' });
       const { attempts, crashes, epoch, worker, status } = await record(store, id);
       assert.deepEqual([attempts, crashes, epoch, worker, status], [1, 0, next.epoch, 'w2', 'running']);
       await assertFenced(store.append(by, { after: 0, events: ['late'] }));
@@ -152,7 +152,7 @@ export const lateReleaseCases: readonly ContractCase[] = [
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
       await store.cancel({ tenant: TENANT, id });
       await crash(context);
-      assert.deepEqual(await store.release(by), { result: 'already' });
+      assert.deepEqual(await store.release(by), { result: 'unchanged' });
       assert.equal((await record(store, id)).status, 'cancelling');
       assert.deepEqual(await taken(store), [id]);
     },

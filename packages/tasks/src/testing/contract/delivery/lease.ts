@@ -27,7 +27,7 @@ export const leaseCases: readonly ContractCase[] = [
   {
     title: 'a claim of a task that does not exist is unknown',
     async run({ store }) {
-      assert.deepEqual(await tryClaim(store, 't0-nothing'), { result: 'unknown' });
+      assert.deepEqual(await tryClaim(store, 't0-nothing'), { result: 'not-found' });
     },
   },
   {
@@ -130,7 +130,7 @@ export const leaseCases: readonly ContractCase[] = [
     async run({ store }) {
       const { by } = await bring(store, 'running');
       await store.release(by);
-      assert.deepEqual(await store.release(by), { result: 'already' });
+      assert.deepEqual(await store.release(by), { result: 'unchanged' });
     },
   },
   {

@@ -43,7 +43,7 @@ export const sessionCases: readonly ContractCase[] = [
   {
     title: 'a heartbeat of a session that never held anything returns gone',
     async run({ store }) {
-      assert.deepEqual(await store.heartbeat(beatOf('nobody', 0)), { result: 'gone' });
+      assert.deepEqual(await store.heartbeat(beatOf('nobody', 0)), { result: 'session-ended' });
     },
   },
   {
@@ -181,7 +181,7 @@ export const sessionCases: readonly ContractCase[] = [
       await advance(SHORT_MS);
       const swept = await store.sweep({ limit: 2 });
       assert.deepEqual([swept.reclaimed, swept.hasMore], [2, true]);
-      assert.deepEqual(await store.heartbeat(beatOf(tasks[0]!.claim.session, 3)), { result: 'gone' });
+      assert.deepEqual(await store.heartbeat(beatOf(tasks[0]!.claim.session, 3)), { result: 'session-ended' });
       assert.deepEqual([(await store.sweep()).reclaimed, (await store.sweep()).hasMore], [1, false]);
       assert.equal((await taken(store)).length, 3);
     },

@@ -74,8 +74,8 @@ export const takeCases: readonly ContractCase[] = [
         assert.equal((await take(store, { ...request, takeNumber: number })).tasks.length, 1);
       }
       assert.deepEqual(await store.take(request), { result: 'stale' });
-      assert.deepEqual(await store.take({ ...request, takeNumber: 4 }), { result: 'gone' });
-      assert.deepEqual(await store.take({ ...requestOf(), takeNumber: 2 }), { result: 'gone' });
+      assert.deepEqual(await store.take({ ...request, takeNumber: 4 }), { result: 'session-ended' });
+      assert.deepEqual(await store.take({ ...requestOf(), takeNumber: 2 }), { result: 'session-ended' });
     },
   },
   {
@@ -95,9 +95,11 @@ export const takeCases: readonly ContractCase[] = [
       await take(store, request);
       await expire({ store, advance }, SHORT_MS);
       const { id } = await create(store);
-      assert.deepEqual(await store.take({ ...request, takeNumber: 2 }), { result: 'gone' });
-      assert.deepEqual(await store.heartbeat({ domain: 0, session: request.session, count: 1 }), { result: 'gone' });
-      assert.deepEqual(await tryClaim(store, id, { session: request.session }), { result: 'gone' });
+      assert.deepEqual(await store.take({ ...request, takeNumber: 2 }), { result: 'session-ended' });
+      assert.deepEqual(await store.heartbeat({ domain: 0, session: request.session, count: 1 }), {
+        result: 'session-ended',
+      });
+      assert.deepEqual(await tryClaim(store, id, { session: request.session }), { result: 'session-ended' });
     },
   },
   {

@@ -67,9 +67,9 @@ export const answerCases: readonly ContractCase[] = [
     title: 'questions that do not exist, and those of other tenants, are unknown to an answer',
     async run({ store }) {
       const { id, asked } = await ask(store);
-      assert.deepEqual(await store.answer({ tenant: 'other', id: asked[0]! }, YES), { result: 'unknown' });
+      assert.deepEqual(await store.answer({ tenant: 'other', id: asked[0]! }, YES), { result: 'not-found' });
       for (const one of [`${id}.none`, id, 'nonsense', 't0-none.1', `${asked[0]}.1`]) {
-        assert.deepEqual(await store.answer({ tenant: TENANT, id: one }, YES), { result: 'unknown' });
+        assert.deepEqual(await store.answer({ tenant: TENANT, id: one }, YES), { result: 'not-found' });
       }
       await assert.rejects(store.answer({ tenant: TENANT, id: '' }, YES), TypeError);
       assert.deepEqual(await states(store, id), ['open']);

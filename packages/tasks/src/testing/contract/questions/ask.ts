@@ -13,7 +13,7 @@ export const askCases: readonly ContractCase[] = [
       assert.deepEqual([orders.questions, (await record(store, id)).questions], [undefined, undefined]);
       assert.equal((await record(store, id)).waiting, undefined);
       assert.deepEqual(await store.questions({ tenant: TENANT }), { questions: [] });
-      assert.deepEqual(await store.answer({ tenant: TENANT, id: `${id}.1` }, YES), { result: 'unknown' });
+      assert.deepEqual(await store.answer({ tenant: TENANT, id: `${id}.1` }, YES), { result: 'not-found' });
     },
   },
   {

@@ -271,7 +271,7 @@ export const closeCases: readonly ContractCase[] = [
       assert.deepEqual(await send(), first);
       assert.deepEqual(await states(store, id), ['ended']);
       await advance(60_000);
-      assert.deepEqual(await send(), { result: 'unknown' });
+      assert.deepEqual(await send(), { result: 'not-found' });
       while ((await store.sweep()).hasMore);
       assert.equal(await store.get(ref), undefined);
     },
@@ -284,12 +284,12 @@ export const closeCases: readonly ContractCase[] = [
       await store.finish(by, { status: 'success' });
       await store.remove(ref);
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n' }), {
-        result: 'unknown',
+        result: 'not-found',
       });
       assert.equal((await create(store, { key: 'k' })).id, id);
       assert.deepEqual(await states(store, id), []);
       assert.deepEqual(await store.answer({ tenant: TENANT, id: asked[0]! }, YES, { nonce: 'n' }), {
-        result: 'unknown',
+        result: 'not-found',
       });
       const { by: next } = await claim(store, id);
       assert.deepEqual(await askMore(store, next, [{}]), asked);

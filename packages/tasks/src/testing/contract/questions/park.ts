@@ -45,11 +45,11 @@ export const parkCases: readonly ContractCase[] = [
     async run({ store }) {
       const asking = await askAndPark(store);
       const { id, by, asked } = asking;
-      assert.deepEqual(await park(store, by), { result: 'already' });
-      assert.deepEqual(await store.release(by), { result: 'already' });
+      assert.deepEqual(await park(store, by), { result: 'unchanged' });
+      assert.deepEqual(await store.release(by), { result: 'unchanged' });
       assert.deepEqual(await getWhere(store, asking), ['parked', 'running', 1]);
       await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
-      assert.deepEqual(await park(store, by), { result: 'already' });
+      assert.deepEqual(await park(store, by), { result: 'unchanged' });
       assert.deepEqual(await getWhere(store, asking), ['ready', 'init', undefined]);
       await claim(store, id);
       await assertFenced(park(store, by));
@@ -208,7 +208,7 @@ export const parkCases: readonly ContractCase[] = [
       const { by } = await claim(store, id);
       await askMore(store, by, [{}]);
       assert.deepEqual(await park(store, by), { result: 'parked' });
-      assert.deepEqual(await store.release(lost), { result: 'already' });
+      assert.deepEqual(await store.release(lost), { result: 'unchanged' });
       const { stage, status, crashes, attempts } = await record(store, id);
       assert.deepEqual([stage, status, crashes, attempts], ['parked', 'running', 0, 0]);
     },

@@ -224,9 +224,9 @@ const removeCases: readonly ContractCase[] = [
       await store.append(by, { after: 0, events: [{ type: 'note' }] });
       assert.deepEqual(await store.remove(ref), { result: 'live' });
       await store.finish(by, { status: 'success' });
-      assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { result: 'unknown' });
+      assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { result: 'not-found' });
       assert.deepEqual(await store.remove(ref), { result: 'removed' });
-      assert.deepEqual(await store.remove(ref), { result: 'unknown' });
+      assert.deepEqual(await store.remove(ref), { result: 'not-found' });
       assert.equal(await store.get(ref), undefined);
       assert.deepEqual(await store.read(ref), []);
       assert.deepEqual((await store.list({ tenant: TENANT })).tasks, []);
@@ -243,11 +243,11 @@ const removeCases: readonly ContractCase[] = [
       const { by } = await claim(store, (await create(store, { conversation: 'c' })).id);
       assert.deepEqual(await store.remove(ref), { result: 'live' });
       await store.finish(by, { status: 'success', newMessages: ['hello'] });
-      assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { result: 'unknown' });
+      assert.deepEqual(await store.remove({ ...ref, tenant: 'other' }), { result: 'not-found' });
       assert.deepEqual(await store.remove(ref), { result: 'removed' });
       assert.equal(await store.conversation(ref), undefined);
       assert.deepEqual((await store.conversations({ tenant: TENANT })).conversations, []);
-      assert.deepEqual(await store.remove(ref), { result: 'unknown' });
+      assert.deepEqual(await store.remove(ref), { result: 'not-found' });
       const { history } = await claim(store, (await create(store, { conversation: 'c' })).id);
       assert.deepEqual(history, []);
     },

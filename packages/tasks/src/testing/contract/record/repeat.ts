@@ -26,12 +26,12 @@ const REPEATS: Record<string, Repeat> = {
   'a cancel': {
     status: 'running',
     ask: (store, { ref }) => store.cancel(ref, { by: 'ann' }),
-    answers: ['accepted', 'already'],
+    answers: ['accepted', 'unchanged'],
   },
   'a cancel with undo': {
     status: 'running',
     ask: (store, { ref }) => store.cancel(ref, { by: 'ann' }, { mode: 'kill', undo: true }),
-    answers: ['accepted', 'already'],
+    answers: ['accepted', 'unchanged'],
   },
   'an append': {
     status: 'running',
@@ -41,12 +41,12 @@ const REPEATS: Record<string, Repeat> = {
   'a release': {
     status: 'running',
     ask: (store, { by }) => store.release(by),
-    answers: ['released', 'already'],
+    answers: ['released', 'unchanged'],
   },
   'a finish': {
     status: 'running',
     ask: (store, { by }) => store.finish(by, { status: 'success', answer: 'done' }),
-    answers: ['finished', 'already'],
+    answers: ['finished', 'unchanged'],
   },
 };
 
@@ -80,7 +80,7 @@ const conversationCases: readonly ContractCase[] = [
       assert.equal((await finish()).successor, two.id);
       await claim(store, two.id);
       await store.finish(nth(store, two.id, 1), { status: 'success', history: ['one', 'two'] });
-      assert.deepEqual(await finish(), { result: 'already', status: 'success' });
+      assert.deepEqual(await finish(), { result: 'unchanged', status: 'success' });
       const { current, history } = (await store.conversation(CONVERSATION))!;
       assert.deepEqual([current, history], [three.id, ['one', 'two']]);
     },

@@ -65,7 +65,7 @@ export const retentionCases: readonly ContractCase[] = [
       assert.equal(await store.get(ref), undefined);
       assert.deepEqual(await store.read(ref), []);
       assert.deepEqual((await store.list({ tenant: TENANT })).tasks, []);
-      assert.deepEqual(await store.cancel(ref), { result: 'unknown' });
+      assert.deepEqual(await store.cancel(ref), { result: 'not-found' });
       const again = await create(store, { key: 'k' });
       assert.deepEqual([again.id, again.status, again.position], [id, 'init', 0]);
       assert.deepEqual(await store.read(ref), []);

@@ -39,12 +39,12 @@ const EXPECTED: Record<TaskStatus, readonly string[]> = {
     'finished cancelled',
     'finished cancelled',
     'finished cancelled',
-    'already',
+    'unchanged',
     'too-late',
   ],
-  success: ['too-late', 'lost', 'lost', 'lost', 'already', 'already', 'already', 'too-late', 'too-late'],
-  failed: ['too-late', 'lost', 'lost', 'lost', 'already', 'already', 'already', 'too-late', 'too-late'],
-  cancelled: ['too-late', 'lost', 'lost', 'lost', 'already', 'already', 'already', 'too-late', 'too-late'],
+  success: ['too-late', 'lost', 'lost', 'lost', 'unchanged', 'unchanged', 'unchanged', 'too-late', 'too-late'],
+  failed: ['too-late', 'lost', 'lost', 'lost', 'unchanged', 'unchanged', 'unchanged', 'too-late', 'too-late'],
+  cancelled: ['too-late', 'lost', 'lost', 'lost', 'unchanged', 'unchanged', 'unchanged', 'too-late', 'too-late'],
 };
 
 /** Every operation on a task in every status. */
