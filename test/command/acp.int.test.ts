@@ -91,7 +91,10 @@ test('a cancel in the editor ends the task, with the same reason in the store', 
   expect((await answer).result).toMatchObject({ stopReason: 'cancelled' });
   expect(await editor.end()).toBe(0);
   const task = JSON.parse((await own.main(['tasks', '--json'])).stdout) as object;
-  expect(task).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user' }, stop: { isClean: true } } });
+  expect(task).toMatchObject({
+    status: 'cancelled',
+    outcome: { reason: { kind: 'user' }, stopReport: { isClean: true } },
+  });
 });
 
 test('a prompt that succeeds is a task that succeeded, and signals end the command', async () => {
@@ -145,15 +148,15 @@ test("a session opens without those of the editor's servers that fail, and the u
   const own = home([[{ call: 'twin_echo', input: { say: 'hi' } }], ['Done.']]);
   const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
   await editor.send('initialize', { protocolVersion: 1, clientCapabilities: {} });
-  const occurrence = {
-    name: 'occurrence',
+  const twin = {
+    name: 'twin',
     command: process.execPath,
     args: [SERVER, 'stdio', own.folder.at('log')],
     env: [],
   };
   const gone = { name: 'gone', command: '/no/such/server', args: [], env: [] };
   const ended = { name: 'ended', command: '/bin/false', args: [], env: [] };
-  const params = { cwd: own.folder.path, mcpServers: [gone, occurrence, occurrence, ended] };
+  const params = { cwd: own.folder.path, mcpServers: [gone, twin, twin, ended] };
   const { result } = await editor.send('session/new', params);
   const answer = await editor.send('session/prompt', ask(result!['sessionId'] as string, 'Echo'));
   expect(answer.result).toMatchObject({ stopReason: 'end_turn' });

@@ -55,7 +55,7 @@ test('a failure is told with what was seen and the rule, and exit code 1', async
   expect(check).toMatchObject({
     type: 'check',
     status: 'failed',
-    said: "the turn ended as 'completed' (stopReason end_turn)",
+    detail: "the turn ended as 'completed' (stopReason end_turn)",
   });
   expect(check).toMatchObject({ rule: { level: 'MUST' } });
   expect(report).toMatchObject({ type: 'report', agent: 'end-turn 1', protocol: 'acp', counts: { failed: 1 } });

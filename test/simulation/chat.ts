@@ -39,7 +39,7 @@ export class Talk {
 
   committed({ name, args, answer, error }: Commit): void {
     if (error !== undefined) return;
-    if (name === 'create') this.#created(answer as { answer: string; task?: TaskRecord });
+    if (name === 'create') this.#created(answer as { result: string; task?: TaskRecord });
     if (name === 'cancel')
       this.#cancelled(args[0] as { id?: string; conversation?: string }, args[1] as { by?: string });
     if (name === 'take') for (const { claim } of (answer as { tasks?: TakenTask[] }).tasks ?? []) this.#began(claim.id);
@@ -100,8 +100,8 @@ export class Talk {
     await retryWhileUnavailable(() => client.cancel({ tenant: CHAT.tenant, id }, reason, { mode }));
   }
 
-  #created({ answer, task }: { answer: string; task?: TaskRecord }): void {
-    const isOfChat = answer === 'created' && task?.conversation === CHAT.conversation;
+  #created({ result, task }: { result: string; task?: TaskRecord }): void {
+    const isOfChat = result === 'created' && task?.conversation === CHAT.conversation;
     if (isOfChat && !this.#order.includes(task.id)) this.#order.push(task.id);
   }
 

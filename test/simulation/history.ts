@@ -64,7 +64,7 @@ export class SimulatedHistory {
     const isEmptyTake = name === 'take' && (answer as { tasks?: readonly unknown[] } | undefined)?.tasks?.length === 0;
     if (!QUIET.has(name) && !isEmptyTake) this.#hasChanged = true;
     if (name === 'create' && answer !== undefined) this.#created(answer as Created);
-    if (name === 'take') this.#taken(answer as { tasks?: readonly TakenTask[]; repeat?: boolean } | undefined);
+    if (name === 'take') this.#taken(answer as { tasks?: readonly TakenTask[]; isRepeat?: boolean } | undefined);
     if (name === 'claim') this.#claimed(answer as { result?: string; claim?: ClaimRef } | undefined);
     if (name === 'cancel' && answer !== undefined) this.#cancelled(args[0] as { id?: string }, answer as never);
     if (WRITES.has(name)) this.#written(args[0] as ClaimRef, { name, answer, isRefused: error !== undefined });
@@ -180,10 +180,10 @@ export class SimulatedHistory {
     for (const id of superseded) this.#superseded.add(id);
   }
 
-  #taken(answer: { tasks?: readonly TakenTask[]; repeat?: boolean } | undefined): void {
+  #taken(answer: { tasks?: readonly TakenTask[]; isRepeat?: boolean } | undefined): void {
     for (const { claim, task } of answer?.tasks ?? []) {
       const before = this.#claims.get(claim.id);
-      if (answer?.repeat !== true && before?.claim === claim.claim && before.epoch >= claim.epoch) {
+      if (answer?.isRepeat !== true && before?.claim === claim.claim && before.epoch >= claim.epoch) {
         this.#broken('P10', `${claim.id}: it was taken twice with one claim`);
       }
       this.#grant(claim);

@@ -202,7 +202,7 @@ describe.each([
     const held = await direct.held({ domain: 0, session: 'one' });
     expect(held).toHaveLength(2);
     const again = await store.take({ ...request, takeNumber: 1 });
-    expect(again).toMatchObject({ result: 'taken', repeat: true });
+    expect(again).toMatchObject({ result: 'taken', isRepeat: true });
     const ids = again.result === 'taken' ? again.tasks.map(({ task }) => task.id) : [];
     expect(ids.toSorted()).toEqual(held.map(({ id }) => id).toSorted());
     expect(await store.take({ ...request, takeNumber: 2 })).toMatchObject({ result: 'taken', tasks: [{}] });

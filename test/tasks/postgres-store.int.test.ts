@@ -138,7 +138,7 @@ test('names that Postgres would change are refused by name', async () => {
   await using store = createPostgresStore({ url: server.url });
   await expect(createTask(store, { tenant: 'a\0b' })).rejects.toThrow(/^tenant:/);
   await expect(createTask(store, { conversation: '\ud800' })).rejects.toThrow(/^conversation:/);
-  await expect(createTask(store, { worker: 'w\0' })).rejects.toThrow(/^worker:/);
+  await expect(createTask(store, { preferredWorker: 'w\0' })).rejects.toThrow(/^preferredWorker:/);
   await expect(createTask(store, { tenant: '漢'.repeat(500), conversation: '漢'.repeat(500) })).rejects.toThrow(/2400/);
 });
 
@@ -173,7 +173,7 @@ test('a hint too long for a notification comes without its order, or makes watch
   expect(heard[0]).not.toHaveProperty('order');
   const name = '\u0001'.repeat(512);
   await using naming = await other.watch({ tenant: name }, (hint) => heard.push(hint));
-  await createTask(store, { tenant: name, conversation: name, worker: name });
+  await createTask(store, { tenant: name, conversation: name, preferredWorker: name });
   await expect.poll(() => heard.at(-1), SOON).toEqual({ type: 'resync' });
   expect([watching, naming]).toHaveLength(2);
 });

@@ -35,7 +35,7 @@ export const ledger = createLedger();
 export const guarded = guard(() => 1, { name: 'one', token });
 export const book = defineTool({ name: 'book', description: 'Books', inputSchema: z.object({ at: z.string() }), execute: ({ at }) => at });
 export const model = createScriptedModel([['Hello']]);
-export const approve = createApprovals({ ask: async () => ({ decision: 'yes' }), until: 'ever' });
+export const approve = createApprovals({ ask: async () => ({ decision: 'yes' }), alwaysUntil: 'ever' });
 export const agent = createAgent({ name: 'assistant', model, tools: [book], approve });
 export const run = agent.run('Hello');
 export const outcome = await run.outcome;

@@ -245,7 +245,7 @@ test('nobody knows who stopped it and why: here the record, the report and the a
   await reading;
   const reason = { kind: 'user', by: 'ada', via: 'chat', message: 'wrong question' };
   await until(async () => isFinalStatus((await lastTask(stage)).status));
-  expect((await lastTask(stage)).outcome).toMatchObject({ reason, stop: { reason } });
+  expect((await lastTask(stage)).outcome).toMatchObject({ reason, stopReport: { reason } });
   expect(stage.audited).toMatchObject([
     { type: 'cancel', actor: 'ada', tenant: 'ada', target: 'c', result: 'accepted' },
   ]);

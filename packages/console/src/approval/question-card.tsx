@@ -29,7 +29,7 @@ export function QuestionCard({ asked, task, client, me }: QuestionCardProps): Re
   const [answer, setAnswer] = useState('');
   const reply = (given: Reply): void => {
     setAnswer('sent');
-    client.result(id, given).then(
+    client.answer(id, given).then(
       (receipt) => setAnswer(receipt.result === 'accepted' ? 'sent' : describeRefusal(receipt)),
       (error: unknown) => setAnswer(`${describeError(error).message}. Answering again is safe.`),
     );

@@ -59,7 +59,7 @@ const judgeByEffects: DecideApproval = ({ effects }) => ({ decision: effects ===
  * import { type Ask, createApprovals } from '@whoa/core/approval';
  *
  * const careful = (ask: Ask) =>
- *   createAgent({ name: 'careful', model, approve: createApprovals({ ask, until: 'until this program ends' }) });
+ *   createAgent({ name: 'careful', model, approve: createApprovals({ ask, alwaysUntil: 'until this program ends' }) });
  * ```
  */
 export function createApprovals(options: ApprovalsOptions): Approve {

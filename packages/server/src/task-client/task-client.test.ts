@@ -61,7 +61,7 @@ test('what a store answers is what the client returns', async () => {
   expect(await client.steer(id, 'be brief')).toEqual({ result: 'accepted', number: 1 });
   expect(await client.cancelCall(id, 'call/1?', { reason: 'slow' })).toEqual({ result: 'accepted', number: 2 });
   expect(await client.questions()).toEqual({ questions: [] });
-  expect(await client.result(`${id}.none`, { decision: 'yes' })).toEqual({ result: 'not-found' });
+  expect(await client.answer(`${id}.none`, { decision: 'yes' })).toEqual({ result: 'not-found' });
   expect(await client.cancel(id, { mode: 'now', reason: 'enough' })).toMatchObject({
     result: 'accepted',
     reason: { message: 'enough' },

@@ -112,7 +112,7 @@ export interface TaskClient {
   /** Lists open questions, oldest first. */
   questions(page?: PageRequest): Promise<QuestionPage>;
   /** Answers a question, by the id that its journal entry has. The first answer counts. */
-  result(question: string, result: QuestionAnswer): Promise<AnswerReceipt>;
+  answer(question: string, answer: QuestionAnswer): Promise<AnswerReceipt>;
   steer(id: string, message: Json): Promise<SendReceipt>;
   /** Follows the journal as it grows, then one `end`. It reconnects by itself; no entry is skipped or repeated. */
   follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<FollowEvent, undefined>;
@@ -177,8 +177,8 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
     },
     cancelCall: (id, callId, options = {}) => sendAt(`${callOf(id, callId)}/cancel`, options),
     questions: (page = {}) => send<QuestionPage>('GET', '/v1/questions', { query: { ...page } }),
-    result: (question, result) =>
-      post<AnswerReceipt>(`/v1/questions/${nameOf(question)}`, result).catch(
+    answer: (question, answer) =>
+      post<AnswerReceipt>(`/v1/questions/${nameOf(question)}`, answer).catch(
         receiptIn<AnswerReceipt>({ 404: 'not-found', 409: 'too-late' }),
       ),
     steer: (id, message) => sendAt(`/v1/tasks/${nameOf(id)}/steer`, { message }),
@@ -261,7 +261,7 @@ function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>
     if (code === 'full') return { result: code, ...more } as Receipt;
     if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;
     const result = answers[status];
-    return (result === undefined ? undefined : { result: result, ...more }) as Receipt;
+    return (result === undefined ? undefined : { result, ...more }) as Receipt;
   };
 }
 

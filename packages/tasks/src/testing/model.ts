@@ -99,7 +99,7 @@ function createCommand(policy: 'replace' | 'queue', conversation: string | undef
     title,
     ({ tasks }) => tasks.length < MAX_TASKS,
     async (model, { store }) => {
-      const wanted = { tenant: TENANT, agent: 'a', input: 1, conversation, worker: 'home' };
+      const wanted = { tenant: TENANT, agent: 'a', input: 1, conversation, preferredWorker: 'home' };
       const receipt = await store.create(wanted, { policy });
       assert.ok(receipt.result === 'created');
       const task: ModelTask = {

@@ -17,14 +17,14 @@ export function checkTask(task: NewTask): void {
     agent,
     conversation,
     key,
-    preferredWorker: worker,
+    preferredWorker,
     debounceMs = 0,
     priority = 0,
     notBefore,
     deadline,
     traceparent,
   } = task;
-  for (const [name, value] of Object.entries({ tenant, agent, conversation, key, worker })) {
+  for (const [name, value] of Object.entries({ tenant, agent, conversation, key, preferredWorker })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
   if (agent.startsWith(SETTLE)) {

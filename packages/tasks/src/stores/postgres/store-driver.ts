@@ -89,7 +89,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
       agent,
       conversation,
       key,
-      preferredWorker: worker,
+      preferredWorker,
       input,
       debounceMs,
       policy,
@@ -101,7 +101,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
     checkNames({ tenant, key: backgroundOf(request) });
-    for (const [name, value] of Object.entries({ key, worker, nonce })) if (value !== undefined) checkText(name, value);
+    for (const [name, value] of Object.entries({ key, preferredWorker, nonce }))
+      if (value !== undefined) checkText(name, value);
     if (conversation === undefined && deadline === undefined && context === '') {
       const created = await this.#batches.creates.ask(request);
       if (created !== undefined) return created;
@@ -110,7 +111,12 @@ export class PostgresDriver extends Overview implements StoreDriver {
     type Created = { readonly result: 'created' | 'duplicate'; readonly task: RecordRow };
     type Refused = Exclude<CreateReceipt, { task: TaskRecord }>;
     const of = { p_tenant: tenant, of_agent: agent, of_conversation: conversation ?? null, of_key: key ?? null };
-    const about = { of_priority: priority, of_context: context || null, title: title ?? null, home: worker ?? null };
+    const about = {
+      of_priority: priority,
+      of_context: context || null,
+      title: title ?? null,
+      home: preferredWorker ?? null,
+    };
     const when = { hold_ms: debounceMs, not_before: notBefore ?? null, deadline: deadline ?? null };
     const given = { input, given_policy: policy, p_nonce: nonce, traceparent };
     const kept = { retention_ms: this.#retentionMs, conversation_retention_ms: () => rules.conversationRetentionMs };

@@ -31,7 +31,7 @@ function sourceOf(client: TaskClient): TaskSource {
       return client.cancel(id, { mode: preset, undo, ...(reason && { reason }) });
     },
     cancelCall: (id, callId, reason) => client.cancelCall(id, callId, reason ? { reason } : {}),
-    answer: (question, answer) => client.result(question, answer),
+    answer: (question, answer) => client.answer(question, answer),
     steer: (id, message) => client.steer(id, message),
     async follow(id, { onEntry, token: stopping }) {
       const seen = client.follow(id, stopping && { signal: stopping.signal });

@@ -32,7 +32,7 @@ DECLARE
 BEGIN
   SELECT * INTO ordered FROM fn.order_stop(task, reason, level, abort_ms, kill_ms, undo, now);
   stopped := ordered.stopped;
-  RETURN json_build_object('answer', ordered.answer, 'status', 'cancelling', 'reason', stopped.stop_reason,
+  RETURN json_build_object('result', ordered.answer, 'status', 'cancelling', 'reason', stopped.stop_reason,
     'killAt', stopped.stop_kill_at,
     'level', fn.level_at(stopped.stop_level, stopped.stop_abort_at, stopped.stop_kill_at, now));
 END $$;

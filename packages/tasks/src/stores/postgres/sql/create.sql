@@ -101,7 +101,7 @@ END $$;
 -- derived from the nonce, so it is.
 CREATE FUNCTION fn.existing(task whoa.tasks, p_nonce text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('answer', CASE WHEN task.key IS NOT NULL AND task.nonce IS DISTINCT FROM p_nonce
+  RETURN json_build_object('result', CASE WHEN task.key IS NOT NULL AND task.nonce IS DISTINCT FROM p_nonce
     THEN 'duplicate' ELSE 'created' END, 'task', fn.task_record(task));
 END $$;
 

@@ -50,7 +50,7 @@ CREATE FUNCTION fn.task_orders(task whoa.tasks, now float8) RETURNS json LANGUAG
 BEGIN
   RETURN json_build_object('now', now, 'orderNumber', task.order_number, 'stop', fn.stop_order(task),
     'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
-    'watched', coalesce(now < task.watched_until, false),
+    'isWatched', coalesce(now < task.watched_until, false),
     'questions', CASE WHEN fn.has_questions(task) THEN fn.questions_of(task.id, false) END);
 END $$;
 
