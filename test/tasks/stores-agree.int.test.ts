@@ -4,7 +4,7 @@ import { runAgreement } from './stores-agree/campaign.ts';
 
 /** Results that only some paths lead to. */
 const REACHED = (
-  'duplicate rejected full stale gone held waiting too-late already escalated freed removed live requeued not-failed ' +
+  'duplicate rejected full stale session-ended held waiting too-late unchanged escalated reclaimed removed live requeued not-failed ' +
   'LEASE_LOST JOURNAL_FULL JOURNAL_GAP QUESTION_REFUSED parked busy'
 ).split(' ');
 

@@ -12,7 +12,7 @@ const POSTGRES: Views = {
     CASE WHEN told THEN 1 ELSE 0 END AS told, input_owner, journal_bytes, commands_waiting AS commands,
     coalesce(questions_open, 0) AS open, coalesce(questions_pending, 0) AS pending FROM whoa.tasks`,
   w: 'SELECT tenant, conversation, one COLLATE "C" AS id FROM whoa.conversations, unnest(waiting) AS one',
-  c: `SELECT tenant, conversation, current COLLATE "C" AS current, gathering COLLATE "C" AS gathering, history_bytes
+  c: `SELECT tenant, conversation, current COLLATE "C" AS current, debouncing COLLATE "C" AS debouncing, history_bytes
     FROM whoa.conversations`,
   s: 'SELECT id, expires_at AS expires FROM whoa.sessions',
   q: 'SELECT task, id, tenant, state FROM whoa.questions',
@@ -32,7 +32,7 @@ const SQLITE: Views = {
     json_array_length(record, '$.commands') AS commands, coalesce(record ->> '$.questionCounts.open', 0) AS open,
     coalesce(record ->> '$.questionCounts.pending', 0) AS pending FROM tasks`,
   w: "SELECT tenant, conversation, one.value AS id FROM conversations, json_each(record, '$.waiting') AS one",
-  c: `SELECT tenant, conversation, record ->> 'current' AS current, record ->> 'gathering' AS gathering,
+  c: `SELECT tenant, conversation, record ->> 'current' AS current, record ->> 'debouncing' AS debouncing,
     record ->> 'historyBytes' AS history_bytes FROM conversations`,
   s: 'SELECT id, expiresAt AS expires FROM worker_sessions',
   q: 'SELECT task, id, tenant, state FROM questions',
@@ -56,13 +56,13 @@ const CHECKS: Readonly<Record<string, string>> = {
   'waits in a conversation and is not queued':
     "SELECT id FROM w WHERE id NOT IN (SELECT id FROM t WHERE stage = 'queue')",
   'is live and not in its conversation': `SELECT id FROM t WHERE ended IS NULL AND conversation IS NOT NULL AND stage <> 'queue'
-    AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND t.id IN (x.current, x.gathering))`,
+    AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND t.id IN (x.current, x.debouncing))`,
   'is current and has ended, waits or is still held back': `SELECT x.current FROM c AS x WHERE x.current IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.current AND ${SAME} AND stage IN ('later', 'ready', 'held', 'parked') AND policy IS NULL)`,
-  'is gathering and not held back': `SELECT x.gathering FROM c AS x WHERE x.gathering IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.gathering AND ${SAME} AND stage = 'later' AND policy IS NOT NULL)`,
-  'has a policy and is not gathering': `SELECT id FROM t WHERE policy IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND x.gathering = t.id)`,
+  'is debouncing and not held back': `SELECT x.debouncing FROM c AS x WHERE x.debouncing IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.debouncing AND ${SAME} AND stage = 'later' AND policy IS NOT NULL)`,
+  'has a policy and is not debouncing': `SELECT id FROM t WHERE policy IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND x.debouncing = t.id)`,
   'waits behind no current task':
     'SELECT w.id FROM w JOIN c ON c.tenant = w.tenant AND c.conversation = w.conversation WHERE c.current IS NULL',
   'is ready in another lane than its own':

@@ -83,21 +83,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async #create(request: CreateRequest): Promise<DriverReceipt> {
-    const {
-      id,
-      tenant,
-      agent,
-      conversation,
-      key,
-      preferredWorker,
-      input,
-      debounceMs,
-      policy,
-      nonce,
-      priority,
-      notBefore,
-    } = request;
-    const { deadline, title, context, traceparent = null } = request;
+    const { id, tenant, agent, conversation, key, preferredWorker, input, debounceMs, policy, nonce } = request;
+    const { priority, notBefore, deadline, title, context, traceparent = null } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
     checkNames({ tenant, key: backgroundOf(request) });
