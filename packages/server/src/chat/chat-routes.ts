@@ -116,7 +116,7 @@ export function shareRoutes(routes: Hono, { chat, access, onError, via }: Shared
   routes.post('/:chatId/approve', (c) =>
     admit(c, 'approve', async (who) => {
       const request = { ...(await bodyOf(c.req.raw, approveRequest, access)), chatId: c.req.param('chatId') };
-      return c.json({ answer: await answerQuestion(who, request, { chat, access }) });
+      return c.json({ result: await answerQuestion(who, request, { chat, access }) });
     }),
   );
   const app = new Hono();
