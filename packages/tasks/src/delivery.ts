@@ -178,7 +178,7 @@ export interface TaskOrders extends Orders {
 export type HeldTask = Omit<ClaimRef, 'session'>;
 
 export interface SweepResult {
-  /** How many tasks were freed or failed. */
+  /** How many tasks were reclaimed or failed. */
   readonly reclaimed: number;
   /** There are more tasks to free or to remove now. */
   readonly hasMore: boolean;

@@ -42,7 +42,7 @@ export const METRICS: Readonly<Record<MetricName, Metric>> = {
   ),
   'whoa.task.wait': histogram('Time from the moment a new task could start until this process took it.', 'agent'),
   'whoa.task.duration': histogram('Time from taking a task to its end in this process.', 'agent', 'status'),
-  'whoa.task.reclaimed': counter('{task}', 'Tasks that this process freed because their worker had crashed.'),
+  'whoa.task.reclaimed': counter('{task}', 'Tasks that this process reclaimed because their worker had crashed.'),
   'whoa.ready.tasks': gauge('{task}', 'Tasks in the store that wait for a worker. Read once per fleet, every 15 s.'),
   'whoa.ready.oldest': gauge('s', 'How long the oldest waiting task has been ready. Read once per fleet, every 15 s.'),
   'whoa.take.wakeup': histogram('Time from the notification of a ready task until a take returned one.'),

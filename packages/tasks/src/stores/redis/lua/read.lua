@@ -120,7 +120,7 @@ function OPERATIONS.readAlong(args)
   return read_journal(id, tenant, tonumber(after), tonumber(limit))
 end
 
--- Reads: a conversation. Returns its change, its current and gathering tasks, its history and its waiting tasks, or false.
+-- Reads: a conversation. Returns its change, its current and debouncing tasks, its history and its waiting tasks, or false.
 function OPERATIONS.conversation(args)
   local tenant, conversation = unpack(args, 5, 6)
   local name = pair(tenant, conversation)
