@@ -157,7 +157,7 @@ class Race {
     const allowed: Readonly<Record<string, readonly unknown[]>> = {
       parked: this.#rival === 'sweep' ? ['parked'] : ['ready'],
       busy: ['held'],
-      LEASE_LOST: this.#rival === 'sweep' ? ['ready', 'later'] : [],
+      LEASE_LOST: this.#rival === 'sweep' ? ['ready', 'delayed'] : [],
     };
     if (!allowed[parked]?.includes(stage)) this.violate(`the park got ${parked}, and the task is ${stage}`);
     if (this.#rival !== 'sweep' && open > 0) this.violate('the question is still open');

@@ -50,7 +50,7 @@ describe('shards that have grown', () => {
       { tenant: TENANT, agent: 'a', input: 'x', conversation: 'live' },
       { policy: 'queue' },
     );
-    expect(next).toMatchObject({ result: 'created', task: { stage: 'queue' } });
+    expect(next).toMatchObject({ result: 'created', task: { stage: 'queued' } });
     expect(await grown.cancel({ tenant: TENANT, conversation: 'live' })).toMatchObject({ result: 'accepted' });
     expect(await grown.get(current)).toMatchObject({ status: 'cancelled' });
     const fresh = await Promise.all(names.map((conversation) => create(grown, { conversation })));

@@ -244,7 +244,7 @@ class Engine implements BullmqEngine {
       throw new WaitingError();
     }
     const now = Date.now();
-    const startsAt = task?.stage === 'later' ? (task.stageAt ?? 0) : 0;
+    const startsAt = task?.stage === 'delayed' ? (task.stageAt ?? 0) : 0;
     // An answer brings the ticket of a parked task back. Only an expiry has to be found by looking.
     const againMs = task?.stage === 'parked' ? PARKED_LOOKS * this.#reofferIntervalMs : this.#reofferIntervalMs;
     await job.moveToDelayed(startsAt > now ? startsAt : now + againMs, lock);

@@ -23,7 +23,7 @@ export function readTicket(data: unknown): Ticket {
 
 /** Returns whether a task needs a ticket: no worker holds it, and no other task comes first. */
 export function needsTicket({ endedAt, stage }: TaskSummary): boolean {
-  return endedAt === undefined && (stage === 'ready' || stage === 'later');
+  return endedAt === undefined && (stage === 'ready' || stage === 'delayed');
 }
 
 /** The options of a task's ticket. They follow from the task, so a ticket that was lost can be made again. */
@@ -32,6 +32,6 @@ export function toJobOptions({ id, priority, stage, stageAt = 0 }: TaskSummary):
     jobId: id,
     // BullMQ starts low numbers first, and jobs without a priority (0) before all others.
     priority: MAX_PRIORITY - priority,
-    delay: stage === 'later' ? Math.max(0, stageAt - Date.now()) : 0,
+    delay: stage === 'delayed' ? Math.max(0, stageAt - Date.now()) : 0,
   };
 }

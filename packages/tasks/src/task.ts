@@ -175,7 +175,7 @@ export interface TaskSummary {
  * Where a live task is. `later`: its start time has not come. `queue`: other tasks of its conversation come first.
  * `ready`: it can be taken. `held`: a session holds it. `parked`: it waits for answers, without a worker.
  */
-export type Stage = 'later' | 'queue' | 'ready' | 'held' | 'parked';
+export type Stage = 'delayed' | 'queued' | 'ready' | 'held' | 'parked';
 
 /** Everything a store knows about a task except its journal. Plain data. */
 export interface TaskRecord extends TaskSummary {

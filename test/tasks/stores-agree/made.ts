@@ -105,7 +105,7 @@ export class Made {
       .filter(({ stage }) => stage === 'ready')
       .map((task) => ({ ...task, lane: toLaneName(task) }));
     const wanted = ready.filter(({ lane }) => lane === SETTLE || agents.includes(toAgent(lane)));
-    const isDue = this.tasks.some(({ stage, stageAt = 0 }) => stage === 'later' && stageAt <= this.now);
+    const isDue = this.tasks.some(({ stage, stageAt = 0 }) => stage === 'delayed' && stageAt <= this.now);
     const lanes = new Set(wanted.map(({ lane, tenant }) => `${lane} ${tenant}`));
     const ranks = new Set(wanted.map(({ priority, stageAt }) => `${priority} ${this.hasGoneBack ? '' : stageAt}`));
     const isClear = !isDue && lanes.size <= 1 && ranks.size === wanted.length;

@@ -88,11 +88,11 @@ const toReadyQueue = ({ status, undo, agent, attempts }: Hash): string =>
     stop: { undo: undo === '1' },
   });
 
-/** A live task is in exactly one of later, queue, ready and held, and nothing else is in any of them. */
+/** A live task is in exactly one of delayed, queued, ready and held, and nothing else is in any of them. */
 function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
   const stages = new Map<string, string[]>();
   const put = (id: string, due: string): void => void stages.set(id, [...(stages.get(id) ?? []), due]);
-  for (const id of keys.members('later')) put(id, 'later');
+  for (const id of keys.members('delayed')) put(id, 'delayed');
   for (const name of keys.of('waiting')) for (const id of keys.members(`waiting:${name}`)) put(id, `queue ${name}`);
   for (const lane of keys.of('ready')) for (const id of keys.members(`ready:${lane}`)) put(id, `ready ${lane}`);
   for (const session of keys.of('held'))
@@ -104,14 +104,14 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
     const { stage, tenant = '', conversation = '', session } = task;
     const lane = pair(toReadyQueue(task), tenant);
     const due = {
-      later: 'later',
-      queue: `queue ${pair(tenant, conversation)}`,
+      delayed: 'delayed',
+      queued: `queue ${pair(tenant, conversation)}`,
       ready: `ready ${lane}`,
       held: `held ${session}`,
       parked: `parked ${tenant}`,
     };
     const found = stages.get(id)?.join(' and ');
-    expect(found === due[stage as 'later'], `${id} is ${stage}, and in ${found}`);
+    expect(found === due[stage as 'delayed'], `${id} is ${stage}, and in ${found}`);
     if (stage !== 'ready') continue;
     const isOpen = keys.members(`lanes:${toReadyQueue(task)}`).includes(tenant);
     const isCapped = keys.members(`capped:${tenant}`).includes(toReadyQueue(task));
@@ -239,7 +239,7 @@ function checkConversations(keys: Keys, live: Tasks, expect: Expect): void {
   }
   const members = (task: Hash): string => `conversation:${pair(task['tenant']!, task['conversation']!)}`;
   for (const [id, task] of live) {
-    if (task['conversation'] === undefined || task['stage'] === 'queue') continue;
+    if (task['conversation'] === undefined || task['stage'] === 'queued') continue;
     const { current, debouncing } = keys.hash(members(task));
     expect(id === current || id === debouncing, `${id} is live, and not in its conversation`);
     expect(task['policy'] === undefined || id === debouncing, `${id} has a policy, and is not gathering`);

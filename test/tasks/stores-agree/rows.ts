@@ -51,16 +51,16 @@ const CHECKS: Readonly<Record<string, string>> = {
     'SELECT id FROM t WHERE (ended IS NULL AND stage IS NULL) OR (ended IS NOT NULL AND stage IS NOT NULL)',
   'has a status that does not fit its end': `SELECT id FROM t
     WHERE (ended IS NULL AND status NOT IN ('init', 'running', 'cancelling')) OR (ended IS NOT NULL AND status IN ('init', 'running', 'cancelling'))`,
-  'is queued and does not wait once in its conversation': `SELECT id FROM t WHERE stage = 'queue'
+  'is queued and does not wait once in its conversation': `SELECT id FROM t WHERE stage = 'queued'
     AND (SELECT count(*) FROM w AS x WHERE x.id = t.id AND ${SAME}) <> 1`,
   'waits in a conversation and is not queued':
-    "SELECT id FROM w WHERE id NOT IN (SELECT id FROM t WHERE stage = 'queue')",
-  'is live and not in its conversation': `SELECT id FROM t WHERE ended IS NULL AND conversation IS NOT NULL AND stage <> 'queue'
+    "SELECT id FROM w WHERE id NOT IN (SELECT id FROM t WHERE stage = 'queued')",
+  'is live and not in its conversation': `SELECT id FROM t WHERE ended IS NULL AND conversation IS NOT NULL AND stage <> 'queued'
     AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND t.id IN (x.current, x.debouncing))`,
   'is current and has ended, waits or is still held back': `SELECT x.current FROM c AS x WHERE x.current IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.current AND ${SAME} AND stage IN ('later', 'ready', 'held', 'parked') AND policy IS NULL)`,
+    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.current AND ${SAME} AND stage IN ('delayed', 'ready', 'held', 'parked') AND policy IS NULL)`,
   'is debouncing and not held back': `SELECT x.debouncing FROM c AS x WHERE x.debouncing IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.debouncing AND ${SAME} AND stage = 'later' AND policy IS NOT NULL)`,
+    AND NOT EXISTS (SELECT 1 FROM t WHERE t.id = x.debouncing AND ${SAME} AND stage = 'delayed' AND policy IS NOT NULL)`,
   'has a policy and is not debouncing': `SELECT id FROM t WHERE policy IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND x.debouncing = t.id)`,
   'waits behind no current task':

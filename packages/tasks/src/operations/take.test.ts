@@ -19,7 +19,7 @@ test('a task that is due together with the message that replaces it has ended, a
   const of = { tenant: 'acme', agent: 'a', conversation: 'chat' };
   const first = await store.create({ ...of, input: 'one', notBefore: world.clock.now() + 2_000 });
   const second = await store.create({ ...of, input: 'two', debounceMs: 1_000 }, { policy: 'replace' });
-  expect([first, second]).toMatchObject([{ task: { stage: 'later' } }, { task: { stage: 'later' } }]);
+  expect([first, second]).toMatchObject([{ task: { stage: 'delayed' } }, { task: { stage: 'delayed' } }]);
   await world.clock.advance(5_000);
   const taken = await store.take(TAKE);
   const [one, two] = [first, second].map((receipt) => (receipt as { task: { id: string } }).task.id);

@@ -64,7 +64,7 @@ function promoteDue(moment: OperationContext): void {
   for (const { id } of moment.tables.due(moment.now, LIMITS.maxPromoted)) {
     const task = moment.tables.task(id);
     // Read it again: a message that was due before it may have ended it.
-    if (task?.stage !== 'later') continue;
+    if (task?.stage !== 'delayed') continue;
     if (task.policy === undefined) makeReady(task, moment);
     else admitDebounced(task, moment);
   }
@@ -173,11 +173,11 @@ export function applyClaim(id: string, request: Required<ClaimRequest>, moment: 
     if (isRepeated) return { result: 'claimed', ...withLoads([found], request.maxBytes, moment)[0]! };
     return { result: 'held', until: tables.session(found.session!)?.expiresAt ?? now };
   }
-  if (found.stage === 'later' && found.policy !== undefined && found.stageAt! <= now) {
+  if (found.stage === 'delayed' && found.policy !== undefined && found.stageAt! <= now) {
     admitDebounced(found, moment);
     return applyClaim(id, request, moment);
   }
-  if (found.stage === 'queue' || found.stage === 'parked' || isPaused(found, tables)) return { result: 'waiting' };
+  if (found.stage === 'queued' || found.stage === 'parked' || isPaused(found, tables)) return { result: 'waiting' };
   const until = waitsUntil(found);
   if (until !== undefined && until > now) return { result: 'waiting', until };
   if (isSuspect(found) && currentSuspect(session, tables) !== undefined) {
@@ -197,7 +197,7 @@ function isPaused(task: StoredTask, tables: OperationContext['tables']): boolean
 
 /** A task in `later` that only waits for its preferred worker can be claimed; the others have to wait. */
 function waitsUntil({ stage, stageAt, policy, notBefore, worker, crashes }: StoredTask): number | undefined {
-  if (stage !== 'later') return undefined;
+  if (stage !== 'delayed') return undefined;
   if (policy !== undefined || worker === undefined || crashes > 0) return stageAt;
   return notBefore;
 }

@@ -67,8 +67,8 @@ export const TRANSITIONS: Readonly<Record<TransitionName, Transition>> = {
   },
   order: { plus: { orderNumber: 1 }, told: 'held' },
   ready: { set: { stage: 'ready' }, now: ['stageAt'], none: ['policy'] },
-  delay: { set: { stage: 'later' }, given: ['stageAt'] },
-  queue: { set: { stage: 'queue' }, none: ['stageAt', 'policy'] },
+  delay: { set: { stage: 'delayed' }, given: ['stageAt'] },
+  queue: { set: { stage: 'queued' }, none: ['stageAt', 'policy'] },
 };
 
 type Moved = { readonly status: TaskStatus; readonly stage?: string; readonly orderNumber: number };

@@ -87,7 +87,7 @@ test('no operation reads a whole table', async () => {
     'SELECT record FROM tasks WHERE tenant = ?1 ORDER BY createdAt DESC, id DESC LIMIT 5',
     'SELECT record FROM tasks WHERE tenant = ?1 AND status = ?2 AND (createdAt, id) < (?3, ?4) ORDER BY createdAt DESC, id DESC LIMIT 5',
     "SELECT record FROM tasks WHERE tenant = ?1 AND lane = ?2 AND stage = 'ready' ORDER BY priority DESC, stageAt, id LIMIT 1",
-    "SELECT record FROM tasks WHERE stage = 'later' AND stageAt <= ?1 ORDER BY stageAt LIMIT 5",
+    "SELECT record FROM tasks WHERE stage = 'delayed' AND stageAt <= ?1 ORDER BY stageAt LIMIT 5",
     "SELECT record FROM tasks WHERE session = ?1 AND stage = 'held' LIMIT 5",
     "SELECT record FROM tasks WHERE session = ?1 AND told = 1 AND stage = 'held' LIMIT 5",
     "SELECT 1 FROM tasks WHERE tenant = ?1 AND stage = 'held' LIMIT 5",

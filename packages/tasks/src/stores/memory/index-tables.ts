@@ -37,7 +37,7 @@ export class TaskIndexes {
     this.#task = task;
     this.#later = new Schedule((id, at) => {
       const found = task(id);
-      return found?.stage === 'later' && found.stageAt === at;
+      return found?.stage === 'delayed' && found.stageAt === at;
     });
     this.#deadlines = new Schedule((id, at) => {
       const found = task(id);
@@ -59,7 +59,7 @@ export class TaskIndexes {
     }
     if (before !== undefined) this.#remove(before);
     if (after !== undefined) this.#add(after);
-    if (after?.stage === 'later' && !(before?.stage === 'later' && before.stageAt === after.stageAt)) {
+    if (after?.stage === 'delayed' && !(before?.stage === 'delayed' && before.stageAt === after.stageAt)) {
       this.#later.add(after.id, after.stageAt!);
     }
   }

@@ -103,7 +103,7 @@ function receiptOf(request: CreateRequest, now: number): CreateReceipt {
   const isHome = !isLater && worker !== undefined;
   const task: TaskRecord = {
     ...toNewTask(request, now),
-    stage: isLater || isHome ? 'later' : 'ready',
+    stage: isLater || isHome ? 'delayed' : 'ready',
     stageAt: isLater ? notBefore : isHome ? now + LIMITS.preferredWorkerMs : now,
     inputs: [JSON.parse(input) as Json],
   };

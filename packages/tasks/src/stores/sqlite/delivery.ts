@@ -43,7 +43,7 @@ export function deliveryTables(database: Database, note: (task: StoredTask) => S
       ),
     due: (now, limit) =>
       tasks(
-        database.all("SELECT record FROM tasks WHERE stage = 'later' AND stageAt <= ? ORDER BY stageAt, id LIMIT ?", [
+        database.all("SELECT record FROM tasks WHERE stage = 'delayed' AND stageAt <= ? ORDER BY stageAt, id LIMIT ?", [
           now,
           limit,
         ]),
@@ -113,7 +113,7 @@ function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
         : count("agent = ? AND stage = 'held'", [of.agent], limit),
     countHeldBy: (session) => count("session = ? AND stage = 'held'", [session]),
     nextLater: () => {
-      const sql = "SELECT stageAt FROM tasks WHERE stage = 'later' ORDER BY stageAt LIMIT 1";
+      const sql = "SELECT stageAt FROM tasks WHERE stage = 'delayed' ORDER BY stageAt LIMIT 1";
       return database.get(sql)?.['stageAt'] as number | undefined;
     },
     firstEnded: () => {

@@ -15,7 +15,7 @@ CREATE INDEX IF NOT EXISTS tasks_by_status ON tasks (tenant, status, createdAt, 
 CREATE INDEX IF NOT EXISTS tasks_of_conversation ON tasks (tenant, conversation, createdAt, id) WHERE conversation IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_ended ON tasks (endedAt) WHERE endedAt IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_ready ON tasks (tenant, lane, priority DESC, stageAt, id) WHERE stage = 'ready';
-CREATE INDEX IF NOT EXISTS tasks_later ON tasks (stageAt) WHERE stage = 'later';
+CREATE INDEX IF NOT EXISTS tasks_delayed ON tasks (stageAt) WHERE stage = 'delayed';
 CREATE INDEX IF NOT EXISTS tasks_overdue ON tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_held ON tasks (session, told) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS held_tasks_by_tenant ON tasks (tenant) WHERE stage = 'held';

@@ -43,7 +43,7 @@ BEGIN
   IF fn.is_watched() OR array_remove(preferred_workers, NULL) <> '{}' THEN
     FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (created) LOOP
       PERFORM fn.tell('status', task);
-      IF task.stage = 'later' THEN PERFORM fn.announce(task, now); END IF;
+      IF task.stage = 'delayed' THEN PERFORM fn.announce(task, now); END IF;
     END LOOP;
   END IF;
   RETURN json_build_object('now', now, 'created', created);

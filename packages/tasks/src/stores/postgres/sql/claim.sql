@@ -23,7 +23,7 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   -- Don't read the clock before the lock: its last holder may have changed the task.
   now := fn.now_ms();
-  IF task.stage = 'later' AND task.policy IS NOT NULL AND task.stage_at <= now THEN
+  IF task.stage = 'delayed' AND task.policy IS NOT NULL AND task.stage_at <= now THEN
     PERFORM fn.admit_gathered(task, now);
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   END IF;
@@ -36,11 +36,11 @@ BEGIN
     SELECT s.expires_at INTO until FROM whoa.sessions s WHERE s.id = task.session;
     RETURN json_build_object('result', 'held', 'until', coalesce(until, now));
   END IF;
-  IF task.stage IN ('queue', 'parked') OR (task.status <> 'cancelling' AND EXISTS (
+  IF task.stage IN ('queued', 'parked') OR (task.status <> 'cancelling' AND EXISTS (
     SELECT FROM whoa.paused p WHERE (p.kind, p.name) IN (('agent', task.agent), ('tenant', task.tenant))))
   THEN RETURN json_build_object('result', 'waiting'); END IF;
   -- A task that only waits for its preferred worker can be claimed; the others have to wait.
-  IF task.stage = 'later' THEN
+  IF task.stage = 'delayed' THEN
     until := CASE WHEN task.policy IS NOT NULL OR task.worker IS NULL OR task.crashes > 0 THEN task.stage_at ELSE task.not_before END;
     IF until > now THEN RETURN json_build_object('result', 'waiting', 'until', until); END IF;
   END IF;

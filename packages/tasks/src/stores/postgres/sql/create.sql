@@ -61,7 +61,7 @@ BEGIN
   IF of_conversation IS NOT NULL AND hold_ms > 0 THEN
     UPDATE whoa.conversations c SET debouncing = task_id, changed_at = now
     WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
-    new_stage := 'later';
+    new_stage := 'delayed';
     new_stage_at := now + hold_ms;
     new_policy := given_policy;
   ELSIF of_conversation IS NOT NULL THEN
@@ -72,7 +72,7 @@ BEGIN
       DELETE FROM whoa.inputs i WHERE i.owner = task_id;
       RETURN json_build_object('result', 'rejected');
     END IF;
-    IF admitted = 'wait' THEN new_stage := 'queue'; END IF;
+    IF admitted = 'wait' THEN new_stage := 'queued'; END IF;
   END IF;
   INSERT INTO whoa.tasks (
     id, tenant, agent, conversation, title, key, nonce, superseded, steered, priority, not_before, deadline,
@@ -82,7 +82,7 @@ BEGIN
   ) VALUES (
     task_id, p_tenant, of_agent, of_conversation, create_task.title, of_key, CASE WHEN of_key IS NOT NULL THEN p_nonce END,
     ended, given_to, of_priority, create_task.not_before, create_task.deadline,
-    new_stage, CASE WHEN new_stage <> 'queue' THEN new_stage_at END, CASE WHEN new_stage = 'ready' THEN of_agent END,
+    new_stage, CASE WHEN new_stage <> 'queued' THEN new_stage_at END, CASE WHEN new_stage = 'ready' THEN of_agent END,
     new_policy, home, of_owner, of_context, create_task.traceparent,
     -- Values: create
     'init', 0, 0, 0, 0, 0, 0, 0, 0, now
@@ -149,7 +149,7 @@ BEGIN
   UPDATE whoa.tasks t SET input_owner = coalesce(admission.joined, t.input_owner), superseded = admission.superseded,
     steered = admission.steered,
     -- Rule: queue
-    stage = 'queue', stage_at = NULL, policy = NULL, lane = NULL
+    stage = 'queued', stage_at = NULL, policy = NULL, lane = NULL
   WHERE t.id = task.id RETURNING * INTO task;
   IF admission.admitted = 'start' THEN PERFORM fn.promote(task.id, now); END IF;
   PERFORM fn.tell('status', task);

@@ -177,7 +177,7 @@ BEGIN
       -- Rule: free and delay; charges = t.charges + charged::int, isCharged = charged, lostClaim = t.claim, stageAt = now + delay_ms
       status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, crashes = t.crashes + 1,
       charges = t.charges + charged::int, is_charged = charged, lost_claim = t.claim, session = NULL, claim = NULL, worker = NULL,
-      told = false, stage = 'later', stage_at = now + delay_ms, lane = NULL
+      told = false, stage = 'delayed', stage_at = now + delay_ms, lane = NULL
     WHERE t.id = task_id RETURNING * INTO task;
   ELSE
     UPDATE whoa.tasks t SET

@@ -58,10 +58,10 @@ CREATE FUNCTION fn.next_stage(not_before float8, worker text, now float8, OUT st
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   IF not_before > now THEN
-    stage := 'later';
+    stage := 'delayed';
     stage_at := not_before;
   ELSIF worker IS NOT NULL THEN
-    stage := 'later';
+    stage := 'delayed';
     stage_at := now + 5000 /*preferredWorkerMs*/;
   ELSE
     stage := 'ready';
@@ -74,7 +74,7 @@ CREATE FUNCTION fn.announce(task whoa.tasks, now float8) RETURNS void LANGUAGE p
 BEGIN
   IF task.stage = 'ready' THEN
     PERFORM fn.ring_waiter(task.lane, now);
-  ELSIF task.stage = 'later' AND task.worker IS NOT NULL AND task.policy IS NULL AND (task.not_before > now) IS NOT TRUE THEN
+  ELSIF task.stage = 'delayed' AND task.worker IS NOT NULL AND task.policy IS NULL AND (task.not_before > now) IS NOT TRUE THEN
     PERFORM fn.tell('wake', task);
   END IF;
 END $$;
@@ -91,7 +91,7 @@ BEGIN
   IF NOT FOUND THEN
     UPDATE whoa.tasks t SET policy = NULL,
       -- Rule: delay; stageAt = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END
-      stage = 'later', stage_at = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END,
+      stage = 'delayed', stage_at = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END,
       lane = NULL
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;

@@ -37,7 +37,7 @@ CREATE INDEX tasks_of_background ON whoa.tasks (tenant, (regexp_replace(key, '/[
   WHERE key LIKE 'background/%' /*BACKGROUND_PATTERN*/ AND conversation IS NULL;
 CREATE INDEX tasks_ended ON whoa.tasks (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX tasks_ready ON whoa.tasks (lane, tenant, priority DESC, stage_at, id) WHERE stage = 'ready';
-CREATE INDEX tasks_later ON whoa.tasks (stage_at) WHERE stage = 'later';
+CREATE INDEX tasks_delayed ON whoa.tasks (stage_at) WHERE stage = 'delayed';
 CREATE INDEX tasks_overdue ON whoa.tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
 CREATE INDEX tasks_held ON whoa.tasks (session) WHERE stage = 'held' AND session IS NOT NULL;
 CREATE INDEX tasks_parked ON whoa.tasks (deadline, id) WHERE stage = 'parked' AND deadline IS NOT NULL;

@@ -30,10 +30,10 @@ BEGIN
     RETURN json_build_object('result', 'taken', 'isRepeat', true, 'shouldSweep', expired, 'now', now,
       'tasks', fn.taken(picked, session_id, max_bytes));
   END IF;
-  SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
+  SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'delayed' ORDER BY t.stage_at LIMIT 1;
   IF next_at <= now THEN
     PERFORM fn.bring_on_due(now);
-    SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'later' ORDER BY t.stage_at LIMIT 1;
+    SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'delayed' ORDER BY t.stage_at LIMIT 1;
   END IF;
   has_reserved := fn.has_reserved();
   -- What is being stopped comes first, however many tenants wait. A pause or a limit never delays it.
@@ -79,20 +79,20 @@ BEGIN
       -- Rule: ready
       stage = 'ready', stage_at = now, policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
     FROM (
-      SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NULL
+      SELECT o.id FROM whoa.tasks o WHERE o.stage = 'delayed' AND o.stage_at <= now AND o.policy IS NULL
       ORDER BY o.stage_at LIMIT 100 /*maxPromoted*/ FOR UPDATE SKIP LOCKED
     ) due WHERE t.id = due.id RETURNING t.*
   LOOP
     PERFORM fn.ring_waiter(task.lane, now);
   END LOOP;
   FOR due_id IN
-    SELECT o.id FROM whoa.tasks o WHERE o.stage = 'later' AND o.stage_at <= now AND o.policy IS NOT NULL
+    SELECT o.id FROM whoa.tasks o WHERE o.stage = 'delayed' AND o.stage_at <= now AND o.policy IS NOT NULL
     ORDER BY o.stage_at LIMIT 100 /*maxPromoted*/
   LOOP
     PERFORM 1 FROM whoa.tasks t JOIN whoa.conversations c USING (tenant, conversation)
     WHERE t.id = due_id FOR UPDATE OF c SKIP LOCKED;
     CONTINUE WHEN NOT FOUND;
-    SELECT * INTO task FROM whoa.tasks t WHERE t.id = due_id AND t.stage IS NOT DISTINCT FROM 'later'
+    SELECT * INTO task FROM whoa.tasks t WHERE t.id = due_id AND t.stage IS NOT DISTINCT FROM 'delayed'
       AND t.policy IS NOT NULL AND t.stage_at <= now FOR UPDATE SKIP LOCKED;
     IF FOUND THEN PERFORM fn.admit_gathered(task, now); END IF;
   END LOOP;

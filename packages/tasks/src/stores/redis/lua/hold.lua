@@ -92,15 +92,15 @@ function OPERATIONS.claim(args)
   visit(leaseMs, false)
   local task = load(id)
   if not task then return { 'not-found' } end
-  if task.stage == 'later' and task.policy and task.stageAt <= now then admit_gathered(task) end
+  if task.stage == 'delayed' and task.policy and task.stageAt <= now then admit_gathered(task) end
   if task.endedAt then return { 'too-late', task.status } end
   if task.stage == 'held' then
     if task.session == sessionId and task.claim == claim then return { 'claimed', taken(task) } end
     return { 'held', redis.call('ZSCORE', tag .. 'sessions', task.session) or tostring(now) }
   end
-  if task.stage == 'queue' or task.stage == 'parked' then return { 'waiting' } end
+  if task.stage == 'queued' or task.stage == 'parked' then return { 'waiting' } end
   if task.status ~= 'cancelling' and (is_paused('agent', task.agent) or is_paused('tenant', task.tenant)) then return { 'waiting' } end
-  if task.stage == 'later' then
+  if task.stage == 'delayed' then
     -- A task that only waits for its preferred worker can be claimed; the others have to wait.
     local until_ = (task.worker and task.crashes == 0 and not task.policy) and (task.notBefore or 0) or task.stageAt
     if until_ > now then return { 'waiting', tostring(until_) } end

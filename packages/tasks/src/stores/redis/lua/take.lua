@@ -22,16 +22,16 @@ function OPERATIONS.take(args)
     return { 'taken', tasks, '1', false, isExpired and '1' or '0', tostring(now) }
   end
 
-  local later = redis.call('ZRANGE', tag .. 'later', 0, 0, 'WITHSCORES')
+  local later = redis.call('ZRANGE', tag .. 'delayed', 0, 0, 'WITHSCORES')
   if later[1] and tonumber(later[2]) <= now then
-    for _, one in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'later', '-inf', now, 'LIMIT', 0, LIMITS.maxPromoted)) do
+    for _, one in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'delayed', '-inf', now, 'LIMIT', 0, LIMITS.maxPromoted)) do
       local task = load(one)
       -- A message that was due before it may have ended it.
-      if task.stage == 'later' then
+      if task.stage == 'delayed' then
         if task.policy then admit_gathered(task) else make_ready(task) end
       end
     end
-    later = redis.call('ZRANGE', tag .. 'later', 0, 0, 'WITHSCORES')
+    later = redis.call('ZRANGE', tag .. 'delayed', 0, 0, 'WITHSCORES')
   end
 
   local replies, names = {}, {}

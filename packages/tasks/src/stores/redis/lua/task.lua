@@ -163,8 +163,8 @@ local function save(task)
     close_queue(old.lane, task.tenant)
   end
   if lane and (old.lane ~= lane or isMoved) then redis.call('ZADD', ready_key(lane, task.tenant), rank_of(task), id) end
-  if old.stage == 'later' and stage ~= 'later' then redis.call('ZREM', tag .. 'later', id) end
-  if stage == 'later' and (old.stage ~= 'later' or isMoved) then redis.call('ZADD', tag .. 'later', task.stageAt, id) end
+  if old.stage == 'delayed' and stage ~= 'delayed' then redis.call('ZREM', tag .. 'delayed', id) end
+  if stage == 'delayed' and (old.stage ~= 'delayed' or isMoved) then redis.call('ZADD', tag .. 'delayed', task.stageAt, id) end
   if task.questions then save_asking(task, old) end
   if stage == 'held' or old.stage == 'held' then save_held(task, old) end
   old.exists, old.status, old.stage, old.stageAt = true, task.status, stage, task.stageAt

@@ -36,8 +36,8 @@ local function put_ready(task)
   put(task, 'stage', 'ready'); put(task, 'stageAt', now); put(task, 'policy', nil)
 end
 local function put_delay(task, stageAt)
-  put(task, 'stage', 'later'); put(task, 'stageAt', stageAt)
+  put(task, 'stage', 'delayed'); put(task, 'stageAt', stageAt)
 end
 local function put_queue(task)
-  put(task, 'stage', 'queue'); put(task, 'stageAt', nil); put(task, 'policy', nil)
+  put(task, 'stage', 'queued'); put(task, 'stageAt', nil); put(task, 'policy', nil)
 end

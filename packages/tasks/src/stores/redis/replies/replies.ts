@@ -89,7 +89,7 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskSummary; par
   head['commands'] = commandsOf(commands);
   // The last stage stays in the hash; it has no meaning after the end.
   if (head['endedAt'] !== undefined) delete head['stage'];
-  if (head['stage'] !== 'ready' && head['stage'] !== 'later') delete head['stageAt'];
+  if (head['stage'] !== 'ready' && head['stage'] !== 'delayed') delete head['stageAt'];
   const { input, activity, superseded, stopLevel, questions } = parts;
   const title = input === undefined ? undefined : toTitle(JSON.parse(input));
   if (title !== undefined) head['title'] = title;

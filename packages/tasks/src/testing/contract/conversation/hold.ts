@@ -85,7 +85,7 @@ export const holdCases: readonly ContractCase[] = [
         assert.deepEqual(await taken(store), []);
         await advance(SHORT_MS);
         assert.deepEqual(await taken(store), []);
-        assert.equal((await record(store, two.id)).stage, 'queue');
+        assert.equal((await record(store, two.id)).stage, 'queued');
         await store.finish(by, { status: 'success' });
         assert.deepEqual(await taken(store), [two.id]);
       },

@@ -112,7 +112,7 @@ export const lateReleaseCases: readonly ContractCase[] = [
         await claim(store, id, { leaseMs: SHORT_MS });
         await expire(context, SHORT_MS);
       }
-      assert.equal((await record(store, id)).stage, 'later');
+      assert.equal((await record(store, id)).stage, 'delayed');
       await store.release(nth(store, id, 2));
       assert.deepEqual(await taken(store), [id]);
     },

@@ -17,7 +17,7 @@ export const suspectQueueCases: readonly ContractCase[] = [
         await expire(context, SHORT_MS);
       }
       const { tasks } = await store.list({ tenant: TENANT });
-      assert.ok(tasks.every(({ stage }) => stage === 'later'));
+      assert.ok(tasks.every(({ stage }) => stage === 'delayed'));
       const times = tasks.map(({ stageAt }) => stageAt!);
       assert.ok(new Set(times).size > 2);
       assert.ok(Math.max(...times) - Math.min(...times) < LIMITS.crashBackoffMs);

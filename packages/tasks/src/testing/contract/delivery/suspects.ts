@@ -59,7 +59,7 @@ export const suspectCases: readonly ContractCase[] = [
       await taken(store);
       assert.equal((await errorOf(store, first.id))?.code, CODE);
       assert.equal((await store.conversation(CONVERSATION))?.current, next.id);
-      assert.notEqual((await record(store, next.id)).stage, 'queue');
+      assert.notEqual((await record(store, next.id)).stage, 'queued');
     },
   },
   {

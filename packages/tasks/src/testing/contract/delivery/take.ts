@@ -152,7 +152,7 @@ export const takeCases: readonly ContractCase[] = [
       const { createdAt } = await create(store, { agent: 'other' });
       const notBefore = createdAt + LEASE_MS;
       const { id } = await create(store, { notBefore });
-      assert.deepEqual([(await take(store)).nextReadyAt, (await record(store, id)).stage], [notBefore, 'later']);
+      assert.deepEqual([(await take(store)).nextReadyAt, (await record(store, id)).stage], [notBefore, 'delayed']);
       assert.deepEqual(await tryClaim(store, id), { result: 'waiting', until: notBefore });
       await advance(LEASE_MS);
       assert.deepEqual(await taken(store), [id]);
