@@ -113,7 +113,7 @@ test.concurrent('created over HTTP, taken over when its worker is killed, stoppe
   await until(() => isGone(shell));
   expect(await get(id)).toMatchObject({ status: 'running', crashes: 1 });
   const cancel = await ask(`/v1/tasks/${id}/cancel`, { mode: 'now', reason: 'lunch' });
-  expect([cancel.status, ((await cancel.json()) as { answer: string }).answer]).toEqual([202, 'accepted']);
+  expect([cancel.status, ((await cancel.json()) as { result: string }).result]).toEqual([202, 'accepted']);
   const end = await follow(await ask(`/v1/tasks/${id}/events`), ({ type }) => type === 'end');
   expect(end).toMatchObject({
     task: { status: 'cancelled', outcome: { reason: { message: 'lunch', by: 'operator', via: 'http' } } },
