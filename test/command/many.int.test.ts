@@ -60,7 +60,7 @@ test.each(['a store', 'a server'])(
     expect([late.status, late.stdout]).toEqual([1, expect.stringContaining('had already ended: cancelled')]);
     expect(await statuses()).toEqual(['cancelled', 'cancelled', 'cancelled']);
     expect((await whoa('watch', first, '--tenant', 'acme')).status).toBe(130);
-    expect((await whoa('cancel', '--all', '--json')).stdout).toContain(`"id":"${local}","result": "accepted"`);
+    expect((await whoa('cancel', '--all', '--json')).stdout).toContain(`"id":"${local}","result":"accepted"`);
     expect((await whoa('cancel', '--all')).stdout).toBe('No tasks to stop.\n');
   },
 );

@@ -31,7 +31,7 @@ test('the commands of the HTTP page start a task, stop it and show how it ended'
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [output] = await Promise.all([text(shell.stdout), once(shell, 'close')]);
-    expect(output).toMatch(/"result": "accepted"/);
+    expect(output).toMatch(/"result":"accepted"/);
     expect(output).toMatch(/event: end\ndata: .*"status":"cancelled".*that is enough/);
     expect(output).not.toContain(token);
   } finally {

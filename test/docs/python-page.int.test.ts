@@ -126,6 +126,6 @@ test('the commands for curl start a task, deny its call and cancel it', async ()
   let printed = '';
   for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (data: Buffer) => (printed += data));
   await once(shell, 'close');
-  expect(printed).toMatch(/"result": "accepted".*("result": "accepted"|"code":"too-late").*data: .*"type":"end"/s);
+  expect(printed).toMatch(/"result":"accepted".*("result":"accepted"|"code":"too-late").*data: .*"type":"end"/s);
   expect(booked).toEqual([]);
 });
