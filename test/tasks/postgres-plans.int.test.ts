@@ -71,7 +71,7 @@ test('no operation reads what others hold, though its plan was made while the st
     const rows = await ask(
       `SELECT relname AS name, (idx_tup_fetch + seq_tup_read)::int AS read FROM pg_stat_user_tables
        WHERE schemaname = $1 AND relname <> ALL ($2)`,
-      [schema, ['layout', 'settings', 'functions', 'pulse']],
+      [schema, ['layout', 'settings', 'functions', 'domain']],
     );
     return new Map(rows.map(({ name, read }) => [name as string, read as number]));
   };

@@ -172,7 +172,7 @@ export async function openRedis(
 }
 
 /** What belongs to the schema and to subscriptions, not to tasks. */
-const POSTGRES_KEPT = ['layout', 'settings', 'functions', 'watchers', 'pulse'];
+const POSTGRES_KEPT = ['layout', 'settings', 'functions', 'watchers', 'domain'];
 /** Deleted rows make the tables grow until they are vacuumed. */
 const HISTORIES_PER_VACUUM = 100;
 
@@ -202,8 +202,8 @@ export async function openPostgres(
   };
   const all = await query(`SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = '${schema}'`);
   const tables = all.map((row) => String(row['name'])).filter((table) => !POSTGRES_KEPT.includes(table));
-  const pulse = `UPDATE ${schema}.pulse SET pulse = -1, grace_until = 0, grace_granted = false, sweep_requested_at = 0;`;
-  const emptied = `${pulse} ${tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')}`;
+  const domain = `UPDATE ${schema}.domain SET last_contact_at = -1, grace_until = 0, grace_granted = false, sweep_requested_at = 0;`;
+  const emptied = `${domain} ${tables.map((table) => `DELETE FROM ${schema}.${table};`).join('')}`;
   let histories = 0;
   return {
     name: 'postgres',
@@ -217,7 +217,7 @@ export async function openPostgres(
     async empty() {
       await client.query(emptied);
       if (++histories % HISTORIES_PER_VACUUM > 0) return;
-      await client.query(`VACUUM ${[...tables, 'pulse'].map((table) => `${schema}.${table}`).join(', ')}`);
+      await client.query(`VACUUM ${[...tables, 'domain'].map((table) => `${schema}.${table}`).join(', ')}`);
     },
     async [Symbol.asyncDispose]() {
       await client.end();

@@ -11,20 +11,20 @@ export function visit(leaseMs: number, moment: OperationContext, { tells }: { re
   const { tables, now, rules } = moment;
   const before = tables.domain() ?? newDomain(now);
   let state = before;
-  if (before.pulse > now) {
+  if (before.lastContactAt > now) {
     // The clock was set back: shorten leases that would now last too long.
     for (const session of tables.sessionsAfter(now + leaseMs)) {
       tables.saveSession({ ...session, expiresAt: now + session.leaseMs });
     }
     const graceUntil = Math.min(before.graceUntil, now + leaseMs);
-    state = { ...before, pulse: now, graceUntil, sweepRequestedAt: Math.min(before.sweepRequestedAt, now) };
+    state = { ...before, lastContactAt: now, graceUntil, sweepRequestedAt: Math.min(before.sweepRequestedAt, now) };
   }
   const first = tables.firstSession();
-  if (now - state.pulse > leaseMs * LIMITS.outageShare && first !== undefined && !state.isGraceGranted) {
+  if (now - state.lastContactAt > leaseMs * LIMITS.outageShare && first !== undefined && !state.isGraceGranted) {
     state = { ...state, graceUntil: now + leaseMs, isGraceGranted: true };
   }
-  const isDue = now - state.pulse >= leaseMs * LIMITS.pulseShare;
-  if (isDue || tables.domain() === undefined) state = { ...state, pulse: now };
+  const isDue = now - state.lastContactAt >= leaseMs * LIMITS.contactShare;
+  if (isDue || tables.domain() === undefined) state = { ...state, lastContactAt: now };
   const hasExpired = first !== undefined && first.expiresAt! <= now && now >= state.graceUntil;
   const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
   const hasOverdue = isDue && (tables.firstOverdue(now) ?? tables.firstExpired(now)) !== undefined;

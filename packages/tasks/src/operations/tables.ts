@@ -72,7 +72,7 @@ export interface Session {
 /** What a domain remembers about time. */
 export interface DomainState {
   /** The last visit of a worker, within an eighth of a lease. */
-  readonly pulse: number;
+  readonly lastContactAt: number;
   /** Nothing is freed before this time. */
   readonly graceUntil: number;
   /** The grace time was given since the last beat. */
@@ -83,8 +83,8 @@ export interface DomainState {
   readonly sharedAt?: number;
 }
 
-export const newDomain = (pulse: number): DomainState => ({
-  pulse,
+export const newDomain = (lastContactAt: number): DomainState => ({
+  lastContactAt,
   graceUntil: 0,
   isGraceGranted: false,
   sweepRequestedAt: 0,

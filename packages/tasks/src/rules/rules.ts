@@ -81,8 +81,8 @@ export const LIMITS = {
   sweepRequestIntervalMs: 1_000,
   /** How long a session is kept after it ended or last held a task. */
   sessionRetentionMs: 86_400_000,
-  /** The pulse is written when it is older than this share of a lease: a visit without changes should write nothing. */
-  pulseShare: 0.125,
+  /** The last contact is written when it is older than this share of a lease: a visit without changes should write nothing. */
+  contactShare: 0.125,
   /** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
   outageShare: 0.5,
 } as const;

@@ -7,35 +7,35 @@
 CREATE FUNCTION fn.visit(of_lease_ms float8, now float8, tells boolean, waits boolean DEFAULT false) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-  state whoa.pulse; first float8; expired boolean; has_old boolean := false;
+  state whoa.domain; first float8; expired boolean; has_old boolean := false;
 BEGIN
-  SELECT * INTO state FROM whoa.pulse;
+  SELECT * INTO state FROM whoa.domain;
   SELECT s.expires_at INTO first FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
-  IF state.pulse >= 0 AND state.pulse <= now AND now - state.pulse < of_lease_ms * 0.125 /*pulseShare*/
+  IF state.last_contact_at >= 0 AND state.last_contact_at <= now AND now - state.last_contact_at < of_lease_ms * 0.125 /*contactShare*/
     AND (tells AND first <= now AND now >= state.grace_until
       AND now - state.sweep_requested_at >= 1000 /*sweepRequestIntervalMs*/) IS NOT TRUE
   THEN RETURN false; END IF;
   -- A transaction that writes it now does the same; only a sweep must wait for the result.
   IF waits THEN
-    SELECT * INTO state FROM whoa.pulse FOR UPDATE;
+    SELECT * INTO state FROM whoa.domain FOR UPDATE;
   ELSE
-    SELECT * INTO state FROM whoa.pulse FOR UPDATE SKIP LOCKED;
+    SELECT * INTO state FROM whoa.domain FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN false; END IF;
   END IF;
-  IF state.pulse < 0 THEN state.pulse := now; END IF;
-  IF state.pulse > now THEN
+  IF state.last_contact_at < 0 THEN state.last_contact_at := now; END IF;
+  IF state.last_contact_at > now THEN
     -- The clock was set back: shorten leases that would now last too long.
     UPDATE whoa.sessions s SET expires_at = now + s.lease_ms WHERE s.expires_at > now + of_lease_ms;
-    state.pulse := now;
+    state.last_contact_at := now;
     state.grace_until := least(state.grace_until, now + of_lease_ms);
     state.sweep_requested_at := least(state.sweep_requested_at, now);
   END IF;
-  IF now - state.pulse > of_lease_ms * 0.5 /*outageShare*/ AND first IS NOT NULL AND NOT state.grace_granted THEN
+  IF now - state.last_contact_at > of_lease_ms * 0.5 /*outageShare*/ AND first IS NOT NULL AND NOT state.grace_granted THEN
     state.grace_until := now + of_lease_ms;
     state.grace_granted := true;
   END IF;
-  IF now - state.pulse >= of_lease_ms * 0.125 /*pulseShare*/ THEN
-    state.pulse := now;
+  IF now - state.last_contact_at >= of_lease_ms * 0.125 /*contactShare*/ THEN
+    state.last_contact_at := now;
     has_old := EXISTS (SELECT FROM whoa.tasks t WHERE t.ended_at <= now - coalesce(
       (SELECT s.value FROM whoa.settings s WHERE s.name = 'retentionMs'), 604800000 /*retentionMs*/))
       OR EXISTS (SELECT FROM whoa.tasks t WHERE t.status = 'init' AND t.deadline <= now) OR fn.has_expired(now);
@@ -43,13 +43,13 @@ BEGIN
   expired := coalesce(tells AND (has_old OR first <= now AND now >= state.grace_until)
     AND now - state.sweep_requested_at >= 1000 /*sweepRequestIntervalMs*/, false);
   IF expired THEN state.sweep_requested_at := now; END IF;
-  UPDATE whoa.pulse SET pulse = state.pulse, grace_until = state.grace_until, grace_granted = state.grace_granted,
+  UPDATE whoa.domain SET last_contact_at = state.last_contact_at, grace_until = state.grace_until, grace_granted = state.grace_granted,
     sweep_requested_at = state.sweep_requested_at;
   RETURN expired;
 END $$;
 
 -- Keeps a session alive, however late the beat, as long as no task was taken from it.
--- Reads: sessions, tasks, commands. Locks: session, confirmed tasks. Writes: sessions, tasks, pulse. Returns: unconfirmed orders.
+-- Reads: sessions, tasks, commands. Locks: session, confirmed tasks. Writes: sessions, tasks, domain. Returns: unconfirmed orders.
 CREATE FUNCTION fn.heartbeat(
   session_id text, ids text[], epochs int[], claims text[], numbers int[], believed int
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -62,9 +62,9 @@ BEGIN
   now := fn.now_ms();
   expired := fn.visit(session.lease_ms, now, true);
   -- Don't wait for the lock: if another transaction holds it, the next beat does this.
-  IF (SELECT p.grace_granted FROM whoa.pulse p) THEN
-    UPDATE whoa.pulse SET grace_granted = false
-    WHERE EXISTS (SELECT FROM whoa.pulse FOR UPDATE SKIP LOCKED);
+  IF (SELECT p.grace_granted FROM whoa.domain p) THEN
+    UPDATE whoa.domain SET grace_granted = false
+    WHERE EXISTS (SELECT FROM whoa.domain FOR UPDATE SKIP LOCKED);
   END IF;
   IF believed <= 1000 OR floor(now / 60000) <> floor(session.last_held_at / 60000) THEN
     SELECT count(*) INTO held FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id;
@@ -112,7 +112,7 @@ BEGIN
 END $$;
 
 -- Ends expired sessions and frees their tasks, ends overdue ones, and closes questions that expired, a few at a time.
--- Reads: sessions, tasks. Locks: pulse, session, conversation, task. Writes: sessions, tasks, questions. Returns: how many were freed.
+-- Reads: sessions, tasks. Locks: domain, session, conversation, task. Writes: sessions, tasks, questions. Returns: how many were freed.
 CREATE FUNCTION fn.sweep(most int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   session whoa.sessions; now float8 := fn.now_ms(); until float8; next_at float8; reclaimed int := 0;
@@ -120,7 +120,7 @@ DECLARE
 BEGIN
   SELECT * INTO session FROM whoa.sessions s WHERE s.expires_at IS NOT NULL ORDER BY s.expires_at LIMIT 1;
   IF session.id IS NOT NULL THEN PERFORM fn.visit(session.lease_ms, now, true, true); END IF;
-  SELECT p.grace_until INTO until FROM whoa.pulse p;
+  SELECT p.grace_until INTO until FROM whoa.domain p;
   IF session.id IS NOT NULL AND now < until THEN
     RETURN json_build_object('reclaimed', 0, 'hasMore', more_overdue OR more_expired, 'nextExpiryAt', until, 'now', now);
   END IF;

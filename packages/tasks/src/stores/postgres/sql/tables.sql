@@ -99,11 +99,11 @@ CREATE TABLE whoa.waiters (
 );
 CREATE INDEX waiters_by_worker ON whoa.waiters (worker);
 -- What the database remembers about time, in one row.
-CREATE TABLE whoa.pulse (
-  pulse float8 NOT NULL, grace_until float8 NOT NULL, grace_granted boolean NOT NULL, sweep_requested_at float8 NOT NULL,
+CREATE TABLE whoa.domain (
+  last_contact_at float8 NOT NULL, grace_until float8 NOT NULL, grace_granted boolean NOT NULL, sweep_requested_at float8 NOT NULL,
   shared text, shared_at float8 NOT NULL DEFAULT '-Infinity'
 ) WITH (fillfactor = 50);
-INSERT INTO whoa.pulse VALUES (-1, 0, false, 0);
+INSERT INTO whoa.domain VALUES (-1, 0, false, 0);
 -- Subscriptions ('*' for everything, 't:' a tenant, 'i:' one task, 'w:' a worker), and their channels.
 CREATE TABLE whoa.watchers (
   name text COLLATE "C", channel text COLLATE "C", until timestamptz NOT NULL, PRIMARY KEY (name, channel)

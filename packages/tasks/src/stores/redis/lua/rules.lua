@@ -87,7 +87,7 @@ local LIMITS = {
   idleWorkerTtlMs = 120000,
   sweepRequestIntervalMs = 1000,
   sessionRetentionMs = 86400000,
-  pulseShare = 0.125,
+  contactShare = 0.125,
   outageShare = 0.5,
 }
 local SIZES = { inputBytes = 4194304, outcomeBytes = 4194304, historyBytes = 67108864, answerBytes = 262144 }

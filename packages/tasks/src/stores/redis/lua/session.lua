@@ -43,29 +43,29 @@ end
 -- waiting ones past their deadline, or questions that expired. One worker at a time is asked.
 -- tells: the visitor is told, or sweeps itself; others must not use the request up.
 local function visit(leaseMs, tells)
-  local found = redis.call('HMGET', tag .. 'domain', 'pulse', 'graceUntil', 'isGraceGranted', 'sweepRequestedAt')
-  local pulse, graceUntil = tonumber(found[1] or now), tonumber(found[2] or 0)
+  local found = redis.call('HMGET', tag .. 'domain', 'lastContactAt', 'graceUntil', 'isGraceGranted', 'sweepRequestedAt')
+  local lastContactAt, graceUntil = tonumber(found[1] or now), tonumber(found[2] or 0)
   local isGraceGiven, askedAt, flat = found[3] == '1', tonumber(found[4] or 0), {}
   local function note(name, value) flat[#flat + 1], flat[#flat + 2] = name, value end
-  if pulse > now then
+  if lastContactAt > now then
     -- The clock was set back: shorten leases that would now last too long.
     for _, id in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'sessions', '(' .. now + leaseMs, '+inf')) do
       local session = session_named(id)
       redis.call('ZADD', tag .. 'sessions', now + (session and session.leaseMs or leaseMs), id)
     end
-    pulse, graceUntil, askedAt = now, math.min(graceUntil, now + leaseMs), math.min(askedAt, now)
-    note('pulse', pulse)
+    lastContactAt, graceUntil, askedAt = now, math.min(graceUntil, now + leaseMs), math.min(askedAt, now)
+    note('lastContactAt', lastContactAt)
     note('graceUntil', graceUntil)
     note('sweepRequestedAt', askedAt)
   end
   local first, expiresAt = first_session()
-  if first and now - pulse > leaseMs * LIMITS.outageShare and not isGraceGiven then
+  if first and now - lastContactAt > leaseMs * LIMITS.outageShare and not isGraceGiven then
     graceUntil, isGraceGiven = now + leaseMs, true
     note('graceUntil', graceUntil)
     note('isGraceGranted', '1')
   end
-  local isDue = now - pulse >= leaseMs * LIMITS.pulseShare
-  if not found[1] or isDue then note('pulse', now) end
+  local isDue = now - lastContactAt >= leaseMs * LIMITS.contactShare
+  if not found[1] or isDue then note('lastContactAt', now) end
   local hasExpired = first ~= nil and expiresAt <= now and now >= graceUntil
   local mayAsk = tells and now - askedAt >= LIMITS.sweepRequestIntervalMs
   local isExpired = mayAsk and (hasExpired or isDue and (has_old() or first_overdue() or first_expired()))
