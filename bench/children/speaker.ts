@@ -23,9 +23,9 @@ async function speak(words: number, say: (text: string) => unknown): Promise<voi
 }
 
 const speaker: Planner = {
-  async next(history, { emit: tell }) {
+  async next(history, { emit }) {
     const [{ content }] = history as unknown as [{ content: string }];
-    await speak(Number(content), (text) => tell({ type: 'text', text }));
+    await speak(Number(content), (text) => emit({ type: 'text', text }));
     return reply('done');
   },
 };

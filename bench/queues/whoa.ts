@@ -40,8 +40,8 @@ export const behindBullmq: Queue = {
     await queue.waitUntilReady();
     return {
       async create() {
-        const { result: answer } = await engine.store.create({ tenant: 'bench', agent: QUEUED_AGENT, input: 'x' });
-        if (answer !== 'created') throw new Error(`create: ${answer}`);
+        const { result } = await engine.store.create({ tenant: 'bench', agent: QUEUED_AGENT, input: 'x' });
+        if (result !== 'created') throw new Error(`create: ${result}`);
       },
       [Symbol.asyncDispose]: close,
     };
@@ -142,8 +142,8 @@ async function openCreator(url: string, agent: string): Promise<Creator> {
   await store.list({ tenant: 'bench', limit: 1 });
   return {
     async create() {
-      const { result: answer } = await store.create({ tenant: 'bench', agent, input: 'x' });
-      if (answer !== 'created') throw new Error(`create: ${answer}`);
+      const { result } = await store.create({ tenant: 'bench', agent, input: 'x' });
+      if (result !== 'created') throw new Error(`create: ${result}`);
     },
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };

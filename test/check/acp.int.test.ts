@@ -10,7 +10,7 @@ test('whoa acp passes every check that applies', async () => {
   // The machine of a test may be busy.
   const { results, counts } = await runChecks({ adapter, stage, settleMs: 10_000 });
   expect(results.filter(({ status }) => status === 'failed' || status === 'unclear')).toEqual([]);
-  const without = results.filter(({ status }) => status === 'not-applicable').map(({ detail: said }) => said);
+  const without = results.filter(({ status }) => status === 'not-applicable').map(({ detail }) => detail);
   expect(new Set(without)).toEqual(new Set(['ACP has no tasks: only the connection that sent a prompt can cancel it']));
   expect(counts.passed).toBeGreaterThanOrEqual(54);
 });
@@ -26,7 +26,7 @@ test('an agent without a shell is checked with the MCP server of the kit', async
   const only = ['cancel-in-call', 'deaf-tool', 'late-effect', 'next-keeps-finished', 'question-late-yes', 'left-root'];
   const { results } = await runChecks({ adapter, stage, only, settleMs: 10_000 });
   expect(
-    Object.fromEntries(results.map(({ id, status, detail: said }) => [id, status === 'passed' ? status : said])),
+    Object.fromEntries(results.map(({ id, status, detail }) => [id, status === 'passed' ? status : detail])),
   ).toEqual({
     'cancel-in-call': 'passed',
     'deaf-tool': 'passed',

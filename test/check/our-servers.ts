@@ -35,7 +35,7 @@ export async function check(given: Adapter, only?: readonly string[], settleMs =
 export function problemsOf({ results }: CheckReport): readonly string[] {
   return results
     .filter(({ status }) => status === 'failed' || status === 'unclear')
-    .map(({ id, status, detail: said }) => `${id} ${status}: ${said}`);
+    .map(({ id, status, detail }) => `${id} ${status}: ${detail}`);
 }
 
 /** The checks that were failed. */

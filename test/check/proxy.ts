@@ -37,7 +37,7 @@ export async function checkProxied(bug: string, only?: readonly string[]): Promi
 
 /** The checks that were not passed, and why. */
 export function failuresOf({ results }: CheckReport): readonly string[] {
-  return results.flatMap(({ id, status, detail: said }) =>
-    status === 'failed' || status === 'unclear' ? [`${id}: ${said ?? status}`] : [],
+  return results.flatMap(({ id, status, detail }) =>
+    status === 'failed' || status === 'unclear' ? [`${id}: ${detail ?? status}`] : [],
   );
 }

@@ -61,7 +61,7 @@ add('update', CALLS, {
   'what a tool shows': (kit, value) => (kit.begin = ({ update }) => update(value() as ToolResult)),
   'the details it shows': (kit, value) =>
     (kit.begin = ({ update }) => update({ content: 'so far', details: value() } as ToolResult)),
-  'what it nests': (kit, value) => (kit.begin = ({ emitNested: nest }) => nest(value() as { type: string })),
+  'what it nests': (kit, value) => (kit.begin = ({ emitNested }) => emitNested(value() as { type: string })),
 });
 add('cleanup', WORK, {
   'a cleanup': (kit, value) => (kit.begin = ({ defer }) => defer(value() as () => void)),

@@ -34,8 +34,8 @@ async function tokens(say: Say): Promise<void> {
     const child = token.child('child');
     const levels: string[] = [];
     child.onCancel((level, { message }) => levels.push(`${level} (${message})`));
-    const { result: answer } = token.cancel(`asked ${mode}`, { mode });
-    say(`${mode}: ${answer}, ${levels.join()}, signal ${child.signal.aborted}, again ${token.cancel().result}`);
+    const { result } = token.cancel(`asked ${mode}`, { mode });
+    say(`${mode}: ${result}, ${levels.join()}, signal ${child.signal.aborted}, again ${token.cancel().result}`);
     token[Symbol.dispose]();
     say(`after its end: ${token.cancel().result}`);
   }

@@ -99,7 +99,7 @@ test('a task that waits for an approval asks it in full, and goes on with the an
   const ended = await waitForTask(ann, taskId, 'completed');
   expect(ended['result']).toMatchObject({ content: [{ text: 'Done.' }] });
   expect(served.ran).toEqual(['rm -rf\n  dist']);
-  expect(served.audited.map(({ actor, type, result: answer }) => `${actor} ${type} ${answer}`)).toEqual([
+  expect(served.audited.map(({ actor, type, result }) => `${actor} ${type} ${result}`)).toEqual([
     'ann approve accepted',
     'ann approve accepted',
   ]);

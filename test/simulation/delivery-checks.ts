@@ -214,15 +214,15 @@ export class DeliveryChecks {
     while (this.#looking.length > 0) await Promise.all(this.#looking.splice(0));
   }
 
-  #taken({ session, takeNumber: number, worker, limit }: TakeRequest, { tasks, isRepeat: repeat }: Taken): void {
-    const key = `${session} ${number}`;
-    if (repeat) this.#looking.push(this.#compareRepeat(session, { given: tasks.map(({ claim }) => claim), key }));
+  #taken({ session, takeNumber, worker, limit }: TakeRequest, { tasks, isRepeat }: Taken): void {
+    const key = `${session} ${takeNumber}`;
+    if (isRepeat) this.#looking.push(this.#compareRepeat(session, { given: tasks.map(({ claim }) => claim), key }));
     else
       this.#took.set(
         key,
         tasks.map(({ claim }) => claim),
       );
-    if (repeat) return;
+    if (isRepeat) return;
     if (tasks.length < limit) this.#parked.add(worker);
     else this.#parked.delete(worker);
   }

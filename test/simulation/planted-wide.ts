@@ -111,8 +111,8 @@ export const plantedInWide: readonly PlantedBug[] = [
   one(
     'a reply is written into the history of its chat twice',
     'operations/work.ts',
-    'tables.addHistory(conversation, said);',
-    'tables.addHistory(conversation, [...said, ...said]);',
+    'tables.addHistory(conversation, newMessages);',
+    'tables.addHistory(conversation, [...newMessages, ...newMessages]);',
   ),
   one(
     'a message is shown as read before it is marked as read',

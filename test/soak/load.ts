@@ -55,11 +55,11 @@ async function liveOnce(number: number, clients: readonly TaskClient[], report: 
   const ending = Math.random() < FOLLOWED_SHARE ? follow(id, other, report) : waitForEnd(id, client);
   if (isCancelled) {
     await wait(1_500 * Math.random());
-    const { result: answer } = await other.cancel(id, { mode: 'now' });
+    const { result } = await other.cancel(id, { mode: 'now' });
     const end = await ending;
-    if (answer === 'accepted') report.cancelled++;
-    if (answer === 'accepted' && end.status !== 'cancelled') throw new Error(`cancelled, and ended ${end.status}`);
-    if (answer !== 'accepted' && answer !== 'too-late') throw new Error(`cancel: ${answer}`);
+    if (result === 'accepted') report.cancelled++;
+    if (result === 'accepted' && end.status !== 'cancelled') throw new Error(`cancelled, and ended ${end.status}`);
+    if (result !== 'accepted' && result !== 'too-late') throw new Error(`cancel: ${result}`);
   }
   const { status, outcome } = await ending;
   report.ends[status] = (report.ends[status] ?? 0) + 1;

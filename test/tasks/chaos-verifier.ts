@@ -33,7 +33,7 @@ export async function verifyChaos({
   let [takenAgain, wornOut, entries] = [0, 0, 0];
   const judge = async ([id, life]: [string, Life]): Promise<void> => {
     const task = await retryWhileUnavailable(() => store.get({ tenant: TENANT, id }));
-    for (const { result: answer } of life.receipts) count(receipts, answer);
+    for (const { result } of life.receipts) count(receipts, result);
     if (task === undefined) {
       violations.push(`${id}: it is gone`);
       return;
@@ -90,7 +90,7 @@ function isWornOut({ outcome, crashes, epoch }: TaskRecord): boolean {
 }
 
 function* faultsOfReceipts(task: TaskRecord, { receipts }: Life): Generator<string> {
-  if (receipts.filter(({ result: answer }) => answer === 'accepted').length > 1) yield 'two cancels were accepted';
+  if (receipts.filter(({ result }) => result === 'accepted').length > 1) yield 'two cancels were accepted';
   for (const receipt of receipts) {
     if (receipt.result === 'not-found') yield 'a cancel was told that it is unknown';
     else if (receipt.result === 'too-late') {

@@ -15,13 +15,13 @@ type Event = { readonly type?: string; readonly text?: string; readonly message?
 
 /** Talks for a few turns, a word every few milliseconds; goes on where the history stops. */
 const talkative: Planner = {
-  async next(history: readonly Message[], { emit: tell, token }) {
+  async next(history: readonly Message[], { emit, token }) {
     const turn = history.filter(({ role }) => role === 'assistant').length;
     let said = '';
     for (let i = 0; i < PIECES && !token.isCancelled; i++) {
       const text = `[${turn}.${i} of ${history.length}]`;
       said += text;
-      tell({ type: 'text', text });
+      emit({ type: 'text', text });
       await wait(8);
     }
     const { message } = reply(said);

@@ -62,8 +62,8 @@ async function create(store: TaskStore, tasks: Map<string, { cancelled: boolean 
 async function cancelOne(store: TaskStore, tasks: Map<string, { cancelled: boolean }>, random: () => number) {
   const recent = [...tasks.keys()].slice(-4);
   const id = recent[Math.floor(random() * recent.length)]!;
-  const { result: answer } = await store.cancel({ tenant: 'kill', id }, { by: 'campaign' });
-  if (answer === 'accepted') tasks.set(id, { cancelled: true });
+  const { result } = await store.cancel({ tenant: 'kill', id }, { by: 'campaign' });
+  if (result === 'accepted') tasks.set(id, { cancelled: true });
 }
 
 async function allEnded(store: TaskStore, tasks: ReadonlyMap<string, unknown>): Promise<void> {

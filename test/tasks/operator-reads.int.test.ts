@@ -23,8 +23,8 @@ async function fill(store: TaskStore): Promise<void> {
 
 /** Reads all that operators read. */
 async function readAll(store: TaskStore): Promise<void> {
-  const { agents, hasMore: more } = await readFleetLoad(store);
-  expect([agents, more]).toMatchObject([[{ ready: TENANTS, isUnserved: true }], false]);
+  const { agents, hasMore } = await readFleetLoad(store);
+  expect([agents, hasMore]).toMatchObject([[{ ready: TENANTS, isUnserved: true }], false]);
   await store.tenants({ limit: 1_000 });
   await store.counts({ tenant: 't1' });
   await store.list({ tenant: 't1' });

@@ -124,12 +124,9 @@ class Race {
   async #oppose(rival: string, question: string): Promise<string> {
     const ref = { tenant: TENANT, id: this.#id };
     if (rival === 'answer') {
-      const { result: answer } = await this.#other.answer(
-        { tenant: TENANT, id: question },
-        { value: 'yes', by: 'ada' },
-      );
-      this.#isAccepted = answer === 'accepted';
-      return answer;
+      const { result } = await this.#other.answer({ tenant: TENANT, id: question }, { value: 'yes', by: 'ada' });
+      this.#isAccepted = result === 'accepted';
+      return result;
     }
     if (rival === 'cancel') return (await this.#other.cancel(ref)).result;
     if (rival === 'queue' || rival === 'steer') {

@@ -51,7 +51,7 @@ async function openChat(location: (typeof storeKinds)[number]) {
   const elsewhere = { store: others, authenticate, agent: 'assistant' };
   const other = createChatHandler({
     ...elsewhere,
-    audit: ({ actor, type, scope, result: answer }) => audited.push(`${actor} ${type} ${scope} ${answer}`),
+    audit: ({ actor, type, scope, result }) => audited.push(`${actor} ${type} ${scope} ${result}`),
   });
   const agUi = createAgUiHandler(elsewhere);
   const ask = async (path: string, body: object, user = 'ada') => {

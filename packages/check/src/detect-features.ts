@@ -26,8 +26,9 @@ async function detectModel(connection: Connection, stage: CheckHarness): Promise
   const turn = (await connection.open()).start(promptFor('reply', key));
   const isThere = await within(PROBE_MS, turn.ended);
   if (isThere) {
-    const { kind, detail: said } = await turn.ended;
-    if (kind !== 'completed') throw new Error(`a plain prompt ended as '${kind}' (${said}), so nothing can be checked`);
+    const { kind, detail } = await turn.ended;
+    if (kind !== 'completed')
+      throw new Error(`a plain prompt ended as '${kind}' (${detail}), so nothing can be checked`);
     if (stage.requestsFor(key).length > 0) return { model: true };
   }
   const asked = stage.requestCount === 0 ? 'did not ask' : 'did not pass its prompt to';

@@ -34,8 +34,8 @@ export async function begin(
 
 /** Waits until the agent is in the middle of an action. */
 async function waitForPhase(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
-  const ended = turn.ended.then(({ kind, detail: said }) => {
-    throw new Unclear(`the turn ended before the agent was in the middle of it: ${kind} (${said})`);
+  const ended = turn.ended.then(({ kind, detail }) => {
+    throw new Unclear(`the turn ended before the agent was in the middle of it: ${kind} (${detail})`);
   });
   const reached = Promise.race([moment(scenario, action, { turn, key }), ended]);
   reached.catch(() => {});
@@ -110,14 +110,14 @@ export function expectOneEnd({ seen }: Turn): void {
 
 /** Waits for the end of a turn that no one cancels, and expects that it is complete. */
 export async function expectCompleted(scenario: Scenario, turn: Turn): Promise<void> {
-  const { kind, detail: said } = await settle(scenario, turn, 4 * scenario.settleMs);
-  expect(kind === 'completed', `the prompt ended as '${kind}' (${said})`);
+  const { kind, detail } = await settle(scenario, turn, 4 * scenario.settleMs);
+  expect(kind === 'completed', `the prompt ended as '${kind}' (${detail})`);
 }
 
 /** Expects that a turn ended as cancelled, in a protocol that can say so. */
-export function expectCancelled({ features }: Scenario, { kind, detail: said }: TurnEnd): void {
+export function expectCancelled({ features }: Scenario, { kind, detail }: TurnEnd): void {
   if (features['outcome'] !== true) return;
-  expect(kind === 'cancelled', `the turn ended as '${kind}' (${said})`);
+  expect(kind === 'cancelled', `the turn ended as '${kind}' (${detail})`);
 }
 
 /** Sends a plain prompt and expects an answer to it. */
@@ -129,8 +129,8 @@ export async function expectReply(
   const turn = conversation.start(promptFor('reply', key));
   const isThere = await within(START_MS, turn.ended);
   expect(isThere, `the next prompt had no answer after ${START_MS / 1_000} s`);
-  const { kind, detail: said } = await turn.ended;
-  expect(kind === 'completed', `the next prompt ended as '${kind}' (${said})`);
+  const { kind, detail } = await turn.ended;
+  expect(kind === 'completed', `the next prompt ended as '${kind}' (${detail})`);
   const requests = scenario.stage.requestsFor(key);
   expect(requests.length > 0, 'the next prompt was answered without asking the model');
   return key;

@@ -102,10 +102,10 @@ class Run {
     const why = describeSkip(check, features, protocol);
     if (why !== undefined) return { ...about, status: 'not-applicable', detail: why, ms: 0 };
     const from = performance.now();
-    const { status, detail: said } = await this.#play(check, features);
+    const { status, detail } = await this.#play(check, features);
     // An agent that failed may be in any state: the next check gets a new one.
     if (check.endsConnection || status !== 'passed') await this.disconnect();
-    return { ...about, status, detail: said, ms: Math.round(performance.now() - from) };
+    return { ...about, status, detail, ms: Math.round(performance.now() - from) };
   }
 
   async #play(check: Check, features: Features): Promise<Pick<CheckResult, 'status' | 'detail'>> {

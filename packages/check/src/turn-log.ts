@@ -34,8 +34,8 @@ export class TurnLog implements Turn {
     const { promise, resolve } = Promise.withResolvers<Observation>();
     const waiter = { matches, resolve };
     this.#waiting.add(waiter);
-    const ended = this.ended.then(({ kind, detail: said }) => {
-      throw new Error(`the turn ended before: ${kind} (${said})`);
+    const ended = this.ended.then(({ kind, detail }) => {
+      throw new Error(`the turn ended before: ${kind} (${detail})`);
     });
     try {
       return await Promise.race([promise, ended]);

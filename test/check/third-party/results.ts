@@ -35,10 +35,10 @@ export interface SubjectResult {
 
 /** Adds a run to what came of the runs before it. */
 export function addRun(before: readonly Outcome[], { results }: Run): readonly Outcome[] {
-  return results.map(({ id, status, detail: said }) => {
+  return results.map(({ id, status, detail }) => {
     const old = before.find((outcome) => outcome.id === id) ?? { id, statuses: [], said: [] };
     const statuses = [...old.statuses, status];
-    const observed = [...new Set([...old.said, said])].filter((one) => one !== '');
+    const observed = [...new Set([...old.said, detail])].filter((one) => one !== '');
     return { id, statuses, said: observed };
   });
 }

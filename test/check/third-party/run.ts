@@ -18,8 +18,8 @@ const SETTLE_MS = 10_000;
 /** What came too late or is unclear, which a busy machine can cause, gets another try, alone and with this time. */
 const PATIENT_MS = 60_000;
 const LATE = /had not ended|had no answer|still running \d+ s after the cancel/;
-const needsRetry = ({ id, status, detail: said }: CheckResult): boolean =>
-  status === 'unclear' || (status === 'failed' && (LATE.test(said) || id.startsWith('latency-')));
+const needsRetry = ({ id, status, detail }: CheckResult): boolean =>
+  status === 'unclear' || (status === 'failed' && (LATE.test(detail) || id.startsWith('latency-')));
 /** A subject that takes longer is stuck. */
 const MAX_RUN_MS = 90 * 60_000;
 
@@ -49,8 +49,8 @@ export async function runSubject(
   return { agent: report.agent, results: results.map(keep) };
 }
 
-function print({ id, status, detail: said, ms }: CheckResult): void {
-  console.log(`  ${status} ${id} (${ms} ms) ${said}`);
+function print({ id, status, detail, ms }: CheckResult): void {
+  console.log(`  ${status} ${id} (${ms} ms) ${detail}`);
 }
 
 /** Leaves nothing in the environment that could change how a subject works: keys, or settings of who runs the campaign. */
@@ -59,11 +59,11 @@ function forgetSettings(): void {
   for (const name of Object.keys(process.env)) if (!kept.includes(name)) delete process.env[name];
 }
 
-function keep({ id, status, detail: said }: CheckResult): Run['results'][number] {
+function keep({ id, status, detail }: CheckResult): Run['results'][number] {
   const isBusy = (loadavg()[0] ?? 0) > availableParallelism();
   if (id.startsWith('latency-') && status === 'failed' && isBusy)
-    return { id, status: 'unclear', detail: `not measured: the machine was busy (${said})` };
-  return { id, status, detail: said };
+    return { id, status: 'unclear', detail: `not measured: the machine was busy (${detail})` };
+  return { id, status, detail };
 }
 
 /** What became of an agent behind the proxy whose processes do nothing any more. */

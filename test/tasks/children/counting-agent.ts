@@ -4,11 +4,11 @@ import { type Agent, createAgent, sleep } from '@whoa/core';
 export const countingAgent: Agent = createAgent({
   name: 'assistant',
   planner: {
-    async next(_history, { token, emit: tell }) {
+    async next(_history, { token, emit }) {
       token.onCancel((level, reason) => process.send!({ type: 'fired', level, reason }));
       process.send!({ type: 'working' });
       for (let count = 1; ; count++) {
-        tell({ type: 'text', text: `${count} ` });
+        emit({ type: 'text', text: `${count} ` });
         await sleep(10, { clock: token.clock, token });
       }
     },

@@ -12,10 +12,10 @@ const runner = createRunner({
   store,
   pollIntervalMs: 200,
   agents: {
-    steps: async ({ task, previousJournal: past, journal, signal }) => {
+    steps: async ({ task, previousJournal, journal, signal }) => {
       note(task.id, 'begin');
       try {
-        for (let step = past.length + 1; step <= Number(steps); step++) {
+        for (let step = previousJournal.length + 1; step <= Number(steps); step++) {
           await sleep(Number(stepMs), undefined, { signal });
           await journal({ type: 'step', step });
         }

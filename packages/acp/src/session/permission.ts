@@ -28,9 +28,9 @@ export function createAsk({ sessionId, client, asking }: AskOptions): Ask {
     const prompt = asking();
     if (prompt === undefined) return { decision: 'no', why: 'no prompt is running' };
     await prompt.begin();
-    const { alwaysScope: always } = question;
+    const { alwaysScope } = question;
     const answer = await client
-      .ask(sessionId, { call: describeQuestion(question), always }, { signal })
+      .ask(sessionId, { call: describeQuestion(question), always: alwaysScope }, { signal })
       .catch((): PermissionAnswer => 'unanswered');
     prompt.end();
     if (answer === 'cancelled' && !signal.aborted) prompt.cancel();

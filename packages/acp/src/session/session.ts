@@ -76,9 +76,9 @@ export class Session {
 
   /** Reserves the place of the next prompt, synchronously. */
   reserve({ waitsForAnswer = true }: { readonly waitsForAnswer?: boolean } = {}): Prompt {
-    const { policy = 'queue', stopMode: ladder = 'graceful' } = this.#around.options;
+    const { policy = 'queue', stopMode = 'graceful' } = this.#around.options;
     if (policy === 'replace') {
-      for (const prompt of this.#prompts) prompt.cancel({ kind: 'superseded', via: 'session/prompt' }, ladder);
+      for (const prompt of this.#prompts) prompt.cancel({ kind: 'superseded', via: 'session/prompt' }, stopMode);
     }
     // Decide here, where prompts arrive one by one: later, each prompt of a burst would see all the others.
     const refusal =

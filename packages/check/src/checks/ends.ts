@@ -33,9 +33,9 @@ function neverAnError(action: 'stream' | 'call'): GroupCheck {
     async run(scenario) {
       const { turn } = await begin(scenario, action);
       await scenario.conversation.cancel();
-      const { kind, detail: said } = await settle(scenario, turn);
-      expect(kind !== 'error', `the turn ended with an error: ${said}`);
-      expect(kind !== 'gone', `the turn had no end: ${said}`);
+      const { kind, detail } = await settle(scenario, turn);
+      expect(kind !== 'error', `the turn ended with an error: ${detail}`);
+      expect(kind !== 'gone', `the turn had no end: ${detail}`);
     },
   };
 }
@@ -77,8 +77,8 @@ export const END_CHECKS: readonly GroupCheck[] = [
       await scenario.conversation.cancelRequest?.(turn);
       if (!(await within(scenario.settleMs, turn.ended)))
         throw new NotOffered('the agent does not react to $/cancel_request, which the protocol leaves optional');
-      const { kind, detail: said } = await turn.ended;
-      expect(kind === 'cancelled' || said.includes('-32800'), `the turn ended as '${kind}' (${said})`);
+      const { kind, detail } = await turn.ended;
+      expect(kind === 'cancelled' || detail.includes('-32800'), `the turn ended as '${kind}' (${detail})`);
       const [request] = scenario.stage.requestsFor(key);
       expect(request?.closedBy !== 'server', 'the reply of the model was read to its end');
     },

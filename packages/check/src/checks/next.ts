@@ -42,11 +42,11 @@ async function nextRequest(
 ): Promise<{ key: string; body: string; refusal: { message: string } | undefined }> {
   const { key } = await stopDuring(scenario, action);
   const next = scenario.stage.makeKey();
-  const { kind, detail: said } = await scenario.conversation.start(promptFor('reply', next)).ended;
+  const { kind, detail } = await scenario.conversation.start(promptFor('reply', next)).ended;
   const [request] = scenario.stage.requestsFor(next);
-  expect(request !== undefined, `the next prompt ended as '${kind}' (${said}) without asking the model`);
+  expect(request !== undefined, `the next prompt ended as '${kind}' (${detail}) without asking the model`);
   const { body, refusal } = request;
-  expect(refusal !== undefined || kind === 'completed', `the next prompt ended as '${kind}' (${said})`);
+  expect(refusal !== undefined || kind === 'completed', `the next prompt ended as '${kind}' (${detail})`);
   return { key, body: JSON.stringify(body), refusal };
 }
 

@@ -104,10 +104,10 @@ export const RACE_CHECKS: readonly GroupCheck[] = [
       await scenario.conversation.cancel();
       const next = scenario.conversation.start(promptFor('reply', scenario.stage.makeKey()));
       expectCancelled(scenario, await settle(scenario, turn));
-      const { kind, detail: said } = await settle(scenario, next, 4 * scenario.settleMs);
-      expect(kind === 'completed' || kind === 'error', `the next prompt ended as '${kind}' (${said})`);
+      const { kind, detail } = await settle(scenario, next, 4 * scenario.settleMs);
+      expect(kind === 'completed' || kind === 'error', `the next prompt ended as '${kind}' (${detail})`);
       if (kind === 'error') {
-        scenario.note(`refused: ${said}`);
+        scenario.note(`refused: ${detail}`);
         await expectReply(scenario);
       }
     },

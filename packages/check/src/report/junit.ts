@@ -21,13 +21,13 @@ export function toJunit({ agent, protocol, results, counts }: CheckReport): stri
 
 const ELEMENTS = { failed: 'failure', unclear: 'error', 'not-applicable': 'skipped' } as const;
 
-function testCase({ id, group, title, rule, status, detail: said, ms }: CheckResult): string {
+function testCase({ id, group, title, rule, status, detail, ms }: CheckResult): string {
   const about = [attribute('classname', `check.${group}`), attribute('name', `${id}: ${title}`)].join('');
   const time = attribute('time', (ms / 1_000).toFixed(3));
   if (status === 'passed') return `<testcase${about}${time}/>`;
   const element = ELEMENTS[status];
   const why = status === 'failed' ? `${rule.from} (${rule.level}): ${rule.text}` : '';
-  return `<testcase${about}${time}><${element}${attribute('message', said)}>${escaped(why)}</${element}></testcase>`;
+  return `<testcase${about}${time}><${element}${attribute('message', detail)}>${escaped(why)}</${element}></testcase>`;
 }
 
 function attribute(name: string, value: string): string {

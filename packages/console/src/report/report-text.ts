@@ -19,11 +19,11 @@ export interface ReportGroup {
 
 /** The report in one or two sentences: what is uncomfortable is said first. */
 export function sentenceOf(report: StopReport): string {
-  const { calls, abandoned = [], isClean: clean, settledAfterMs, cleanupErrors } = report;
+  const { calls, abandoned = [], isClean, settledAfterMs, cleanupErrors } = report;
   const lost = calls.filter(({ state }) => state === 'unknown').length;
   const survivors = calls.reduce((sum, call) => sum + (call.survivors ?? 0), 0);
   const took = `Stopped after ${formatDuration(settledAfterMs)}.`;
-  if (clean) return `${took} Nothing was left behind.`;
+  if (isClean) return `${took} Nothing was left behind.`;
   if (lost > 0) return `${took} ${plural(lost, 'call was', 'calls were')} abandoned and may still take effect.`;
   if (survivors > 0) return `${took} ${plural(survivors, 'process', 'processes')} may still run.`;
   if (abandoned.length > 0) return `${took} ${abandoned[0]!.name} was abandoned and may still run.`;

@@ -34,7 +34,7 @@ export function Overview({ state: { counts, workers } }: { readonly state: TaskL
 const MAX_BARS = 20;
 
 function Workers({
-  workers: { workers, hasMore: more },
+  workers: { workers, hasMore },
 }: {
   readonly workers: NonNullable<TaskListState['workers']>;
 }): ReactNode {
@@ -45,7 +45,7 @@ function Workers({
     <div>
       <b>
         {workers.length}
-        {more ? '+' : ''}
+        {hasMore ? '+' : ''}
       </b>
       <span>
         <span className="soft">

@@ -96,7 +96,7 @@ interface Headline {
 function headline({ isLive, found, stoppable, done }: Headline): string {
   if (!isLive) return 'Tasks with this status have ended.';
   if (done !== undefined) {
-    const accepted = done.filter(({ result: answer }) => answer === 'accepted' || answer === 'escalated').length;
+    const accepted = done.filter(({ result }) => result === 'accepted' || result === 'escalated').length;
     return `${plural(accepted, 'stop')} accepted${accepted === done.length ? '' : `, ${done.length - accepted} had ended or were being stopped`}.`;
   }
   if (found === undefined) return 'Counting what would be stopped…';

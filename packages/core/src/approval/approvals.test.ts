@@ -24,8 +24,8 @@ function setUp({ answer = { decision: 'yes' }, preview, judge, validate = (value
     inputSchema: { '~standard': { version: 1, vendor: 'test', validate } },
     effects: 'execute',
     ...(preview && { preview }),
-    execute(input, { approvedPreview: shown }) {
-      ran.push({ input, shown });
+    execute(input, { approvedPreview }) {
+      ran.push({ input, shown: approvedPreview });
       return 'done';
     },
   });
@@ -123,7 +123,7 @@ test('always for a file covers that file, whatever is written; without command a
   await files.call({ path: '/a', content: 'x' });
   await files.call({ path: '/a', content: 'y' });
   await files.call({ path: '/b', content: 'y' });
-  expect(files.questions.map(({ alwaysScope: always }) => always)).toEqual([
+  expect(files.questions.map(({ alwaysScope }) => alwaysScope)).toEqual([
     'every act of /a, until this test ends',
     'every act of /b, until this test ends',
   ]);
@@ -227,7 +227,7 @@ test('an always for a tool does not cover a tool of the same name that a sub-age
   });
   const tools = [act('boss'), createAgentTool(helper, { description: 'Helps' }) as Tool];
   await createAgent({ name: 'boss', model: model('act', 'helper', 'act'), tools, approve }).run('go').outcome;
-  expect(questions.map(({ callId, tool, title, alwaysScope: always }) => [callId, tool, title, always])).toEqual([
+  expect(questions.map(({ callId, tool, title, alwaysScope }) => [callId, tool, title, alwaysScope])).toEqual([
     ['c', 'act', 'act', 'every call of act, whatever it is given, until this test ends'],
     ['c-2', 'helper', 'helper', 'every call of helper, whatever it is given, until this test ends'],
     ['c-2/c', 'helper › act', 'helper › act', 'every call of helper › act, whatever it is given, until this test ends'],

@@ -63,7 +63,7 @@ const judgeByEffects: DecideApproval = ({ effects }) => ({ decision: effects ===
  * ```
  */
 export function createApprovals(options: ApprovalsOptions): Approve {
-  const { ask, alwaysUntil: until, decide: judge = judgeByEffects, remembered = new Map<string, boolean>() } = options;
+  const { ask, alwaysUntil, decide = judgeByEffects, remembered = new Map<string, boolean>() } = options;
   let last: Promise<unknown> = Promise.resolve();
 
   async function askNext(request: ApprovalRequest, context: QuestionContext, why?: string): Promise<ApprovalReply> {
@@ -71,7 +71,7 @@ export function createApprovals(options: ApprovalsOptions): Approve {
     const describe = async () => {
       const preview = await request.tool.preview?.(request.input, context);
       const coverage = coverageOf(request, preview);
-      const alwaysScope = coverage === undefined ? 'this call only' : `${coverage.words}, ${until}`;
+      const alwaysScope = coverage === undefined ? 'this call only' : `${coverage.words}, ${alwaysUntil}`;
       const question = { ...describeRequest(request, preview), alwaysScope, ...(why !== undefined && { why }) };
       // An `always` of one user is not one of another.
       return { preview, question, key: coverage && `${coverage.key} ${toContextKey(context.context)}` };
@@ -91,12 +91,12 @@ export function createApprovals(options: ApprovalsOptions): Approve {
   }
 
   const approve: Approve = (request, context) => {
-    const { decision, why } = judge(request);
+    const { decision, why } = decide(request);
     if (decision === 'allow') return true;
     if (decision === 'deny') return toNo(why, 'a rule denies it');
     const answer = last.then(() => askNext(request, context, why));
     last = answer.catch(() => {});
     return answer;
   };
-  return Object.assign(approve, { isRequired: (request: ApprovalRequest) => judge(request).decision !== 'allow' });
+  return Object.assign(approve, { isRequired: (request: ApprovalRequest) => decide(request).decision !== 'allow' });
 }

@@ -327,9 +327,9 @@ test('an answer that was complete when a steering message arrived is part of the
   const { conversations, sent } = setUp(
     { policy: 'steer' },
     {
-      async next(_, { turn, emit: tell }) {
+      async next(_, { turn, emit }) {
         const answer = answers[turn - 1]!;
-        tell({ type: 'text', text: answer });
+        emit({ type: 'text', text: answer });
         await streamed;
         return reply(answer);
       },

@@ -187,8 +187,8 @@ test('a hook that cancels on every cancel event does not loop forever', async ()
   const run = recorder.run(
     agent.run('go', {
       hooks: {
-        'cancel-requested': ({ receipt: answer }) => {
-          answers.push(answer);
+        'cancel-requested': ({ receipt }) => {
+          answers.push(receipt);
           run.cancel({}, { mode: 'kill' });
         },
       },

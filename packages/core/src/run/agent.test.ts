@@ -83,8 +83,8 @@ test('cancel during adaptation phase: the words so far are kept, nothing of the 
   const { run, check } = setUp(
     scripted(
       () => callTools([call('1', 'lookup')]),
-      (_history, { token, emit: tell }) => {
-        tell({ type: 'text', text: 'I found ' });
+      (_history, { token, emit }) => {
+        emit({ type: 'text', text: 'I found ' });
         return new Promise((_, reject) => token.onCancel((_level, reason) => reject(new CancelledError(reason))));
       },
     ),
@@ -229,8 +229,8 @@ test('a plan that fails while it drains is cancelled too, with the error kept', 
 
 test('a planner that throws fails the run; what it had said is kept', async () => {
   const { run, check } = setUp(
-    scripted((_h, { emit: tell }) => {
-      tell({ type: 'text', text: 'Half a ' });
+    scripted((_h, { emit }) => {
+      emit({ type: 'text', text: 'Half a ' });
       throw new Error('no network');
     }),
   );

@@ -130,8 +130,8 @@ test.each([undefined, null, 'all', [7], [{ role: 'tool', content: 'x' }], [{ rol
 );
 
 test('text is reported unchanged, and a steer when it is delivered', async () => {
-  const { run } = start((_, { turn, emit: tell }) => {
-    tell({ type: 'text', text: 'x' });
+  const { run } = start((_, { turn, emit }) => {
+    emit({ type: 'text', text: 'x' });
     return turn === 1 ? callTools([{ id: 'c', tool: 'none', input: {} }]) : reply('done');
   });
   const { message } = run.steer('and then?');
@@ -156,8 +156,8 @@ test('a history that is short enough is not changed, and there is no event', asy
 });
 
 test('text that is not a string fails the turn with a clear error', async () => {
-  const { run } = start((_, { emit: tell }) => {
-    tell({ type: 'text', text: 7 as never });
+  const { run } = start((_, { emit }) => {
+    emit({ type: 'text', text: 7 as never });
     return reply('x');
   });
   expect(await run.outcome).toMatchObject({
@@ -176,9 +176,9 @@ test('turns are reported as they begin and end, and calls under their own ids', 
     text: ({ text }: { text: string }) => told.push(text),
   };
   const { run } = start(
-    (_, { turn, emit: tell }) => {
-      tell({ type: 'text', text: `words ${turn}` });
-      tell({ type: 'call-planned', callId: 'c', tool: 'none' });
+    (_, { turn, emit }) => {
+      emit({ type: 'text', text: `words ${turn}` });
+      emit({ type: 'call-planned', callId: 'c', tool: 'none' });
       return turn === 2 ? reply('done') : callTools([{ id: 'c', tool: 'none', input: {} }]);
     },
     { hooks },

@@ -212,8 +212,8 @@ test.each<[string, unknown]>([
 ])('a step that %s fails the run, whose record stays whole', async (_, step) => {
   const ended: unknown[] = [];
   const planner: Planner = {
-    next(_history, { emit: tell }) {
-      tell({ type: 'text', text: 'Let me' });
+    next(_history, { emit }) {
+      emit({ type: 'text', text: 'Let me' });
       return step as Step;
     },
   };
@@ -226,8 +226,8 @@ test.each<[string, unknown]>([
 test('a planner that fails with a reply that is none keeps what was shown', async () => {
   const partial = { role: 'assistant', content: [null], stopReason: 'error' };
   const planner: Planner = {
-    next(_history, { emit: tell }) {
-      tell({ type: 'text', text: 'Let me' });
+    next(_history, { emit }) {
+      emit({ type: 'text', text: 'Let me' });
       throw Object.assign(new Error('broken'), { partial });
     },
   };
@@ -239,8 +239,8 @@ test.each(['call-end', 'work-abandoned', 'undo-end', 'run-end', 'call-event'])(
   'a run goes on, and ends, though a tool nests a %s with nothing in it',
   async (type) => {
     const nests = tool('nests', () => 'x', {
-      execute: (_input, { emitNested: nest }) => {
-        nest({ type });
+      execute: (_input, { emitNested }) => {
+        emitNested({ type });
         return 'x';
       },
     });
@@ -258,9 +258,9 @@ test.each(['call-end', 'work-abandoned', 'undo-end', 'run-end', 'call-event'])(
 
 test('a planner that emits something other than a string fails with a clear error, and what was shown is kept', async () => {
   const planner: Planner = {
-    next(_history, { emit: tell }) {
-      tell({ type: 'text', text: 'Let me' });
-      tell({ type: 'thinking', text: {} as string });
+    next(_history, { emit }) {
+      emit({ type: 'text', text: 'Let me' });
+      emit({ type: 'thinking', text: {} as string });
       return reply('x');
     },
   };

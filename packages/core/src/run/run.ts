@@ -128,9 +128,9 @@ class AgentRun implements Run {
   }
 
   cancel(reason: CancelReasonLike = {}, options: CancelOptions = {}): CancelReceipt {
-    const { stopMode: ladder = 'graceful', world } = this.#setup.agent;
+    const { stopMode = 'graceful', world } = this.#setup.agent;
     const given = createReason(reason, world.clock.now());
-    const receipt = this.#token.cancel(given, readCancelOptions(options, ladder));
+    const receipt = this.#token.cancel(given, readCancelOptions(options, stopMode));
     // The token itself reports the accepted cancel, and cancels inherited from its parent. Don't report a cancel that
     // changed nothing to the hook that requested it: a hook that cancels on every cancel event would never end.
     if (receipt.result === 'escalated' || (receipt.result !== 'accepted' && !this.#gate.isTelling))
@@ -153,9 +153,9 @@ class AgentRun implements Run {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { stopMode: ladder = 'graceful' } = this.#setup.agent;
+    const { stopMode = 'graceful' } = this.#setup.agent;
     // Not `cancel`, which reports a cancel that comes too late.
-    this.#token.cancel({ kind: 'parent', message: 'its owner ended' }, { mode: ladder });
+    this.#token.cancel({ kind: 'parent', message: 'its owner ended' }, { mode: stopMode });
     await this.outcome;
   }
 

@@ -20,7 +20,7 @@ test('a hook that cancels harder on a cancel event: each receipt is reported onc
     planner: { next: () => new Promise(() => {}) },
     world,
     hooks: {
-      'cancel-requested': ({ receipt: answer }) => answer === 'accepted' && run.cancel('harder', { mode: 'kill' }),
+      'cancel-requested': ({ receipt }) => receipt === 'accepted' && run.cancel('harder', { mode: 'kill' }),
     },
   }).run('x', { hooks: { any: (event) => heard.push(event) } });
   await flushMicrotasks();

@@ -101,8 +101,8 @@ test('an agent that fails with an unreadable error fails its call with a clear t
   const child = createAgent({
     name: 'child',
     planner: {
-      next(_history, { emit: tell }) {
-        tell({ type: 'text', text: 'So far' });
+      next(_history, { emit }) {
+        emit({ type: 'text', text: 'So far' });
         throw Object.create(null) as Error;
       },
     },

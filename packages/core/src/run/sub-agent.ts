@@ -65,8 +65,8 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
       additionalProperties: false,
     },
     effects: worstEffects(agent),
-    async execute({ task }, { token, context, emitNested: nest, [NESTED]: parent }) {
-      const run = agent.run(task, { token, context, hooks: { any: nest }, ...(parent && { [NESTED]: parent }) });
+    async execute({ task }, { token, context, emitNested, [NESTED]: parent }) {
+      const run = agent.run(task, { token, context, hooks: { any: emitNested }, ...(parent && { [NESTED]: parent }) });
       parent?.enter(nestedRunOf(run));
       const outcome = await run.outcome;
       const had = resultOf(outcome, agent);

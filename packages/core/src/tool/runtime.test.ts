@@ -762,8 +762,8 @@ test('hooks receive the accepted cancel and each level, once and in rising order
   const { execute, token, clock, runtime } = setUp([], {
     tools: [tool('deaf', () => new Promise(() => {}))],
     hooks: {
-      'cancel-requested': ({ receipt: answer, reason }) => {
-        told.push(`${answer}: ${reason.message}`);
+      'cancel-requested': ({ receipt, reason }) => {
+        told.push(`${receipt}: ${reason.message}`);
         token.cancel('harder', { mode: 'kill' });
       },
       'level-changed': ({ level, at }) => told.push(`${level} at ${at - clock.now()}`),

@@ -36,7 +36,7 @@ async function openThread() {
     store,
     authenticate,
     approvals,
-    audit: ({ type, actor, result: answer }) => audited.push(`${actor} ${type} ${answer}`),
+    audit: ({ type, actor, result }) => audited.push(`${actor} ${type} ${result}`),
     agent: createAskingAgent({ url: provider.url, approvals, ran }),
   });
   const listening = await listen(handler);

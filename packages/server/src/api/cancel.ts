@@ -141,8 +141,8 @@ function cancelManyEndpoint(parts: ApiParts): Endpoint {
       const request = { ...wanted, tenant, dryRun, limit, cursor, mode, undo, reason };
       const { tasks, next } = await withStoreRetry(parts.world, () => cancelTasks(parts.store, request));
       if (!dryRun) {
-        for (const { id, result: answer } of tasks) {
-          parts.access.audit(principal, { type: 'cancel', tenant, target: id, result: answer });
+        for (const { id, result } of tasks) {
+          parts.access.audit(principal, { type: 'cancel', tenant, target: id, result });
         }
       }
       return Response.json({ dryRun, tasks, ...(next !== undefined && { next }) });

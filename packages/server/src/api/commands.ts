@@ -68,12 +68,12 @@ interface SendContext {
 async function send(task: TaskRef, command: TaskCommand, { parts, principal, type }: SendContext): Promise<Response> {
   const { store, access, world } = parts;
   const receipt = await withStoreRetry(world, (nonce) => store.send(task, command, { nonce }));
-  const { result: answer } = receipt;
+  const { result } = receipt;
   const about = { tenant: task.tenant, target: task.id, ...('callId' in command && { callId: command.callId }) };
-  access.audit(principal, { type, ...about, result: answer });
-  if (answer === 'accepted') return Response.json(receipt, { status: 202 });
-  if (answer === 'not-found') throw unknownTask();
-  if (answer === 'full') {
+  access.audit(principal, { type, ...about, result });
+  if (result === 'accepted') return Response.json(receipt, { status: 202 });
+  if (result === 'not-found') throw unknownTask();
+  if (result === 'full') {
     throw new HttpError(429, {
       code: 'full',
       message: 'Too many commands are waiting for the worker; try again later',

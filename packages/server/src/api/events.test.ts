@@ -9,9 +9,9 @@ const WORDS = ['one ', 'two ', 'three'];
 
 /** Says a word every twenty seconds. */
 const slow: Planner = {
-  async next(_history, { token, emit: tell }) {
+  async next(_history, { token, emit }) {
     for (const text of WORDS) {
-      tell({ type: 'text', text });
+      emit({ type: 'text', text });
       await sleep(20_000, { clock: token.clock, token });
     }
     return reply(WORDS.join(''));

@@ -169,7 +169,7 @@ test('each way a cancel can be answered has its status', async () => {
   await until(async () => (await statusOf(served, id)) === 'cancelled');
   expect(await cancel({})).toMatchObject({ status: 409, json: { error: { code: 'too-late', status: 'cancelled' } } });
   expect(await served.ask('ann', 'POST /v1/tasks/t0-nothing/cancel')).toMatchObject({ status: 404 });
-  expect(held.audited.map(({ type, actor, target, result: answer }) => [type, actor, target, answer])).toEqual([
+  expect(held.audited.map(({ type, actor, target, result }) => [type, actor, target, result])).toEqual([
     ['cancel', 'ann', holding, 'accepted'],
     ['cancel', 'ann', holding, 'escalated'],
     ['cancel', 'ann', holding, 'unchanged'],

@@ -64,7 +64,7 @@ async function openSite(
       store,
       ...(database && { history: database.history }),
       authenticate: (request) => request.headers.get('x-user'),
-      audit: ({ type, target, result: answer }) => audited.push(`${type} ${target} ${answer}`),
+      audit: ({ type, target, result }) => audited.push(`${type} ${target} ${result}`),
       tools,
       reply: (turn) => {
         const model = createOpenAI({ baseURL: provider.url, apiKey: 'x' }).chat('gpt-4o');

@@ -106,15 +106,11 @@ export class AppHistory {
     }
     const own = new Set(isReply && findAnswers(task) === undefined ? [task.id, ...task.inputs.map(getId)] : []);
     const before = known.messages.filter(({ id }) => !own.has(id));
-    const {
-      newMessages: said = [],
-      history,
-      ...outcome
-    } = await perform({ ...context, history: asJson(before) as Json[] });
+    const { newMessages = [], history, ...outcome } = await perform({ ...context, history: asJson(before) as Json[] });
     // Whoever has the task now saves it. A change that was cancelled must change nothing.
     if (token.reason?.kind === 'lease-lost') return outcome;
     if (!isReply && token.reason !== undefined) return toOutcome(context, undefined);
-    const messages = (history ?? [...before, ...said]) as unknown as Messages;
+    const messages = (history ?? [...before, ...newMessages]) as unknown as Messages;
     const report = outcome.stopReport === undefined ? undefined : reportPart({ id: task.id, outcome });
     const replyId = findAnswers(task)?.messageId ?? task.id;
     const next = messages.map((one) => (report && one.id === replyId ? withReport(one, report) : one));

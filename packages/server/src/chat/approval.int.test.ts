@@ -32,7 +32,7 @@ async function openChat() {
     store,
     authenticate: (request) => request.headers.get('x-user'),
     approvals,
-    audit: ({ type, actor, result: answer }) => audited.push(`${actor} ${type} ${answer}`),
+    audit: ({ type, actor, result }) => audited.push(`${actor} ${type} ${result}`),
     agent: createAskingAgent({ url: provider.url, approvals, ran }),
   });
   const listening = await listen(handler);

@@ -270,9 +270,9 @@ export class Chat {
   async #takeName(name: RunName, reply: string | null, reason: CancelReasonInit): Promise<boolean> {
     const { store, agent } = this.#parts;
     const run = { ...name, agent, input: reply, notBefore: NEVER };
-    const { result: answer, task } = requireCreated(await store.create(run, { policy: 'queue' }));
-    if (answer === 'created') await store.cancel(task, reason, { mode: 'now' });
-    return answer === 'created';
+    const { result, task } = requireCreated(await store.create(run, { policy: 'queue' }));
+    if (result === 'created') await store.cancel(task, reason, { mode: 'now' });
+    return result === 'created';
   }
 
   async #start(task: Parameters<Runner['start']>[0], policy: Policy): Promise<TaskRef> {

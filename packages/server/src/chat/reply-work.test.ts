@@ -66,8 +66,8 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
   return { outcome, replies, before, settled: () => work.settle!(context) };
 }
 
-const messageIn = ({ newMessages: said = [], history }: TaskOutcome) =>
-  ((history ?? said) as Json[]).at(-1) as unknown as UIMessage;
+const messageIn = ({ newMessages = [], history }: TaskOutcome) =>
+  ((history ?? newMessages) as Json[]).at(-1) as unknown as UIMessage;
 const callIn = (outcome: TaskOutcome) => messageIn(outcome).parts.find(isToolUIPart);
 
 test.for([

@@ -57,7 +57,7 @@ class ReplyRun<Tools extends ChatTools> {
   constructor(context: SelfManagedContext, options: ReplyRunOptions<Tools>) {
     this.#context = context;
     this.#options = options;
-    const { journal, token, previousJournal: past, task } = context;
+    const { journal, token, previousJournal, task } = context;
     const history = context.history as unknown as readonly UIMessage[];
     const isOwnElsewhere = createIsElsewhere(options.tools);
     // A loop that has ended by itself leaves only calls of tools that it has no code for.
@@ -71,7 +71,7 @@ class ReplyRun<Tools extends ChatTools> {
       this.#answers === undefined
         ? closeWaiting(history, superseded, isOwnElsewhere)
         : history.slice(0, index < 0 ? undefined : index);
-    const events = past.map(({ event }) => event as unknown as ReplyEvent);
+    const events = previousJournal.map(({ event }) => event as unknown as ReplyEvent);
     const streamed = events.flatMap(({ chunks }) => [...chunks]);
     this.#isTakenOver = streamed.length > 0;
     this.#usage = new UsageCounter(events.at(-1)?.usage);

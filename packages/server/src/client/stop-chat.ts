@@ -28,9 +28,9 @@ export async function stopChat<Message extends UIMessage>(
 ): Promise<StopReceipt<Message>> {
   const before = chat.messages.length;
   const receipt = await transport.stop(chat.id, { ...options, waiting: findWaiting(chat.messages.at(-1)) });
-  const { message, result: answer } = receipt;
+  const { message, result } = receipt;
   if (message) chat.messages = chat.messages.map((one) => (one.id === message.id ? message : one));
-  if (answer === 'unanswered') return receipt;
+  if (result === 'unanswered') return receipt;
   // The end of the stream contains the results of the calls and the stop report. The server bounds it.
   if (chat.status === 'streaming') await transport.waitForEnd(chat.id);
   // A newer message is not stopped.

@@ -44,9 +44,14 @@ function messageOf(question: ApprovalQuestion): string {
   return [title, ...lines, ...(why === undefined ? [] : [`Asked because ${why}`]), 'Allow it?'].join('\n');
 }
 
-function schemaOf({ alwaysScope: always }: ApprovalQuestion) {
-  const remember = { type: 'boolean' as const, title: 'Always', description: `Also allow ${always}`, default: false };
-  const properties: Record<string, typeof remember> = always === THIS_CALL_ONLY ? {} : { remember };
+function schemaOf({ alwaysScope }: ApprovalQuestion) {
+  const remember = {
+    type: 'boolean' as const,
+    title: 'Always',
+    description: `Also allow ${alwaysScope}`,
+    default: false,
+  };
+  const properties: Record<string, typeof remember> = alwaysScope === THIS_CALL_ONLY ? {} : { remember };
   return { type: 'object' as const, properties };
 }
 

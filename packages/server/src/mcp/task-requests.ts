@@ -55,10 +55,10 @@ export function serveTaskRequests({ server }: McpServer, { library, store, calle
     });
     for (const { id, callId, value } of answers) {
       const given = { value, by: caller.name };
-      const { result: answer } = await withStoreRetry(systemWorld, (nonce) =>
+      const { result } = await withStoreRetry(systemWorld, (nonce) =>
         store.answer({ tenant: ref.tenant, id }, given, { nonce }),
       );
-      caller.record?.({ type: 'approve', target: ref.id, callId, question: id, result: answer });
+      caller.record?.({ type: 'approve', target: ref.id, callId, question: id, result });
     }
     return {};
   });
@@ -76,7 +76,7 @@ export async function cancelFor(
 ): Promise<string> {
   const reason: CancelReasonInit = { kind: 'user', by: caller.name, via: 'mcp', ...(message && { message }) };
   // The protocol has no levels, and its hosts expect a cancel to stop what runs.
-  const { result: answer } = await withStoreRetry(systemWorld, () => store.cancel(ref, reason, { mode: 'now' }));
-  caller.record?.({ type: 'cancel', target: ref.id, result: answer });
-  return answer;
+  const { result } = await withStoreRetry(systemWorld, () => store.cancel(ref, reason, { mode: 'now' }));
+  caller.record?.({ type: 'cancel', target: ref.id, result });
+  return result;
 }

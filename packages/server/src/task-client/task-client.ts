@@ -256,12 +256,12 @@ function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Se
 function receiptIn<Receipt>(answers: Readonly<Record<number, string | undefined>>): (error: unknown) => Receipt {
   return (error) => {
     if (!(error instanceof TaskApiError)) throw error;
-    const { status, code, fields: more } = error;
+    const { status, code, fields } = error;
     if (code === 'merged-inputs') return { result: code } as Receipt;
-    if (code === 'full') return { result: code, ...more } as Receipt;
+    if (code === 'full') return { result: code, ...fields } as Receipt;
     if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;
     const result = answers[status];
-    return (result === undefined ? undefined : { result, ...more }) as Receipt;
+    return (result === undefined ? undefined : { result, ...fields }) as Receipt;
   };
 }
 

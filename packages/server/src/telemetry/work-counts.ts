@@ -48,10 +48,10 @@ export class WorkCounts {
   }
 
   /** For work that is not an agent, its outcome is all that is known. */
-  noteOutcome({ usage, stopReport: stop }: TaskOutcome, about: About): void {
+  noteOutcome({ usage, stopReport }: TaskOutcome, about: About): void {
     if (usage !== undefined) this.#noteUsage(usage, about);
-    if (stop === undefined) return;
-    const report = stop as unknown as StopReport;
+    if (stopReport === undefined) return;
+    const report = stopReport as unknown as StopReport;
     this.#noteAbandoned(
       report.calls.filter(({ state }) => state === 'unknown').length + (report.abandoned?.length ?? 0),
       about,

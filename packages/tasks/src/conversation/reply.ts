@@ -59,11 +59,11 @@ async function cancelledWork(store: ClientStore, task: TaskRecord): Promise<Canc
     const state = started ? ('unknown' as const) : ('not-started' as const);
     return { callId: id, tool, state };
   });
-  const { answer = '', reason, isComplete: complete = false } = task.outcome ?? {};
+  const { answer = '', reason, isComplete = false } = task.outcome ?? {};
   return {
     reason: reason ?? createReason({}, task.endedAt ?? 0),
     text: answer,
     calls: [...results, ...lost],
-    isComplete: complete,
+    isComplete,
   };
 }

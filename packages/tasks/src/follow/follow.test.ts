@@ -13,9 +13,9 @@ const WORDS = ['one ', 'two ', 'three'];
 
 /** Says a word a second. */
 const slow: Planner = {
-  async next(_history, { token, emit: tell }) {
+  async next(_history, { token, emit }) {
     for (const text of WORDS) {
-      tell({ type: 'text', text });
+      emit({ type: 'text', text });
       await sleep(1_000, { clock: token.clock, token });
     }
     return reply(WORDS.join(''));

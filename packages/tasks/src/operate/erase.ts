@@ -95,7 +95,7 @@ class Erasure {
     const reason = { kind: 'user' as const, message: 'its records are erased', ...(by !== undefined && { by }) };
     for (let cursor: string | undefined; signal?.aborted !== true; ) {
       const page = await cancelTasks(this.#store, { ...this.#target, reason, mode: 'now', cursor });
-      for (const { id, result: answer } of page.tasks) if (answer === 'accepted') this.#cancelled.add(id);
+      for (const { id, result } of page.tasks) if (result === 'accepted') this.#cancelled.add(id);
       this.removed.cancelled = this.#cancelled.size;
       cursor = page.next;
       if (cursor === undefined) return;
@@ -108,7 +108,7 @@ class Erasure {
       const page = await this.#store.list({ ...this.#target, ...(cursor !== undefined && { cursor }) });
       const ended = page.tasks.filter(({ endedAt }) => endedAt !== undefined);
       const receipts = await mapInBatches(ended, ({ id }) => this.#store.remove({ tenant, id }));
-      this.removed.tasks += receipts.filter(({ result: answer }) => answer === 'removed').length;
+      this.removed.tasks += receipts.filter(({ result }) => result === 'removed').length;
       cursor = page.next;
       if (cursor === undefined) return;
     }
@@ -121,7 +121,7 @@ class Erasure {
       const receipts = await mapInBatches(page.conversations, (conversation) =>
         this.#store.remove({ tenant, conversation }),
       );
-      this.removed.conversations += receipts.filter(({ result: answer }) => answer === 'removed').length;
+      this.removed.conversations += receipts.filter(({ result }) => result === 'removed').length;
       cursor = page.next;
       if (cursor === undefined) return;
     }

@@ -19,7 +19,7 @@ test('live tasks are cancelled in batches, waiting ones first, and a dry run can
     const answers: string[] = [];
     for (let cursor: string | undefined; ; ) {
       const page = await cancelTasks(store, { tenant: TENANT, agent: 'assistant', limit: 2, dryRun, cursor });
-      answers.push(...page.tasks.map(({ status, result: answer }) => `${status} ${answer}`));
+      answers.push(...page.tasks.map(({ status, result }) => `${status} ${result}`));
       cursor = page.next;
       if (cursor === undefined) return answers;
     }

@@ -16,7 +16,7 @@ import { hintOf, type OperationContext, type StoredTask, type Tables } from './t
 export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: OperationContext): Orders {
   const { tables, now, rules } = moment;
   const task = getClaimedTask(tables, by);
-  const { after, events, replaces, done, resetsAttempts: progress, activity } = batch;
+  const { after, events, replaces, done, resetsAttempts, activity } = batch;
   const alreadyThere = events.length > 0 && task.position === after + events.length;
   if (!alreadyThere && task.position !== after) throw new JournalGapError(task.id, task.position, after);
   const added = alreadyThere ? [] : events;
@@ -37,7 +37,7 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: OperationC
     position,
     journalBytes,
     commands,
-    ...(progress && { attempts: 0, charges: 0 }),
+    ...(resetsAttempts && { attempts: 0, charges: 0 }),
     ...kept,
   };
   tables.saveTask(appended);
@@ -128,7 +128,7 @@ function releaseLate(
 
 export function applyFinish(
   by: ClaimRef,
-  { outcome, newMessages: said, replacesHistory }: FinishRequest,
+  { outcome, newMessages, replacesHistory }: FinishRequest,
   moment: OperationContext,
 ): FinishResult {
   const { tables, now } = moment;
@@ -139,7 +139,7 @@ export function applyFinish(
   const task = getClaimedTask(tables, by);
   const { status } = nextStatus(task.status, outcome.status);
   if (!isFinalStatus(status)) throw new LeaseLostError(by.id, by.epoch);
-  appendHistory(task, { newMessages: said, replacesHistory }, moment);
+  appendHistory(task, { newMessages, replacesHistory }, moment);
   const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
   const successor = leaveConversation(ended, moment);
   return { result: 'finished', status, ...(successor !== undefined && { successor }) };
@@ -147,14 +147,14 @@ export function applyFinish(
 
 function appendHistory(
   task: StoredTask,
-  { newMessages: said, replacesHistory }: Pick<FinishRequest, 'newMessages' | 'replacesHistory'>,
+  { newMessages, replacesHistory }: Pick<FinishRequest, 'newMessages' | 'replacesHistory'>,
   { tables }: OperationContext,
 ): void {
   const conversation = conversationOf(task, tables);
   if (conversation === undefined) return;
   if (replacesHistory) tables.clearHistory(conversation);
-  tables.addHistory(conversation, said);
-  const added = said.reduce((bytes, message) => bytes + Buffer.byteLength(message), 0);
+  tables.addHistory(conversation, newMessages);
+  const added = newMessages.reduce((bytes, message) => bytes + Buffer.byteLength(message), 0);
   tables.saveConversation({ ...conversation, historyBytes: (replacesHistory ? 0 : conversation.historyBytes) + added });
 }
 

@@ -5,7 +5,7 @@ import { applyTransition } from './transitions.ts';
 
 /** Returns a task as it is when it has just been created, before a store decides where it waits. */
 export function toNewTask(request: CreateRequest, now: number): TaskSummary {
-  const { id, tenant, agent, conversation, title, key, nonce, preferredWorker: worker, priority } = request;
+  const { id, tenant, agent, conversation, title, key, nonce, preferredWorker, priority } = request;
   const { notBefore, deadline, traceparent } = request;
   const given = {
     id,
@@ -15,7 +15,7 @@ export function toNewTask(request: CreateRequest, now: number): TaskSummary {
     ...(conversation !== undefined && { conversation }),
     ...(title !== undefined && { title }),
     ...(key !== undefined && { key, nonce }),
-    ...(worker !== undefined && { worker }),
+    ...(preferredWorker !== undefined && { worker: preferredWorker }),
     ...(notBefore !== undefined && { notBefore }),
     ...(deadline !== undefined && { deadline }),
     ...(traceparent !== undefined && { traceparent }),

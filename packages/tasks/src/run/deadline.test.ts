@@ -16,9 +16,9 @@ function setUp(work?: TaskHandler) {
   const agent = createAgent({
     name: 'assistant',
     planner: {
-      async next(_history, { token, emit: tell }) {
+      async next(_history, { token, emit }) {
         turns++;
-        tell({ type: 'text', text: 'Well, ' });
+        emit({ type: 'text', text: 'Well, ' });
         await sleep(60_000, { clock: token.clock, token });
         return reply('Well, that was long');
       },

@@ -45,8 +45,8 @@ test('a task whose worker was lost is settled by the work itself if it was being
   const cancelled = await leave([{ type: 'said' }]);
   await store.cancel(cancelled, { message: 'enough' });
   const other = await leave([{ type: 'said' }]);
-  const seen = ({ previousJournal: past }: SelfManagedContext) =>
-    past.map(({ event }) => (event as { type: string }).type).join();
+  const seen = ({ previousJournal }: SelfManagedContext) =>
+    previousJournal.map(({ event }) => (event as { type: string }).type).join();
   await using runner = createRunner({
     store,
     agents: {

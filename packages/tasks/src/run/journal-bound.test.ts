@@ -37,9 +37,9 @@ const typesOf = (journal: readonly JournalEntry[]): unknown[] =>
 test('a reader sees words as they come, and afterwards the journal has each of them once', async () => {
   const words = ['one ', 'two ', 'three ', 'four'];
   const { world, store, runner } = setUp({
-    async next(_history, { token, emit: tell }) {
+    async next(_history, { token, emit }) {
       for (const text of words) {
-        tell({ type: 'text', text });
+        emit({ type: 'text', text });
         await sleep(1_000, { clock: token.clock, token });
       }
       return reply(words.join(''));

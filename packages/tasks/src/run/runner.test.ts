@@ -200,9 +200,9 @@ test('an agent this runner does not have is said so, and the task is left to oth
 
 test('events are written less often while no client is reading', async () => {
   const planner: Planner = {
-    async next(_history, { token, emit: tell }) {
+    async next(_history, { token, emit }) {
       for (let i = 0; i < 100; i++) {
-        tell({ type: 'text', text: 'word ' });
+        emit({ type: 'text', text: 'word ' });
         await sleep(100, { clock: token.clock, token });
       }
       return reply('word '.repeat(100));

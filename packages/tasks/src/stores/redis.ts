@@ -111,18 +111,10 @@ class RedisDriver {
   }
 
   async create(request: CreateRequest): Promise<DriverReceipt> {
-    const {
-      id,
-      nonce,
-      conversation = '',
-      key = '',
-      preferredWorker: worker = '',
-      notBefore = '',
-      deadline = '',
-    } = request;
+    const { id, nonce, conversation = '', key = '', preferredWorker = '', notBefore = '', deadline = '' } = request;
     const { title = '', traceparent = '' } = request;
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
-    const optional = { conversation, key, worker, notBefore, deadline, title, traceparent };
+    const optional = { conversation, key, worker: preferredWorker, notBefore, deadline, title, traceparent };
     const own = { maxReady: this.#rules.maxReady, isOfBefore: isOfBefore ? 1 : 0 };
     const reply = await this.#shards.run('create', id, { ...request, ...optional, ...own });
     if ((reply as readonly Reply[])[0] === 'gone') {
@@ -157,9 +149,9 @@ class RedisDriver {
     sweepAnswerOf(await this.#shards.runOn(domain, 'sweep', { limit }));
 
   async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {
-    const { after, events, replaces, done, resetsAttempts: progress, activity = '', asks, closes } = batch;
+    const { after, events, replaces, done, resetsAttempts, activity = '', asks, closes } = batch;
     const { maxJournalBytes } = this.#rules;
-    const about = { ...claim, after, maxBytes: maxJournalBytes, progress: progress ? 1 : 0, activity };
+    const about = { ...claim, after, maxBytes: maxJournalBytes, progress: resetsAttempts ? 1 : 0, activity };
     const questions = [
       ...asks.flatMap(({ id, expiresMs = '', asked }) => [id, expiresMs, asked]),
       ...closes.flatMap(({ id, why }) => [id, why, '']),
@@ -181,11 +173,11 @@ class RedisDriver {
   readonly park: StoreDriver['park'] = async (claim, seen) =>
     toParkReceipt(await this.#own('park', claim, { ...claim, ...seen }));
 
-  async finish(claim: ClaimRef, { outcome, newMessages: said, replacesHistory }: FinishRequest): Promise<FinishResult> {
-    const { status: asked, reason, isComplete: complete, ...rest } = outcome;
-    const bytes = said.reduce((sum, message) => sum + Buffer.byteLength(message), 0);
-    const pieces = { asked, reason: optional(reason), complete: optional(complete), rest: JSON.stringify(rest) };
-    const values = { ...claim, ...pieces, replacesHistory: replacesHistory ? 1 : 0, bytes, list: said };
+  async finish(claim: ClaimRef, { outcome, newMessages, replacesHistory }: FinishRequest): Promise<FinishResult> {
+    const { status: asked, reason, isComplete, ...rest } = outcome;
+    const bytes = newMessages.reduce((sum, message) => sum + Buffer.byteLength(message), 0);
+    const pieces = { asked, reason: optional(reason), complete: optional(isComplete), rest: JSON.stringify(rest) };
+    const values = { ...claim, ...pieces, replacesHistory: replacesHistory ? 1 : 0, bytes, list: newMessages };
     const { receipt, told } = finishReceiptOf(await this.#own('finish', claim, values));
     if (told !== undefined) this.#tellOwn('status', claim, told);
     return receipt;

@@ -193,10 +193,10 @@ function finishCommand(i: number, { ago, end: asked }: { ago: number; end: Final
 function cancelCommand(i: number): Command {
   return command(`cancel(${i})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const { result: answer } = await store.cancel({ tenant: TENANT, id: task.id }, {}, { mode: 'kill' });
-    if (!isLive(task)) return assert.equal(answer, 'too-late');
-    if (task.status === 'cancelling') assert.ok(answer === 'unchanged' || answer === 'escalated');
-    else assert.equal(answer, 'accepted');
+    const { result } = await store.cancel({ tenant: TENANT, id: task.id }, {}, { mode: 'kill' });
+    if (!isLive(task)) return assert.equal(result, 'too-late');
+    if (task.status === 'cancelling') assert.ok(result === 'unchanged' || result === 'escalated');
+    else assert.equal(result, 'accepted');
     if (hasStarted(task)) task.status = 'cancelling';
     else end(model, task, 'cancelled');
   });

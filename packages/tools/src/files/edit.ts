@@ -93,10 +93,12 @@ export function createEditTool({ contents, undoFolder, ...options }: ChangeToolO
   });
 }
 
-function textToEdit(text: string | undefined, { displayPath: shown, kind }: ResolvedPath): string {
-  if (kind !== 'file') throw notAFile(shown, kind);
+function textToEdit(text: string | undefined, { displayPath, kind }: ResolvedPath): string {
+  if (kind !== 'file') throw notAFile(displayPath, kind);
   if (text !== undefined) return text;
-  throw new Error(`'${shown}' is larger than ${MAX_EDITED_BYTES} bytes or not UTF-8 text; an edit would damage it`);
+  throw new Error(
+    `'${displayPath}' is larger than ${MAX_EDITED_BYTES} bytes or not UTF-8 text; an edit would damage it`,
+  );
 }
 
 interface Hit {

@@ -77,8 +77,8 @@ export function createReadTool({ contents, ...options }: TextToolOptions): Tool<
 }
 
 async function readPart(asked: FileInCall, { offset = 1, limit = MAX_LINES }: ReadInput): Promise<ToolResult> {
-  const { displayPath: shown } = asked.resolved;
-  const mediaType = IMAGES[extname(shown).toLowerCase()];
+  const { displayPath } = asked.resolved;
+  const mediaType = IMAGES[extname(displayPath).toLowerCase()];
   return holding(openToRead(asked.resolved), async (file) => {
     const { size } = await file.stat();
     const range = size > MAX_WHOLE_BYTES ? { line: offset, limit: limit + 1 } : {};
@@ -87,12 +87,12 @@ async function readPart(asked: FileInCall, { offset = 1, limit = MAX_LINES }: Re
       // An editor without support for ranges returns the whole text.
       const isPart = range.limit !== undefined && text.split('\n', limit + 3).length <= limit + 2;
       const part = linesOf(text, { offset: isPart ? 1 : offset, limit });
-      return describePart(part, { shown, offset, size: isPart ? size : Buffer.byteLength(text) });
+      return describePart(part, { shown: displayPath, offset, size: isPart ? size : Buffer.byteLength(text) });
     }
-    if (mediaType !== undefined) return readImage(file, { shown, size, mediaType });
+    if (mediaType !== undefined) return readImage(file, { shown: displayPath, size, mediaType });
     const { token } = asked.context;
     const part = await readLines(file, { offset, limit, token });
-    const result = describePart(part, { shown, offset, size });
+    const result = describePart(part, { shown: displayPath, offset, size });
     if (part.stopped) throw createInterruptedError(token, result);
     return result;
   });

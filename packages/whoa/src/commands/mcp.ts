@@ -44,7 +44,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }),
   );
   const store = own(openStore(config, system.env));
-  const { resume, stopMode: ladder = 'now' } = config;
+  const { resume, stopMode = 'now' } = config;
   const worker = createWorkerName();
   const runner = own(
     createRunner({ store, agents, approvals, hooks, worker, ...(resume !== undefined && { resume }) }),
@@ -64,7 +64,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   explainWaiting('mcp', 'an MCP host on standard input; see docs/guides/tools/mcp.md');
   const reason = await Promise.race([ended, serving.closed.then(() => LEFT)]);
   // Nobody else runs these tasks, so they end with this process.
-  token.cancel(reason, { mode: ladder });
+  token.cancel(reason, { mode: stopMode });
   await Promise.all(unsettled);
   return EXIT.success;
 }

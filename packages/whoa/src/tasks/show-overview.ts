@@ -63,7 +63,7 @@ function countsRow({ tenant, statuses, limit }: TaskCounts): string[] {
 
 /** Prints the workers, including idle ones. */
 export async function showWorkers(source: TaskSource, screen: Screen, { asJson, width }: Shown): Promise<number> {
-  const { workers, hasMore: more, now } = await source.workers();
+  const { workers, hasMore, now } = await source.workers();
   screen.status(undefined);
   const headings = ['WORKER', 'HOLDS', 'LEASE', 'WAITS FOR', 'TASKS'];
   if (asJson) for (const one of workers) screen.data(one);
@@ -72,7 +72,7 @@ export async function showWorkers(source: TaskSource, screen: Screen, { asJson, 
     const rows = workers.map((one) => workerRow(one, now));
     for (const line of formatTable(headings, rows, { width })) screen.line(line);
   }
-  if (more && !asJson) screen.note(screen.style('dim', '… and more workers'));
+  if (hasMore && !asJson) screen.note(screen.style('dim', '… and more workers'));
   return EXIT.success;
 }
 

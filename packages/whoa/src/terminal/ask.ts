@@ -62,7 +62,7 @@ export function createTerminalAsk({
 }
 
 function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
-  const { tool, effects, alwaysScope: always, why } = question;
+  const { tool, effects, alwaysScope, why } = question;
   const where = describeLocation(question);
   const width = screen.columns - GUTTER.length - 1;
   const lines = formatQuestion(question).flatMap((line, index) => {
@@ -78,7 +78,7 @@ function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
   }
   const title = `${screen.style('bold', tool)} wants to ${effects}${where === undefined ? '' : ` ${where}`}`;
   pages[0]!.unshift(`${screen.style('magenta', '?')} ${title}:`);
-  const notes = [...(why === undefined ? [] : [`asked because ${why}`]), `always means: ${always}`];
+  const notes = [...(why === undefined ? [] : [`asked because ${why}`]), `always means: ${alwaysScope}`];
   pages.at(-1)!.push(...notes.flatMap((line) => wrapLine(line, width)).map((line) => NOTE + line));
   return pages;
 }

@@ -129,9 +129,9 @@ function setUpRun(planner: Planner, execute: Tool['execute'] = () => 'done') {
 
 test("a call keeps its provider's id beside its own, and all events use its own", async () => {
   const planner: Planner = {
-    next(_, { turn, emit: tell }) {
+    next(_, { turn, emit }) {
       if (turn === 3) return reply('bye');
-      tell({ type: 'call-planned', callId: 'functions.work:0', tool: 'work' });
+      emit({ type: 'call-planned', callId: 'functions.work:0', tool: 'work' });
       return callTools([{ id: 'functions.work:0', tool: 'work', input: { turn } }]);
     },
   };
@@ -198,8 +198,8 @@ test('a call that a message holds and its step does not make is not started', as
 test('what a planner says after its turn is not shown: it would be in no message', async () => {
   let late: (() => void) | undefined;
   const planner: Planner = {
-    next(_, { turn, emit: tell }) {
-      late ??= () => tell({ type: 'text', text: 'GHOST' });
+    next(_, { turn, emit }) {
+      late ??= () => emit({ type: 'text', text: 'GHOST' });
       return turn === 1 ? callTools([{ id: 'c', tool: 'work', input: {} }]) : reply('bye');
     },
   };

@@ -104,10 +104,10 @@ interface Retries {
 
 /** Waits until the request may be sent again. Returns whether it may. */
 async function waitToRetry(error: ReplyError, attempt: number, context: PlannerContext & Retries): Promise<boolean> {
-  const { token, world, emit: tell } = context;
+  const { token, world, emit } = context;
   const delayMs = delayBefore(error, attempt, context);
   if (delayMs === undefined) return false;
-  tell({ type: 'turn-retry', attempt, delayMs, error: error.message });
+  emit({ type: 'turn-retry', attempt, delayMs, error: error.message });
   try {
     await sleep(delayMs, { clock: world.clock, token });
     return true;

@@ -469,9 +469,9 @@ test.each<[unknown, string]>([
   [{ type: 7 }, 'an object'],
 ])('what a call nests must be an event, and %j is none', async (event, got) => {
   const { execute, events } = setUp([
-    tool('nests', (_, { emitNested: nest }) => {
-      nest({ type: 'inner' });
-      nest(event as never);
+    tool('nests', (_, { emitNested }) => {
+      emitNested({ type: 'inner' });
+      emitNested(event as never);
     }),
   ]);
   expect(await execute('nests')).toMatchObject([

@@ -56,9 +56,9 @@ test('without hooks there are no events, and every call ends the same', async ()
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const { clock, token, execute, runtime } = setUp(
     [
-      tool('talks', ({ update, emitNested: nest, defer }) => {
+      tool('talks', ({ update, emitNested, defer }) => {
         update('half');
-        nest({ type: 'inner' });
+        emitNested({ type: 'inner' });
         defer(() => Promise.reject(new Error('still locked')));
         return 'done';
       }),
@@ -83,10 +83,10 @@ test('without hooks there are no events, and every call ends the same', async ()
 test('what a call shows or nests after its end is not reported', async () => {
   let late: (() => void) | undefined;
   const { execute, events } = setUp([
-    tool('x', ({ update, emitNested: nest }) => {
+    tool('x', ({ update, emitNested }) => {
       late = () => {
         update('late');
-        nest({ type: 'late' });
+        emitNested({ type: 'late' });
       };
       return 'done';
     }),

@@ -84,10 +84,10 @@ export class ClaimHolder implements Holder {
   }
 
   /** Carries out orders of the store. Orders are always complete, so repeating them changes nothing. */
-  applyOrders({ now, orderNumber, stop, commands, isWatched: watched, questions }: Orders): void {
+  applyOrders({ now, orderNumber, stop, commands, isWatched, questions }: Orders): void {
     if (orderNumber > 0) this.unconfirmed = orderNumber;
     this.#aheadMs = now - this.#context.world.clock.now();
-    this.journal.watch(watched);
+    this.journal.watch(isWatched);
     if (stop !== undefined) this.stop(stop);
     this.commands.applyOrders({ commands, orderNumber });
     this.questions.applyOrders({ orderNumber, ...(questions && { questions }) });

@@ -94,14 +94,14 @@ export class DomainSession {
     lease.keepFrom(asked);
     if (!lease.isBeatDue && !session.isDoubtful) return;
     const renewed = lease.now();
-    const { result: answer } = await this.#context.store.heartbeat({
+    const { result } = await this.#context.store.heartbeat({
       domain: this.domain,
       session: session.id,
       count: 0,
     });
     if (session.isOver) return;
-    if (answer === 'alive') lease.keepFrom(renewed);
-    if (answer === 'session-ended' || lease.isOver) session.end();
+    if (result === 'alive') lease.keepFrom(renewed);
+    if (result === 'session-ended' || lease.isOver) session.end();
   }
 
   #renewIfDoubtful(): Session {

@@ -45,7 +45,7 @@ const UNTIL = 'until this task ends';
  *
  * @returns The approvals. Pass `approve` to `createAgent`, and the whole object to `createRunner`.
  */
-export function createTaskApprovals({ decide: judge, ...times }: TaskApprovalsOptions = {}): TaskApprovals {
+export function createTaskApprovals({ decide, ...times }: TaskApprovalsOptions = {}): TaskApprovals {
   const current = new AsyncLocalStorage<Approve>();
   return {
     ...times,
@@ -56,6 +56,6 @@ export function createTaskApprovals({ decide: judge, ...times }: TaskApprovalsOp
     },
     // One per attempt: an `always` answer is valid in one task only.
     runInTask: ({ ask, remembered }, work) =>
-      current.run(createApprovals({ ask, remembered, alwaysUntil: UNTIL, ...(judge && { decide: judge }) }), work),
+      current.run(createApprovals({ ask, remembered, alwaysUntil: UNTIL, ...(decide && { decide }) }), work),
   };
 }

@@ -100,7 +100,7 @@ export function boundOutcome(
   if (text.length * 3 <= SIZES.outcomeBytes || Buffer.byteLength(text) <= SIZES.outcomeBytes) {
     return JSON.parse(text) as TaskOutcome;
   }
-  const { answer, result, stopReport: stop, ...small } = parsed(outcome);
+  const { answer, result, stopReport, ...small } = parsed(outcome);
   const marked = (value: Json): Json => ({ cut: true, bytes: Buffer.byteLength(jsonOf(value)) });
   const maxCharacters = Math.floor(SIZES.outcomeBytes / 16);
   return {
@@ -110,7 +110,7 @@ export function boundOutcome(
       error: { ...small.error, message: cutText(small.error.message, maxCharacters) },
     }),
     ...(result !== undefined && { result: marked(result) }),
-    ...(stop !== undefined && { stopReport: marked(stop) }),
+    ...(stopReport !== undefined && { stopReport: marked(stopReport) }),
   };
 }
 

@@ -67,8 +67,8 @@ export function createCheckedWorker(
     async park(claim, { position, orderNumber }) {
       return open().park(checkClaim(claim), { position, orderNumber });
     },
-    async finish(claim, { history, newMessages: said = [], ...outcome }) {
-      const messages = [...(history ?? []), ...said].map(jsonOf);
+    async finish(claim, { history, newMessages = [], ...outcome }) {
+      const messages = [...(history ?? []), ...newMessages].map(jsonOf);
       const end = { outcome: boundOutcome(outcome), newMessages: messages, replacesHistory: history !== undefined };
       return open().finish(checkClaim(claim), end);
     },

@@ -73,14 +73,14 @@ function toColumns<Row extends Readonly<Record<string, unknown>>>(rows: readonly
 function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<CreateRequest, CreateReceipt> {
   return async (requests) => {
     const unique = firstOfEach(requests, ({ id }) => id);
-    const rows = unique.map(({ id, tenant, agent, key = null, preferredWorker: worker = null, ...one }) => {
+    const rows = unique.map(({ id, tenant, agent, key = null, preferredWorker = null, ...one }) => {
       const { title = null, notBefore = null, traceparent = null } = one;
       const names = {
         ids: id,
         tenants: tenant,
         agents: agent,
         keys: key,
-        preferred_workers: worker,
+        preferred_workers: preferredWorker,
         titles: title,
         traceparents: traceparent,
       };
@@ -98,9 +98,9 @@ function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Create
 
 /** Returns a newly created task as it is in the database. */
 function receiptOf(request: CreateRequest, now: number): CreateReceipt {
-  const { preferredWorker: worker, notBefore, input } = request;
+  const { preferredWorker, notBefore, input } = request;
   const isLater = notBefore !== undefined && notBefore > now;
-  const isHome = !isLater && worker !== undefined;
+  const isHome = !isLater && preferredWorker !== undefined;
   const task: TaskRecord = {
     ...toNewTask(request, now),
     stage: isLater || isHome ? 'delayed' : 'ready',
@@ -115,9 +115,9 @@ function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {
     if (requests.length === 1) return [undefined];
     const unique = firstOfEach(requests, ({ claim }) => claim.id);
     const rows = unique.map(({ claim, outcome }) => {
-      const { status, reason, isComplete: complete = null, ...rest } = outcome;
+      const { status, reason, isComplete = null, ...rest } = outcome;
       const reasons = reason === undefined ? null : JSON.stringify(reason);
-      return { ...toClaim(claim), asked: status, rests: JSON.stringify(rest), reasons, completes: complete };
+      return { ...toClaim(claim), asked: status, rests: JSON.stringify(rest), reasons, completes: isComplete };
     });
     const ended = await functions.call<readonly (readonly [string, FinalStatus])[]>(
       'finish',
@@ -148,9 +148,9 @@ function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append
   return async (requests) => {
     const unique = firstOfEach(requests, ({ claim }) => claim.id);
     const rows = unique.map(({ claim, batch }) => {
-      const { after, events, resetsAttempts: progress, activity = null } = batch;
+      const { after, events, resetsAttempts, activity = null } = batch;
       const size = { counts: events.length, sizes: bytesOf(batch) };
-      return { ...toClaim(claim), afters: after, ...size, progresses: progress, activities: activity };
+      return { ...toClaim(claim), afters: after, ...size, progresses: resetsAttempts, activities: activity };
     });
     const events = unique.flatMap(({ batch }, index) =>
       batch.events.map((event, offset) => ({

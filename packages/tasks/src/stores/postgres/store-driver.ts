@@ -196,7 +196,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     checkClaim(claim);
     const { maxJournalBytes } = this.#options.rules;
     const batch = { ...given, after: Math.max(-1, Math.min(given.after, MAX_INT - given.events.length)) };
-    const { after, events, replaces, done, resetsAttempts: progress, activity = null, asks, closes } = batch;
+    const { after, events, replaces, done, resetsAttempts, activity = null, asks, closes } = batch;
     const shared = isShareable(batch) ? await this.#batches.appends.ask({ claim, batch }) : undefined;
     if (shared !== undefined) return ordersOf(shared);
     const questions = {
@@ -206,7 +206,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
       closed_ids: closes.map(({ id }) => id),
       whys: closes.map(({ why }) => why),
     };
-    const rest = { done, progress, max_bytes: maxJournalBytes, shown: activity };
+    const rest = { done, progress: resetsAttempts, max_bytes: maxJournalBytes, shown: activity };
     const values = { after, events, replaces, ...rest, ...questions };
     type Refused =
       | { result: 'gap'; position: number }
@@ -238,14 +238,15 @@ export class PostgresDriver extends Overview implements StoreDriver {
     return toAnswerReceipt(await this.functions.call('answer', 'answer', { ...of, given: text, p_nonce: nonce }), id);
   }
 
-  async finish(claim: ClaimRef, { outcome, newMessages: said, replacesHistory }: FinishRequest): Promise<FinishResult> {
+  async finish(claim: ClaimRef, { outcome, newMessages, replacesHistory }: FinishRequest): Promise<FinishResult> {
     checkClaim(claim);
-    const ended = said.length > 0 || replacesHistory ? undefined : await this.#batches.finishes.ask({ claim, outcome });
+    const ended =
+      newMessages.length > 0 || replacesHistory ? undefined : await this.#batches.finishes.ask({ claim, outcome });
     if (ended !== undefined) return { result: 'finished', status: ended };
-    const { status, reason, isComplete: complete = null, ...rest } = outcome;
+    const { status, reason, isComplete = null, ...rest } = outcome;
     const why = reason === undefined ? null : JSON.stringify(reason);
-    const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete };
-    const values = { ...ending, replacesHistory, said, retention_ms: this.#retentionMs };
+    const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete: isComplete };
+    const values = { ...ending, replacesHistory, said: newMessages, retention_ms: this.#retentionMs };
     return present(await this.functions.callAsWorker<FinishResult>('finish', claim, values)) as FinishResult;
   }
 

@@ -37,9 +37,9 @@ export class FileChangedError extends Error {
  * the owner stay; other hard links keep the old content.
  */
 export async function replaceFile(resolved: ResolvedPath, content: string, options: ReplaceOptions): Promise<void> {
-  const { folder, name, displayPath: shown, kind } = resolved;
+  const { folder, name, displayPath, kind } = resolved;
   if (folder === undefined || name === undefined || kind === 'folder' || kind === 'other') {
-    throw notAFile(shown, kind);
+    throw notAFile(displayPath, kind);
   }
   const { token } = options;
   token.throwIfCancelled();
@@ -48,7 +48,7 @@ export async function replaceFile(resolved: ResolvedPath, content: string, optio
   const temp = `${folder}/${createTempName()}`;
   try {
     await fill(temp, content, { old, token });
-    commit({ temp, path: `${folder}/${name}`, shown }, options);
+    commit({ temp, path: `${folder}/${name}`, shown: displayPath }, options);
   } catch (error) {
     await unlink(temp).catch(() => undefined);
     throw error;

@@ -58,10 +58,10 @@ export async function undoChange(
 }
 
 /** Don't await in here: nothing of ours may change the file between the look and the removal. */
-function remove({ folder, name, displayPath: shown }: ResolvedPath, seen: Stats | 'missing'): void {
+function remove({ folder, name, displayPath }: ResolvedPath, seen: Stats | 'missing'): void {
   const path = `${folder}/${name}`;
   const now = statSync(path, { throwIfNoEntry: false });
   if (seen === 'missing' || now?.ino !== seen.ino || now.mtimeMs !== seen.mtimeMs)
-    throw new Error(`changed since: '${shown}' is not what the call left`);
+    throw new Error(`changed since: '${displayPath}' is not what the call left`);
   unlinkSync(path);
 }

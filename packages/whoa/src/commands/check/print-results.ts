@@ -50,10 +50,10 @@ export class ResultPrinter {
       screen.data({ type: 'check', ...result });
       return;
     }
-    const { group, id, title, status, detail: said, rule } = result;
+    const { group, id, title, status, detail, rule } = result;
     if (group !== this.#group) screen.line(`${this.#group === '' ? '' : '\n'}${screen.style('bold', GROUPS[group])}`);
     this.#group = group;
-    const words = oneLine(said, MAX_CHARACTERS);
+    const words = oneLine(detail, MAX_CHARACTERS);
     const isQuiet = status === 'passed' || status === 'not-applicable';
     const aside = isQuiet && words !== '' ? screen.style('dim', ` (${words})`) : '';
     screen.line(`  ${screen.style(STYLES[status], SIGNS[status])} ${id}: ${title}${aside}`);

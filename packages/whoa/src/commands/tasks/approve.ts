@@ -145,10 +145,10 @@ function printQuestions({ list }: PendingQuestions, { screen, task, asJson, syst
       screen.data({ type: 'question', id, task: task.id, asked, question });
       continue;
     }
-    const { tool, effects, alwaysScope: always } = question;
+    const { tool, effects, alwaysScope } = question;
     screen.line(`${tool} wants to ${effects} ${describeLocation(question) ?? ''}`.trimEnd());
     for (const line of formatQuestion(question)) screen.line(`  │ ${line.replaceAll('\n', ' ⏎ ')}`);
-    screen.line(`  · always means: ${always}`);
+    screen.line(`  · always means: ${alwaysScope}`);
     screen.line(
       `answer it with: ${commandName(system.env)} approve ${shortId(task.id)} --question ${id} --yes (or --no, --always)`,
     );

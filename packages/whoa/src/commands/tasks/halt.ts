@@ -116,8 +116,8 @@ async function stopAll(
     for (let i = 0; i < fresh.length; i += AT_ONCE) {
       await Promise.all(
         fresh.slice(i, i + AT_ONCE).map(async ({ id }) => {
-          const { result: answer } = await source.cancel(id, order);
-          if (answer !== 'too-late' && answer !== 'not-found') stopped.add(id);
+          const { result } = await source.cancel(id, order);
+          if (result !== 'too-late' && result !== 'not-found') stopped.add(id);
         }),
       );
     }

@@ -17,12 +17,12 @@ export function createStoreSource(config: WhoaConfig, { tenant = LOCAL_TENANT, a
 
 function sourceOf(
   store: TaskStore,
-  { tenant, stopMode: ladder }: { readonly tenant: string } & Pick<TaskSource, 'stopMode'>,
+  { tenant, stopMode }: { readonly tenant: string } & Pick<TaskSource, 'stopMode'>,
 ): TaskSource {
   const reasonFor = (message: string | undefined) =>
     createReason({ kind: 'user', by: userName(), via: 'whoa cancel', ...(message && { message }) }, Date.now());
   return {
-    stopMode: ladder,
+    stopMode,
     get: (id) => store.get({ tenant, id }),
     list: ({ poison = false, ...filter }) =>
       poison ? listPoisonTasks(store, { ...filter, tenant }) : store.list({ ...filter, tenant }),

@@ -181,7 +181,7 @@ export const conversationCases: readonly ContractCase[] = [
       const tasks = [first];
       for (const policy of policies) tasks.push(await say(store, policy, policy));
       const answers = await Promise.all(tasks.map(({ id }) => tryClaim(store, id, { worker: 'w' })));
-      assert.equal(answers.filter(({ result: answer }) => answer === 'claimed').length, 1);
+      assert.equal(answers.filter(({ result }) => result === 'claimed').length, 1);
     },
   },
   {

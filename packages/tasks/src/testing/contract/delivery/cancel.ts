@@ -106,7 +106,7 @@ export const cancelCases: readonly ContractCase[] = [
     async run({ store }) {
       const { ref } = await bring(store, 'running');
       const receipts = await Promise.all(Array.from({ length: 20 }, (_, i) => store.cancel(ref, { by: `b${i}` })));
-      assert.equal(receipts.filter(({ result: answer }) => answer === 'accepted').length, 1);
+      assert.equal(receipts.filter(({ result }) => result === 'accepted').length, 1);
       const reasons = receipts.map((receipt) => ('reason' in receipt ? receipt.reason.by : undefined));
       assert.equal(new Set(reasons).size, 1);
     },

@@ -35,7 +35,7 @@ export const leaseCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id } = await create(store);
       const claims = await Promise.all(['a', 'b', 'c', 'd'].map((worker) => tryClaim(store, id, { worker })));
-      assert.deepEqual(claims.map(({ result: answer }) => answer).toSorted(), ['claimed', 'held', 'held', 'held']);
+      assert.deepEqual(claims.map(({ result }) => result).toSorted(), ['claimed', 'held', 'held', 'held']);
       for (const one of claims) if (one.result === 'held') assert.ok(one.until > 0);
     },
   },

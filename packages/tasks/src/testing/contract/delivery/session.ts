@@ -135,8 +135,8 @@ export const sessionCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       await bring(store, 'running');
       await advance(-10 * LEASE_MS);
-      const { nextExpiryAt: nextAt, now } = await store.sweep();
-      assert.ok(nextAt !== undefined && nextAt <= now + LEASE_MS, `${nextAt! - now} ms`);
+      const { nextExpiryAt, now } = await store.sweep();
+      assert.ok(nextExpiryAt !== undefined && nextExpiryAt <= now + LEASE_MS, `${nextExpiryAt! - now} ms`);
     },
   },
   {
@@ -147,8 +147,8 @@ export const sessionCases: readonly ContractCase[] = [
       const other = await bring(store, 'running');
       for (let i = 0; i < 5; i++) {
         await advance(SHORT_MS / 3);
-        const { shouldSweep: expired } = await take(store, { leaseMs: SHORT_MS });
-        if (!expired) continue;
+        const { shouldSweep } = await take(store, { leaseMs: SHORT_MS });
+        if (!shouldSweep) continue;
         assert.equal((await take(store, { leaseMs: SHORT_MS })).shouldSweep, false);
         assert.equal((await store.sweep()).reclaimed, 1);
         assert.equal((await store.heartbeat(beatOf(other.by.session, 1))).result, 'alive');

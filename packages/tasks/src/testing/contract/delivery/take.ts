@@ -20,8 +20,8 @@ export const takeCases: readonly ContractCase[] = [
     title: 'a take returns ready tasks, once, with everything their work needs',
     async run({ store }) {
       const ids = [(await create(store, { input: 'one' })).id, (await create(store, { input: 'two' })).id];
-      const { tasks, isRepeat: repeat } = await take(store);
-      assert.deepEqual([tasks.map(({ task }) => task.id).toSorted(), repeat], [ids.toSorted(), false]);
+      const { tasks, isRepeat } = await take(store);
+      assert.deepEqual([tasks.map(({ task }) => task.id).toSorted(), isRepeat], [ids.toSorted(), false]);
       const [first] = tasks;
       assert.deepEqual([first!.task.status, first!.task.stage, first!.task.attempts], ['running', 'held', 1]);
       assert.deepEqual(first!.load, { inputs: [first!.task.id === ids[0] ? 'one' : 'two'], history: [] });
@@ -140,8 +140,8 @@ export const takeCases: readonly ContractCase[] = [
     title: 'a task is reserved for its preferred worker for a while',
     async run({ store, advance }) {
       const { id, createdAt } = await create(store, { preferredWorker: 'home' });
-      const { tasks, nextReadyAt: nextAt } = await take(store);
-      assert.deepEqual([tasks, nextAt], [[], createdAt + LIMITS.preferredWorkerMs]);
+      const { tasks, nextReadyAt } = await take(store);
+      assert.deepEqual([tasks, nextReadyAt], [[], createdAt + LIMITS.preferredWorkerMs]);
       await advance(LIMITS.preferredWorkerMs);
       assert.deepEqual(await taken(store), [id]);
     },

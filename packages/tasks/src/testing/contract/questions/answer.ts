@@ -135,7 +135,7 @@ export const answerCases: readonly ContractCase[] = [
       const receipts = await Promise.all(
         people.map((by) => store.answer({ tenant: TENANT, id: asked[0]! }, { value: true, by })),
       );
-      const winner = people[receipts.findIndex(({ result: answer }) => answer === 'accepted')];
+      const winner = people[receipts.findIndex(({ result }) => result === 'accepted')];
       const others = receipts.filter(({ result: answer }) => answer !== 'accepted');
       assert.equal(others.length, 7);
       for (const one of others) assert.ok(one.result === 'too-late' && one.given?.by === winner);

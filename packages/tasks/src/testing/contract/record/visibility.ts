@@ -149,7 +149,7 @@ export const visibilityCases: readonly ContractCase[] = [
             tryClaim(store, id, { worker: 'a' }),
             tryClaim(second, id, { worker: 'b' }),
           ]);
-          assert.deepEqual(claims.map(({ result: answer }) => answer).toSorted(), ['claimed', 'held']);
+          assert.deepEqual(claims.map(({ result }) => result).toSorted(), ['claimed', 'held']);
         }
       });
     },
