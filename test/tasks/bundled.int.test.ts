@@ -10,9 +10,9 @@ import { createWorkspace } from '../workspace.ts';
 const PROGRAM = `
 import { createRedisStore } from '@whoa/tasks';
 const store = createRedisStore({ url: process.argv[2] });
-const { answer, task } = await store.create({ tenant: 'acme', agent: 'writer', input: 'hello' });
+const { result, task } = await store.create({ tenant: 'acme', agent: 'writer', input: 'hello' });
 const found = await store.get({ tenant: 'acme', id: task.id });
-console.log(answer, found.status);
+console.log(result, found.status);
 await store[Symbol.asyncDispose]();
 `;
 

@@ -15,7 +15,7 @@ const SCRIPT = `
     const words = [];
     for await (const chunk of await transport.sendMessages(options)) {
       words.push(chunk.delta ?? '');
-      if (chunk.type === 'text-delta') words.push((await transport.stop('c')).answer);
+      if (chunk.type === 'text-delta') words.push((await transport.stop('c')).result);
     }
     return words.join('');
   };
