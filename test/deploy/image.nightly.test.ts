@@ -1,7 +1,7 @@
 // The image of deploy/Dockerfile, built by Debian's buildah and run by podman, without a registry of images: the base image
 // is made of Debian's packages and the Node that runs this test, under the name that the Dockerfile asks for.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -70,6 +70,14 @@ function makeBase(): void {
   rmSync(root, { recursive: true });
 }
 
+/** A mirror can have a newer version for one platform only, and then no lock file is complete: takes the one of ours. */
+function pinPlatformPackages(manifest: string): void {
+  const read = (file: string): Record<string, unknown> => JSON.parse(readFileSync(file, 'utf8')) as never;
+  const { packages } = read(join(ROOT, 'package-lock.json')) as { packages: Record<string, { version: string }> };
+  const overrides = { 'msgpackr-extract': packages['node_modules/msgpackr-extract']!.version };
+  writeFileSync(manifest, JSON.stringify({ ...read(manifest), overrides }));
+}
+
 async function build(): Promise<void> {
   const work = mkdtempSync(join(tmpdir(), 'whoa-image-'));
   try {
@@ -78,6 +86,7 @@ async function build(): Promise<void> {
     for (const tarball of tarballs.values()) registry.publish(tarball);
     const cwd = join(work, 'deploy');
     cpSync(join(ROOT, 'deploy'), cwd, { recursive: true });
+    pinPlatformPackages(join(cwd, 'package.json'));
     const lock = ['install', '--package-lock-only', '--omit-lockfile-registry-resolved', '--no-audit', '--no-fund'];
     execFileSync('npm', [...lock, '--registry', registry.url], { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
     // Wherever it is installed from, it is the same: only hashes.
