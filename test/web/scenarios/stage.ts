@@ -136,7 +136,8 @@ function openSite(id: string, { fronts, browser, context, script }: SiteParts): 
     cut: (isCut) => fronts[0]!.cut(isCut),
     async messages() {
       const response = await fetch(`${fronts[1]!.url}/api/chat/${id}/messages`);
-      return (await response.json()) as UIMessage[];
+      // A busy server may refuse once; who waits for a message looks again.
+      return response.ok ? ((await response.json()) as UIMessage[]) : [];
     },
     async [Symbol.asyncDispose]() {
       state.gate.resolve();
