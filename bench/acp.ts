@@ -1,4 +1,4 @@
-// How long a cancel takes from the client's side, beside the SDK's bare round trip over the same kind of pipe.
+// How long a cancel takes from the client's side, compared with the SDK's bare round trip over the same kind of pipe.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ function start(): { stream: acp.Stream; stop: () => void } {
   return { stream: acp.ndJsonStream(Writable.toWeb(child.stdin), output), stop: () => child.stdin.end() };
 }
 
-/** Prompts, waits until the work is under way, cancels, and takes the time until the answer. */
+/** Prompts, waits until the work is running, cancels, and measures the time until the response. */
 async function measure(prompt: string, isUnderWay: (update: acp.SessionUpdate) => boolean): Promise<void> {
   const { stream, stop } = start();
   let underWay = (): void => {};
@@ -76,7 +76,7 @@ async function measure(prompt: string, isUnderWay: (update: acp.SessionUpdate) =
 await measure('talk', (update) => update.sessionUpdate === 'agent_message_chunk');
 await measure('slow', (update) => update.sessionUpdate === 'tool_call_update' && update.status === 'in_progress');
 
-/** What the proxy costs: a round trip through it beside one without it, in turn in one run, and its memory under updates. */
+/** The cost of the proxy: a round trip with and without it, in turn in one run, and its memory under updates. */
 async function measureProxy(): Promise<void> {
   const flood = [process.execPath, '--no-warnings', join(import.meta.dirname, 'children/acp-flood.ts')];
   const whoa = [process.execPath, '--conditions=@whoa/source', '--no-warnings', WHOA, 'acp', '--', ...flood];

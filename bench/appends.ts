@@ -1,5 +1,5 @@
-// Journals of running tasks that each write once a second: the server's processor time beside one statement for each
-// append, in turns on the same server. With the folder of another checkout, built, its store is what stands beside ours.
+// Journals of running tasks that each write once a second: the server's processor time, compared with one statement for each
+// append, in turns on the same server. With the folder of another built checkout, compares with that checkout's store.
 // npm run bench -- appends [2000] [FOLDER] [--json]
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -52,7 +52,7 @@ const config = (schema: string) => ({ backend: 'postgres', url: server.url, sche
     for (const side of [ours, bare]) {
       const before = await server.cpuMs();
       const latencies = await writeFor(side, round < 0 ? 2 : SECONDS);
-      // What was written has been flushed; what autovacuum does about it counts when it comes.
+      // All writes have been flushed; autovacuum's work counts when it runs.
       await wait(200);
       if (round < 0) continue;
       side.micros.push((((await server.cpuMs()) - before) * 1_000) / latencies.length);
@@ -70,7 +70,7 @@ const config = (schema: string) => ({ backend: 'postgres', url: server.url, sche
     perSecond: `${perSecond(ours)} beside ${perSecond(bare)}`,
     p50Ms: times(0.5),
     p95Ms: times(0.95),
-    ...(await rowsOf('ours')),
+    ...(await readRows('ours')),
   };
   const figures = { ours: percentile(ours.micros, 0.5), bare: percentile(bare.micros, 0.5) };
   report({ name: 'append, of tasks that write every second', ...figures, goal: { atMost: 0.25 }, more });
@@ -97,7 +97,7 @@ async function start(schema: string, store: TaskStore, write: Side['append']): P
   return { schema, tasks: tasks.slice(0, COUNT), append: write, micros: [], latencies: [] };
 }
 
-/** Every task writes once a second, at its own moment; one that is still writing waits for its next turn. */
+/** Every task writes once a second, at its own time; a task that is still writing waits for its next turn. */
 async function writeFor({ tasks, append: write }: Side, seconds: number): Promise<number[]> {
   const from = performance.now();
   const latencies: number[] = [];
@@ -122,7 +122,7 @@ function append(store: TaskStore, { claim, position }: Running): Promise<unknown
 
 /** The statement that one append would be. */
 async function appendAlone({ claim: { id, epoch, session, claim }, position }: Running): Promise<void> {
-  const text = `SELECT bare_v1.append($1, $2, $3, $4, $5, $6, '{}', '{}', true, 1e9, NULL) AS answer, bare_v1.rings()
+  const text = `SELECT bare_v1.append($1, $2, $3, $4, $5, $6, '{}', '{}', true, 1e9, NULL) AS answer, bare_v1.pending_notifications()
     FROM bare_v1.enter('10000', NULL, NULL)`;
   const { rows } = await admin.query<{ answer: object }>({
     name: 'append',
@@ -133,7 +133,7 @@ async function appendAlone({ claim: { id, epoch, session, claim }, position }: R
 }
 
 /** Updates that changed no index, and rows that wait for the vacuum. */
-async function rowsOf(schema: string): Promise<{ hotPercent: number; dead: number }> {
+async function readRows(schema: string): Promise<{ hotPercent: number; dead: number }> {
   const { rows } = await admin.query<{ hot: number; all: number; dead: number }>(
     `SELECT sum(n_tup_hot_upd)::int AS hot, sum(n_tup_upd)::int AS all, sum(n_dead_tup)::int AS dead
      FROM pg_stat_user_tables WHERE schemaname = $1`,

@@ -1,11 +1,11 @@
-// Process A cancels in the store, the token fires in process B. Beside it, in turns, the bare doorbell and one read, and the
-// same with the change of one record before the ring, which shows what of the difference is the keeping.
+// Process A cancels in the store, the token fires in process B. Compared, in turns, with the bare notifier plus one
+// read, and with the same plus one changed record, which shows how much of the difference is the write.
 import { fork } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createSqliteStore } from '@whoa/tasks';
+import { createSqliteStore } from '@whoa/tasks/internal';
 import { percentile, report } from './measure/measure.ts';
 
 const SAMPLES = 2_000;

@@ -1,5 +1,5 @@
-// Process A cancels in the store, the token fires in process B. Beside it, in turns, the bare engine: the change of one record
-// that is kept, with a ring in the same step, and one read. How long the ring takes alone is told too.
+// Process A cancels in the store, the token fires in process B. Compared, in turns, with the bare engine: one stored
+// change of a record with a notification in the same step, and one read. Also reports the notification alone.
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -15,14 +15,14 @@ const RUNNING = 2_000;
 const QUEUED = 10_000;
 /** How long it may take until all have ended, in milliseconds. */
 const LIMITS_MS = { redis: { running: 1_000, queued: 2_000 }, postgres: { running: 2_000, queued: 2_000 } };
-/** How many cancels are under way at once. */
+/** How many cancels run at the same time. */
 const CANCELLING = 64;
 
 interface Samples {
   readonly ours: number[];
   readonly bare: number[];
   readonly kept: number[];
-  /** How late the timers in between were: what the machine adds to everything. */
+  /** How late the timers in between fired: the machine's share of every figure. */
   readonly late: number[];
 }
 
@@ -46,7 +46,7 @@ for (const start of cases) {
   await cancelMany(one);
 }
 
-/** Every task of a full worker, and a long queue that no worker has begun, cancelled one by one. */
+/** Every task of a full worker, and a long queue that no worker has started, cancelled one by one. */
 async function cancelMany(one: BenchCase): Promise<void> {
   await using store = createTaskStore(one.config);
   const cancelAll = async (ids: readonly string[]): Promise<void> => {
@@ -70,7 +70,7 @@ async function cancelMany(one: BenchCase): Promise<void> {
     ['queued', QUEUED, queuedMs, limits.queued],
     ['running', RUNNING, runningMs, limits.running],
   ] as const) {
-    // Beside the time it may take; there is no bare thing that does this.
+    // Compared with its limit, because no bare engine does this.
     report({ name: `cancel ${count} ${name} ${one.name}`, ours, bare, goal: { atMost: 1 }, more: { unit: 'ms' } });
   }
 }
@@ -88,7 +88,7 @@ async function measure({ config, bare }: BenchCase): Promise<Samples> {
   child.on('message', (message: { type: string; at: string }) => waiting.get(message.type)?.(message));
   const hear = (type: string): Promise<{ at: string }> => new Promise((resolve) => waiting.set(type, resolve));
   const samples: Samples = { ours: [], bare: [], kept: [], late: [] };
-  /** Waits until everything is quiet, so that nothing is measured of what was done before. */
+  /** Waits until everything is idle, so that earlier work is not measured. */
   const pause = async (): Promise<void> => {
     const [ms, from] = [2 + Math.floor(Math.random() * 4), performance.now()];
     await wait(ms);

@@ -1,4 +1,4 @@
-// How the console bears size, in Chromium against a real server and Redis: a list of 10,000 tasks, and a run of 2,000 calls.
+// How the console scales, in Chromium with a real server and Redis: a list of 10,000 tasks, and a run of 2,000 calls.
 import type { Page } from 'playwright-core';
 import { type ConsoleRig, startConsole } from '../test/console/console.ts';
 import { openStore } from '../test/tasks/open-store.ts';
@@ -56,7 +56,7 @@ report({
   more: { 'a run of 2 calls': worst(tasks.small), p50: percentile(tasks.large, 0.5) },
 });
 
-/** Creates tasks that no worker takes, in a tenant of their own. */
+/** Creates tasks that no worker takes, in a separate tenant. */
 async function fill({ location }: ConsoleRig, tenant: string, count: number): Promise<string> {
   await using store = openStore(location);
   for (let at = 0; at < count; at += 200) {
@@ -132,7 +132,7 @@ async function watchTasks(page: Page): Promise<void> {
   });
 }
 
-/** The longest task; 0 if none took 50 ms. */
+/** The longest browser task; 0 if none took 50 ms. */
 function longestTask(page: Page): Promise<number> {
   return page.evaluate(() => (globalThis as Watched).longest ?? 0);
 }

@@ -1,4 +1,4 @@
-// What safety costs: a file read and written by our tools beside the bare calls, and how fast a large write and a search stop.
+// The cost of safety: a file read and written by our tools and by the bare calls, and how fast a large write and a search stop.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { open, readFile, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Changes a second on a Postgres whose disk needs 3 ms for a flush, with somebody listening: npm run bench -- flush [--json]
+// Changes a second on a Postgres whose disk needs 3 ms for a flush, with a listener: npm run bench -- flush [--json]
 import { createTaskStore } from '@whoa/tasks';
 import { startPostgres } from '../test/servers/postgres.ts';
 import { percentile, report } from './measure/measure.ts';
@@ -10,7 +10,7 @@ const CHANGES = 4;
 const CONCURRENCY = 64;
 const CONNECTIONS = 16;
 const ROUNDS = 5;
-/** What must come of it. */
+/** The goal. */
 const PER_SECOND = 2_000;
 
 // Every commit waits so long before it flushes, alone or not.

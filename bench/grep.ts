@@ -1,11 +1,11 @@
-// What the split of grep's result saves: model tokens of the text for the model, beside the same with all that people see.
+// What splitting grep's result saves: model tokens of the text for the model, compared with everything that people see.
 import { join } from 'node:path';
 import { createRuntime, type Tool } from '@whoa/core';
-import { createGrepTool } from '@whoa/tools';
+import { createGrepTool } from '@whoa/tools/internal';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { report } from './measure/measure.ts';
 
-/** Questions a coding agent asks of a repository: a name, a call, a habit, a word of the docs. */
+/** Typical searches of a coding agent in a repository: a name, a call, an idiom, a word of the docs. */
 const QUESTIONS = [
   { pattern: 'throwIfCancelled' },
   { pattern: 'class \\w+Error' },

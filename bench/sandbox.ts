@@ -1,4 +1,5 @@
-// What a sandbox costs: `true` in one, started, ended and proved by a containment, beside bare bubblewrap with the same arguments.
+// The cost of a sandbox: `true` in one, started, ended and verified by a containment, compared with bare bubblewrap
+// with the same arguments.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// The server beside a bare handler, and what it promises: npm run bench -- server [cancels] [streams] [text] [flood] [chat] [redis] [postgres] [--json]
+// The server compared with a bare handler, and its limits:
+// npm run bench -- server [cancels] [streams] [text] [flood] [chat] [redis] [postgres] [--json]
 import type { BenchCase } from './stores/bare.ts';
 import { cases } from './stores/cases.ts';
 import { measureCancels } from './web/cancels.ts';

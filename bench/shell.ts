@@ -7,17 +7,17 @@ import { percentile, report } from './measure/measure.ts';
 import { loadPiBashTool } from './peers/pi.ts';
 
 const RUNS = 50;
-/** A host lives long; what is measured is not its first minute. */
+/** A host runs for a long time, so its first minute is not measured. */
 const WARM_UP = 30;
 const SHELLS = 500;
 const MAX_GRACEFUL_MS = 10;
 const MAX_MANY_MS = 5_000;
-/** A number of seconds that nobody else sleeps. */
+/** A number of seconds that no other process sleeps. */
 const seconds = `100.${process.pid}`;
 const command = `sleep ${seconds}`;
 
 await using containment = createContainment();
-/** When the shell that was started last was seen to be dead. */
+/** When the latest shell was found to have exited. */
 let diedAt = 0;
 const watched: Containment = {
   ...containment,
@@ -29,7 +29,7 @@ const watched: Containment = {
 };
 const runtime = createRuntime({ tools: [createBashTool({ containment: watched })], concurrency: SHELLS });
 
-/** From the cancel to the death of the tree, and to its result, which comes when the death is proved. */
+/** From the cancel to the exit of the tree, and to its result, which comes when the exit is verified. */
 async function cancel(mode: StopMode): Promise<{ dead: number; returned: number }> {
   const token = new CancellationToken();
   const executing = runtime.execute([{ id: '1', tool: 'bash', input: { command } }], { token }).catch(() => {});
@@ -48,7 +48,7 @@ async function bare(signal: NodeJS.Signals): Promise<number> {
   await waitForSleepers(1);
   const startedAt = performance.now();
   process.kill(-child.pid!, signal);
-  await exitOf(child);
+  await waitForExit(child);
   return performance.now() - startedAt;
 }
 
@@ -56,7 +56,7 @@ function startBare(): ChildProcess {
   return spawn('bash', ['-c', command], { detached: true, stdio: 'ignore' });
 }
 
-function exitOf(child: ChildProcess): Promise<void> {
+function waitForExit(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => child.once('exit', () => resolve()));
 }
 
@@ -137,7 +137,7 @@ async function measureMany(): Promise<void> {
   const children = Array.from({ length: SHELLS }, startBare);
   await waitForSleepers(SHELLS);
   const bareStartedAt = performance.now();
-  const exits = children.map(exitOf);
+  const exits = children.map(waitForExit);
   for (const { pid } of children) process.kill(-pid!, 'SIGKILL');
   await Promise.all(exits);
   const bareMs = performance.now() - bareStartedAt;

@@ -1,4 +1,5 @@
-// How long the command takes to start, beside a bare Node in the same run: node -e 0. `acp`: until an editor has its first answer.
+// How long the command takes to start, compared with a bare Node in the same run: node -e 0. `acp`: until an editor has
+// its first response.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +26,7 @@ const REQUESTS = [
   { id: 2, method: 'session/new', params: { cwd: folder, mcpServers: [] } },
 ];
 
-/** What an editor does first; answers when each of its requests was answered. */
+/** An editor's first requests; resolves when each has a response. */
 async function edit(): Promise<number[]> {
   const from = performance.now();
   const args = [bin, 'acp', '--model', `scripted:${script}`];
@@ -49,13 +50,13 @@ const commands = { version: [bin, '--version'], tasks: [bin, 'tasks'] };
 const script = join(folder, 'script.json');
 writeFileSync(script, '[["Hello."]]');
 const bare: number[] = [];
-/** What the protocol's own library takes to load. It is loaded behind the first answer, and before the first session. */
+/** The load time of the protocol's own library. It is loaded after the first response, and before the first session. */
 const library: number[] = [];
 const libraryUrl = import.meta.resolve('@agentclientprotocol/sdk');
 /** Until a prompt can be sent. */
 const session: number[] = [];
 const ours = new Map<string, number[]>([...Object.keys(commands), 'acp'].map((name) => [name, []]));
-// One after the other, so that a busy moment of the machine falls on all alike.
+// In sequence, so that a busy moment of the machine affects all of them.
 for (let i = -WARM_UP; i < SAMPLES; i++) {
   const bareMs = measure(['-e', '0']);
   const libraryMs = measure(['-e', `import('${libraryUrl}')`]);

@@ -1,4 +1,4 @@
-// Operations per second and the server's processor time for each, beside the engine's cheapest write.
+// Operations per second and the server's processor time for each, compared with the engine's cheapest write.
 import { createTaskStore } from '@whoa/tasks';
 import { report } from './measure/measure.ts';
 import type { BenchCase } from './stores/bare.ts';

@@ -1,7 +1,7 @@
-// What a change of the SQL rules costs: the processor time of the database for each operation, of this build beside another, in
+// The cost of a change to the SQL rules: the database's processor time for each operation, for this build and another, in
 // turns on one server. Name the other checkout, in which packages/tasks is built: npm run bench -- store-rules-postgres FOLDER
 import { readFileSync } from 'node:fs';
-import { createPostgresStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import pg from 'pg';
 import { startPostgres } from '../test/servers/postgres.ts';
 import { compareRules, importOther } from './stores/rule-costs.ts';
@@ -11,7 +11,7 @@ await using server = await startPostgres();
 await using admin = await connect(server.url);
 const options = { url: server.url, maxConnections: 8 };
 await using ours = createPostgresStore({ ...options, schema: 'ours' });
-await using theirs = other.createPostgresStore({ ...options, schema: 'theirs' });
+await using theirs = other.createTaskStore({ backend: 'postgres', ...options, schema: 'theirs' });
 await compareRules({ ours, theirs, getMicros: admin.getMicros, unit: 'µs of server CPU', getGoal: () => 1.05 });
 
 /** The processor time of all connections but its own. */

@@ -1,5 +1,5 @@
-// Server time of every operation on a store with 1,000 ended tasks and on one with many, in turns. Tasks are made by the store's
-// own operations. For every ten that have ended one lives, and every tenant has a hundred:
+// Server time of every operation on a store with 1,000 ended tasks and on one with many, in turns. Tasks are created by the
+// store's own operations. For every ten ended tasks one is live, and every tenant has a hundred:
 // npm run bench -- store-scale [1000000] [redis] [postgres] [--json]
 import { parseArgs } from 'node:util';
 import { createTaskStore, readFleetLoad, type TaskStore } from '@whoa/tasks';
@@ -28,11 +28,11 @@ interface Side {
   takes: number;
 }
 
-const tenantOf = ({ count }: Side, index: number): string => `tenant-${index % (count / PER_TENANT)}`;
+const toTenant = ({ count }: Side, index: number): string => `tenant-${index % (count / PER_TENANT)}`;
 
 function create(side: Side, index: number): Promise<unknown> {
   return side.store.create({
-    tenant: tenantOf(side, index),
+    tenant: toTenant(side, index),
     agent: 'bench',
     input: 'a question of some forty characters',
   });
@@ -56,7 +56,7 @@ async function take(side: Side, limit: number): Promise<void> {
 const finish = ({ store, taken }: Side, index: number): Promise<unknown> =>
   store.finish(taken[index]!.by, { status: 'success', answer: 'done' });
 
-/** Most of them have ended; of those that live, half are held. */
+/** Most of them have ended; of the live ones, half are held. */
 async function fill(side: Side): Promise<void> {
   const { store, taken, count } = side;
   const waiting = (count * LIVE_SHARE) / 2;
@@ -74,7 +74,7 @@ async function fill(side: Side): Promise<void> {
 
 interface Operation {
   readonly samples?: number;
-  /** How much it may cost beside few tasks. */
+  /** How much more it may cost than with few tasks. */
   readonly atMost?: number;
   readonly run: (side: Side, index: number) => Promise<unknown>;
 }
@@ -93,8 +93,8 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       return store.cancel({ tenant, id: by.id });
     },
   },
-  list: { run: (side, i) => side.store.list({ tenant: tenantOf(side, i), limit: 10 }) },
-  counts: { run: (side, i) => side.store.counts({ tenant: tenantOf(side, i) }) },
+  list: { run: (side, i) => side.store.list({ tenant: toTenant(side, i), limit: 10 }) },
+  counts: { run: (side, i) => side.store.counts({ tenant: toTenant(side, i) }) },
   queues: { run: ({ store }) => store.queues({ limit: 10 }) },
   workers: { run: ({ store }) => store.workers() },
   sweep: { run: ({ store }) => store.sweep({ limit: BATCH }) },

@@ -1,4 +1,4 @@
-// A cancel in the middle of a reply: how long until the run has settled, and until the server sees the connection close.
+// A cancel mid-reply: how long until the run has settled, and until the server sees the connection close.
 import { createOpenAI } from '@ai-sdk/openai';
 import { fromAiSdk } from '@whoa/ai-sdk';
 import { type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
@@ -7,13 +7,13 @@ import { streamText } from 'ai';
 import { percentile, report } from './measure/measure.ts';
 import { loadPiAgent } from './peers/pi-agent.ts';
 
-/** The figure is the median of so many runs. */
+/** The figure is the median of this many runs. */
 const RUNS = 9;
 const ROUNDS = 100;
-/** Rounds that are not counted: code that lives for months is compiled. */
+/** Warm-up rounds, because the code of a long-running process is compiled. */
 const WARM_UP = 100;
 
-/** Streams until the reply is under way, then calls `cancel`, which resolves when everything has settled. */
+/** Streams until the reply has started, then calls `cancel`, which resolves when everything has settled. */
 interface Contestant {
   readonly name: string;
   readonly start: (provider: LoopbackProvider) => Promise<{ cancel: () => Promise<unknown> }>;
@@ -124,7 +124,7 @@ for (let round = -WARM_UP; round < RUNS * ROUNDS; round++) {
 }
 await provider.close();
 
-/** The median over the runs of each run's percentile. */
+/** The median, over all runs, of each run's percentile. */
 function ofRuns(samples: readonly number[], share: number): number {
   const runs = Array.from({ length: RUNS }, (_, run) => samples.slice(run * ROUNDS, (run + 1) * ROUNDS));
   return percentile(

@@ -1,4 +1,4 @@
-// Trivial tasks, from create to end, through the runner, beside the queues that people know, in turns on the same server:
+// Trivial tasks, from create to end, through the runner, compared with popular queues, in turns on the same server:
 // npm run bench -- tasks [2000] [redis] [postgres] [--json]
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -38,7 +38,7 @@ async function compareThroughput(one: BenchCase, names: readonly QueueName[]): P
   const costs = new Map<QueueName, Measured[]>(names.map((name) => [name, []]));
   await using stack = new AsyncDisposableStack();
   const teams = new Map<QueueName, Team>();
-  for (const name of names) teams.set(name, stack.use(await Team.start(name, urlOf(one))));
+  for (const name of names) teams.set(name, stack.use(await Team.start(name, getUrl(one))));
   for (const team of teams.values()) await team.run(COUNT * WARM_UP);
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, team] of teams) costs.get(name)!.push(await measure(one, team, COUNT));
@@ -62,16 +62,16 @@ async function compareThroughput(one: BenchCase, names: readonly QueueName[]): P
       count: COUNT,
       rounds: ROUNDS,
     };
-    // Only the faster of the peers is the goal; the other is told.
+    // Only the faster peer sets the goal; the other is reported.
     const isGoal = name === 'raw-loop' || name === fastest;
     report({ name: `tasks ${one.name} beside ${name}`, ours, bare, goal: isGoal ? goal : { atLeast: 0 }, more });
   }
 }
 
-/** From create to start on a worker that has nothing to do, in turns. */
+/** From create to start on an idle worker, in turns. */
 async function compareStarts(one: BenchCase): Promise<void> {
-  await using ours = await Team.start('whoa', urlOf(one), { isTimed: true });
-  await using bare = await Team.start('bullmq', urlOf(one), { isTimed: true });
+  await using ours = await Team.start('whoa', getUrl(one), { isTimed: true });
+  await using bare = await Team.start('bullmq', getUrl(one), { isTimed: true });
   const samples = { ours: [] as number[], bare: [] as number[] };
   for (let i = -20; i < START_SAMPLES; i++) {
     for (const [name, team] of [
@@ -93,7 +93,7 @@ async function compareStarts(one: BenchCase): Promise<void> {
   }
 }
 
-/** One, four and ten workers: nothing is claimed twice, and a task costs no more when there are more workers. */
+/** One, four and ten workers: no task is claimed twice, and more workers do not make a task more expensive. */
 async function compareTeams(start: () => Promise<BenchCase>): Promise<void> {
   const costs: Measured[] = [];
   const asleep: number[] = [];
@@ -103,7 +103,7 @@ async function compareTeams(start: () => Promise<BenchCase>): Promise<void> {
     name = one.name;
     costs.push(await runTeam(one, { workers }, COUNT * workers));
     if (workers > 4) continue;
-    // Fewer slots than the machine has time for: what is measured is whether workers keep theirs full.
+    // Fewer slots than the machine can serve: this measures whether workers keep theirs full.
     const { perSecond } = await runTeam(
       one,
       { workers, sleepMs: SLEEP_MS, concurrency: 5 },
@@ -132,7 +132,7 @@ async function compareTeams(start: () => Promise<BenchCase>): Promise<void> {
 
 /** A worker that has done little spends its time on compiling: all of them work through as much before they are measured. */
 async function runTeam(one: BenchCase, options: TeamOptions, count: number): Promise<Measured> {
-  await using team = await Team.start('whoa', urlOf(one), options);
+  await using team = await Team.start('whoa', getUrl(one), options);
   await team.run(count);
   return await measure(one, team, count);
 }
@@ -143,7 +143,7 @@ async function measure(one: BenchCase, team: Team, count: number): Promise<Measu
   return { ...cost, serverMs: (((await one.cpuSeconds()) - cpu) * 1_000) / count };
 }
 
-function urlOf({ config }: BenchCase): string {
+function getUrl({ config }: BenchCase): string {
   if (!('url' in config) || typeof config.url !== 'string') throw new TypeError('url: expected one address');
   return config.url;
 }

@@ -1,4 +1,5 @@
-// What telemetry with metrics for Prometheus adds to the cost of a trivial task on a worker and Redis: npm run bench -- telemetry
+// What telemetry with metrics for Prometheus adds to the cost of a trivial task on a worker and Redis: npm run bench --
+// telemetry
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { createMemoryStore, createRunner, type RunnerOptions } from '@whoa/tasks';
 import { percentile, report } from './measure/measure.ts';
@@ -13,7 +14,7 @@ const telemetry = createTelemetry({ prometheus: await createPrometheusMetrics() 
 const plain: number[] = [];
 const measured: number[] = [];
 for (let round = -3; round < ROUNDS; round++) {
-  // In turns, and in turns first: what one leaves behind costs the other.
+  // In turns, and each first in turn, because the leftovers of one cost the other.
   for (const isMeasured of round % 2 === 0 ? [true, false] : [false, true]) {
     const ms = await cpuPerTask((options) => (isMeasured ? telemetry.observe(options) : options));
     if (round >= 0) (isMeasured ? measured : plain).push(ms);

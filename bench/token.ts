@@ -1,4 +1,4 @@
-// What a token costs beside what the platform offers.
+// The cost of a token, compared with what the platform offers.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { CancellationToken, guard } from '@whoa/core';
 import { percentile, report } from './measure/measure.ts';
 
 const ROUNDS = 15;
-/** Rounds that are not counted: code that lives for months is compiled. */
+/** Warm-up rounds, because the code of a long-running process is compiled. */
 const WARM_UP = 3;
 const CALL_RUNS = 9;
 const CALL_WARM_UP = 20;
@@ -100,7 +100,7 @@ function startSide(program: string, ...args: string[]): { child: ChildProcess; n
   };
 }
 
-/** Ours less bare, in microseconds a call: a call that does nothing has nothing to be compared with. */
+/** Ours minus bare, in microseconds a call: there is no baseline for an empty call. */
 async function executing(name: string): Promise<void> {
   const sides = { ours: startSide('trivial-calls', 'ours', name), bare: startSide('trivial-calls', 'bare', name) };
   const over: number[] = [];

@@ -1,4 +1,4 @@
-// What tasks cost that only wait, few and many, and what a worker costs that has nothing to do:
+// The cost of tasks that only wait, few and many, and of an idle worker:
 // npm run bench -- waiting [2000 20000] [redis] [postgres] [--json]
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -13,7 +13,7 @@ import { createWaiting, WaitingWorker } from './stores/worker.ts';
 const { positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true });
 const [FEW = 2_000, MANY = 20_000] = positionals.map(Number).filter((count) => !Number.isNaN(count));
 const WINDOW_MS = 20_000;
-/** After the tasks have started, until nothing of that is left to be done. */
+/** How long the work after starting the tasks may take. */
 const QUIET_MS = 3_000;
 
 interface Usage {
@@ -26,16 +26,16 @@ interface Usage {
 for (const start of cases) {
   await using one = await start();
   await using store = createTaskStore(one.config);
-  // Connects, and makes what is missing.
+  // Connects, and creates the schema if needed.
   await store.list({ tenant: 'bench', limit: 1 });
-  const unused = await usageOf(one);
+  const unused = await measureUsage(one);
   await using worker = await WaitingWorker.start(one.config, MANY);
-  const idle = await usageOf(one, worker);
+  const idle = await measureUsage(one, worker);
   reportIdle(one.name, { ...idle, commands: idle.commands - unused.commands });
   const holding = async (count: number, created: number): Promise<Usage> => {
     await createWaiting(store, count - created);
     await worker.has(count);
-    return usageOf(one, worker);
+    return measureUsage(one, worker);
   };
   const few = await holding(FEW, 0);
   // One slot stays free: a full worker would not ask for more, and so seem to cost less.
@@ -46,15 +46,15 @@ for (const start of cases) {
     const [ours, bare] = [many[field] + 1, few[field] + 1];
     report({ name: `waiting ${one.name} ${field}`, ours, bare, goal: { atMost: 1.1 }, more });
   }
-  const more = { unit: '% of a core', tasks: MANY, withoutTasks: percentOf(unused.cpuMs) };
-  const ours = percentOf(many.cpuMs);
+  const more = { unit: '% of a core', tasks: MANY, withoutTasks: toPercent(unused.cpuMs) };
+  const ours = toPercent(many.cpuMs);
   report({ name: `waiting ${one.name} server CPU`, ours, bare: 1, goal: { atMost: 1 }, more });
 }
 await idleOnCluster();
 
-async function usageOf(one: BenchCase, worker?: WaitingWorker): Promise<Usage> {
+async function measureUsage(one: BenchCase, worker?: WaitingWorker): Promise<Usage> {
   await wait(QUIET_MS);
-  // What the start of the tasks left behind is not the price of their waiting.
+  // The cleanup after starting the tasks is not part of their waiting.
   await one.tidy?.();
   await wait(QUIET_MS);
   const read = async (): Promise<Usage> => ({
@@ -79,7 +79,7 @@ function reportIdle(name: string, { commands, workerMs }: Pick<Usage, 'commands'
   const unit = 'commands/s';
   report({ name: `idle worker ${name}`, ours: perSecond, bare: 1, goal: { atMost: 1 }, more: { unit } });
   const more = { unit: '% of a core' };
-  report({ name: `idle worker ${name} CPU`, ours: percentOf(workerMs), bare: 2, goal: { atMost: 1 }, more });
+  report({ name: `idle worker ${name} CPU`, ours: toPercent(workerMs), bare: 2, goal: { atMost: 1 }, more });
 }
 
 async function idleOnCluster(): Promise<void> {
@@ -99,6 +99,6 @@ async function idleOnCluster(): Promise<void> {
   });
 }
 
-function percentOf(cpuMs: number): number {
+function toPercent(cpuMs: number): number {
   return (cpuMs / WINDOW_MS) * 100;
 }

@@ -28,8 +28,8 @@ const runner = createRunner({
   hooks: { 'checker-error': ({ id, error }) => console.error(`the checker failed for ${id}`, error) },
 });
 
-/** Runs a story, and does something as soon as it has begun. */
-async function tell(key: string, onStarted: (taskId: string) => unknown): Promise<void> {
+/** Starts a job, and calls `onStarted` as soon as it has started. */
+async function runJob(key: string, onStarted: (taskId: string) => unknown): Promise<void> {
   const receipt = await store.create({ tenant, agent: 'storyteller', input: 'Tell me a story', key });
   assert(receipt.result === 'created');
   const { id } = receipt.task;
@@ -38,17 +38,17 @@ async function tell(key: string, onStarted: (taskId: string) => unknown): Promis
 }
 
 // 1. An event. It selects a task, a conversation or all tasks of a tenant, and stops them now.
-await tell('by event', (taskId) => channel.emit(createCancelMessage({ tenant, taskId }, { msg: 'cancel by user' })));
+await runJob('by event', (taskId) => channel.emit(createCancelMessage({ tenant, taskId }, { msg: 'cancel by user' })));
 
-// 2. A checker. It is asked before the work, before each turn and wave, and once a second in between.
-await tell('by checker', () => unwanted.add('by checker'));
+// 2. A checker. It is called before the work, before each turn and wave, and once a second in between.
+await runJob('by checker', () => unwanted.add('by checker'));
 unwanted.add('never begun');
-await tell('never begun', () => assert.fail('it must not begin'));
+await runJob('never begun', () => assert.fail('it must not begin'));
 
 // 3. A registry. It could be in another process: only the store is shared.
 const sharedStore = createTaskStore(config);
 const elsewhere = createCancellationRegistry({ store: sharedStore, tenant });
-await tell('by registry', () => elsewhere.cancel('by registry', { message: 'user request' }));
+await runJob('by registry', () => elsewhere.cancel('by registry', { message: 'user request' }));
 
 // 4. Your own loop. The registry keeps its lease; the loop stops when its token fires, and reports its end.
 const registry = createCancellationRegistry({ store, tenant });

@@ -28,7 +28,7 @@ const second = say('never mind');
 await agent.notify(methods.agent.session.cancel, { sessionId });
 console.log(`never mind: ${(await second).stopReason}`);
 
-// The cancel was for that prompt alone.
+// The cancel was only for that prompt.
 console.log(`good night: ${(await say('good night')).stopReason}`);
 
 await connection.close();

@@ -1,7 +1,8 @@
-// Protect a plain function that knows nothing of cancellation, in a loop of your own.
-import { CancellationToken, createLedger, guard, isCancelledError } from '@whoa/core';
+// Protect a plain function that does not support cancellation, in your own loop.
+import { CancellationToken, guard, isCancelledError } from '@whoa/core';
+import { createLedger } from '@whoa/core/embed';
 
-/** Somebody else's code: slow, and deaf. */
+/** Third-party code: slow, and it ignores its signal. */
 async function sendReport(to: string): Promise<string> {
   await new Promise((resolve) => setTimeout(resolve, 500));
   return `sent to ${to}`;
@@ -10,7 +11,7 @@ async function sendReport(to: string): Promise<string> {
 const token = new CancellationToken({ name: 'my loop' });
 const ledger = createLedger();
 
-// Somebody presses stop after 50 ms: ask, wait 100 ms, then stop waiting.
+// A user presses Stop after 50 ms: ask, wait 100 ms, then stop waiting.
 setTimeout(() => token.cancel({ kind: 'user', by: 'anna' }, { mode: { abortMs: 100 } }), 50);
 
 const started = Date.now();
@@ -22,7 +23,7 @@ try {
   console.log(`after ${after()}: ${error.message}; it did not listen, so it was abandoned`);
 }
 
-// The function runs on: JavaScript cannot be killed. Its late result changes nothing and is written down.
+// The function keeps running: JavaScript cannot be killed. Its late result changes nothing and is recorded.
 await new Promise((resolve) => setTimeout(resolve, 400));
 const [work] = ledger.entries();
 console.log(

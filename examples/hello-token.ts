@@ -1,4 +1,4 @@
-// Start an operation, cancel it from somewhere else, and keep what was done.
+// Start an operation, cancel it from somewhere else, and keep the finished results.
 import { CancellationToken, createRuntime, defineTool, isCancelledError, toText } from '@whoa/core';
 import { z } from 'zod';
 
@@ -16,7 +16,7 @@ const check = defineTool({
 // Create a token.
 const token = new CancellationToken();
 
-// Start an operation: two waves, because carol is only asked when anna and bob have answered.
+// Start an operation: two waves, because carol is only asked after anna and bob have answered.
 const runtime = createRuntime({ tools: [check] });
 const operation = runtime.execute(
   [

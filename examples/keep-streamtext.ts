@@ -8,14 +8,14 @@ import { CancellationToken } from '@whoa/core';
 import { convertToModelMessages, isStepCount, streamText, tool, toUIMessageStream, type UIMessage } from 'ai';
 import { z } from 'zod';
 
-// A scripted provider on this machine. Like the real ones, it rejects a history that is not valid.
+// A scripted provider on this machine. Like the real ones, it rejects invalid histories.
 const id = 'toolu_01XUhnqiDmCzDGBKZ4tPm3Rk';
 const script = [
   { parts: [{ text: 'Sending it now.' }, { call: 'send_mail', id, input: { to: 'Ada' } }] },
   { parts: [{ text: 'I was stopped, but the mail to Ada still went out.' }] },
 ];
 
-/** A tool that never looks at its signal. */
+/** A tool that ignores its signal. */
 function deafMail() {
   const started = Promise.withResolvers<void>();
   const sent = Promise.withResolvers<void>();
@@ -38,7 +38,7 @@ function say(text: string): UIMessage {
   return { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] };
 }
 
-/** Prints a stream and returns the history it ends with. */
+/** Prints a stream and returns the resulting history. */
 async function show(stream: Parameters<typeof toUIMessageStream>[0]['stream'], originalMessages: UIMessage[]) {
   let history = originalMessages;
   const ui = toUIMessageStream({ stream, originalMessages, onEnd: ({ messages }) => void (history = messages) });

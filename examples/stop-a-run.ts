@@ -1,4 +1,4 @@
-// Stop an agent in the middle of a sentence, and go on from what it had said.
+// Stop an agent mid-sentence, and continue from what it had written.
 //   node examples/stop-a-run.ts                             a scripted provider on this machine
 //   ANTHROPIC_API_KEY=… node examples/stop-a-run.ts         the real one
 import { createAgent, formatStopReport } from '@whoa/core';
@@ -18,7 +18,7 @@ const { model, close } = await exampleModel([
 ]);
 const agent = createAgent({ name: 'storyteller', model, instructions: 'Tell long stories.' });
 
-// Ask, and stop it as soon as it has said a little.
+// Prompt it, and stop it as soon as it has written a little.
 const run = agent.run('Tell me a story.');
 for await (const event of run.events) {
   if (event.type === 'text') process.stdout.write(event.text);
@@ -30,7 +30,7 @@ const outcome = await run.outcome;
 if (outcome.status === 'cancelled') console.log(formatStopReport(outcome.stop));
 console.log(`kept: ${outcome.text.length} characters; usage so far: ${JSON.stringify(outcome.usage)}\n`);
 
-// The transcript is valid as it is: the next turn knows what was said before the stop.
+// The transcript is valid without changes: the next turn sees the text from before the stop.
 const next = await agent.run('What was it about?', { history: outcome.messages }).outcome;
 console.log(next.text);
 await close();

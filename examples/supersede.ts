@@ -47,7 +47,9 @@ const book = defineTool({
   },
 });
 
-/** A planner with a fixed plan: look and ask in wave 1, book in wave 2, then answer. A model would be another planner. */
+/**
+ * A planner with a fixed plan: look and ask in wave 1, book in wave 2, then answer. A model would be another planner.
+ */
 let calls = 0;
 const planner = {
   next(history: readonly Message[], { turn }: { turn: number }) {
@@ -89,15 +91,13 @@ const second = conversations.processMessage('chat', 'make it 4 pm instead');
 const superseded = await first;
 const { outcome } = superseded;
 if (outcome?.status === 'cancelled') {
-  const wasWaitedFor = new Set(
-    outcome.stop.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId),
-  );
+  const drained = new Set(outcome.stop.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId));
   const list = (ids: readonly string[]): string => ids.join(', ') || 'nothing';
   const finished = outcome.calls.filter(({ state }) => state === 'finished').map(({ callId }) => callId);
   const skipped = outcome.calls.filter(({ state }) => state === 'not-started').map(({ callId }) => callId);
   say(`the first message was ${superseded.status}`);
   say(`  kept: ${list(finished)}`);
-  say(`  of these waited for after the cancel: ${list([...wasWaitedFor])}`);
+  say(`  of these waited for after the cancel: ${list([...drained])}`);
   say(`  skipped: ${list(skipped)}`);
   console.log(formatStopReport(outcome.stop));
 }

@@ -1,4 +1,4 @@
-// Cancel a trip that is half booked, and take back what was booked.
+// Cancel a trip that is half booked, and undo the bookings.
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent, defineTool, formatStopReport } from '@whoa/core';
 import { z } from 'zod';
@@ -42,7 +42,7 @@ const agent = createAgent({ name: 'travel agent', model, tools: [book], concurre
 const run = agent.run('Book me a trip to Lisbon: hotel, flight, car.');
 let started = 0;
 for await (const event of run.events) {
-  // Changed my mind while the second booking is under way: it finishes, the third never starts, both are taken back.
+  // Cancel during the second booking: it finishes, the third never starts, and both are undone.
   if (event.type === 'call-start' && ++started === 2)
     run.cancel({ kind: 'user', message: 'not Lisbon' }, { undo: true });
 }

@@ -1,4 +1,4 @@
-// A service that receives webhooks: it checks who sent a request before it reads it.
+// A service that receives webhooks: it verifies the sender before it reads a request.
 //   WEBHOOK_SECRET=whsec_… node examples/verify-webhook.ts
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';

@@ -1,6 +1,6 @@
-// A chat bot behind a webhook, in two instances on one store: a newer message replaces the answer under way, wherever it runs.
-// Each delivery is checked, acknowledged first and answered later through onReply, as WhatsApp and its like want it.
-// Run it: node examples/webhook-bot.ts. It plays the sender too, and ends by itself.
+// A chat bot behind a webhook, in two instances on one store: a newer message replaces the running answer, in any
+// instance. Each delivery is verified, acknowledged first and answered later through onReply, as WhatsApp and similar
+// services require. Run it: node examples/webhook-bot.ts. It also acts as the sender, and exits by itself.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,12 +11,12 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent, sleep } from '@whoa/core';
 import { reply } from '@whoa/core/model';
-import { createSqliteStore, createStoreConversations, type StoreConversations, type TaskStore } from '@whoa/tasks';
+import { createStoreConversations, createTaskStore, type StoreConversations, type TaskStore } from '@whoa/tasks';
 
 const SECRET = 'shared with the sender';
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** Stands for your agent: thinks for a while, then says what it heard. */
+/** Stands in for your agent: thinks for a while, then repeats the message. */
 const agent = createAgent({
   name: 'assistant',
   planner: {
@@ -52,9 +52,9 @@ async function startInstance(name: string, store: TaskStore, send: (to: string, 
   return { server, conversations, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhook` };
 }
 
-/** Checks a delivery and starts to answer it. The status is sent at once; the reply comes through `onReply`. */
+/** Verifies a delivery and starts to answer it. The status is sent right away; the reply comes through `onReply`. */
 async function receive(request: IncomingMessage, conversations: StoreConversations): Promise<number> {
-  const body = await bodyOf(request);
+  const body = await readBody(request);
   if (!isSigned(body, request.headers['x-signature'])) return 401;
   const { messageId, from, text } = JSON.parse(body.toString()) as Delivery;
   conversations
@@ -64,7 +64,7 @@ async function receive(request: IncomingMessage, conversations: StoreConversatio
   return 200;
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -82,7 +82,7 @@ function isSigned(body: Buffer, signature: string | string[] | undefined): boole
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** Plays the sender. */
+/** Acts as the sender. */
 async function deliver(url: string, delivery: Delivery, signature?: string): Promise<number> {
   const body = Buffer.from(JSON.stringify(delivery));
   const headers = { 'x-signature': signature ?? sign(body) };
@@ -101,7 +101,7 @@ const send = (to: string, text: string): void => {
   replies.push(text);
   answered();
 };
-const stores = [createSqliteStore({ file }), createSqliteStore({ file })];
+const stores = [createTaskStore(`sqlite:${file}`), createTaskStore(`sqlite:${file}`)];
 const one = await startInstance('one', stores[0]!, send);
 const two = await startInstance('two', stores[1]!, send);
 

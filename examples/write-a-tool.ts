@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const MAX_CHARS = 20_000;
 
-/** Fetches a web page, and hands over what has arrived when it is stopped. */
+/** Fetches a web page. When it is stopped, returns the part that has arrived. */
 export const fetchPage: Tool<{ url: string }> = defineTool({
   name: 'fetch_page',
   description: `Fetch a web page as text, at most ${MAX_CHARS} characters.`,

@@ -1,4 +1,4 @@
-// Runs one scenario with one library and prints what was observed: node run-scenarios.ts ADAPTER SCENARIO TIMES
+// Runs one scenario with one library and prints the observations: node run-scenarios.ts ADAPTER SCENARIO TIMES
 import type { Peer } from './core/peer.ts';
 import { repeat } from './core/repeat.ts';
 import { scenarios } from './scenarios/all.ts';

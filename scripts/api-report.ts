@@ -1,6 +1,6 @@
-// One report for each entry of each package: every public name with its declaration, and what these are written with. They are
-// checked in, so that a change of what people can import shows in review: npm run api writes them, npm run check compares, and
-// asks for doc comments.
+// One report for each entry of each package: every public name with its declaration, and the types that these use. They are
+// checked in, so that changes to the public API show in review: npm run api writes them, npm run check compares them and
+// requires doc comments.
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -9,7 +9,7 @@ import { type Declaration, type Entry, findReachable, type PublicName, ROOT, rea
 
 const { values } = parseArgs({ options: { write: { type: 'boolean', default: false } } });
 
-/** How many names each package showed at 4b21d33, over all its entries. Later packages have no such number. */
+/** How many names each package exported at 4b21d33, over all its entries. Later packages have no such number. */
 const BEFORE: Readonly<Record<string, number>> = { acp: 21, 'ai-sdk': 29, core: 162, tasks: 105, tools: 64, whoa: 57 };
 
 const entries = readEntries();
@@ -33,11 +33,11 @@ for (const problem of problems) console.error(problem);
 process.exitCode = problems.length === 0 ? 0 : 1;
 
 function report({ folder, specifier, names }: Entry): string {
-  const own = declarationsOf(names);
+  const own = findDeclarations(names);
   const passedOn = names.flatMap(({ name, from }) => (from === undefined ? [] : `export { ${name} } from '${from}';`));
-  // What another entry of the package exports is in that entry's report.
+  // Names that another entry of the package exports are in that entry's report.
   const elsewhere = new Set(
-    entries.filter((entry) => entry.folder === folder).flatMap((entry) => declarationsOf(entry.names)),
+    entries.filter((entry) => entry.folder === folder).flatMap((entry) => findDeclarations(entry.names)),
   );
   const reachable = findReachable(own, elsewhere);
   return [
@@ -54,7 +54,7 @@ function report({ folder, specifier, names }: Entry): string {
     .replace(/\n+$/, '\n');
 }
 
-function declarationsOf(names: readonly PublicName[]): Declaration[] {
+function findDeclarations(names: readonly PublicName[]): Declaration[] {
   return names.flatMap(({ declaration }) => declaration ?? []);
 }
 

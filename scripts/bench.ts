@@ -1,4 +1,4 @@
-// Runs one benchmark: npm run bench -- NAME [--json]. They measure what is built, so build first.
+// Runs one benchmark: npm run bench -- NAME [--json]. Benchmarks measure the build, so build first.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Everything that can be said of the code without running it: types, then format, lint, layers, rules, manifests, API reports, dead code, all at once.
+// All static checks: types first, then format, lint, layers, rules, manifests, API reports and dead code, at the same time.
 import { spawn } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 
@@ -12,11 +12,14 @@ const env = {
 interface Check {
   readonly name: string;
   readonly command: readonly string[];
-  /** A tool that looked at nothing has not said yes. */
+  /** A tool that checked no file has not passed. */
   readonly accepts?: (output: string) => boolean;
 }
 
-/** First, and alone: it builds, and the linter reads what is built. An old build would be found at fault for the new code. */
+/**
+ * First, and alone: it builds, and the linter reads the build. Otherwise the linter would check new code against an old
+ * build.
+ */
 const types: Check = { name: 'types', command: ['tsc', '-b'] };
 const rules: Check = { name: 'rules in the build', command: ['node', 'scripts/inline-rules.ts'] };
 
@@ -36,6 +39,10 @@ const checks: readonly Check[] = [
   { name: 'plain words', command: ['node', 'scripts/plain-words.ts'] },
   { name: 'names in pages', command: ['node', 'scripts/doc-names.ts'] },
   { name: 'error reference', command: ['node', 'scripts/errors.ts'] },
+  {
+    name: 'command reference',
+    command: ['node', '--conditions=@whoa/source', '--no-warnings', 'scripts/cli-page.ts'],
+  },
   { name: 'api', command: ['node', 'scripts/api-report.ts'] },
   { name: 'dead code', command: ['knip', '--no-progress'] },
 ];

@@ -1,4 +1,5 @@
-// Counts what the stages of .ci/run left in a folder, and prints the slowest test files, the seconds of each stage and the result.
+// Sums up the results of the stages of .ci/run in a folder: prints the slowest test files, the seconds of each stage
+// and the result.
 //   node scripts/ci-summary.ts FOLDER SECONDS
 import { readdirSync, readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';

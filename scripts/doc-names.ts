@@ -1,4 +1,4 @@
-// Holds the pages to what is exported: a name in backticks must be in an API report, in the page's own code, or known from outside.
+// Checks names in pages: a name in backticks must be in an API report, in the page's own code, or known from outside.
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -17,7 +17,7 @@ const OUTSIDE = new Set(
 export interface ApiReports {
   /** Every word of every report. */
   readonly words: ReadonlySet<string>;
-  /** What each entry exports: `@whoa/core/model` and its words. */
+  /** The exports of each entry, such as `@whoa/core/model`. */
   readonly entries: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -28,7 +28,7 @@ export function readApiReports(): ApiReports {
   return { words: toWords(texts.join('\n')), entries: new Map(entries) };
 }
 
-/** Lists the names in a page's prose that exist nowhere, or not where the page says. */
+/** Lists the names in a page's prose that exist nowhere, or not in the entry that the page names. */
 export function findUnknownNames(page: string, text: string, { words, entries }: ApiReports): string[] {
   const own = toWords(Array.from(text.matchAll(/^```(?:ts|js).*\n([\s\S]*?)^```/gm), ([, code]) => code).join('\n'));
   const prose = text.replace(/^```[\s\S]*?^```/gm, '');

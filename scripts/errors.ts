@@ -1,5 +1,7 @@
-// The error reference, docs/reference/errors.md. Its codes, classes and statuses come from the sources; when a code occurs and what to
-// do is written in the page. npm run errors adds and removes rows; npm run check compares, and asks for the texts of new ones.
+// The error reference, docs/reference/errors.md. Its codes, classes and statuses come from the sources; the texts about
+// causes and
+// actions are written in the page. npm run errors adds and removes rows; npm run check compares, and requires texts for
+// new ones.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -39,7 +41,7 @@ function isCommand({ file }: FoundCode): boolean {
   return file.startsWith('packages/whoa/');
 }
 
-/** Returns the page with one row for each code, and what is wrong with it. Rows keep their texts. */
+/** Returns the page with one row for each code, and its problems. Rows keep their texts. */
 export function updatePage(page: string, codes: readonly FoundCode[]): { page: string; problems: string[] } {
   const problems: string[] = [];
   for (const one of codes) {
@@ -73,7 +75,7 @@ function toRows(section: string, codes: readonly FoundCode[]): Row[] {
   });
 }
 
-/** Returns who has a code: an error class and where it is exported, or the HTTP statuses. */
+/** Returns the origin of a code: an error class and where it is exported, or the HTTP statuses. */
 function toOrigin(found: readonly FoundCode[]): string {
   const [{ code, errorClass }] = found as [FoundCode];
   if (!isConstant({ code, file: '' })) {

@@ -1,5 +1,5 @@
-// The last step of a build: writes the rules that are Lua or SQL files into the modules that read them, so that nothing is read
-// when a built package runs, and a bundle is whole.
+// The last step of a build: writes the rules in Lua and SQL files into the modules that read them, so that a built
+// package reads no files when it runs, and a bundle is complete.
 import { globSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { FILES, RULES } from '../packages/tasks/src/stores/redis/library.ts';
 import { RULE_FILES } from '../packages/tasks/src/stores/redis/lua/rule-files.ts';
 
-/** What Redis offers to a function, of which the rules may use this. */
+/** The globals that Redis offers and the rules may use. */
 const KNOWN = [
   'redis',
   'cjson',
@@ -17,10 +17,10 @@ const KNOWN = [
   'pairs',
   'setmetatable',
 ];
-/** What the texts add. */
+/** The code that the texts append. */
 const USES = 'return run\n';
 
-/** Says where a line of the whole text is. */
+/** Returns the file and line of a line in the whole text. */
 function toPlace(line: number): string {
   let first = 1;
   for (const name of FILES) {

@@ -1,26 +1,26 @@
-// Reads the SQL files of the Postgres store with the parsers of Postgres, for SQL and for what is between $$, and complains about
-// what they refuse, about lines that are too long, and about operations that do not say what they lock. What only a server
-// knows, such as whether a column exists, test/tasks/postgres-functions.int.test.ts finds.
+// Parses the SQL files of the Postgres store with the parsers of Postgres, for SQL and for the text between $$, and
+// reports syntax errors, lines that are too long, and operations that do not name their locks.
+// test/tasks/postgres-functions.int.test.ts checks what only a server knows, such as whether a column exists.
 import { loadModule, parsePlPgSQLSync, parseSync } from 'libpg-query';
 import { RULE_FILES } from '../packages/tasks/src/stores/postgres/sql/rule-files.ts';
 
 await loadModule();
 
 const MAX_COLUMNS = 140;
-/** A table that a program wrote is as wide as it is. */
+/** A generated table may be wider. */
 const WRITTEN = '-- Written by';
 const FUNCTION = /((?:--.*\n)*)CREATE FUNCTION fn\.(\w+)\((?:.|\n)*?\$\$(?:.|\n)*?\$\$;/g;
 const HEADER = /^-- Reads: .+\. (Locks: .+\. Writes: .+|Locks and writes: nothing)\. Returns: .+\.$/m;
 /** Part of every statement that TypeScript sends. */
-const ALWAYS_CALLED = ['enter', 'rings'];
+const ALWAYS_CALLED = ['enter', 'pending_notifications'];
 
-/** Returns what is wrong with files that call each other's functions. */
+/** Returns the problems in files that call each other's functions. */
 export function lintSql(files: Readonly<Record<string, string>>): readonly string[] {
   const all = Object.values(files).join('\n');
   const called = new Set([...all.matchAll(/(?<!FUNCTION )\bfn\.(\w+)\(/g)].map(([, name]) => name));
   return Object.entries(files).flatMap(([file, text]) => {
     const functions = [...text.matchAll(FUNCTION)].flatMap(([definition, comment = '', name = '']) => {
-      // Nothing in SQL calls it, so TypeScript does.
+      // If no SQL calls it, TypeScript does.
       const isOperation = !called.has(name) && !ALWAYS_CALLED.includes(name);
       const isSilent = isOperation && !HEADER.test(comment);
       return [

@@ -1,9 +1,8 @@
-// Runs the cut-off journeys against real vendors and writes redacted recordings, which CI plays back: npm run live.
-//
-// Only vendors whose key is set are asked (OPENAI_API_KEY, ANTHROPIC_API_KEY). A journey sends at most 4 requests of at most 2,000
-// tokens of output. `--loopback` asks our own provider instead, and marks the recordings so.
+// Runs the cut-off journeys against real vendors and writes redacted recordings, which CI replays: npm run live.
+// Only vendors whose key is set are called (OPENAI_API_KEY, ANTHROPIC_API_KEY). A journey sends at most 4 requests of at most
+// 2,000 tokens of output. `--loopback` uses our own provider instead, and marks the recordings accordingly.
 import { parseArgs } from 'node:util';
-import { journeysOf, LIMITS, record, VENDORS, writeRecording } from '../test/live/vendors.ts';
+import { LIMITS, record, selectJourneys, VENDORS, writeRecording } from '../test/live/vendors.ts';
 
 const { values } = parseArgs({ options: { loopback: { type: 'boolean', default: false } } });
 const asked = VENDORS.map((vendor) => ({ vendor, key: process.env[vendor.keyVariable] })).filter(
@@ -15,7 +14,7 @@ if (asked.length === 0) {
   process.exit(2);
 }
 for (const { vendor, key } of asked) {
-  const journeys = journeysOf(vendor.format);
+  const journeys = selectJourneys(vendor.format);
   const most = `at most ${journeys.length * LIMITS.maxRequests} requests of ${LIMITS.maxOutputTokens} tokens`;
   console.log(`${vendor.name}: ${journeys.length} journeys, ${most}`);
   for (const journey of journeys) {

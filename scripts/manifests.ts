@@ -1,5 +1,6 @@
-// What every package says of where it comes from, derived from the one address in the root's package.json, so that moving the
-// repository is one change: npm run manifests writes it, and npm run check finds what differs.
+// The repository fields of every package, derived from the one address in the root's package.json, so that moving the
+// repository is
+// one change: npm run manifests writes them, and npm run check finds differences.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -27,7 +28,7 @@ for (const folder of readdirSync(join(root, 'packages'))) {
   const [manifestPath, readmePath] = [`packages/${folder}/package.json`, `packages/${folder}/README.md`];
   const manifest = JSON.parse(read(manifestPath)) as Record<string, unknown>;
   const { name, version, description, keywords, license, ...rest } = manifest;
-  // Nobody finds or installs what is not published.
+  // Unpublished packages need no metadata for users.
   if (manifest['private'] === true) continue;
   if (keywords === undefined) problems.push(`${manifestPath} has no keywords: nobody would find it`);
   const origin = {

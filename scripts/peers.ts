@@ -1,4 +1,4 @@
-// Plays the cancel scenarios with other libraries and with ours: npm run peers [-- NAME…] [--scenario=ID] [--json] [--write]
+// Runs the cancel scenarios with other libraries and with ours: npm run peers [-- NAME…] [--scenario=ID] [--json] [--write]
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -30,7 +30,7 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 const keys = positionals.length > 0 ? (positionals as LibraryKey[]) : libraryKeys;
-const played = scenarios.filter(({ id }) => values.scenario?.includes(id) ?? true);
+const selected = scenarios.filter(({ id }) => values.scenario?.includes(id) ?? true);
 
 if (keys.some((key) => key !== 'whoa')) installPeers(folder);
 const observations = await observeAll();
@@ -45,7 +45,7 @@ if (values.write) write(results);
 
 async function observeAll(): Promise<Results['observations']> {
   const seen: Record<string, Partial<Record<LibraryKey, Observation>>> = {};
-  const jobs = played.flatMap(({ id }) => keys.map((key) => ({ id, key })));
+  const jobs = selected.flatMap(({ id }) => keys.map((key) => ({ id, key })));
   const work = async (): Promise<void> => {
     for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) {
       const { id, key } = job;
@@ -59,7 +59,7 @@ async function observeAll(): Promise<Results['observations']> {
   return seen;
 }
 
-/** Saves the results, and keeps the saved ones of libraries and scenarios that were not played. */
+/** Saves the results, and keeps the saved ones of libraries and scenarios that were not selected. */
 function write(next: Results): void {
   let saved: Partial<Results> = {};
   try {

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createHome, type Terminal } from '../test/command/terminal.ts';
-import { drawRecording, type OperationContext } from './picture/draw.ts';
+import { drawRecording, type Frame } from './picture/draw.ts';
 
 const SAMPLE_MS = 60;
 const KEY_MS = 45;
@@ -38,27 +38,27 @@ async function enter(terminal: Terminal, text: string): Promise<void> {
   terminal.press('Enter');
 }
 
-/** Looks at the terminals again and again until the story is told. */
-async function record(story: () => Promise<void>): Promise<OperationContext[]> {
-  const moments: OperationContext[] = [];
+/** Samples the terminals until the script is done. */
+async function record(script: () => Promise<void>): Promise<Frame[]> {
+  const frames: Frame[] = [];
   const from = performance.now();
-  let isTold = false;
-  const telling = story().finally(() => {
-    isTold = true;
+  let isDone = false;
+  const recording = script().finally(() => {
+    isDone = true;
   });
-  while (!isTold) {
-    moments.push({ atMs: performance.now() - from, screens: terminals.map((terminal) => terminal.seeStyled()) });
+  while (!isDone) {
+    frames.push({ atMs: performance.now() - from, screens: terminals.map((terminal) => terminal.seeStyled()) });
     await wait(SAMPLE_MS);
   }
-  await telling;
-  return moments;
+  await recording;
+  return frames;
 }
 
 try {
   agent.press('cd shop; chmod +x run-tests.sh; clear', 'Enter');
   await agent.waitFor(/^\$$/);
   await other.waitFor(/^\$$/);
-  const moments = await record(async () => {
+  const frames = await record(async () => {
     await wait(400);
     await enter(agent, 'whoa run "Do the tests pass?"');
     await agent.waitFor(/why not:$/);
@@ -75,13 +75,13 @@ try {
     await wait(READ_MS);
   });
   const file = join(import.meta.dirname, '../docs/whoa.svg');
-  const svg = drawRecording(moments, {
+  const svg = drawRecording(frames, {
     columns: COLUMNS,
     titles: ['one terminal: an agent at work', 'another terminal'],
     description: 'An agent runs a test suite; whoa cancel in another terminal stops it; both print the stop report.',
   });
   writeFileSync(file, svg);
-  console.log(`docs/whoa.svg: ${moments.length} moments, ${Math.round(svg.length / 1024)} KiB`);
+  console.log(`docs/whoa.svg: ${frames.length} frames, ${Math.round(svg.length / 1024)} KiB`);
 } finally {
   home[Symbol.dispose]();
 }

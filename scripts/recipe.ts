@@ -1,5 +1,6 @@
-// Runs a recipe for people who keep their framework: node scripts/recipe.ts NAME. The framework is installed on demand into
-// a cache folder and never among our dependencies; where it does not install, the recipe is skipped with a word.
+// Runs a recipe for people who keep their framework: node scripts/recipe.ts NAME. The framework is installed on demand
+// into a cache folder and is never one of our dependencies; if it does not install, the recipe is skipped with a
+// message.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 const VERSION = '6.10.4';
 const START_MS = 120_000;
-const LOOK_MS = 200;
+const POLL_INTERVAL_MS = 200;
 const root = join(import.meta.dirname, '..');
 
 export interface Registry extends AsyncDisposable {
@@ -37,12 +37,12 @@ export async function startRegistry(folder: string): Promise<Registry> {
     );
     if (isUp) break;
     if (child.exitCode !== null || Date.now() > until) throw new Error('registry: verdaccio did not start');
-    await wait(LOOK_MS);
+    await wait(POLL_INTERVAL_MS);
   }
   return {
     url,
     publish(tarball) {
-      // Anyone may publish here, but npm does not try without a token.
+      // Anyone may publish here, but npm requires a token.
       const login = `--//127.0.0.1:${port}/:_authToken=none`;
       execFileSync('npm', ['publish', tarball, '--registry', url, login, '--provenance=false', '--tag', 'latest'], {
         stdio: ['ignore', 'ignore', 'inherit'],
@@ -60,7 +60,7 @@ function install(): string {
   const program = join(folder, 'node_modules/verdaccio/bin/verdaccio');
   if (existsSync(program)) return program;
   mkdirSync(folder, { recursive: true });
-  // It asks for a dist-tag of node-fetch, which not every registry serves.
+  // It requests a dist-tag of node-fetch, which not every registry serves.
   const manifest = { private: true, dependencies: { verdaccio: VERSION }, overrides: { 'node-fetch': '2.7.0' } };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   execFileSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: folder, stdio: 'inherit' });

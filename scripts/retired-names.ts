@@ -1,13 +1,19 @@
-// Holds retired names out: an idea has one word, and the old ones must not come back. Comments, strings and prose stay free.
+// Rejects retired names: each concept has one name, and the old ones must not come back. Comments, strings and prose
+// may use them.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface RetiredNames {
-  /** Each with what it is called now. */
+  /** Each with its new name. */
   readonly identifiers: Readonly<Record<string, string>>;
+  /** Names that are retired in one folder, by the start of its paths, because they mean something else in others. */
+  readonly folders: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Each with the new beginning of such names. */
   readonly endings: Readonly<Record<string, string>>;
-  /** Names of files and folders, without what follows the first dot. */
+  /** Names that may have such an ending: external ones, and those where the ending is part of the idea. */
+  readonly exceptions: readonly string[];
+  /** Names of files and folders, up to the first dot. */
   readonly files: Readonly<Record<string, string>>;
 }
 
@@ -24,23 +30,30 @@ export function readRetiredNames(): RetiredNames {
   return JSON.parse(readFileSync(join(import.meta.dirname, 'retired-names.json'), 'utf8')) as RetiredNames;
 }
 
-/** Says what is retired in a file: the names in its path, and those in its code or in the code blocks of a page. */
-export function findRetired(path: string, text: string, { identifiers, endings, files }: RetiredNames): string[] {
+/** Lists the retired names in a file: in its path, and in its code or in the code blocks of a page. */
+export function findRetired(
+  path: string,
+  text: string,
+  { identifiers: everywhere, folders, endings, exceptions, files }: RetiredNames,
+): string[] {
   const found = new Set<string>();
+  const here = Object.entries(folders).flatMap(([folder, names]) => (path.startsWith(folder) ? [names] : []));
+  const identifiers = Object.assign({}, everywhere, ...here) as RetiredNames['identifiers'];
   for (const segment of path.split('/')) {
     const name = segment.split('.')[0]!;
     if (Object.hasOwn(files, name)) found.add(`${path}: '${name}' is now '${files[name]}'`);
   }
-  for (const [word] of codeIn(path, text).matchAll(WORD)) {
+  for (const [word] of extractCode(path, text).matchAll(WORD)) {
     if (Object.hasOwn(identifiers, word)) found.add(`${path}: '${word}' is now '${identifiers[word]}'`);
     for (const [ending, start] of Object.entries(endings)) {
-      if (word.endsWith(ending) && word !== ending) found.add(`${path}: '${word}' should begin with '${start}'`);
+      if (word.endsWith(ending) && word !== ending && !exceptions.includes(word))
+        found.add(`${path}: '${word}' should begin with '${start}'`);
     }
   }
   return [...found];
 }
 
-function codeIn(path: string, text: string): string {
+function extractCode(path: string, text: string): string {
   if (/\.(lua|sql)$/.test(path)) return text.replace(RULE_TEXTS, ' ');
   const isPage = path.endsWith('.md');
   if (!isPage && !/\.(ts|js|mjs)$/.test(path)) return '';

@@ -1,4 +1,4 @@
-// Draws what people look at, from the real thing, to docs/images: the console with a real server, a worker and Redis, and a terminal.
+// Takes the screenshots in docs/images from real programs: the console with a real server, a worker and Redis, and a terminal.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -30,7 +30,7 @@ await drawTerminal();
 {
   await using rig = await startConsole();
   for (const shot of await arrange(rig)) await take(rig, shot);
-  if (rig.stderrTail.length > 0) throw new Error(`the pages complained: ${rig.stderrTail.join('; ')}`);
+  if (rig.problems.length > 0) throw new Error(`the pages complained: ${rig.problems.join('; ')}`);
 }
 
 /** Starts tasks of every kind, and brings each to the state in which it is shown. */
@@ -56,7 +56,7 @@ async function arrange(rig: ConsoleRig): Promise<readonly Shot[]> {
   const running = await rig.start('coder', 'Move the config loader to the new schema');
   await rig.start('talker', 'Where is my parcel? It was due on Tuesday');
   await rig.start('talker', 'Summarise the incident notes of this week');
-  await until(running, (task) => task?.activity?.questions === 1);
+  await until(running, (task) => task?.waiting === 1);
   await rig.start('booker', 'And book the car park', { conversation: 'room-204', policy: 'queue' });
   return [
     { name: 'list', path: '', isReady: (page) => page.getByText('And book the car park').waitFor() },

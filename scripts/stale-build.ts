@@ -25,7 +25,7 @@ export function findUnbuilt(root: string): string | undefined {
   return undefined;
 }
 
-/** A rule is in the module beside it, which every build writes. */
+/** A rule is in the module next to it, which every build writes. */
 function isNewRule(root: string, file: string): boolean {
   const built = toBuiltModule(join(dirname(file), 'rule-files.ts'));
   return changedAt(join(root, file)) > changedAt(join(root, built));

@@ -1,31 +1,22 @@
-// Tries the packages as a stranger gets them: packed, installed into an empty folder with an empty npm cache, on every
-// supported Node. There every entry of every package is imported, the first program of the start page is run exactly as it is
-// written, and the command runs a prompt.
+// Tries the packages as new users get them: packed, installed into an empty folder with an empty npm cache, on every
+// supported Node. Imports every entry of every package, runs the first program of the start page exactly as written,
+// and runs a prompt with the command.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { importAll, pack, withoutPages } from './packed.ts';
+import { firstProgram, importAll, PEERS_OF_PAGES, pack, toLocked, withoutPages } from './packed.ts';
 
 const NODES = ['22.19.0', '24.21.0', '26.10.0'];
 const root = join(import.meta.dirname, '..');
 const work = mkdtempSync(join(tmpdir(), 'whoa-packed-'));
 
-/** The version that the lock file names, so that what is tried does not change between two runs. */
-function toLocked(name: string): string {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
-  return `${name}@${packages[`node_modules/${name}`]!.version}`;
-}
-
-type Lock = { packages: Record<string, { version: string }> };
-
-/** What the entry for pages needs, and nobody else should have to install. */
-const PEERS_OF_PAGES = ['ai', '@ai-sdk/react', 'react'].map(toLocked);
+const PAGE_PEERS = PEERS_OF_PAGES.map(toLocked);
 
 const run = (file: string, args: readonly string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): string =>
   execFileSync(file, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], ...options });
 
-/** Installs, once more if a mirror's list of versions was older than that of a package which needs a newer one. */
+/** Installs, and retries if a mirror's list of versions was older than a package that needs a newer one. */
 function npmInstall(cwd: string, packages: readonly string[]): void {
   const args = ['install', '--no-audit', '--no-fund', '--cache', join(work, 'cache'), ...packages];
   try {
@@ -35,14 +26,7 @@ function npmInstall(cwd: string, packages: readonly string[]): void {
   }
 }
 
-/** The first program of the start page, as a new user would paste it. */
-function firstProgram(): string {
-  const program = /```ts run\n([\s\S]*?)```/.exec(readFileSync(join(root, 'docs/start.md'), 'utf8'))?.[1];
-  if (program === undefined) throw new Error('docs/start.md has no program');
-  return program;
-}
-
-/** What the command says to a prompt, with a model that needs no key. */
+/** Runs a prompt with the command, with a model that needs no key. */
 function tryCommand(cwd: string, env: NodeJS.ProcessEnv): string {
   const whoa = (...args: string[]): string =>
     run(join(root, 'scripts/with-node'), ['node_modules/.bin/whoa', ...args], { cwd, env });
@@ -75,7 +59,9 @@ function install(cwd: string, tarballs: readonly string[]): string {
   return `installed with an empty cache in ${seconds} s, ${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** Compiles an import of every entry as strictly as a compiler can. Declarations of ours may have no error; those of others may. */
+/**
+ * Compiles an import of every entry in the strictest mode. Our declarations may have no errors; third-party ones may.
+ */
 function checkTypes(cwd: string, entries: readonly string[]): void {
   // The kits for tests have peers that applications do not install.
   const imports = entries
@@ -120,13 +106,13 @@ try {
       `Node ${version}: every entry imports; the first program prints\n${node('first.ts').replace(/^/gm, '  | ')}`,
     );
   }
-  npmInstall(cwd, PEERS_OF_PAGES);
+  npmInstall(cwd, PAGE_PEERS);
   writeFileSync(join(cwd, 'imports.mjs'), importAll(entries));
   for (const version of NODES) {
     const env = { ...process.env, WHOA_NODE: version };
     run(join(root, 'scripts/with-node'), ['node', '--no-warnings', 'imports.mjs'], { cwd, env });
   }
-  console.log(`with ${PEERS_OF_PAGES.join(', ')} every entry imports, for pages too`);
+  console.log(`with ${PAGE_PEERS.join(', ')} every entry imports, for pages too`);
   checkTypes(cwd, entries);
 } finally {
   rmSync(work, { recursive: true });

@@ -18,7 +18,7 @@ test('a name that another package exports is found', () => {
   expect(find('Create one `createApprovals()` from `@whoa/core/approval`.')).toEqual([]);
 });
 
-test('what exists, what the page declares, texts and words of other libraries are accepted', () => {
+test('names that exist, names that the page declares, texts and names of other libraries are accepted', () => {
   const page = [
     '```ts',
     'function mySender() {}',

@@ -1,26 +1,26 @@
-// What the docs show is what is there: the code of their files word for word, and every file, section and command they name.
+// Checks that the docs match the repository: code of files word for word, and every file, section and command that they name.
 import { existsSync, globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { sidebar } from '../docs/.vitepress/sidebar.ts';
 import { COMMANDS } from '../packages/whoa/src/command-table.ts';
-import { blocksOf, PAGES, proseOf, ROOT, read } from './docs/pages.ts';
+import { findBlocks, PAGES, ROOT, read, readProse } from './docs/pages.ts';
 
 test.each(PAGES)('%s shows its files word for word, and JSON that is JSON', (page) => {
-  for (const { language, about, text } of blocksOf(page)) {
+  for (const { language, about, text } of findBlocks(page)) {
     const [, file] = /^file=(\S+)$/.exec(about) ?? [];
     if (file !== undefined) expect(text).toBe(read(file));
     if (language === 'json') expect(() => JSON.parse(text) as unknown).not.toThrow();
   }
 });
 
-test.each(PAGES)('%s links to what is there', (page) => {
-  for (const [, link = ''] of proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+test.each(PAGES)('all links of %s exist', (page) => {
+  for (const [, link = ''] of readProse(page).matchAll(/\]\(([^)\s]+)\)/g)) {
     if (/^https?:/.test(link) && !link.startsWith(FILES)) continue;
     const [path = '', section] = link.replace(FILES, '').split('#');
     const target = path === '' ? page : join(link.startsWith(FILES) ? '' : dirname(page), path);
     expect(existsSync(join(ROOT, target)), `${link} in ${page}`).toBe(true);
-    if (section !== undefined) expect(sectionsOf(target), `${link} in ${page}`).toContain(section);
+    if (section !== undefined) expect(findSections(target), `${link} in ${page}`).toContain(section);
   }
 });
 
@@ -39,8 +39,8 @@ test.each(PAGES)('%s names commands that are there', (page) => {
   const text = read(page);
   const found = (pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name = '']) => name);
   for (const name of found(/\bnpm run (?:-s )?([\w:]+)/g)) expect(Object.keys(scripts)).toContain(name);
-  for (const name of found(/\bnpm run bench -- ([\w-]+)/g)) expect(namesIn('bench')).toContain(name);
-  for (const name of found(/\bnpm run long -- ([\w-]+)/g)) expect(namesIn('test/long')).toContain(name);
+  for (const name of found(/\bnpm run bench -- ([\w-]+)/g)) expect(listNames('bench')).toContain(name);
+  for (const name of found(/\bnpm run long -- ([\w-]+)/g)) expect(listNames('test/long')).toContain(name);
   for (const name of found(/\b(?:npx whoa|^whoa|\$ whoa|`whoa) ([a-z]+)\b/gm)) {
     expect(Object.keys(COMMANDS), `whoa ${name} in ${page}`).toContain(name);
   }
@@ -48,7 +48,7 @@ test.each(PAGES)('%s names commands that are there', (page) => {
 
 test.each(PAGES)('%s names files that are there', (page) => {
   const folders = ['', 'examples', ...globSync('packages/*/src', { cwd: ROOT })];
-  for (const [, path = ''] of proseOf(page).matchAll(/`(?:node )?([\w-]+(?:\/[\w.-]+)*\.(?:ts|mjs|md))`/g)) {
+  for (const [, path = ''] of readProse(page).matchAll(/`(?:node )?([\w-]+(?:\/[\w.-]+)*\.(?:ts|mjs|md))`/g)) {
     // `core/stop/token/token.ts` is short for the file in that package's sources.
     const places = [...folders.map((folder) => join(folder, path)), join('packages', path.replace('/', '/src/'))];
     const isThere = places.some((location) => existsSync(join(ROOT, location)));
@@ -57,7 +57,7 @@ test.each(PAGES)('%s names files that are there', (page) => {
 });
 
 test.each(PAGES)('%s names tests that are there', (page) => {
-  for (const [, path = ''] of proseOf(page).matchAll(/`((?:test|packages)\/[\w/-]+)`/g)) {
+  for (const [, path = ''] of readProse(page).matchAll(/`((?:test|packages)\/[\w/-]+)`/g)) {
     const isThere = [path, `${path}.ts`, `${path}.test.ts`, `${path}.int.test.ts`, `${path}.nightly.test.ts`].some(
       (file) => existsSync(join(ROOT, file)),
     );
@@ -73,7 +73,9 @@ test('every threat of the threat model has its test', () => {
 });
 
 test('no page has an editor start whatever npx finds', () => {
-  const settings = PAGES.flatMap(blocksOf).filter(({ language, text }) => language !== '' && /["']acp["']/.test(text));
+  const settings = PAGES.flatMap(findBlocks).filter(
+    ({ language, text }) => language !== '' && /["']acp["']/.test(text),
+  );
   expect(settings.length).toBeGreaterThanOrEqual(3);
   for (const { text } of settings) expect(text).toMatch(/command"? ?[:=] ?"\//);
   for (const page of PAGES) expect(read(page).replace('Do not write `npx whoa acp`', '')).not.toMatch(/npx .*whoa acp/);
@@ -83,7 +85,7 @@ test('every page is in the navigation, once', () => {
   const files = PAGES.filter((page) => page.startsWith('docs/')).map((page) =>
     page.slice('docs'.length).replace(/(?:index)?\.md$/, ''),
   );
-  expect(linksOf(sidebar).toSorted()).toEqual(files.toSorted());
+  expect(findLinks(sidebar).toSorted()).toEqual(files.toSorted());
 });
 
 test('the page of examples links to every example', () => {
@@ -120,7 +122,7 @@ test('the page of platforms names the versions that tests run on', () => {
   expect(page).toContain(`Bun ${toMinor(dependencies['bun']!)}, Deno ${toMinor(dependencies['deno']!)}`);
 });
 
-/** Where the repository shows its files: what packages link to, for their pages stand elsewhere. */
+/** The repository's address for files, which packages link to because their pages are on other sites. */
 const FILES = `${(JSON.parse(read('package.json')) as { repository: { url: string } }).repository.url.slice(4, -4)}/blob/main/`;
 
 /** A guide that describes no feature. */
@@ -131,13 +133,13 @@ const YOURS = ['first.ts', 'whoa.config.ts'];
 
 type Entry = (typeof sidebar)[number];
 
-function linksOf(entries: readonly Entry[]): string[] {
-  return entries.flatMap(({ link, items = [] }) => [...(link === undefined ? [] : [link]), ...linksOf(items)]);
+function findLinks(entries: readonly Entry[]): string[] {
+  return entries.flatMap(({ link, items = [] }) => [...(link === undefined ? [] : [link]), ...findLinks(items)]);
 }
 
 /** The sections of a page, as links name them. */
-function sectionsOf(page: string): string[] {
-  return [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+function findSections(page: string): string[] {
+  return [...readProse(page).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
     title
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
@@ -145,6 +147,6 @@ function sectionsOf(page: string): string[] {
   );
 }
 
-function namesIn(folder: string): string[] {
+function listNames(folder: string): string[] {
   return globSync('*.ts', { cwd: join(ROOT, folder) }).map((file) => file.replace(/\.ts$/, ''));
 }

@@ -1,4 +1,5 @@
-// docs/guides/agents/hooks.md lists every event there is, where it is told. The tables below cannot miss one: they are typed by the events.
+// docs/guides/agents/hooks.md lists every event and where it is emitted. The tables below cannot miss one: they are
+// typed by the events.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunEvent } from '@whoa/core';

@@ -1,4 +1,4 @@
-// Strings that attack whatever shows them: a terminal, a web page, a log, a parser. By families, so that a failure says which.
+// Strings that attack their display: a terminal, a web page, a log, a parser. Grouped by family, so that a failure names it.
 
 const ESC = '\u001b';
 const BEL = '\u0007';
@@ -9,7 +9,7 @@ function words(...lines: string[]): string[] {
   return lines.flatMap((line) => line.split(' '));
 }
 
-/** What is put around an attack, so that it also arrives in the middle and at the end of a text. */
+/** Surroundings of an attack, so that it also occurs in the middle and at the end of a text. */
 const AROUND: readonly ((attack: string) => string)[] = [
   (attack) => attack,
   (attack) => `git status ${attack} # harmless`,
@@ -276,7 +276,7 @@ export const hostileFamilies: Readonly<Record<string, readonly string[]>> = {
 
 const isHuge = (text: string): boolean => text.length >= 5_000;
 
-/** All of them, the short ones also in the middle of a text and on a line of their own. */
+/** All of them; the short ones also inside a text and on a line by themselves. */
 export const hostileStrings: readonly string[] = Object.values(hostileFamilies).flatMap((family) =>
   family.flatMap((attack) => (isHuge(attack) ? [attack] : AROUND.map((put) => put(attack)))),
 );

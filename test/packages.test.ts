@@ -1,4 +1,4 @@
-// What every package must have before it can be published.
+// Requirements of every package before it can be published.
 import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -11,11 +11,11 @@ interface Manifest {
   readonly [field: string]: unknown;
 }
 
-const folders = globSync('packages/*', { cwd: ROOT }).filter((folder) => !manifestOf(folder).private);
-const shared = manifestOf('packages/core');
+const folders = globSync('packages/*', { cwd: ROOT }).filter((folder) => !readManifest(folder).private);
+const shared = readManifest('packages/core');
 
 test.each(folders)('%s can be published', (folder) => {
-  const manifest = manifestOf(folder);
+  const manifest = readManifest(folder);
   const { version, license, engines, type } = shared;
   expect(manifest).toMatchObject({ version, license, engines, type });
   // A list names the programs that bundlers must not drop; all other modules only export.
@@ -33,10 +33,12 @@ test.each(folders)('%s can be published', (folder) => {
 });
 
 test.each(folders)('%s offers each entry as source, types and code', (folder) => {
-  const { './package.json': own, ...entries } = manifestOf(folder)['exports'] as Record<string, unknown>;
+  const { './package.json': own, ...entries } = readManifest(folder)['exports'] as Record<string, unknown>;
   expect(own).toBe('./package.json');
   for (const [entry, offer] of Object.entries(entries)) {
-    const file = entry === '.' ? 'index' : `${entry.slice(2)}/index`;
+    const source = (offer as Record<string, string>)['@whoa/source'] ?? '';
+    const file = entry === '.' ? 'index' : source.slice('./src/'.length, -'.ts'.length);
+    expect(file, entry).toMatch(/(^|\/)index$/);
     const expected = { '@whoa/source': `./src/${file}.ts`, types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` };
     expect(offer).toEqual(expected);
     expect(existsSync(join(ROOT, folder, 'src', `${file}.ts`)), file).toBe(true);
@@ -44,7 +46,7 @@ test.each(folders)('%s offers each entry as source, types and code', (folder) =>
 });
 
 test('packages take each other in the version they have', () => {
-  for (const manifest of folders.map(manifestOf)) {
+  for (const manifest of folders.map(readManifest)) {
     const dependencies = (manifest['dependencies'] ?? {}) as Record<string, string>;
     for (const [name, version] of Object.entries(dependencies)) {
       if (name.startsWith('@whoa/')) expect(version).toBe(shared.version);
@@ -60,6 +62,19 @@ test('sources that name their own version name the one they have', () => {
   }
 });
 
-function manifestOf(folder: string): Manifest {
+function readManifest(folder: string): Manifest {
   return JSON.parse(read(join(folder, 'package.json'))) as Manifest;
 }
+
+test('the release workflow rehearses, publishes with provenance, and keeps the SBOM', () => {
+  const workflow = read('.github/workflows/release.yml');
+  const steps = [
+    'id-token: write',
+    '- run: npm run release -- --dry-run',
+    '.cdx.json',
+    "NPM_CONFIG_PROVENANCE: 'true'",
+  ];
+  const found = steps.map((step) => workflow.indexOf(step));
+  expect(found.every((at) => at >= 0)).toBe(true);
+  expect(found).toEqual(found.toSorted((a, b) => a - b));
+});

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findUnplain, readPlainWords } from '../scripts/plain-words.ts';
+import { findUnplain, findUnplainInCode, findUnplainInComments, readPlainWords } from '../scripts/plain-words.ts';
 
 const words = readPlainWords();
 const find = (text: string): string[] => findUnplain('a.md', text, words).map((line) => line.split(';')[0]!);
@@ -38,10 +38,14 @@ test('every phrase of the list finds the sentence that it is for', () => {
     'The session is over for good.',
     'It survives the death of a process.',
     'The agents of others fail.',
-    'That is no rate of failures.',
+    'The list is no part of it.',
     'It speaks HTTP.',
     'Keys are out of reach.',
     'The message is refused.',
+    'A line that is no message is skipped.',
+    'A hash that is none fails.',
+    'The limit is said.',
+    'The key is given back.',
     'It stops when told.',
   ];
   expect(sentences.flatMap(find)).toHaveLength(sentences.length);
@@ -70,3 +74,28 @@ test('the tagline is allowed, and nothing else like it', () => {
 test('a line after code is still counted from the beginning', () => {
   expect(find('```\nat once\n```\nat once\n')).toEqual(["a.md:4: 'at once'"]);
 });
+
+test.each([
+  ['an error', 'a.ts', 'f();\nthrow new StoreError(`it went on`, { cause });'],
+  ['an error that a name holds', 'a.ts', "\nthrow new UsageError(isBad ? 'it went on' : 'no');"],
+  ['the help of a command', 'a.ts', '\nconst help = `whoa go\n\nThe run went on.`;'],
+  ['its summary', 'a.ts', "\nconst table = { go: { summary: 'it went on' } };"],
+  ['the title of a test', 'a.test.ts', "\ntest('the run went on', () => {});"],
+  ['the title of many', 'a.test.tsx', "\ntest.each([1])('%s went on', () => {});"],
+])('phrases are found in %s', (_where, file, source) => {
+  expect(findUnplainInCode(file, source, words)).toEqual([`${file}:2: 'went on'; write: continues; keeps running`]);
+});
+
+test('comments, other strings and what tests expect are not checked', () => {
+  const source = "// It went on.\nlog('it went on');\ntest('it runs', () => expect(text).toBe('it went on'));";
+  expect(findUnplainInCode('a.ts', source, words)).toEqual([]);
+  expect(findUnplainInCode('a.test.ts', source, words)).toEqual([]);
+});
+
+test.each(['/** It goes on. */', ' * It goes on.', '  // It goes on.', '-- It goes on.'])(
+  'a comment is read, and the code around it is not: %s',
+  (comment) => {
+    const found = findUnplainInComments('a.ts', `const a = 'goes on';\n${comment}\ngoesOn();`, words);
+    expect(found).toEqual(["a.ts:2: 'goes on'; write: continues; keeps running"]);
+  },
+);

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 /** One edit of a planted bug. */
 export interface Change {
   readonly file: string;
-  /** A text that stands once in the file. */
+  /** A text that occurs once in the file. */
   readonly find: string;
   readonly replace: string;
 }
 
-/** Changes the sources in a folder. Throws when a text to change does not stand there once. */
+/** Changes the sources in a folder. Throws when a text to change does not occur exactly once. */
 export async function plant(changes: readonly Change[], folder: string): Promise<void> {
   for (const change of changes) {
     const path = join(folder, change.file);

@@ -1,4 +1,4 @@
-// The recipes for people who keep their framework, run with the framework installed.
+// Runs the recipes for people who keep their framework, with the framework installed.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

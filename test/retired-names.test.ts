@@ -19,6 +19,12 @@ test('a retired identifier is found in Lua and in SQL, but not in their comments
   expect(find('a.sql', 'SELECT begun FROM t -- begun')).toEqual(["a.sql: 'begun' is now 'started'"]);
 });
 
+test('a word that is retired in one folder is found there only', () => {
+  const path = 'packages/tasks/src/a.ts';
+  expect(find(path, 'const lane = 1;')).toEqual([`${path}: 'lane' is now 'readyQueue'`]);
+  expect(find('packages/console/src/a.ts', 'const lane = 1;')).toEqual([]);
+});
+
 test('a limit that ends in max is found', () => {
   expect(find('a.mjs', 'const TURNS_MAX = 3; f({ turnsMax: TURNS_MAX })')).toEqual([
     "a.mjs: 'TURNS_MAX' should begin with 'MAX_'",

@@ -1,6 +1,6 @@
 // docs/guides/workers/http.md lists every route of the task API, with the right that it requires.
 import { expect, test } from 'vitest';
-import { createLogin } from '../packages/server/src/access/login.ts';
+import { createLogin } from '../packages/server/src/http/access/login.ts';
 import { read } from './docs/pages.ts';
 import { serve } from './server/served.ts';
 

@@ -17,13 +17,13 @@ test('the files have the current rules', () => {
 });
 
 test('a constant that changed is written wherever a file names it', () => {
-  const sql = "LIMIT 7 /*most*/ || 'it''s' /*name*/ > 8 /*most + 1*/ AND x < 3.5 /*most / 2*/ -- the worker's 'lane'";
+  const sql = "LIMIT 7 /*most*/ || 'it''s' /*name*/ > 8 /*most + 1*/ AND x < 3.5 /*most / 2*/ -- the worker's 'queue'";
   expect(stampConstants(sql, { most: 10, name: "o'clock" })).toBe(
-    "LIMIT 10 /*most*/ || 'o''clock' /*name*/ > 11 /*most + 1*/ AND x < 5 /*most / 2*/ -- the worker's 'lane'",
+    "LIMIT 10 /*most*/ || 'o''clock' /*name*/ > 11 /*most + 1*/ AND x < 5 /*most / 2*/ -- the worker's 'queue'",
   );
 });
 
-test('a name that no rule has is refused', () => {
+test('a name that no rule has is rejected', () => {
   expect(() => stampConstants('LIMIT 7 /*maxMoves*/')).toThrow('7 /*maxMoves*/: no rule has this name');
 });
 
@@ -49,18 +49,23 @@ test.each([
   expect(lintSql({ 'a.sql': sql })).toEqual([expect.stringMatching(`^a.sql: ${problem}`)]);
 });
 
-test('a function that another calls need not say what it reads', () => {
+test('a function that another calls need not declare its reads', () => {
   expect(lintSql({ 'a.sql': wrap('RETURN x;'), 'b.sql': 'SELECT fn.a(1);\n' })).toEqual([]);
 });
 
 const MOVES = {
-  pause: { next: 'release', set: { stage: 'queue', note: 'it' }, plus: { epoch: 2, attempts: -1 }, told: 'ordered' },
+  pause: {
+    next: 'release',
+    set: { stage: 'queue', note: 'it' },
+    plus: { epoch: 2, attempts: -1 },
+    hasPendingOrders: 'ordered',
+  },
   go: {
     set: { stage: 'ready', commands: [] },
     given: ['lostClaim'],
     now: ['stageAt'],
     first: ['startedAt'],
-    none: ['told'],
+    none: ['hasPendingOrders'],
   },
 } as const;
 
@@ -71,8 +76,8 @@ test('every kind of change in a transition is an assignment', () => {
     ['note', "'it'"],
     ['epoch', 't.epoch + 2'],
     ['attempts', 'greatest(0, t.attempts - 1)'],
-    ['told', 't.order_number > 0'],
-    ['lane', 'NULL'],
+    ['has_pending_orders', 't.order_number > 0'],
+    ['ready_queue', 'NULL'],
   ]);
   expect(toAssignments('go; lostClaim = f(a, b)', MOVES)).toEqual([
     ['stage', "'ready'"],
@@ -80,23 +85,23 @@ test('every kind of change in a transition is an assignment', () => {
     ['lost_claim', 'f(a, b)'],
     ['stage_at', 'now'],
     ['started_at', 'coalesce(t.started_at, now)'],
-    ['told', 'false'],
-    ['lane', 'fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)'],
+    ['has_pending_orders', 'false'],
+    ['ready_queue', 'fn.to_ready_queue(t.agent, t.status, t.stop_undo, t.attempts)'],
   ]);
 });
 
-test('transitions that follow each other are one assignment of each column, and the lane is that of the new values', () => {
+test('transitions that follow each other are one assignment of each column, and the ready queue is that of the new values', () => {
   const after = Object.fromEntries(toAssignments('pause and go', MOVES));
-  expect(after['told']).toBe('false');
-  expect(after['lane']).toBe(
-    "fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, greatest(0, t.attempts - 1))",
+  expect(after['has_pending_orders']).toBe('false');
+  expect(after['ready_queue']).toBe(
+    "fn.to_ready_queue(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, greatest(0, t.attempts - 1))",
   );
 });
 
 test.each([
   ['stop', "there is no transition 'stop'"],
   ['go; claim = x', "it is not given 'claim'"],
-])('a rule that cannot be is refused: %s', (rule, problem) => {
+])('a rule that cannot be is rejected: %s', (rule, problem) => {
   expect(() => toAssignments(rule, MOVES)).toThrow(`-- Rule: ${rule}: ${problem}`);
 });
 
@@ -115,11 +120,11 @@ FROM x;
   const more = { ...MOVES, go: { set: { stage: 'ready', mark: 1 } } };
   expect(writeTransitions(sql, more)).toBe(`UPDATE t SET x = 1,
   -- Rule: go
-  stage = 'ready', mark = 1, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
+  stage = 'ready', mark = 1, ready_queue = fn.to_ready_queue(t.agent, t.status, t.stop_undo, t.attempts)
 WHERE true;
 INSERT INTO t (
   -- Columns: pause
-  status, stage, note, epoch, attempts, told, lane
+  status, stage, note, epoch, attempts, has_pending_orders, ready_queue
 ) SELECT
   -- Values: pause
   fn.next_status(t.status, 'release'), 'queue', 'it', t.epoch + 2, greatest(0, t.attempts - 1), t.order_number > 0, NULL
@@ -141,7 +146,7 @@ test('no statement assigns to the status or the stage of a task by hand, but tho
   expect(byHand).toEqual([expect.stringContaining("'cancel')"), expect.stringContaining("'cancel')")]);
 });
 
-const fieldsOf = ({
+const toFields = ({
   next,
   set,
   plus,
@@ -149,7 +154,7 @@ const fieldsOf = ({
   now = [],
   first = [],
   none = [],
-  told,
+  hasPendingOrders,
 }: Transition): readonly string[] => [
   ...(next === undefined ? [] : ['status']),
   ...Object.keys({ ...set, ...plus }),
@@ -157,23 +162,24 @@ const fieldsOf = ({
   ...now,
   ...first,
   ...none,
-  ...(told === undefined ? [] : ['told']),
+  ...(hasPendingOrders === undefined ? [] : ['hasPendingOrders']),
 ];
 
 test.each(Object.entries<Transition>(TRANSITIONS))('%s changes the same fields in every language', (name, rule) => {
-  const fields = fieldsOf(rule);
+  const fields = toFields(rule);
   const given = (rule.given ?? []).map((field) => `${field} = x`).join(', ');
   const columns = toAssignments(given === '' ? name : `${name}; ${given}`, TRANSITIONS).map(([column]) => column);
-  // The lane is part of the stage, and the commands of a task are counted in it.
+  // The ready queue is part of the stage, and the commands of a task are counted in it.
   const named = columns
-    .filter((column) => column !== 'lane')
+    .filter((column) => column !== 'ready_queue')
     .map((column) => column.replace('commands_waiting', 'commands'));
   const snake = fields.map((field) => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
   expect(named.toSorted()).toEqual(snake.toSorted());
 
   const [, body = ''] = LUA_FILES['transitions.lua']!.split(`local function put_${name}(`);
   const puts = [...body.split('\nend')[0]!.matchAll(/put\(task, '(\w+)'/g)].map(([, field]) => field!);
-  // Redis does not store what is 0 in a new task, and keeps outcomes, commands and the time of a stage that has none elsewhere or not at all.
+  // Redis does not store zeros of a new task, and keeps outcomes, commands and the times of stages without one
+  // elsewhere or not at all.
   const isStored = (field: string): boolean =>
     (name !== 'create' || rule.set?.[field] !== 0) &&
     !['outcome', 'commands'].includes(field) &&
@@ -189,11 +195,11 @@ test('every kind of change in a transition is a line of Lua', () => {
 local function put_pause(task)
   put(task, 'status', STATUS_AFTER.release[task.status]); put(task, 'stage', 'queue'); put(task, 'note', 'it')
   put(task, 'epoch', task.epoch + 2); put(task, 'attempts', math.max(0, task.attempts - 1))
-  put(task, 'told', task.orderNumber > 0 and '1' or nil)
+  put(task, 'hasPendingOrders', task.orderNumber > 0 and '1' or nil)
 end
 local function put_go(task, lostClaim)
   put(task, 'stage', 'ready'); put(task, 'lostClaim', lostClaim); put(task, 'stageAt', now)
-  put(task, 'startedAt', task.startedAt or now); put(task, 'told', nil)
+  put(task, 'startedAt', task.startedAt or now); put(task, 'hasPendingOrders', nil)
 end
 `),
   );
@@ -206,14 +212,16 @@ test('a number that becomes 0 is written in Lua, except into a new task', () => 
   expect(lua).toContain("put_forgive(task)\n  put(task, 'crashes', 0)\nend");
 });
 
-test('no rule in Lua puts what a transition changes by hand, but those that stop a task or confirm an order', () => {
+test('no rule in Lua sets fields of a transition by hand, except those that stop a task or confirm an order', () => {
   const byHand = Object.entries(LUA_FILES).flatMap(([file, text]) => {
     const puts =
-      file === 'transitions.lua' ? [] : (text.match(/put\(\w+, '(?:status|stage|stageAt|epoch|told|claim)'.*/g) ?? []);
+      file === 'transitions.lua'
+        ? []
+        : (text.match(/put\(\w+, '(?:status|stage|stageAt|epoch|hasPendingOrders|claim)'.*/g) ?? []);
     return puts.map((put) => `${file}: ${put}`);
   });
   expect(byHand).toEqual([
-    "session.lua: put(task, 'told', nil)",
+    "session.lua: put(task, 'hasPendingOrders', nil)",
     "stop.lua: put(task, 'status', STATUS_AFTER.cancel[task.status == 'init' and 'running' or task.status])",
   ]);
 });

@@ -23,7 +23,7 @@ function listThreads(pid: string): readonly string[] {
   }
 }
 
-/** The text of a file; nothing if it is gone. */
+/** The text of a file, or an empty text if it is gone. */
 export function readOrNothing(path: string): string {
   try {
     return readFileSync(path, 'latin1').replaceAll('\0', ' ');

@@ -1,4 +1,4 @@
-// Runs before every test file: nobody may swallow a rejection, warn, or leave something running.
+// Runs before every test file: a file fails if it swallows a rejection, warns, or leaves something running.
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isMainThread } from 'node:worker_threads';
@@ -8,12 +8,12 @@ import { findRunningChildren, readOrNothing } from './running-children.ts';
 /** How long a process may take to end after its signal. esbuild's `stop`, for one, does not wait for it. */
 const ENDING_MS = 10_000;
 
-const stderrTail: unknown[] = [];
+const problems: unknown[] = [];
 const note = (complaint: unknown): void => {
-  stderrTail.push(complaint);
+  problems.push(complaint);
 };
 
-// On Node 22 `node:sqlite` announces itself; that is no fault of ours.
+// Node 22 warns that `node:sqlite` is experimental.
 const isExpected = (warning: Error): boolean => warning.message.startsWith('SQLite is an experimental feature');
 
 const noteWarning = (warning: Error): void => void (isExpected(warning) || note(warning));
@@ -24,13 +24,13 @@ beforeAll(() => {
 });
 
 afterAll(async () => {
-  // Give a rejection that nobody handles the turn it needs to be noticed.
+  // Give an unhandled rejection the turn it needs to be noticed.
   await new Promise((resolve) => setImmediate(resolve));
   process.off('unhandledRejection', note);
   process.off('warning', noteWarning);
   await noteProcesses();
   // Files may share a process, and then this module.
-  const found = stderrTail.splice(0);
+  const found = problems.splice(0);
   if (found.length > 0) throw new AggregateError(found, `unhandled or warned of: ${found.join('; ')}`);
 });
 

@@ -1,4 +1,4 @@
-// A web site with a page that comes at once and one that never ends.
+// A web site with a page that loads immediately and one that never ends.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

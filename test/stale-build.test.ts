@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { findUnbuilt } from '../scripts/stale-build.ts';
 import { createWorkspace } from './workspace.ts';
 
-test('a source that is newer than the build of its package is found, and a test is none', () => {
+test('a source that is newer than the build of its package is found, and tests are ignored', () => {
   using root = createWorkspace({
     'packages/core/package.json': '{}',
     'packages/core/src/stop/token.ts': '',

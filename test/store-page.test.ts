@@ -50,6 +50,6 @@ test('the page on writing a store lists every member of a driver once', () => {
   expect(listed.toSorted()).toEqual(Object.keys(MEMBERS).toSorted());
 });
 
-test('the page says that the driver interface is unstable', () => {
+test('the page states that the driver interface is unstable', () => {
   expect(page).toContain('**Unstable.**');
 });

@@ -1,9 +1,8 @@
-// A hook may cancel what it is told about, in the very tick it is told. Here the hook of every event does, with every ladder,
-// and cancels again two events later: in the hooks of a run, of a runtime of its own, and of a conversation.
+// A hook may cancel in the very tick in which it gets an event. Here the hook of every event does, with every ladder,
+// and cancels again two events later: in the hooks of a run, of a separate runtime, and of a conversation.
 import {
   type CallResult,
   CancellationToken,
-  type CancelReceipt,
   createAgent,
   createAgentTool,
   createConversations,
@@ -16,7 +15,7 @@ import {
   type StopMode,
   type Tool,
 } from '@whoa/core';
-import type { CancelOptions } from '@whoa/core/embed';
+import type { CancelOptions, CancelReceipt } from '@whoa/core/embed';
 import {
   checkHistory,
   createRecorder,
@@ -76,20 +75,20 @@ interface Case {
 }
 
 /** Plays a scene with a cancel at its first event, its second, and so on, until there are no more. */
-async function playAll(play: (one: Case, trigger: Trigger) => Promise<void>): Promise<number> {
-  let played = 0;
+async function runAll(runOne: (one: Case, trigger: Trigger) => Promise<void>): Promise<number> {
+  let count = 0;
   for (const mode of LADDERS) {
     for (const second of [undefined, 'kill'] as const) {
       for (let at = 0; ; at++) {
         const one = { at, mode, second };
         const trigger = new Trigger(one);
-        await play(one, trigger);
-        played++;
+        await runOne(one, trigger);
+        count++;
         if (!trigger.hasFired) break;
       }
     }
   }
-  return played;
+  return count;
 }
 
 function setUp(trigger: Trigger) {
@@ -194,8 +193,8 @@ function expectStops(told: readonly Told[], isCancelled: boolean, where: string)
   expect(accepted.length === 1, `${where}: what was accepted was told`).toBe(isCancelled);
 }
 
-test('in the hooks of a run', { timeout: 240_000 }, async () => {
-  const played = await playAll(async (one, trigger) => {
+test('every cancel in the hooks of a run settles', { timeout: 240_000 }, async () => {
+  const count = await runAll(async (one, trigger) => {
     const where = JSON.stringify(one);
     const told: Told[] = [];
     const scenario = setUp(trigger);
@@ -222,11 +221,11 @@ test('in the hooks of a run', { timeout: 240_000 }, async () => {
       `${where}: only late calls follow the end`,
     ).toEqual([]);
   });
-  console.log(`hooks of a run: ${played} cases`);
+  console.log(`hooks of a run: ${count} cases`);
 });
 
-test('in the hooks of a runtime', { timeout: 240_000 }, async () => {
-  const played = await playAll(async (one, trigger) => {
+test('every cancel in the hooks of a runtime settles', { timeout: 240_000 }, async () => {
+  const count = await runAll(async (one, trigger) => {
     const where = JSON.stringify(one);
     const told: (Told & { readonly result?: CallResult })[] = [];
     const scenario = setUp(trigger);
@@ -268,14 +267,14 @@ test('in the hooks of a runtime', { timeout: 240_000 }, async () => {
       expect(started.has(callId), `${where}: ${callId} is ${state}`).toBe(state !== 'not-started');
     expectStops(told, isCancelled, where);
   });
-  console.log(`hooks of a runtime: ${played} cases`);
+  console.log(`hooks of a runtime: ${count} cases`);
 });
 
 test.each<Policy>(['replace', 'queue', 'steer', 'reject'])(
-  'in the hooks of a conversation, where a newer message will %s',
+  'every cancel in the hooks of a conversation settles, with the policy %s',
   { timeout: 240_000 },
   async (policy) => {
-    const played = await playAll(async (one, trigger) => {
+    const count = await runAll(async (one, trigger) => {
       const where = JSON.stringify(one);
       const scenario = setUp(trigger);
       const { world, recorder, createLead } = scenario;
@@ -317,6 +316,6 @@ test.each<Policy>(['replace', 'queue', 'steer', 'reject'])(
           where,
         ).toBe(true);
     });
-    console.log(`hooks of a conversation, ${policy}: ${played} cases`);
+    console.log(`hooks of a conversation, ${policy}: ${count} cases`);
   },
 );

@@ -141,7 +141,7 @@ test.each(CASES)('%s, debounced by %i ms, %s', async (policy, debounceMs, kind) 
   const first = say('ann', '1');
   await expect.poll(() => seen.some(({ where }) => where === 'tool')).toBe(true);
   const rest = [say('bob', '2'), say('bob', '3'), say('ann', '4'), say('bob', '5')];
-  // All of them have arrived when the store has them; in memory they have at once.
+  // All of them have arrived once the store has them; in memory, immediately.
   if (kind !== 'memory') {
     const arrived = async () => (await store.list({ tenant: 'default' })).tasks.length;
     await expect.poll(arrived).toBe(policy === 'reject' && debounceMs === 0 ? 1 : 5);

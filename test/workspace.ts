@@ -1,4 +1,4 @@
-// A folder of its own for a test, and one call of a tool in it.
+// A separate folder for a test, and one call of a tool in it.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';

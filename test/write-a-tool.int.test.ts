@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { fetchPage } from '../examples/write-a-tool.ts';
 import { startSlowSite } from './slow-site.ts';
 
-describe('fetch_page stops when told', () => {
+describe('fetch_page stops when you cancel it', () => {
   const cases = createToolContract({
     async create() {
       const site = await startSlowSite();

@@ -1,4 +1,4 @@
-// An agent that does nothing but answer, and on a prompt sends the megabytes of updates that it names.
+// An agent that only responds, and on a prompt sends the number of megabytes of updates that it names.
 
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -1,6 +1,7 @@
-// The worker's side: runs tasks and says when their tokens fire; also answers the bare bell with one read.
+// The worker's side: runs tasks and reports when their tokens fire; also responds to the bare notifier with one read.
 import { watch } from 'node:fs';
-import { createRunner, createSqliteStore } from '@whoa/tasks';
+import { createRunner } from '@whoa/tasks';
+import { createSqliteStore } from '@whoa/tasks/internal';
 
 const [file = '', notifier = '', known = ''] = process.argv.slice(2);
 const fired = (): void => void process.send?.({ type: 'fired', at: `${process.hrtime.bigint()}` });

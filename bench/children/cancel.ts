@@ -1,6 +1,6 @@
-// The worker's side: runs tasks and says when their tokens fire; also answers the bare bell after one read.
+// The worker's side: runs tasks and reports when their tokens fire; also responds to the bare notifier after one read.
 import { createRunner, createTaskStore, type TaskStoreConfig } from '@whoa/tasks';
-import { bareOf } from '../stores/cases.ts';
+import { openBare } from '../stores/cases.ts';
 
 const config = JSON.parse(process.argv[2] ?? '{}') as TaskStoreConfig;
 const fired = (): void => void process.send?.({ type: 'fired', at: `${process.hrtime.bigint()}` });
@@ -17,7 +17,7 @@ const runner = createRunner({
       }),
   },
 });
-await bareOf(config).listen('bare-bell', fired);
+await openBare(config).listen('bare-bell', fired);
 
 process.on('message', ({ id }: { id: string }) => {
   runner.runExisting({ tenant: 'bench', id }).then(

@@ -36,6 +36,6 @@ const { port } = await listen({
     return pathname.startsWith('/api/') ? chat.fetch(request) : fileFor(pathname, page);
   },
 });
-// The parent was killed: leave nothing behind.
+// The parent was killed: exit.
 process.on('disconnect', () => process.exit());
 process.send?.({ type: 'listening', port });

@@ -1,5 +1,5 @@
-// One side of the fan-out of `token.ts`, in a process of its own: what AbortSignal.any leaves behind for the garbage
-// collector must not be paid by us.
+// One side of the fan-out of `token.ts`, in a separate process, so that we do not pay for what AbortSignal.any leaves
+// behind for the garbage collector.
 import { CancellationToken } from '@whoa/core';
 import { cpuMs } from '../measure/cpu.ts';
 

@@ -1,4 +1,5 @@
-// Asks a server for the same thing over and over, so many at once, between `start` and `stop`. argv: an address, headers, how many.
+// Sends a server the same request over and over, `concurrency` at a time, between `start` and `stop`. argv: an address,
+// headers, concurrency.
 const [url = '', headers = '{}', concurrency = '1'] = process.argv.slice(2);
 let isOn = false;
 let asked = 0;

@@ -1,9 +1,9 @@
-// One server process: the task API, or the least that could do its work. argv: what, a store's configuration, who may ask.
+// One server process: the task API, or the minimum that could do its work. argv: kind, a store's configuration, allowed tokens.
 import { createAccess, createTaskApi, createTokenAuthenticator, listen, USER_RIGHTS } from '@whoa/server';
 import { createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
-import { bareOf } from '../stores/cases.ts';
+import { openBare } from '../stores/cases.ts';
 
 const HEARTBEAT_MS = 15_000;
 const NO_LIMITS = { requestsPerSecond: 1e6, requestsBurst: 1e6, maxStreams: 1e6 };
@@ -16,7 +16,7 @@ process.on('message', () => {
   const { user, system } = process.cpuUsage();
   process.send?.({ type: 'usage', rss, heapUsed, cpuMs: (user + system) / 1_000 });
 });
-// The parent was killed: leave nothing behind.
+// The parent was killed: exit.
 process.on('disconnect', () => process.exit());
 process.send?.({ type: 'listening', port });
 
@@ -29,10 +29,10 @@ function createApi() {
   return createTaskApi({ store, access: createAccess({ authenticate, limits }) });
 }
 
-/** Cancels whatever it is asked to, opens streams that say nothing but that they are open, and passes on what is published. */
+/** Cancels on request, opens streams that only report that they are open, and forwards published text. */
 function createBare(tasks: TaskStore) {
   const app = new Hono();
-  const published = bareOf(JSON.parse(config) as TaskStoreConfig);
+  const published = openBare(JSON.parse(config) as TaskStoreConfig);
   app.get('/published/:name', (context) =>
     streamSSE(context, async (stream) => {
       const { promise: gone, resolve } = Promise.withResolvers<void>();

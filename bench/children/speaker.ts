@@ -1,18 +1,18 @@
-// A worker whose tasks say words, each of which is the moment when it was said. argv: a store's configuration. It publishes the
-// same words without us when it is told a name instead.
+// A worker whose tasks emit words, each the time at which it was emitted. argv: a store's configuration. Given a name
+// instead, it publishes the same words without us.
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent } from '@whoa/core';
 import { type Planner, reply } from '@whoa/core/model';
 import { createRunner, createTaskStore, type TaskStoreConfig } from '@whoa/tasks';
-import { bareOf } from '../stores/cases.ts';
+import { openBare } from '../stores/cases.ts';
 
-/** What is asked of it: so many words under each of these names, without us. */
+/** A request to publish `count` words under each of these names, without us. */
 export interface Publish {
   readonly names: readonly string[];
   readonly words: number;
 }
 
-/** As a model speaks: some dozens of words a second, not evenly. */
+/** The pace of a model: some dozens of words a second, unevenly. */
 const WORD_MS = 40;
 
 async function speak(words: number, say: (text: string) => unknown): Promise<void> {
@@ -31,12 +31,12 @@ const speaker: Planner = {
 };
 
 const config = JSON.parse(process.argv[2] ?? '{}') as TaskStoreConfig;
-const bare = bareOf(config);
+const bare = openBare(config);
 const runner = createRunner({
   store: createTaskStore(config),
   agents: { speaker: createAgent({ name: 'speaker', planner: speaker }) },
 });
-// The parent was killed: leave nothing behind.
+// The parent was killed: exit.
 process.on('disconnect', () => process.exit());
 process.on('message', ({ names, words }: Publish) => {
   for (const name of names) {

@@ -18,7 +18,7 @@ export interface ChildReport {
   readonly startedAt?: string;
 }
 
-// The parent was killed: leave nothing behind.
+// The parent was killed: exit.
 process.on('disconnect', () => process.exit());
 
 const REPORT_MS = 10;

@@ -1,4 +1,4 @@
-// One side of the trivial calls of `token.ts`, in a process of its own: each side pays for its own garbage, when it falls
+// One side of the trivial calls of `token.ts`, in a separate process: each side pays for its own garbage, when it falls
 // due. A forced collection before each run would throw compiled code away and measure that.
 import { CancellationToken, createRuntime, defineTool } from '@whoa/core';
 import type { InputSchema } from '@whoa/core/embed';

@@ -1,4 +1,4 @@
-// A worker whose tasks only wait. Reports how many it has and the processor time it used, when asked.
+// A worker whose tasks only wait. Reports how many it has and its processor time, on request.
 import { createRunner, createTaskStore, type TaskStoreConfig } from '@whoa/tasks';
 
 export interface WaitingReport {
@@ -13,7 +13,7 @@ const runner = createRunner({
     waits: ({ token }) => new Promise((_resolve, reject) => token.onCancel(() => reject(new Error('stopped')))),
   },
 });
-// The parent was killed: leave nothing behind.
+// The parent was killed: exit.
 process.on('disconnect', () => process.exit());
 process.on('message', () => {
   const { user, system } = process.cpuUsage();

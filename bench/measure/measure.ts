@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 
-/** One measure: our figure beside the bare thing's, in the same run. */
+/** One measure: our figure and the bare engine's, from the same run. */
 export interface Measure {
   readonly name: string;
   readonly ours: number;
   readonly bare: number;
-  /** What `ratio` must keep to. */
+  /** The limit for `ratio`. */
   readonly goal: { readonly atMost: number } | { readonly atLeast: number };
   /** Further figures worth knowing: p50, p99, units. */
   readonly more?: Record<string, number | string>;

@@ -5,7 +5,7 @@ import { DefaultChatTransport, type UIMessage } from 'ai';
 import { createElement as h, useEffect } from 'react';
 import { createRoot } from 'react-dom/client';
 
-/** What a turn took: from the message to its first word, and from Stop to a page that has settled. */
+/** Times of a turn: from the message to its first word, and from Stop to an idle page. */
 export interface TurnTimes {
   readonly firstWordMs: number;
   readonly stopMs: number;
@@ -57,7 +57,7 @@ function until(isSo: () => boolean): Promise<number> {
   });
 }
 
-const wordsIn = ({ messages }: Shown): number => {
+const countWords = ({ messages }: Shown): number => {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return 0;
   return (
@@ -72,8 +72,8 @@ const wordsIn = ({ messages }: Shown): number => {
   const chat = (): Shown => chats[which]!;
   const from = performance.now();
   const turn = chat().sendMessage({ text: 'Go' });
-  const firstWordAt = await until(() => wordsIn(chat()) > 0);
-  await until(() => wordsIn(chat()) >= words);
+  const firstWordAt = await until(() => countWords(chat()) > 0);
+  await until(() => countWords(chat()) >= words);
   const stopAt = performance.now();
   const stopped = chat().stop();
   const settledAt = await until(() => chat().status === 'ready' && chat().isStopping !== true);

@@ -12,7 +12,7 @@ export interface PiAgent {
 // The newest version whose dependencies can be had everywhere.
 const VERSION = '0.87.1';
 
-/** pi's agent loop on a model at `url`, fetched into `.cache` on first use; a text says why it is not to be had. */
+/** pi's agent loop on a model at `url`, fetched into `.cache` on first use; a string says why it is not available. */
 export async function loadPiAgent(url: string): Promise<(() => PiAgent) | string> {
   const folder = join(import.meta.dirname, '../../.cache/peers', `pi-agent-${VERSION}`);
   const modules = join(folder, 'node_modules/@earendil-works');

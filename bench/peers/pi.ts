@@ -9,7 +9,7 @@ export interface PiBashTool {
 
 const VERSION = '1.5.0';
 
-/** pi's bash tool, fetched into `.cache` on first use; a text says why it is not to be had. */
+/** pi's bash tool, fetched into `.cache` on first use; a string says why it is not available. */
 export async function loadPiBashTool(cwd: string): Promise<PiBashTool | string> {
   const folder = join(import.meta.dirname, '../../.cache/peers', `pi-${VERSION}`);
   // Its package does not install everywhere, but holds one file with everything in it.

@@ -21,7 +21,7 @@ export const pgBoss: Queue = {
     await boss.work(NAME, { batchSize: concurrency, pollingIntervalSeconds: 0.5 }, async (jobs) => {
       onClaims(jobs.length);
       await Promise.all(jobs.map(work));
-      // They end together, with the batch: a moment after this.
+      // They end together with the batch, a moment later.
       for (let i = 0; i < jobs.length; i++) onEnd();
     });
     return { [Symbol.asyncDispose]: () => boss.stop({ graceful: false }) };

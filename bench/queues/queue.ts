@@ -1,8 +1,8 @@
-/** A queue of trivial tasks, ours or a peer's, as far as it is measured. */
+/** A queue of trivial tasks, ours or a peer's: the part that is measured. */
 export interface Queue {
-  /** What the creator needs, in its own process. */
+  /** Creates tasks, in a separate process. */
   openCreator(url: string): Promise<Creator>;
-  /** What a worker needs, in its own process. */
+  /** Runs tasks, in a separate process. */
   startWorker(url: string, options: WorkerOptions): Promise<AsyncDisposable>;
 }
 
@@ -17,6 +17,6 @@ interface WorkerOptions {
   readonly work: () => Promise<void>;
   /** The queue knows that a task has ended. */
   readonly onEnd: () => void;
-  /** The queue was asked for tasks and handed out so many, or refused one. */
+  /** Called when the queue returned `count` tasks, or rejected one. */
   readonly onClaims: (count: number) => void;
 }

@@ -5,7 +5,7 @@ import type { ChildOptions, ChildReport } from '../children/tasks.ts';
 import type { Creator } from './queue.ts';
 import { QUEUES, type QueueName } from './queues.ts';
 
-/** What it cost to create so many tasks and see them end. */
+/** The cost of creating a number of tasks and running them to their ends. */
 export interface Cost {
   readonly perSecond: number;
   readonly claimsPerTask: number;
@@ -18,7 +18,7 @@ export interface TeamOptions extends Partial<Omit<ChildOptions, 'queue' | 'url'>
 }
 
 const ATTEMPT_MS = 120_000;
-/** How many creates are under way at once. */
+/** How many creates run at the same time. */
 const CREATING = 50;
 
 /** Workers of one queue, each a process, and the process that creates. */
@@ -46,12 +46,12 @@ export class Team implements AsyncDisposable {
     const script = join(import.meta.dirname, '../children/tasks.ts');
     const children = Array.from({ length: workers }, () => fork(script, [about]));
     const team = new Team(creator, children);
-    // The first report says that the worker is there.
+    // The first report shows that the worker is ready.
     await Promise.all(children.map((child) => once(child, 'message')));
     return team;
   }
 
-  /** Creates so many tasks, and waits until all have ended. */
+  /** Creates `count` tasks, and waits until all have ended. */
   async run(count: number): Promise<Cost> {
     const before = this.#sums();
     const from = performance.now();
@@ -70,7 +70,7 @@ export class Team implements AsyncDisposable {
     };
   }
 
-  /** Milliseconds from the create of one task to its start, in another process that had nothing to do. */
+  /** Milliseconds from the create of one task to its start, in another, idle process. */
   async timeToStart(): Promise<number> {
     const { ended } = this.#sums();
     const started = new Promise<string>((resolve) => {

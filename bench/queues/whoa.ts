@@ -12,7 +12,7 @@ const LEASE_MS = 15_000;
 export const whoa: Queue = {
   openCreator: (url) => openCreator(url, AGENT),
   async startWorker(url, { concurrency, work, onEnd, onClaims }) {
-    const store = counted(createTaskStore(configOf(url)), onClaims);
+    const store = counted(createTaskStore(toConfig(url)), onClaims);
     const runner = createRunner({
       store,
       agents: {
@@ -64,7 +64,7 @@ export const behindBullmq: Queue = {
 };
 
 function openEngine(url: string) {
-  const store = createTaskStore(configOf(url));
+  const store = createTaskStore(toConfig(url));
   const queue = new BullQueue('tickets', { connection: toConnection(url) });
   const engine = createBullmqEngine({ store, queue, agents: [QUEUED_AGENT] });
   const close = async (): Promise<void> => {
@@ -75,11 +75,11 @@ function openEngine(url: string) {
   return { engine, queue, close };
 }
 
-/** The same moves of the store in a bare loop: what the runner adds is the difference. */
+/** The same store operations in a bare loop: the difference is the runner. */
 export const rawLoop: Queue = {
   openCreator: (url) => openCreator(url, RAW_AGENT),
   async startWorker(url, options) {
-    const store = createTaskStore(configOf(url));
+    const store = createTaskStore(toConfig(url));
     const worker = 'raw-loop';
     const session = crypto.randomUUID();
     let [isStopped, isWanted, ring] = [false, true, (): void => {}];
@@ -122,7 +122,7 @@ export const rawLoop: Queue = {
       }
     };
     loop().catch(fail);
-    // A ring can be lost; the runner asks once a second too.
+    // A notification can be lost, so poll once a second, as the runner does.
     const poll = setInterval(wake, 1_000);
     return {
       async [Symbol.asyncDispose]() {
@@ -137,8 +137,8 @@ export const rawLoop: Queue = {
 };
 
 async function openCreator(url: string, agent: string): Promise<Creator> {
-  const store = createTaskStore(configOf(url));
-  // Connects, and makes what is missing.
+  const store = createTaskStore(toConfig(url));
+  // Connects, and creates the schema if needed.
   await store.list({ tenant: 'bench', limit: 1 });
   return {
     async create() {
@@ -149,7 +149,7 @@ async function openCreator(url: string, agent: string): Promise<Creator> {
   };
 }
 
-/** A store that tells how many tasks it handed out or was asked for by id. */
+/** A store that reports how many tasks it returned or claimed by id. */
 function counted(store: TaskStore, onClaims: (count: number) => void): TaskStore {
   const [take, claim] = [store.take.bind(store), store.claim.bind(store)];
   return Object.assign(store, {
@@ -165,7 +165,7 @@ function counted(store: TaskStore, onClaims: (count: number) => void): TaskStore
   });
 }
 
-function configOf(url: string): TaskStoreConfig {
+function toConfig(url: string): TaskStoreConfig {
   return url.startsWith('redis') ? { backend: 'redis', url } : { backend: 'postgres', url };
 }
 

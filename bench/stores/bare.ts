@@ -1,22 +1,22 @@
 import type { TaskStoreConfig } from '@whoa/tasks';
 
-/** The engine without us: what a cancel, a write and a read cost at least. */
+/** The bare engine: the minimum cost of a cancel, a write and a read. */
 export interface Bare extends AsyncDisposable {
-  /** Wakes whoever listens under a name. */
+  /** Notifies the listeners of a name. */
   ring(name: string): Promise<void>;
-  /** Changes one record and wakes whoever listens, in one step: what a cancel costs at least if it is to be kept. */
+  /** Changes one record and wakes listeners, in one step: the minimum cost of a durable cancel. */
   writeAndRing(name: string): Promise<void>;
-  /** Calls back after every ring and one read. */
+  /** Calls back after every notification and one read. */
   listen(name: string, onRing: () => void): Promise<void>;
-  /** Sends a text to whoever is subscribed to a name, and keeps nothing. */
+  /** Sends a text to the subscribers of a name, and stores nothing. */
   publish(name: string, text: string): Promise<void>;
-  /** Resolves when it hears what is published. */
+  /** Calls `onText` for published texts. Resolves when subscribed. */
   subscribe(name: string, onText: (text: string) => unknown): Promise<void>;
   /** The cheapest durable change of one record. */
   write(key: string): Promise<void>;
 }
 
-/** A kind of store to measure, on a server of its own. */
+/** A kind of store to measure, on a separate server. */
 export interface BenchCase extends AsyncDisposable {
   readonly name: string;
   readonly config: TaskStoreConfig;
@@ -24,12 +24,14 @@ export interface BenchCase extends AsyncDisposable {
   readonly bare: Bare;
   /** Processor time that the server has used so far, in seconds; as exact as the system's clock ticks. */
   cpuSeconds(): Promise<number>;
-  /** What clients asked of the server so far: commands on Redis, transactions on Postgres. */
+  /** Requests that clients have sent so far: commands on Redis, transactions on Postgres. */
   commands(): Promise<number>;
-  /** What the server wrote to its log of changes so far. */
+  /** The size of the server's log of changes so far. */
   logBytes(): Promise<number>;
   /** Memory that the server holds for its data. */
   memoryBytes(): Promise<number>;
-  /** Has the server do now what it would do later about past changes, at a moment of its own choosing. */
+  /** The size of its tasks without their journals and inputs, with indexes. */
+  taskBytes(): Promise<number>;
+  /** Makes the server do the cleanup for past changes now, which it would otherwise do at some later time. */
   tidy?(): Promise<void>;
 }

@@ -16,8 +16,8 @@ function chosen(words: readonly string[]): (() => Promise<BenchCase>)[] {
   return (named.length > 0 ? named : Object.keys(CASES)).map((name) => CASES[name]!);
 }
 
-/** The bare engine that belongs to a configuration, for a process of its own. */
-export function bareOf(config: TaskStoreConfig): Bare {
+/** The bare engine that belongs to a configuration, for a separate process. */
+export function openBare(config: TaskStoreConfig): Bare {
   if (config.backend === 'redis') return createBareRedis(config);
   if (config.backend === 'postgres') return createBarePostgres(config);
   throw new TypeError(`backend: nobody has written the bare '${config.backend}'`);

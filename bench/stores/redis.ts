@@ -18,6 +18,7 @@ export async function startRedisCase(): Promise<BenchCase> {
     commands: () => redisCommands(server.port),
     logBytes: () => info('persistence', 'aof_current_size'),
     memoryBytes: () => info('memory', 'used_memory'),
+    taskBytes: () => measureTasks(server.url),
     async [Symbol.asyncDispose]() {
       await bare[Symbol.asyncDispose]();
       await server[Symbol.asyncDispose]();
@@ -25,7 +26,25 @@ export async function startRedisCase(): Promise<BenchCase> {
   };
 }
 
-/** What clients send. Scripts call other commands, which are counted by the server too, but not here. */
+const SCANNED = 1_000;
+/** Journals and inputs are as large as users make them. */
+const OF_USERS = /[}:](?:journal|inputs):/;
+
+async function measureTasks(url: string): Promise<number> {
+  const client = new Redis(url);
+  let bytes = 0;
+  for (let cursor: string | undefined; cursor !== '0'; ) {
+    const [next, keys] = await client.scan(cursor ?? '0', 'COUNT', SCANNED);
+    const reading = client.pipeline();
+    for (const key of keys) if (!OF_USERS.test(key)) reading.memory('USAGE', key, 'SAMPLES', 0);
+    for (const [, size] of (await reading.exec()) ?? []) bytes += Number(size ?? 0);
+    cursor = next;
+  }
+  client.disconnect();
+  return bytes;
+}
+
+/** Commands of clients. The server also counts commands that scripts call. */
 const SENT =
   /^cmdstat_(?:fcall|fcall_ro|evalsha|eval|ping|ssubscribe|subscribe|cluster\|\w+|(?:script|function)\|\w+):calls=(\d+)/gm;
 
@@ -35,7 +54,7 @@ export async function redisCommands(port: number): Promise<number> {
   return [...stats.matchAll(SENT)].reduce((sum, [, calls]) => sum + Number(calls), 0);
 }
 
-/** XADD, XREAD and HGET: the same road as a cancel takes, with nothing on it. */
+/** XADD, XREAD and HGET: the path of a cancel without its work. */
 export function createBareRedis({ url }: Pick<RedisStoreOptions, 'url'>): Bare {
   const [address = ''] = [url].flat();
   const [commands, reader] = [new Redis(address), new Redis(address)];

@@ -1,4 +1,4 @@
-// What a change of the rules costs: the time of the server for each operation, of this build beside another, in turns on one server.
+// The cost of a change to the rules: the server's time for each operation, for this build and another, in turns on one server.
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { TaskRecord, TaskStore } from '@whoa/tasks';
@@ -24,7 +24,7 @@ async function createHeld(store: TaskStore, more?: object): Promise<string> {
   return id;
 }
 
-/** What is made before, once for each time, and then what is measured. */
+/** A setup that runs once per measurement, and the operation to measure. */
 export interface RuleCase {
   readonly prepare?: (store: TaskStore) => Promise<string>;
   readonly run: (store: TaskStore, made: string) => Promise<unknown>;
@@ -40,7 +40,7 @@ const inConversation = async (store: TaskStore): Promise<string> => {
   return name;
 };
 
-function takeOf(limit: number): RuleCase {
+function createTake(limit: number): RuleCase {
   return {
     async prepare(store) {
       const agent = `agent ${made++}`;
@@ -82,8 +82,8 @@ export const RULE_CASES: Readonly<Record<string, RuleCase>> = {
     },
     run: OPERATIONS['finish']!,
   },
-  'take of 10': takeOf(10),
-  'take of 100': { ...takeOf(100), count: 16, part: 1 },
+  'take of 10': createTake(10),
+  'take of 100': { ...createTake(100), count: 16, part: 1 },
   list: { run: (store) => store.list({ tenant: TENANT, limit: 20 }) },
   counts: { run: (store) => store.counts({ tenant: TENANT }) },
 };
@@ -146,7 +146,7 @@ export async function compareRules({ ours, theirs, getMicros, unit, getGoal }: C
     if (prepare !== undefined) await repeat(count, 64, async (index) => (names[index] = await prepare(store)));
     const latencies: number[] = [];
     const parts: number[] = [];
-    // Whatever else the machine does makes some parts slower, and none faster.
+    // Other load on the machine makes some parts slower, and none faster.
     for (let first = 0, size = 0; first < count; first += size) {
       size = Math.min(count - first, Math.max(clients, part));
       const before = await getMicros(name);

@@ -8,10 +8,10 @@ import { startPostgres } from '../../test/servers/postgres.ts';
 import { query } from '../../test/servers/query.ts';
 import { startRedis } from '../../test/servers/redis.ts';
 
-/** A server that says how long each of its steps took: a script or a statement. */
+/** A server that reports how long each of its steps took: a script or a statement. */
 export interface TimedServer extends AsyncDisposable {
   readonly config: TaskStoreConfig;
-  /** What it keeps: memory on Redis, disk on Postgres. */
+  /** The size of its data: memory on Redis, disk on Postgres. */
   bytes(): Promise<number>;
   /** Starts a new measurement. */
   forget(): Promise<void>;

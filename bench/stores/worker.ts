@@ -5,10 +5,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { TaskStore, TaskStoreConfig } from '@whoa/tasks';
 import type { WaitingReport } from '../children/waiting.ts';
 
-const LOOK_MS = 20;
+const POLL_INTERVAL_MS = 20;
 const CREATING = 64;
 
-/** A worker in a process of its own, for tasks that only wait. */
+/** A worker in a separate process, for tasks that only wait. */
 export class WaitingWorker implements AsyncDisposable {
   readonly #child: ChildProcess;
 
@@ -29,9 +29,9 @@ export class WaitingWorker implements AsyncDisposable {
     return (await answer)[0];
   }
 
-  /** Resolves when it has so many tasks. */
+  /** Resolves when it holds `count` tasks. */
   async has(count: number): Promise<void> {
-    while ((await this.report()).live !== count) await wait(LOOK_MS);
+    while ((await this.report()).live !== count) await wait(POLL_INTERVAL_MS);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -41,7 +41,7 @@ export class WaitingWorker implements AsyncDisposable {
   }
 }
 
-/** Creates so many tasks that only wait; returns their ids. */
+/** Creates `count` tasks that only wait; returns their ids. */
 export async function createWaiting(store: TaskStore, count: number): Promise<readonly string[]> {
   const ids: string[] = [];
   let left = count;

@@ -9,7 +9,10 @@ import { BENCH, Server } from './process.ts';
 const SAMPLES = 500;
 const WARM_UP = 50;
 
-/** A cancel over HTTP until the token fires in a worker, three processes: beside a bare handler that asks the store for the same, in turns. */
+/**
+ * A cancel over HTTP until the token fires in a worker, three processes: compared, in turns, with a bare handler that
+ * does the same.
+ */
 export async function measureCancels({ name, config }: BenchCase): Promise<void> {
   await using store = createTaskStore(config);
   await using ours = await Server.start('ours', config);

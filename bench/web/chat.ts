@@ -15,13 +15,16 @@ const WARM_UP = 5;
 /** A model's first token, and its pace. */
 const FIRST_TOKEN_MS = 400;
 const WORD_MS = 20;
-/** The turn is stopped when so many words are on the page. */
+/** The turn is stopped when this many words are on the page. */
 const STOP_AFTER = 5;
 const WORDS = Array.from({ length: 200 }, (_, index) => `w${index} `);
-/** What a stop that is true may cost. */
+/** How much longer a real stop may take. */
 const STOP_COSTS_MS = 150;
 
-/** What a person sees in Chromium, beside the SDK's own `useChat` and a plain route of the same process, in turns. */
+/**
+ * What a person sees in Chromium, compared, in turns, with the SDK's own `useChat` and a plain route of the same
+ * process.
+ */
 export async function measureChat({ name, config }: BenchCase): Promise<void> {
   await using provider = await startLoopbackProvider({
     script: () => ({

@@ -11,10 +11,13 @@ const SAMPLES = 200;
 const AT_ONCE = 32;
 /** How long it is quiet before the other is measured alone. */
 const QUIET_MS = 2_000;
-/** Below what a tenant may ask a second. */
+/** Below the rate limit of a tenant. */
 const PAUSE_MS = 25;
 
-/** One tenant asks as fast as it is answered; another reads and cancels at its leisure, with and without that, in turns. */
+/**
+ * One tenant sends requests as fast as it gets responses; another reads and cancels at a normal pace, with and without
+ * that, in turns.
+ */
 export async function measureFlood({ name, config }: BenchCase): Promise<void> {
   await using store = createTaskStore(config);
   const flooder = createClient('flood');
@@ -27,7 +30,7 @@ export async function measureFlood({ name, config }: BenchCase): Promise<void> {
   let requests = 0;
   for (let round = 0; round < 2 * ROUNDS; round++) {
     const mode = round % 2 === 0 ? 'alone' : 'flooded';
-    // From its first request on: what everybody may ask at once is part of it.
+    // From its first request: the burst that every client is allowed is part of it.
     if (mode === 'flooded') flood.send('start');
     else await wait(QUIET_MS);
     for (let i = 0; i < SAMPLES / 2; i++) {

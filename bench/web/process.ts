@@ -9,7 +9,7 @@ export interface Usage {
   readonly cpuMs: number;
 }
 
-/** Whoever asks: a tenant with a token of its own. */
+/** A client: a tenant with its own token. */
 export interface Client {
   readonly tenant: string;
   readonly token: string;
@@ -24,7 +24,7 @@ export function createClient(tenant: string): Client {
 
 export const BENCH: Client = createClient('bench');
 
-/** A program of `children/` that says something when it is ready. */
+/** A program of `children/` that reports when it is ready. */
 export async function startChild(name: string, args: readonly string[]): Promise<ChildProcess> {
   const script = join(import.meta.dirname, `../children/${name}.ts`);
   const child = fork(script, [...args], { execArgv: ['--expose-gc', '--no-warnings'] });
@@ -32,7 +32,7 @@ export async function startChild(name: string, args: readonly string[]): Promise
   return child;
 }
 
-/** A server in a process of its own. `limited`: ours, with the limits that everybody has who names none. */
+/** A server in a separate process. `limited`: ours, with the default limits. */
 export class Server implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly port: number;

@@ -8,7 +8,7 @@ import { createWaiting } from '../stores/worker.ts';
 import { BENCH, Server, type Usage } from './process.ts';
 
 const STREAMS = 5_000;
-/** How many connections are made at once. */
+/** How many connections are opened at the same time. */
 const CONNECTING = 50;
 /** How long streams are held while their cost is measured. */
 const HELD_MS = 10_000;
@@ -53,7 +53,7 @@ export async function measureStreams({ name, config }: BenchCase): Promise<void>
   });
 }
 
-/** Opens a stream for each, and resolves when all have begun. */
+/** Opens a stream for each, and resolves when all have started. */
 async function openAll(port: number, ids: readonly string[]): Promise<Socket[]> {
   const sockets: Socket[] = [];
   let next = 0;

@@ -9,7 +9,10 @@ const WARM_UP = 30;
 /** How long a word may take from the worker to the reader. */
 const LIMITS_MS = { p50: 60, p95: 200 };
 
-/** A word from when a worker has it until a reader of the server has it: beside a bare server and what the store publishes. */
+/**
+ * From a worker that has a word to a reader of the server that has it: compared with a bare server and what the store
+ * publishes.
+ */
 export async function measureText({ name, config }: BenchCase): Promise<void> {
   await using store = createTaskStore(config);
   await using ours = await Server.start('ours', config);

@@ -1,6 +1,6 @@
 // The site is made from the pages of this folder, which read well without it too: npm run site
 import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type DefaultTheme, defineConfig } from 'vitepress';
 import { sidebar } from './sidebar.ts';
 
@@ -78,9 +78,11 @@ interface Link {
   attrSet(name: string, value: string): void;
 }
 
-/** Turns a link that leads out of this folder into one to the repository. */
+/** Turns a link that leads out of this folder, or to data, into one to the repository. */
 function linkToFile(token: Link, { relativePath = '' }: Page): void {
   const href = token.attrGet('href') ?? '';
   const [up, down] = [href.split('../').length - 1, relativePath.split('/').length];
-  if (up >= down) token.attrSet('href', `${address}/blob/main/${href.replaceAll('../', '')}`);
+  const isData = href.endsWith('.json');
+  const path = up >= down ? href.replaceAll('../', '') : isData && join('docs', dirname(relativePath), href);
+  if (path) token.attrSet('href', `${address}/blob/main/${path}`);
 }

@@ -65,7 +65,11 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       page('Write a store', '/guides/workers/write-a-store'),
       page('Change a rule', '/guides/workers/change-a-rule'),
     ]),
-    group('Clients', [page('Console', '/guides/console'), page('Editors', '/guides/editors')]),
+    group('Clients', [
+      page('Terminal', '/guides/terminal'),
+      page('Console', '/guides/console'),
+      page('Editors', '/guides/editors'),
+    ]),
     page('Check an agent', '/guides/check'),
   ]),
   section('Operate', [

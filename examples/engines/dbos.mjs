@@ -31,8 +31,8 @@ const tellStory = DBOS.registerWorkflow(
 DBOS.setConfig({ name: 'stories', systemDatabaseUrl: url, logLevel: 'error' });
 await DBOS.launch();
 
-/** Starts a workflow, and tells how it ended. */
-async function tell(about, during) {
+/** Starts a workflow, and prints how it ended. */
+async function runJob(about, during) {
   deliveries = 0;
   const handle = await DBOS.startWorkflow(tellStory)(about);
   const key = handle.workflowID;
@@ -44,17 +44,17 @@ async function tell(about, during) {
   console.log(`${about}: ${status} at delivery ${deliveries}, the task is ${task}`);
 }
 
-await tell('a fox');
-await tell('a dragon', (key) => cancelElsewhere(url, key));
+await runJob('a fox');
+await runJob('a dragon', (key) => cancelElsewhere(url, key));
 losesItsAnswer = true;
-await tell('a dog');
-await tell('a whale', async (key) => {
+await runJob('a dog');
+await runJob('a whale', async (key) => {
   await waitForText(store, key);
   await DBOS.cancelWorkflow(key);
 });
 await printTasks(store);
 
-// Stop the runner first: its tasks go back to the store. Then the workflows can end.
+// Stop the runner first: it returns its tasks to the store. Then the workflows can end.
 await runner.stop();
 await DBOS.shutdown();
 await store[Symbol.asyncDispose]();

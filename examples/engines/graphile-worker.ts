@@ -15,7 +15,7 @@ const worker = await run({
     async tell_story(payload, { job }) {
       const { about } = payload as { about: string };
       // A job may be delivered twice. Its task exists once: the second delivery finds it, and waits for it or returns its end.
-      const task = { tenant, agent: 'storyteller', input: about, key: keyOf(job) };
+      const task = { tenant, agent: 'storyteller', input: about, key: toKey(job) };
       const { status, msg } = await runner.run(task);
       if (losesItsAnswer) {
         losesItsAnswer = false;
@@ -28,14 +28,14 @@ const worker = await run({
 });
 
 /** Ids of jobs are numbers; other senders use keys too. */
-function keyOf({ id }: Pick<Job, 'id'>): string {
+function toKey({ id }: Pick<Job, 'id'>): string {
   return `graphile-worker ${id}`;
 }
 
-/** Adds a job, and tells how it ended. */
-async function tell(about: string, during?: (key: string) => Promise<void>): Promise<void> {
+/** Adds a job, and prints how it ended. */
+async function runJob(about: string, during?: (key: string) => Promise<void>): Promise<void> {
   const ended = new Promise<Job>((resolve) => worker.events.once('job:success', ({ job }) => resolve(job)));
-  const key = keyOf(await worker.addJob('tell_story', { about }, { maxAttempts: 3 }));
+  const key = toKey(await worker.addJob('tell_story', { about }, { maxAttempts: 3 }));
   await during?.(key);
   const { attempts } = await ended;
   console.log(
@@ -43,13 +43,13 @@ async function tell(about: string, during?: (key: string) => Promise<void>): Pro
   );
 }
 
-await tell('a fox');
-await tell('a dragon', (key) => cancelElsewhere(url, key));
+await runJob('a fox');
+await runJob('a dragon', (key) => cancelElsewhere(url, key));
 losesItsAnswer = true;
-await tell('a dog');
+await runJob('a dog');
 await printTasks(store);
 
-// Stop the runner first: its tasks go back to the store. Then the jobs can end.
+// Stop the runner first: it returns its tasks to the store. Then the jobs can end.
 await runner.stop();
 await worker.stop();
 await store[Symbol.asyncDispose]();

@@ -26,8 +26,8 @@ await boss.work<{ about: string }>('stories', { pollingIntervalSeconds: 0.5 }, a
   return { status, answer };
 });
 
-/** Sends a job, and tells how it ended. */
-async function tell(about: string, during?: (jobId: string) => Promise<void>): Promise<void> {
+/** Sends a job, and prints how it ended. */
+async function runJob(about: string, during?: (jobId: string) => Promise<void>): Promise<void> {
   const id = (await boss.send('stories', { about }))!;
   await during?.(id);
   for (;;) {
@@ -41,13 +41,13 @@ async function tell(about: string, during?: (jobId: string) => Promise<void>): P
   }
 }
 
-await tell('a fox');
-await tell('a dragon', (jobId) => cancelElsewhere(url, jobId));
+await runJob('a fox');
+await runJob('a dragon', (jobId) => cancelElsewhere(url, jobId));
 losesItsAnswer = true;
-await tell('a dog');
+await runJob('a dog');
 await printTasks(store);
 
-// Stop the runner first: its tasks go back to the store. Then the jobs can end.
+// Stop the runner first: it returns its tasks to the store. Then the jobs can end.
 await runner.stop();
 await boss.stop({ close: true });
 await store[Symbol.asyncDispose]();

@@ -63,8 +63,8 @@ async function post(address, body, method = 'POST') {
 
 await post(`${admin}/deployments`, { uri: `http://127.0.0.1:${endpoint.address().port}` });
 
-/** Starts an invocation, and tells how it ended. */
-async function tell(about, during) {
+/** Starts an invocation, and prints how it ended. */
+async function runJob(about, during) {
   deliveries = 0;
   const { invocationId: key } = await post(`${ingress}/stories/tell/send`, about);
   await during?.(key);
@@ -73,17 +73,17 @@ async function tell(about, during) {
   console.log(`${about}: ${response.status} at delivery ${deliveries}, the task is ${status}`);
 }
 
-await tell('a fox');
-await tell('a dragon', (key) => cancelElsewhere(url, key));
+await runJob('a fox');
+await runJob('a dragon', (key) => cancelElsewhere(url, key));
 losesItsAnswer = true;
-await tell('a dog');
-await tell('a whale', async (key) => {
+await runJob('a dog');
+await runJob('a whale', async (key) => {
   await waitForText(store, key);
   await post(`${admin}/invocations/${key}/cancel`, undefined, 'PATCH');
 });
 await printTasks(store);
 
-// Stop the runner first: its tasks go back to the store. Then the closures can end.
+// Stop the runner first: it returns its tasks to the store. Then the closures can end.
 await runner.stop();
 endpoint.close();
 await store[Symbol.asyncDispose]();

@@ -1,4 +1,4 @@
-// What the examples of this folder share: an agent behind a runner, and another process that cancels.
+// Shared by the examples of this folder: an agent behind a runner, and another process that cancels.
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent } from '@whoa/core';
@@ -7,7 +7,7 @@ import { createRunner, createTaskStore, followTask, type Runner, type TaskStore 
 
 export const tenant = 'acme';
 
-/** A runner whose agent tells a short story, then a long one, then a short one. */
+/** A runner whose agent writes a short story, then a long one, then a short one. */
 export function createStoryteller(url: string): { store: TaskStore; runner: Runner } {
   const store = createTaskStore(url);
   const long = ['Once upon a time ', { waitMs: 60_000 }, 'it ended.'];

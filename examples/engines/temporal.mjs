@@ -12,8 +12,8 @@ import { cancelElsewhere, createStoryteller, printTasks, tenant, waitForText } f
 const [url = 'sqlite:stories.db'] = process.argv.slice(2);
 const { store, runner } = createStoryteller(url);
 
-/** Why Temporal cancels an activity, as a reason of Whoa. `undefined`: the task goes on elsewhere. */
-function reasonOf({ workerShutdown, paused, reset, timedOut, notFound } = {}) {
+/** Converts the cause of Temporal's cancel to a Whoa reason. `undefined`: the task continues elsewhere. */
+function toReason({ workerShutdown, paused, reset, timedOut, notFound } = {}) {
   if (workerShutdown || paused || reset) return undefined;
   if (timedOut) return { kind: 'deadline', via: 'temporal' };
   if (notFound) return { kind: 'parent', via: 'temporal', message: 'the workflow is gone' };
@@ -27,18 +27,18 @@ async function tellStory(about) {
   const key = `${workflowExecution.workflowId} ${workflowExecution.runId} ${activityId}`;
   const token = new CancellationToken();
   const onCancel = () => {
-    const reason = reasonOf(context.cancellationDetails);
+    const reason = toReason(context.cancellationDetails);
     // On a shutdown hand the task back: the next attempt, on another worker, continues it.
     if (reason === undefined) runner.stop().catch(console.error);
     else token.cancel(reason, { mode: 'now' });
   };
   context.cancellationSignal.addEventListener('abort', onCancel);
   if (context.cancellationSignal.aborted) onCancel();
-  // Temporal tells of a cancel only in answer to a heartbeat.
+  // Temporal reports a cancel only in response to a heartbeat.
   const beats = setInterval(() => context.heartbeat(), heartbeatTimeoutMs / 3);
   try {
     const { status, answer } = await runner.run({ tenant, agent: 'storyteller', input: about, key }, { token });
-    // Temporal wants to hear its own error if it asked for the cancel.
+    // Temporal expects its own error if it requested the cancel.
     if (status === 'cancelled' && context.cancellationSignal.aborted) await context.cancelled;
     return { status, answer };
   } finally {
@@ -47,8 +47,8 @@ async function tellStory(about) {
   }
 }
 
-/** Runs the activity as a worker does, and tells how it ended. */
-async function tell(about, { attempt = 1, during } = {}) {
+/** Runs the activity as a worker does, and prints how it ended. */
+async function runJob(about, { attempt = 1, during } = {}) {
   const workflowExecution = { workflowId: about, runId: 'one' };
   const environment = new MockActivityEnvironment({
     attempt,
@@ -68,11 +68,11 @@ async function tell(about, { attempt = 1, during } = {}) {
   console.log(`${about}: ${ended} at delivery ${attempt}, the task is ${status}${why}`);
 }
 
-await tell('a fox');
-await tell('a dragon', { during: (key) => cancelElsewhere(url, key) });
-await tell('a dog');
-await tell('a dog', { attempt: 2 }); // As if Temporal had not heard of the end.
-await tell('a whale', {
+await runJob('a fox');
+await runJob('a dragon', { during: (key) => cancelElsewhere(url, key) });
+await runJob('a dog');
+await runJob('a dog', { attempt: 2 }); // As if Temporal had not heard of the end.
+await runJob('a whale', {
   async during(key, environment) {
     await waitForText(store, key);
     await once(environment, 'heartbeat');

@@ -22,8 +22,8 @@ const FAULTS: Readonly<Record<string, (side: Side, folder: string) => Promise<st
 };
 
 await requireServer();
-const played = await Promise.all([play('bullmq', openBullmq), play('whoa', openWhoa)]);
-console.log(played.join('\n'));
+const outputs = await Promise.all([runSide('bullmq', openBullmq), runSide('whoa', openWhoa)]);
+console.log(outputs.join('\n'));
 
 /** Without a server, BullMQ would try to connect for ever. */
 async function requireServer(): Promise<void> {
@@ -34,8 +34,8 @@ async function requireServer(): Promise<void> {
   });
 }
 
-/** Runs all faults on one engine with two workers. Returns what it did. */
-async function play(kind: string, open: (url: string) => Side | Promise<Side>): Promise<string> {
+/** Injects all faults into one engine with two workers. Returns the results. */
+async function runSide(kind: string, open: (url: string) => Side | Promise<Side>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'whoa-why-'));
   const workers = [startWorker(kind, folder), startWorker(kind, folder)];
   try {

@@ -28,7 +28,7 @@ class Whoa:
     def is_asking(self, task_id):
         """Returns whether a question of the task waits for an answer now. A journal has answered ones too."""
         task = self._ask("GET", f"/v1/tasks/{task_id}")
-        return "endedAt" not in task and task.get("activity", {}).get("questions", 0) > 0
+        return task.get("waiting", 0) > 0
 
     def follow(self, task_id):
         """Yields what the task does, then its end. Continues after a lost connection, without gaps or repeats."""

@@ -1,5 +1,5 @@
-// You keep LangGraph: its abort leaves a call without a result in the thread, and the next message is then refused. Guard the
-// tools, and after a cancel write what became of the open calls into the thread.
+// You keep LangGraph: its abort leaves a call without a result in the thread, and the next message is then rejected. Guard the
+// tools, and after a cancel write the results of the open calls into the thread.
 //
 //   node scripts/recipe.ts langgraph
 import { ToolMessage } from '@langchain/core/messages';
@@ -49,7 +49,7 @@ async function say(agent, content, token) {
   for await (const _ of stream);
 }
 
-/** Writes a truthful result into the thread for every call that has none. */
+/** Writes a truthful result into the thread for every call without one. */
 async function closeThread(agent) {
   const { messages } = (await agent.graph.getState(thread)).values;
   const answered = new Set(messages.map(({ tool_call_id }) => tool_call_id));

@@ -1,5 +1,5 @@
-// You keep Mastra: it waits for a tool as long as the tool takes, after an abort too. Guard the tools, and the run settles
-// when the ladder ends, with words for the model about what became of the call.
+// You keep Mastra: it waits for a tool as long as the tool takes, even after an abort. Guard the tools, and the run settles
+// when the ladder ends, with a message that tells the model how the call ended.
 //
 //   node scripts/recipe.ts mastra
 import { createOpenAI } from '@ai-sdk/openai';
@@ -31,7 +31,7 @@ const TOLD = {
   unknown: 'Outcome unknown: it was still running when the wait for it ended. It may have taken effect.',
 };
 
-/** Mastra forgets a call that failed during an abort, but keeps one that says how it ended. */
+/** Mastra drops a call that failed during an abort, but keeps one whose message says how it ended. */
 function tellTheModel(error) {
   if (!isCancelledError(error)) throw error;
   return TOLD[error.partial.state];

@@ -2,10 +2,12 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { fromAiSdk } from '@whoa/ai-sdk';
-import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import type { Model } from '@whoa/core/model';
 
-export async function exampleModel(script: readonly Answer[]): Promise<{ model: Model; close: () => Promise<void> }> {
+export async function exampleModel(
+  script: readonly ScriptedResponse[],
+): Promise<{ model: Model; close: () => Promise<void> }> {
   const { ANTHROPIC_API_KEY, OPENAI_API_KEY } = process.env;
   const close = (): Promise<void> => Promise.resolve();
   if (ANTHROPIC_API_KEY) return { model: fromAiSdk(createAnthropic()('claude-sonnet-4-5')), close };

@@ -1,4 +1,4 @@
-// The chat that the servers beside this file mount. It needs no key: a model on this machine tells a story, slowly.
+// The chat that the servers in this folder mount. It needs no key: a model on this machine writes a story, slowly.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createOpenAI } from '@ai-sdk/openai';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';

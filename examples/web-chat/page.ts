@@ -1,4 +1,4 @@
-// The page: npx vite examples/web-chat, beside one of the servers.
+// The page: npx vite examples/web-chat, while one of the servers runs.
 import { useStoppableChat } from '@whoa/server/client';
 import { createElement as h, type SubmitEvent, useState } from 'react';
 import { createRoot } from 'react-dom/client';

@@ -45,7 +45,7 @@ function createTools({ tools, helper, ...options }) {
   return [...own, toolDefinition(about).server(ask)];
 }
 
-/** A chat in this process, with what the last run told its middleware. */
+/** A chat in this process, with the events that the last run sent to its middleware. */
 function createChat(options) {
   const run = { usage: undefined, isAborted: false, isOver: false, isSoft: false, late: [], reason: undefined };
   const middleware = {
@@ -129,7 +129,7 @@ async function pause(options) {
     paused: client.getInterrupts().length === 1,
     async resume() {
       client.resolveInterrupts(true);
-      // The answer is sent on its own: the reply arrives some time later.
+      // The answer is sent separately: the reply arrives some time later.
       for (let look = 0; look < 300 && !toText(client.getMessages().at(-1)); look++) await wait(10);
       return toText(client.getMessages().at(-1));
     },

@@ -10,12 +10,12 @@ import {
   createAgentTool,
   createConversations,
   defineTool,
-  describeReason,
   type Message,
   type Outcome,
   type RunEvent,
   type Tool,
 } from '@whoa/core';
+import { describeReason } from '@whoa/core/embed';
 import { createRunner, createTaskStore, type TaskStore } from '@whoa/tasks';
 import { type Containment, createBashTool, createContainment } from '@whoa/tools';
 import { z } from 'zod';
@@ -148,7 +148,7 @@ export const peer: Peer = {
       }),
     work: (folder, options) =>
       withStore(folder, async (store) => {
-        // The lease is short so that nobody waits long for the crash to be noticed.
+        // The lease is short so that the crash is noticed soon.
         const runner = createRunner({ store, agents: { whoa: createPeerAgent(options) }, leaseMs: 2_000 });
         await runner.serve();
         await once(process.stdin, 'end');

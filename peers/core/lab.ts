@@ -1,20 +1,20 @@
-import type { Answer, LoopbackProvider } from '@whoa/ai-sdk/testing';
+import type { LoopbackProvider, ScriptedResponse } from '@whoa/ai-sdk/testing';
 import { until, within } from '../../packages/check/src/clock.ts';
-import { type Harness, startHarness } from '../../packages/check/src/stage/harness.ts';
-import type { Probe } from '../../packages/check/src/witness/witness.ts';
+import { type Harness, startHarness } from '../../packages/check/src/harness/harness.ts';
+import type { Probe } from '../../packages/check/src/probe/probe.ts';
 import { SOON_MS, START_MS, WAIT_MS } from './bounds.ts';
 import type { Ending, OpenOptions, Peer, PeerAgent, PeerRun, PeerTool, StartOptions, Wire } from './peer.ts';
 import { PeerTools } from './tools.ts';
 
 export interface FixtureOptions {
-  /** What the model says, request by request; afterwards it says OK. */
-  readonly answers: readonly Answer[] | ((witness: Probe) => readonly Answer[]);
-  readonly tools?: (tools: PeerTools, witness: Probe) => readonly PeerTool[];
+  /** The model's responses, request by request; afterwards it replies OK. */
+  readonly answers: readonly ScriptedResponse[] | ((probe: Probe) => readonly ScriptedResponse[]);
+  readonly tools?: (tools: PeerTools, probe: Probe) => readonly PeerTool[];
   readonly wire?: Wire;
   readonly open?: Partial<OpenOptions>;
 }
 
-/** Where one scenario is played with one library. Everything in it ends with it. */
+/** The place where one scenario runs with one library. Everything in it ends with it. */
 export class Lab implements AsyncDisposable {
   readonly peer: Peer;
   readonly module: string;
@@ -28,13 +28,13 @@ export class Lab implements AsyncDisposable {
 
   /** Opens an agent on a provider that follows a script. */
   async open({ answers, tools = () => [], wire = this.peer.wires[0]!, open }: FixtureOptions): Promise<Fixture> {
-    const harness = await startHarness((witness) => {
-      const list = typeof answers === 'function' ? answers(witness) : answers;
+    const harness = await startHarness((probe) => {
+      const list = typeof answers === 'function' ? answers(probe) : answers;
       let said = 0;
       return () => list[said++] ?? { parts: [{ text: 'OK' }] };
     });
-    const { provider, witness } = harness;
-    const own = tools(new PeerTools(witness.port), witness);
+    const { provider, probe } = harness;
+    const own = tools(new PeerTools(probe.port), probe);
     const fixture = new Fixture(harness, await this.peer.open({ url: provider.url, wire, tools: own, ...open }));
     this.#fixtures.push(fixture);
     return fixture;
@@ -58,10 +58,10 @@ export interface Settled {
   readonly afterMs: number;
 }
 
-/** One agent, its provider and its witness. */
+/** One agent, its provider and its probe. */
 export class Fixture implements AsyncDisposable {
   readonly provider: LoopbackProvider;
-  readonly witness: Probe;
+  readonly probe: Probe;
   readonly agent: PeerAgent;
   run!: PeerRun;
   readonly #harness: Harness;
@@ -70,7 +70,7 @@ export class Fixture implements AsyncDisposable {
 
   constructor(harness: Harness, agent: PeerAgent) {
     this.provider = harness.provider;
-    this.witness = harness.witness;
+    this.probe = harness.probe;
     this.#harness = harness;
     this.agent = agent;
   }
@@ -98,13 +98,13 @@ export class Fixture implements AsyncDisposable {
 
   /** Waits until a tool has started; with `tree`, all processes of a command. */
   async starts(tool: string, mode: 'plain' | 'tree' = 'plain'): Promise<void> {
-    if (await within(START_MS, this.witness.waitForStart(tool, mode))) return;
+    if (await within(START_MS, this.probe.waitForStart(tool, mode))) return;
     throw new NotReached(`the tool ${tool} never started`);
   }
 
   /** Waits until a tool has done its work. Returns whether it has. */
   finishes(tool: string): Promise<boolean> {
-    return until(WAIT_MS, () => this.witness.hasFinished(tool));
+    return until(WAIT_MS, () => this.probe.hasFinished(tool));
   }
 
   cancel(reason = 'the user asked'): void {
@@ -119,7 +119,7 @@ export class Fixture implements AsyncDisposable {
     return { ending: await ended, afterMs: Math.round((this.#endedAt ?? performance.now()) - this.cancelledAt) };
   }
 
-  /** Cancels and waits for the end; the end must come. */
+  /** Cancels and waits for the end, which must come. */
   async stop(reason?: string, ms?: number): Promise<Settled> {
     this.cancel(reason);
     const settled = await this.settle(ms);
@@ -127,13 +127,13 @@ export class Fixture implements AsyncDisposable {
     return settled;
   }
 
-  /** Runs the next turn with the history that the library gives, and returns what the provider saw first. */
+  /** Runs the next turn with the history that the library returns, and returns the provider's first request. */
   async next(session: unknown): Promise<{ request: LoopbackProvider['requests'][number] | undefined; ending: Ending }> {
     const before = this.provider.requests.length;
-    const starts = this.witness.countStarts();
+    const starts = this.probe.countStarts();
     const { ended } = this.start('Go on', { session });
     if (!(await within(WAIT_MS, ended))) {
-      const again = this.witness.countStarts() > starts ? 'started the stopped call again, and ' : '';
+      const again = this.probe.countStarts() > starts ? 'started the stopped call again, and ' : '';
       throw new Error(`the next turn ${again}did not end`);
     }
     return { request: this.provider.requests[before], ending: await ended };

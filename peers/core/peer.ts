@@ -1,4 +1,4 @@
-// What the scenarios need of a library. One adapter for each fills it in, used as that library's documentation says.
+// The interface between the scenarios and a library. One adapter for each implements it, following the library's documentation.
 
 /** The vendor format in which the library talks to its model. */
 export type Wire = 'chat' | 'responses' | 'anthropic';
@@ -6,7 +6,7 @@ export type Wire = 'chat' | 'responses' | 'anthropic';
 export interface PeerTool {
   readonly name: string;
   readonly description: string;
-  /** Whether a person must say yes before each call. */
+  /** Whether a person must approve each call. */
   readonly needsApproval?: boolean;
   execute(call: { readonly signal: AbortSignal | undefined }): Promise<string>;
 }
@@ -16,9 +16,9 @@ export interface OpenOptions {
   readonly url: string;
   readonly wire: Wire;
   readonly tools: readonly PeerTool[];
-  /** Asked before calls of tools that need approval, with the signal that withdraws the question if there is one. */
+  /** Called before calls of tools that need approval, with the signal that withdraws the question if there is one. */
   readonly approve?: (signal: AbortSignal | undefined) => Promise<boolean>;
-  /** The tools of another agent, which this one is given as a tool with the name `helper`. */
+  /** The tools of another agent, which this one gets as a tool named `helper`. */
   readonly helper?: readonly PeerTool[];
   /** Whether the runs are replies of one conversation, whose newer messages take the place of older ones. */
   readonly isConversation?: boolean;
@@ -27,17 +27,17 @@ export interface OpenOptions {
 }
 
 export interface StartOptions {
-  /** What an earlier run of this agent returned as its `session`. */
+  /** The `session` of an earlier run of this agent. */
   readonly session?: unknown;
   /** A signal of the caller, which may live longer than the run or be aborted already. */
   readonly signal?: AbortSignal;
 }
 
-/** How a run ended, as the public interface of the library says it. */
+/** How a run ended, according to the library's public interface. */
 export interface Ending {
   /** Whether the library calls it cancelled, and not finished or failed. */
   readonly isCancelled: boolean;
-  /** Its own words for that, for example `finishReason: aborted`. */
+  /** The library's own term for that, for example `finishReason: aborted`. */
   readonly says: string;
   readonly text?: string | undefined;
   readonly usage?: { readonly input: number; readonly output: number } | undefined;
@@ -46,12 +46,12 @@ export interface Ending {
 }
 
 export interface PeerRun {
-  /** Resolves when the library says that the run is over. Never rejects. */
+  /** Resolves when the library reports that the run has ended. Never rejects. */
   readonly ended: Promise<Ending>;
   /** The text that a reader of the stream has seen so far. */
   text(): string;
   cancel(reason: string): void;
-  /** Names of tools whose end the library reported after the run was over. */
+  /** Names of tools whose end the library reported after the run had ended. */
   readonly late?: readonly string[];
   /** Stops one call only. */
   cancelCall?(tool: string): void;
@@ -69,11 +69,11 @@ export interface PeerAgent {
   close?(): PromiseLike<void> | void;
 }
 
-/** Runs that other processes can see. Each method is called in a process of its own, with the same `folder`. */
+/** Runs that other processes can see. Each method is called in a separate process, with the same `folder`. */
 interface Elsewhere {
   /** Creates a run that waits to be worked on, and returns its id. */
   enqueue(folder: string): Promise<string>;
-  /** Works on what waits until the standard input ends. */
+  /** Runs waiting tasks until the standard input ends. */
   work(folder: string, options: OpenOptions): Promise<void>;
   cancel(folder: string, id: string): Promise<void>;
   status(folder: string, id: string): Promise<string>;
@@ -81,7 +81,7 @@ interface Elsewhere {
 
 export interface Peer {
   readonly name: string;
-  /** The first one is what its documentation shows first. */
+  /** The first one is the one that its documentation shows first. */
   readonly wires: readonly Wire[];
   /** Whether a run takes an AbortSignal of the caller. */
   readonly takesSignal: boolean;
@@ -89,16 +89,16 @@ export interface Peer {
   readonly shell?: string;
   /** The name under which it shows a sub-agent to the model. Defaults to `helper`. */
   readonly helper?: string;
-  /** What it does not offer, by scenario or group: what there is instead. */
+  /** Features that it does not offer, by scenario or group, with what it has instead. */
   readonly notOffered: Readonly<Record<string, string>>;
-  /** What it offers in a way that is not run here, by scenario or group. */
+  /** Features that it offers in a way that does not run here, by scenario or group. */
   readonly notRun?: Readonly<Record<string, string>>;
   open(options: OpenOptions): Promise<PeerAgent> | PeerAgent;
   readonly elsewhere?: Elsewhere;
-  /** Runs until a call needs a yes, and ends. `resume` says yes and continues. */
+  /** Runs until a call needs approval, and ends. `resume` approves it and continues. */
   pause?(options: OpenOptions): Promise<{ readonly paused: boolean; resume(): Promise<string> }>;
-  /** Runs a turn, goes back to the state before its last reply, and continues from there with another one. */
+  /** Runs a turn, returns to the state before its last reply, and continues with a different one. */
   travel?(options: OpenOptions): Promise<string>;
-  /** Asks for an object with the one field `city`. */
+  /** Requests an object with the one field `city`. */
   typed?(options: OpenOptions): Promise<unknown>;
 }

@@ -15,11 +15,11 @@ export interface Repetition {
   readonly times: number;
 }
 
-/** Plays a scenario several times with one library, each time from scratch. */
+/** Runs a scenario several times with one library, each time from scratch. */
 export async function repeat(scenario: Scenario, { peer, module, times }: Repetition): Promise<Observation> {
   const verdicts: Verdict[] = [];
   for (let time = 0; time < times; time++) {
-    verdicts.push(await playUntilReached(scenario, { peer, module }));
+    verdicts.push(await runUntilReached(scenario, { peer, module }));
     if (verdicts[0]?.result === 'not offered' || verdicts[0]?.result === 'not run') break;
   }
   return summarise(verdicts);
@@ -36,22 +36,22 @@ export function summarise(verdicts: readonly Verdict[]): Observation {
   return { result: 'sometimes', seen: `${shares}; ${worst.seen}` };
 }
 
-/** On a busy machine a run may not come as far as its cancel in time. That says nothing about the cancel. */
+/** On a busy machine a run may not reach its cancel in time. That says nothing about the cancel. */
 const ATTEMPTS = 3;
 
-async function playUntilReached(scenario: Scenario, { peer, module }: Omit<Repetition, 'times'>): Promise<Verdict> {
+async function runUntilReached(scenario: Scenario, { peer, module }: Omit<Repetition, 'times'>): Promise<Verdict> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await playOnce(scenario, new Lab(peer, module));
+      return await runOnce(scenario, new Lab(peer, module));
     } catch (error) {
       if (attempt === ATTEMPTS) return { result: 'no', seen: `it failed: ${(error as Error).message}` };
     }
   }
 }
 
-async function playOnce(scenario: Scenario, lab: Lab): Promise<Verdict> {
+async function runOnce(scenario: Scenario, lab: Lab): Promise<Verdict> {
   try {
-    return await scenario.play(lab);
+    return await scenario.run(lab);
   } catch (error) {
     if (error instanceof NotReached) throw error;
     // A run that never ends answers every question about its result.

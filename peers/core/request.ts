@@ -1,4 +1,4 @@
-// What a request to a model contains, whatever its vendor format.
+// The content of a request to a model, in any vendor's format.
 import type { LoopbackProvider } from '@whoa/ai-sdk/testing';
 
 type LoopbackRequest = LoopbackProvider['requests'][number];
@@ -6,7 +6,7 @@ type Fields = Record<string, unknown>;
 
 export interface CallInRequest {
   readonly tool: string;
-  /** What the model is told about it, if anything. */
+  /** What the model sees of it, if anything. */
   readonly result: string | undefined;
 }
 
@@ -16,11 +16,11 @@ const words = (value: unknown): string => (typeof value === 'string' ? value : J
 export function callsIn({ body }: LoopbackRequest): CallInRequest[] {
   const messages = fields(body['messages']);
   const blocks = [...fields(body['input']), ...messages, ...messages.flatMap(({ content }) => fields(content))];
-  const results = new Map(blocks.flatMap((block) => resultOf(block) ?? []));
-  return blocks.flatMap(callsOf).map(({ id, tool }) => ({ tool, result: results.get(id) }));
+  const results = new Map(blocks.flatMap((block) => findResult(block) ?? []));
+  return blocks.flatMap(findCalls).map(({ id, tool }) => ({ tool, result: results.get(id) }));
 }
 
-function callsOf(block: Fields): { id: string; tool: string }[] {
+function findCalls(block: Fields): { id: string; tool: string }[] {
   if (block['type'] === 'function_call') return [{ id: words(block['call_id']), tool: words(block['name']) }];
   if (block['type'] === 'tool_use') return [{ id: words(block['id']), tool: words(block['name']) }];
   return fields(block['tool_calls']).map((call) => ({
@@ -29,7 +29,7 @@ function callsOf(block: Fields): { id: string; tool: string }[] {
   }));
 }
 
-function resultOf(block: Fields): [string, string][] | undefined {
+function findResult(block: Fields): [string, string][] | undefined {
   if (block['type'] === 'function_call_output') return [[words(block['call_id']), words(block['output'])]];
   if (block['type'] === 'tool_result') return [[words(block['tool_use_id']), words(block['content'])]];
   return block['role'] === 'tool' ? [[words(block['tool_call_id']), words(block['content'])]] : undefined;

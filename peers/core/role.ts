@@ -1,4 +1,4 @@
-// One process of a scenario that needs several: node role.ts ADAPTER ROLE OPTIONS. What it returns is printed.
+// One process of a scenario that needs several: node role.ts ADAPTER ROLE OPTIONS. Prints the role's result.
 import type { OpenOptions, Peer } from './peer.ts';
 import { PeerTools } from './tools.ts';
 
@@ -6,7 +6,7 @@ export interface RoleOptions {
   readonly folder: string;
   readonly id?: string;
   readonly url?: string;
-  /** The port of the witness. */
+  /** The port of the probe. */
   readonly port?: number;
 }
 

@@ -17,18 +17,18 @@ export type Result = 'yes' | 'partly' | 'no' | 'not offered' | 'not run';
 
 export interface Verdict {
   readonly result: Result;
-  /** One sentence: what was observed. */
+  /** The observation, in one sentence. */
   readonly seen: string;
 }
 
 export interface Scenario {
   readonly id: string;
   readonly group: keyof typeof GROUPS;
-  /** What a user may expect, in one sentence. */
+  /** The user's expectation, in one sentence. */
   readonly expects: string;
-  /** What decides between yes and no. */
+  /** The criterion for yes or no. */
   readonly rule: string;
-  play(lab: Lab): Promise<Verdict>;
+  run(lab: Lab): Promise<Verdict>;
 }
 
 export const yes = (seen: string): Verdict => ({ result: 'yes', seen });
@@ -36,7 +36,7 @@ export const partly = (seen: string): Verdict => ({ result: 'partly', seen });
 export const no = (seen: string): Verdict => ({ result: 'no', seen });
 export const notOffered = (seen: string): Verdict => ({ result: 'not offered', seen });
 
-/** What an adapter says about a feature that it lacks. */
+/** The verdict for a feature that an adapter lacks. */
 export function missing(peer: Peer, feature: string, otherwise: string): Verdict {
   const why = peer.notRun?.[feature];
   return why === undefined ? notOffered(peer.notOffered[feature] ?? otherwise) : { result: 'not run', seen: why };

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
-import { attend } from '../../packages/check/src/witness/attend.ts';
-import type { Probe, ProbeMode } from '../../packages/check/src/witness/witness.ts';
+import { attend } from '../../packages/check/src/probe/attend.ts';
+import type { Probe, ProbeMode } from '../../packages/check/src/probe/probe.ts';
 import type { PeerTool } from './peer.ts';
 
-/** The tools of the scenarios. Each stays with the witness at `port`, under its own name, until it is let go or stopped. */
+/**
+ * The tools of the scenarios. Each waits at the probe on `port`, under its own name, until it is released or stopped.
+ */
 export class PeerTools {
   readonly #port: number;
 
@@ -11,7 +13,7 @@ export class PeerTools {
     this.#port = port;
   }
 
-  /** Returns at once. */
+  /** Returns immediately. */
   quick(name = 'quick', onStart: () => void = () => {}): PeerTool {
     return createTool(name, async () => {
       onStart();
@@ -26,13 +28,13 @@ export class PeerTools {
 
   /** Ignores its signal. */
   deaf(name = 'deaf'): PeerTool {
-    return createTool(name, () => this.#attend(name, 'deaf'));
+    return createTool(name, () => this.#attend(name, 'ignore-signals'));
   }
 
   /** Ignores its signal, and then fails. */
   rude(name = 'rude'): PeerTool {
     return createTool(name, async () => {
-      await this.#attend(name, 'deaf');
+      await this.#attend(name, 'ignore-signals');
       throw new Error(`${name} failed`);
     });
   }
@@ -40,18 +42,18 @@ export class PeerTools {
   async #attend(name: string, mode: ProbeMode, signal?: AbortSignal): Promise<string> {
     const end = await attend({ port: this.#port, key: name, mode, signal });
     if (end === 'stopped') throw signal?.reason;
-    // After the scenario there is nothing to return to.
+    // After the scenario there is no run to return to.
     return end === 'finished' ? `${name} is done` : new Promise<never>(() => {});
   }
 }
 
-/** A tool that starts a process with its signal, as the documentation of Node says. */
-export function createChildTool(name: string, witness: Probe): PeerTool {
+/** A tool that starts a process with its signal, as Node's documentation shows. */
+export function createChildTool(name: string, probe: Probe): PeerTool {
   return createTool(
     name,
     (signal) =>
       new Promise((resolve, reject) => {
-        const command = `exec ${witness.command(name, 'plain')}`;
+        const command = `exec ${probe.command(name, 'plain')}`;
         const child = spawn(command, { shell: true, stdio: 'ignore', ...(signal && { signal }) });
         child.once('error', reject);
         child.once('exit', () => resolve(`${name} is done`));

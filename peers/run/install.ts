@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const here = join(import.meta.dirname, '..');
 
-/** What the libraries are installed with. */
+/** The manifest with the libraries. */
 export interface PeersManifest {
   readonly dependencies: Readonly<Record<string, string>>;
   /** Packages with everything in one file, whose dependencies are not on every registry. */
@@ -13,7 +13,7 @@ export interface PeersManifest {
 
 export const manifest = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8')) as PeersManifest;
 
-/** Installs the libraries into a folder outside the workspace, and puts the adapters beside them. */
+/** Installs the libraries into a folder outside the workspace, and copies the adapters next to them. */
 export function installPeers(folder: string): void {
   mkdirSync(join(folder, 'packed'), { recursive: true });
   cpSync(join(here, 'adapters'), join(folder, 'adapters'), { recursive: true });

@@ -9,7 +9,7 @@ import type { Observation } from '../core/repeat.ts';
 const LIMIT_MS = 600_000;
 const TIMES = 3;
 
-// Nothing may leave this machine: the libraries report to their makers unless they are told not to.
+// Nothing may leave this machine: turn the libraries' telemetry off.
 const QUIET = {
   OPENAI_AGENTS_DISABLE_TRACING: '1',
   OPENAI_API_KEY: 'none',
@@ -20,7 +20,7 @@ const QUIET = {
   DO_NOT_TRACK: '1',
 };
 
-/** Plays a scenario in a process of its own and returns what was observed; a crash or a hang is an observation too. */
+/** Runs a scenario in a separate process and returns what was observed; a crash or a hang is an observation too. */
 export async function observe(module: string, scenario: string): Promise<Observation> {
   const home = mkdtempSync(join(tmpdir(), 'whoa-peers-home-'));
   const args = ['--conditions=@whoa/source', '--no-warnings', join(import.meta.dirname, '../run-scenarios.ts')];

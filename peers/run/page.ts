@@ -124,7 +124,7 @@ const rules = (): string =>
     ...scenarios.map(({ id, expects, rule }) => `- \`${id}\` *${expects}* ${escapeMarkup(rule)}`),
   ].join('\n');
 
-/** What libraries and vendors say may look like Markdown, HTML or a template of the site. */
+/** Texts of libraries and vendors may look like Markdown, HTML or a template of the site. */
 const escapeMarkup = (text: string): string =>
   text.replace(/[\\`*_{}[\]<>|]/g, (sign) => `\\${sign}`).replace(/\s+/g, ' ');
 

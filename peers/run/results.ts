@@ -1,7 +1,7 @@
 import type { Observation } from '../core/repeat.ts';
 import type { LibraryKey } from './libraries.ts';
 
-/** What `npm run peers -- --write` saves: the page is made from it. */
+/** The file that `npm run peers -- --write` saves, from which the page is made. */
 export interface Results {
   readonly date: string;
   readonly node: string;

@@ -9,7 +9,7 @@ interface Asked {
   readonly answer: (isAllowed: boolean) => void;
 }
 
-/** Starts a run whose call waits for a person. A deaf question stays open when it is withdrawn. */
+/** Starts a run whose call waits for approval. A deaf question stays open when it is withdrawn. */
 async function ask(lab: Lab, isDeaf: boolean): Promise<Asked> {
   const question = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<boolean>();
@@ -37,13 +37,13 @@ export const consent: readonly Scenario[] = [
     group: 'consent',
     expects: 'A stop during an approval request ends the run without an answer.',
     rule: 'The run ends within 1 s of the cancel, and the call never starts.',
-    async play(lab) {
+    async run(lab) {
       const reason = lab.peer.notOffered['consent'];
       if (reason !== undefined) return notOffered(reason);
       const asked = await ask(lab, false);
       asked.fixture.cancel();
       const settled = await asked.fixture.settle(SOON_MS);
-      const hasRun = asked.fixture.witness.hasStarted('pay');
+      const hasRun = asked.fixture.probe.hasStarted('pay');
       asked.answer(false);
       if (hasRun) return no('the call ran');
       return settled ? yes('the run was over, and nothing ran') : no('the run waited for the answer');
@@ -54,14 +54,14 @@ export const consent: readonly Scenario[] = [
     group: 'consent',
     expects: 'A late approval runs nothing.',
     rule: 'The run is cancelled, then the question is approved. The call never starts.',
-    async play(lab) {
+    async run(lab) {
       const reason = lab.peer.notOffered['consent'];
       if (reason !== undefined) return notOffered(reason);
       const asked = await ask(lab, true);
       asked.fixture.cancel();
       await asked.fixture.settle(SOON_MS);
       asked.answer(true);
-      const hasRun = await until(QUIET_MS, () => asked.fixture.witness.hasStarted('pay'));
+      const hasRun = await until(QUIET_MS, () => asked.fixture.probe.hasStarted('pay'));
       return hasRun ? no('the call ran after the stop') : yes('nothing ran');
     },
   },

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Answer } from '@whoa/ai-sdk/testing';
+import type { ScriptedResponse } from '@whoa/ai-sdk/testing';
 import { within } from '../../packages/check/src/clock.ts';
 import { QUIET_MS } from '../core/bounds.ts';
 import type { Fixture, Lab } from '../core/lab.ts';
@@ -15,7 +15,7 @@ const RULE =
 const TAKEN_MS = 100;
 
 interface Cut {
-  readonly answer: Answer;
+  readonly answer: ScriptedResponse;
   readonly reached: (fixture: Fixture) => Promise<void>;
 }
 
@@ -61,7 +61,7 @@ const after = (cut: keyof typeof CUTS, what: string): Scenario => ({
   group: 'history',
   expects: `After a stop ${what}, the conversation can continue.`,
   rule: RULE,
-  play: (lab) => judgeNext(lab, cut),
+  run: (lab) => judgeNext(lab, cut),
 });
 
 export const history: readonly Scenario[] = [
@@ -74,7 +74,7 @@ export const history: readonly Scenario[] = [
     group: 'history',
     expects: 'The next turn does not repeat the calls of the stopped one by itself.',
     rule: 'One call had finished, one was stopped. In the next turn, whose reply asks for no call, neither starts again.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({
         answers: [calls('quick', 'polite')],
         tools: (make) => [make.quick(), make.polite()],
@@ -84,7 +84,7 @@ export const history: readonly Scenario[] = [
       await wait(TAKEN_MS);
       const { ending } = await fixture.stop();
       await within(QUIET_MS, fixture.start('Go on', { session: ending.session }).ended);
-      const again = ['quick', 'polite'].filter((tool) => fixture.witness.countStarts(tool) > 1);
+      const again = ['quick', 'polite'].filter((tool) => fixture.probe.countStarts(tool) > 1);
       return again.length === 0 ? yes('nothing was repeated') : no(`repeated without a request: ${again.join(', ')}`);
     },
   },
@@ -93,7 +93,7 @@ export const history: readonly Scenario[] = [
     group: 'history',
     expects: 'In the next turn the model learns how the stopped call ended.',
     rule: 'The next request has the call with a result that reports that it was stopped, or that its result is unknown.',
-    async play(lab) {
+    async run(lab) {
       const { request, ending } = await stopAt(lab, 'tool', lab.peer.wires[0]!);
       if (request === undefined) return no(`no request was sent (${ending.says})`);
       const call = callsIn(request).find(({ tool }) => tool === 'polite');

@@ -4,7 +4,7 @@ import { callsIn } from '../core/request.ts';
 import { no, notOffered, partly, type Scenario, yes } from '../core/scenario.ts';
 import { calls, halfText } from './answers.ts';
 
-/** What the loopback provider reports for each reply. */
+/** The usage that the loopback provider reports for each reply. */
 const USAGE = { inputTokens: 11, outputTokens: 20 };
 
 async function stopSentence(lab: Lab, reason?: string): Promise<{ fixture: Fixture } & Settled> {
@@ -19,7 +19,7 @@ export const keep: readonly Scenario[] = [
     group: 'keep',
     expects: 'The result of a stopped run has the text so far.',
     rule: 'The text is on the result, in a documented callback or in the messages, not only in the stream.',
-    async play(lab) {
+    async run(lab) {
       const { ending } = await stopSentence(lab);
       if (ending.text?.includes('upon a time')) return yes('the text so far is there');
       return no(ending.text === undefined ? 'no text is kept' : `the text is "${ending.text}"`);
@@ -30,7 +30,7 @@ export const keep: readonly Scenario[] = [
     group: 'keep',
     expects: 'In the next turn the model sees the half sentence it had said.',
     rule: 'The next request contains the text so far.',
-    async play(lab) {
+    async run(lab) {
       const { fixture, ending } = await stopSentence(lab);
       const { request, ending: next } = await fixture.next(ending.session);
       if (request === undefined) return no(`no request was sent: ${next.says}`);
@@ -43,7 +43,7 @@ export const keep: readonly Scenario[] = [
     group: 'keep',
     expects: 'The result of a call that had finished before the stop reaches the model in the next turn.',
     rule: 'Two calls of one reply: one finished, one running. The next request has the result of the first.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({
         answers: [calls('quick', 'polite')],
         tools: (make) => [make.quick(), make.polite()],
@@ -67,7 +67,7 @@ export const keep: readonly Scenario[] = [
     group: 'keep',
     expects: 'The tokens of a reply that was complete before the stop are reported.',
     rule: 'A stop during a call: the result reports at least the tokens that the provider reported.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({
         answers: [{ ...calls('polite'), usage: USAGE }],
         tools: (make) => [make.polite()],
@@ -86,7 +86,7 @@ export const keep: readonly Scenario[] = [
     expects:
       'The input tokens that a provider reports at the beginning of a reply are counted, although the reply was cut.',
     rule: 'Anthropic format, stopped mid-sentence: the result reports the input tokens.',
-    async play(lab) {
+    async run(lab) {
       if (!lab.peer.wires.includes('anthropic'))
         return notOffered('it was not run on this format, which alone reports early');
       const fixture = await lab.begin({ answers: [halfText], wire: 'anthropic' });
@@ -103,7 +103,7 @@ export const keep: readonly Scenario[] = [
     group: 'keep',
     expects: 'The result shows why the run was stopped.',
     rule: 'The reason that was given with the cancel is in the result or in the error.',
-    async play(lab) {
+    async run(lab) {
       const reason = 'lunch break';
       const { ending } = await stopSentence(lab, reason);
       if (ending.reason?.includes(reason)) return yes('the reason is there');

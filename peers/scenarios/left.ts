@@ -22,7 +22,7 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'The provider stops generating, because its connection is closed.',
     rule: 'The provider sees the client leave within 1 s of a stop mid-sentence.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [halfText] });
       await fixture.sees('upon');
       fixture.cancel();
@@ -36,15 +36,15 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'A call that had not started when the stop came does not start.',
     rule: 'The first of two calls of one reply cancels the run. The second must not start.',
-    async play(lab) {
+    async run(lab) {
       const fixture: Fixture = await lab.begin({
         answers: [calls('first', 'second')],
         tools: (make) => [make.quick('first', () => fixture.cancel()), make.quick('second')],
       });
       await fixture.starts('first');
       await fixture.settle();
-      await until(300, () => fixture.witness.hasStarted('second'));
-      return fixture.witness.hasStarted('second')
+      await until(300, () => fixture.probe.hasStarted('second'));
+      return fixture.probe.hasStarted('second')
         ? no('the second call started after the cancel')
         : yes('it did not start');
     },
@@ -54,11 +54,11 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'When a tool returns after the stop, the model is not called again.',
     rule: 'A tool ignores its signal and returns after the cancel. No further request arrives in the second after that.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       fixture.cancel();
-      fixture.witness.finish('deaf');
+      fixture.probe.finish('deaf');
       await fixture.finishes('deaf');
       await until(QUIET_MS, () => fixture.provider.requests.length > 1);
       const more = fixture.provider.requests.length - 1;
@@ -70,11 +70,11 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'A running tool is notified of the stop.',
     rule: 'The tool was given an AbortSignal, and it fires within 1 s of the cancel.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [calls('polite')], tools: (make) => [make.polite()] });
       await fixture.starts('polite');
       fixture.cancel();
-      const left = await fixture.witness.waitForEnd('polite', SOON_MS);
+      const left = await fixture.probe.waitForEnd('polite', SOON_MS);
       return left.length === 0 ? yes('its signal fired') : no('it was not told');
     },
   },
@@ -83,12 +83,12 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'If a tool still takes effect after the run has ended, the application learns it.',
     rule: 'A tool ignores its signal and takes effect later. The library reports its end, or the run was not over before it.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       fixture.cancel();
       const isOverBefore = await until(LATE_MS, () => fixture.isEnded);
-      fixture.witness.finish('deaf');
+      fixture.probe.finish('deaf');
       await fixture.finishes('deaf');
       const isReported = await until(300, () => fixture.run.late?.includes('deaf') === true);
       if (isReported) return yes('its late end was reported');
@@ -102,14 +102,14 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'A process that a tool started with its signal ends.',
     rule: 'The process of spawn(…, { signal }) is gone within 1 s of the cancel.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({
         answers: [calls('child')],
-        tools: (_make, witness) => [createChildTool('child', witness)],
+        tools: (_make, probe) => [createChildTool('child', probe)],
       });
       await fixture.starts('child');
       fixture.cancel();
-      const left = await fixture.witness.waitForEnd('child', SOON_MS);
+      const left = await fixture.probe.waitForEnd('child', SOON_MS);
       return left.length === 0 ? yes('the process is gone') : no('the process was still there');
     },
   },
@@ -118,18 +118,18 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'With the library’s own shell tool, every process of a command ends.',
     rule: 'The command starts a process in a separate session (setsid). It is gone within 3 s of the cancel.',
-    async play(lab) {
+    async run(lab) {
       const { shell } = lab.peer;
       if (shell === undefined) return notOffered('it has no shell tool');
       const fixture = await lab.begin({
-        answers: (witness) => [
-          { parts: [{ call: shell, id: 'call_1', input: { command: witness.command('tree', 'tree') } }] },
+        answers: (probe) => [
+          { parts: [{ call: shell, id: 'call_1', input: { command: probe.command('tree', 'tree') } }] },
         ],
         open: { shell: true },
       });
       await fixture.starts('tree', 'tree');
       fixture.cancel();
-      const left = await fixture.witness.waitForEnd('tree', 3_000);
+      const left = await fixture.probe.waitForEnd('tree', 3_000);
       if (left.length === 0) return yes('all of its processes are gone');
       return no(left.includes('detached') ? 'the process in its own session survived' : 'a process survived');
     },
@@ -139,7 +139,7 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'An agent that was used as a tool stops with its parent.',
     rule: 'The sub-agent is streaming when the parent is cancelled. Its connection is closed within 1 s, and nothing more is sent.',
-    async play(lab) {
+    async run(lab) {
       const reason = lab.peer.notOffered['sub-agent'];
       if (reason !== undefined) return notOffered(reason);
       const answer = {
@@ -165,13 +165,13 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'Runs leave no listeners on a signal that outlives them.',
     rule: `After ${RUNS} finished runs with one signal, at most ${FEW} listeners are left on it.`,
-    async play(lab) {
+    async run(lab) {
       if (!lab.peer.takesSignal) return notOffered("a run does not take the caller's signal");
       const fixture = await lab.open({ answers: [] });
       const { signal } = new AbortController();
       setMaxListeners(0, signal);
       for (let run = 0; run < RUNS; run++) await within(WAIT_MS, fixture.start('Begin', { signal }).ended);
-      // What hangs on a garbage-collected request is taken off with it, by Node itself.
+      // Node itself removes listeners of a garbage-collected request.
       for (let round = 0; round < 3; round++) await collectGarbage();
       const count = getEventListeners(signal, 'abort').length;
       return count <= FEW ? yes(`${count} listeners`) : no(`${count} listeners`);
@@ -182,7 +182,7 @@ export const left: readonly Scenario[] = [
     group: 'left',
     expects: 'A stop never causes an unhandled rejection, which would end the process.',
     rule: 'A stop in a sentence, one in a call, and one after which a tool rejects late: no unhandledRejection event.',
-    async play(lab) {
+    async run(lab) {
       const unhandled: string[] = [];
       const listener = (error: unknown): unknown => unhandled.push(String(error));
       process.on('unhandledRejection', listener);
@@ -206,7 +206,7 @@ async function stopThreeTimes(lab: Lab): Promise<void> {
     await fixture.starts(name);
     fixture.cancel();
     await fixture.settle(name === 'rude' ? REJECTS_MS : WAIT_MS);
-    if (!fixture.witness.finish('rude')) continue;
+    if (!fixture.probe.finish('rude')) continue;
     await fixture.finishes('rude');
     await fixture.settle();
   }

@@ -9,7 +9,7 @@ export const newer: readonly Scenario[] = [
     group: 'newer',
     expects: 'A newer message replaces the running reply.',
     rule: 'One call of the library sends it: the old request is closed, and the new message is answered with the text so far in its history.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [halfText], open: { isConversation: true } });
       if (fixture.run.replace === undefined)
         return missing(lab.peer, 'replace', 'the application must cancel, wait and start again');
@@ -30,12 +30,12 @@ export const newer: readonly Scenario[] = [
     group: 'newer',
     expects: 'A message sent while a call runs reaches the model with the next request.',
     rule: 'The request after the call contains it, and the run continues.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       if (fixture.run.steer === undefined) return missing(lab.peer, 'steer', 'nothing can be added to a run');
       await fixture.starts('deaf');
       fixture.run.steer('Mind the gap');
-      fixture.witness.finish('deaf');
+      fixture.probe.finish('deaf');
       await until(WAIT_MS, () => fixture.provider.requests.length > 1);
       const isThere = JSON.stringify(fixture.provider.requests[1]?.body ?? '').includes('Mind the gap');
       return isThere ? yes('it is in the next request') : no('it is not in the next request');

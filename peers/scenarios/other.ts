@@ -1,7 +1,7 @@
 // Not about a stop in the narrow sense. These are here because some library is better at them than ours.
 
 import { within } from '../../packages/check/src/clock.ts';
-import { startHarness } from '../../packages/check/src/stage/harness.ts';
+import { startHarness } from '../../packages/check/src/harness/harness.ts';
 import { WAIT_MS } from '../core/bounds.ts';
 import { missing, no, partly, type Scenario, yes } from '../core/scenario.ts';
 import { PeerTools } from '../core/tools.ts';
@@ -15,7 +15,7 @@ export const other: readonly Scenario[] = [
     group: 'other',
     expects: 'Even when a tool ignores its signal, an ordinary stop ends immediately.',
     rule: `The run ends within ${AT_ONCE_MS} ms of the cancel that the documentation shows for a stop button.`,
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       fixture.cancel();
@@ -30,7 +30,7 @@ export const other: readonly Scenario[] = [
     group: 'other',
     expects: 'A run that needs approval can end, and continue later without having waited in a process.',
     rule: 'The first part ends with the question. A later call continues it with an approval, and the tool runs exactly once.',
-    async play(lab) {
+    async run(lab) {
       if (lab.peer.pause === undefined) return missing(lab.peer, 'pause', 'the question is asked while the run waits');
       const paid = { parts: [{ text: 'Paid.' }] };
       await using harness = await startHarness(
@@ -38,12 +38,12 @@ export const other: readonly Scenario[] = [
           ({ index }) =>
             index === 0 ? calls('pay') : paid,
       );
-      const { provider, witness } = harness;
-      const tools = [{ ...new PeerTools(witness.port).quick('pay'), needsApproval: true }];
+      const { provider, probe } = harness;
+      const tools = [{ ...new PeerTools(probe.port).quick('pay'), needsApproval: true }];
       const run = await lab.peer.pause({ url: provider.url, wire: lab.peer.wires[0]!, tools });
-      if (!run.paused || witness.hasStarted('pay')) return no('it did not pause');
+      if (!run.paused || probe.hasStarted('pay')) return no('it did not pause');
       await within(WAIT_MS, run.resume());
-      const count = witness.countStarts('pay');
+      const count = probe.countStarts('pay');
       return count === 1 ? yes('it continued, and the tool ran once') : no(`the tool ran ${count} times`);
     },
   },
@@ -52,7 +52,7 @@ export const other: readonly Scenario[] = [
     group: 'other',
     expects: 'A conversation can return to an earlier point and continue differently from there.',
     rule: 'The library lists the earlier points of a conversation and continues from one: its next request has the question, but not the first reply.',
-    async play(lab) {
+    async run(lab) {
       if (lab.peer.travel === undefined)
         return missing(lab.peer, 'time-travel', 'the application would cut the list of messages itself');
       await using harness = await startHarness(() => ({ index }) => ({
@@ -70,7 +70,7 @@ export const other: readonly Scenario[] = [
     group: 'other',
     expects: 'A run can return an object that fits a schema.',
     rule: 'The library is given a schema with the field `city` and returns the object.',
-    async play(lab) {
+    async run(lab) {
       if (lab.peer.typed === undefined) return missing(lab.peer, 'typed-output', 'a run returns text');
       const json = JSON.stringify({ city: 'Oslo' });
       // Some ask for the object as text, some as the arguments of a call.
@@ -89,7 +89,7 @@ export const other: readonly Scenario[] = [
     group: 'other',
     expects: 'It can be installed from npm.',
     rule: 'Its adapter runs what npm installed.',
-    play: (lab) =>
+    run: (lab) =>
       Promise.resolve(
         lab.module.endsWith('.ts') ? no('it is not published yet; its sources were run') : yes('installed'),
       ),

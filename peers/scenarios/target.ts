@@ -10,7 +10,7 @@ export const target: readonly Scenario[] = [
     group: 'target',
     expects: 'A stop of one run does not affect another run of the same agent.',
     rule: 'Two runs at the same time, one is cancelled. The other one finishes with its text.',
-    async play(lab) {
+    async run(lab) {
       const gate = Promise.withResolvers<void>();
       const goesOn = { parts: [{ text: ['I go ', { stall: gate.promise }, 'on.'] }] };
       const fixture = await lab.begin({ answers: [halfText, goesOn] });
@@ -34,7 +34,7 @@ export const target: readonly Scenario[] = [
     group: 'target',
     expects: 'One call can be stopped, and the run continues with the others.',
     rule: 'Of two running calls one is cancelled. The model is called again with the results of both.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({
         answers: [calls('deaf', 'polite')],
         tools: (make) => [make.deaf(), make.polite()],
@@ -43,7 +43,7 @@ export const target: readonly Scenario[] = [
       await fixture.starts('polite');
       await fixture.starts('deaf');
       fixture.run.cancelCall('polite');
-      fixture.witness.finish('deaf');
+      fixture.probe.finish('deaf');
       const isOver = await within(WAIT_MS, fixture.run.ended);
       const request = fixture.provider.requests[1];
       if (!isOver || request === undefined) return no('the run did not continue');
@@ -56,12 +56,12 @@ export const target: readonly Scenario[] = [
     group: 'target',
     expects: 'A run can be asked to stop after the call that is running.',
     rule: 'The call finishes, the model is not called again, the run has ended, and the next turn has the result.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       if (fixture.run.stopSoftly === undefined) return missing(lab.peer, 'soft-stop', 'a stop is always immediate');
       await fixture.starts('deaf');
       fixture.run.stopSoftly();
-      fixture.witness.finish('deaf');
+      fixture.probe.finish('deaf');
       const settled = await fixture.settle();
       if (!(await fixture.finishes('deaf'))) return no('the call did not finish');
       if (settled === undefined) return no('the run did not end');

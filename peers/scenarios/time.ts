@@ -9,7 +9,7 @@ const FAST_MS = 50;
 
 const SOON = `The run ends within ${SOON_MS / 1000} s and the library reports it as cancelled.`;
 
-/** Cancels, and judges when and how the run ends. */
+/** Cancels, and checks when and how the run ends. */
 async function judgeStop(fixture: Fixture, limitMs: number = SOON_MS): Promise<Verdict> {
   fixture.cancel();
   const settled = await fixture.settle();
@@ -51,28 +51,28 @@ export const time: readonly Scenario[] = [
     group: 'time',
     expects: 'A cancel before the model has sent anything ends the run.',
     rule: SOON,
-    play: (lab) => whileModel(lab, 'thinks'),
+    run: (lab) => whileModel(lab, 'thinks'),
   },
   {
     id: 'while-speaking',
     group: 'time',
     expects: 'A cancel mid-sentence ends the run.',
     rule: SOON,
-    play: (lab) => whileModel(lab, 'speaks'),
+    run: (lab) => whileModel(lab, 'speaks'),
   },
   {
     id: 'while-calling',
     group: 'time',
     expects: 'A cancel while the arguments of a call arrive ends the run, and the call is not made.',
     rule: `${SOON} The tool never starts.`,
-    play: (lab) => whileModel(lab, 'calls'),
+    run: (lab) => whileModel(lab, 'calls'),
   },
   {
     id: 'polite-tool',
     group: 'time',
     expects: 'A cancel while a tool runs that listens to its signal ends the run.',
     rule: SOON,
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [calls('polite')], tools: (make) => [make.polite()] });
       await fixture.starts('polite');
       return judgeStop(fixture);
@@ -83,7 +83,7 @@ export const time: readonly Scenario[] = [
     group: 'time',
     expects: 'A tool that ignores its signal and never returns cannot block the run.',
     rule: `The run ends within ${DEAF_MS / 1000} s.`,
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [calls('deaf')], tools: (make) => [make.deaf()] });
       await fixture.starts('deaf');
       return judgeStop(fixture, DEAF_MS);
@@ -94,7 +94,7 @@ export const time: readonly Scenario[] = [
     group: 'time',
     expects: 'A run that is given an aborted signal does nothing.',
     rule: 'No request reaches the provider, and the run ends within 1 s as cancelled.',
-    async play(lab) {
+    async run(lab) {
       if (!lab.peer.takesSignal) return notOffered("a run does not take the caller's signal");
       const fixture = await lab.open({ answers: [halfText] });
       fixture.cancelledAt = performance.now();
@@ -107,7 +107,7 @@ export const time: readonly Scenario[] = [
     group: 'time',
     expects: 'A cancel in the same tick as the start is not lost.',
     rule: 'The run ends within 1 s as cancelled, and no request stays open.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [halfText] });
       fixture.cancel();
       return judgeNothingSent(fixture);
@@ -118,7 +118,7 @@ export const time: readonly Scenario[] = [
     group: 'time',
     expects: 'A second cancel does no harm, and the first reason stays.',
     rule: `${SOON} If the library shows a reason, it is the first.`,
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [halfText] });
       await fixture.sees('upon');
       fixture.run.cancel('the first');
@@ -133,7 +133,7 @@ export const time: readonly Scenario[] = [
     group: 'time',
     expects: 'A cancel after the end changes nothing, and the next turn works.',
     rule: 'The finished run still counts as finished, and the next turn is answered.',
-    async play(lab) {
+    async run(lab) {
       const fixture = await lab.begin({ answers: [{ parts: [{ text: 'Done.' }] }] });
       const { ending } = (await fixture.settle()) ?? {};
       if (ending === undefined || ending.isCancelled) throw new NotReached('the run without a cancel did not finish');
@@ -147,7 +147,7 @@ export const time: readonly Scenario[] = [
     group: 'time',
     expects: 'A cancel while the library waits to ask an overloaded provider again ends the wait.',
     rule: `${SOON} No further request is sent.`,
-    async play(lab) {
+    async run(lab) {
       const busy = { status: 503, message: 'Overloaded', headers: { 'retry-after': '5' } };
       const fixture = await lab.begin({ answers: [busy, busy, busy, busy] });
       await (await fixture.provider.waitForRequest(0)).waitForClose();
@@ -163,7 +163,7 @@ export const time: readonly Scenario[] = [
     group: 'time',
     expects: 'A stop feels immediate.',
     rule: `The median of ${SAMPLES} stops mid-sentence is at most ${FAST_MS} ms.`,
-    async play(lab) {
+    async run(lab) {
       const samples = await sampleLatency(lab);
       const median = samples[Math.floor(samples.length / 2)];
       if (median === undefined) return no('a run did not end');

@@ -1,5 +1,5 @@
-// Finds public names whose doc comment does not say what people need: what it is, what it returns, what it throws, and for
-// the entry points how it is used.
+// Finds public names whose doc comment is incomplete: it must describe the name, its result, its errors and, for the
+// entry points, its use. Methods need a sentence, too.
 import { readFileSync } from 'node:fs';
 import { parseAst } from 'rolldown/parseAst';
 import { type Declaration, type Entry, ROOT } from './surface.ts';
@@ -8,7 +8,7 @@ import { type Declaration, type Entry, ROOT } from './surface.ts';
 const ENTRY_POINTS: ReadonlySet<string> = new Set([
   '@whoa/core CancellationToken',
   '@whoa/core guard',
-  '@whoa/core shield',
+  '@whoa/core/embed shield',
   '@whoa/core sleep',
   '@whoa/core defineTool',
   '@whoa/core createInterruptedError',
@@ -57,6 +57,7 @@ const NESTED: ReadonlySet<string> = new Set([
 
 interface Node {
   readonly type: string;
+  readonly start: number;
   readonly [key: string]: unknown;
 }
 
@@ -67,10 +68,11 @@ export function lintDocs(entries: readonly Entry[]): string[] {
     names.flatMap(({ name, declaration }) => {
       known.add(`${specifier} ${name}`);
       if (declaration === undefined) return [];
-      const faults = [...faultsOf(declaration)];
+      const faults = [...findFaults(declaration)];
+      if (!specifier.endsWith('/internal')) faults.push(...findSilentMethods(declaration));
       if (ENTRY_POINTS.has(`${specifier} ${name}`) && !declaration.doc.includes('@example')) faults.push('an @example');
       return faults.map(
-        (fault) => `${placeOf(declaration)}: ${name} of ${specifier} needs ${fault} in its doc comment`,
+        (fault) => `${describePlace(declaration)}: ${name} of ${specifier} needs ${fault} in its doc comment`,
       );
     }),
   );
@@ -78,7 +80,7 @@ export function lintDocs(entries: readonly Entry[]): string[] {
   return [...problems, ...gone.map((entryPoint) => `scripts/api/doc-lint.ts: ${entryPoint} is not exported`)];
 }
 
-function* faultsOf(declaration: Declaration): Generator<string> {
+function* findFaults(declaration: Declaration): Generator<string> {
   const { kind, doc, text } = declaration;
   if (doc.replace(/^@.*/s, '').trim() === '') yield 'a sentence';
   if (kind !== 'function') return;
@@ -86,32 +88,67 @@ function* faultsOf(declaration: Declaration): Generator<string> {
   if (!doc.includes('@throws') && throws(declaration)) yield 'what it throws (@throws)';
 }
 
-/** Whether the function itself throws, as far as its own body shows. */
+/** Finds the methods of an interface or a class that have no doc comment. */
+function findSilentMethods({ name, kind, ...rest }: Declaration): string[] {
+  if (kind !== 'interface' && kind !== 'class') return [];
+  const file = readSource({ name, kind, ...rest });
+  const source = readFileSync(file, 'utf8');
+  const members = readStatements(file, source).flatMap((declared) => {
+    const isIt = (declared['id'] as { name?: string } | null | undefined)?.name === name;
+    return isIt ? ((declared['body'] as { body?: Node[] }).body ?? []) : [];
+  });
+  return members.flatMap((member) => {
+    const key = member['key'] as Node | undefined;
+    const isDocumented = source
+      .slice(0, member.start)
+      .replace(/(?:\s*\/\/.*)*\s*$/, '')
+      .endsWith('*/');
+    return isMethod(member) && key?.type === 'Identifier' && !isDocumented
+      ? [`a sentence for ${key['name'] as string}`]
+      : [];
+  });
+}
+
+function isMethod({ type, kind, typeAnnotation }: Node): boolean {
+  const annotation = (typeAnnotation as { typeAnnotation?: Node } | null | undefined)?.typeAnnotation;
+  return (
+    type === 'TSMethodSignature' ||
+    (type === 'MethodDefinition' && kind === 'method') ||
+    (type === 'TSPropertySignature' && annotation?.type === 'TSFunctionType')
+  );
+}
+
+/** The declarations of a file, exported or not. */
+function readStatements(file: string, source: string): Node[] {
+  const statements = parseAst(source, { lang: 'ts' }, file).body as unknown as Node[];
+  return statements.map((statement) => (statement['declaration'] as Node | null | undefined) ?? statement);
+}
+
+/** Whether the function's own body throws. */
 function throws(declaration: Declaration): boolean {
-  const file = sourceOf(declaration);
-  for (const statement of parseAst(readFileSync(file, 'utf8'), { lang: 'ts' }, file).body as unknown as Node[]) {
-    const declared = (statement['declaration'] as Node | null | undefined) ?? statement;
+  const file = readSource(declaration);
+  for (const declared of readStatements(file, readFileSync(file, 'utf8'))) {
     const isIt = (declared['id'] as { name?: string } | null | undefined)?.name === declaration.name;
-    if (isIt && declared['body'] && throwsIn(declared['body'])) return true;
+    if (isIt && declared['body'] && hasThrow(declared['body'])) return true;
   }
   return false;
 }
 
-function throwsIn(node: unknown): boolean {
-  if (Array.isArray(node)) return node.some(throwsIn);
+function hasThrow(node: unknown): boolean {
+  if (Array.isArray(node)) return node.some(hasThrow);
   if (typeof node !== 'object' || node === null) return false;
   const { type, callee } = node as Node;
   if (type === 'ThrowStatement') return true;
   if (NESTED.has(type)) return false;
   const { name, property } = (callee ?? {}) as { name?: string; property?: { name?: string } };
   if (type === 'CallExpression' && THROWING_CALL.test(name ?? property?.name ?? '')) return true;
-  return Object.values(node).some(throwsIn);
+  return Object.values(node).some(hasThrow);
 }
 
-function sourceOf({ file }: Declaration): string {
+function readSource({ file }: Declaration): string {
   return file.replace('/dist/', '/src/').replace(/\.d\.ts$/, '.ts');
 }
 
-function placeOf(declaration: Declaration): string {
-  return sourceOf(declaration).slice(ROOT.length + 1);
+function describePlace(declaration: Declaration): string {
+  return readSource(declaration).slice(ROOT.length + 1);
 }

@@ -1,5 +1,5 @@
-// What the packages show, read from the declarations the compiler wrote: every entry in `exports`, every name in an entry, and
-// the declaration behind each name.
+// The public API of the packages, read from the declarations that the compiler wrote: every entry in `exports`, every
+// name in an entry, and the declaration behind each name.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
@@ -9,7 +9,7 @@ export const ROOT: string = join(import.meta.dirname, '../..');
 /** One entry of a package, for example `@whoa/core/testing`. */
 export interface Entry {
   readonly folder: string;
-  /** What people import from. */
+  /** The import specifier. */
   readonly specifier: string;
   /** Its subpath as part of a file name: empty for the package itself, else for example `.testing`. */
   readonly report: string;
@@ -18,7 +18,7 @@ export interface Entry {
 
 export interface PublicName {
   readonly name: string;
-  /** Where it comes from if another package declares it. */
+  /** The package that declares it, if it is another one. */
   readonly from?: string;
   /** Missing if another package declares it. */
   readonly declaration?: Declaration;
@@ -41,11 +41,11 @@ interface DeclarationFile {
   readonly declarations: ReadonlyMap<string, Declaration>;
   /** Names that this file takes from another, or passes on from it: local name → where it is declared. */
   readonly links: ReadonlyMap<string, { readonly specifier: string; readonly name: string }>;
-  /** The names others may take: exported name → local name. */
+  /** The exported names: exported name → local name. */
   readonly exported: ReadonlyMap<string, string>;
 }
 
-/** What is used of a syntax tree. */
+/** The part of a syntax tree that we use. */
 interface Node {
   readonly type: string;
   readonly start: number;
@@ -97,7 +97,7 @@ function readName(entry: string, name: string): PublicName {
   return typeof found === 'string' ? { name, from: found } : { name, declaration: found };
 }
 
-/** Follows an exported name to its declaration, or to the package that it comes from. */
+/** Follows an exported name to its declaration, or to its package. */
 function resolve(file: string, exported: string): Declaration | string {
   const { declarations, exported: names } = readFile(file);
   const local = names.get(exported) ?? exported;
@@ -123,7 +123,7 @@ function readNamespace(file: string, name: string): Declaration {
   return { file, name, kind: 'namespace', doc: 'A namespace.', text, mentions: new Set() };
 }
 
-/** The declarations of the same package that the given ones are written with, and so on. It does not go through `known` ones. */
+/** The declarations of the same package that the given ones refer to, recursively. It does not enter `known` ones. */
 export function findReachable(given: readonly Declaration[], known: ReadonlySet<Declaration>): Declaration[] {
   const found = new Set(given);
   for (const declaration of found) {
@@ -150,11 +150,11 @@ function readFile(path: string): DeclarationFile {
     const declared = (statement['declaration'] as Node | null | undefined) ?? statement;
     const kind = KINDS[declared.type];
     if (kind === undefined) continue;
-    const name = nameOf(declared);
+    const name = getName(declared);
     if (declared !== statement) exported.set(name, name);
     const before = declarations.get(name);
     const text = [before?.text, toText(source.slice(declared.start, declared.end))].filter(Boolean).join('\n');
-    const mentions = new Set([...(before?.mentions ?? []), ...mentionsIn(declared)]);
+    const mentions = new Set([...(before?.mentions ?? []), ...findMentions(declared)]);
     declarations.set(name, { file: path, name, kind, doc: before?.doc || doc, text, mentions });
   }
   const file = { declarations, links, exported };
@@ -186,12 +186,12 @@ function readLinks(
   }
 }
 
-function nameOf(declared: Node): string {
+function getName(declared: Node): string {
   const [first] = (declared['declarations'] as Node[] | undefined) ?? [declared];
   return (first!['id'] as { name: string }).name;
 }
 
-/** The doc comment at the very end of what stands between two statements. */
+/** The doc comment at the very end of the text between two statements. */
 function docBefore(between: string): string {
   const start = between.lastIndexOf('/**');
   if (start === -1 || !/\*\/\s*$/.test(between)) return '';
@@ -208,12 +208,12 @@ function toText(declared: string): string {
     .replace(/^(?:export )?(?:declare )?/, '');
 }
 
-function mentionsIn(node: unknown, found: Set<string> = new Set()): Set<string> {
-  if (Array.isArray(node)) for (const item of node) mentionsIn(item, found);
+function findMentions(node: unknown, found: Set<string> = new Set()): Set<string> {
+  if (Array.isArray(node)) for (const item of node) findMentions(item, found);
   else if (typeof node === 'object' && node !== null) {
     const { type, name } = node as Node;
     if (type === 'Identifier') found.add(name as string);
-    for (const value of Object.values(node)) mentionsIn(value, found);
+    for (const value of Object.values(node)) findMentions(value, found);
   }
   return found;
 }

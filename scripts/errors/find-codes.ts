@@ -16,7 +16,7 @@ interface Node {
   readonly [key: string]: unknown;
 }
 
-/** What stands around a node: the innermost class, and the HTTP status if it is an argument of a call with one. */
+/** The context of a node: the innermost class, and the HTTP status if it is an argument of a call with one. */
 interface Around {
   readonly file: string;
   readonly errorClass?: string | undefined;
@@ -48,7 +48,7 @@ function enter(node: Node, around: Around): Around {
   return { ...around, errorClass: (node['id'] as Node)['name'] as string };
 }
 
-/** A status belongs to the object next to it, not to what is deeper. */
+/** A status belongs to the object next to it, not to deeper ones. */
 function leave(node: Node, child: Node, around: Around): Around {
   if (node.type === 'ObjectExpression') return around;
   const [first] = isCall(node) && child.type === 'ObjectExpression' ? (node['arguments'] as Node[]) : [];

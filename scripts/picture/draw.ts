@@ -1,7 +1,7 @@
 import { carryStyles, readStyled, type Span } from './styled.ts';
 
-/** What several terminals showed at one time: for each its lines, with escapes. */
-export interface OperationContext {
+/** The screens of several terminals at one time: the lines of each, with escapes. */
+export interface Frame {
   readonly atMs: number;
   readonly screens: readonly (readonly string[])[];
 }
@@ -24,28 +24,25 @@ const LINE = 19;
 const PAD = 14;
 const TITLE = 30;
 const GAP = 14;
-/** How long the last moment stands before it begins again. */
+/** How long the last frame stays before the animation restarts. */
 const HOLD_MS = 4_000;
 
-/** Draws a recording as an SVG that moves by itself. Who prefers no motion sees its end. */
-export function drawRecording(
-  recorded: readonly OperationContext[],
-  { columns, titles, description }: DrawOptions,
-): string {
-  const moments = recorded.map(({ atMs, screens }) => ({ atMs, screens: screens.map(carryStyles) }));
-  const totalMs = moments.at(-1)!.atMs + HOLD_MS;
+/** Draws a recording as an animated SVG. With reduced motion it shows the end. */
+export function drawRecording(recorded: readonly Frame[], { columns, titles, description }: DrawOptions): string {
+  const frames = recorded.map(({ atMs, screens }) => ({ atMs, screens: screens.map(carryStyles) }));
+  const totalMs = frames.at(-1)!.atMs + HOLD_MS;
   const width = Math.ceil(columns * CHARACTER + 2 * PAD);
   const motion = new Motion(totalMs);
   const body: string[] = [];
   let top = 0;
   for (const [index, title] of titles.entries()) {
-    const rows = moments[0]!.screens[index]!.length;
+    const rows = frames[0]!.screens[index]!.length;
     const height = TITLE + rows * LINE + PAD;
     body.push(drawWindow({ top, width, height, title }));
     for (let row = 0; row < rows; row++) {
       const y = top + TITLE + (row + 1) * LINE - 5;
-      const lines = moments.map(({ atMs, screens }) => ({ atMs, line: screens[index]![row] ?? '' }));
-      for (const stay of staysOf(lines, totalMs)) body.push(drawLine(stay, y, motion));
+      const lines = frames.map(({ atMs, screens }) => ({ atMs, line: screens[index]![row] ?? '' }));
+      for (const stay of toStays(lines, totalMs)) body.push(drawLine(stay, y, motion));
     }
     top += height + GAP;
   }
@@ -68,7 +65,7 @@ function drawWindow(at: { top: number; width: number; height: number; title: str
   return `${box}${dots.join('')}${title}`;
 }
 
-function staysOf(lines: readonly { readonly atMs: number; readonly line: string }[], totalMs: number): Stay[] {
+function toStays(lines: readonly { readonly atMs: number; readonly line: string }[], totalMs: number): Stay[] {
   const stays: Stay[] = [];
   for (const { atMs, line } of lines) {
     const last = stays.at(-1);
@@ -98,7 +95,7 @@ function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** The animations, each written once: many lines come and go together. */
+/** The animations, each written once: many lines appear and disappear together. */
 class Motion {
   readonly #totalMs: number;
   readonly #names = new Map<string, string>();
@@ -115,7 +112,7 @@ class Motion {
     return `@media (prefers-reduced-motion:no-preference){${rules.join('')}}`;
   }
 
-  /** What makes something visible for a while. Without motion only what stands in the end is. */
+  /** Shows an element for a while. Without motion, only elements of the last frame are visible. */
   during(fromMs: number, toMs: number): string {
     const isLast = toMs >= this.#totalMs;
     if (fromMs <= 0 && isLast) return '';

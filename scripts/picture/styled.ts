@@ -11,7 +11,7 @@ const COLORS = ['#484f58', '#ff7b72', '#3fb950', '#d29922', '#58a6ff', '#bc8cff'
 const ESCAPE = '\u001b';
 const CODES = new RegExp(`${ESCAPE}\\[([\\d;]*)m`, 'g');
 
-/** Gives every line the style that the line before ended in: a terminal tells only what changes. */
+/** Gives every line the style that the line before ended in: a terminal sends only changes. */
 export function carryStyles(lines: readonly string[]): string[] {
   let codes: string[] = [];
   return lines.map((line) => {

@@ -12,14 +12,14 @@ const SOURCE = '@whoa/source';
 type Exports = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
 interface Entry {
-  /** What people import. */
+  /** The import specifier. */
   readonly specifier: string;
   readonly source: string;
 }
 
 function readEntries(folder: string): Entry[] {
   const text = readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8');
-  // What is private has no entries.
+  // Private packages have no entries.
   const { name, exports = {} } = JSON.parse(text) as { name: string; exports?: Exports };
   return Object.entries(exports)
     .flatMap(([key, target]) => {

@@ -11,7 +11,7 @@ import { STORED } from '../../packages/tasks/src/stores/redis/options.ts';
 const { ADMISSION_TABLE, GRACEFUL, LEVEL_RANKS, LIMITS, OVERDUE, SETTLE, SIZES, SUSPECTS, UNDO } = rules;
 const ACTIONS: readonly StatusAction[] = ['claim', 'release', 'cancel', 'success', 'failed', 'cancelled'];
 
-/** Values that Lua has under the same names, with what they are where that is not what TypeScript calls them. */
+/** Values with the same name in Lua, with the TypeScript name where it differs. */
 const VALUES: readonly (readonly [name: string, value: unknown, about?: string])[] = [
   ['FORMAT', FORMAT, 'The newest format of stored data that this version can use, and the oldest.'],
   ['OLDEST_FORMAT', OLDEST_FORMAT],
@@ -21,14 +21,14 @@ const VALUES: readonly (readonly [name: string, value: unknown, about?: string])
   [
     'STATUS_AFTER',
     Object.fromEntries(ACTIONS.map((action) => [action, byStatus((status) => STATUS_TABLE[status][action])])),
-    'By the action and the status before: the status after it, or why it is refused.',
+    'By the action and the status before: the status after it, or why it is rejected.',
   ],
   ['ADMISSION', ADMISSION_TABLE, 'By the policy and the status of the current task: what happens to a new one.'],
   ['LEVEL_RANKS', LEVEL_RANKS],
   ['GRACEFUL', GRACEFUL],
   ['OVERDUE', OVERDUE],
   ['LOST_MESSAGE', toLostMessage('%d')],
-  ['SETTLE', SETTLE, 'Lanes: of tasks to settle, and how those of suspects and of tasks to undo start.'],
+  ['SETTLE', SETTLE, 'Ready queues: of tasks to settle, and how those of suspects and of tasks to undo start.'],
   ['SUSPECTS', SUSPECTS],
   ['UNDO', UNDO],
   ['BACKGROUND', BACKGROUND],
@@ -59,9 +59,9 @@ function toLua(value: unknown, indent = ''): string {
   return `{\n${fields.map((field) => `${indent}  ${field},\n`).join('')}${indent}}`;
 }
 
-/** Redis has these under keys of their own. */
+/** Redis stores these under separate keys. */
 const ELSEWHERE = new Set(['outcome', 'commands']);
-/** Nobody reads when a held task became ready: leaving it there saves a command. */
+/** Nothing reads when a held task became ready: leaving it there saves a command. */
 const LEFT = new Set(['hold stageAt']);
 const MAX_COLUMNS = 138;
 
@@ -69,7 +69,7 @@ const MAX_COLUMNS = 138;
 export function toLuaTransitions(transitions: Readonly<Record<string, Transition>> = TRANSITIONS): string {
   const functions = Object.entries(transitions).map(([name, rule]) => {
     const given = (rule.given ?? []).filter((field) => !ELSEWHERE.has(field));
-    // A new task needs no fields that are 0: what is not stored is read as 0.
+    // A new task needs no fields that are 0: a missing field is read as 0.
     const isLeft = (field: string): boolean =>
       LEFT.has(`${name} ${field}`) || (name === 'create' && rule.set?.[field] === 0);
     const values = [...toValues(rule, given)].filter(([field]) => !isLeft(field));
@@ -96,6 +96,6 @@ function* toValues(rule: Transition, given: readonly string[]): Generator<readon
   for (const field of rule.now ?? []) yield [field, 'now'];
   for (const field of rule.first ?? []) yield [field, `task.${field} or now`];
   for (const field of rule.none ?? []) yield [field, 'nil'];
-  if (rule.told === 'held') yield ['told', "task.stage == 'held' and '1' or nil"];
-  if (rule.told === 'ordered') yield ['told', "task.orderNumber > 0 and '1' or nil"];
+  if (rule.hasPendingOrders === 'held') yield ['hasPendingOrders', "task.stage == 'held' and '1' or nil"];
+  if (rule.hasPendingOrders === 'ordered') yield ['hasPendingOrders', "task.orderNumber > 0 and '1' or nil"];
 }

@@ -3,7 +3,7 @@ import type { Transition } from '../../packages/tasks/src/rules/transitions.ts';
 
 export type Transitions = Readonly<Record<string, Transition>>;
 
-/** How a rule is named in a file: transitions, and expressions for what they are given. What is left out stands there already. */
+/** A rule in a file: transitions, and expressions for their parameters. Existing assignments may be omitted. */
 const RULE = /^(?<names>\w+(?: and \w+)*)(?:; (?<given>.+))?$/;
 
 /**
@@ -19,7 +19,7 @@ export function toAssignments(rule: string, transitions: Transitions): readonly 
     const transition = transitions[name];
     if (transition === undefined) throw new Error(`-- Rule: ${rule}: there is no transition '${name}'`);
     for (const [field, value] of assign(transition, expressions)) values.set(toColumn(field), value);
-    addLane(values, transition);
+    addReadyQueue(values, transition);
   }
   for (const field of expressions.keys()) {
     if (!values.has(toColumn(field))) throw new Error(`-- Rule: ${rule}: it is not given '${field}'`);
@@ -37,16 +37,17 @@ function* assign(rule: Transition, expressions: ReadonlyMap<string, string>): Ge
   for (const field of rule.given ?? []) if (expressions.has(field)) yield [field, expressions.get(field)!];
   for (const field of rule.now ?? []) yield [field, 'now'];
   for (const field of rule.first ?? []) yield [field, `coalesce(t.${toColumn(field)}, now)`];
-  for (const field of rule.none ?? []) yield [field, field === 'told' ? 'false' : 'NULL'];
-  if (rule.told === 'held') yield ['told', "coalesce(t.stage = 'held', false)"];
-  if (rule.told === 'ordered') yield ['told', 't.order_number > 0'];
+  for (const field of rule.none ?? []) yield [field, field === 'hasPendingOrders' ? 'false' : 'NULL'];
+  if (rule.hasPendingOrders === 'held') yield ['hasPendingOrders', "coalesce(t.stage = 'held', false)"];
+  if (rule.hasPendingOrders === 'ordered') yield ['hasPendingOrders', 't.order_number > 0'];
 }
 
-/** A ready task is in the lane that follows from its other columns. */
-function addLane(values: Map<string, string>, { set, none }: Transition): void {
+/** A ready task is in the ready queue that follows from its other columns. */
+function addReadyQueue(values: Map<string, string>, { set, none }: Transition): void {
   const [status, attempts] = ['status', 'attempts'].map((column) => values.get(column) ?? `t.${column}`);
-  if (set?.['stage'] === 'ready') values.set('lane', `fn.lane_of(t.agent, ${status}, t.stop_undo, ${attempts})`);
-  else if (set?.['stage'] !== undefined || none?.includes('stage')) values.set('lane', 'NULL');
+  if (set?.['stage'] === 'ready')
+    values.set('ready_queue', `fn.to_ready_queue(t.agent, ${status}, t.stop_undo, ${attempts})`);
+  else if (set?.['stage'] !== undefined || none?.includes('stage')) values.set('ready_queue', 'NULL');
 }
 
 function toConstant(value: string | number | readonly []): string {
@@ -54,7 +55,7 @@ function toConstant(value: string | number | readonly []): string {
   return typeof value === 'number' ? `${value}` : '0';
 }
 
-/** Commands are in a table of their own: the task has their number. */
+/** Commands are in a separate table: the task has their number. */
 function toColumn(field: string): string {
   return field === 'commands' ? 'commands_waiting' : field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,6 +1,6 @@
-// The SQL files of the Postgres store with what they have from the rules in TypeScript: `rules.sql` with their tables; in the other
-// files every constant that has its name behind it, such as `100 /*maxPromoted*/`, and the assignments below every line that
-// names a transition, such as `-- Rule: release and ready; released = own_claim`.
+// The generated parts of the Postgres store's SQL files: `rules.sql` with the tables; in the other files every constant
+// with its name behind it, such as `100 /*maxPromoted*/`, and the assignments below every line that names a transition,
+// such as `-- Rule: release and ready; released = own_claim`.
 import { MAX_SHOWN_TASKS } from '../../packages/tasks/src/overview.ts';
 import { BACKGROUND } from '../../packages/tasks/src/rules/background.ts';
 import { FORMAT, OLDEST_FORMAT } from '../../packages/tasks/src/rules/format.ts';
@@ -14,7 +14,7 @@ const { SETTLE, SUSPECTS, UNDO, AFTER_RESERVED, LEVEL_RANKS, ADMISSION_TABLE } =
 
 const MAX_COLUMNS = 130;
 
-/** What a file may name. */
+/** The constants that a file may use. */
 const CONSTANTS: Readonly<Record<string, string | number>> = {
   ...rules.LIMITS,
   ...rules.GRACEFUL,
@@ -80,20 +80,20 @@ const RANKS = Object.entries(LEVEL_RANKS).map(([level, rank]) => `WHEN ${toSqlLi
 
 const TABLES = `-- Written by \`npm run rules\` from status.ts and rules/rules.ts.
 
--- Returns the next status of a task, or why the action is refused.
-${toLookup(STATUS_TABLE, { name: 'next_status', row: 'status', column: 'asked' })}
+-- Returns the next status of a task, or why the action is rejected.
+${toLookup(STATUS_TABLE, { name: 'next_status', row: 'status', column: 'p_action' })}
 
 -- Returns what a policy does, by the status of the current task.
 ${toLookup(ADMISSION_TABLE, { name: 'admission', row: 'policy', column: 'current' })}
 
 -- Returns how hard a level is.
-CREATE FUNCTION fn.rank_of(level text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION fn.to_rank(level text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN CASE level ${RANKS.join(' ')} ELSE 0 END;
 END $$;
 `;
 
-/** A line that names a rule, and the assignments below it, up to what must follow them. */
+/** A line that names a rule, and the assignments below it, up to the text that must follow them. */
 const RULED = /^( *)-- (Rule|Columns|Values): (.+)\n((?:(?! *(?:WHERE|FROM|\))).*\n)*)/gm;
 
 /** Returns a file with the current assignments of every transition that it names. */

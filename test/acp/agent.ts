@@ -1,4 +1,4 @@
-// The agent that tests start as a process of its own: a scripted model that does what the prompt names.
+// The agent that tests start as a separate process: a scripted model that does what the prompt names.
 
 import { type AcpOptions, createFileSessions, serveAcp, serveEcho } from '@whoa/acp';
 import { CancellationToken, createAgent, defineTool, toText } from '@whoa/core';
@@ -31,7 +31,7 @@ function script(request: ModelRequest): readonly ScriptedStep[] {
   return SCRIPTS[said] ?? [`You said: ${said}`];
 }
 
-/** What the agent of the tests can do. */
+/** The agent's tools in tests. */
 export function testTools(tag: string): ReturnType<typeof defineTool>[] {
   const about = { description: '', inputSchema: anything };
   return [

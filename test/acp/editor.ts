@@ -1,4 +1,4 @@
-// What an editor does: starts the agent as a process and talks to it with the official client.
+// Acts like an editor: starts the agent as a process and uses the official client.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -16,11 +16,11 @@ export interface RawMessage {
   readonly params?: { readonly update?: Record<string, unknown> } & Record<string, unknown>;
 }
 
-/** An agent in a process of its own. */
+/** An agent in a separate process. */
 export interface AgentProcess extends AsyncDisposable {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly stream: acp.Stream;
-  /** Every line it has written so far; it throws at one that is no message. */
+  /** Every line it has written so far; throws on a line that is not a message. */
   readonly messages: readonly RawMessage[];
   readonly stderr: () => string;
   /** Resolves when such a message has been written. */
@@ -28,7 +28,7 @@ export interface AgentProcess extends AsyncDisposable {
   readonly exited: Promise<void>;
 }
 
-/** Starts the agent the way Zed does: in a session of its own, so that its group can be killed. */
+/** Starts the agent the way Zed does: in a separate session, so that its group can be killed. */
 export function startAgent(env: Record<string, string> = {}): AgentProcess {
   const args = ['--conditions=@whoa/source', '--disable-warning=ExperimentalWarning', AGENT];
   const child = spawn(process.execPath, args, {
@@ -56,7 +56,7 @@ export function startAgent(env: Record<string, string> = {}): AgentProcess {
   };
 }
 
-/** Reads along with whoever reads. */
+/** Collects messages while another reader consumes them. */
 export function watchMessages(
   output: Readable,
 ): Pick<AgentProcess, 'messages' | 'waitFor'> & { readonly copy: PassThrough } {

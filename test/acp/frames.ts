@@ -1,5 +1,5 @@
 // Lines that a broken or hostile client might send.
-export type Chance = () => number;
+export type Random = () => number;
 
 const METHODS = [
   'initialize',
@@ -42,12 +42,12 @@ const MAX_SESSIONS = 8;
 
 /** Makes frames for some sessions; `id` counts up, so an answer names its request. */
 export class FrameMaker {
-  readonly #chance: Chance;
+  readonly #random: Random;
   readonly #sessions: string[];
   #id = 1_000;
 
-  constructor(chance: Chance, sessions: readonly string[]) {
-    this.#chance = chance;
+  constructor(random: Random, sessions: readonly string[]) {
+    this.#random = random;
     this.#sessions = [...sessions];
   }
 
@@ -139,11 +139,11 @@ export class FrameMaker {
       'value',
       '_meta',
     ];
-    return Object.fromEntries(names.filter(() => this.#chance() < 0.6).map((name) => [name, this.#param(name)]));
+    return Object.fromEntries(names.filter(() => this.#random() < 0.6).map((name) => [name, this.#param(name)]));
   }
 
   #param(name: string): unknown {
-    if (this.#chance() < 0.3) return this.#value(1);
+    if (this.#random() < 0.3) return this.#value(1);
     if (name === 'sessionId') return this.#pick([...this.#sessions, 'nobody']);
     if (name === 'prompt')
       return [{ type: this.#pick(['text', 'image', 'audio', 'resource', 'x']), text: this.#pick(TEXTS) }];
@@ -154,7 +154,7 @@ export class FrameMaker {
   #value(depth: number): unknown {
     return this.#pick<() => unknown>([
       () => null,
-      () => this.#chance() * 1e12,
+      () => this.#random() * 1e12,
       () => -1,
       () => this.#pick(TEXTS),
       () => 'x'.repeat(this.#below(5_000)),
@@ -183,7 +183,7 @@ export class FrameMaker {
   }
 
   #below(limit: number): number {
-    return Math.floor(this.#chance() * limit);
+    return Math.floor(this.#random() * limit);
   }
 
   #pick<T>(from: readonly T[]): T {

@@ -1,8 +1,8 @@
-// Broken and misplaced frames on both sides of a proxy. What comes out on one side went in on the other, or is of the few kinds that
-// the proxy says itself.
+// Broken and misplaced frames on both sides of a proxy. Every frame that comes out on one side went in on the other, or
+// is one of the few that the proxy sends itself.
 import { createVirtualWorld } from '@whoa/core/testing';
-import { type Chance, FrameMaker } from './frames.ts';
-import { type Line, playProxy, type Stage } from './proxied.ts';
+import { FrameMaker, type Random } from './frames.ts';
+import { type Line, openProxy, type ProxyHarness } from './proxied.ts';
 
 const BURST = 20;
 const SESSIONS = ['one', 'two', 'three'];
@@ -16,58 +16,58 @@ export interface ProxyFuzzReport {
   readonly problems: readonly string[];
 }
 
-/** Sends so many frames in each direction. A proxy that ended as it should is followed by another one. */
+/** Sends `frames` frames in each direction. When a proxy ends as expected, continues with another. */
 export async function fuzzProxy({ frames, seed }: { frames: number; seed: number }): Promise<ProxyFuzzReport> {
   const world = createVirtualWorld({ seed });
   const report = { toAgent: 0, toEditor: 0, stops: 0, restarts: 0, proxies: 0, problems: [] as string[] };
   while (report.toAgent < frames && report.problems.length === 0) {
     const count = Math.min(1_000, frames - report.toAgent);
-    const stage = await playProxy();
-    const judge = new Judge(stage);
-    const chance = (): number => world.random();
-    await greet(stage, judge, 1 + (report.proxies % 2));
-    const editor = new FrameMaker(chance, SESSIONS);
+    const harness = await openProxy();
+    const checker = new FrameChecker(harness);
+    const random = (): number => world.random();
+    await initialize(harness, checker, 1 + (report.proxies % 2));
+    const editor = new FrameMaker(random, SESSIONS);
     for (let sent = 0; sent < count; sent += BURST) {
       for (let one = 0; one < BURST; one++) {
-        judge.editorSends(editor.next());
-        judge.agentSends(agentFrame(chance, judge, editor));
+        checker.editorSends(editor.next());
+        checker.agentSends(agentFrame(random, checker, editor));
       }
-      await stage.clock.advance(Math.floor(chance() * 2_000));
-      judge.look();
+      await harness.clock.advance(Math.floor(random() * 2_000));
+      checker.checkNew();
     }
     report.toAgent += count;
     report.toEditor += count;
     report.proxies++;
-    stage.input.end();
-    for (let waited = 0; waited < 200 && !judge.isClosed; waited++) await stage.clock.advance(1_000);
-    if (!judge.isClosed) judge.problems.push('it did not end with its input');
-    judge.look();
-    report.stops += stage.events.filter(({ type }) => type === 'stop').length;
-    report.restarts += stage.events.filter(({ type }) => type === 'restart').length;
-    report.problems.push(...judge.problems.map((problem) => `proxy ${report.proxies}: ${problem}`));
+    harness.input.end();
+    for (let waited = 0; waited < 200 && !checker.isClosed; waited++) await harness.clock.advance(1_000);
+    if (!checker.isClosed) checker.problems.push('it did not end with its input');
+    checker.checkNew();
+    report.stops += harness.events.filter(({ type }) => type === 'stop').length;
+    report.restarts += harness.events.filter(({ type }) => type === 'restart').length;
+    report.problems.push(...checker.problems.map((problem) => `proxy ${report.proxies}: ${problem}`));
   }
   return report;
 }
 
-async function greet(stage: Stage, judge: Judge, version: number): Promise<void> {
-  judge.editorSends(line({ id: 'hello', method: 'initialize', params: { protocolVersion: version } }));
-  await stage.clock.advance(1);
-  judge.agentSends(
+async function initialize(harness: ProxyHarness, checker: FrameChecker, version: number): Promise<void> {
+  checker.editorSends(line({ id: 'hello', method: 'initialize', params: { protocolVersion: version } }));
+  await harness.clock.advance(1);
+  checker.agentSends(
     line({ id: 'hello', result: { protocolVersion: version, agentCapabilities: { loadSession: true } } }),
   );
   for (const sessionId of SESSIONS) {
-    judge.editorSends(line({ id: sessionId, method: 'session/new', params: { cwd: '/w', mcpServers: [] } }));
-    await stage.clock.advance(1);
-    judge.agentSends(line({ id: sessionId, result: { sessionId } }));
+    checker.editorSends(line({ id: sessionId, method: 'session/new', params: { cwd: '/w', mcpServers: [] } }));
+    await harness.clock.advance(1);
+    checker.agentSends(line({ id: sessionId, result: { sessionId } }));
   }
 }
 
-/** What an agent might write: answers to what it was asked or not, updates, questions, nonsense. */
-function agentFrame(chance: Chance, judge: Judge, nonsense: FrameMaker): Buffer {
-  const pick = <Thing>(things: readonly Thing[]): Thing => things[Math.floor(chance() * things.length)]!;
+/** A frame that an agent might write: responses, requested or not, updates, questions, nonsense. */
+function agentFrame(random: Random, checker: FrameChecker, nonsense: FrameMaker): Buffer {
+  const pick = <Thing>(things: readonly Thing[]): Thing => things[Math.floor(random() * things.length)]!;
   const sessionId = pick([...SESSIONS, 'nobody']);
   const toolCallId = pick(['a', 'b', 'c']);
-  const id = pick([judge.lastAsked, judge.lastAsked, 1_000, 'x', null]);
+  const id = pick([checker.lastAsked, checker.lastAsked, 1_000, 'x', null]);
   const update = (change: object): object => ({ method: 'session/update', params: { sessionId, update: change } });
   const make = pick<() => object | Buffer>([
     () => ({ id, result: { stopReason: pick(['end_turn', 'cancelled', 'odd', 7]) } }),
@@ -78,36 +78,36 @@ function agentFrame(chance: Chance, judge: Judge, nonsense: FrameMaker): Buffer 
     () => update({ sessionUpdate: 'tool_call_update', toolCallId, status: pick(['completed', 'in_progress', null]) }),
     () => update({ sessionUpdate: 'state_update', state: pick(['idle', 'running', 'requires_action', 5]) }),
     () => ({
-      id: judge.nextQuestion(),
+      id: checker.nextQuestion(),
       method: pick(['session/request_permission', 'terminal/create']),
       params: { sessionId },
     }),
     () => ({
-      id: judge.nextQuestion(),
+      id: checker.nextQuestion(),
       method: 'fs/write_text_file',
       params: pick<unknown>([{ sessionId }, [], null, 7]),
     }),
-    () => ({ method: '$/cancel_request', params: { requestId: judge.nextQuestion() - 2 } }),
+    () => ({ method: '$/cancel_request', params: { requestId: checker.nextQuestion() - 2 } }),
     () => nonsense.next(),
   ]);
   const made = make();
   return Buffer.isBuffer(made) ? made : line(made);
 }
 
-/** Knows what went in, and judges what comes out. */
-class Judge {
+/** Records the frames that went in, and checks those that come out. */
+class FrameChecker {
   readonly problems: string[] = [];
   isClosed = false;
   lastAsked: unknown = 0;
-  readonly #stage: Stage;
+  readonly #harness: ProxyHarness;
   readonly #fromEditor = new Set<string>();
   readonly #fromAgent = new Set<string>();
   readonly #answered = new Set<unknown>();
   #question = 50_000;
 
-  constructor(stage: Stage) {
-    this.#stage = stage;
-    stage.proxy.closed.then(
+  constructor(harness: ProxyHarness) {
+    this.#harness = harness;
+    harness.proxy.closed.then(
       () => (this.isClosed = true),
       (error: unknown) => this.problems.push(String(error)),
     );
@@ -119,34 +119,35 @@ class Judge {
 
   editorSends(frame: Buffer): void {
     for (const one of frame.toString().split('\n')) this.#fromEditor.add(essence(one));
-    if (this.#stage.input.writable) this.#stage.input.write(frame);
+    if (this.#harness.input.writable) this.#harness.input.write(frame);
   }
 
   agentSends(frame: Buffer): void {
     for (const one of frame.toString().split('\n')) this.#fromAgent.add(essence(one));
-    if (this.#stage.agent.stdout.writable) this.#stage.agent.stdout.write(frame);
+    if (this.#harness.agent.stdout.writable) this.#harness.agent.stdout.write(frame);
   }
 
-  look(): void {
-    for (const one of this.#stage.gotLines()) this.#judge(one, { passed: this.#fromAgent, isOwn: isOwnToEditor });
-    for (const agent of this.#stage.agents) {
-      for (const one of agent.gotLines()) {
-        this.#judge(one, { passed: this.#fromEditor, isOwn: isOwnToAgent });
+  checkNew(): void {
+    for (const one of this.#harness.receivedLines())
+      this.#check(one, { passed: this.#fromAgent, isOwn: isOwnToEditor });
+    for (const agent of this.#harness.agents) {
+      for (const one of agent.receivedLines()) {
+        this.#check(one, { passed: this.#fromEditor, isOwn: isOwnToAgent });
         const { id, method } = JSON.parse(one) as Line;
         if (method === undefined) continue;
         if (id !== undefined) this.lastAsked = id;
-        // A process that was started again answers what the proxy asks.
+        // A restarted process responds to the proxy's requests.
         if (typeof id === 'string' && id.startsWith('whoa-'))
           this.agentSends(line({ id, result: { sessionId: `${id}` } }));
       }
     }
-    const failed = this.#stage.events.find(
+    const failed = this.#harness.events.find(
       (event) => event.type === 'problem' && !event.message.includes('no message'),
     );
     if (failed !== undefined) this.problems.push(JSON.stringify(failed));
   }
 
-  #judge(text: string, { passed, isOwn }: { passed: ReadonlySet<string>; isOwn: (message: Line) => boolean }): void {
+  #check(text: string, { passed, isOwn }: { passed: ReadonlySet<string>; isOwn: (message: Line) => boolean }): void {
     const message = JSON.parse(text) as Line;
     if (!passed.has(essence(text)) && !isOwn(message)) this.problems.push(`invented: ${text.slice(0, 300)}`);
     if (message.method !== undefined || isOwn !== isOwnToEditor) return;
@@ -169,7 +170,7 @@ function essence(text: string): string {
 
 const isCancel = ({ method }: Line): boolean => method === 'session/cancel' || method === '$/cancel_request';
 
-/** What the proxy says to an agent: cancels, refusals, and its own requests. Never a yes. */
+/** Frames that the proxy sends to an agent: cancels, rejections, and its own requests. Never a yes. */
 function isOwnToAgent(message: Line): boolean {
   const { id, method, result, error } = message;
   if (method !== undefined) return isCancel(message) || String(id).startsWith('whoa-');
@@ -178,7 +179,10 @@ function isOwnToAgent(message: Line): boolean {
   return outcome === 'cancelled' || result?.['action'] === 'cancel';
 }
 
-/** What the proxy says to an editor: withdrawn questions, closed calls, the ends of cancelled prompts, refusals, a notice. */
+/**
+ * Frames that the proxy sends to an editor: withdrawn questions, closed calls, ends of cancelled prompts, rejections, a
+ * notice.
+ */
 function isOwnToEditor(message: Line): boolean {
   const { method, params, result, error } = message;
   if (method === 'session/update') {

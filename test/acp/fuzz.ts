@@ -1,4 +1,4 @@
-// Sends broken and misplaced frames to real agent processes and judges every line that comes back.
+// Sends broken and misplaced frames to real agent processes and checks every line that comes back.
 import { createVirtualWorld } from '@whoa/core/testing';
 import { type AgentProcess, type RawMessage, startAgent } from './editor.ts';
 import { FrameMaker } from './frames.ts';
@@ -11,7 +11,7 @@ export interface FuzzReport {
   /** How many prompts among the frames were run to an end. */
   readonly prompts: number;
   readonly processes: number;
-  /** The longest that a good request between the bad ones had to wait. */
+  /** The longest wait for the response to a valid request between the invalid ones. */
   readonly slowestMs: number;
   readonly problems: readonly string[];
 }
@@ -20,11 +20,11 @@ export interface FuzzOptions {
   readonly frames: number;
   readonly seed: number;
   readonly framesPerProcess: number;
-  /** A good request that waits longer means the agent hangs. */
+  /** A valid request that waits longer means that the agent hangs. */
   readonly hangMs: number;
 }
 
-/** Frames to one process after the other: one that was never greeted, one that speaks v1, one that speaks v2, and again. */
+/** Sends frames to one process after another: one without `initialize`, one for v1, one for v2, and again. */
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const world = createVirtualWorld({ seed: options.seed });
   const report = { frames: 0, answers: 0, prompts: 0, processes: 0, slowestMs: 0, problems: [] as string[] };
@@ -33,7 +33,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     const frames = Math.min(options.framesPerProcess, options.frames - report.frames);
     const agent = startAgent();
     try {
-      const sessions = version === 0 ? [] : await greet(agent, version);
+      const sessions = version === 0 ? [] : await initialize(agent, version);
       const one = await fuzzProcess(agent, {
         maker: new FrameMaker(() => world.random(), sessions),
         frames,
@@ -48,7 +48,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
       const mode = `code ${agent.child.exitCode}, signal ${agent.child.signalCode}`;
       report.problems.push(`process ${report.processes} ended with ${mode}: ${agent.stderr().slice(-2_000)}`);
     }
-    report.problems.push(...agent.messages.flatMap(faultsOf), ...answeredTwice(agent.messages));
+    report.problems.push(...agent.messages.flatMap(findFaults), ...answeredTwice(agent.messages));
     report.prompts += agent.messages.filter(isEndOfPrompt).length;
     report.frames += frames;
     report.answers += agent.messages.length;
@@ -74,7 +74,7 @@ async function fuzzProcess(
     if (!(await answersWithin(agent, id, hangMs))) {
       return {
         slowestMs,
-        problems: [`no answer within ${hangMs} ms after frame ${sent}; ${agent.stderr().slice(-2_000)}`],
+        problems: [`no response within ${hangMs} ms after frame ${sent}; ${agent.stderr().slice(-2_000)}`],
       };
     }
     slowestMs = Math.max(slowestMs, performance.now() - start);
@@ -86,7 +86,7 @@ async function fuzzProcess(
   return { slowestMs, problems: [] };
 }
 
-async function greet(agent: AgentProcess, version: number): Promise<string[]> {
+async function initialize(agent: AgentProcess, version: number): Promise<string[]> {
   const info = { name: 'fuzz', version: '1' };
   agent.child.stdin.write(line({ id: 'hello', method: 'initialize', params: { protocolVersion: version, info } }));
   await agent.waitFor(({ id }) => id === 'hello');
@@ -111,8 +111,8 @@ async function answersWithin(agent: AgentProcess, id: string, ms: number): Promi
   return answered;
 }
 
-/** What is wrong with a message, if anything. That it is JSON was seen when it was read. */
-function faultsOf(message: RawMessage): string[] {
+/** Returns what is wrong with a message. It has already been parsed as JSON. */
+function findFaults(message: RawMessage): string[] {
   const { jsonrpc, id, method, result, error } = message as RawMessage & { jsonrpc?: unknown };
   const isCall = typeof method === 'string' && result === undefined && error === undefined;
   const isAnswer = method === undefined && id !== undefined && (result === undefined) !== (error === undefined);
@@ -122,7 +122,7 @@ function faultsOf(message: RawMessage): string[] {
     : [`not valid: ${JSON.stringify(message).slice(0, 500)}`];
 }
 
-/** Ids from 1,000 on are given once only. */
+/** Ids from 1,000 upwards are unique. */
 function answeredTwice(messages: readonly RawMessage[]): string[] {
   const seen = new Set<unknown>();
   return messages.flatMap(({ id, method }) => {

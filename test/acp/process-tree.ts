@@ -1,5 +1,5 @@
-// A tool for tests that starts a process tree and can prove it has ended it. Every process of the tree carries a tag in its
-// environment; a guard outside the agent's process group ends what carries it when the agent itself is killed.
+// A tool for tests that starts a process tree and can prove it has ended it. Every process of the tree carries a tag in
+// its environment; a guard outside the agent's process group ends the tagged processes when the agent itself is killed.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ export const anything: InputSchema = {
 };
 
 /** The processes that carry a tag. */
-export function processesOf(tag: string): number[] {
+export function findProcesses(tag: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
@@ -39,7 +39,7 @@ function carriesTag(pid: number, tag: string): boolean {
   }
 }
 
-/** Runs the tree until it is told to stop. */
+/** Runs the tree until it is stopped. */
 export function treeTool(tag: string): Tool {
   return defineTool({
     name: 'bash',
@@ -55,7 +55,7 @@ export function treeTool(tag: string): Tool {
       });
       defer(() => endGuard(guard));
       const end = (): void => {
-        for (let pids = processesOf(tag); pids.length > 0; pids = processesOf(tag)) {
+        for (let pids = findProcesses(tag); pids.length > 0; pids = findProcesses(tag)) {
           for (const pid of pids) endProcess(pid);
         }
       };
@@ -79,6 +79,6 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has gone by itself.
+    // It has already exited.
   }
 }

@@ -14,13 +14,13 @@ export interface Line {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** A process of the agent, as the test plays it. */
-class PlayedAgent implements ProxiedAgent {
+/** An agent process that the test controls. */
+class FakeAgent implements ProxiedAgent {
   readonly stdin = new PassThrough();
   readonly stdout = new PassThrough();
   readonly #exit = Promise.withResolvers<{ code: number | null }>();
   readonly exited = this.#exit.promise;
-  /** What was asked to be ended, in order. */
+  /** Processes that were asked to end, in order. */
   readonly endings: unknown[] = [];
   isEnded = false;
   #clock = 0;
@@ -46,21 +46,21 @@ class PlayedAgent implements ProxiedAgent {
     this.#exit.resolve({ code });
   }
 
-  /** The lines that it got since the last look. */
-  got(): Line[] {
+  /** The lines that it received since the last call. */
+  received(): Line[] {
     return this.#read().map((line) => JSON.parse(line) as Line);
   }
 
-  gotLines(): string[] {
+  receivedLines(): string[] {
     return this.#read();
   }
 
-  say(...messages: (object | string)[]): Promise<void> {
+  send(...messages: (object | string)[]): Promise<void> {
     return write(this.stdout, messages);
   }
 
   update(sessionId: string, update: object): Promise<void> {
-    return this.say({ method: 'session/update', params: { sessionId, update } });
+    return this.send({ method: 'session/update', params: { sessionId, update } });
   }
 }
 
@@ -80,30 +80,30 @@ function write(stream: PassThrough, messages: readonly (object | string)[]): Pro
   return flushMicrotasks();
 }
 
-export interface Stage {
+export interface ProxyHarness {
   readonly proxy: AcpProxy;
   readonly events: ProxyEvent[];
   /** Every process that was started. */
-  readonly agents: PlayedAgent[];
-  readonly agent: PlayedAgent;
+  readonly agents: FakeAgent[];
+  readonly agent: FakeAgent;
   readonly clock: ReturnType<typeof createVirtualWorld>['clock'];
   readonly output: PassThrough;
   readonly input: PassThrough;
   send(...messages: (object | string)[]): Promise<void>;
-  /** What the editor got since the last look. */
-  got(): Line[];
-  gotLines(): string[];
+  /** The messages that the editor received since the last call. */
+  received(): Line[];
+  receivedLines(): string[];
 }
 
 /** A proxy with nothing sent yet. */
-export async function playProxy(): Promise<Stage> {
+export async function openProxy(): Promise<ProxyHarness> {
   const input = new PassThrough();
   const output = new PassThrough();
   const { clock } = createVirtualWorld();
-  const agents: PlayedAgent[] = [];
+  const agents: FakeAgent[] = [];
   const events: ProxyEvent[] = [];
   const start = (): Promise<ProxiedAgent> => {
-    agents.push(new PlayedAgent());
+    agents.push(new FakeAgent());
     return Promise.resolve(agents.at(-1)!);
   };
   const proxy = proxyAcp({ start, input, output, clock, onEvent: (event) => events.push(event), waitMs: 1_000 });
@@ -120,28 +120,28 @@ export async function playProxy(): Promise<Stage> {
       return agents.at(-1)!;
     },
     send: (...messages) => write(input, messages),
-    got: () => read().map((line) => JSON.parse(line) as Line),
-    gotLines: read,
+    received: () => read().map((line) => JSON.parse(line) as Line),
+    receivedLines: read,
   };
 }
 
 /** Greets and opens a session with the id `s`. */
-export async function greet(
-  stage: Stage,
+export async function initialize(
+  harness: ProxyHarness,
   { version = 1, ...capabilities }: { version?: number } & Record<string, unknown> = {},
 ): Promise<void> {
-  await stage.send({ id: 1, method: 'initialize', params: { protocolVersion: version } });
-  await stage.agent.say({ id: 1, result: { protocolVersion: version, agentCapabilities: capabilities } });
-  await openSession(stage, 's');
-  stage.got();
-  stage.agent.got();
+  await harness.send({ id: 1, method: 'initialize', params: { protocolVersion: version } });
+  await harness.agent.send({ id: 1, result: { protocolVersion: version, agentCapabilities: capabilities } });
+  await openSession(harness, 's');
+  harness.received();
+  harness.agent.received();
 }
 
-export async function openSession(stage: Stage, sessionId: string): Promise<void> {
-  await stage.send({ id: `new-${sessionId}`, method: 'session/new', params: { cwd: '/w', mcpServers: [] } });
-  await stage.agent.say({ id: `new-${sessionId}`, result: { sessionId } });
-  stage.got();
-  stage.agent.got();
+export async function openSession(harness: ProxyHarness, sessionId: string): Promise<void> {
+  await harness.send({ id: `new-${sessionId}`, method: 'session/new', params: { cwd: '/w', mcpServers: [] } });
+  await harness.agent.send({ id: `new-${sessionId}`, result: { sessionId } });
+  harness.received();
+  harness.agent.received();
 }
 
 export const prompt = (id: number, sessionId = 's'): object => ({

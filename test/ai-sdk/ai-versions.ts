@@ -1,5 +1,5 @@
-// One turn of `streamText` and of `generateText` with each major of `ai` that `createStoppableTurn` is tested with, typed as a user's
-// code is: what does not compile there does not compile here.
+// One turn of `streamText` and of `generateText` with each major of `ai` that `createStoppableTurn` supports, typed as
+// a user's code is: code that does not compile for users does not compile here.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { type CallLedger, createStoppableTurn, type SettledTurn } from '@whoa/ai-sdk';
@@ -29,16 +29,16 @@ export interface TurnInput {
   readonly needsApproval?: boolean;
   /** Whether the model may search the web with the vendor's own tool. */
   readonly canSearch?: boolean;
-  /** Told of every error of the loop. */
+  /** Called for every error of the loop. */
   readonly onError?: (error: unknown) => void;
-  /** Told of every part that the reader sees. */
+  /** Called for every part that the reader sees. */
   readonly onPart?: (type: string) => void;
   readonly token: CancellationToken;
 }
 
 interface TurnEnd {
   readonly settled: SettledTurn;
-  /** The history after it, as the UI stream hands it over. */
+  /** The history after it, from the UI stream. */
   readonly history: readonly unknown[];
   /** The types of the parts that a reader saw. */
   readonly seen: readonly string[];
@@ -53,14 +53,14 @@ interface BotEnd {
 interface AiVersion {
   readonly major: 5 | 6 | 7;
   stream(input: TurnInput): Promise<TurnEnd>;
-  /** The same for a bot that keeps model messages: `history` is a list of those. */
+  /** The same for a bot that stores model messages: `history` is a list of those. */
   streamBot(input: TurnInput): Promise<BotEnd>;
   generate(input: TurnInput): Promise<SettledTurn>;
 }
 
 const inputSchema = z.object({ at: z.number().optional() });
 
-function modelOf<Model>(
+function openModel<Model>(
   { format, url }: TurnInput,
   makers: {
     openAi: (settings: { baseURL: string; apiKey: string }) => {
@@ -90,7 +90,7 @@ const seven: AiVersion = {
     let history: v7.UIMessage[] = [];
     const onEnd = ({ messages }: { messages: v7.UIMessage[] }) => void (history = messages);
     const stream = v7.toUIMessageStream({ stream: result.stream, originalMessages, onEnd });
-    const seen = await typesIn(stream, input);
+    const seen = await readTypes(stream, input);
     return { settled: await turn.settled, history, seen };
   },
   async streamBot(input) {
@@ -116,7 +116,7 @@ const seven: AiVersion = {
 };
 
 function model7(input: TurnInput) {
-  return modelOf(input, { openAi: createOpenAI, anthropic: createAnthropic });
+  return openModel(input, { openAi: createOpenAI, anthropic: createAnthropic });
 }
 
 async function turnOf7(input: TurnInput) {
@@ -156,7 +156,7 @@ const six: AiVersion = {
     });
     let history: v6.UIMessage[] = [];
     const onFinish = ({ messages }: { messages: v6.UIMessage[] }) => void (history = messages);
-    const seen = await typesIn(result.toUIMessageStream({ originalMessages, onFinish }), input);
+    const seen = await readTypes(result.toUIMessageStream({ originalMessages, onFinish }), input);
     return { settled: await turn.settled, history, seen };
   },
   async streamBot(input) {
@@ -179,7 +179,7 @@ const six: AiVersion = {
 };
 
 function model6(input: TurnInput) {
-  return modelOf(input, { openAi: createOpenAiV3, anthropic: createAnthropicV3 });
+  return openModel(input, { openAi: createOpenAiV3, anthropic: createAnthropicV3 });
 }
 
 async function turnOf6(input: TurnInput) {
@@ -216,7 +216,7 @@ const five: AiVersion = {
     });
     let history: v5.UIMessage[] = [];
     const onFinish = ({ messages }: { messages: v5.UIMessage[] }) => void (history = messages);
-    const seen = await typesIn(result.toUIMessageStream({ originalMessages, onFinish }), input);
+    const seen = await readTypes(result.toUIMessageStream({ originalMessages, onFinish }), input);
     return { settled: await turn.settled, history, seen };
   },
   async streamBot(input) {
@@ -239,7 +239,7 @@ const five: AiVersion = {
 };
 
 function model5(input: TurnInput) {
-  return modelOf(input, { openAi: createOpenAiV2, anthropic: createAnthropicV2 });
+  return openModel(input, { openAi: createOpenAiV2, anthropic: createAnthropicV2 });
 }
 
 function turnOf5(input: TurnInput) {
@@ -263,7 +263,7 @@ function search5(format: WireFormat): v5.ToolSet {
   return { web_search: createOpenAiV2(settings).tools.webSearch({}) as never };
 }
 
-async function typesIn(
+async function readTypes(
   stream: AsyncIterable<{ readonly type: string }>,
   { onPart }: Pick<TurnInput, 'onPart'>,
 ): Promise<string[]> {

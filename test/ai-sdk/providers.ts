@@ -29,7 +29,7 @@ export function aiSdkModel(format: WireFormat, url: string, version: 'v3' | 'v4'
   }
 }
 
-/** The same as a model of ours. */
+/** The same as a Whoa model. */
 export function loopbackModel(format: WireFormat, url: string, version: 'v3' | 'v4' = 'v4'): Model {
   return fromAiSdk(aiSdkModel(format, url, version));
 }

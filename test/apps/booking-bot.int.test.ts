@@ -1,4 +1,4 @@
-// The booking bot as its README says to start it: one process, or two on one store. The suite is its messenger.
+// The booking bot, started as its README shows: one process, or two on one store. The suite acts as its messenger.
 import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,19 +22,19 @@ interface Said {
   readonly content: unknown;
 }
 
-/** How the model is told that another instance has taken over. */
+/** How the model learns that another instance has taken over. */
 const RESUMED = /restarted/;
 
-/** What the model does: it follows the words of the guest, and repeats what its tools say. */
+/** The model: it follows the guest's words, and repeats the results of its tools. */
 function think(messages: readonly Said[]) {
   const last = messages.at(-1)!;
   const users = messages.filter(({ role }) => role === 'user').map(({ content }) => JSON.stringify(content));
   const asked = users.findLast((text) => !RESUMED.test(text))!;
   const [at = '09:00'] = /\d\d:\d\d/.exec(asked) ?? [];
   const hasHeld = last.role === 'tool' && /is held/.test(JSON.stringify(last.content));
-  // Holds a slot, and then looks for a better one.
+  // Holds a slot, and then searches for a better one.
   if (hasHeld) return { parts: [{ call: 'find_free', input: {} }] };
-  // Another instance has taken over, and tells the model so after what its tools have said. What did not start is tried again.
+  // Another instance has taken over, and its message comes after the tools' results. Calls that did not start are retried.
   const told = messages.findLast(({ role }) => role === 'tool');
   const isKnown = told !== undefined && !/Not started/.test(String(told.content));
   if (RESUMED.test(users.at(-1)!) && isKnown) return { parts: [{ text: `Done: ${String(told.content)}` }] };
@@ -122,12 +122,12 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])('%s', (kind) => {
     await using town = await openTown(server.url, server.instances);
     const { sent, deliver, calendar, state } = town;
 
-    // Deliveries that nobody sent, or that nobody here can answer.
+    // Deliveries that are forged, or that this bot cannot answer.
     expect(await deliver('Hi', { signature: 'forged' })).toBe(401);
     expect(await deliver('Hi', { number: '+47 9' })).toBe(404);
     expect(await deliver('', {})).toBe(400);
 
-    // One that is delivered twice, to two instances, is answered once; each number has its own calendar.
+    // A delivery that two instances get is answered once; each number has its own calendar.
     expect(await deliver('Book 09:00', { id: 'twice', number: '+47 2' })).toBe(200);
     expect(await deliver('Book 09:00', { id: 'twice', number: '+47 2', instance: 1 })).toBe(200);
     await until(() => sent.length === 1);
@@ -151,7 +151,7 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])('%s', (kind) => {
     expect(calendar.log('dr-berg').filter((what) => what.startsWith('book'))).toHaveLength(2);
     expect(JSON.stringify(town.provider.requests.at(-1)!.body)).toContain('10:00 is booked for ada.');
 
-    // Stop, through the other instance, while a slot is held: the hold is taken back, and the guest learns what was done.
+    // Stop, through the other instance, while a slot is held: the hold is released, and the guest gets a report.
     await deliver('Please hold 11:00');
     await until(() => state('dr-berg', '11:00') === 'held' && calendar.log('dr-berg').at(-1) === 'find started');
     await deliver('Stop!', { instance: 1 });
@@ -161,7 +161,7 @@ describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])('%s', (kind) => {
     expect(calendar.log('dr-berg').filter((what) => what === 'release 11:00')).toHaveLength(1);
     expect(town.provider.requests.map(({ refusal }) => refusal).filter(Boolean)).toEqual([]);
 
-    // An instance dies in the middle of a search: the other one answers.
+    // An instance dies during a search: the other one answers.
     if (server.instances === 1) return;
     const before = calendar.log('dr-berg').length;
     await deliver('What is free now?');

@@ -16,7 +16,7 @@ import { launchBrowser } from '../web/chat-page.ts';
 
 /** Where `before` and `after` are installed and built. */
 const FOLDER = process.env['SHOP_CHAT'];
-/** With a key the model is the real one: what it says is not compared, what the shop does is. */
+/** With a key the model is the real one: its text is not compared, but the shop's behaviour is. */
 const IS_REAL = process.env['OPENAI_API_KEY'] !== undefined;
 const SEARCH_MS = 4_000;
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
@@ -26,7 +26,7 @@ interface Said {
   readonly content: unknown;
 }
 
-/** What the model on this machine does: it follows the words of the customer. A story pauses until it is let go. */
+/** The model on this machine: it follows the customer's words. A story pauses until it is released. */
 function think(messages: readonly Said[], gate: Promise<unknown>) {
   const last = messages.at(-1)!;
   const asked = JSON.stringify(messages.findLast(({ role }) => role === 'user')?.content);
@@ -101,7 +101,7 @@ async function openShop(kind: 'before' | 'after', store: string | undefined) {
   stack.defer(() => db.close());
   const context = await browser.newContext({ timezoneId: 'Europe/Oslo' });
   context.setDefaultTimeout(60_000);
-  const addressOf = (path: string, instance = 0): string => `${instances[instance]!.url}${path}`;
+  const toAddress = (path: string, instance = 0): string => `${instances[instance]!.url}${path}`;
   const list = (sql: string): string[] =>
     db
       .prepare(sql)
@@ -111,12 +111,12 @@ async function openShop(kind: 'before' | 'after', store: string | undefined) {
   return {
     kind,
     provider,
-    addressOf,
+    toAddress,
     browser,
     context,
     log: () => list("SELECT what FROM log WHERE owner = 'ada' ORDER BY entry"),
-    stateOf: (order: number) => list(`SELECT state FROM orders WHERE id = ${order}`)[0],
-    messagesOf: (id: string) => list(`SELECT messages FROM chats WHERE id = '${id}'`)[0] ?? '',
+    readState: (order: number) => list(`SELECT state FROM orders WHERE id = ${order}`)[0],
+    readMessages: (id: string) => list(`SELECT messages FROM chats WHERE id = '${id}'`)[0] ?? '',
     letGo() {
       for (const { resolve } of gates) resolve();
     },
@@ -124,7 +124,7 @@ async function openShop(kind: 'before' | 'after', store: string | undefined) {
     async open() {
       const id = `chat-${++chats}`;
       const page = await context.newPage();
-      await visit(page, addressOf(`/chat/${id}`));
+      await visit(page, toAddress(`/chat/${id}`));
       return { id, page };
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -154,7 +154,7 @@ async function say(page: Page, text: string): Promise<void> {
 
 const isReady = (page: Page) => page.waitForSelector('button:text("Send"):enabled');
 const stopButton = (page: Page) => page.locator('button:text-is("Stop")');
-const replyOf = async (page: Page): Promise<string> =>
+const readReply = async (page: Page): Promise<string> =>
   (await page.locator('article.assistant').last().innerText()).trim();
 
 const KINDS = {
@@ -171,7 +171,7 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     const store = stack.use(await KINDS[kind]());
     shop = stack.use(await openShop(isAfter ? 'after' : 'before', store.url));
     const page = await shop.context.newPage();
-    await page.goto(shop.addressOf('/'));
+    await page.goto(shop.toAddress('/'));
     await logIn(page, 'ada', 'secret');
     await page.waitForSelector('text=Hello ada');
   });
@@ -183,19 +183,19 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     await page.waitForSelector('article.assistant');
     await isReady(page);
     const other = await (await shop.browser.newContext()).newPage();
-    const refused = await other.request.post(shop.addressOf('/api/chat'), { data: { id, messages: [] } });
+    const refused = await other.request.post(shop.toAddress('/api/chat'), { data: { id, messages: [] } });
     expect(refused.status()).toBe(401);
-    await other.goto(shop.addressOf(`/chat/${id}`));
+    await other.goto(shop.toAddress(`/chat/${id}`));
     await logIn(other, 'bob', 'hidden');
     await other.waitForSelector('text=Hello bob');
-    await other.goto(shop.addressOf(`/chat/${id}`));
+    await other.goto(shop.toAddress(`/chat/${id}`));
     await isReady(other);
     expect(await other.locator('article').count()).toBe(0);
-    await other.goto(shop.addressOf('/login', 1));
+    await other.goto(shop.toAddress('/login', 1));
     await logIn(other, 'ada', 'guessed');
     await other.waitForSelector('text=That is not the password');
     await other.context().close();
-    await page.goto(shop.addressOf('/', 1));
+    await page.goto(shop.toAddress('/', 1));
     await page.waitForSelector('text=Good morning');
   });
 
@@ -204,14 +204,14 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     await say(page, 'Good evening');
     await page.waitForSelector('article.assistant');
     await isReady(page);
-    const said = await replyOf(page);
+    const said = await readReply(page);
     expect(said).not.toBe('');
-    await visit(page, shop.addressOf(`/chat/${id}`, 1));
-    expect(await replyOf(page)).toBe(said);
+    await visit(page, shop.toAddress(`/chat/${id}`, 1));
+    expect(await readReply(page)).toBe(said);
     await say(page, 'Good night');
     await page.waitForSelector('article.assistant >> nth=1');
     await isReady(page);
-    expect(JSON.parse(shop.messagesOf(id))).toHaveLength(4);
+    expect(JSON.parse(shop.readMessages(id))).toHaveLength(4);
   });
 
   test('a refund waits for a yes, also after a reload through the other instance, and is made once', async () => {
@@ -219,14 +219,14 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     await say(page, 'Refund order 1');
     await page.waitForSelector('text=Refund order 1?');
     await isReady(page);
-    expect(shop.stateOf(1)).toBe('paid');
-    await visit(page, shop.addressOf(`/chat/${id}`, 1));
+    expect(shop.readState(1)).toBe('paid');
+    await visit(page, shop.toAddress(`/chat/${id}`, 1));
     await page.click('button:text("Yes")');
     await page.waitForSelector('text=refund: output-available');
     await isReady(page);
-    expect(shop.stateOf(1)).toBe('refunded');
+    expect(shop.readState(1)).toBe('refunded');
     expect(shop.log().filter((what) => what === 'refund 1')).toHaveLength(1);
-    await until(() => shop.messagesOf(id).includes('output-available'));
+    await until(() => shop.readMessages(id).includes('output-available'));
   });
 
   test('a no refunds nothing', async () => {
@@ -235,17 +235,17 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     await page.click('button:text("No")');
     await page.waitForSelector('text=refund: output-denied');
     await isReady(page);
-    expect(shop.stateOf(2)).toBe('paid');
-    await until(() => shop.messagesOf(id).includes('output-denied'));
+    expect(shop.readState(2)).toBe('paid');
+    await until(() => shop.readMessages(id).includes('output-denied'));
   });
 
-  test('the page runs the tool that only it can run, and the reply goes on', async () => {
+  test('the page runs the tool that only it can run, and the reply continues', async () => {
     const { id, page } = await shop.open();
     await say(page, 'Which time zone am I in?');
     await page.waitForSelector('text=time_zone: Europe/Oslo');
     await page.waitForSelector('article.assistant p:not(:empty)');
     await isReady(page);
-    await until(() => shop.messagesOf(id).includes('Europe/Oslo'));
+    await until(() => shop.readMessages(id).includes('Europe/Oslo'));
   });
 
   test.skipIf(IS_REAL)('a picture is sent as an address, and shown after a reload', async () => {
@@ -257,7 +257,7 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     await isReady(page);
     const sent = JSON.stringify(shop.provider.requests.at(-1)!.body);
     expect(/"url":"[^"]+"/.exec(sent)?.[0]).toMatch(/127\.0\.0\.1:\d+\/api\/files\/[\w-]+"$/);
-    await visit(page, shop.addressOf(`/chat/${id}`, 1));
+    await visit(page, shop.toAddress(`/chat/${id}`, 1));
     const shown = await page.waitForSelector('article.user img');
     expect(await shown.evaluate((image) => (image as HTMLImageElement).decode().then(() => true))).toBe(true);
   });
@@ -272,16 +272,16 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     await until(() => shop.log().length === before + 2);
     expect(shop.log().at(-1)).toBe(isAfter ? 'search stopped' : 'search ended');
     if (!isAfter) {
-      // The model is asked again, for a reply that nobody waits for.
+      // The model is called again, for a reply that no one waits for.
       if (!IS_REAL) await shop.provider.waitForRequest(requests + 1);
       return;
     }
     await page.waitForSelector('text=Stopped');
     if (!IS_REAL) expect(shop.provider.requests).toHaveLength(requests + 1);
-    await visit(page, shop.addressOf(`/chat/${id}`, 1));
+    await visit(page, shop.toAddress(`/chat/${id}`, 1));
     await page.waitForSelector('text=Stopped');
-    if (!IS_REAL) expect(await replyOf(page)).toContain('One moment.');
-    // The chat goes on.
+    if (!IS_REAL) expect(await readReply(page)).toContain('One moment.');
+    // The chat continues.
     await say(page, 'Good morning');
     await page.waitForSelector('article.assistant >> nth=1');
     await isReady(page);
@@ -291,13 +291,13 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     const { id, page } = await shop.open();
     await say(page, 'Tell me a story of 1,000 words');
     await page.waitForSelector('article.assistant p:not(:empty)');
-    await visit(page, shop.addressOf(`/chat/${id}`, 1));
+    await visit(page, shop.toAddress(`/chat/${id}`, 1));
     if (!isAfter) {
       await isReady(page);
       expect(await stopButton(page).count()).toBe(0);
       expect(await page.locator('article').count()).toBe(0);
       shop.letGo();
-      await until(() => shop.messagesOf(id) !== '');
+      await until(() => shop.readMessages(id) !== '');
       return;
     }
     await page.waitForSelector('article.assistant p:not(:empty)');
@@ -305,9 +305,9 @@ describe.skipIf(FOLDER === undefined).each(Object.keys(KINDS) as (keyof typeof K
     await page.waitForSelector('text=Stopped');
     await isReady(page);
     await shop.provider.waitForIdle();
-    await visit(page, shop.addressOf(`/chat/${id}`));
+    await visit(page, shop.toAddress(`/chat/${id}`));
     await page.waitForSelector('text=Stopped');
-    if (!IS_REAL) expect(await replyOf(page)).toMatch(/^Once upon a time\s+Stopped$/);
+    if (!IS_REAL) expect(await readReply(page)).toMatch(/^Once upon a time\s+Stopped$/);
   });
 
   test('the model never got a history that a provider refuses', () => {

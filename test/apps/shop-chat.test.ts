@@ -1,4 +1,4 @@
-// What changed between the two shop chats, counted.
+// Counts the changes between the two shop chats.
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ const APP = join(import.meta.dirname, '../../examples/apps/shop-chat');
 const MAX_ADDED = 25;
 
 /** Their files by where they were before: the route has moved, to take the other requests of a chat too. */
-const filesOf = (folder: string): ReadonlyMap<string, string> =>
+const readFiles = (folder: string): ReadonlyMap<string, string> =>
   new Map(
     globSync('**/*.{json,ts,tsx}', { cwd: join(APP, folder) }).map((file) => [
       file.replace('/[[...path]]', ''),
@@ -24,7 +24,7 @@ function changes(before: string, after: string): { added: number; removed: numbe
 }
 
 test('25 lines are added to get a Stop that stops, and the README says where', () => {
-  const [before, after] = [filesOf('before'), filesOf('after')];
+  const [before, after] = [readFiles('before'), readFiles('after')];
   expect([...after.keys()].toSorted()).toEqual([...before.keys()].toSorted());
   const counted = [...after].map(([key, file]) => ({ file, ...changes(before.get(key)!, file) }));
   const added = counted.reduce((sum, one) => sum + one.added, 0);
@@ -37,7 +37,7 @@ test('25 lines are added to get a Stop that stops, and the README says where', (
   for (const one of counted) expect(readme).toContain(`| \`${one.file.replace('after/', '')}\` | ${one.added} |`);
 });
 
-test('nothing that is shared is also in one of them', () => {
-  const shared = filesOf('shared');
-  expect([...filesOf('after').keys()].filter((file) => shared.has(file))).toEqual([]);
+test('shared files are in neither of the two apps', () => {
+  const shared = readFiles('shared');
+  expect([...readFiles('after').keys()].filter((file) => shared.has(file))).toEqual([]);
 });

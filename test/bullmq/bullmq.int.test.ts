@@ -1,14 +1,16 @@
-// BullMQ in front of a store, on a real Redis: the queue says when, the store says what.
-import { type BullmqEngine, createBullmqEngine, type TicketWorkerOptions } from '@whoa/bullmq';
+// BullMQ in front of a store, on a real Redis: the queue decides when, the store decides what.
+import { type BullmqEngine, createBullmqEngine } from '@whoa/bullmq';
 import { createAgent, defineTool } from '@whoa/core';
-import { callTools, reply } from '@whoa/core/model';
+import { callTools, ModelError, reply } from '@whoa/core/model';
+import { createScriptedModel } from '@whoa/core/testing';
 import {
   createMemoryStore,
   createRunner,
   createTaskApprovals,
   createTaskStore,
+  type RunnerOptions,
+  type TaskHandler,
   type TaskStore,
-  type Work,
 } from '@whoa/tasks';
 import { type Job, Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -30,14 +32,16 @@ let queues = 0;
 interface SetUp {
   readonly store?: TaskStore;
   readonly queue?: Queue;
-  readonly work?: Work;
-  readonly worker?: TicketWorkerOptions;
+  readonly work?: TaskHandler;
+  readonly worker?: Parameters<BullmqEngine['serve']>[1];
   readonly approvals?: ReturnType<typeof createTaskApprovals>;
+  readonly waitForProvider?: RunnerOptions['waitForProvider'];
   readonly reofferIntervalMs?: number;
 }
 
 /** An engine that serves a function, unless there is none. */
-async function setUp({ work, worker, approvals, reofferIntervalMs = 60_000, ...given }: SetUp = {}) {
+async function setUp({ work, worker, reofferIntervalMs = 60_000, ...given }: SetUp = {}) {
+  const { approvals, waitForProvider } = given;
   const store = given.store ?? createMemoryStore();
   const queue =
     given.queue ?? new Queue(`tickets-${queues++}`, { connection: { host: '127.0.0.1', port: redis.port } });
@@ -49,6 +53,7 @@ async function setUp({ work, worker, approvals, reofferIntervalMs = 60_000, ...g
       store: engine.store,
       agents: { assistant: work },
       ...(approvals && { approvals }),
+      ...(waitForProvider && { waitForProvider }),
     });
     await engine.serve(runner, { drainDelay: 1, ...worker });
   }
@@ -81,12 +86,12 @@ async function ticketIs(queue: Queue, id: string, state: string): Promise<Job> {
   return (await queue.getJob(id)) as Job;
 }
 
-/** Work that counts its starts and ends when told. */
+/** Work that counts its starts and ends on request. */
 function heldWork() {
   const started: unknown[] = [];
   let end = (): void => {};
   const ended = new Promise<void>((resolve) => (end = resolve));
-  const work: Work = async ({ task, token, signal }) => {
+  const work: TaskHandler = async ({ task, token, signal }) => {
     started.push(task.inputs[0]);
     await Promise.race([ended, new Promise((resolve) => signal.addEventListener('abort', resolve))]);
     token.throwIfCancelled();
@@ -264,7 +269,7 @@ test('a job of a scheduler creates its task once', async () => {
   await rest[Symbol.asyncDispose]();
 });
 
-test('a job that is no ticket, and a task that fails, end as failed with the reason', async () => {
+test('a job that is not a ticket, and a task that fails, end as failed with the reason', async () => {
   const work = (): Promise<never> => Promise.reject(new Error('no table left'));
   const { engine, queue, ...rest } = await setUp({ work });
   await queue.add('mail', { to: 'ann' }, { jobId: 'mail', attempts: 5 });
@@ -353,14 +358,14 @@ test('an engine that could not start can be started again, and one can be closed
   await expect(engine.serve(runner)).rejects.toThrow('the store is away');
   isAway = false;
   await engine.serve(runner);
-  await expect(engine.serve(runner)).rejects.toThrow('is serving or was closed');
+  await expect(engine.serve(runner)).rejects.toThrow('is already serving or was closed');
   const closing = createBullmqEngine({ store, queue, agents: ['assistant'] });
   await Promise.allSettled([closing.serve(createRunner({ store: closing.store, agents })), closing.close()]);
   await closing.close();
   await rest[Symbol.asyncDispose]();
 });
 
-test('options that cannot work are refused', async () => {
+test('options that cannot work are rejected', async () => {
   const idle = await setUp();
   const make = (options: object) => () => createBullmqEngine(options as Parameters<typeof createBullmqEngine>[0]);
   const { store, queue } = idle;
@@ -398,4 +403,21 @@ test('a task that waits for a person takes no slot of BullMQ, and the answer bri
   await statusIs(store, refs[0]!, 'success');
   expect(paid).toEqual(['c1']);
   expect(await store.get(refs[1]!)).toMatchObject({ status: 'running', waiting: 1 });
+});
+
+test('the ticket of a task that waits for its provider comes back at its time, and its slot is free meanwhile', async () => {
+  const overloaded = new ModelError('overloaded', { isRetryable: true });
+  const model = createScriptedModel([[{ fail: overloaded }], ['second'], ['first']]);
+  const work = createAgent({ name: 'assistant', model, retry: { maxAttempts: 1 } });
+  const waitForProvider = { maxMs: 60_000, backoffMs: 2_000 };
+  await using fleet = await setUp({ work, waitForProvider, worker: { concurrency: 1 } });
+  const { engine, store, queue } = fleet;
+  const first = await create(engine);
+  await ticketIs(queue, first.id, 'delayed');
+  expect(await store.get(first)).toMatchObject({ stage: 'delayed', activity: { providerWait: { attempts: 1 } } });
+  const second = await create(engine);
+  await statusIs(store, second, 'success');
+  expect((await store.get(second))?.outcome?.answer).toBe('second');
+  await statusIs(store, first, 'success');
+  expect((await store.get(first))?.outcome?.answer).toBe('first');
 });

@@ -76,7 +76,7 @@ test('a fleet moves from no engine to an engine and back, and waiting tasks stil
   await statusIs(waiting, 'success');
   await direct.waitFor({ type: 'task-start', id: held });
   expect(await end(direct)).toBe(0);
-  // The tickets that are left start nothing twice.
+  // The remaining tickets start nothing twice.
   const again = await worker('engine');
   await ticketIs(waiting, 'completed');
   await again.waitFor({ type: 'task-start', id: held });
@@ -118,11 +118,7 @@ test('without its Redis the engine starts, waits and ends, and catches up when t
 test.each([
   ["engine: 'bullmq'", [], "engine: expected bullmq({ connection: 'redis://…' }) from '@whoa/bullmq'"],
   ['engine: bullmq({})', [], "bullmq.connection: expected 'redis://host:6379', or connection options of BullMQ"],
-  [
-    "engine: bullmq({ connection: 'redis://x' })",
-    ['--agent', 'a'],
-    '--agent: the engine of the configuration hands out',
-  ],
+  ["engine: bullmq({ connection: 'redis://x' })", ['--agent', 'a'], "--agent: the configuration's engine delivers"],
 ])('a worker with %s %j is rejected with what to write', (field, args, message) => {
   const config = `import { bullmq } from '@whoa/bullmq';
     export default { store: 'redis://127.0.0.1:1', agents: { a() {}, b() {} }, ${field} };`;

@@ -1,4 +1,4 @@
-// What BullMQ adds, used through `whoa serve` and `whoa worker`: rate limit, priority, schedules, flows, pause, dashboard.
+// Features that BullMQ adds, through `whoa serve` and `whoa worker`: rate limit, priority, schedules, flows, pause, dashboard.
 import { FlowProducer } from 'bullmq';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFleet, POLL } from './fleet.ts';
@@ -66,7 +66,7 @@ test('the children of a flow are tasks that end before their parent starts', asy
   expect((await get(byCreation.at(-1)!.id)).inputs).toEqual(['the summary']);
 });
 
-test('what a dashboard reads and does works: counts, jobs, pause, retry, remove', async () => {
+test('a dashboard can read counts and jobs, and pause, retry and remove them', async () => {
   const { serve, worker, queue, get, statusIs, ticketIs } = await createFleet();
   const server = await serve();
   await queue.pause();

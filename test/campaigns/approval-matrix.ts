@@ -1,21 +1,22 @@
-// Every way a tool can enter an agent × every way approval can be set, at every level of nested agents: what ran had a yes.
+// Every way a tool can enter an agent × every way approval can be set, at every level of nested agents: each call that
+// ran had a yes.
 import { fromAiSdkTools } from '@whoa/ai-sdk';
 import { type Agent, CancellationToken, createAgent, createAgentTool, defineTool, type Tool } from '@whoa/core';
 import { type ApprovalAnswer, type ApprovalRequest, type Approve, createApprovals } from '@whoa/core/approval';
 import { callTools, reply } from '@whoa/core/model';
 import { createScriptedModel, createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { createTaskApprovals } from '@whoa/tasks';
-import { createWriteTool } from '@whoa/tools';
+import { createWriteTool } from '@whoa/tools/internal';
 import { tool as aiTool } from 'ai';
 import { z } from 'zod';
 import { createWorkspace, type Workspace } from '../workspace.ts';
 
-/** The tool of the innermost agent, and what is known about it. */
+/** The tool of the innermost agent, and the facts about it. */
 interface Leaf {
   readonly tool: Tool;
   /** The tool itself demands a yes. */
   readonly isRequired?: boolean;
-  /** Nothing can make it start. */
+  /** It can never start. */
   readonly neverStarts?: boolean;
   readonly input?: unknown;
 }
@@ -79,13 +80,13 @@ type Verdict = 'yes' | 'no';
 interface Setting {
   /** `undefined`: the agent has no `approve`. */
   readonly make?: (asked: (request: ApprovalRequest, verdict: Verdict) => void) => Approve;
-  /** What it says if it is asked. */
+  /** The verdict it returns, if it is called. */
   readonly says?: Verdict;
-  /** Whether it is asked about calls that only read; by default it is not. */
+  /** Whether calls that only read need approval; by default they do not. */
   readonly asksAboutReads?: boolean;
-  /** It wants to be asked about nothing. */
+  /** It requires approval for no call. */
   readonly asksNothing?: boolean;
-  /** Nothing answers: the run has to be stopped. */
+  /** It never returns: the run has to be stopped. */
   readonly isPending?: boolean;
 }
 
@@ -219,7 +220,7 @@ interface Cell {
   readonly stop: 'graceful' | 'now' | 'kill' | 'deadline';
 }
 
-/** Runs one cell. Returns what is wrong, if anything. */
+/** Runs one cell. Returns the problem, if there is one. */
 async function tryCell(cell: Cell, { workspace, leaves }: Around): Promise<string | undefined> {
   const world = createVirtualWorld();
   const token = new CancellationToken({ clock: world.clock });
@@ -241,7 +242,7 @@ async function tryCell(cell: Cell, { workspace, leaves }: Around): Promise<strin
   }
   const { status } = await agent!.run('go', { token }).outcome;
   token[Symbol.dispose]();
-  const expected = expectedOf(leaf, settings);
+  const expected = getExpected(leaf, settings);
   const wrong = [
     ...(runs === (expected === 'not run' ? 0 : 1) ? [] : [`ran ${runs} times, expected ${expected}`]),
     ...(expected === 'run with a yes' && !approved.has(settings.map(() => 'c').join('/')) ? ['no yes was given'] : []),
@@ -258,8 +259,8 @@ async function stop(token: CancellationToken, by: Cell['stop'], { clock }: Parts
   await clock.advance(60_000);
 }
 
-/** What must happen to the innermost call. */
-function expectedOf({ tool, isRequired = false, neverStarts }: Leaf, settings: readonly Setting[]): Expected {
+/** The expected end of the innermost call. */
+function getExpected({ tool, isRequired = false, neverStarts }: Leaf, settings: readonly Setting[]): Expected {
   const effects = (tool as Partial<Tool>).effects ?? 'execute';
   let inherited: Setting = {};
   for (const [level, own] of settings.entries()) {
@@ -274,7 +275,7 @@ function expectedOf({ tool, isRequired = false, neverStarts }: Leaf, settings: r
 
 type Expected = 'run' | 'run with a yes' | 'not run';
 
-/** An agent whose only tool reads is asked about as a read; what its tool itself demands is the tool's own matter. */
+/** An agent whose only tool reads is treated as a read; approval that its tool requires is not. */
 function mustAsk(approval: Setting, { effects, isRequired }: { effects: string; isRequired: boolean }): boolean {
   if (isRequired) return true;
   if (approval.make === undefined || approval.asksNothing) return false;
@@ -289,7 +290,7 @@ interface Around {
 const DEPTHS = [0, 1, 2, 3];
 const STOPS = ['graceful', 'now', 'kill', 'deadline'] as const;
 
-/** The settings that decide; the others differ from these only in how they say it. */
+/** The settings that make a difference; the others express the same in other ways. */
 const DECIDING = ['none', 'yes', 'no', 'throws', 'wants no questions', 'a user says yes'] as const;
 
 /** The outermost agent or the one with the tool is set, every way; or two are, so that the inner one counts. */
@@ -316,11 +317,11 @@ export interface MatrixOptions {
   readonly workspace: Workspace;
   /** Every combination of the settings that decide, instead of one or two levels at a time. */
   readonly isWhole: boolean;
-  /** More tools, which need something to be running. */
+  /** More tools, which need a running server or process. */
   readonly leaves?: Readonly<Record<string, MakeLeaf>>;
 }
 
-/** Runs the matrix. Returns how many cells it has, and what is wrong. */
+/** Runs the matrix. Returns the number of cells, and the problems. */
 export async function tryMatrix({
   workspace,
   isWhole,

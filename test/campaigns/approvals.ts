@@ -1,14 +1,14 @@
-// Generated calls, asked about at a terminal and in an editor: whatever ran had been shown, every line of it.
+// Generated calls that need approval at a terminal and in an editor: every line of each call that ran had been shown.
 import { PassThrough, Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
 import { serveAcp } from '@whoa/acp';
 import { createAgent, createRuntime, defineTool, type Tool } from '@whoa/core';
 import { type Approve, createApprovals } from '@whoa/core/approval';
 import { createScriptedModel, createVirtualWorld } from '@whoa/core/testing';
-import { createEditTool, createWriteTool } from '@whoa/tools';
+import { createEditTool, createWriteTool } from '@whoa/tools/internal';
 import { createTerminalAsk } from '../../packages/whoa/src/terminal/ask.ts';
 import { Screen } from '../../packages/whoa/src/terminal/screen.ts';
-import { hostileText, obeyedIn, shownForm } from '../hostile-text.ts';
+import { findObeyed, hostileText, shownForm } from '../hostile-text.ts';
 import { createWorkspace, type Workspace } from '../workspace.ts';
 
 export interface ApprovalsReport {
@@ -23,17 +23,17 @@ interface GeneratedCall {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** What a person saw, by call. */
+/** The text that a person saw, by call. */
 type Shown = (callId: string) => string;
 
-/** At a terminal these get a yes before they are asked about, and a no after. */
+/** At a terminal these calls get a yes before they are shown, and a no afterwards. */
 const isRefused = (callId: string): boolean => callId.endsWith('0');
 
 /** A session is saved at every end of a call, all of it: many calls in one would cost their square. */
 const ROUND = 50;
 const MAX_PROBLEMS = 10;
 
-/** Half of the calls are asked about at a terminal, half in an editor. */
+/** Half of the calls need approval at a terminal, half in an editor. */
 export async function fuzzApprovals({ calls, seed }: { calls: number; seed: number }): Promise<ApprovalsReport> {
   const world = createVirtualWorld({ seed });
   const random = (): number => world.random();
@@ -65,15 +65,15 @@ async function judge(calls: readonly GeneratedCall[], { run, workspace, report, 
     string,
     { readonly input: unknown; readonly before: string | undefined; readonly after: string | undefined }
   >();
-  const shownOf = await run(toolsIn(workspace, ran), calls);
+  const getShown = await run(createTools(workspace, ran), calls);
   for (const call of calls) {
     const done = ran.get(call.id);
     if (done === undefined) continue;
     if (run === atTerminal && isRefused(call.id)) report.problems.push(`${where}: ${call.id} ran by an early yes`);
     // In a file half a character becomes U+FFFD.
-    const shown = call.tool === 'act' ? shownOf(call.id) : shownOf(call.id).replaceAll('<U+D800>', '\ufffd');
-    const missing = missingIn(shown, call, done);
-    const obeyed = obeyedIn(shown);
+    const shown = call.tool === 'act' ? getShown(call.id) : getShown(call.id).replaceAll('<U+D800>', '\ufffd');
+    const missing = findMissing(shown, call, done);
+    const obeyed = findObeyed(shown);
     if (missing !== undefined)
       report.problems.push(`${where}: ${call.id} did not show ${JSON.stringify(missing).slice(0, 300)}`);
     if (obeyed.length > 0) report.problems.push(`${where}: ${call.id} showed ${JSON.stringify(obeyed.slice(0, 5))}`);
@@ -82,14 +82,17 @@ async function judge(calls: readonly GeneratedCall[], { run, workspace, report, 
   report.ran += ran.size;
 }
 
-/** The first line of what ran that was not shown. A line that the file had before need not be. */
-function missingIn(
+/**
+ * Finds the first line of the executed content that was not shown. A line that was already in the file need not be
+ * shown.
+ */
+function findMissing(
   shown: string,
   { input, tool }: GeneratedCall,
   { before, after }: { readonly before: string | undefined; readonly after: string | undefined },
 ): string | undefined {
   const old = new Set(before?.split('\n'));
-  // An edit is judged by what it left in the file.
+  // An edit is checked by the resulting file.
   for (const value of tool === 'act' ? Object.values(input) : [input['path'], after]) {
     const text = typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
     for (const line of text.split('\n')) {
@@ -99,7 +102,7 @@ function missingIn(
   return undefined;
 }
 
-function toolsIn(
+function createTools(
   workspace: Workspace,
   ran: Map<string, { input: unknown; before: string | undefined; after: string | undefined }>,
 ): Tool[] {
@@ -127,7 +130,7 @@ function toolsIn(
   }));
 }
 
-/** A person who pages to the end and says yes, but to some. */
+/** A person who pages to the end and allows most calls. */
 async function atTerminal(tools: readonly Tool[], calls: readonly GeneratedCall[]): Promise<Shown> {
   const input = Object.assign(new PassThrough(), { isTTY: true });
   const printed: string[] = [];
@@ -155,7 +158,7 @@ async function atTerminal(tools: readonly Tool[], calls: readonly GeneratedCall[
       if (!isYes) input.write('y\ny\n');
       const answer = await ask(question, context);
       const rows = printed.slice(from).join('').split('\n');
-      // Wrapped lines are joined again, over the end of a page too.
+      // Joins wrapped lines, including across pages.
       const inside = rows.filter((row) => row.startsWith('  │ ')).map((row) => row.slice(4));
       seen.set(question.callId, [inside.join(''), ...rows].join('\n'));
       return answer;
@@ -196,7 +199,7 @@ async function inEditor(tools: readonly Tool[], calls: readonly GeneratedCall[])
   return (callId) => byOurs.get(callId) ?? '';
 }
 
-/** Everything that an editor shows of a question. What stands outside a fence it would read as Markdown. */
+/** The text that an editor shows for a question. Text outside a fence would be rendered as Markdown. */
 function toText({ toolCall, options }: acp.RequestPermissionRequest): string {
   const pieces = [toolCall.title ?? '', ...options.map(({ name }) => name)];
   if (pieces.some((piece) => piece.includes('\n'))) throw new Error('a title or an option has more than one line');

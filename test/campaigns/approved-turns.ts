@@ -1,7 +1,12 @@
-// Conversations with a loop of one's own, in which people approve, deny, stop, write on and try again, at random: nothing runs
-// without a yes, nothing runs twice, what ran is told, and every request is accepted.
+// Conversations with a custom loop, in which people approve, deny, stop, continue and retry at random: nothing runs
+// without a yes, nothing runs twice, the model sees what ran, and every request is accepted.
 import { createCallLedger } from '@whoa/ai-sdk';
-import { type Answer, type LoopbackProvider, startLoopbackProvider, type WireFormat } from '@whoa/ai-sdk/testing';
+import {
+  type LoopbackProvider,
+  type ScriptedResponse,
+  startLoopbackProvider,
+  type WireFormat,
+} from '@whoa/ai-sdk/testing';
 import { CancellationToken, type StopMode } from '@whoa/core';
 import { createVirtualWorld } from '@whoa/core/testing';
 import { aiVersions, type TurnInput } from '../ai-sdk/ai-versions.ts';
@@ -20,7 +25,7 @@ export interface ApprovedTurnsReport {
 const MAX_PROBLEMS = 10;
 const MOVES = 8;
 
-export async function playApprovedTurns(options: {
+export async function runApprovedTurns(options: {
   readonly conversations: number;
   readonly seed: number;
 }): Promise<ApprovedTurnsReport> {
@@ -34,7 +39,7 @@ export async function playApprovedTurns(options: {
     const where = `ai ${version.major}, ${format}, ${kind}, seed ${options.seed + at}`;
     const conversation = new Conversation({ version, format, kind, random, report });
     try {
-      await conversation.play();
+      await conversation.run();
     } catch (error) {
       conversation.problems.push(String(error));
     }
@@ -53,7 +58,7 @@ interface Setup {
   readonly report: { turns: number; stopped: number; retried: number; approved: number; ran: number };
 }
 
-/** What became of one call, by the number in its input. */
+/** How one call ended, by the number in its input. */
 interface Payment {
   isApproved: boolean;
   started: number;
@@ -69,7 +74,7 @@ class Conversation {
   readonly #setup: Setup;
   readonly #calls = createCallLedger();
   readonly #payments = new Map<number, Payment>();
-  readonly #answers: Answer[] = [];
+  readonly #answers: ScriptedResponse[] = [];
   readonly #held = new Set<() => void>();
   #history: History = [];
   /** The history of the last turn, to try it again. */
@@ -80,7 +85,7 @@ class Conversation {
     this.#setup = setup;
   }
 
-  async play(): Promise<void> {
+  async run(): Promise<void> {
     await using provider = await startLoopbackProvider({
       script: () => this.#answers.shift() ?? { parts: [{ text: 'Fine.' }] },
     });
@@ -96,7 +101,7 @@ class Conversation {
     }
   }
 
-  /** Decides what the next turn is about. */
+  /** Chooses the next action. */
   async #move(isLast: boolean): Promise<void> {
     const { report } = this.#setup;
     const questions = this.#questions();
@@ -106,7 +111,7 @@ class Conversation {
       report.retried++;
       this.#history = this.#sent;
     } else this.#history = [...this.#history, this.#say(this.#pick(['And?', 'Pay', 'Pay again']))];
-    // What was abandoned may end in between.
+    // Abandoned work may end in between.
     if (this.#chance(0.5) || isLast) await this.#release();
   }
 
@@ -121,7 +126,7 @@ class Conversation {
       report.stopped++;
       requests = provider.requests.length;
       token.cancel({ kind: 'user' }, { mode });
-      // A call that must finish is waited for.
+      // The stop waits for a call that must finish.
       if (mustFinish || this.#chance(0.5)) setImmediate(() => void this.#release());
     };
     // A turn that no one stops waits for its calls.
@@ -181,7 +186,7 @@ class Conversation {
   }
 
   /** A reply with one to three payments, under ids as providers make them. */
-  #request(): Answer {
+  #request(): ScriptedResponse {
     const count = this.#pick([1, 1, 2, 3]);
     const calls = Array.from({ length: count }, (_, index) => {
       const at = this.#payments.size + 1;
@@ -194,7 +199,7 @@ class Conversation {
       ]);
       return { call: 'slow', id, input: { at } };
     });
-    // Two calls of one reply under one id cannot be told apart in an approval.
+    // An approval cannot distinguish two calls of one reply with the same id.
     const unique = new Map(calls.map((call) => [call.id, call]));
     return { parts: [{ text: 'May I?' }, ...unique.values()] };
   }
@@ -243,7 +248,7 @@ class Conversation {
     return { id: `u${random()}`, role: 'user', parts: [{ type: 'text', text }] };
   }
 
-  /** Lets the calls end that are held, and everything that follows from it. */
+  /** Releases the calls that wait, and waits for everything that follows. */
   async #release(): Promise<void> {
     for (const resolve of this.#held) resolve();
     this.#held.clear();
@@ -258,7 +263,7 @@ class Conversation {
     }
   }
 
-  /** What was paid is told, wherever its call is. */
+  /** The model sees every payment, wherever its call is. */
   #checkTold(body: string): void {
     for (const [at, { isPaid }] of this.#payments) {
       const isSent = new RegExp(`at\\\\*":${at}\\D`).test(body);

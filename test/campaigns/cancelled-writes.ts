@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallResult, CancellationToken, createRuntime, isCancelledError, type Tool } from '@whoa/core';
-import { createRoot, createWriteTool } from '@whoa/tools';
+import { createRoot } from '@whoa/tools';
+import { createWriteTool } from '@whoa/tools/internal';
 
 export interface WriteCampaign {
   readonly folder: string;
@@ -25,9 +26,9 @@ export interface WriteCampaignResult {
 export async function cancelWrites({ folder, rounds, bytes, random }: WriteCampaign): Promise<WriteCampaignResult> {
   const root = createRoot(folder);
   const runtime = createRuntime({ tools: [createWriteTool({ root }) as Tool] });
-  const contentOf = (round: number): string => String.fromCharCode(65 + (round % 26)).repeat(bytes);
+  const createContent = (round: number): string => String.fromCharCode(65 + (round % 26)).repeat(bytes);
   const write = async (round: number, token: CancellationToken): Promise<CallResult> => {
-    const call = { id: `${round}`, tool: 'write', input: { path: 'big.txt', content: contentOf(round) } };
+    const call = { id: `${round}`, tool: 'write', input: { path: 'big.txt', content: createContent(round) } };
     try {
       return (await runtime.execute([call], { token }))[0]!;
     } catch (error) {
@@ -59,7 +60,7 @@ export async function cancelWrites({ folder, rounds, bytes, random }: WriteCampa
       // Reality moves: keep aiming at the whole length of a write.
       longestMs = (longestMs + performance.now() - started) / 2;
     } else if (state !== 'interrupted' && state !== 'not-started') faults.push(`round ${round} ended '${state}'`);
-    faults.push(...inspect(folder, { round, expected: contentOf(current) }));
+    faults.push(...inspect(folder, { round, expected: createContent(current) }));
   }
   stops.sort((a, b) => a - b);
   return {

@@ -1,4 +1,4 @@
-// Requests made from the document of the task API: as it asks for them, almost so, and not at all so.
+// Requests generated from the OpenAPI document of the task API: valid, almost valid, and invalid.
 import {
   createAccess,
   createLogin,
@@ -110,7 +110,7 @@ const junk: fc.Arbitrary<unknown> = fc.oneof(
   fc.double(),
 );
 
-/** Sends them all. Returns how often each status came; throws, with the request, on the first that should not have. */
+/** Sends all of them. Returns how often each status came; throws, with the request, on the first unexpected one. */
 export async function fuzzTaskApi({ store, requests, seed }: FuzzOptions): Promise<Record<string, number>> {
   const { token, sha256 } = createToken();
   const login = createLogin();
@@ -124,20 +124,23 @@ export async function fuzzTaskApi({ store, requests, seed }: FuzzOptions): Promi
   const api = createTaskApi({ store, access, login, onError });
   const ids = await createTasks(store);
   const counts: Record<string, number> = {};
-  const property = fc.asyncProperty(await requestsOf(api, ids), async ({ method, path, headers, body, responses }) => {
-    const authorization = `Bearer ${token}`;
-    const request = new Request(ORIGIN + path, {
-      method,
-      headers: { authorization, ...headers },
-      ...(body !== undefined && { body }),
-    });
-    const response = await api.fetch(request);
-    const { status } = response;
-    counts[status] = (counts[status] ?? 0) + 1;
-    if (errors.length > 0) throw new Error(`reported: ${String(errors.pop())}`);
-    if (status >= 500) throw new Error(`status ${status}: ${await response.text()}`);
-    await checkAnswer(response, responses);
-  });
+  const property = fc.asyncProperty(
+    await createRequests(api, ids),
+    async ({ method, path, headers, body, responses }) => {
+      const authorization = `Bearer ${token}`;
+      const request = new Request(ORIGIN + path, {
+        method,
+        headers: { authorization, ...headers },
+        ...(body !== undefined && { body }),
+      });
+      const response = await api.fetch(request);
+      const { status } = response;
+      counts[status] = (counts[status] ?? 0) + 1;
+      if (errors.length > 0) throw new Error(`reported: ${String(errors.pop())}`);
+      if (status >= 500) throw new Error(`status ${status}: ${await response.text()}`);
+      await checkAnswer(response, responses);
+    },
+  );
   await fc.assert(property, { numRuns: requests, seed, endOnFailure: true });
   return counts;
 }
@@ -173,13 +176,13 @@ async function createTasks(store: TaskStore): Promise<string[]> {
   return ids;
 }
 
-async function requestsOf(api: TaskApi, ids: readonly string[]): Promise<fc.Arbitrary<Sent>> {
+async function createRequests(api: TaskApi, ids: readonly string[]): Promise<fc.Arbitrary<Sent>> {
   const document = (await (await api.fetch(new Request(`${ORIGIN}/openapi.json`))).json()) as {
     readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   };
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) =>
-      requestOf({ path, method: method.toUpperCase(), operation, ids }),
+      createRequest({ path, method: method.toUpperCase(), operation, ids }),
     ),
   );
   return fc.oneof(...operations);
@@ -192,7 +195,7 @@ interface Described {
   readonly ids: readonly string[];
 }
 
-function requestOf({ path, method, operation, ids }: Described): fc.Arbitrary<Sent> {
+function createRequest({ path, method, operation, ids }: Described): fc.Arbitrary<Sent> {
   const { parameters = [], requestBody, responses } = operation;
   const schema = requestBody?.content['application/json']?.schema;
   const known = fc.constantFrom(...ids, 'c1', 'c2');
@@ -211,7 +214,7 @@ function requestOf({ path, method, operation, ids }: Described): fc.Arbitrary<Se
       names: fc.record(inPath),
       query: fc.record(inQuery, { requiredKeys: [] }),
       extra: often(fc.constant(''), fc.constantFrom('&x=1', '&limit=1&limit=2', '&%', '&=', '&tenant=other')),
-      headers: headersOf(schema !== undefined),
+      headers: createHeaders(schema !== undefined),
       body:
         schema === undefined
           ? fc.constant(undefined)
@@ -222,7 +225,7 @@ function requestOf({ path, method, operation, ids }: Described): fc.Arbitrary<Se
     })
     .map(({ names, query, extra, headers, body }) => ({
       method,
-      path: fill(path, names) + searchOf(query, extra),
+      path: fill(path, names) + toSearch(query, extra),
       headers,
       responses: Object.keys(responses),
       ...(body !== undefined && { body }),
@@ -234,7 +237,7 @@ function often<T, U>(usual: fc.Arbitrary<T>, other: fc.Arbitrary<U>): fc.Arbitra
   return fc.oneof({ arbitrary: usual, weight: 7 }, { arbitrary: other, weight: 1 });
 }
 
-function headersOf(hasBody: boolean): fc.Arbitrary<Record<string, string>> {
+function createHeaders(hasBody: boolean): fc.Arbitrary<Record<string, string>> {
   const json = hasBody ? { 'content-type': 'application/json' } : {};
   return often(
     fc.constant(json),
@@ -265,7 +268,7 @@ function fill(path: string, names: Readonly<Record<string, string>>): string {
   });
 }
 
-function searchOf(query: Readonly<Record<string, unknown>>, extra: string): string {
+function toSearch(query: Readonly<Record<string, unknown>>, extra: string): string {
   const pairs = Object.entries(query).map(([name, value]) => {
     const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
     return `${name}=${encodeURIComponent(text.toWellFormed())}`;
@@ -273,7 +276,7 @@ function searchOf(query: Readonly<Record<string, unknown>>, extra: string): stri
   return `?${pairs.join('&')}${extra}`;
 }
 
-/** What a schema asks for, with something else in its place now and then. */
+/** A value for a schema, sometimes with something else in its place. */
 function valueFor(schema: Schema): fc.Arbitrary<unknown> {
   return often(exactly(schema), junk);
 }

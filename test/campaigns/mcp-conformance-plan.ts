@@ -1,4 +1,4 @@
-// What of the official MCP conformance kit is run, and which of its checks fail, with the reason.
+// The scenarios of the official MCP conformance kit that we run, and the checks that fail, with the reason.
 
 /** The last stable version knows the 2025 protocols; the tasks and the 2026 protocol are in the next one. */
 export const KITS: readonly string[] = ['0.1.16', '0.2.0-alpha.12'];
@@ -22,7 +22,10 @@ const BOTH: Part = {
   client: ['initialize', 'tools_call', 'sse-retry'],
 };
 
-/** The scenarios of each version, for what we offer. Prompts, resources, completion, logging and sampling we do not. */
+/**
+ * The scenarios of each version for the features that we offer. We do not offer prompts, resources, completion, logging
+ * and sampling.
+ */
 export const SCENARIOS: Readonly<Record<string, Part>> = {
   '0.1.16': BOTH,
   '0.2.0-alpha.12': {
@@ -58,7 +61,7 @@ const ALL_ARE_TASKS = 'every agent is a task to a host that knows tasks; none an
 const NO_DIAGNOSTICS = 'needs a tool that only servers under test have';
 const NOT_OFFERED = 'prompts and resources are not offered';
 
-/** Checks that fail, and why. One that is not here and fails, or is here and passes, fails the campaign. */
+/** Checks that are expected to fail, and why. Any other failure, and any of these that passes, fails the campaign. */
 export const EXPECTED: Readonly<Record<string, string>> = {
   'tasks-sync-tool-call': ALL_ARE_TASKS,
   'sep-2663-legacy-task-param-ignored': ALL_ARE_TASKS,

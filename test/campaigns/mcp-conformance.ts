@@ -1,9 +1,9 @@
-// A server for the official MCP conformance kit: our handler, with agents that do what the tools of the kit must do.
+// A server for the official MCP conformance kit: our handler, with agents that behave like the tools of the kit.
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent, defineTool } from '@whoa/core';
 import { createScriptedModel } from '@whoa/core/testing';
-import { createAccess, createMcpHandler, type Listening, listen } from '@whoa/server';
-import { createMemoryStore, createRunner, createTaskApprovals, type TaskContext, type Work } from '@whoa/tasks';
+import { createAccess, createMcpHandler, type ListeningServer, listen } from '@whoa/server';
+import { createMemoryStore, createRunner, createTaskApprovals, type TaskContext, type TaskHandler } from '@whoa/tasks';
 import { z } from 'zod';
 
 const deleteFile = defineTool({
@@ -15,16 +15,16 @@ const deleteFile = defineTool({
 });
 
 /** The arguments of a call, which `toPrompts` made the prompt. */
-const argumentsOf = ({ task }: TaskContext) => JSON.parse(task.inputs[0] as string) as Record<string, unknown>;
+const parseArguments = ({ task }: TaskContext) => JSON.parse(task.inputs[0] as string) as Record<string, unknown>;
 
 /** Starts the server; dispose it to stop. */
-export async function startKitServer(): Promise<Listening> {
+export async function startKitServer(): Promise<ListeningServer> {
   const store = createMemoryStore();
   const approvals = createTaskApprovals();
-  const agents: Record<string, Work> = {
-    greet: (context) => Promise.resolve(`Hello, ${argumentsOf(context)['name'] as string}!`),
+  const agents: Record<string, TaskHandler> = {
+    greet: (context) => Promise.resolve(`Hello, ${parseArguments(context)['name'] as string}!`),
     async slow_compute(context) {
-      await wait(Number(argumentsOf(context)['seconds']) * 1_000, undefined, { signal: context.signal });
+      await wait(Number(parseArguments(context)['seconds']) * 1_000, undefined, { signal: context.signal });
       return 'computed';
     },
     failing_job: () => Promise.reject(new Error('the job failed')),
@@ -58,7 +58,7 @@ export async function startKitServer(): Promise<Listening> {
   };
 }
 
-/** The tools of the kit have arguments of their own; ours have one, the prompt. Everything else stays as it was sent. */
+/** The kit's tools have their own arguments; ours have one, the prompt. Everything else stays as it was sent. */
 async function toPrompts(request: Request): Promise<Request> {
   if (request.method !== 'POST') return request;
   const { url, method, headers, signal } = request;

@@ -5,7 +5,7 @@ import { callTool } from '../workspace.ts';
 
 const SAMPLES: Readonly<Record<string, unknown>> = { string: 'text', number: 5, integer: 5, boolean: true };
 
-/** The calls that a scenario asks for, if it does. */
+/** The calls that a scenario requests, if any. */
 const { toolCalls } = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as {
   toolCalls?: readonly { readonly name: string; readonly arguments: object }[];
 };
@@ -18,7 +18,7 @@ const calls =
   })) ?? mcp.tools.map((tool) => ({ tool, input: inputFor(tool) }));
 for (const { tool, input } of calls) if (tool !== undefined) await callTool(tool, input);
 
-/** A value for each argument. One that is called `schema` wants to see the schema of the first tool again. */
+/** A value for each argument. An argument named `schema` gets the schema of the first tool. */
 function inputFor({ inputJsonSchema }: Tool): Record<string, unknown> {
   const { properties = {} } = (inputJsonSchema ?? {}) as { properties?: Record<string, { type?: string }> };
   return Object.fromEntries(

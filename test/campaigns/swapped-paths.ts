@@ -1,4 +1,5 @@
-// Uses paths under a root while another process swaps them for links that lead outside. Nothing outside may be seen or touched.
+// Uses paths under a root while another process swaps them for links that point outside. Nothing outside may be read or
+// changed.
 import { fork } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Runs as a process of its own: swaps files and folders under a root for links that lead outside, as fast as it can.
+// Runs as a separate process: swaps files and folders under a root for links that point outside, as fast as it can.
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 
 const [root = '', outside = ''] = process.argv.slice(2);
@@ -9,7 +9,7 @@ process.on('message', () => {
 });
 process.on('disconnect', () => process.exit());
 
-/** Renames one over the other: at every moment something is there. */
+/** Renames one over the other, so that a file exists at every moment. */
 function swapFile(): void {
   symlinkSync(`${outside}/secret.txt`, 'next');
   renameSync('next', 'file.txt');
@@ -29,14 +29,14 @@ function swapFolder(): void {
   renameSync('folder-aside', 'folder');
 }
 
-/** The tools write here too and may create what was just moved away: start again from a known state. */
+/** The tools write here too and may create a file that was just moved away: start again from a known state. */
 function putInOrder(): void {
   try {
     for (const name of ['next', 'folder', 'folder-aside']) rmSync(name, { recursive: true, force: true });
     mkdirSync('folder', { recursive: true });
     writeFileSync('folder/secret.txt', 'inside\n');
   } catch {
-    // They were quicker once more; the next round tries again.
+    // The tools were faster; the next round tries again.
   }
 }
 

@@ -5,10 +5,10 @@ import { BIN, createHome } from '../command/terminal.ts';
 
 test('whoa acp passes every check that applies', async () => {
   using home = createHome();
-  await using stage = await createCheckHarness();
+  await using harness = await createCheckHarness();
   await using adapter = createAcpAdapter({ command: [...BIN, 'acp', '--sandbox', 'none'], env: home.env });
   // The machine of a test may be busy.
-  const { results, counts } = await runChecks({ adapter, stage, settleMs: 10_000 });
+  const { results, counts } = await runChecks({ adapter, harness, settleMs: 10_000 });
   expect(results.filter(({ status }) => status === 'failed' || status === 'unclear')).toEqual([]);
   const without = results.filter(({ status }) => status === 'not-applicable').map(({ detail }) => detail);
   expect(new Set(without)).toEqual(new Set(['ACP has no tasks: only the connection that sent a prompt can cancel it']));
@@ -20,19 +20,26 @@ test('an agent without a shell is checked with the MCP server of the kit', async
     export default { agents: { bare: async ({ model, approve, tools }) =>
       createAgent({ name: 'bare', model: await model(), approve, tools: tools.filter(({ name }) => name !== 'bash') }) } };`;
   using home = createHome({ 'config/whoa/whoa.config.mjs': config });
-  await using stage = await createCheckHarness();
+  await using harness = await createCheckHarness();
   const command = [...BIN, 'acp', '--sandbox', 'none', '--agent', 'bare'];
   await using adapter = createAcpAdapter({ command, env: home.env });
-  const only = ['cancel-in-call', 'deaf-tool', 'late-effect', 'next-keeps-finished', 'question-late-yes', 'left-root'];
-  const { results } = await runChecks({ adapter, stage, only, settleMs: 10_000 });
+  const only = [
+    'cancel-in-call',
+    'unresponsive-tool',
+    'late-effect',
+    'next-keeps-finished',
+    'question-late-yes',
+    'left-root',
+  ];
+  const { results } = await runChecks({ adapter, harness, only, settleMs: 10_000 });
   expect(
     Object.fromEntries(results.map(({ id, status, detail }) => [id, status === 'passed' ? status : detail])),
   ).toEqual({
     'cancel-in-call': 'passed',
-    'deaf-tool': 'passed',
+    'unresponsive-tool': 'passed',
     'late-effect': 'passed',
     'next-keeps-finished': 'passed',
     'question-late-yes': 'passed',
-    'left-root': 'the witness runs in an MCP server, not in a shell of the agent',
+    'left-root': 'the probe runs in an MCP server, not in a shell of the agent',
   });
 });

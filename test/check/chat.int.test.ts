@@ -1,8 +1,8 @@
-// The kit on chat routes of the AI SDK: ours, one that is right, and one that is not.
+// The kit on AI SDK chat routes: ours, a correct one, and a faulty one.
 import { createChatAdapter } from '@whoa/check';
 import { expect, test } from 'vitest';
 import { brokenServer } from './faulty-agents/servers.ts';
-import { check, failedIn, problemsOf, TWO_INSTANCES } from './our-servers.ts';
+import { check, findFailed, findProblems, TWO_INSTANCES } from './our-servers.ts';
 
 const AT = 'http://127.0.0.1:{port}';
 const ours = () => createChatAdapter({ ...TWO_INSTANCES, url: `${AT}/api/chat`, stopUrl: `${AT}/api/chat/{id}/stop` });
@@ -14,29 +14,29 @@ const tiny = (bug: string, stopUrl?: string) =>
   });
 
 test('our chat passes every check of a stop', async () => {
-  const report = await check(ours(), ['end', 'races', 'quiet', 'left-detached', 'next', 'elsewhere']);
-  expect(problemsOf(report)).toEqual([]);
+  const report = await check(ours(), ['end', 'races', 'quiet', 'left-detached', 'next-turn', 'remote']);
+  expect(findProblems(report)).toEqual([]);
   expect(report.counts.passed).toBeGreaterThan(31);
 });
 
-test('our server leaves nothing when it is told to end, or killed', async () => {
+test('our server leaves nothing when it is stopped or killed', async () => {
   const report = await check(ours(), ['exit-sigterm-busy', 'orphans-sigkill']);
-  expect(problemsOf(report)).toEqual([]);
+  expect(findProblems(report)).toEqual([]);
   expect(report.counts.passed).toBe(2);
 });
 
 test.each([`${AT}/{id}/stop`, undefined])('a chat without a bug passes (stop: %s)', async (stopUrl) => {
   const report = await check(tiny('none', stopUrl), ['end', 'quiet']);
-  expect(problemsOf(report)).toEqual([]);
+  expect(findProblems(report)).toEqual([]);
   expect(report.counts.passed).toBeGreaterThan(9);
 });
 
-test('a chat that goes on after the stop is caught by what its model and its tools do', async () => {
+test('a chat that continues after the stop is caught by what its model and its tools do', async () => {
   const checks = ['cancel-streaming', 'model-stopped', 'late-effect'];
-  expect(failedIn(await check(tiny('goes-on', `${AT}/{id}/stop`), checks, 1_500))).toEqual([
+  expect(findFailed(await check(tiny('goes-on', `${AT}/{id}/stop`), checks, 1_500))).toEqual([
     'model-stopped',
     'late-effect',
   ]);
-  // A client that closes its connection sees no end, so every check looks there.
-  expect(failedIn(await check(tiny('goes-on'), checks, 1_500))).toEqual(checks);
+  // Without a stop route, the client closes its connection and sees no end, so all three checks fail.
+  expect(findFailed(await check(tiny('goes-on'), checks, 1_500))).toEqual(checks);
 });

@@ -6,15 +6,15 @@ import { describe, expect, test } from 'vitest';
 import { BUGS, type Bug, type Flawless } from './faulty-agents/bugs.ts';
 
 const AGENT = join(import.meta.dirname, 'faulty-agents/agent.ts');
-/** What needs more than one process can do: a supervisor outside of it. */
+/** Checks that an agent cannot pass by itself: they need a supervisor. */
 const BEYOND = ['left-detached', 'orphans-eof', 'orphans-sigterm', 'orphans-sigkill'];
 
 async function check(bug: Bug | Flawless, only?: readonly string[]): Promise<CheckReport> {
-  await using stage = await createCheckHarness();
+  await using harness = await createCheckHarness();
   await using adapter = createAcpAdapter({
     command: [process.execPath, '--disable-warning=ExperimentalWarning', AGENT, bug],
   });
-  return await runChecks({ adapter, stage, settleMs: 1_500, ...(only !== undefined && { only }) });
+  return await runChecks({ adapter, harness, settleMs: 1_500, ...(only !== undefined && { only }) });
 }
 
 test('an agent without a bug passes all that one process can do', async () => {
@@ -29,12 +29,12 @@ test('an agent that does not know $/cancel_request is not blamed, because the pr
   expect(results).toMatchObject([{ id: 'cancel-request', status: 'not-applicable' }]);
 });
 
-test('an agent that starts both calls of a reply at once is not blamed for the second', async () => {
+test('an agent that starts both calls of a reply at the same time is not blamed for the second', async () => {
   const { results } = await check('side-by-side', ['no-second-call']);
   expect(results).toMatchObject([{ status: 'passed', detail: 'it had started before the cancel' }]);
 });
 
-// Side by side: most of them is waiting for what must not come.
+// In parallel: most of the time they wait for something that must not happen.
 describe.concurrent('caught', () => {
   for (const [bug, { what, caughtBy }] of Object.entries(BUGS)) {
     test(`${bug}: an agent that ${what}`, async () => {

@@ -1,4 +1,4 @@
-// 100 MB of updates through `whoa acp -- COMMAND`, and what its process needs for that.
+// Sends 100 MB of updates through `whoa acp -- COMMAND`, and measures its process.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { ROOT } from '../docs/pages.ts';
 
 /**
- * V8 returns little memory that it could still use, so the size of a process says nothing about what it keeps. With these
- * limits a process that keeps more dies.
+ * V8 rarely returns memory that it could still use, so the size of a process does not show how much it retains. With
+ * these limits, a process that retains more dies.
  */
 const LIMITS = ['--max-old-space-size=40', '--max-semi-space-size=2'];
 
@@ -32,11 +32,11 @@ export interface FloodReport {
   readonly bytes: number;
   /** By how much the process of the proxy grew, at most, from the moment when a session was open. */
   readonly grownBytes: number;
-  /** What the last line says. */
+  /** The text of the last line. */
   readonly end: string;
 }
 
-/** Lets an agent send so many bytes of text, in pieces of a size. */
+/** Makes an agent send `bytes` bytes of text, in chunks of `size`. */
 export async function flood({ bytes, size }: { readonly bytes: number; readonly size: number }): Promise<FloodReport> {
   const node = ['--conditions=@whoa/source', '--no-warnings'];
   const agent = [process.execPath, '--input-type=module', '-e', AGENT, `${bytes}`, `${size}`];

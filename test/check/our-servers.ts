@@ -1,4 +1,4 @@
-// Our own servers as users start them, and what a run of the kit says about one.
+// Our own servers as users start them, and the kit's results for them.
 import { type Adapter, type AgentCommand, type CheckReport, createCheckHarness, runChecks } from '@whoa/check';
 import { BIN } from '../command/terminal.ts';
 
@@ -19,26 +19,26 @@ const WHOA_SERVE: AgentCommand = {
 /** Two instances of `whoa serve` on one store. */
 export const TWO_INSTANCES = { command: WHOA_SERVE, secondCommand: WHOA_SERVE, headers: HEADERS } as const;
 
-/** `whoa mcp`; without `--yes` it asks before it runs a command. */
+/** `whoa mcp`; without `--yes`, commands need approval. */
 export function whoaMcp({ asks = false } = {}): AgentCommand {
   return { command: [...BIN, 'mcp', ...(asks ? PERMISSIVE.slice(0, 2) : PERMISSIVE)], env: HOME };
 }
 
-/** Runs checks, or groups of them, and ends all that was started. */
+/** Runs checks, or groups of them, and ends every process that was started. */
 export async function check(given: Adapter, only?: readonly string[], settleMs = BUSY_MS): Promise<CheckReport> {
-  await using stage = await createCheckHarness();
+  await using harness = await createCheckHarness();
   await using adapter = given;
-  return await runChecks({ adapter, stage, settleMs, ...(only !== undefined && { only }) });
+  return await runChecks({ adapter, harness, settleMs, ...(only !== undefined && { only }) });
 }
 
-/** What a report says beyond passes and checks that do not apply, as sentences. */
-export function problemsOf({ results }: CheckReport): readonly string[] {
+/** Lists every result of a report that is neither a pass nor a check that does not apply, as sentences. */
+export function findProblems({ results }: CheckReport): readonly string[] {
   return results
     .filter(({ status }) => status === 'failed' || status === 'unclear')
     .map(({ id, status, detail }) => `${id} ${status}: ${detail}`);
 }
 
 /** The checks that were failed. */
-export function failedIn({ results }: CheckReport): readonly string[] {
+export function findFailed({ results }: CheckReport): readonly string[] {
   return results.filter(({ status }) => status === 'failed').map(({ id }) => id);
 }

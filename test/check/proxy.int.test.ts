@@ -1,7 +1,7 @@
 // The checks that broken agents fail most, behind the proxy. All of them: proxy.nightly.test.ts.
 import { describe, expect, test } from 'vitest';
 import { flood } from './flood.ts';
-import { BROKEN, checkProxied, failuresOf } from './proxy.ts';
+import { BROKEN, checkProxied, findFailures } from './proxy.ts';
 
 const CHECKS = [
   'cancel-in-call',
@@ -17,7 +17,7 @@ describe.concurrent('behind the proxy', { timeout: 120_000 }, () => {
   for (const bug of Object.keys(BROKEN)) {
     test(`'${bug}' stops, leaves nothing behind, and takes the next prompt`, async () => {
       const report = await checkProxied(bug, CHECKS);
-      expect(failuresOf(report)).toEqual([]);
+      expect(findFailures(report)).toEqual([]);
       expect(report.counts.passed).toBe(CHECKS.length);
     });
   }

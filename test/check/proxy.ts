@@ -7,10 +7,10 @@ import type { Bug, Flawless } from './faulty-agents/bugs.ts';
 const AGENT = join(import.meta.dirname, 'faulty-agents/agent.ts');
 const WHOA = join(ROOT, 'packages/whoa/src/bin.ts');
 
-/** What is lost when a process has to be ended that cannot load its sessions. */
+/** The checks that fail when a process that cannot load its sessions has to be ended. */
 const MEMORY: readonly string[] = ['next-knows-prompt', 'next-knows-text', 'next-knows-call', 'next-keeps-finished'];
 
-/** The broken agents, and the checks that cannot be mended from outside. */
+/** The faulty agents, and the checks that no proxy can fix. */
 export const BROKEN: Readonly<Partial<Record<Bug | Flawless, readonly string[]>>> = {
   'never-answers': MEMORY,
   slow: [],
@@ -30,13 +30,13 @@ export const BROKEN: Readonly<Partial<Record<Bug | Flawless, readonly string[]>>
 /** Runs the kit on a broken agent behind the proxy. */
 export async function checkProxied(bug: string, only?: readonly string[]): Promise<CheckReport> {
   const node = [process.execPath, '--conditions=@whoa/source', '--no-warnings'];
-  await using stage = await createCheckHarness();
+  await using harness = await createCheckHarness();
   await using adapter = createAcpAdapter({ command: [...node, WHOA, 'acp', '--', ...node, AGENT, bug] });
-  return await runChecks({ adapter, stage, settleMs: 3_000, ...(only !== undefined && { only }) });
+  return await runChecks({ adapter, harness, settleMs: 3_000, ...(only !== undefined && { only }) });
 }
 
 /** The checks that were not passed, and why. */
-export function failuresOf({ results }: CheckReport): readonly string[] {
+export function findFailures({ results }: CheckReport): readonly string[] {
   return results.flatMap(({ id, status, detail }) =>
     status === 'failed' || status === 'unclear' ? [`${id}: ${detail ?? status}`] : [],
   );

@@ -1,4 +1,4 @@
-// `whoa acp -- COMMAND` as a process: what its options do, and that nothing of the agent outlives it.
+// `whoa acp -- COMMAND` as a process: its options work, and nothing of the agent outlives it.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome, type Home } from './terminal.ts';
 
-/** Starts a daemon on a prompt, never answers it, and says of its surroundings what `look` asks for. */
+/** Starts a daemon on a prompt and never responds to it. `_look` reports its environment, and the paths it can use. */
 const AGENT = `
 import { spawn } from 'node:child_process';
 import { writeFileSync, readFileSync } from 'node:fs';
@@ -82,7 +82,7 @@ function open(options: readonly string[], env: Readonly<Record<string, string>> 
 
 const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`);
 
-test('a cancel ends what the prompt started, and is reported', async () => {
+test('a cancel ends the processes that the prompt started, and is reported', async () => {
   const { child, next, begin, said, project } = open(['--wait', '200ms', '--log', 'stops.jsonl']);
   const pid = await begin();
   expect(isGone(pid)).toBe(false);
@@ -101,7 +101,7 @@ test('a cancel ends what the prompt started, and is reported', async () => {
 });
 
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGKILL', 'end of input'] as const)(
-  'nothing outlives the proxy: %s',
+  'no process outlives the proxy: %s',
   async (way) => {
     const { child, exited, begin } = open([]);
     const pid = await begin();
@@ -143,11 +143,11 @@ test('in a sandbox the agent gets the folders and keys that are named, and no ot
 
 test.each([
   [['--key', 'X'], /need --sandbox/],
-  [['--model', 'x'], /--model: not with a command/],
-  [['--sandbox', 'workspace', '--key', 'NO_SUCH_KEY'], /there is no such variable/],
+  [['--model', 'x'], /--model: cannot be combined with a command/],
+  [['--sandbox', 'workspace', '--key', 'NO_SUCH_KEY'], /this variable is not set/],
   [['--sandbox', 'odd'], /expected one of workspace/],
   [['--wait', 'soon'], /expected a duration/],
-])('%j is refused', async (options, message) => {
+])('%j is rejected', async (options, message) => {
   const { exited, said } = open(options);
   expect(await exited).toEqual([2, null]);
   expect(said()).toMatch(message);
@@ -164,7 +164,7 @@ test.each([
     /'.\/agent.mjs' is not executable; run: chmod \+x .\/agent.mjs, or start it with its interpreter/,
   ],
   [['../project'], /'..\/project' is a folder; give the path of the agent's program/],
-])('%j cannot be started, and the user is told what to do', async (agent, message) => {
+])('%j cannot be started, and the user learns what to do', async (agent, message) => {
   const { exited, said } = open([], {}, agent);
   expect(await exited).toEqual([2, null]);
   expect(said()).toMatch(message);
@@ -177,7 +177,7 @@ test('an agent whose interpreter is missing ends the proxy, and the shell names 
   expect(said()).toMatch(/whoa: .*broken: not found\n.*the agent exited/s);
 });
 
-test('an agent that is not visible in the sandbox ends the proxy, and the user is told which option is missing', async () => {
+test('an agent that is not visible in the sandbox ends the proxy, and the user learns which option is missing', async () => {
   const home = createHome({ 'agent.sh': '#!/bin/sh\n' });
   onTestFinished(() => home[Symbol.dispose]());
   chmodSync(home.folder.at('agent.sh'), 0o755);

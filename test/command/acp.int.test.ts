@@ -4,7 +4,8 @@ import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createSqliteSessions } from '@whoa/tasks/internal';
 import { expect, onTestFinished, test } from 'vitest';
-import type { KeptSession } from '../../packages/tasks/src/stores/sqlite-sessions.ts';
+import type { StoredSession } from '../../packages/tasks/src/stores/sqlite-sessions.ts';
+import { until } from '../promises/fixture.ts';
 import { SERVER } from '../tools/mcp-server.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
 
@@ -79,6 +80,34 @@ test("a prompt in an editor is a task that 'whoa cancel' stops", async () => {
   expect(await editor.end()).toBe(0);
 });
 
+test("a question in an editor is answered by 'whoa approve', and withdrawn in the editor", async () => {
+  const call = (id: string) => ({ call: 'bash', id, input: { command: `echo ${id}` } });
+  const own = home([[call('one')], [call('two')], ['Done.']]);
+  const editor = edit(own, ['acp', '--sandbox', 'none', '--model', 'scripted:script.json']);
+  const session = await editor.start();
+  const answer = editor.send('session/prompt', ask(session, 'Go'));
+  const isQuestion = ({ method }: Message): boolean => method === 'session/request_permission';
+  const asked = await editor.waitFor(isQuestion);
+  const { id } = JSON.parse((await own.main(['tasks', '--json'])).stdout) as { id: string };
+  let printed = '';
+  await until(async () => (printed = (await own.main(['approve', id, '--json'])).stdout.trim()).includes('"question"'));
+  const { id: question } = JSON.parse(printed) as { id: string };
+  const approved = await own.main(['approve', id, '--question', question, '--yes']);
+  expect(approved).toMatchObject({ status: 0 });
+  const isWithdrawn = ({ method, params }: Message): boolean =>
+    method === '$/cancel_request' && (params as { requestId?: number }).requestId === asked.id;
+  await editor.waitFor(isWithdrawn);
+  // The next one is answered in the editor, and no longer waits anywhere else.
+  const next = await editor.waitFor((message) => isQuestion(message) && message.id !== asked.id);
+  const outcome = { outcome: 'selected', optionId: 'allow' };
+  editor.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: next.id, result: { outcome } })}\n`);
+  expect((await answer).result).toMatchObject({ stopReason: 'end_turn' });
+  const calls = editor.seen.filter(({ params }) => params?.update?.status === 'completed');
+  expect(calls).toHaveLength(2);
+  expect((await own.main(['approve', id, '--json'])).status).toBe(1);
+  expect(await editor.end()).toBe(0);
+});
+
 test('a cancel in the editor ends the task, with the same reason in the store', async () => {
   const own = home(SLOW);
   const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
@@ -138,31 +167,31 @@ test('a session of a command that was killed mid-answer is loaded with the parti
   expect(await second.end()).toBe(0);
 });
 
-test('a missing key is told in the editor, with the variable to set', async () => {
+test('a missing key is reported in the editor, with the variable to set', async () => {
   const editor = edit(home([]), ['acp']);
   await expect(editor.start()).rejects.toThrow(/ANTHROPIC_API_KEY or OPENAI_API_KEY/);
   await editor.end();
 });
 
-test("a session opens without those of the editor's servers that fail, and the user is told", async () => {
-  const own = home([[{ call: 'twin_echo', input: { say: 'hi' } }], ['Done.']]);
+test("a session opens without those of the editor's servers that fail, and the user is notified", async () => {
+  const own = home([[{ call: 'duplicate_echo', input: { say: 'hi' } }], ['Done.']]);
   const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
   await editor.send('initialize', { protocolVersion: 1, clientCapabilities: {} });
-  const twin = {
-    name: 'twin',
+  const duplicate = {
+    name: 'duplicate',
     command: process.execPath,
     args: [SERVER, 'stdio', own.folder.at('log')],
     env: [],
   };
   const gone = { name: 'gone', command: '/no/such/server', args: [], env: [] };
   const ended = { name: 'ended', command: '/bin/false', args: [], env: [] };
-  const params = { cwd: own.folder.path, mcpServers: [gone, twin, twin, ended] };
+  const params = { cwd: own.folder.path, mcpServers: [gone, duplicate, duplicate, ended] };
   const { result } = await editor.send('session/new', params);
   const answer = await editor.send('session/prompt', ask(result!['sessionId'] as string, 'Echo'));
   expect(answer.result).toMatchObject({ stopReason: 'end_turn' });
   const shown = JSON.stringify(editor.seen);
   expect(shown).toContain("The MCP server 'gone' was left out");
-  expect(shown).toContain("The MCP server 'twin' was left out: another server has a tool named 'twin_echo'");
+  expect(shown).toContain("The MCP server 'duplicate' was left out: another server has a tool named 'duplicate_echo'");
   expect(shown).toContain("The MCP server 'ended' was left out");
   expect(editor.seen).toContainEqual(
     expect.objectContaining({
@@ -174,7 +203,7 @@ test("a session opens without those of the editor's servers that fail, and the u
   await editor.end();
 });
 
-test('how full the context is is shown, and a session in a folder that does not exist is refused', async () => {
+test('how full the context is is shown, and a session in a folder that does not exist is rejected', async () => {
   const own = home([['Fine.']]);
   const editor = edit(own, ['acp', '--model', 'scripted:script.json']);
   const session = await editor.start();
@@ -197,7 +226,7 @@ test('compiled code is kept before an editor can kill the command, in the folder
   expect(readdirSync(`${cache}/whoa/compiled`, { recursive: true }).length).toBeGreaterThan(100);
 });
 
-test('a person who starts it by hand is told what it waits for', async () => {
+test('a user who starts it by hand sees what it waits for', async () => {
   const terminal = home([['Fine.']]).openTerminal();
   terminal.type('whoa acp; echo "exit:$?"');
   terminal.press('Enter');
@@ -220,35 +249,32 @@ async function waitUntilKept(
   { folder }: Home,
   { sessionId, text }: { sessionId: string; text: string },
 ): Promise<void> {
-  await using sessions = createSqliteSessions<KeptSession>({ file: folder.at('state/whoa/tasks.db') });
+  await using sessions = createSqliteSessions<StoredSession>({ file: folder.at('state/whoa/tasks.db') });
   for (;;) {
     if (JSON.stringify(await sessions.load(sessionId))?.includes(text)) return;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
 
-/** Reads nothing more of the command, and waits until its output is stuck. */
+/** Stops reading the command's output, and waits until it is stuck. */
 async function stopReading({ child, waitFor }: ReturnType<typeof edit>): Promise<void> {
   await waitFor(({ params }) => JSON.stringify(params ?? '').includes('PRINTED'));
   child.stdout.pause();
 }
 
-test.each(['SIGTERM', 'the end of the input'])(
-  'when nothing reads the output, %s still ends the command',
-  async (mode) => {
-    const own = home([[{ call: 'bash', input: { command: "yes PRINT''ED" } }], ['x']]);
-    const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
-    const session = await editor.start();
-    editor.child.stdin.write(
-      `${JSON.stringify({ jsonrpc: '2.0', id: 'p', method: 'session/prompt', params: ask(session, 'go') })}\n`,
-    );
-    await stopReading(editor);
-    const exited = once(editor.child, 'exit');
-    const started = performance.now();
-    if (mode === 'SIGTERM') editor.child.kill('SIGTERM');
-    else editor.child.stdin.end();
-    await exited;
-    expect(performance.now() - started).toBeLessThan(15_000);
-    expect(editor.child.exitCode).not.toBeNull();
-  },
-);
+test.each(['SIGTERM', 'the end of the input'])('%s ends the command even if no one reads its output', async (mode) => {
+  const own = home([[{ call: 'bash', input: { command: "yes PRINT''ED" } }], ['x']]);
+  const editor = edit(own, ['acp', '--yes', '--sandbox', 'none', '--model', 'scripted:script.json']);
+  const session = await editor.start();
+  editor.child.stdin.write(
+    `${JSON.stringify({ jsonrpc: '2.0', id: 'p', method: 'session/prompt', params: ask(session, 'go') })}\n`,
+  );
+  await stopReading(editor);
+  const exited = once(editor.child, 'exit');
+  const started = performance.now();
+  if (mode === 'SIGTERM') editor.child.kill('SIGTERM');
+  else editor.child.stdin.end();
+  await exited;
+  expect(performance.now() - started).toBeLessThan(15_000);
+  expect(editor.child.exitCode).not.toBeNull();
+});

@@ -23,7 +23,7 @@ interface Told {
   readonly inputs: unknown;
 }
 
-function tasksOf(own: Home): Told[] {
+function readTasks(own: Home): Told[] {
   const lines = own.whoa(['tasks', '--json']).stdout.trim().split('\n');
   return lines.map((line) => JSON.parse(line) as Told);
 }
@@ -41,7 +41,7 @@ test('several turns share one history, which a later chat continues', async () =
   terminal.type('Who?\n');
   await terminal.waitFor(/Ann, I said\.\n✔ .*\n›$/);
   terminal.press('C-d');
-  expect(await terminal.waitFor(/exit:0/)).toContain("'whoa chat --continue' goes on with this conversation.");
+  expect(await terminal.waitFor(/exit:0/)).toContain("'whoa chat --continue' continues this conversation.");
   terminal.type('clear\n');
   await start(terminal, '--continue', model);
   expect(terminal.see()).toContain('The conversation so far has 4 messages.');
@@ -55,7 +55,7 @@ test('several turns share one history, which a later chat continues', async () =
   await terminal.waitFor(/exit:0/);
 });
 
-test('what is typed while it works is shown apart, and steers the run', async () => {
+test('text that is typed while a run works is shown separately, and steers the run', async () => {
   const own = home([[WAIT], ['All is well.']]);
   const terminal = own.openTerminal();
   await start(terminal);
@@ -69,7 +69,7 @@ test('what is typed while it works is shown apart, and steers the run', async ()
   await terminal.waitFor(/\n› be brief\n/);
   own.folder.write('go', '');
   expect(await terminal.waitFor(/All is well\.\n✔ .*\n›$/)).toMatch(/✔ bash .*\n[\s\S]*» be brief\n/);
-  const tasks = tasksOf(own);
+  const tasks = readTasks(own);
   expect(tasks.filter(({ status }) => status === 'success')).toMatchObject([{ inputs: ['Go.'] }]);
   expect(new Set(tasks.map(({ conversation }) => conversation)).size).toBe(1);
   expect((await own.main(['tasks'])).stdout).toMatch(/ steered .* be brief\n/);
@@ -83,15 +83,15 @@ test.each(['Escape', 'C-c'])('%s stops the run and not the chat', async (key) =>
   await terminal.waitFor(/bash: begun/);
   terminal.press(key);
   await terminal.waitFor(/waiting for bash, \d+ s at most · Ctrl-C again interrupts it/);
-  // A message to a run that is being stopped is for the next one.
+  // A message to a run that is being stopped goes to the next one.
   terminal.type('Never mind.\n');
   terminal.press(key);
   const seen = await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
   expect(seen).toMatch(/Stopped after .* \(user, by \S+, via Ctrl-C\); nothing was left behind/);
-  expect(tasksOf(own).map(({ status }) => status)).toEqual(['success', 'cancelled']);
+  expect(readTasks(own).map(({ status }) => status)).toEqual(['success', 'cancelled']);
 });
 
-test('a question is asked in between, what was typed before it is kept, and does not answer it', async () => {
+test('a question during typing keeps the typed text, which does not answer it', async () => {
   const own = home([
     ['Let me see. ', { waitMs: 4_000 }, { call: 'bash', input: { command: 'touch made' } }],
     ['Done.'],
@@ -147,7 +147,7 @@ export default defineConfig({
 });
 `;
 
-test('Ctrl-C three times abandons a deaf call, says so, and the chat goes on', async () => {
+test('Ctrl-C three times abandons a call that ignores its signal, reports it, and the chat continues', async () => {
   const own = home([[{ call: 'deaf' }], ['Once more.']]);
   own.folder.write('config/whoa/whoa.config.mjs', DEAF);
   const terminal = own.openTerminal();
@@ -171,7 +171,7 @@ test('a paste is one message, and hostile characters in it are shown and not obe
   await terminal.waitFor(/› one⏎two <U\+202E> three$/);
   terminal.press('Enter');
   await terminal.waitFor(/› one\n {2}two <U\+202E> three\n[\s\S]*Fine\.\n✔ .*\n›$/);
-  expect(tasksOf(own)).toMatchObject([{ inputs: ['one\ntwo \u202e three'] }]);
+  expect(readTasks(own)).toMatchObject([{ inputs: ['one\ntwo \u202e three'] }]);
 });
 
 test('the line is edited with the usual keys, below the output, and Alt-Enter adds a line', async () => {
@@ -191,7 +191,7 @@ test('the line is edited with the usual keys, below the output, and Alt-Enter ad
   terminal.type('Two ');
   terminal.press('Enter');
   await terminal.waitFor(/Fine\.\n✔ .*\n›$/);
-  expect(tasksOf(own)).toMatchObject([{ inputs: [`Two lines, 日\n${'x'.repeat(50)}`] }, { inputs: ['Go.'] }]);
+  expect(readTasks(own)).toMatchObject([{ inputs: [`Two lines, 日\n${'x'.repeat(50)}`] }, { inputs: ['Go.'] }]);
   terminal.press('Up', 'C-u');
   terminal.type('Bye.');
   await terminal.waitFor(/\n› Bye\.$/);
@@ -210,7 +210,7 @@ test('Esc at a question stops the run, and is not an answer', async () => {
   expect(seen).not.toContain('denied');
   terminal.type('Again.\n');
   await terminal.waitFor(/Once more\.\n✔ .*\n›$/);
-  expect(tasksOf(own).map(({ status }) => status)).toEqual(['success', 'cancelled']);
+  expect(readTasks(own).map(({ status }) => status)).toEqual(['success', 'cancelled']);
   expect(own.folder.list()).not.toContain('made');
 });
 
@@ -255,12 +255,12 @@ test('a paste of 100 KB while the agent works delays neither Esc nor anything el
   terminal.press('Escape');
   await terminal.waitFor(/Stopped after[\s\S]*\n› \[paste 1: 2,000 lines\]$/);
   const { cpuMs, tookMs } = JSON.parse(own.folder.read('measured.json')) as Record<'cpuMs' | 'tookMs', number>;
-  // Other programs share the machine, so time on the clock says less.
+  // Other programs share the machine, so wall-clock time would be less precise.
   expect(cpuMs).toBeLessThan(200);
   expect(tookMs).toBeLessThan(5_000);
   terminal.press('Enter');
   await terminal.waitFor(/› \[paste 1: 2,000 lines\]\n[\s\S]*Fine\.\n✔ .*\n›$/);
-  const [sent, stopped] = tasksOf(own);
+  const [sent, stopped] = readTasks(own);
   expect(sent).toMatchObject({ status: 'success', inputs: [text] });
   expect(stopped).toMatchObject({ status: 'cancelled' });
 });
@@ -285,7 +285,7 @@ test('a chat is compacted before the context window is full', async () => {
   expect(last).not.toContain('About ships. About ships.');
 });
 
-test('without a terminal there is no chat', () => {
+test('`whoa chat` requires a terminal', () => {
   const { status, stderr } = home([['Fine.']]).whoa(['chat', '--model', 'scripted:script.json']);
   expect(stderr).toBe('whoa chat: a chat needs a terminal; without one, use: whoa run "prompt"\n');
   expect(status).toBe(2);

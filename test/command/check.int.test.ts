@@ -1,4 +1,4 @@
-// The cancel check kit from the command line: what it prints, what it writes, and how it ends.
+// The cancel check kit from the command line: its output, its files, and its exit codes.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, symlinkSync } from 'node:fs';
@@ -14,7 +14,7 @@ function home(files?: Readonly<Record<string, string>>): Home {
   return made;
 }
 
-test('a pass is told with exit code 0, a report and a badge', async () => {
+test('a pass is reported with exit code 0, a report and a badge', async () => {
   const own = home();
   const [junit, badge] = [own.folder.at('check.xml'), own.folder.at('badge.svg')];
   const files = ['--junit', junit, '--badge', badge];
@@ -22,7 +22,7 @@ test('a pass is told with exit code 0, a report and a badge', async () => {
     'check',
     '--only',
     'one-end',
-    '--within',
+    '--timeout',
     '20s',
     ...files,
     '--',
@@ -39,13 +39,13 @@ test('files in the command are found from where it is given', async () => {
   const own = home({ 'agent.mjs': `import '${AGENT.at(-1)}';` });
   symlinkSync(process.execPath, own.folder.at('my-node'));
   const command = ['./my-node', '--no-warnings', 'agent.mjs'];
-  const { stdout, stderr } = await own.main(['check', '--only', 'one-end', '--within', '20s', '--', ...command]);
+  const { stdout, stderr } = await own.main(['check', '--only', 'one-end', '--timeout', '20s', '--', ...command]);
   expect(stderr).toBe('');
   expect(stdout).toContain('1 passed, 0 failed');
 });
 
-test('a failure is told with what was seen and the rule, and exit code 1', async () => {
-  const args = ['check', '--json', '--only', 'cancel-streaming', '--within', '20s', '--', ...AGENT, 'end-turn'];
+test('a failure is reported with the observation and the rule, and exit code 1', async () => {
+  const args = ['check', '--json', '--only', 'cancel-streaming', '--timeout', '20s', '--', ...AGENT, 'end-turn'];
   const { status, stdout } = await home().main(args);
   expect(status).toBe(1);
   const [check, report] = stdout
@@ -61,7 +61,7 @@ test('a failure is told with what was seen and the rule, and exit code 1', async
   expect(report).toMatchObject({ type: 'report', agent: 'end-turn 1', protocol: 'acp', counts: { failed: 1 } });
 });
 
-test('what cannot be checked is an error, not a pass', async () => {
+test('an agent that cannot be checked is an error, not a pass', async () => {
   const own = home();
   const gone = await own.main(['check', '--protocol', 'chat', 'http://127.0.0.1:9/api/chat']);
   expect([gone.status, gone.stdout]).toEqual([1, '']);
@@ -72,12 +72,12 @@ test('what cannot be checked is an error, not a pass', async () => {
   const mute = await own.main(['check', '--', process.execPath, '-e', `console.log('${'hello'.repeat(1_000)}')`]);
   expect(mute.status).toBe(1);
   expect(mute.stderr).toContain("the agent ended before it answered 'initialize'");
-  const bare = await own.main(['check', '--only', 'left', '--', ...BIN, 'echo', '--delay', '0']);
+  const bare = await own.main(['check', '--only', 'leftovers', '--', ...BIN, 'echo', '--delay', '0']);
   expect(bare.status).toBe(1);
   expect(bare.stdout).toContain('0 passed, 0 failed, 0 unclear, 4 do not apply');
 });
 
-test('Ctrl-C ends the check and what it started', async () => {
+test('Ctrl-C ends the check and its processes', async () => {
   const own = home();
   const [file = '', ...rest] = BIN;
   const args = [...rest, 'check', '--json', '--', ...AGENT];

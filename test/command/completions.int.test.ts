@@ -46,7 +46,7 @@ test.skipIf(!isInstalled('fish'))('the script for fish completes', async () => {
   expect(completed).toContain('approve');
 });
 
-test('only what ids are made of is completed: a shell would run the rest', async () => {
+test('only valid ids are completed, because a shell would run anything else', async () => {
   const own = home();
   own.folder.write('whoa.bash', (await own.main(['completions', 'bash'])).stdout);
   const program = [

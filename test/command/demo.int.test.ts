@@ -66,7 +66,7 @@ test('Stop stops: the report is shown, no process is left, and the next message 
 
   await send(page, 'Ship the next one');
   await page.locator('.call', { hasText: 'bash' }).waitFor();
-  // What is read again is shown as it was read first, and only a stop stops it.
+  // A reload shows the same content as before, and only a stop stops the run.
   await page.reload();
   await page
     .locator('.call', { hasText: 'publish_release' })
@@ -74,13 +74,13 @@ test('Stop stops: the report is shown, no process is left, and the next message 
     .waitFor();
   await stop.click();
   await shows(page, /Waited for, because it must not be interrupted/);
-  // Anything in the page that was refused or not found would have been told here.
+  // Rejected or missing resources of the page would be reported here.
   expect(problems).toEqual([]);
   command.kill('SIGTERM');
   expect(await command.closed).toEqual([0, null]);
 });
 
-test('the address works once, and nobody gets in without it', async () => {
+test('the address works once, and no one gets in without it', async () => {
   const { url, open } = await startDemo();
   const page = await open(url);
   await page.getByRole('button', { name: 'Send' }).waitFor();

@@ -8,7 +8,7 @@ interface Call {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** A home whose model makes these calls, one after the other. */
+/** A home whose model makes these calls, one at a time. */
 function home(calls: readonly Call[], files: Readonly<Record<string, string>> = {}): Home {
   const script = JSON.stringify([...calls.map((call) => [call]), ['Done.']]);
   const made = createHome({ 'script.json': script, ...files });
@@ -23,7 +23,7 @@ const edit = (path: string, oldText: string, newText: string): Call => ({
   input: { path, edits: [{ oldText, newText }] },
 });
 
-/** An editor's buffers, none of which is ever saved. */
+/** An editor's buffers, all of them unsaved. */
 function unsaved(buffers: Map<string, string>): Required<Pick<EditorFiles, 'read' | 'write'>> {
   return {
     read: (path) => {
@@ -48,7 +48,7 @@ async function ends(own: Home, files?: EditorFiles) {
   );
 }
 
-test('what nobody has saved is read, edited and replaced in the editor, and the disk is left alone', async () => {
+test('unsaved text is read, edited and replaced in the editor, and the disk is left alone', async () => {
   const own = home(
     [read('a.txt'), edit('a.txt', 'unsaved', 'edited'), write('a.txt', 'new\n'), write('sub/b.txt', 'b\n')],
     {
@@ -90,7 +90,7 @@ test('an editor that offers no files, or only one way, leaves the rest to the di
   expect(written.folder.read('a.txt')).toBe('saved\n');
 });
 
-test('the editor is never asked about a file outside the folder, and what it refuses is told', async () => {
+test('the editor never gets requests for files outside the folder, and its rejections are reported', async () => {
   const own = home([read('../secret'), read('out'), write('/etc/whoa', 'x'), edit('out', 'a', 'b'), read('a.txt')], {
     'a.txt': 'saved\n',
   });
@@ -107,7 +107,7 @@ test('the editor is never asked about a file outside the folder, and what it ref
   expect(asked).toEqual([own.folder.at('a.txt')]);
 });
 
-test.each([7, undefined, null])('an answer of the editor that is no text (%s) is told', async (content) => {
+test.each([7, undefined, null])('rejects a non-text answer from the editor (%s)', async (content) => {
   const [result] = await ends(home([read('a.txt')], { 'a.txt': 'saved\n' }), { read: () => content as never });
   expect(result!.status).toBe('failed');
   expect(JSON.stringify(result!.content)).toContain('The editor did not read the file: the response has no text');
@@ -118,7 +118,7 @@ test.each([
   ['edit', edit('a.txt', 'saved', 'edited'), 'unknown'],
   ['write', write('a.txt', 'new'), 'unknown'],
 ])(
-  'a cancel ends a call of %s that the editor never answers, and the editor hears of it',
+  'a cancel ends a call of %s that the editor never answers, and the editor is notified',
   async (_name, call, state) => {
     const own = home([call], { 'a.txt': 'saved\n' });
     const { promise: asked, resolve: beAsked } = Promise.withResolvers<AbortSignal>();
@@ -147,7 +147,7 @@ test.each([
   },
 );
 
-test('of a large file only the wanted lines are asked for, and an answer that is too long is told, not waited for', async () => {
+test('only the wanted lines of a large file are requested, and a response that is too long is reported without waiting for it', async () => {
   const lines = Array.from({ length: 700_000 }, (_, i) => `line ${i + 1} ${'x'.repeat(40)}`);
   const wanted: Call = { call: 'read', input: { path: 'big.log', offset: 500_000, limit: 2 } };
   const own = home([wanted, edit('big.log', 'line 7 ', 'line seven ')], { 'big.log': lines.join('\n') });
@@ -165,7 +165,7 @@ test('of a large file only the wanted lines are asked for, and an answer that is
   expect(whole).toMatchObject({ status: 'failed' });
 });
 
-test('an answer of the editor that is too long fails the call at once', async () => {
+test('an answer of the editor that is too long fails the call immediately', async () => {
   const own = home([edit('a.txt', 'a', 'b')], { 'a.txt': 'a' });
   const [end] = await ends(own, { read: () => 'y'.repeat(33 * 1024 * 1024) });
   expect(JSON.stringify(end!.content)).toContain('longer than 33554432 bytes');

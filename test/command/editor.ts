@@ -1,4 +1,4 @@
-// An editor: starts the command in a process group of its own, as Zed does, and talks to it with the official client.
+// An editor: starts the command in a separate process group, as Zed does, and uses the official client.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
@@ -6,7 +6,7 @@ import * as acp from '@agentclientprotocol/sdk';
 import { onTestFinished } from 'vitest';
 import { BIN, type Home } from './terminal.ts';
 
-/** What the editor answers when it is asked about files. */
+/** The editor's answers to requests for files. */
 export interface EditorFiles {
   readonly read?: (
     path: string,
@@ -14,7 +14,7 @@ export interface EditorFiles {
     range: { readonly line: number | undefined; readonly limit: number | undefined },
   ) => string | Promise<string>;
   readonly write?: (path: string, content: string, signal: AbortSignal) => void | Promise<void>;
-  /** Answers questions with the id of an option; without it the agent asks nothing but what is protected. */
+  /** Answers questions with the id of an option. Without it, only protected files need approval. */
   readonly permit?: (question: acp.RequestPermissionRequest) => string | Promise<string>;
   /** More arguments of the command. */
   readonly args?: readonly string[];
@@ -31,8 +31,8 @@ interface Editor {
 }
 
 /**
- * An editor with a session, which offers the files it has answers for. The model follows the home's `script.json`. It is gone
- * when the test has finished, unless somebody else sees to that.
+ * An editor with a session, which offers the files it has answers for. The model follows the home's `script.json`.
+ * `onEnd` gets the cleanup; by default it runs when the test has finished.
  */
 export async function openEditor(
   { folder, env }: Home,

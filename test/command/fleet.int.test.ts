@@ -1,7 +1,8 @@
-// A server and workers as processes of their own, on one Redis.
+// A server and workers as separate processes, on one Redis.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { createRedisStore, type FollowEvent, type TaskRecord } from '@whoa/tasks';
+import type { FollowEvent, TaskRecord } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import { expect, type TestContext, test } from 'vitest';
 import { until } from '../promises/fixture.ts';
 import { borrowRedis } from '../servers/borrow.ts';
@@ -15,7 +16,7 @@ const WORK = ['--sandbox', 'none', '--yes', '--model', 'scripted:script.json'];
 /** How long after the end of a dead worker's lease another one has its task. */
 const TAKEOVER_TIMEOUT_MS = 2_000;
 
-/** Leases take 15 s to end, so the tests run beside each other. */
+/** Leases take 15 s to end, so the tests run in parallel. */
 type OnEnd = TestContext['onTestFinished'];
 
 interface Fleet extends Home {
@@ -23,7 +24,7 @@ interface Fleet extends Home {
   readonly onEnd: OnEnd;
 }
 
-/** A home whose configuration has a Redis of its own. */
+/** A home whose configuration has a separate Redis. */
 async function fleet(onEnd: OnEnd, agents = ''): Promise<Fleet> {
   const redis = await borrowRedis();
   onEnd(() => redis[Symbol.asyncDispose]());
@@ -37,8 +38,8 @@ async function fleet(onEnd: OnEnd, agents = ''): Promise<Fleet> {
   return { ...home, redisUrl: redis.url, onEnd };
 }
 
-/** When the lease of whoever has a task is over, by the clock of the store. */
-async function leaseEndOf({ redisUrl }: Fleet, id: string): Promise<number> {
+/** When a task's lease expires, by the store's clock. */
+async function readLeaseEnd({ redisUrl }: Fleet, id: string): Promise<number> {
   await using store = createRedisStore({ url: redisUrl });
   const observer = { worker: 'observer', session: 'observer', claim: 'observer', leaseMs: 15_000 };
   const answer = await store.claim(id, observer);
@@ -70,7 +71,7 @@ async function work(home: Fleet, args: readonly string[] = WORK, env: Record<str
   return worker;
 }
 
-/** Reads events until one is what is looked for. */
+/** Reads events until one matches. */
 async function follow(response: Response, isIt: (seen: FollowEvent) => boolean): Promise<FollowEvent> {
   const decoder = new TextDecoder();
   let text = '';
@@ -86,8 +87,8 @@ async function follow(response: Response, isIt: (seen: FollowEvent) => boolean):
 
 const isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`);
 
-/** The process of the call that is under way, by what it prints: the command is told of before it runs. */
-async function shellOf(response: Response): Promise<number> {
+/** The process of the running call, by its output: the command is printed before it runs. */
+async function readShellPid(response: Response): Promise<number> {
   const started = /begun (\d+)/;
   const seen = await follow(response, (one) => started.test(JSON.stringify(one)));
   return Number(started.exec(JSON.stringify(seen))![1]);
@@ -101,13 +102,13 @@ test.concurrent('created over HTTP, taken over when its worker is killed, stoppe
   expect((await ask('/v1/tasks', undefined, { authorization: 'Bearer another' })).status).toBe(401);
   const first = await work(home);
   const id = await create();
-  const shell = await shellOf(await ask(`/v1/tasks/${id}/events`));
+  const shell = await readShellPid(await ask(`/v1/tasks/${id}/events`));
   const second = await work(home);
   first.kill('SIGKILL');
   await first.closed;
-  const leaseEndsAt = await leaseEndOf(home, id);
+  const leaseEndsAt = await readLeaseEnd(home, id);
   const taken = await follow(await ask(`/v1/tasks/${id}/events`), (one) => one.type === 'entry' && one.epoch > 1);
-  // Both are times of the store: what a busy machine takes to tell us is not counted.
+  // Both are times of the store, so delays on a busy machine do not count.
   expect((taken as { at: number }).at - leaseEndsAt).toBeLessThan(TAKEOVER_TIMEOUT_MS);
   await second.waitFor({ type: 'task-start', id });
   await until(() => isGone(shell));
@@ -134,7 +135,7 @@ test.concurrent('an AG-UI run is answered by a worker, stopped at another server
   const message = { id: 'u1', role: 'user', content: 'Is all well?' };
   const running = await one.ask('/api/ag-ui', { threadId: 't', runId: 'r1', messages: [message] });
   const [task] = ((await (await one.ask('/v1/tasks')).json()) as { tasks: TaskRecord[] }).tasks;
-  const shell = await shellOf(await other.ask(`/v1/tasks/${task!.id}/events`));
+  const shell = await readShellPid(await other.ask(`/v1/tasks/${task!.id}/events`));
   const stop = await other.ask('/api/ag-ui/t/stop', { runId: 'r1', reason: 'lunch' });
   expect(await stop.json()).toEqual({ result: 'accepted' });
   expect(await running.text()).toMatch(/Let me see\. .*"RUN_FINISHED".*"cancelled".*lunch/s);
@@ -143,7 +144,7 @@ test.concurrent('an AG-UI run is answered by a worker, stopped at another server
   expect((await one.ask('/api/ag-ui/t/connect', undefined, { authorization: 'Bearer another' })).status).toBe(401);
 });
 
-test.concurrent('a worker that is told to end lets the call finish, hands the task back, and exits', async ({
+test.concurrent('a worker that is stopped lets the call finish, returns the task, and exits', async ({
   onTestFinished,
 }) => {
   const home = await fleet(onTestFinished);
@@ -157,7 +158,7 @@ test.concurrent('a worker that is told to end lets the call finish, hands the ta
   const status = async (path: string): Promise<number> => (await fetch(`${health}${path}`)).status;
   expect([await status('/healthz'), await status('/readyz'), await status('/')]).toEqual([200, 200, 404]);
   const [id, waiting] = [await create(), await create()];
-  await shellOf(await ask(`/v1/tasks/${id}/events`));
+  await readShellPid(await ask(`/v1/tasks/${id}/events`));
   worker.kill('SIGTERM');
   expect(await worker.closed).toEqual([0, null]);
   expect(worker.lines.at(-1)).toMatchObject({ type: 'task-end', id, status: 'released' });
@@ -167,14 +168,14 @@ test.concurrent('a worker that is told to end lets the call finish, hands the ta
   expect(journal).toMatchObject({ event: { result: { state: 'finished' } } });
 });
 
-test.concurrent('told twice, a worker ends at once', async ({ onTestFinished }) => {
+test.concurrent('a worker that gets two signals ends immediately', async ({ onTestFinished }) => {
   const home = await fleet(onTestFinished);
   const { ask, create } = await serve(home);
   const worker = await work(home);
-  const shell = await shellOf(await ask(`/v1/tasks/${await create()}/events`));
+  const shell = await readShellPid(await ask(`/v1/tasks/${await create()}/events`));
   worker.kill('SIGTERM');
   worker.kill('SIGTERM');
-  // One that comes too soon after the other is the same to the kernel.
+  // The kernel merges signals that come too close together.
   const again = setInterval(() => worker.kill('SIGINT'), 200);
   expect((await worker.closed)[0]).toBe(130);
   clearInterval(again);
@@ -206,7 +207,7 @@ test.concurrent('a worker whose event loop is blocked is killed, and another fin
   expect(await get(id)).toMatchObject({ outcome: { answer: 'Done.' }, crashes: 1 });
 });
 
-test.concurrent('without a token of its own a server makes one, shows it once, and knows no other', async ({
+test.concurrent('a server without a configured token creates one, shows it once, and accepts no other', async ({
   onTestFinished,
 }) => {
   const home = await fleet(onTestFinished);
@@ -220,7 +221,7 @@ test.concurrent('without a token of its own a server makes one, shows it once, a
   expect((await fetch(`${url}/api/chat/c/messages`)).status).toBe(401);
 });
 
-test.concurrent('a file of hashed tokens says who may do what', async ({ onTestFinished }) => {
+test.concurrent('a file of hashed tokens defines users and their rights', async ({ onTestFinished }) => {
   const home = await fleet(onTestFinished);
   const sha256 = createHash('sha256').update(TOKEN).digest('hex');
   home.folder.write('tokens.json', JSON.stringify([{ sha256, tenant: 'acme', name: 'ann', rights: ['read'] }]));

@@ -6,7 +6,9 @@ import { storeKinds } from '../tasks/shared-stores.ts';
 import { startCommand } from './process.ts';
 import { createHome } from './terminal.ts';
 
-/** `quick` stops when it is cancelled. `deaf` must finish: it does when there is a file, and after 60 s at the latest. */
+/**
+ * `quick` stops when it is cancelled. `deaf` must finish: it does when there is a file, and after 60 s at the latest.
+ */
 const CONFIG = `
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,12 +67,12 @@ describe.each(storeKinds)('a halt on $name', (kind) => {
     await until(async () => (await status(other, 'other')) === 'running');
     const waiting = await create('quick');
 
-    const first = startCommand(home, ['halt', '--within', '3s', '--reason', 'fire']);
+    const first = startCommand(home, ['halt', '--timeout', '3s', '--reason', 'fire']);
     expect(await first.closed).toEqual([1, null]);
     const [receipt] = first.lines as unknown as readonly Receipt[];
     expect(receipt).toMatchObject({ isQuiet: false, stopped: 3, left: 1 });
     expect(receipt!.running).toMatchObject([{ id: deaf, status: 'cancelling' }]);
-    // What must finish may take as long as its tool says.
+    // A call that must finish may take as long as its tool allows.
     expect(receipt!.running[0]!.until - Date.now()).toBeGreaterThan(30_000);
     expect([await status(quick), await status(waiting), await status(other, 'other')]).toEqual([
       'cancelled',
@@ -78,13 +80,13 @@ describe.each(storeKinds)('a halt on $name', (kind) => {
       'running',
     ]);
 
-    const second = startCommand(home, ['halt', '--within', '60s']);
+    const second = startCommand(home, ['halt', '--timeout', '60s']);
     home.folder.write('config/whoa/over', '');
     expect(await second.closed).toEqual([0, null]);
     expect(second.lines).toMatchObject([{ isQuiet: true, left: 0, running: [] }]);
     expect(await status(deaf)).toBe('cancelled');
     expect((await store.get({ tenant: 'local', id: deaf }))?.outcome).toMatchObject({ reason: { message: 'fire' } });
-    // What is created since waits until the tenant is resumed.
+    // Tasks that are created later wait until the tenant is resumed.
     const late = await create('quick');
     expect(await status(late)).toBe('init');
     const resumed = startCommand(home, ['resume', '--tenant', 'local']);

@@ -1,10 +1,10 @@
-// Every hostile string through every field of every command, on a terminal: nothing but our own styles is obeyed by it.
+// Every hostile string through every field of every command, on a terminal: it interprets nothing but our own styles.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { COMMANDS } from '../../packages/whoa/src/command-table.ts';
 import { hostileStrings as TEXTS } from '../hostile-strings.ts';
-import { obeyedIn } from '../hostile-text.ts';
+import { findObeyed } from '../hostile-text.ts';
 import { until } from '../promises/fixture.ts';
 import { BIN, createHome, type Home } from './terminal.ts';
 
@@ -49,7 +49,7 @@ function onTerminal({ folder, env }: Home, args: readonly string[], program: rea
 
 function expectInert(output: string, ...words: string[]): void {
   expect(output).not.toBe('');
-  expect([...new Set(obeyedIn(output))]).toEqual([]);
+  expect([...new Set(findObeyed(output))]).toEqual([]);
   for (const word of words) expect(output).toContain(word);
 }
 
@@ -100,19 +100,19 @@ test('a question and a steer: approve, watch, and the run that asks', async () =
   expectInert(await here(own, 'approve', id, '--json'), String.raw`\u001b`);
   expectInert((await own.main(['approve', id])).stdout, '<U+001B>', 'answer it with');
   expectInert(await here(own, 'steer', id, '--', ARGUMENT.slice(0, 20_000)));
-  second.type('n\n');
-  await second.waitFor(/bash: denied/);
+  // The message withdraws the question.
+  await second.waitFor(/asks nothing now/);
   await first.waitFor(/exit:\d/);
   for (const terminal of [first, second]) expectInert(ownOnly(await terminal.recorded()), '<U+001B>');
   expectInert(await here(own, 'watch', id, '--output', 'full'), '<U+001B>', 'to answer: whoa approve');
 });
 
-/** What a terminal got, without the modes that shells and our line editor set. */
+/** A terminal's output, without the modes that shells and our line editor set. */
 function ownOnly(output: string): string {
   return output.replaceAll(/\p{Cc}\[\?2004l\r(?!\p{Cc}\[K)/gu, '').replaceAll(/\[\?2004[hl]/g, '[0m');
 }
 
-test('a chat: what a model says and asks for, what is pasted, and the reason of a stop', async () => {
+test('hostile strings are harmless in a chat: replies, calls, pasted text, and the reason of a stop', async () => {
   const calls = TEXTS.slice(0, 300).map((text) => ({ call: text, input: { command: text } }));
   const own = home([[...TEXTS, ...calls], ['Once more.'], [{ waitMs: 300_000 }]]);
   const terminal = own.openTerminal();
@@ -135,7 +135,7 @@ test('a chat: what a model says and asks for, what is pasted, and the reason of 
   expectInert(ownOnly(await terminal.recorded()), 'Stopped after', '<U+001B>', '<U+202E>');
 });
 
-/** Every option and argument of every command, given as nobody should. */
+/** Every option and argument of every command, with invalid values. */
 const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['a command', ARGUMENT],
   ['an option', `--${ARGUMENT}`],
@@ -188,6 +188,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['a task to approve', 'approve', ARGUMENT],
   ['--question of approve', 'approve', 'x', '--yes', '--question', ARGUMENT],
   ['--why of approve', 'approve', 'x', '--no', '--question', 'q', '--why', ARGUMENT],
+  ['--answer of approve', 'approve', 'x', '--question', 'q', '--answer', ARGUMENT],
   ['--tenant of approve', 'approve', 'x', '--tenant', ARGUMENT],
   ['--server of approve', 'approve', 'x', '--server', ARGUMENT],
   ['--config of approve', 'approve', 'x', '--config', PATH],
@@ -202,7 +203,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--agent of halt', 'halt', '--agent', ARGUMENT],
   ['--tenant of halt', 'halt', '--tenant', ARGUMENT],
   ['--mode of halt', 'halt', '--agent', 'x', '--mode', ARGUMENT],
-  ['--within of halt', 'halt', '--agent', 'x', '--within', ARGUMENT],
+  ['--timeout of halt', 'halt', '--agent', 'x', '--timeout', ARGUMENT],
   ['--server of halt', 'halt', '--agent', 'x', '--server', ARGUMENT],
   ['--config of halt', 'halt', '--agent', 'x', '--config', PATH],
   ['--agent of pause', 'pause', '--agent', ARGUMENT],
@@ -226,7 +227,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--stop-url of check', 'check', '--protocol', 'chat', '--stop-url', ARGUMENT, 'http://localhost:9'],
   ['--second-url of check', 'check', '--protocol', 'a2a', '--second-url', ARGUMENT, 'http://localhost:9'],
   ['--tool of check', 'check', '--protocol', 'mcp', '--tool', ARGUMENT, '--', PATH],
-  ['--within of check', 'check', '--within', ARGUMENT, '--', 'x'],
+  ['--timeout of check', 'check', '--timeout', ARGUMENT, '--', 'x'],
   ['--provider-port of check', 'check', '--provider-port', ARGUMENT, '--', 'x'],
   ['--env of check', 'check', '--env', `=${ARGUMENT}`, '--', 'x'],
   ['--junit of check', 'check', '--junit', PATH],
@@ -278,7 +279,7 @@ const WRONG: readonly (readonly [string, ...string[]])[] = [
   ['--folder of new', 'new', 'tool', 'fine', '--folder', PATH],
 ];
 
-/** These keep standard output for their protocol, so nothing can come after them in a process. */
+/** These use standard output for their protocol, so no other command can follow in the same process. */
 const PROTOCOLS = ['acp', 'echo', 'mcp'];
 const isProtocol = (row: (typeof WRONG)[number]): boolean => PROTOCOLS.includes(row[1]!);
 const ALONE = WRONG.filter(isProtocol);
@@ -287,7 +288,7 @@ const TOGETHER = WRONG.filter((row) => !isProtocol(row));
 test.each([
   ['on a terminal', []],
   ['as JSON', ['--json']],
-])('everything that is wrong is told without being obeyed, %s', (_, more) => {
+])('every wrong argument is reported without being obeyed, %s', (_, more) => {
   const own = home([['Done.']]);
   own.folder.write('wrong.json', JSON.stringify(TOGETHER.map((row) => [...row, ...more])));
   const [file = '', condition = ''] = BIN;
@@ -299,7 +300,7 @@ test.each([
   expect(silent.map(([name]) => name)).toEqual([]);
 });
 
-test.each([...ALONE, ['a command', ARGUMENT]])('%s that is wrong is told without being obeyed', (_, ...args) => {
+test.each([...ALONE, ['a command', ARGUMENT]])('a wrong %s is reported without being obeyed', (_, ...args) => {
   expectInert(onTerminal(home([['Done.']]), args));
 });
 
@@ -308,13 +309,13 @@ test('no option of a command is left out', async () => {
     const given = new Set(WRONG.filter((row) => row[1] === name).flatMap((row) => row.slice(2)));
     const { options } = await load();
     const texts = Object.keys(options).filter((option) => options[option]!.type === 'string');
-    // A reason has a test of its own.
+    // Reasons have a separate test.
     const missing = texts.filter((option) => option !== 'reason' && !given.has(`--${option}`));
     expect(missing, name).toEqual([]);
   }
 });
 
-test('what a configuration and its code print: doctor, run', () => {
+test('hostile output of a configuration and its code is filtered: doctor, run', () => {
   const config = `console.log(${JSON.stringify(TEXTS.join(' '))});
     process.emitWarning(${JSON.stringify(TEXTS.join(' '))});
     throw new Error(${JSON.stringify(TEXTS.join(' '))});`;

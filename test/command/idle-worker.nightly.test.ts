@@ -1,4 +1,4 @@
-// Workers that had nothing to do for a long time, and are told to end together.
+// Ends several workers at the same time that have been idle for a long time.
 import { expect, test } from 'vitest';
 import { borrowRedis } from '../servers/borrow.ts';
 import { type RunningCommand, startCommand } from './process.ts';
@@ -10,7 +10,7 @@ const IDLE_MS = 60_000;
 const EXIT_MS = 8_000;
 
 test(
-  `${WORKERS * ROUNDS} workers that were idle for ${IDLE_MS / 1_000} s exit in time when they are told to end together`,
+  `${WORKERS * ROUNDS} workers that were idle for ${IDLE_MS / 1_000} s exit in time when they are stopped together`,
   async ({ onTestFinished }) => {
     await using redis = await borrowRedis();
     using home = createHome({
@@ -25,7 +25,7 @@ test(
         await worker.waitFor({ type: 'working' });
         workers.push(worker);
       }
-      // Being idle is what is tested, so there is nothing else to wait for.
+      // The test is about being idle, so there is nothing else to wait for.
       await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
       const toldAt = performance.now();
       for (const worker of workers) worker.kill('SIGTERM');

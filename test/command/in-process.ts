@@ -1,4 +1,4 @@
-// The command in this process: what it does in one of its own, without the half second that one takes to start.
+// The command in this process: behaves as in a separate process, without the half second that starting one takes.
 import { EventEmitter } from 'node:events';
 import { resolve } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
@@ -16,7 +16,7 @@ export interface Ended {
 export interface InProcessOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** What standard input has, if a program writes it. */
+  /** The content of standard input, if a program writes it. */
   readonly input?: string;
   /** The terminal that it is started in. Without one, its output is for a program. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
@@ -33,7 +33,7 @@ export interface InProcess {
   waitFor(pattern: RegExp): Promise<string>;
   /** Types at its terminal. */
   type(text: string): void;
-  /** Delivers a signal, as if it had been sent to a process of its own. */
+  /** Delivers a signal, as if it had been sent to a separate process. */
   signal(name: NodeJS.Signals): void;
 }
 
@@ -91,7 +91,7 @@ export function startInProcess(args: readonly string[], options: InProcessOption
       }
     },
     type(text) {
-      // A terminal shows what is typed, unless its program does so itself.
+      // A terminal echoes input, unless its program does so itself.
       if (!isRaw) show(Buffer.from(text));
       stdin.write(text);
     },
@@ -104,7 +104,7 @@ interface Stream {
   readonly text: () => string;
 }
 
-/** A stream that keeps what is written, guarded as `bin.ts` guards that of a terminal. */
+/** A stream that stores its output, guarded as `bin.ts` guards that of a terminal. */
 function openStream(size: InProcessOptions['terminal'], onWrite: (chunk: Buffer) => void): Stream {
   const own: Buffer[] = [];
   const plain = new Writable({

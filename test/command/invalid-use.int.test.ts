@@ -13,7 +13,7 @@ function home(files: Record<string, string> = {}): Home {
   return made;
 }
 
-/** A command at a store that this process holds. It waits for 10 s, during which the other tests run. */
+/** A command on a store that this process has locked. It waits for 10 s, during which the other tests run. */
 let locked: { readonly own: Home; readonly holder: DatabaseSync; readonly ended: Promise<string> };
 beforeAll(async () => {
   const own = createHome();
@@ -49,14 +49,14 @@ test.each([
   expect(status).toBe(2);
 });
 
-test.each(['ts', 'mjs'])('a syntax error in a configuration (%s) is told with its line', (kind) => {
+test.each(['ts', 'mjs'])('a syntax error in a configuration (%s) is reported with its line', (kind) => {
   const own = home({ [`broken.config.${kind}`]: "export default {\n  model: 'x',,\n};\n" });
   const { status, stderr } = own.whoa([...RUN, '--config', `broken.config.${kind}`]);
   expect(stderr).toMatch(/broken\.config\.\w+ cannot be loaded: Unexpected token .*, in line 2\n$/);
   expect(status).toBe(2);
 });
 
-test('a file that is no task store is named, with what to do', async () => {
+test('a file that is not a task store is named, with what to do', async () => {
   const own = home({ 'state/whoa/tasks.db': 'this is a poem, and a long one, '.repeat(100) });
   for (const args of [RUN, ['tasks'], ['cancel', 'x']]) {
     const { status, stderr } = await own.main(args);
@@ -66,7 +66,7 @@ test('a file that is no task store is named, with what to do', async () => {
   expect((await own.main(['doctor'])).stdout).toMatch(/✘ SQLite: .*tasks\.db is corrupt/);
 });
 
-test.each(['serve', 'console', 'demo'])('%s says what to do when its port is taken', async (command) => {
+test.each(['serve', 'console', 'demo'])('%s fails with what to do when its port is taken', async (command) => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as AddressInfo;
@@ -88,7 +88,7 @@ test('a home that cannot be written to is named, with what to do', async () => {
   expect((await own.main(RUN, { env: { ...env, XDG_STATE_HOME: own.folder.at('mine') } })).stdout).toBe('Fine.\n');
 });
 
-test('whatever the umask, nothing that is kept can be read or changed by others', () => {
+test('stored files cannot be read or changed by other users, no matter what the umask is', () => {
   const own = home();
   const command = [...BIN, ...RUN];
   const env = { ...own.env, XDG_CACHE_HOME: own.folder.at('cache'), NODE_COMPILE_CACHE: '' };
@@ -128,10 +128,10 @@ test('a store that does not answer shows a sign of life', async () => {
   terminal.type('whoa tasks; echo "exit:$?"');
   terminal.press('Enter');
   await terminal.waitFor(/asking the store · \d s/);
-  expect(await terminal.waitFor(/exit:1/)).toMatch(/^whoa tasks: Redis cannot be reached/m);
+  expect(await terminal.waitFor(/exit:1/)).toMatch(/^whoa tasks: Redis cannot be reached .*; check that it runs/m);
 });
 
-test('output that cannot be written ends the run, and says why', () => {
+test('output that cannot be written ends the run, with the reason', () => {
   const own = home({ 'script.json': '{ "wordMs": 50, "replies": [["one two three four five six seven"]] }' });
   const run = [...BIN, ...RUN].map((part) => `'${part}'`).join(' ');
   const { status, stderr } = spawnSync('bash', ['-c', `${run} > /dev/full`], {
@@ -143,7 +143,7 @@ test('output that cannot be written ends the run, and says why', () => {
   expect(status).toBe(130);
 });
 
-test('a list of tasks says when there are more', async () => {
+test('a list of tasks shows when there are more', async () => {
   const own = home();
   for (let i = 0; i < 2; i++) await own.main(RUN);
   const { stdout, stderr } = await own.main(['tasks', '--limit', '1']);
@@ -162,7 +162,7 @@ test('a list of tasks fits a narrow terminal', async () => {
   expect(seen).toMatch(/TASK\s+STATUS\s+TITLE\nt0-[\w-]+\s+success\s+How\?/);
 });
 
-test("Ctrl-C goes on where 'whoa cancel' has begun", async () => {
+test("Ctrl-C continues where 'whoa cancel' has begun", async () => {
   const script = [[{ call: 'bash', input: { command: 'echo begun; sleep 300' } }], ['Next.']];
   const own = home({ 'script.json': JSON.stringify(script) });
   const terminal = own.openTerminal();

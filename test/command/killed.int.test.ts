@@ -14,7 +14,7 @@ function measureBareStart(): number {
   return performance.now() - startedAt;
 }
 
-/** Polls: nobody tells when a stranger's process has come or gone. */
+/** Polls, because there is no event for the start and exit of another process. */
 async function until(condition: () => boolean, ms: number): Promise<number> {
   const startedAt = performance.now();
   while (!condition()) {

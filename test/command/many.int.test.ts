@@ -1,4 +1,4 @@
-// Tasks of several tenants, several at once, in a store and behind a server.
+// Tasks of several tenants, several at a time, in a store and behind a server.
 import { createTaskStore, type TaskRecord } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
 import { startCommand } from './process.ts';
@@ -6,7 +6,7 @@ import { createHome } from './terminal.ts';
 
 const TOKEN = 'a-token-for-the-tests-of-the-command';
 
-/** Tasks that nobody runs: three of acme, one of this machine. */
+/** Tasks that no worker runs: three of acme, one of this machine. */
 async function setUp() {
   const home = createHome();
   onTestFinished(() => home[Symbol.dispose]());
@@ -28,7 +28,7 @@ async function setUp() {
   return { home, store, acme, local, statuses, server };
 }
 
-const idsIn = (stdout: string): unknown[] =>
+const parseIds = (stdout: string): unknown[] =>
   stdout
     .trim()
     .split('\n')
@@ -41,9 +41,11 @@ test.each(['a store', 'a server'])(
     const where = kind === 'a store' ? [] : ['--server', await server()];
     const whoa = (...args: string[]) => home.main([...args, ...where], { env: { WHOA_TOKEN: TOKEN } });
     const [first = '', second = '', third = ''] = acme;
-    expect(idsIn((await whoa('tasks', '--json')).stdout)).toEqual([local]);
-    expect(new Set(idsIn((await whoa('tasks', '--json', '--tenant', 'acme')).stdout))).toEqual(new Set(acme));
-    expect((await whoa('cancel', first)).stderr).toContain('there is no task');
+    expect(parseIds((await whoa('tasks', '--json')).stdout)).toEqual([local]);
+    expect(new Set(parseIds((await whoa('tasks', '--json', '--tenant', 'acme')).stdout))).toEqual(new Set(acme));
+    expect((await whoa('cancel', first)).stderr).toMatch(
+      /there is no task .*, with --all-tenants those of every tenant/,
+    );
 
     const dry = await whoa('cancel', '--all', '--tenant', 'acme', '--agent', 'a', '--dry-run');
     expect([dry.status, dry.stdout]).toEqual([0, expect.stringContaining('2 tasks would be stopped; nothing was.')]);
@@ -65,14 +67,14 @@ test.each(['a store', 'a server'])(
   },
 );
 
-test('a server that does not know the token, or is not there, is told of in one line', async () => {
+test('a server that does not know the token, or is not there, is reported in one line', async () => {
   const { home, server } = await setUp();
   const url = await server();
   const ask = (to: string) =>
     home.main(['tasks', '--server', to], { env: { WHOA_TOKEN: 'another-token-of-somebody' } });
   expect(await ask(url)).toMatchObject({
     status: 2,
-    stderr: `whoa tasks: ${url} did not accept the token in WHOA_TOKEN; 'whoa serve' shows one\n`,
+    stderr: `whoa tasks: ${url} rejected the token in WHOA_TOKEN; 'whoa serve' shows one\n`,
   });
   expect(await ask('http://127.0.0.1:9')).toMatchObject({
     status: 1,
@@ -80,11 +82,11 @@ test('a server that does not know the token, or is not there, is told of in one 
   });
 });
 
-test('doctor counts the tasks of all tenants, and says that there is no model', async () => {
+test('doctor counts the tasks of all tenants, and reports a missing model', async () => {
   const { home } = await setUp();
   const { stdout, status } = await home.main(['doctor']);
   expect(stdout).toMatch(/4 tasks of 2 tenants kept in .*tasks\.db\n/);
-  expect(stdout).toMatch(/✘ whoa run: no model: set ANTHROPIC_API_KEY/);
+  expect(stdout).toMatch(/✘ whoa run: no model is set: set ANTHROPIC_API_KEY/);
   expect(status).toBe(1);
   const keyed = await home.main(['doctor'], { env: { OPENAI_API_KEY: 'sk-none' } });
   expect([keyed.status, keyed.stdout]).toEqual([0, expect.stringMatching(/✔ whoa run: uses openai:/)]);
@@ -98,8 +100,8 @@ test.each(['a store', 'a server'])(
     const whoa = (...args: string[]) => home.main([...args, ...where], { env: { WHOA_TOKEN: TOKEN } });
     const listed = await whoa('tasks', '--all-tenants', '--json', '--limit', '3');
     const all = [...acme, local];
-    expect(idsIn(listed.stdout)).toHaveLength(3);
-    expect(new Set(idsIn((await whoa('tasks', '--all-tenants', '--json')).stdout))).toEqual(new Set(all));
+    expect(parseIds(listed.stdout)).toHaveLength(3);
+    expect(new Set(parseIds((await whoa('tasks', '--all-tenants', '--json')).stdout))).toEqual(new Set(all));
     expect((await whoa('tasks', '--all-tenants')).stdout).toMatch(/^TENANT +TASK .*\n(acme|local) /);
     expect((await whoa('tasks', '--all-tenants', '--stats')).stdout).toMatch(
       /^TENANT +INIT +RUNNING .*\nacme +3 +0 .*\nlocal +1 +0 /,
@@ -131,7 +133,7 @@ test.each(['a store', 'a server'])('in %s: a list shows what tasks were asked, h
   const request = { session: 's', claim: 'c', worker: 'w', leaseMs: 600_000 };
   await store.claim(local, request);
   const by = { id: local, epoch: 1, session: 's', claim: 'c' };
-  const activity = { turns: 3, calls: 12, questions: 1 };
+  const activity = { turns: 3, calls: 12 };
   const question = { id: `${local}.q`, callId: 'c', kind: 'approve', shown: 'x' } as const;
   await store.append(by, { after: 0, events: ['a'], activity, asks: [question] });
   await store.create({ tenant: 'local', agent: 'b', input: { order: 7 } });
@@ -150,3 +152,41 @@ test.each(['a store', 'a server'])('in %s: a list shows what tasks were asked, h
   await store.finish(by, { status: 'success', answer: 'Done.', usage });
   expect(await list()).toMatch(/success +a +\S+ \S+ +\S+ \S+ +3 +12 +1234\+ +Go\.$/m);
 });
+
+test.each(['a store', 'a server'])(
+  "in %s: an agent's question is shown, and answered with text or JSON",
+  async (kind) => {
+    const { home, store, local, server } = await setUp();
+    await store.claim(local, { session: 's', claim: 'c', worker: 'w', leaseMs: 600_000 });
+    const by = { id: local, epoch: 1, session: 's', claim: 'c' };
+    const asks = ['q1', 'q2'].map((id) => ({ id: `${local}.${id}`, callId: id, kind: 'answer' as const, shown: 'x' }));
+    const events = asks.map(({ id, callId }) => {
+      const fields = [{ name: 'question', lines: ['Which day?'] }];
+      const question = { callId, tool: 'when', effects: 'read', title: 'when', fields, alwaysScope: 'this call only' };
+      const schema = callId === 'q1' ? { type: 'string' } : { type: 'object', properties: { day: { type: 'number' } } };
+      return { type: 'question-asked', kind: 'answer', id, at: 1, question, input: {}, schema };
+    });
+    await store.append(by, { after: 0, events, asks });
+    const where = kind === 'a store' ? [] : ['--server', await server()];
+    const approve = (...args: string[]) =>
+      home.main(['approve', local, ...where, ...args], { env: { WHOA_TOKEN: TOKEN } });
+    const asking = await home.main(['approve', ...where], { env: { WHOA_TOKEN: TOKEN } });
+    expect(asking).toMatchObject({ status: 0, stdout: expect.stringContaining('· to answer: whoa ') as string });
+    const shown = (await approve()).stdout;
+    expect(shown).toMatch(/^when asks\n {2}│ question: Which day\?\n {2}· the answer: text\nanswer it with: whoa /);
+    expect(shown).toMatch(/--question \S+\.q1 --answer TEXT/);
+    expect((await approve('--question', asks[0]!.id, '--yes')).stderr).toContain('expected --answer');
+    expect((await approve('--answer', 'x')).stderr).toContain('--answer needs --question');
+    const wrong = await approve('--question', asks[1]!.id, '--answer', 'tomorrow');
+    expect(wrong).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('expected JSON: { "day"?: number }') as string,
+    });
+    for (const [index, text] of ['42', '{"day":3}'].entries())
+      expect(await approve('--question', asks[index]!.id, '--answer', text)).toMatchObject({ status: 0 });
+    const { questions } = (await store.get({ tenant: 'local', id: local }))!;
+    expect(questions!.map(({ answer }) => answer?.value)).toEqual([{ answer: '42' }, { answer: { day: 3 } }]);
+    const nothing = await home.main(['approve', ...where], { env: { WHOA_TOKEN: TOKEN } });
+    expect(nothing).toMatchObject({ status: 1, stdout: 'no task asks anything now\n' });
+  },
+);

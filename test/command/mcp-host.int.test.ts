@@ -1,4 +1,4 @@
-// `whoa mcp` and every way in which its host stops, asks, or goes away.
+// `whoa mcp` and every way in which its host stops, sends requests, or disconnects.
 import { existsSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { findMarked } from '../process-escapes/round.ts';
@@ -23,19 +23,19 @@ function slow(name: string) {
   return { mark, script: [['Let me see. ', bash(`sleep ${mark}`)], ['Well.']] };
 }
 
-/** Polls: nobody tells when a stranger's process has come or gone. */
+/** Polls, because there is no event for the start and exit of another process. */
 async function waitForProcesses(mark: string, isThere: boolean): Promise<void> {
   while (findMarked(mark).length > 0 !== isThere) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-const tasksOf = (own: Home): Fields[] =>
+const readTasks = (own: Home): Fields[] =>
   own
     .whoa(['tasks', '--json'])
     .stdout.trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Fields);
 
-test('the host is asked what a task waits for, and its answer counts', async () => {
+test('the host gets the question that a task waits for, and its answer counts', async () => {
   const own = home([[bash('echo done > made')], ['Fine.']]);
   const host = openHost(own, MODEL);
   const taskId = await host.start();
@@ -53,7 +53,7 @@ test('the host is asked what a task waits for, and its answer counts', async () 
   expect(await host.closed).toEqual([0, null]);
 });
 
-test('a cancel of a task ends what it runs, twice is as once, and after the end it changes nothing', async () => {
+test('a cancel of a task ends its processes; a second one or one after the end changes nothing', async () => {
   const { mark, script } = slow('2');
   const own = home(script);
   const host = openHost(own, ALLOWED);
@@ -86,7 +86,7 @@ test('a call that is cancelled in the chunk that brings it runs nothing', async 
   expect(await host.closed).toEqual([0, null]);
   expect(host.messages.filter(({ id }) => id === call.id)).toEqual([]);
   expect(findMarked(mark)).toEqual([]);
-  for (const task of tasksOf(own)) expect(task).toMatchObject({ status: 'cancelled' });
+  for (const task of readTasks(own)) expect(task).toMatchObject({ status: 'cancelled' });
 });
 
 const DEAF = `
@@ -100,26 +100,26 @@ export default defineConfig({
   agents: { deaf: async ({ model }) => createAgent({ name: 'deaf', model: await model(), tools: [deaf] }) },
 });
 `;
-/** What cleanup may take after the ladder, on a busy machine. */
+/** How long cleanup may take after the ladder, on a busy machine. */
 const AFTER_KILL_MS = 15_000;
 
-test('an agent that hears nothing is cancelled within the ladder all the same, and what it left is named', async () => {
+test('an agent that ignores its signal is still cancelled within the ladder, and its leftovers are named', async () => {
   const own = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
   const host = openHost(own, ALLOWED);
   const taskId = await host.start('deaf');
   await host.waitForTask(taskId, { statusMessage: 'runs' });
   await host.ask('tasks/cancel', { taskId });
   await host.waitForTask(taskId, { status: 'cancelled' });
-  const [task] = tasksOf(own) as [{ endedAt: number; stop: { killAt: number }; outcome: Fields }];
+  const [task] = readTasks(own) as [{ endedAt: number; stop: { killAt: number }; outcome: Fields }];
   expect(task.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', by: 'MCP host', via: 'mcp' } });
   expect(task.outcome['stopReport']).toMatchObject({ isClean: false, calls: [{ tool: 'deaf', state: 'unknown' }] });
   expect(task.endedAt).toBeLessThan(task.stop.killAt + AFTER_KILL_MS);
-  // The deaf call is still pending, and keeps nobody from leaving.
+  // The unresponsive call is still pending, and keeps no process alive.
   host.child.stdin.end();
   expect(await host.closed).toEqual([0, null]);
 });
 
-test('what a killed command left is ended at once, and settled by the next one', async () => {
+test('processes of a killed command are ended immediately, and its tasks are settled by the next one', async () => {
   const { mark, script } = slow('4');
   const own = home(script);
   const killed = openHost(own, ALLOWED);
@@ -129,11 +129,11 @@ test('what a killed command left is ended at once, and settled by the next one',
   expect(await killed.closed).toEqual([null, 'SIGKILL']);
   await waitForProcesses(mark, false);
   const next = openHost(own, ALLOWED);
-  // Until the lease of the dead one is over it is being stopped, and then it has stopped.
+  // It is cancelling until the lease of the dead process expires, and then it is cancelled.
   const ended = await next.waitForTask(taskId, { status: 'cancelled' });
   expect(ended['statusMessage']).toMatch(/^cancelled \(disconnect\)/);
   expect(findMarked(mark)).toEqual([]);
-  expect(tasksOf(own)).toMatchObject([{ id: taskId, outcome: { reason: { kind: 'disconnect', via: 'mcp' } } }]);
+  expect(readTasks(own)).toMatchObject([{ id: taskId, outcome: { reason: { kind: 'disconnect', via: 'mcp' } } }]);
 });
 
 test('a command that starts leaves alone what another one runs', async () => {
@@ -163,15 +163,15 @@ test.each([
   const call = toRequest('tools/call', { name: 'assistant', arguments: { prompt: 'Is all well?' } });
   host.write(call);
   await waitForProcesses(mark, true);
-  // More than a pipe holds.
+  // More than the pipe's buffer.
   const asks = Array.from({ length: 2_000 }, () => toRequest('tools/list', {}));
-  // The library ends a subscription with a message, also one to nothing.
+  // The library ends a subscription with a message, even an empty one.
   host.write(toRequest('subscriptions/listen', { notifications: {} }), ...asks);
   if (leave === 'end') host.child.stdin.end('{"jsonrpc":"2.0","id":1,"meth');
   else host.child.kill(leave);
-  // It has ended when its processes have: `close` would wait for the output that nobody reads.
+  // It has ended when its processes have: `close` would wait for the output that nothing reads.
   await new Promise((resolve) => host.child.once('exit', resolve));
   expect(host.child.exitCode).toBe(0);
   expect(findMarked(mark)).toEqual([]);
-  expect(tasksOf(own)).toMatchObject([{ status: 'cancelled', outcome: { reason: { kind } } }]);
+  expect(readTasks(own)).toMatchObject([{ status: 'cancelled', outcome: { reason: { kind } } }]);
 });

@@ -19,11 +19,11 @@ export interface McpHost {
   /** Writes messages in one chunk. */
   write(...messages: readonly object[]): void;
   ask(method: string, params: Fields): Promise<HostMessage>;
-  /** Waits for a message, also one that came before. */
+  /** Waits for a message, including an earlier one. */
   waitFor(isIt: (message: HostMessage) => boolean): Promise<HostMessage>;
   /** Calls the agent, and returns the id of its task. */
   start(name?: string): Promise<string>;
-  /** Asks about a task until its state has these fields. */
+  /** Polls a task until its state has these fields. */
   waitForTask(taskId: string, fields: Fields): Promise<Fields>;
 }
 

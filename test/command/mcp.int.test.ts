@@ -36,13 +36,13 @@ function start(tool: Tool, token: CancellationToken) {
   return { result, updated };
 }
 
-const taskOf = async (own: Home): Promise<unknown> => JSON.parse((await own.main(['tasks', '--json'])).stdout);
+const readTasks = async (own: Home): Promise<unknown> => JSON.parse((await own.main(['tasks', '--json'])).stdout);
 
 test.each([true, false])('a host calls an agent, and gets its answer (MCP tasks: %s)', async (negotiate) => {
   const own = home([['Fine.']]);
   await using mcp = await host(own, negotiate);
   expect(await callTool(mcp.tools[0]!, { prompt: 'How?' })).toMatchObject({ state: 'finished', content: 'Fine.' });
-  expect(await taskOf(own)).toMatchObject({ status: 'success', inputs: ['How?'] });
+  expect(await readTasks(own)).toMatchObject({ status: 'success', inputs: ['How?'] });
 });
 
 test('a cancel of a call that is a task is confirmed, and nothing runs on', async () => {
@@ -55,7 +55,10 @@ test('a cancel of a call that is a task is confirmed, and nothing runs on', asyn
   const ended = await result;
   expect(ended.state).toBe('interrupted');
   expect(ended.content).toContain('The server confirmed that its task was cancelled.');
-  expect(await taskOf(own)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind: 'user', via: 'mcp' } } });
+  expect(await readTasks(own)).toMatchObject({
+    status: 'cancelled',
+    outcome: { reason: { kind: 'user', via: 'mcp' } },
+  });
 });
 
 const CALL = {
@@ -76,7 +79,7 @@ const CALL = {
 test.each([
   ['closes its connection', 'disconnect', (child: ChildProcessWithoutNullStreams) => child.stdin.end()],
   ['sends SIGTERM', 'shutdown', (child: ChildProcessWithoutNullStreams) => child.kill('SIGTERM')],
-])('a host that %s ends what it started', async (_, kind, leave) => {
+])('a host that %s ends its processes', async (_, kind, leave) => {
   const own = home(SLOW);
   const [command = '', ...args] = BIN;
   const child = spawn(command, [...args, ...OPTIONS], { cwd: own.folder.path, env: own.env });
@@ -86,7 +89,7 @@ test.each([
   expect(JSON.parse(line)).toMatchObject({ id: 1, result: { resultType: 'task', ttlMs: null } });
   leave(child);
   expect(await once(child, 'close')).toEqual([0, null]);
-  expect(await taskOf(own)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind } } });
+  expect(await readTasks(own)).toMatchObject({ status: 'cancelled', outcome: { reason: { kind } } });
 });
 
 test('a server has its agents at /mcp, for who has a token', async () => {

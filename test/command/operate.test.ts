@@ -1,4 +1,5 @@
-import { createSqliteStore, type TaskStore } from '@whoa/tasks';
+import type { TaskStore } from '@whoa/tasks';
+import { createSqliteStore } from '@whoa/tasks/internal';
 import { expect, onTestFinished, test } from 'vitest';
 import { createHome, type Home } from './terminal.ts';
 
@@ -27,7 +28,7 @@ async function createFailed(store: TaskStore, input: string): Promise<string> {
   return id;
 }
 
-test('what is paused waits and is shown, until it is resumed', async () => {
+test('paused tasks wait and are listed until they are resumed', async () => {
   const { store, home } = setUp();
   await store.create({ tenant: 'acme', agent: 'assistant', input: 'hello' });
   const take = async (number: number): Promise<number> => {
@@ -97,7 +98,7 @@ test('a halt pauses, stops everything of a tenant, and exits with 0 only when no
   const [waiting, held, other] = [await create('acme'), await create('acme'), await create('other')];
   const claimed = await store.claim(held, { worker: 'w', session: 's', claim: 'c', leaseMs: 60_000 });
   if (claimed.result !== 'claimed') throw new Error(claimed.result);
-  const first = await home.main(['halt', '--tenant', 'acme', '--within', '1ms', '--json', '--reason', 'fire']);
+  const first = await home.main(['halt', '--tenant', 'acme', '--timeout', '1ms', '--json', '--reason', 'fire']);
   expect(first.status).toBe(1);
   const receipt = JSON.parse(first.stdout) as { running: { until: number }[] };
   expect(receipt).toMatchObject({ type: 'halt', tenant: 'acme', isQuiet: false, stopped: 2, left: 1 });
@@ -110,7 +111,7 @@ test('a halt pauses, stops everything of a tenant, and exits with 0 only when no
   await store.finish(claimed.claim, { status: 'cancelled' });
   const { status, stdout } = await second;
   expect([status, stdout]).toEqual([0, expect.stringMatching(/resume --tenant 'acme'\nNothing runs\.\n/)]);
-  // What comes later waits.
+  // Tasks that are created later wait.
   await create('acme');
   const session = { domain: 0, session: 's', claim: 'd', takeNumber: 1, worker: 'w', leaseMs: 60_000 };
   expect(await store.take({ ...session, agents: ['assistant'], limit: 9 })).toMatchObject({

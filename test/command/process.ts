@@ -1,4 +1,4 @@
-// The command as a process that goes on, and prints JSON.
+// The command as a long-running process that prints JSON.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -10,7 +10,7 @@ type Line = Readonly<Record<string, unknown>>;
 export interface RunningCommand {
   readonly pid: number;
   readonly lines: readonly Line[];
-  /** What it said on standard error. */
+  /** Its standard error so far. */
   readonly errors: () => string;
   readonly closed: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
   /** Waits until a line has these fields; answers the line. */
@@ -18,7 +18,7 @@ export interface RunningCommand {
   kill(signal: NodeJS.Signals): void;
 }
 
-/** Of a test that runs beside others, its own `onTestFinished` must be used. */
+/** A test that runs concurrently must use its own `onTestFinished`. */
 interface Test {
   readonly onEnd?: (cleanup: () => Promise<void>) => void;
 }

@@ -44,7 +44,7 @@ interface Question {
 }
 
 /** The questions that a task waits for, as a program reads them. */
-async function questionsOf(own: Home, id: string): Promise<Question[]> {
+async function readQuestions(own: Home, id: string): Promise<Question[]> {
   const { stdout } = await own.main(['approve', id, '--json']);
   return stdout
     .trim()
@@ -105,7 +105,7 @@ test('an answer without a terminal names the question it read, once', async () =
   );
   expect(await own.main(['approve', id, '--yes'])).toMatchObject({ status: 2 });
   expect(await own.main(['approve', id, '--question', 'guessed', '--yes'])).toMatchObject({ status: 1 });
-  const [asked] = await questionsOf(own, id);
+  const [asked] = await readQuestions(own, id);
   expect(asked).toMatchObject({ question: { tool: 'bash' } });
   const answer = ['approve', id, '--question', asked!.id, '--no', '--why', 'not today'];
   expect(await own.main(answer)).toMatchObject({
@@ -115,7 +115,7 @@ test('an answer without a terminal names the question it read, once', async () =
   expect((await run.ended).status).toBe(0);
   expect(run.see()).toContain('denied: not today');
   expect(await own.main(answer)).toMatchObject({ status: 1 });
-  expect(await questionsOf(own, id)).toEqual([]);
+  expect(await readQuestions(own, id)).toEqual([]);
 });
 
 test('a run is steered from another terminal, and takes no more messages when it has ended', async () => {
@@ -137,7 +137,8 @@ test('a run is steered from another terminal, and takes no more messages when it
   expect(await own.main(['steer', 'none', 'hello'])).toMatchObject({ status: 2 });
 });
 
-test('over a server: the question of a worker is read and answered, and its task steered', async () => {
+/** A server with a worker whose task asks, and a terminal that shows its question. */
+async function askOverServer() {
   const own = home();
   const env = { WHOA_TOKEN: TOKEN };
   const work = ['--work', '--sandbox', 'none', '--model', 'scripted:script.json'];
@@ -153,12 +154,26 @@ test('over a server: the question of a worker is read and answered, and its task
   await until(async () => (await own.main([...approve, '--json'], { env })).stdout.includes('"question"'));
   const approving = own.start(approve, { env, terminal: SIZE });
   await approving.waitFor(/command: touch made[\s\S]*why not:$/);
-  expect(await own.main(['steer', task.id, 'be brief', '--server', url], { env })).toMatchObject({ status: 0 });
+  const main = (...args: string[]) => own.main([...args, '--server', url], { env });
+  return { task, approving, main, isMade: () => existsSync(own.folder.at('made')) };
+}
+
+test("over a server: a worker's question is read and answered", async () => {
+  const { task, approving, main, isMade } = await askOverServer();
   approving.type('y\n');
   expect((await approving.ended).status).toBe(0);
   expect(approving.see()).toMatch(/bash: allowed$/);
-  expect(await own.main(['watch', task.id, '--server', url], { env })).toMatchObject({ status: 0 });
-  expect(existsSync(own.folder.at('made'))).toBe(true);
+  expect(await main('watch', task.id)).toMatchObject({ status: 0 });
+  expect(isMade()).toBe(true);
+});
+
+test('over a server: a message to a task that asks withdraws its question', async () => {
+  const { task, approving, main, isMade } = await askOverServer();
+  expect(await main('steer', task.id, 'be brief')).toMatchObject({ status: 0 });
+  await approving.waitFor(/asks nothing now/);
+  await approving.ended;
+  expect(await main('watch', task.id)).toMatchObject({ status: 0 });
+  expect(isMade()).toBe(false);
 });
 
 test('a server beyond loopback accepts only the host names that it is given', async () => {
@@ -175,7 +190,7 @@ test('a server beyond loopback accepts only the host names that it is given', as
   }
 });
 
-/** Asks for tasks under a name. `fetch` does not send another host. */
+/** Requests tasks under a host name. `fetch` cannot send another host. */
 async function statusFor(port: number, host: string): Promise<number | undefined> {
   const headers = { host, authorization: `Bearer ${TOKEN}` };
   const request = get({ host: '127.0.0.1', port, path: '/v1/tasks', headers });

@@ -26,7 +26,7 @@ function startHere(own: Home, options = ALONE, terminal = SIZE): InProcess {
   return own.start(['run', '--model', 'scripted:script.json', ...options, 'Is all well?'], { terminal });
 }
 
-/** What still runs in the folder of a test, but for its terminals. */
+/** The processes that still run in the folder of a test, except for its terminals. */
 function alive({ folder }: Home): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -41,7 +41,7 @@ interface End {
   readonly stderr: string;
 }
 
-/** How it ended, and words of what it said. */
+/** Checks how it ended, and its output. */
 function expectEnd(end: End, { status, stdout = '', stderr = '' }: Partial<End>): void {
   expect(end.stdout).toContain(stdout);
   expect(end.stderr).toContain(stderr);
@@ -142,7 +142,7 @@ export default defineConfig({
 });
 `;
 
-test('Ctrl-C three times abandons a deaf call, says so, and exits at once', async () => {
+test('Ctrl-C three times abandons a call that ignores its signal, reports it, and exits immediately', async () => {
   const own = home([[{ call: 'deaf' }], ['Done.']], { 'config/whoa/whoa.config.mjs': DEAF });
   const terminal = own.openTerminal();
   start(terminal, '--agent deaf');
@@ -190,7 +190,7 @@ test('a cancel from another terminal stops the run, which prints the report and 
   expectEnd(await own.main(['watch', id]), { status: 130, stdout: 'bash interrupted' });
 });
 
-test('one call is cancelled from another terminal and the run goes on', async () => {
+test('one call is cancelled from another terminal and the run continues', async () => {
   const own = home(SLOW);
   const run = startHere(own);
   const [, id = ''] = /whoa cancel (\S+)/.exec(await run.waitFor(/bash: begun/))!;
@@ -203,7 +203,7 @@ test('one call is cancelled from another terminal and the run goes on', async ()
   expect(watcher.see()).toMatch(/bash interrupted[\s\S]*All is well\.[\s\S]*success · \d+ tokens in, \d+ out/);
 });
 
-test('a person is asked before a command runs, and what they say against it reaches the model', async () => {
+test('a command needs approval before it runs, and the reason for a no reaches the model', async () => {
   const call = (command: string) => ({ call: 'bash', input: { command } });
   const own = home([[call('echo one >> log')], [call('echo two >> log')], [call('echo three >> log')], ['Done.']]);
   const run = startHere(own, []);
@@ -214,12 +214,12 @@ test('a person is asked before a command runs, and what they say against it reac
   expect(await run.waitFor(/echo three[\s\S]*why not:$/)).toContain('denied: use printf');
   run.signal('SIGINT');
   expect((await run.ended).status).toBe(130);
-  // The report says so first, and then what became of each call.
+  // The report shows that first, and then how each call ended.
   expect(run.see()).toMatch(/nothing was left behind[\s\S]*bash not started/);
   expect(own.folder.read('log')).toBe('one\n');
 });
 
-test('what was typed before a question does not answer it, neither whole lines nor half ones', async () => {
+test('lines and partial lines that were typed before a question do not answer it', async () => {
   const call = (command: string) => ({ call: 'bash', input: { command } });
   const own = home([
     ['Thinking. ', { waitMs: 1_500 }, call('touch one')],
@@ -234,7 +234,7 @@ test('what was typed before a question does not answer it, neither whole lines n
   await terminal.waitFor(/touch one[\s\S]*why not:$/);
   terminal.press('Enter');
   await terminal.waitFor(/touch two[\s\S]*why not:$/);
-  // Twice for one question, and once more while the command runs: none of it is for the next.
+  // Twice for one question, and again while the command runs: none of these keys may answer the next question.
   terminal.type('y\ny\n');
   await terminal.waitFor(/▸ bash touch two/);
   terminal.type('y\n');
@@ -244,7 +244,7 @@ test('what was typed before a question does not answer it, neither whole lines n
   expect(own.folder.list().filter((name) => /^(one|two|three)$/.test(name))).toEqual(['two']);
 });
 
-test('what is typed while it works is not shown, and a run in the background goes on', async () => {
+test('text that is typed while a run works is not shown, and a background run continues', async () => {
   const own = home([
     [{ call: 'bash', input: { command: 'echo begun; until [ -e go ]; do sleep 0.1; done' } }],
     ['Done.'],
@@ -261,7 +261,7 @@ test('what is typed while it works is not shown, and a run in the background goe
   expect(own.folder.read('out')).toBe('Done.\n');
 });
 
-test('Ctrl-Z suspends a run, and it goes on in the foreground', async () => {
+test('Ctrl-Z suspends a run, and it continues in the foreground', async () => {
   const own = home([
     [{ call: 'bash', input: { command: 'echo begun; until [ -e go ]; do sleep 0.1; done' } }],
     ['Done.'],
@@ -293,7 +293,7 @@ test("--yes where no sandbox works asks once, in words, and takes no 'yes' that 
   expect(own.folder.list()).toContain('ran');
 });
 
-test('an edit is asked about with a diff, page by page, and a file that changed meanwhile is not touched', async () => {
+test('an edit needs approval with a diff, page by page, and a file that changed meanwhile is not touched', async () => {
   const lines = (word: string) => Array.from({ length: 60 }, (_, i) => `${word} ${i}`).join('\n');
   const call = { call: 'write', input: { path: 'a.txt', content: `${lines('new')}\n` } };
   const own = home([[call], ['Done.']]);
@@ -309,7 +309,7 @@ test('an edit is asked about with a diff, page by page, and a file that changed 
   expect(own.folder.read('a.txt')).toBe('older\n');
 });
 
-test('what other calls do is shown when the question is answered, not over it', async () => {
+test('events of other calls are shown after the question is answered, not over it', async () => {
   const calls = [
     { call: 'write', input: { path: 'a.txt', content: 'x' } },
     { call: 'ls', input: {} },
@@ -333,13 +333,13 @@ test('closing the terminal stops the run and everything it started', async () =>
   terminal.close();
   expectEnd(await own.main(['watch', id]), {
     status: 130,
-    // Either the signal comes first or the terminal that takes no more words.
+    // Either the signal comes first, or the terminal that rejects output.
     stdout: '(disconnect: ',
   });
   await expect.poll(() => alive(own)).toEqual([]);
 });
 
-test('without a terminal nobody is asked: the call is denied with a text that says so', async () => {
+test('a call without a terminal is denied with a text that explains why', async () => {
   const own = home([[{ call: 'bash', input: { command: 'touch made' } }], ['Fine.']]);
   const { status, stdout, stderr } = await own.main(['run', '--model', 'scripted:script.json', 'Make it']);
   expect({ status, stdout }).toEqual({ status: 0, stdout: 'Fine.\n' });
@@ -348,13 +348,13 @@ test('without a terminal nobody is asked: the call is denied with a text that sa
   expect(existsSync(own.folder.at('made'))).toBe(false);
 });
 
-test('a failed run exits with 1 and says why; a prompt may come from a pipe', async () => {
+test('a failed run exits with 1 and prints the reason; a prompt may come from a pipe', async () => {
   const own = home([['So ', { fail: 'the model is on fire' }]]);
   const failed = await own.main(['run', '--model', 'scripted:script.json'], { input: 'Is it?' });
   expectEnd(failed, { status: 1, stdout: 'So \n', stderr: 'the model is on fire' });
 });
 
-test('what calls print and change is shown below them: its end, or all of it, and where a long one is kept', async () => {
+test('the output and changes of calls are shown below them: the end or all of it, and where long output is stored', async () => {
   const script = [
     [{ call: 'bash', input: { command: "printf 'line %s\\n' $(seq 30); exit 3" } }],
     [{ call: 'write', input: { path: 'a.txt', content: 'one\n2\n' } }],
@@ -380,11 +380,11 @@ test('what calls print and change is shown below them: its end, or all of it, an
 });
 
 /** The result line of a run. */
-function resultOf({ stdout }: End): Record<string, unknown> {
+function parseResult({ stdout }: End): Record<string, unknown> {
   return JSON.parse(stdout.trim().split('\n').at(-1)!) as Record<string, unknown>;
 }
 
-test('what is piped in joins the prompt, and --cwd is the folder of the agent', async () => {
+test('piped input is added to the prompt, and --cwd is the folder of the agent', async () => {
   const own = home([[{ call: 'ls', input: {} }], ['Fine.']]);
   own.folder.write('site/page.html', '');
   await own.main(['run', '--cwd', 'site', '--model', 'scripted:../script.json', 'review this'], {
@@ -395,12 +395,12 @@ test('what is piped in joins the prompt, and --cwd is the folder of the agent', 
   expect((await own.main(['watch', 't0', '--json'])).stdout).toContain('page.html');
 });
 
-test('--timeout and the budgets stop a run that needs more, and say which', async () => {
+test('--timeout and the budgets stop a run that needs more, and the output shows which', async () => {
   const own = home([[{ call: 'ls', input: {} }]], {
     'slow.json': JSON.stringify([[{ waitMs: 300_000 }]]),
   });
   const run = async (...args: string[]) =>
-    resultOf(await own.main(['run', '--json', '--model', 'scripted:script.json', ...args]));
+    parseResult(await own.main(['run', '--json', '--model', 'scripted:script.json', ...args]));
   expect(await run('--max-turns', '2', 'Go.')).toMatchObject({
     status: 'cancelled',
     reason: { kind: 'budget', message: 'the run reached its maxTurns of 2' },
@@ -417,7 +417,7 @@ test('--timeout and the budgets stop a run that needs more, and say which', asyn
   });
 });
 
-test('with --json every line is an object, and the last one is the result', async () => {
+test('--json prints one object per line, and the result last', async () => {
   const own = home([['Fine.']]);
   const { stdout, stderr } = await own.main(['run', '--json', '--model', 'scripted:script.json', 'How?']);
   const lines = stdout
@@ -435,7 +435,7 @@ test('with --json every line is an object, and the last one is the result', asyn
   });
 });
 
-test('a reader that goes away ends the run', async () => {
+test('closing the output ends the run', async () => {
   const own = home([['One.\n', { waitMs: 200 }, 'Two.\n', { waitMs: 200 }, 'Three.\n', { waitMs: 300_000 }]]);
   const [file = '', ...args] = BIN;
   const child = spawn(file, [...args, 'run', '--model', 'scripted:script.json', 'Count'], {
@@ -487,7 +487,7 @@ test('--continue remembers the last run in this folder, or that of a task, and s
   own.folder.write('other/file', '');
   expectEnd(await own.main(['run', '--cwd', 'other', '--continue', ...model, 'x']), {
     status: 2,
-    stderr: '--continue: nothing was run in this folder yet',
+    stderr: '--continue: no recent run in this folder',
   });
   expectEnd(await own.main(['run', '--cwd', 'other', '--continue', id, ...model, 'And now?']), {
     status: 0,

@@ -16,7 +16,7 @@ function home(config: string): Home {
   return made;
 }
 
-/** Starts a run and waits until its call is under way. */
+/** Starts a run and waits until its call is running. */
 async function startRun({ folder, env }: Home) {
   const [file = '', ...rest] = BIN;
   const args = [
@@ -58,7 +58,7 @@ async function redis(): Promise<string> {
   return server.url;
 }
 
-/** A store is opened anew by each process that reads the configuration, so a second command needs a second process. */
+/** A store is opened again by each process that reads the configuration, so a second command needs a second process. */
 const MADE = 'a store that the configuration made';
 
 const STORES: Record<string, () => string | Promise<string>> = {
@@ -68,7 +68,7 @@ const STORES: Record<string, () => string | Promise<string>> = {
 };
 
 describe.each(Object.entries(STORES))('with %s', (name, open) => {
-  test('whoever has the same configuration sees the run and cancels it, by its ladder', async () => {
+  test('a user with the same configuration sees the run and cancels it, with its ladder', async () => {
     const imports = name === MADE ? "import { createTaskStore } from '@whoa/tasks';" : '';
     const config = `${imports}
       export default { store: ${await open()}, stopMode: { drainMs: 200, abortMs: 1_000 } };
@@ -80,7 +80,7 @@ describe.each(Object.entries(STORES))('with %s', (name, open) => {
     const shared = ['--config', 'shared.config.ts'];
     const task = JSON.parse((await whoa('tasks', '--json', ...shared)).stdout) as { id: string };
     expect(task).toMatchObject({ status: 'running', inputs: ['Is all well?'] });
-    // Without it, everybody looks into a file of their own.
+    // Without it, each home uses its own file.
     expect((await whoa('cancel', task.id)).stderr).toContain('there is no task');
     expect(existsSync(ann.folder.at('state/whoa/tasks.db'))).toBe(false);
 
@@ -100,7 +100,7 @@ describe.each(Object.entries(STORES))('with %s', (name, open) => {
   });
 });
 
-test('a configuration that is wrong says which field and what to write, with every command', async () => {
+test('an invalid configuration fails every command with the field and what to write', async () => {
   const own = home("export default { store: { backend: 'mysql' } };");
   for (const args of [['run', 'x'], ['tasks'], ['watch', 't'], ['cancel', 't'], ['acp']]) {
     const { status, stderr } = await own.main([...args, '--config', 'shared.config.ts']);
@@ -114,7 +114,7 @@ test('a configuration that is wrong says which field and what to write, with eve
   expect(status).toBe(1);
 });
 
-test('a store that cannot be reached is told of in one line', async () => {
+test('a store that cannot be reached is reported in one line', async () => {
   const own = home("export default { store: { backend: 'redis', url: 'redis://127.0.0.1:9', timeoutMs: 300 } };");
   const { status, stderr } = await own.main(['tasks', '--config', 'shared.config.ts']);
   expect(stderr).toMatch(/^whoa tasks: .+\n$/);

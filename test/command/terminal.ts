@@ -12,7 +12,7 @@ export const BIN: readonly string[] = [
   join(import.meta.dirname, '../../packages/whoa/src/bin.ts'),
 ];
 
-const LOOK_MS = 40;
+const POLL_INTERVAL_MS = 40;
 const WAIT_MS = 30_000;
 
 interface CommandOptions {
@@ -22,7 +22,7 @@ interface CommandOptions {
 
 interface InProcessCommandOptions extends CommandOptions, Pick<InProcessOptions, 'terminal'> {}
 
-/** A home of its own: folder, state and configuration, and nobody's keys. */
+/** A separate home: folder, state and configuration, and no API keys. */
 export interface Home extends Disposable {
   readonly folder: Workspace;
   readonly env: Record<string, string>;
@@ -30,7 +30,7 @@ export interface Home extends Disposable {
   start(args: readonly string[], options?: InProcessCommandOptions): InProcess;
   /** Runs the command in this process. */
   main(args: readonly string[], options?: InProcessCommandOptions): Promise<Ended>;
-  /** Runs the command in a process of its own, without a terminal. */
+  /** Runs the command in a separate process, without a terminal. */
   whoa(args: readonly string[], options?: CommandOptions): SpawnSyncReturns<string>;
   openTerminal(size?: { columns: number; rows: number }): Terminal;
 }
@@ -44,7 +44,7 @@ export interface Terminal {
   record(): void;
   /** Waits for the shell's prompt, and returns every byte until then. */
   recorded(): Promise<string>;
-  /** What is seen, without what is empty. */
+  /** The visible text, without empty lines. */
   see(): string;
   /** Every line, with the escapes that colour it. */
   seeStyled(): string[];
@@ -105,7 +105,7 @@ function openTerminal(
   const tmux = (...args: string[]): string => tmuxWith('', ...args);
   const command = BIN.map((part) => `'${part}'`).join(' ');
   tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), `PS1='' bash --norc --noprofile`);
-  // The prompt is the last thing that it gets: who sees it knows that the shell is ready.
+  // The prompt comes last: once it is visible, the shell is ready.
   tmux('send-keys', `whoa() { ${command} "$@"; }; PS1='$ '; clear`, 'Enter');
   const see = (): string => tmux('capture-pane', '-p').trim();
   const recording = join(cwd, `${name}.recording`);
@@ -114,11 +114,11 @@ function openTerminal(
     type: (text) => tmux('send-keys', '-l', text) && undefined,
     press: (...keys) => tmux('send-keys', ...keys) && undefined,
     record: () => tmux('pipe-pane', `cat > '${recording}'`) && undefined,
-    recorded: () => lookFor(/\$ $/, () => readFileSync(recording, 'utf8')),
+    recorded: () => waitForMatch(/\$ $/, () => readFileSync(recording, 'utf8')),
     paste: (text) => tmuxWith(text, 'load-buffer', '-') + tmux('paste-buffer', '-p') && undefined,
     see,
     seeStyled: () => tmux('capture-pane', '-pe').split('\n').slice(0, rows),
-    waitFor: (pattern) => lookFor(pattern, see),
+    waitFor: (pattern) => waitForMatch(pattern, see),
     close() {
       if (!isClosed) tmux('kill-server');
       isClosed = true;
@@ -126,12 +126,12 @@ function openTerminal(
   };
 }
 
-/** Looks until something is seen; returns everything that is. */
-async function lookFor(pattern: RegExp, look: () => string): Promise<string> {
+/** Polls until the text matches; returns the text. */
+async function waitForMatch(pattern: RegExp, read: () => string): Promise<string> {
   const until = performance.now() + WAIT_MS;
-  for (let seen = look(); ; seen = look()) {
+  for (let seen = read(); ; seen = read()) {
     if (pattern.test(seen)) return seen;
     if (performance.now() > until) throw new Error(`${pattern} was not seen, but:\n${seen}`);
-    await wait(LOOK_MS);
+    await wait(POLL_INTERVAL_MS);
   }
 }

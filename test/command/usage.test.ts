@@ -1,4 +1,4 @@
-// How commands are used wrongly, and what they say to it.
+// Invalid uses of commands, and the resulting messages.
 import { expect, onTestFinished, test } from 'vitest';
 import { createHome, type Home } from './terminal.ts';
 
@@ -32,11 +32,12 @@ test.each<[string[], RegExp]>([
   [['run', '--timeout', 'soon', 'x'], /^whoa run: --timeout: expected a duration such as 90s, 5m or 1h, got 'soon'\n$/],
   [['run', '--timeout', '0', 'x'], /^whoa run: --timeout: expected a duration/],
   [['run', '--max-turns', '0', 'x'], /^whoa run: --max-turns: expected a whole number from 1 to/],
+  [['run', '--model', 'foo', 'x'], /^whoa run: --model: expected anthropic:NAME, .*, got 'foo'\n$/],
   [['acp', '--json'], /^whoa acp: --json: its standard output is for the editor\n$/],
   [['echo', '--json'], /^whoa echo: --json: its standard output is for the editor\n$/],
   [['help', 'nothing'], /^whoa: unknown command 'nothing'; use one of run, /],
   [['run', '--config', '.', 'x'], /^whoa run: --config: .* is not a file\n$/],
-])('%j is refused in one line', async (args, words) => {
+])('%j is rejected in one line', async (args, words) => {
   const { status, stderr, stdout } = await home().main(args);
   expect(stderr).toMatch(words);
   expect(stdout).toBe('');
@@ -77,13 +78,13 @@ const WRONG: readonly { what: string; env?: Record<string, string>; said: RegExp
   },
 ];
 
-test.each(WRONG)('$what is refused with what to do', async ({ env = {}, said, args }) => {
+test.each(WRONG)('$what is rejected with what to do', async ({ env = {}, said, args }) => {
   const own = home({ 'memory.config.ts': "export default { store: { backend: 'memory' } };" });
   const { status, stderr } = await own.main(args, { env });
   expect([status, stderr]).toEqual([2, expect.stringMatching(said)]);
 });
 
-test('nothing is overwritten, neither the tool nor its test', async () => {
+test('`whoa new` overwrites neither the tool nor its test', async () => {
   for (const mine of ['fetch.ts', 'fetch.test.ts']) {
     const own = home({ [mine]: 'mine' });
     const { folder } = own;
@@ -106,7 +107,7 @@ test.each<[string[], RegExp]>([
   [['new', 'tool', 'Über'], /; try 'uber'\n$/],
   [['new', 'tool', '…'], /ending with a letter or digit\n$/],
   [['new', 'tool', 'a', 'b'], /^whoa new: unexpected argument 'b'/],
-])('%j is refused in words that help', async (args, words) => {
+])('%j is rejected in words that help', async (args, words) => {
   const own = home();
   const { folder } = own;
   const before = folder.list();
@@ -116,7 +117,7 @@ test.each<[string[], RegExp]>([
   expect(folder.list()).toEqual(before);
 });
 
-test('an unknown shell is refused', async () => {
+test('an unknown shell is rejected', async () => {
   const { status, stderr } = await home().main(['completions', 'cmd']);
   expect(stderr).toBe('whoa completions: expected one of bash, zsh, fish; use: whoa completions bash\n');
   expect(status).toBe(2);

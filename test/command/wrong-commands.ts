@@ -1,4 +1,5 @@
-// Runs many commands in one process, as `bin.ts` runs one: to start each anew would take minutes. Prints a line before each.
+// Runs many commands in one process, as `bin.ts` runs one: starting a process for each would take minutes. Prints a
+// line before each.
 import { readFileSync } from 'node:fs';
 import { main } from '../../packages/whoa/src/main.ts';
 import { guardTerminal } from '../../packages/whoa/src/terminal/boundary.ts';

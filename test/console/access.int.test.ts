@@ -78,7 +78,7 @@ for (const [name, path, isThere] of pages) {
         const shown = `${colorScheme}, ${width} wide`;
         expect.soft(await findings(page), shown).toEqual([]);
         const overflow = await page.evaluate(() => {
-          // A card hides what does not fit in it, so buttons are looked at too.
+          // A card hides overflowing content, so buttons are checked, too.
           const edges = [...document.querySelectorAll('button')].map((button) => button.getBoundingClientRect().right);
           return Math.max(document.documentElement.scrollWidth, ...edges) - innerWidth;
         });

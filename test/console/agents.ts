@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { type Agent, createAgent, createAgentTool, defineTool, type Message, sleep } from '@whoa/core';
 import { createScriptedModel, type ScriptedStep } from '@whoa/core/testing';
 import { createTaskApprovals, type TaskApprovals } from '@whoa/tasks';
-import { type Containment, createBashTool, createEditTool, createGrepTool } from '@whoa/tools';
+import { type Containment, createBashTool } from '@whoa/tools';
+import { createEditTool, createGrepTool } from '@whoa/tools/internal';
 import { z } from 'zod';
 import { hostileStrings } from '../hostile-strings.ts';
 
@@ -67,6 +68,7 @@ export function createConsoleAgents({ cwd, containment }: { cwd: string; contain
         tools: [createEditTool({ root: cwd }), deploy],
       }),
       host: createAgent({ ...shared, name: 'host', model: script([() => [ROOMS]]) }),
+      asker: createAgent({ ...shared, name: 'asker', model: script(ASKER), tools: [askName, askRoom, readScreen] }),
       painter: createAgent({ ...shared, name: 'painter', model: script(PAINTER), tools: [paint] }),
       talker: createAgent({ ...shared, name: 'talker', model: script([() => [STORY]]) }),
       booker: createAgent({ ...shared, name: 'booker', model: script(BOOKER), tools: [book, lookUp] }),
@@ -127,6 +129,32 @@ const book = defineTool({
     return { content: `Booked ${query}`, details: { eventId: 'e-118', room: query } };
   },
   undo: () => {},
+});
+
+const asking = { inputSchema: z.object({ query: z.string() }) };
+
+const askName = defineTool({
+  ...asking,
+  name: 'ask_name',
+  description: 'Asks for a name.',
+  answeredBy: 'user',
+  answerSchema: z.string(),
+});
+
+const askRoom = defineTool({
+  ...asking,
+  name: 'ask_room',
+  description: 'Asks which room.',
+  answeredBy: 'user',
+  answerSchema: z.enum(['Oak', 'Elm']),
+});
+
+const readScreen = defineTool({
+  ...asking,
+  name: 'read_screen',
+  description: 'Reads the screen of a page.',
+  effects: 'read',
+  answeredBy: 'client',
 });
 
 const deploy = defineTool({
@@ -203,6 +231,13 @@ const BOOKER: readonly Reply[] = [
   ],
   () => ['Oak is free, so I book it. ', { call: 'calendar_book', input: { query: 'Oak, Tuesday 16:00' } }],
   () => ['Oak is booked for Tuesday at 4 pm. '],
+];
+
+const ASKER: readonly Reply[] = [
+  () => ['First the name. ', { call: 'ask_name', input: { query: 'Who is it for?' } }],
+  () => ['Now the room. ', { call: 'ask_room', input: { query: 'Oak or Elm?' } }],
+  () => ['Now the screen. ', { call: 'read_screen', input: { query: 'What is on it?' } }],
+  () => ['It is booked.'],
 ];
 
 const PAINTER: readonly Reply[] = [() => ['A picture. ', { call: 'paint', input: { path: 'red.png' } }]];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Builds the console's page as it is shipped, unless it is newer than its sources. */
+/** Builds the console's page as published, unless it is newer than its sources. */
 export function buildConsole(): void {
   if (isBuilt()) return;
   // Test runners set it to something else, and React would be built for development.

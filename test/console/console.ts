@@ -14,9 +14,9 @@ export interface ConsoleRig extends AsyncDisposable {
   readonly token: string;
   readonly client: TaskClient;
   readonly location: string;
-  /** Opens a page of the console, logged in. Errors and policy violations of the page are kept in `complaints`. */
+  /** Opens a page of the console, logged in. Errors and policy violations of the page are kept in `problems`. */
   open(path: string, options?: OpenOptions): Promise<Page>;
-  readonly stderrTail: readonly string[];
+  readonly problems: readonly string[];
   /** Kills the server and starts another at the same port. */
   restartServer(whileAway?: () => Promise<void>): Promise<void>;
   start(agent: string, input: string, more?: object): Promise<string>;
@@ -47,7 +47,7 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
   stack.defer(() => browser.close());
   const url = `http://127.0.0.1:${server.port}`;
   const client = createTaskClient({ url, token });
-  const stderrTail: string[] = [];
+  const problems: string[] = [];
 
   return {
     browser,
@@ -55,7 +55,7 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
     token,
     client,
     location,
-    stderrTail,
+    problems,
     async open(path, { theme = 'light', width = 1280, height = 900 } = {}) {
       const context = await browser.newContext({
         colorScheme: theme,
@@ -63,14 +63,14 @@ export async function startConsole({ workers = 1 } = {}): Promise<ConsoleRig> {
         reducedMotion: 'reduce',
       });
       const page = await context.newPage();
-      page.on('pageerror', (error) => stderrTail.push(`${error.message}`));
+      page.on('pageerror', (error) => problems.push(`${error.message}`));
       page.on('console', (message) => {
         // The browser itself reports requests that failed, which tests cause.
         if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
-          stderrTail.push(message.text());
+          problems.push(message.text());
       });
       page.on('dialog', (dialog) => {
-        stderrTail.push(`dialog: ${dialog.message()}`);
+        problems.push(`dialog: ${dialog.message()}`);
         dialog.dismiss().catch(() => {});
       });
       await context.request.post(`${url}/v1/login`, { data: { token }, headers: { origin: url } });

@@ -1,4 +1,4 @@
-// Hostile strings through every field of the console: they are shown, and nothing else happens.
+// Hostile strings through every field of the console: they are shown, and have no other effect.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hostileStrings } from '../hostile-strings.ts';
 import { openStore } from '../tasks/open-store.ts';
@@ -15,7 +15,7 @@ afterAll(async () => {
   await rig?.[Symbol.asyncDispose]();
 });
 
-/** What markup would leave behind: elements that the console never makes, and attributes that run code. */
+/** Traces that injected markup would leave: elements that the console never creates, and attributes that run code. */
 const findIntruders = (): readonly string[] =>
   [...document.querySelectorAll('#root *')].flatMap((element) => {
     const isForeign = /^(script|iframe|object|embed|img|image|video|audio|link|meta|base|style|foreignobject)$/i.test(
@@ -63,7 +63,7 @@ test(`${hostileStrings.length} strings as words, inputs and details of calls`, a
   });
   expect(opened).toBeGreaterThanOrEqual(500);
   expect(await page.evaluate(findIntruders)).toEqual([]);
-  expect(rig.stderrTail).toEqual([]);
+  expect(rig.problems).toEqual([]);
 });
 
 test(`${hostileStrings.length} strings as titles, conversations, agents, reasons, questions and tenants`, async () => {
@@ -94,7 +94,7 @@ test(`${hostileStrings.length} strings as titles, conversations, agents, reasons
   await page.goto(`${rig.url}/console/conversations`);
   await page.locator('.side a').first().waitFor();
   expect(await page.evaluate(findIntruders)).toEqual([]);
-  // As a link in the page does it: the page is not loaded anew each time.
+  // Like a link in the page: the page is not reloaded each time.
   const go = (path: string): Promise<void> =>
     page.evaluate((to) => {
       history.pushState(null, '', to);
@@ -113,5 +113,5 @@ test(`${hostileStrings.length} strings as titles, conversations, agents, reasons
     await page.locator('h1').waitFor();
     expect(await page.evaluate(findIntruders)).toEqual([]);
   }
-  expect(rig.stderrTail).toEqual([]);
+  expect(rig.problems).toEqual([]);
 });

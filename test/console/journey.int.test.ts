@@ -67,7 +67,7 @@ test('a stop from the list gets harder with each press', async () => {
   await expect.poll(async () => (await rig.client.get(id))?.activity?.calls).toBe(2);
   await row.getByRole('button', { name: /^Stop/ }).click();
   await row.getByText('cancelled').waitFor();
-  // The booking must not be interrupted: it was waited for.
+  // The booking must not be interrupted, so the stop waited for it.
   await row.getByRole('link', { name: 'Report' }).click();
   await page.getByText('Waited for, because it must not be interrupted.').waitFor();
 });
@@ -87,7 +87,7 @@ test('tasks are stopped by filter, after a dry run', async () => {
   await rig.client.cancel(other, { mode: 'kill' });
 });
 
-test('one call is stopped, the run goes on, and a message reaches it', async () => {
+test('one call is stopped, the run continues, and a message reaches it', async () => {
   const id = await rig.start('coder', 'Fix the flaky retry test');
   const page = await rig.open(`tasks/${id}`);
   await page.getByRole('button', { name: 'Stop this call of bash' }).click();
@@ -105,7 +105,7 @@ test('one call is stopped, the run goes on, and a message reaches it', async () 
   await page.getByRole('heading', { name: /abandoned and may still take effect/ }).waitFor();
 });
 
-test('nothing is allowed before its last line was in view', async () => {
+test('a call cannot be allowed before its last line was in view', async () => {
   const id = await rig.start('editor', 'Remove the old deploy scripts');
   const page = await rig.open(`tasks/${id}`, { height: 320 });
   const yes = page.getByRole('button', { name: 'Yes' });
@@ -114,13 +114,50 @@ test('nothing is allowed before its last line was in view', async () => {
   await page.locator('.lines li').last().scrollIntoViewIfNeeded();
   await expect.poll(() => yes.isDisabled()).toBe(false);
   expect(await page.locator('.lines').innerText()).toContain('U+202E');
+  await page.getByText(/^Asked .* ago; closes in 6 d$/).waitFor();
   await yes.click();
   await page.getByRole('group', { name: 'edit asks to write' }).waitFor();
-  await page.getByLabel('Words for the model').fill('leave that file alone');
+  await page.getByLabel('Reason for the model').fill('leave that file alone');
   await page.getByRole('button', { name: 'No' }).click();
   await expect.poll(async () => (await rig.client.get(id))?.status).toBe('success');
   const page2 = await rig.open(`tasks/${id}`);
   await page2.getByText('not approved: no effect').waitFor();
+  const approvals = await rig.open('approvals');
+  const closed = approvals.getByRole('region', { name: 'Closed questions' }).getByRole('listitem');
+  await closed.first().waitFor();
+  const [last = '', first = ''] = (await closed.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '));
+  expect(last).toMatch(/^Remove the old deploy scripts editor \w+ said no: leave that file alone answered: .* ago$/);
+  expect(first).toMatch(
+    /^Remove the old deploy scripts editor \w+ said yes answered: the worker acted on it after .* ago$/,
+  );
+});
+
+test('a user answers an agent’s questions, corrects a wrong answer, and the task continues with each', async () => {
+  const id = await rig.start('asker', 'Book a room for the board');
+  const page = await rig.open(`tasks/${id}`);
+  const answer = async (tool: string, text: string): Promise<void> => {
+    const card = page.getByRole('group', { name: new RegExp(`^${tool} asks`) });
+    await card.getByLabel('Your answer').fill(text);
+    await card.getByRole('button', { name: 'Answer' }).click();
+  };
+  await answer('ask_name', '42');
+  await answer('ask_room', 'Pine');
+  const card = page.getByRole('group', { name: /^ask_room asks/ });
+  await card
+    .getByRole('status')
+    .filter({ hasText: /^Not taken: .*Oak/ })
+    .waitFor();
+  expect(await rig.client.get(id)).toMatchObject({ status: 'running', waiting: 1 });
+  await answer('ask_room', 'Elm');
+  await answer('read_screen', '{"title":"Board"}');
+  await page.getByText('It is booked.').waitFor();
+  await expect.poll(async () => (await rig.client.get(id))?.status).toBe('success');
+  const { questions } = (await rig.client.get(id))!;
+  expect(questions).toMatchObject([
+    { kind: 'answer', answer: { value: { answer: '42' }, by: 'ann' }, closed: { why: 'answered' } },
+    { kind: 'answer', answer: { value: { answer: 'Elm' } }, closed: { why: 'answered' } },
+    { kind: 'client', answer: { value: { answer: { title: 'Board' } } }, closed: { why: 'answered' } },
+  ]);
 });
 
 test('a picture is drawn, what only claims to be one is not, and the same input starts again', async () => {
@@ -136,7 +173,7 @@ test('a picture is drawn, what only claims to be one is not, and the same input 
   await page.getByRole('heading', { name: 'Paint it red' }).waitFor();
 });
 
-test('a newer message replaces the reply to the one before, which keeps what was said', async () => {
+test('a newer message replaces the reply to the one before, which keeps its text', async () => {
   const page = await rig.open('conversations/room-205');
   const send = async (words: string): Promise<void> => {
     await page.getByLabel('Message', { exact: true }).fill(words);
@@ -153,18 +190,18 @@ test('a newer message replaces the reply to the one before, which keeps what was
   await page.getByRole('link', { name: 'Stop report' }).waitFor();
 });
 
-test('a server that restarts is waited for: nothing is missing and nothing is shown twice', async () => {
+test('a client waits for a server that restarts: nothing is missing and nothing is shown twice', async () => {
   const id = await rig.start('talker', 'Tell me everything');
   const page = await rig.open(`tasks/${id}`);
   await page.getByText('Oak is free at 4 pm').waitFor();
   await rig.restartServer(() => page.getByText('connection lost, trying again').waitFor());
   await page.getByText('nothing missed, nothing twice').waitFor();
-  // It has much to tell; this only ends what hangs.
+  // It has many events; this limit is only for tests that hang.
   await page.getByText('success', { exact: true }).first().waitFor({ timeout: 120_000 });
   expect((await lastWords(page)).trim()).toBe((await rig.client.get(id))!.outcome!.answer!.trim());
 });
 
-test('what cannot be shown says what to do', async () => {
+test('a page that cannot be shown explains what to do', async () => {
   const page = await rig.open('tasks/t0-none');
   await page.getByText('No such task').waitFor();
   await page.goto(`${rig.url}/console/nothing/here`);
@@ -189,5 +226,5 @@ test('the page is small, and loads nothing from elsewhere', async () => {
 });
 
 test('no page reported an error', () => {
-  expect(rig.stderrTail).toEqual([]);
+  expect(rig.problems).toEqual([]);
 });

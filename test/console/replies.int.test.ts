@@ -1,12 +1,12 @@
-// Replies of an application's own loop in the console: what was said and done, and never that it had no effect.
+// Replies of an application's own loop in the console: their text and calls, without a claim that calls had no effect.
 import { createOpenAI } from '@ai-sdk/openai';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createChatHandler } from '@whoa/server';
-import { StoppableChatTransport } from '@whoa/server/client';
+import { StoppableChatTransport } from '@whoa/server/transport';
 import { streamText, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { CALL, read, say } from '../server/chat-stage.ts';
+import { CALL, read, say } from '../server/chat-harness.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { startConsole } from './console.ts';
 
@@ -52,6 +52,6 @@ test('a stopped reply shows its words, its call and its turns, in every tenant a
   const talk = await rig.open('conversations/room?tenant=ada');
   await talk.getByText('Let me see.').waitFor();
   await talk.getByText('Write to Bob').first().waitFor();
-  expect(rig.stderrTail).toEqual([]);
+  expect(rig.problems).toEqual([]);
   await provider.close();
 }, 120_000);

@@ -1,18 +1,19 @@
-/** One way out of a sandbox, tried inside. It prints ESCAPED if it worked; canaries outside tell the rest. */
+/** One way out of a sandbox, tried inside. It prints ESCAPED if it worked; canaries outside show the rest. */
 export interface Attempt {
   readonly name: string;
   /**
-   * For bash. `$OUT` is a folder outside with a secret, `$HOST_PID` a process outside, `$PORT` a TCP and UDP port on its
-   * loopback, `$SOCKET` and `$ABSTRACT` its sockets, `$PROGRAMS` the folder in /tmp that has Node, if one does; `sys NAME ARGS` makes a system call and says ESCAPED if it returns 0 or more.
+   * A bash script. `$OUT` is a folder outside with a secret, `$HOST_PID` a process outside, `$PORT` a TCP and UDP port
+   * on its loopback, `$SOCKET` and `$ABSTRACT` its sockets, `$PROGRAMS` the folder in /tmp that has Node, if one does;
+   * `sys NAME ARGS` makes a system call and prints ESCAPED if it returns 0 or more.
    */
   readonly script: string;
   /** Linux does not hold root to it. */
   readonly isForUsers?: boolean;
 }
 
-/** Says ESCAPED if the command works. */
+/** Prints ESCAPED if the command works. */
 const works = (command: string): string => `{ ${command}; } 2>/dev/null && echo ESCAPED`;
-/** Says ESCAPED if somebody can read something there. */
+/** Prints ESCAPED if the secret can be read there. */
 const reads = (path: string): string => `cat ${path} 2>/dev/null | tr '\\0' '\\n' | head -c 100000`;
 const perl = (code: string): string => `perl -MSocket -e '${code}' 2>/dev/null`;
 
@@ -156,7 +157,7 @@ const RESOURCES: readonly Attempt[] = [
   { name: 'leave a core', script: works('[ "$(ulimit -c)" != 0 ]') },
 ];
 
-/** Those that a workspace which can only be read must refuse as well. */
+/** Attempts that a read-only workspace must reject, too. */
 export const WRITE_ATTEMPTS: readonly Attempt[] = WRITES;
 
 export const ATTEMPTS: readonly Attempt[] = [...WRITES, ...PROC, ...READS, ...NETWORK, ...PROCESSES, ...RESOURCES];

@@ -40,7 +40,7 @@ const BUNDLERS: Readonly<Record<string, Bundle>> = {
 };
 
 test.each(Object.keys(BUNDLERS))(
-  '%s: a bundle without the watchdog refuses to start a command, and says what to do',
+  '%s: a bundle without the watchdog fails to start a command, with what to do',
   async (name) => {
     using workspace = createWorkspace();
     await BUNDLERS[name]!({ host: SAY }, workspace.path);

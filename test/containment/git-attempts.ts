@@ -7,7 +7,7 @@ export interface GitAttempt {
   readonly before?: string;
   /** Run inside. */
   readonly script: string;
-  /** Run outside afterwards. Defaults to what users do with git all day. */
+  /** Run outside afterwards. Defaults to common git commands. */
   readonly after?: string;
 }
 

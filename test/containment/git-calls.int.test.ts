@@ -141,7 +141,7 @@ describe.each(USERS)('as %s', (user) => {
     expect(existsSync(other.at('ws/ran')), 'it starts without a sandbox').toBe(true);
   });
 
-  test('what a required filter should have changed is not added', () => {
+  test('files that a required filter should have changed are not added', () => {
     using home = createHomeWith(user, 'git config filter.lfs.clean cat; git config filter.lfs.required true');
     const [, , big, small] = runTool(
       [
@@ -176,7 +176,7 @@ describe.each(USERS)('as %s', (user) => {
   });
 });
 
-test('a git command with others around it fails, and the result says what to do', () => {
+test('a git command among other commands fails, and the result explains what to do', () => {
   using home = createHomeWith('root');
   const [result] = runTool(['echo b >> a; git commit -qam two'], home, 'root');
   expect(result).toMatch(/index\.lock': Read-only file system[\s\S]*a plain git command must be the whole command\]$/);
@@ -245,7 +245,7 @@ test('git gets the words that a shell would give it', () => {
   );
 });
 
-test('what appears in .git and makes git run programs is removed, and the result says so', async () => {
+test('files that appear in .git and make git run programs are removed, and the result reports them', async () => {
   using home = createHomeWith('root');
   await using containment = createContainment({ sandbox: { kind: 'workspace', workspace: home.at('ws') } });
   const call = (await openGitCall('git add a', containment))!;
@@ -262,7 +262,7 @@ test('what appears in .git and makes git run programs is removed, and the result
   expect(home.list().filter((name) => /commondir|worktree|modules|alternates/.test(name))).toEqual([]);
 });
 
-test('the question shows which git runs and what it may write to', async () => {
+test('the question shows which git runs and which paths it may write', async () => {
   using home = createHomeWith('root');
   await using containment = createContainment({ sandbox: { kind: 'workspace', workspace: home.at('ws') } });
   const bash = createBashTool({ containment, cwd: home.at('ws') });

@@ -6,17 +6,17 @@ import { createSandbox } from '../../packages/tools/src/sandbox/sandbox.ts';
 import type { Workspace } from '../workspace.ts';
 
 export const USERS: readonly string[] = process.getuid?.() === 0 ? ['root', 'nobody'] : ['user'];
-const ANONYMOUS = 65_534;
+const NOBODY_ID = 65_534;
 const LIMITS = { memoryBytes: 400 << 20, processes: 100, tempBytes: 200 << 20 };
 
-/** What starts a program as a user. */
+/** The command that starts a program as a user. */
 export function as(user: string): readonly string[] {
-  return user === 'nobody' ? ['setpriv', `--reuid=${ANONYMOUS}`, `--regid=${ANONYMOUS}`, '--clear-groups'] : [];
+  return user === 'nobody' ? ['setpriv', `--reuid=${NOBODY_ID}`, `--regid=${NOBODY_ID}`, '--clear-groups'] : [];
 }
 
 /** Gives files in a folder to a user. */
 export function giveTo(user: string, folder: Workspace, names: readonly string[] = ['.', ...folder.list()]): void {
-  if (user === 'nobody') for (const name of names) lchownSync(folder.at(name), ANONYMOUS, ANONYMOUS);
+  if (user === 'nobody') for (const name of names) lchownSync(folder.at(name), NOBODY_ID, NOBODY_ID);
 }
 
 export interface InsideOptions {

@@ -1,4 +1,4 @@
-// What is called proved must be proved: where it cannot be, the report says so.
+// Whatever is reported as verified must be verified: where it cannot be, the report must show that.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ function say(argv: readonly string[]): { verified: string; survivors: number; en
   return JSON.parse(stdout) as { verified: string; survivors: number; ended: number };
 }
 
-/** A host in a PID namespace of its own that runs one command and shares the folder for temporary files. */
+/** A host in a separate PID namespace that runs one command and shares the folder for temporary files. */
 async function startElsewhere(mark: string): Promise<void> {
   const argv: string[] = [...IN_A_NAMESPACE, ...NODE, HOST, 'wait', `sleep ${mark}; :`];
   const host = spawn(argv[0]!, argv.slice(1), { stdio: ['pipe', 'ignore', 'inherit'] });
@@ -104,7 +104,7 @@ test.runIf(IS_ROOT)('where /proc hides processes nothing is called proved', () =
   const command = guarded.command(mark).replace(/; sleep .*/, '');
   const argv = ['unshare', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', hidden, 'sh', ...NODE, SAY];
   expect(say([...argv, command]).verified).toBe('no');
-  // Who may look into everybody is hidden nothing.
+  // A process that may inspect every other one can see everything.
   const all = argv.map((word) => word.replace(' --bounding-set -sys_ptrace', ' --no-new-privs'));
   expect(say([...all, command])).toMatchObject({ verified: 'tags', survivors: 0 });
 });

@@ -1,4 +1,5 @@
-// Runs commands with the shell tool in the sandbox 'workspace', one after the other: `run-bash.ts FOLDER COMMAND…`. Prints each result.
+// Runs commands with the shell tool in the sandbox 'workspace', one at a time: `run-bash.ts FOLDER COMMAND…`. Prints
+// each result.
 import { createRuntime } from '@whoa/core';
 import { createBashTool, createContainment } from '@whoa/tools';
 

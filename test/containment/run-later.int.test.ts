@@ -14,7 +14,7 @@ import { as, giveTo, runInside, USERS } from './inside.ts';
 const folder = mkdtempSync(join(tmpdir(), `whoa-test-${process.pid}-folder-`));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** `.cargo/config` is in a folder, and `.cargo/config.toml` beside it. A `.git` of its own would be a broken repository. */
+/** `.cargo/config` is in a folder, next to `.cargo/config.toml`. A separate `.git` would be a broken repository. */
 const UNASKED = LIST.filter((name) => name !== '.git');
 
 const IDENTITY = {
@@ -67,14 +67,14 @@ describe.each(USERS)('as %s', (user) => {
     expect(said).not.toMatch(/fatal|not a git repository/);
   });
 
-  test.each(GIT_ATTEMPTS)('without a sandbox a command can $name', ({ before, script, after = AFTER }) => {
+  test.each(GIT_ATTEMPTS)('a command without a sandbox can $name', ({ before, script, after = AFTER }) => {
     using where = createRepository(user, before);
     runOutside(script, where, user);
     const said = runOutside(after, where, user);
     expect(existsSync(where.at('OWNED')), said).toBe(true);
   });
 
-  test('what was not there stays away: no empty file is left, and git still works', async () => {
+  test('protected files that did not exist leave no empty file behind, and git still works', async () => {
     using where = createRepository(user);
     const before = where.list();
     await tryInside('git status', where, user);
@@ -109,7 +109,7 @@ describe.each(USERS)('as %s', (user) => {
     expect(existsSync(where.at('OWNED')), 'git does so').toBe(true);
   });
 
-  test('nothing in the folder keeps the rest from being reported', async () => {
+  test('no entry of the folder keeps the others from being reported', async () => {
     using where = createWorkspace({ 'ws/sub/a': 'a\n', 'ws/broken/.git/config': '[', 'ws/odd/.git/objects': '' });
     giveTo(user, where);
     const since = Date.now();
@@ -157,25 +157,22 @@ describe.each(USERS)('as %s', (user) => {
     ]);
   });
 
-  test.each(['file', 'folder'])(
-    'a command cannot change, move or remove what is on the list, as a %s',
-    async (kind) => {
-      using where = createWorkspace({ 'ws/a': 'a\n' });
-      for (const name of UNASKED) where.write(kind === 'file' ? `ws/${name}` : `ws/${name}/x`, '');
-      giveTo(user, where);
-      const before = where.list();
-      const script = `for name in ${UNASKED.join(' ')}; do
+  test.each(['file', 'folder'])('a command cannot change, move or remove protected paths, as a %s', async (kind) => {
+    using where = createWorkspace({ 'ws/a': 'a\n' });
+    for (const name of UNASKED) where.write(kind === 'file' ? `ws/${name}` : `ws/${name}/x`, '');
+    giveTo(user, where);
+    const before = where.list();
+    const script = `for name in ${UNASKED.join(' ')}; do
         for path in $name $name/x; do echo evil >> $path; done; touch $name/new; mv $name moved; rm -rf $name; mkdir $name
         above=$(dirname $name); [ $above = . ] || { mv $above moved && mkdir -p $name; }
       done 2>/dev/null; echo b > b`;
-      await tryInside(script, where, user);
-      // A copy is left where a move failed.
-      const after = where.list().filter((name) => !name.startsWith('ws/moved'));
-      expect(after).toEqual([...before, 'ws/b'].toSorted());
-      const isChanged = (name: string): boolean => where.read(kind === 'file' ? `ws/${name}` : `ws/${name}/x`) !== '';
-      expect(UNASKED.filter(isChanged)).toEqual([]);
-    },
-  );
+    await tryInside(script, where, user);
+    // A copy is left where a move failed.
+    const after = where.list().filter((name) => !name.startsWith('ws/moved'));
+    expect(after).toEqual([...before, 'ws/b'].toSorted());
+    const isChanged = (name: string): boolean => where.read(kind === 'file' ? `ws/${name}` : `ws/${name}/x`) !== '';
+    expect(UNASKED.filter(isChanged)).toEqual([]);
+  });
 });
 
 test('the list covers what other sandboxes refuse to write', () => {
@@ -186,7 +183,7 @@ test('the list covers what other sandboxes refuse to write', () => {
   expect(['a.ts', '.gitignore', 'src/git', '.github/x', 'gitconfig'].filter(runsLater)).toEqual([]);
 });
 
-test('as many repositories are protected as the page says', async () => {
+test('the number of protected repositories equals the documented one', async () => {
   const names = Array.from({ length: 70 }, (_, index) => `ws/r${index}/.git/config`);
   using where = createWorkspace(Object.fromEntries(names.map((name) => [name, ''])));
   const guards = await guardWorkspace(where.at('ws'), []);
@@ -212,7 +209,7 @@ test('a workspace named like installed packages is looked at', async () => {
   expect(await findRunLater(where.at('node_modules.bak/ws'), 0)).toEqual(['Makefile']);
 });
 
-test('a file where the list or git expects a folder is no obstacle', async () => {
+test('a file where the list or git expects a folder is handled', async () => {
   using where = createWorkspace({ 'ws/.yarn': '', 'ws/.git': 'gitdir: nowhere' });
   const workspace = where.at('ws');
   expect((await guardWorkspace(workspace, [])).forCommands).toContain(`${workspace}/.git`);

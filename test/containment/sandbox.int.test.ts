@@ -14,7 +14,7 @@ import { giveTo, runInside, USERS } from './inside.ts';
 const SECRET = 'SECRET-of-the-host-41f0';
 const MARK = `305.${process.pid}`;
 
-/** `sys NAME X64 ARM64 ARGUMENTS`: makes a system call, and says ESCAPED if it works. */
+/** `sys NAME X64 ARM64 ARGUMENTS`: makes a system call, and prints ESCAPED if it works. */
 const SYS = `sys() { perl -MPOSIX -e '
   $number = (POSIX::uname())[4] eq "aarch64" ? $ARGV[2] : $ARGV[1];
   @arguments = map { /^0x/ ? hex : /^-?\\d+$/ ? 0 + $_ : $_ } @ARGV[3 .. $#ARGV];
@@ -26,7 +26,7 @@ function nodeInTemp(): string {
   return name === '..' ? '' : name;
 }
 
-/** The outside: a secret, a process, sockets. Nobody inside may touch any of it. */
+/** The outside: a secret, a process, sockets. Nothing inside may touch any of it. */
 class Outside implements AsyncDisposable {
   readonly location: Workspace = createWorkspace({
     'outside/secret': SECRET,
@@ -70,7 +70,7 @@ class Outside implements AsyncDisposable {
     };
   }
 
-  /** What there is of it. */
+  /** Its current state. */
   get state(): unknown {
     return {
       files: this.location.list().filter((name) => !/^ws\/.*(disk|memory|stolen)/.test(name)),
@@ -142,12 +142,12 @@ describe.each(CASES)('the sandbox $kind as $user', ({ kind, user, attempts }) =>
     const said = await tryInside(script, { outside, kind, user });
     expect(said).not.toContain('ESCAPED');
     expect(said).not.toContain(SECRET);
-    // What is left inside goes with the namespace, a moment after its first process.
+    // Processes inside end with the namespace, a moment after its first process.
     await expect.poll(() => outside.state).toEqual(before);
   });
 });
 
-test('there are at least sixty ways out, each with a name of its own', () => {
+test('there are at least sixty ways out, each with its own name', () => {
   expect(new Set(ATTEMPTS.map(({ name }) => name)).size).toBe(ATTEMPTS.length);
   expect(ATTEMPTS.length).toBeGreaterThanOrEqual(60);
 });

@@ -15,7 +15,7 @@ import {
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BIN, createHome } from '../command/terminal.ts';
 import { ESCAPES } from '../process-escapes/escapes.ts';
-import { playRound } from '../process-escapes/round.ts';
+import { runRound } from '../process-escapes/round.ts';
 import { callTool, createWorkspace } from '../workspace.ts';
 
 const CLASSES = [
@@ -43,18 +43,18 @@ test('the shell works inside, and sees nothing of the environment of the host', 
 });
 
 test.each(ESCAPES.filter(({ name }) => CLASSES.includes(name)))(
-  'nothing survives inside of: $name',
+  'no process survives inside: $name',
   async (escapeKind) => {
     await using containment = createContainment({
       sandbox: { kind: 'workspace', readable: [import.meta.dirname.replace(/containment$/, 'process-escapes')] },
     });
-    const { survivors, zombies, verified } = await playRound(escapeKind, containment);
+    const { survivors, zombies, verified } = await runRound(escapeKind, containment);
     expect({ survivors, zombies }).toEqual({ survivors: 0, zombies: 0 });
     expect(['kernel', 'tags']).toContain(verified);
   },
 );
 
-test('a cancel ends a command inside, and what it printed is kept', async () => {
+test('a cancel ends a command inside the sandbox, and keeps its output', async () => {
   using workspace = createWorkspace();
   using token = new CancellationToken();
   await using containment = createContainment({ sandbox: { kind: 'read-only', workspace: workspace.path } });
@@ -68,7 +68,7 @@ test('a cancel ends a command inside, and what it printed is kept', async () => 
   expect(await ended).toMatchObject({ state: 'interrupted', content: expect.stringContaining('here') as unknown });
 });
 
-test('only the hosts of the list are reached, through the proxy, and every request is told', async () => {
+test('only the hosts of the list are reached, through the proxy, and every request is reported', async () => {
   using workspace = createWorkspace();
   const site = createServer((_request, response) => response.end('hello from outside')).listen(0, '127.0.0.1');
   await once(site, 'listening');
@@ -98,7 +98,7 @@ test('only the hosts of the list are reached, through the proxy, and every reque
 test.each([
   [['example.com'], 'from inside'],
   [['localhost:4'], 'failed'],
-])('with %j on the list, a program that asks a server on its own loopback hears: %s', async (allow, heard) => {
+])('with %j on the list, a request to a server on the sandbox’s own loopback returns: %s', async (allow, heard) => {
   using workspace = createWorkspace();
   const sandbox = { kind: 'workspace', workspace: workspace.path, network: { allow } } as const;
   await using containment = createContainment({ sandbox });
@@ -116,7 +116,7 @@ test.each([
   expect(result!.content).toContain(heard);
 });
 
-test('what cannot be held is refused: a home folder, the system, another folder, a wrong word', async () => {
+test('sandboxes that cannot be enforced are rejected: a home folder, the system, another folder, a wrong word', async () => {
   using workspace = createWorkspace();
   for (const [folder, words] of [
     [homedir(), /contains a home folder/],
@@ -136,7 +136,7 @@ test('what cannot be held is refused: a home folder, the system, another folder,
   await expect(outside).rejects.toThrow(/cwd: \/ is outside the sandbox's workspace/);
 });
 
-test('where bubblewrap cannot work a sandbox refuses to start, and says what to install', () => {
+test('a sandbox without a working bubblewrap fails to start, with what to install', () => {
   using workspace = createWorkspace();
   const program = `import { createContainment } from '@whoa/tools';
     const containment = createContainment({ sandbox: { kind: 'workspace', workspace: '${workspace.path}' } });
@@ -159,7 +159,7 @@ test('where bubblewrap cannot work a sandbox refuses to start, and says what to 
   expect(stdout).toMatch(/^The sandbox 'workspace' does not work here: .*Install bubblewrap 0\.8 or later/);
 });
 
-test('the command says which sandbox it uses, runs commands inside, and needs the word where nobody can be asked', () => {
+test('the command prints its sandbox, runs commands inside, and requires the option where no one can approve', () => {
   using home = createHome();
   const command = 'echo x > made.txt; echo y > ../outside.txt; true';
   const script = [[{ call: 'bash', input: { command } }], ['Done.']];
@@ -248,7 +248,7 @@ test.each([
   ['workspace', false],
 ] as const)('in the sandbox %s, the keys of the host can be read by commands: %s', (kind, isRead) => {
   using home = createHome();
-  // The result would not show the key, so the command only says whether it has it.
+  // The result would redact the key, so the command only prints whether it has it.
   const command =
     "tr '\\0' '\\n' </proc/$PPID/environ 2>/dev/null | grep -q ^MY_KEY=SECRET && echo found || echo nothing";
   const script = [
@@ -270,7 +270,7 @@ test.each([
   expect(existsSync(home.folder.at('project/a'))).toBe(kind !== 'read-only');
 });
 
-test('a name on the list that resolves to an internal address is refused', async ({ skip }) => {
+test('a name on the list that resolves to an internal address is rejected', async ({ skip }) => {
   const names = readFileSync('/etc/hosts', 'utf8').matchAll(/^127\.[\d.]+\s+(\S+)/gm);
   const name = [...names].map(([, first]) => first!).find((one) => one !== 'localhost');
   if (name === undefined) return skip('/etc/hosts names this machine only localhost');

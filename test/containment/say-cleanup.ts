@@ -1,4 +1,4 @@
-// Runs one command in the shell tool and prints how its end was proved: `say-cleanup.ts COMMAND`.
+// Runs one command in the shell tool and prints how its end was verified: `say-cleanup.ts COMMAND`.
 import { createRuntime } from '@whoa/core';
 import { createBashTool, createContainment } from '@whoa/tools';
 

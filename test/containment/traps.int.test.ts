@@ -18,7 +18,7 @@ const FOLDERS = ['node_modules/.bin', '.venv/bin', 'bin'];
 /** Programs that the machine may not have, but that we would start. */
 const WANTED = ['bash', 'bwrap', 'git', 'mkfifo', 'node', 'rg', 'setpriv', 'sh', 'true', 'unshare', 'xdg-open'];
 
-/** Puts the traps into a project. Each writes its own name to a file beside the project. */
+/** Puts the traps into a project. Each writes its own name to a file next to the project. */
 function setTraps(project: Workspace): { readonly path: string; readonly fired: () => string } {
   const names = REAL_PATH.split(':').flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []));
   const trap = project.write('trap', `#!/bin/sh\necho "$0 $*" >> '${project.path}/fired'\nexit 1\n`);
@@ -148,11 +148,11 @@ describe('with a trap for every program in the project', () => {
   });
 });
 
-test('every command is run beside the traps', () => {
+test('every command runs next to the traps', () => {
   expect([...Object.keys(RUNS), 'chat'].toSorted()).toEqual(Object.keys(COMMANDS).toSorted());
 });
 
-test('an MCP server that only the workspace has is not started, and the error says how to name it', async () => {
+test('an MCP server that exists only in the workspace is not started, and the error explains how to allow it', async () => {
   using project = createWorkspace();
   const server = project.write('bin/only-here', `#!/bin/sh\ntouch '${project.at('fired')}'\n`);
   chmodSync(server, 0o755);

@@ -1,5 +1,5 @@
-// What a backup keeps, as docs/operations/backup.md describes it: taken while a worker runs, restored under a worker that
-// still runs (Redis, Postgres), or after it was stopped (SQLite).
+// The content of a backup, made as docs/operations/backup.md describes: taken while a worker runs and restored under a
+// worker that still runs (Redis, Postgres), or after it was stopped (SQLite).
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -107,7 +107,7 @@ const STORES: Readonly<Record<string, (folder: string) => Promise<Kept>>> = {
 };
 
 test.each(Object.keys(STORES))(
-  '%s: a backup keeps what was acknowledged before it; work since then runs again',
+  '%s: a backup keeps all writes acknowledged before it; later work runs again',
   async (name) => {
     const folder = mkdtempSync(join(tmpdir(), 'whoa-backup-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

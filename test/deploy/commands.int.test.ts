@@ -5,7 +5,7 @@ import { createTaskStore, type TaskStore } from '@whoa/tasks';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startCommand } from '../command/process.ts';
 import { createHome, type Home } from '../command/terminal.ts';
-import { blocksOf, proseOf, ROOT } from '../docs/pages.ts';
+import { findBlocks, ROOT, readProse } from '../docs/pages.ts';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { create, running } from '../tasks/held-task.ts';
 
@@ -38,15 +38,15 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 const PROGRAM = /^(?:[A-Z_]+=\S+ |'[^']*' )*(whoa|curl|docker|kubectl|npm|export) /;
 
 /** Returns the lines of blocks that start a program, and commands that the text names. */
-function commandsIn(page: string): string[] {
-  const shown = blocksOf(page).filter(({ language }) => ['', 'sh', 'console'].includes(language));
+function findCommands(page: string): string[] {
+  const shown = findBlocks(page).filter(({ language }) => ['', 'sh', 'console'].includes(language));
   const lines = shown.flatMap(({ text }) => text.split('\n').map((line) => line.replace(/^\$ /, '')));
-  const named = [...proseOf(page).matchAll(/`(whoa [a-z][^`]*)`/g)].map(([, command]) => command!);
+  const named = [...readProse(page).matchAll(/`(whoa [a-z][^`]*)`/g)].map(([, command]) => command!);
   return [...lines.filter((line) => PROGRAM.test(`${line} `) || line.startsWith('NODE_OPTIONS=')), ...named];
 }
 
 const commands = [
-  ...new Set(globSync('docs/operations/*.md', { cwd: ROOT }).toSorted().flatMap(commandsIn)),
+  ...new Set(globSync('docs/operations/*.md', { cwd: ROOT }).toSorted().flatMap(findCommands)),
 ].toSorted();
 const isServing = (command: string): boolean => command.startsWith('whoa worker ');
 const [served, ended] = [commands.filter(isServing), commands.filter((one) => !isServing(one) && !(one in NOT_RUN))];
@@ -68,8 +68,8 @@ test('commands that are not run are still in a page', () => {
   expect(ended.length).toBeGreaterThan(15);
 });
 
-/** The words of a command, with a task and names that exist in place of those that stand for one. */
-async function toReplyText(command: string, store: TaskStore): Promise<string[]> {
+/** The arguments of a command, with a real task and real names in place of the placeholders. */
+async function toArguments(command: string, store: TaskStore): Promise<string[]> {
   const words = command.split(' ').slice(1);
   const names: Record<string, string> = { '--agent': AGENT, '--tenant': 'acme' };
   const task = async (): Promise<string> => {
@@ -88,7 +88,7 @@ test.each(ended)('%s works with the configuration of deploy/', async (command) =
   await create(store, { agent: AGENT });
   // The configuration is loaded once in this process, and then takes it away.
   process.env['STORE_URL'] = redis.url;
-  const words = await toReplyText(command, store);
+  const words = await toArguments(command, store);
   const { status, stderr } = await home.main([...words, ...CONFIG]);
   expect(status, stderr).toBe(0);
   if (words[0] !== 'pause' && words[0] !== 'halt') return;
@@ -133,7 +133,7 @@ test('a store in Postgres is planned, prepared, used and finished with the confi
   expect(whoa('migrate', '--finish')).toContain('There is nothing to do.');
 });
 
-test('migrate tells what to write instead of a store that has no address', async () => {
+test('migrate fails for a store without an address, with what to write', async () => {
   const home = createHome({ 'whoa.config.ts': 'export default { store: { claim() {} } };' });
   onTestFinished(() => home[Symbol.dispose]());
   const { status, stderr } = await home.main(['migrate', '--config', 'whoa.config.ts']);

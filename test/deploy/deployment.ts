@@ -16,7 +16,7 @@ export interface Compose {
   readonly services: Readonly<Record<'server' | 'worker' | 'redis' | 'postgres', Service>>;
 }
 
-/** A Kubernetes object; only what is looked at is typed. */
+/** A Kubernetes object; only the fields that we check are typed. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -79,7 +79,7 @@ export function readManifests(): readonly Manifest[] {
   });
 }
 
-/** Fills in variables as compose does: `${NAME:-default}`, which may have others in it, and `${NAME:?message}`. */
+/** Fills in variables as compose does: `${NAME:-default}`, which may contain others, and `${NAME:?message}`. */
 export function interpolate(text: string, variables: Readonly<Record<string, string>>): string {
   return text.replaceAll(
     /\$\{(\w+):([-?])((?:[^{}]|\{[^{}]*\})*)\}/g,

@@ -1,4 +1,4 @@
-// Debian's haproxy in front of servers: without retries, and by what their readiness reports.
+// Debian's haproxy in front of servers: without retries, and with their readiness checks.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,15 +10,18 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from '../servers/free-port.ts';
 
 const PROGRAM = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy'].find((path) => existsSync(path));
-const LOOK_MS = 50;
+const POLL_INTERVAL_MS = 50;
 const MAX_ATTEMPTS = 100;
 
 export const missingHaproxy = PROGRAM === undefined ? 'haproxy is not installed (apt-get install haproxy)' : undefined;
 
-/** What haproxy counted for a server. */
+/** haproxy's counters for a server. */
 interface ProxiedServer {
   readonly status: string;
-  /** Connections that failed, requests sent again, and sent to another server. Cut streams are for the clients to judge. */
+  /**
+   * Connections that failed, requests that were repeated, and requests sent to another server. Clients check cut
+   * streams.
+   */
   readonly failures: number;
 }
 
@@ -41,7 +44,7 @@ export async function startHaproxy(ports: readonly number[]): Promise<Proxy> {
   const until = async (isSo: () => Promise<boolean>): Promise<void> => {
     while (!(await isSo())) {
       if (child.exitCode !== null) throw new Error(`haproxy ended with ${child.exitCode}`);
-      await wait(LOOK_MS);
+      await wait(POLL_INTERVAL_MS);
     }
   };
   await until(() => Promise.resolve(existsSync(socket)));
@@ -92,7 +95,7 @@ async function ask(path: string, command: string, attempts = MAX_ATTEMPTS): Prom
     return await text(socket);
   } catch (error) {
     if (attempts <= 1) throw error;
-    await wait(LOOK_MS);
+    await wait(POLL_INTERVAL_MS);
     return ask(path, command, attempts - 1);
   }
 }

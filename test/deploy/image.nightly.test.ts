@@ -1,5 +1,5 @@
-// The image of deploy/Dockerfile, built by Debian's buildah and run by podman, without a registry of images: the base image
-// is made of Debian's packages and the Node that runs this test, under the name that the Dockerfile asks for.
+// The image of deploy/Dockerfile, built by Debian's buildah and run by podman, without an image registry: the base
+// image is made of Debian's packages and the Node that runs this test, under the name in the Dockerfile.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,10 +26,10 @@ const storage = ['--storage-driver', 'vfs', '--root', join(STORAGE, 'storage'), 
 const buildah = (...args: string[]): string =>
   execFileSync('buildah', [...storage, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim();
 
-/** What works on machines without cgroups of their own: runc, and limits that a container may have. */
+/** What works on machines without their own cgroups: runc, and limits that a container may have. */
 const PODMAN = ['podman', '--runtime', 'runc', '--cgroup-manager', 'cgroupfs', ...storage];
 const LIMITS = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024'];
-/** As in compose.yaml: nothing can be written but /tmp and /workspace. */
+/** As in compose.yaml: only /tmp and /workspace are writable. */
 const CONTAINED = ['--read-only', '--user', '1000:1000', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'];
 const WRITABLE = ['--tmpfs', '/tmp', '--tmpfs', '/workspace'];
 
@@ -70,7 +70,10 @@ function makeBase(): void {
   rmSync(root, { recursive: true });
 }
 
-/** A mirror can have a newer version for one platform only, and then no lock file is complete: takes the one of ours. */
+/**
+ * A mirror can have a newer version for one platform only, which makes every lock file incomplete: pin the version of
+ * ours.
+ */
 function pinPlatformPackages(manifest: string): void {
   const read = (file: string): Record<string, unknown> => JSON.parse(readFileSync(file, 'utf8')) as never;
   const { packages } = read(join(ROOT, 'package-lock.json')) as { packages: Record<string, { version: string }> };

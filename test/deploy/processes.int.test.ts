@@ -14,7 +14,7 @@ const TOKEN = 'a-token-for-the-tests-of-the-deployment';
 const STORY = [['Once upon a time ', { waitMs: 600_000 }, 'it ended.']];
 const { services } = readCompose();
 
-/** As in the container: another user, nothing to write to but /tmp and the workspace, and no home. */
+/** As in the container: another user, only /tmp and the workspace writable, and no home. */
 const contained = (home: Home): readonly string[] => {
   const workspace = home.folder.at('workspace');
   mkdirSync(workspace);
@@ -80,10 +80,10 @@ test('two servers and three workers run, cancel and hand over tasks', async () =
     return start(services.worker, home, { ...variables, WHOA_MODEL: `scripted:${home.folder.at('story.json')}` });
   });
   const urls = await Promise.all(
-    servers.map(async ({ running }) => urlOf(await running.waitFor({ type: 'listening' }), 'url')),
+    servers.map(async ({ running }) => toUrl(await running.waitFor({ type: 'listening' }), 'url')),
   );
   const healths = await Promise.all(
-    workers.map(async ({ running }) => urlOf(await running.waitFor({ type: 'working' }), 'health')),
+    workers.map(async ({ running }) => toUrl(await running.waitFor({ type: 'working' }), 'health')),
   );
   for (const url of urls) expect(checkHealth(services.server, url)).toBe(0);
   for (const url of healths) expect(checkHealth(services.worker, url)).toBe(0);
@@ -104,7 +104,7 @@ test('two servers and three workers run, cancel and hand over tasks', async () =
     async (from: readonly Started[]): Promise<Started> =>
       Promise.any(from.map(async (one) => (await one.running.waitFor({ type, id })) && one));
   const holder = await has('task-start')(workers);
-  // Its name begins with its process id; bubblewrap would not pass the signal on.
+  // Its name starts with its process id; bubblewrap would not pass the signal on.
   process.kill(
     Number.parseInt(holder.running.lines.find(({ type }) => type === 'working')!['worker'] as string, 10),
     'SIGTERM',
@@ -120,6 +120,6 @@ test('two servers and three workers run, cancel and hand over tasks', async () =
   expect({ status, crashes }).toEqual({ status: 'cancelled', crashes: 0 });
 });
 
-function urlOf(line: Readonly<Record<string, unknown>>, field: string): string {
+function toUrl(line: Readonly<Record<string, unknown>>, field: string): string {
   return line[field] as string;
 }

@@ -1,5 +1,5 @@
 // A rolling restart of the processes of deploy/: every server and every worker is replaced, behind a proxy that never
-// sends a request twice, while clients send requests and read streams. Nothing is refused, and nothing is lost.
+// sends a request twice, while clients send requests and read streams. No request fails, and nothing is lost.
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
@@ -21,10 +21,10 @@ const IDLE_MS = 300_000;
 /** One principal may send 50 requests per second and open 100 streams. */
 const TENANTS = 20;
 
-const tokenOf = (tenant: number): string => `a-token-for-the-rolling-restart-${tenant}`;
+const toToken = (tenant: number): string => `a-token-for-the-rolling-restart-${tenant}`;
 const RIGHTS = ['read', 'start', 'cancel'];
 const TOKENS = Array.from({ length: TENANTS }, (_, i) => {
-  const sha256 = createHash('sha256').update(tokenOf(i)).digest('hex');
+  const sha256 = createHash('sha256').update(toToken(i)).digest('hex');
   return { sha256, tenant: `tenant-${i}`, name: 'client', rights: RIGHTS };
 });
 
@@ -50,13 +50,13 @@ class Traffic {
   readonly #clients: readonly TaskClient[];
   readonly #over = new AbortController();
   readonly counts = { requests: 0, streams: 0, words: 0, reopened: 0 };
-  /** What clients saw that a user would call an error. */
+  /** Failures that clients saw. */
   readonly faults: string[] = [];
   readonly #known = new Map<TaskClient, string>();
   readonly #created: { readonly client: TaskClient; readonly id: string }[] = [];
 
   constructor(url: string) {
-    this.#clients = TOKENS.map((_, i) => createTaskClient({ url, token: tokenOf(i) }));
+    this.#clients = TOKENS.map((_, i) => createTaskClient({ url, token: toToken(i) }));
   }
 
   async run(): Promise<void> {
@@ -185,7 +185,7 @@ test.skipIf(missingHaproxy !== undefined)(
     const traffic = new Traffic(proxy.url);
     const running = traffic.run();
     const startedAt = performance.now();
-    // As maxSurge 1 and maxUnavailable 0 say: the next one is ready before an old one is told to end.
+    // As with maxSurge 1 and maxUnavailable 0: the next one is ready before an old one is ended.
     let free: number = spare;
     for (const [i, old] of servers.entries()) {
       servers[i] = await startServer(free);
@@ -213,7 +213,7 @@ test.skipIf(missingHaproxy !== undefined)(
     expect(traffic.faults.slice(0, 20)).toEqual([]);
     expect(lost).toEqual([]);
     expect(counted).toEqual([0, 0, 0]);
-    // A machine that is too busy to send them has not shown anything.
+    // A machine that is too busy to send requests proves nothing.
     expect(traffic.counts.requests).toBeGreaterThan(wanted / 2);
     await Promise.all([...servers, ...workers].map(end));
   },

@@ -1,4 +1,4 @@
-// What the pieces of code in the docs take as given: things that were made in an earlier piece, and things of the reader's own.
+// Declarations that code blocks in the docs assume: values from an earlier block, and the reader's own.
 declare const model: import('@whoa/core/model').Model & import('ai').LanguageModel;
 declare const agent: import('@whoa/core').Agent;
 declare const token: import('@whoa/core').CancellationToken;
@@ -26,7 +26,7 @@ declare const messageId: string;
 declare function send(to: string, text: string): void;
 declare function askUser(message: string, context: { readonly signal: AbortSignal }): Promise<boolean>;
 
-/** Not installed here: only what the pages use of it. */
+/** Not installed here: only the part that the pages use. */
 declare module 'next/server' {
   export function after(task: Promise<unknown>): void;
 }

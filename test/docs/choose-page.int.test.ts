@@ -9,7 +9,7 @@ import { client, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RedisServer, startRedis } from '../servers/redis.ts';
 import { temporaryFolder } from '../tasks/child.ts';
-import { blocksOf, ROOT } from './pages.ts';
+import { findBlocks, ROOT } from './pages.ts';
 
 const folder = temporaryFolder();
 let redis: RedisServer;
@@ -18,7 +18,7 @@ beforeAll(async () => {
   redis = await startRedis({ appendfsync: 'none' });
   symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
   writeFileSync(join(folder.path, 'package.json'), '{ "private": true, "type": "module" }');
-  for (const { text: program } of blocksOf('docs/choose.md')) {
+  for (const { text: program } of findBlocks('docs/choose.md')) {
     const [, name] = /^\/\/ ([\w-]+\.ts)\n/.exec(program) ?? [];
     if (name !== undefined) writeFileSync(join(folder.path, name), program);
   }
@@ -50,14 +50,14 @@ async function startWorker(program: string): Promise<AsyncDisposable> {
 
 const runWebServer = (): Promise<string> => text(start('web.ts').stdout!);
 
-test('a web server stops what a worker of the fleet runs, and the workers exit on SIGTERM', async () => {
+test('a web server stops tasks of the fleet’s workers, and the workers exit on SIGTERM', async () => {
   await using workers = new AsyncDisposableStack();
   workers.use(await startWorker('worker.ts'));
   workers.use(await startWorker('worker.ts'));
   expect(await runWebServer()).toBe("cancelled 'Once upon a time '\n");
 }, 60_000);
 
-test('the same web server stops what a worker behind BullMQ runs, and the worker exits on SIGTERM', async () => {
+test('the same web server stops tasks of a worker behind BullMQ, and the worker exits on SIGTERM', async () => {
   await using workers = new AsyncDisposableStack();
   workers.use(await startWorker('bullmq-worker.ts'));
   expect(await runWebServer()).toBe("cancelled 'Once upon a time '\n");

@@ -7,10 +7,10 @@ import { createAccess, createTaskApi, createToken, createTokenAuthenticator, lis
 import { createMemoryStore, createRunner } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../tasks/child.ts';
-import { blocksOf } from './pages.ts';
+import { findBlocks } from './pages.ts';
 
 test('the commands of the HTTP page start a task, stop it and show how it ended', async () => {
-  const [commands] = blocksOf('docs/guides/workers/http.md').filter(({ language }) => language === 'sh');
+  const [commands] = findBlocks('docs/guides/workers/http.md').filter(({ language }) => language === 'sh');
   const store = createMemoryStore();
   const { token, sha256 } = createToken();
   const authenticate = createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'ann', rights: USER_RIGHTS }]);

@@ -1,4 +1,4 @@
-// The pages that people read, and what stands in them.
+// The published pages, and their content.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -9,12 +9,12 @@ export const PAGES: readonly string[] = globSync(['*.md', 'docs/**/*.md', 'packa
   exclude: ['docs/reference/api'], // written by TypeDoc
 }).toSorted();
 
-/** A block between fences. Its first line may say more than the language: ```ts run, ```ts file=examples/x.ts */
+/** A fenced block. Its first line may contain more than the language: ```ts run, ```ts file=examples/x.ts */
 export interface Block {
   readonly page: string;
   readonly line: number;
   readonly language: string;
-  /** What follows the language. */
+  /** The text after the language. */
   readonly about: string;
   readonly text: string;
 }
@@ -23,7 +23,7 @@ export function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-export function blocksOf(page: string): Block[] {
+export function findBlocks(page: string): Block[] {
   const text = read(page);
   return [...text.matchAll(/^```(\w*) ?([^\n]*)\n(.*?)^```$/gms)].map((found) => {
     const [, language = '', about = '', code = ''] = found;
@@ -38,7 +38,7 @@ export const SOURCES: readonly string[] = globSync('packages/*/src/**/*.ts', {
 }).toSorted();
 
 /** The TypeScript blocks in the doc comments of a source. */
-export function examplesIn(source: string): Block[] {
+export function findExamples(source: string): Block[] {
   const text = read(source);
   return [...text.matchAll(/^ *\* ```ts ?([^\n]*)\n(.*?)^ *\* ```$/gms)].map((found) => {
     const [, about = '', code = ''] = found;
@@ -48,6 +48,6 @@ export function examplesIn(source: string): Block[] {
 }
 
 /** A page without its blocks. */
-export function proseOf(page: string): string {
+export function readProse(page: string): string {
   return read(page).replaceAll(/^```.*?^```$/gms, '');
 }

@@ -1,19 +1,19 @@
-// The TypeScript of the docs and of doc comments is checked as a reader's compiler would, and what is marked `run` is run: it must print what the
-// page says it prints, give or take the time it took.
+// Checks the TypeScript of the docs and of doc comments as a reader's compiler would, and runs the blocks marked `run`:
+// they must print the output on the page, except for times.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findUnbuilt } from '../../scripts/stale-build.ts';
-import { type Block, blocksOf, examplesIn, PAGES, ROOT, SOURCES } from './pages.ts';
+import { type Block, findBlocks, findExamples, PAGES, ROOT, SOURCES } from './pages.ts';
 
-/** A reader uses what is built. Where that is missing or too old, the sources are used instead, which takes longer. */
+/** Readers use the build. If it is missing or too old, the sources are used instead, which takes longer. */
 const CONDITIONS = findUnbuilt(ROOT) === undefined ? [] : ['@whoa/source'];
-const programs = PAGES.flatMap(blocksOf).filter(
+const programs = PAGES.flatMap(findBlocks).filter(
   ({ language, about }) => language === 'ts' && !about.startsWith('file='),
 );
-const examples = SOURCES.flatMap(examplesIn);
+const examples = SOURCES.flatMap(findExamples);
 let folder: string;
 
 beforeAll(() => {
@@ -22,7 +22,7 @@ beforeAll(() => {
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(readersConfig()));
   for (const program of [...programs, ...examples])
-    writeFileSync(join(folder, nameOf(program)), `${program.text}\nexport {};\n`);
+    writeFileSync(join(folder, describeBlock(program)), `${program.text}\nexport {};\n`);
 });
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -42,8 +42,8 @@ test('the TypeScript of the docs, and of the examples in doc comments, compiles'
   expect(status).toBe(0);
 });
 
-test.each(programs.filter(({ about }) => about === 'run').map((program) => [nameOf(program), program] as const))(
-  '%s runs, and prints what the page says',
+test.each(programs.filter(({ about }) => about === 'run').map((program) => [describeBlock(program), program] as const))(
+  '%s runs, and prints the output on the page',
   (name, program) => {
     const cwd = join(folder, `${name}.cwd`);
     mkdirSync(cwd);
@@ -76,13 +76,13 @@ function readersConfig(): object {
   };
 }
 
-function nameOf({ page, line }: Block): string {
+function describeBlock({ page, line }: Block): string {
   return `${page.replaceAll('/', '-').replace(/\.(?:md|ts)$/, '')}-${line}.ts`;
 }
 
 /** The block without a language that follows a program. */
 function outputShown({ page, line }: Block): string {
-  const blocks = blocksOf(page);
+  const blocks = findBlocks(page);
   const next = blocks[blocks.findIndex((block) => block.line === line) + 1];
   return next?.language === '' ? next.text : '';
 }

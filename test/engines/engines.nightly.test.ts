@@ -1,5 +1,5 @@
-// The examples for people who keep their engine, on the real engines: pg-boss, graphile-worker and DBOS on a real Postgres, a real
-// Restate, and Temporal's own environment for activities.
+// The examples for people who keep their engine, on the real engines: pg-boss, graphile-worker and DBOS on a real
+// Postgres, a real Restate, and Temporal's own environment for activities.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -34,8 +34,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Returns what an example prints. */
-async function play(file: string, ...args: string[]): Promise<string> {
+/** Returns the output of an example. */
+async function runExample(file: string, ...args: string[]): Promise<string> {
   const env = { ...process.env, RESTATE_LOGGING: 'ERROR' };
   const { stdout } = await run(process.execPath, ['--conditions=@whoa/source', join(here, file), ...args], {
     timeout: PLAY_MS,
@@ -49,7 +49,7 @@ const DRAGON = 'at delivery 1, the task is cancelled';
 test.each(['pg-boss.ts', 'graphile-worker.ts'])(
   '%s: a cancelled job ends cleanly, a repeated one has one task',
   async (file) => {
-    expect((await play(file, await createDatabase())).split('\n')).toEqual([
+    expect((await runExample(file, await createDatabase())).split('\n')).toEqual([
       'a fox: completed at delivery 1, the task is success',
       `a dragon: completed ${DRAGON}`,
       'a dog: completed at delivery 2, the task is success',
@@ -60,7 +60,7 @@ test.each(['pg-boss.ts', 'graphile-worker.ts'])(
 );
 
 test('DBOS: a workflow whose task was cancelled succeeds, and one that was cancelled stops its task', async () => {
-  expect((await play('dbos.mjs', await createDatabase())).split('\n')).toEqual([
+  expect((await runExample('dbos.mjs', await createDatabase())).split('\n')).toEqual([
     'a fox: SUCCESS at delivery 1, the task is success',
     `a dragon: SUCCESS ${DRAGON}`,
     'a dog: SUCCESS at delivery 2, the task is success',
@@ -73,7 +73,9 @@ test('DBOS: a workflow whose task was cancelled succeeds, and one that was cance
 test('Restate: an invocation whose task was cancelled succeeds, and one that was cancelled stops its task', async () => {
   const server = await startRestate();
   try {
-    expect((await play('restate.mjs', `sqlite:${join(folder, 'restate.db')}`, ...server.urls)).split('\n')).toEqual([
+    expect(
+      (await runExample('restate.mjs', `sqlite:${join(folder, 'restate.db')}`, ...server.urls)).split('\n'),
+    ).toEqual([
       'a fox: 200 at delivery 1, the task is success',
       `a dragon: 200 ${DRAGON}`,
       'a dog: 200 at delivery 2, the task is success',
@@ -87,7 +89,7 @@ test('Restate: an invocation whose task was cancelled succeeds, and one that was
 });
 
 test('Temporal: an activity whose task was cancelled completes, and one that was cancelled stops its task', async () => {
-  expect((await play('temporal.mjs', `sqlite:${join(folder, 'temporal.db')}`)).split('\n')).toEqual([
+  expect((await runExample('temporal.mjs', `sqlite:${join(folder, 'temporal.db')}`)).split('\n')).toEqual([
     'a fox: completed at delivery 1, the task is success',
     `a dragon: completed ${DRAGON}, reason user`,
     'a dog: completed at delivery 1, the task is success',
@@ -98,7 +100,7 @@ test('Temporal: an activity whose task was cancelled completes, and one that was
   ]);
 });
 
-test('what the page shows of an example is in the example', () => {
+test('code that the page shows from an example is in the example', () => {
   const page = read('docs/guides/workers/engines.md');
   const excerpts = [...page.matchAll(/```js (\S+)\n(.*?)```/gs)];
   expect(excerpts.map(([, file]) => file)).toEqual(['pg-boss.ts', 'dbos.mjs', 'restate.mjs', 'temporal.mjs']);

@@ -1,4 +1,4 @@
-// What the page on queues says they do is what they do: the same agent through the same faults, on a real Redis.
+// Checks the claims of the page on queues: the same agent with the same faults, on a real Redis.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { exploreInTwo } from './run-explore.ts';
 
-/** Nothing here waits: on a busy machine it only takes longer. */
+/** Virtual time: a busy machine only takes longer. */
 const BUSY_MS = 1_200_000;
 
 test('40,000 schedules of cancel, finish, fail, escalate, dispose and new messages keep every promise', {

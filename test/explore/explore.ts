@@ -1,6 +1,6 @@
-// Explores schedules: what can happen to a conversation, in any order, checked against the promises.
+// Explores schedules: events of a conversation, in any order, checked against the promises.
 //   node --conditions=@whoa/source test/explore/explore.ts [--schedules N] [--seed N] [--core FOLDER]
-// `--core` names a folder with the sources of another core: that is how planted bugs are tried.
+// `--core` names a folder with the sources of another core, for example one with a planted bug.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -27,7 +27,7 @@ const core = Object.assign(
 ) as Core;
 const testing = (await load('testing/index.ts')) as Testing;
 
-/** What the world does to the assistant. Each happens once, when the schedule says so. */
+/** External events for the assistant. Each happens once, when it is scheduled. */
 const actions = [
   'cancel',
   'escalate',
@@ -50,7 +50,7 @@ const anything: import('../../packages/core/src/embed/index.ts').InputSchema = {
   '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) },
 };
 
-async function play(
+async function runSchedule(
   scheduler: fc.Scheduler,
   happens: readonly (typeof actions)[number][],
   turns: number,
@@ -127,7 +127,7 @@ async function play(
     queue: () => replies.push(conversations.processMessage('c', 'queued', { policy: 'queue' })),
     'cancel-call': () => live.at(-1)?.cancelCall('obeys-3'),
     dispose: () => root[Symbol.dispose](),
-    // Time passes only when everybody has reacted to what happened before.
+    // Time passes only after all reactions to earlier events.
     tick: () => testing.flushMicrotasks().then(() => world.clock.fireNext()),
   };
   const deferred = happens.map((action) => later(action).then(() => act[action]()));
@@ -136,16 +136,16 @@ async function play(
     .then(() => Promise.all(replies))
     .then(() => (settled = true));
   while (scheduler.count() > 0) await scheduler.waitNext(1);
-  // Nothing more will happen by itself: let time pass until everything has ended.
+  // No more events are pending: let time pass until everything has ended.
   for (let step = 0; !settled && step < 200; step++) {
     await testing.flushMicrotasks();
     while (scheduler.count() > 0) await scheduler.waitNext(1);
-    // Whoever waits for nothing but a word from outside gets it.
+    // Work that waits only for an external signal gets it.
     if (!settled && !world.clock.fireNext()) for (const run of live) run.cancel({ message: 'end' }, { mode: 'kill' });
   }
   if (settled) await done;
   await testing.flushMicrotasks();
-  recorder.look(root);
+  recorder.recordToken(root);
   return testing.checkHistory(recorder.history);
 }
 
@@ -153,7 +153,7 @@ let schedules = 0;
 const result = await fc.check(
   fc.asyncProperty(story, async ({ scheduler, actions: happens, turns }) => {
     schedules++;
-    const violations = await play(scheduler, happens, turns);
+    const violations = await runSchedule(scheduler, happens, turns);
     if (violations.length > 0) throw new Error(violations.map(({ promise, what }) => `${promise} ${what}`).join('\n'));
   }),
   { numRuns: Number(values.schedules), seed: Number(values.seed), endOnFailure: true },

@@ -45,15 +45,15 @@ export const plantedBugs: readonly PlantedBug[] = [
     changes: [
       {
         file: 'tool/call/live-call.ts',
-        find: "tell?.({ type: 'call-ended-late', at: end.at, ...this.#about(), late: end });",
-        replace: "tell?.({ type: 'call-end', at: end.at, result: { ...result, state: 'finished', content: 'late' } });",
+        find: "emit?.({ type: 'call-ended-late', at: end.at, ...this.#about(), late: end });",
+        replace: "emit?.({ type: 'call-end', at: end.at, result: { ...result, state: 'finished', content: 'late' } });",
       },
     ],
   },
   {
     name: 'call started after cancel',
     breaks: 'P4',
-    // Checkpoints stand behind each other, so all of them have to be forgotten.
+    // Checkpoints follow each other, so all of them must be removed.
     changes: [
       {
         file: 'stop/bounded/bounded.ts',

@@ -14,6 +14,6 @@ export async function explore(...args: string[]): Promise<Explored> {
   return JSON.parse(stdout) as Explored;
 }
 
-/** Explores so many schedules in two processes. */
+/** Explores `schedules` schedules in two processes. */
 export const exploreInTwo = (schedules: number): Promise<readonly Explored[]> =>
   Promise.all([1, 2].map((seed) => explore('--schedules', `${schedules / 2}`, '--seed', `${seed}`)));

@@ -29,15 +29,15 @@ async function startHost(
   );
   onTestFinished(() => void host.kill('SIGKILL'));
   const processes = classes.reduce((sum, escapeKind) => sum + escapeKind.processes, 0);
-  // The host bears the mark itself.
+  // The host has the mark itself.
   await until(() => findMarked(mark).length > processes, 20_000);
-  return { host, mark, directory: hostDirectoryOf(host.pid!)!, processes };
+  return { host, mark, directory: findHostDirectory(host.pid!)!, processes };
 }
 
-const hostDirectoriesOf = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('whoa-host-'));
+const listHostDirectories = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('whoa-host-'));
 
-function hostDirectoryOf(pid: number): string | undefined {
-  return hostDirectoriesOf()
+function findHostDirectory(pid: number): string | undefined {
+  return listHostDirectories()
     .map((name) => join(tmpdir(), name))
     .find((folder) => {
       try {
@@ -58,7 +58,7 @@ async function until(condition: () => boolean, ms: number): Promise<number> {
   return performance.now() - startedAt;
 }
 
-function watchdogOf({ pid }: ChildProcess): number {
+function findWatchdog({ pid }: ChildProcess): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ').map(Number);
   return children.find((child) => readFileSync(`/proc/${child}/cmdline`, 'latin1').includes('watchdog'))!;
 }
@@ -86,9 +86,9 @@ const WAYS: readonly (readonly [title: string, way: string, end: (host: ChildPro
   ['crashes', 'crash', (host) => host.stdin!.write('go')],
 ];
 
-test.each(WAYS)('nothing survives a host that %s', async (title, way, end) => {
+test.each(WAYS)('no process survives a host that %s', async (title, way, end) => {
   const { host, mark, directory } = await startHost(way);
-  await until(() => isListening(watchdogOf(host)), 20_000);
+  await until(() => isListening(findWatchdog(host)), 20_000);
   const limitMs = Math.max(MAX_SURVIVE_MS, 10 * measureBareStart());
   end(host);
   const ms = await until(() => findMarked(mark).length === 0, 10_000);
@@ -97,15 +97,15 @@ test.each(WAYS)('nothing survives a host that %s', async (title, way, end) => {
   await until(() => !existsSync(directory), 5_000);
 });
 
-test('nothing survives a host that is killed before its watchdog is up', async () => {
+test('no process survives a host that is killed before its watchdog is up', async () => {
   const { host, mark, directory } = await startHost('wait');
   host.kill('SIGKILL');
   await until(() => findMarked(mark).length === 0 && !existsSync(directory), 20_000);
 });
 
-test('what a host left whose watchdog was killed too is found and ended at the next start', async () => {
+test('processes of a host whose watchdog was killed too are found and ended at the next start', async () => {
   const { host, mark, directory } = await startHost('wait');
-  process.kill(watchdogOf(host), 'SIGKILL');
+  process.kill(findWatchdog(host), 'SIGKILL');
   host.kill('SIGKILL');
   await until(() => host.signalCode !== null, 5_000);
   expect(findMarked(mark).length).toBeGreaterThan(0);
@@ -117,7 +117,7 @@ test('what a host left whose watchdog was killed too is found and ended at the n
 test('the leftovers of a host that still runs are left alone', async () => {
   const { host, mark, directory, processes } = await startHost('wait');
   await endLeftovers();
-  // A process that is just starting bears no mark for a moment; one that was ended never bears it again.
+  // A starting process has no mark for a moment; an ended one never has it again.
   await until(() => findMarked(mark).length > processes, 20_000);
   expect(existsSync(directory)).toBe(true);
   host.kill('SIGKILL');
@@ -132,11 +132,11 @@ test('ending a command that is a host itself ends everything of that host, and i
   const outer = await containment.start({
     argv: [process.execPath, '--conditions=@whoa/source', host, 'wait', ...commands],
     env: { PATH: process.env['PATH']! },
-    // It would leave at the end of its input.
+    // Otherwise it would exit at the end of its input.
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   await until(() => findMarked(mark).length > commands.length * 2, 20_000);
-  const directory = hostDirectoryOf(outer.pid)!;
+  const directory = findHostDirectory(outer.pid)!;
   expect(await outer.end({ method: 'kill' })).toMatchObject({ verified: 'tags', survivors: 0 });
   expect(findMarked(mark)).toEqual([]);
   expect(existsSync(directory)).toBe(true);

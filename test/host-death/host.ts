@@ -1,4 +1,4 @@
-// A host for the tests to end: runs the commands it is given, and tidies up nothing by itself.
+// A host that tests can kill: runs the given commands, and cleans up nothing by itself.
 import { createRuntime } from '@whoa/core';
 import { createBashTool } from '@whoa/tools';
 

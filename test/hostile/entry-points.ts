@@ -73,13 +73,13 @@ add('input', CALLS, {
   'inside the input': (kit, value) => (kit.call.input = { list: [value()] }),
 });
 add('schema', CALLS, {
-  'what a schema returns': (kit, value) => (kit.schema = schemaOf(value)),
-  'what a schema throws': (kit, value) => (kit.schema = schemaOf(() => fail(value))),
-  'what a schema resolves': (kit, value) => (kit.schema = schemaOf(() => Promise.resolve().then(value))),
-  'the value of a schema': (kit, value) => (kit.schema = schemaOf(() => ({ value: value() }))),
-  'the issues of a schema': (kit, value) => (kit.schema = schemaOf(() => ({ issues: value() }))),
+  'what a schema returns': (kit, value) => (kit.schema = toSchema(value)),
+  'what a schema throws': (kit, value) => (kit.schema = toSchema(() => fail(value))),
+  'what a schema resolves': (kit, value) => (kit.schema = toSchema(() => Promise.resolve().then(value))),
+  'the value of a schema': (kit, value) => (kit.schema = toSchema(() => ({ value: value() }))),
+  'the issues of a schema': (kit, value) => (kit.schema = toSchema(() => ({ issues: value() }))),
   'an issue of a schema': (kit, value) =>
-    (kit.schema = schemaOf(() => ({ issues: [value(), { message: value(), path: [value()] }] }))),
+    (kit.schema = toSchema(() => ({ issues: [value(), { message: value(), path: [value()] }] }))),
   'a schema': (kit, value) => (kit.schema = value() as Kit['schema']),
 });
 add('hook', CALLS, {
@@ -218,13 +218,13 @@ add('step', RUNS, {
   'what a planner resolves': (kit, value) => (kit.plan = () => Promise.resolve().then(value)),
   'what a planner throws': (kit, value) => (kit.plan = () => fail(value)),
   'the message of a step': (kit, value) => (kit.plan = () => ({ message: value(), calls: [] })),
-  'a part of a step': (kit, value) => (kit.plan = () => stepOf([value()], [])),
-  'the calls of a step': (kit, value) => (kit.plan = () => stepOf([], value())),
-  'a call of a step': (kit, value) => (kit.plan = () => stepOf([], [value()])),
+  'a part of a step': (kit, value) => (kit.plan = () => toStep([value()], [])),
+  'the calls of a step': (kit, value) => (kit.plan = () => toStep([], value())),
+  'a call of a step': (kit, value) => (kit.plan = () => toStep([], [value()])),
   'the id of a call of a step': (kit, value) =>
-    (kit.plan = () => stepOf([], [{ id: value(), tool: 'hostile', input: {} }])),
+    (kit.plan = () => toStep([], [{ id: value(), tool: 'hostile', input: {} }])),
   'what a call of a step needs': (kit, value) =>
-    (kit.plan = () => stepOf([], [{ id: 'c', tool: 'hostile', input: {}, dependsOn: value(), exclusive: value() }])),
+    (kit.plan = () => toStep([], [{ id: 'c', tool: 'hostile', input: {}, dependsOn: value(), exclusive: value() }])),
   'what a planner hands over as it fails': (kit, value) =>
     (kit.plan = () => fail(() => Object.assign(new Error('x'), { partial: value() }))),
   'a reply that it hands over': (kit, value) =>
@@ -277,15 +277,15 @@ add('id', ['conversation'], {
   'the id of a conversation': (kit, value) => (kit.message['id'] = value()),
 });
 add('model part', RUNS, {
-  'a part of an AI SDK model': (kit, value) => (kit.agent['model'] = aiSdkModel(() => streamOf(value()))),
+  'a part of an AI SDK model': (kit, value) => (kit.agent['model'] = aiSdkModel(() => toStream(value()))),
   'the text of such a part': (kit, value) =>
-    (kit.agent['model'] = aiSdkModel(() => streamOf({ type: 'text-delta', id: value(), delta: value() }))),
+    (kit.agent['model'] = aiSdkModel(() => toStream({ type: 'text-delta', id: value(), delta: value() }))),
   'a call of an AI SDK model': (kit, value) =>
     (kit.agent['model'] = aiSdkModel(() =>
-      streamOf({ type: 'tool-call', toolCallId: value(), toolName: value(), input: value() }),
+      toStream({ type: 'tool-call', toolCallId: value(), toolName: value(), input: value() }),
     )),
   'the finish of an AI SDK model': (kit, value) =>
-    (kit.agent['model'] = aiSdkModel(() => streamOf({ type: 'finish', finishReason: value(), usage: value() }))),
+    (kit.agent['model'] = aiSdkModel(() => toStream({ type: 'finish', finishReason: value(), usage: value() }))),
   'what an AI SDK model resolves': (kit, value) => (kit.agent['model'] = aiSdkModel(value)),
   'the stream of an AI SDK model': (kit, value) => (kit.agent['model'] = aiSdkModel(() => ({ stream: value() }))),
   'what an AI SDK model throws': (kit, value) => (kit.agent['model'] = aiSdkModel(() => fail(value))),
@@ -321,7 +321,7 @@ add('clock', ['wave', 'run', 'conversation'], {
   'a timer': (kit, value) => (kit.clock.setTimer = value),
 });
 
-function stepOf(content: readonly unknown[], calls: unknown): unknown {
+function toStep(content: readonly unknown[], calls: unknown): unknown {
   return { message: { role: 'assistant', content, stopReason: 'stop' }, calls };
 }
 
@@ -335,10 +335,10 @@ function aiSdkModel(doStream: () => unknown): unknown {
   } as never);
 }
 
-function streamOf(part: unknown): unknown {
+function toStream(part: unknown): unknown {
   return { stream: ReadableStream.from([part, { type: 'finish', finishReason: { unified: 'stop' }, usage: {} }]) };
 }
 
-function schemaOf(validate: () => unknown): Kit['schema'] {
+function toSchema(validate: () => unknown): Kit['schema'] {
   return { '~standard': { version: 1, vendor: 'hostile', validate } } as Kit['schema'];
 }

@@ -3,7 +3,7 @@ import { entryPoints } from './entry-points.ts';
 import { runHostile } from './run-hostile.ts';
 import { values } from './values.ts';
 
-test('whatever a user hands in, wherever it enters, every promise holds', () => {
+test('every promise holds for every hostile value at every entry point', () => {
   const { problems, ...coverage } = runHostile('matrix');
   console.log(coverage);
   expect(problems).toEqual([]);

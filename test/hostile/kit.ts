@@ -1,14 +1,14 @@
-// What a scene is built of. It is harmless until something hostile is put in its place.
+// The parts of a scenario. They are harmless until a hostile value replaces one of them.
 
 import type { ToolContext } from '@whoa/core';
 import type { InputSchema } from '@whoa/core/embed';
 
 export interface Kit {
-  /** What the hostile tool does in the end. */
+  /** The end of the hostile tool. */
   execute: (context: ToolContext) => unknown;
-  /** Before it waits for anything. */
+  /** The start of the hostile tool, before it waits. */
   begin: (context: ToolContext) => unknown;
-  /** What the model sends as its call. */
+  /** The call that the model sends. */
   call: { callId: unknown; tool: unknown; input: unknown };
   /** Parts the model sends before its calls. */
   parts: () => readonly unknown[];
@@ -26,13 +26,13 @@ export interface Kit {
   allOfRun: (() => unknown) | undefined;
   allOfCancel: (() => unknown) | undefined;
   steer: (() => unknown) | undefined;
-  /** What a planner of the user's own returns for its first turn. */
+  /** Returns the first turn of a custom planner. */
   plan: (() => unknown) | undefined;
-  /** What that planner tells before. */
+  /** Returns an event that the planner emits before its turn. */
   tell: (() => unknown) | undefined;
-  /** What the signal is aborted with, where it is a signal that stops the work. */
+  /** Returns the reason to abort the signal with, if a signal stops the work. */
   abort: (() => unknown) | undefined;
-  /** What `cancelCall` is called with before all is stopped. */
+  /** Returns the arguments of a `cancelCall` before everything is stopped. */
   cancelCall: (() => readonly unknown[]) | undefined;
   /** More about a loop of the AI SDK's. */
   aiSdk: Record<string, unknown>;

@@ -1,4 +1,4 @@
-// Plays one story: something hostile in one place (or more), in one scene, stopped at one moment. Returns what went wrong.
+// Runs one case: hostile values at one or more entry points, in one scenario, stopped at one moment. Returns the problems.
 import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
 import {
   type Agent,
@@ -6,7 +6,6 @@ import {
   createAgent,
   createAgentTool,
   createConversations,
-  createLedger,
   createRuntime,
   defineTool,
   guard,
@@ -17,6 +16,7 @@ import {
   type ToolContext,
 } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
+import { createLedger } from '@whoa/core/embed';
 import {
   callTools,
   type Model,
@@ -32,11 +32,11 @@ import type { EntryPoint, Scenario } from './entry-points.ts';
 import { anything, createKit, type Kit } from './kit.ts';
 import type { HostileValue } from './values.ts';
 
-/** `at-once`: not stopped. `at-start`: in the hook of the first call. `working`: while it works. `deaf`: it ends after the run. */
-export const stops = ['at-once', 'at-start', 'working', 'deaf'] as const;
+/** `never`: not stopped. `at-start`: in the hook of the first call. `working`: while it works. `unresponsive`: it ends after the run. */
+export const stops = ['never', 'at-start', 'working', 'unresponsive'] as const;
 export const modes = ['graceful', 'now', 'kill'] as const;
 
-export interface Story {
+export interface HostileCase {
   readonly scenario: Scenario;
   readonly hostile: readonly { readonly entryPoint: EntryPoint; readonly value: HostileValue }[];
   readonly stop: (typeof stops)[number];
@@ -46,35 +46,35 @@ export interface Story {
   readonly isBare: boolean;
 }
 
-export interface SeedReport {
+export interface CaseResult {
   readonly problems: readonly string[];
   /** It was refused where it was handed in. */
-  readonly isRefused: boolean;
+  readonly isRejected: boolean;
 }
 
 const MAX_STEPS = 400;
 
-export async function play(story: Story): Promise<SeedReport> {
-  const stage = new Stage(story);
+export async function runCase(hostileCase: HostileCase): Promise<CaseResult> {
+  const harness = new Harness(hostileCase);
   let end: unknown;
   try {
-    const ending = SCENARIOS[story.scenario](stage).then(
+    const ending = SCENARIOS[hostileCase.scenario](harness).then(
       (value) => ({ value }),
       (error: unknown) => ({ error }),
     );
-    end = await stage.drive(ending);
+    end = await harness.drive(ending);
   } catch (error) {
     end = { error };
   }
-  stage.release();
+  harness.release();
   await flushMicrotasks();
-  return stage.judge(end);
+  return harness.judge(end);
 }
 
-/** What every scene is played with. */
-class Stage {
+/** Everything that a scenario needs. */
+class Harness {
   readonly kit: Kit = createKit();
-  readonly story: Story;
+  readonly hostileCase: HostileCase;
   readonly virtual: ReturnType<typeof createVirtualWorld> = createVirtualWorld();
   readonly world: World;
   readonly root: CancellationToken;
@@ -83,7 +83,7 @@ class Stage {
   readonly #tokens: CancellationToken[] = [];
   readonly #ends = new Map<string, number>();
   readonly #released: Promise<void>;
-  /** Which hooks are told. */
+  /** Called when hooks are. */
   onCancel: (() => unknown) | undefined;
   onCancelCall: ((...given: unknown[]) => unknown) | undefined;
   onEnd: (() => Promise<unknown>) | undefined;
@@ -94,15 +94,15 @@ class Stage {
   #isCancelled = false;
   #siblings = { started: 0, ended: 0 };
 
-  constructor(story: Story) {
-    this.story = story;
-    for (const { entryPoint, value } of story.hostile) entryPoint.put(this.kit, () => value.make());
+  constructor(hostileCase: HostileCase) {
+    this.hostileCase = hostileCase;
+    for (const { entryPoint, value } of hostileCase.hostile) entryPoint.put(this.kit, () => value.make());
     this.world = this.#createWorld();
     this.root = new CancellationToken({ name: 'root', clock: this.virtual.clock });
     this.#released = new Promise((resolve) => (this.release = resolve));
   }
 
-  /** The clock is a good one until the things it is given to have been made. */
+  /** The clock is well-behaved until the objects that use it have been created. */
   #createWorld(): World {
     const { clock } = this.virtual;
     const hostile = this.kit.clock;
@@ -117,11 +117,11 @@ class Stage {
   }
 
   #isHostile(name: string): boolean {
-    return this.story.hostile.some(({ entryPoint, value }) => entryPoint.name === name || value.name === name);
+    return this.hostileCase.hostile.some(({ entryPoint, value }) => entryPoint.name === name || value.name === name);
   }
 
   get hasHostileClock(): boolean {
-    return this.story.hostile.some(({ entryPoint }) => entryPoint.kind === 'clock');
+    return this.hostileCase.hostile.some(({ entryPoint }) => entryPoint.kind === 'clock');
   }
 
   arm(): void {
@@ -135,9 +135,9 @@ class Stage {
       inputSchema: this.kit.schema,
       inputJsonSchema: { type: 'object' },
       execute: (_input: unknown, context: ToolContext) => this.work(context) as Promise<string>,
-      ...(this.story.undo && { undo: () => {} }),
+      ...(this.hostileCase.undo && { undo: () => {} }),
     };
-    const victim = this.story.isBare
+    const victim = this.hostileCase.isBare
       ? ({ ...defineTool(definition), ...this.kit.tool } as Tool)
       : defineTool({ ...definition, ...this.kit.tool } as typeof definition);
     const sibling = defineTool({
@@ -156,13 +156,13 @@ class Stage {
     return [victim, sibling];
   }
 
-  /** What the hostile tool does. */
+  /** Runs the hostile tool. */
   async work(context: ToolContext): Promise<unknown> {
-    const { stop } = this.story;
+    const { stop } = this.hostileCase;
     this.kit.begin(context);
-    if (stop === 'at-once' || stop === 'at-start') return this.kit.execute(context);
+    if (stop === 'never' || stop === 'at-start') return this.kit.execute(context);
     this.#hasStarted = true;
-    if (stop === 'deaf') await this.#released;
+    if (stop === 'unresponsive') await this.#released;
     else await Promise.race([this.#released, new Promise<void>((resolve) => context.token.onCancel(() => resolve()))]);
     return this.kit.execute(context);
   }
@@ -204,7 +204,7 @@ class Stage {
         if (plan !== undefined) return plan() as Step;
         const told = tell!() as { readonly text?: unknown };
         context.emit(told as never);
-        // What it has told is in its step, as it must be.
+        // The step repeats what was emitted, as it must.
         return callTools(
           [{ id: 'hostile', tool: 'hostile', input: {} }],
           typeof told.text === 'string' ? told.text : '',
@@ -215,24 +215,24 @@ class Stage {
 
   get runOptions(): object {
     const { run } = this.kit;
-    // Where all of them are hostile they are handed over as they are.
+    // If all options are hostile, they are passed unchanged.
     if (this.kit.allOfRun !== undefined) return this.kit.allOfRun() as object;
-    return { ...this.source(this.root), hooks: { any: (event: RunEvent) => this.hear(event) }, ...run };
+    return { ...this.source(this.root), hooks: { any: (event: RunEvent) => this.onEvent(event) }, ...run };
   }
 
-  /** What may stop the work: a token, and a signal where that is hostile. */
+  /** The sources that may stop the work: a token, and a signal if that is hostile. */
   source(token: CancellationToken): { token: CancellationToken; signal?: AbortSignal } {
     return { token, ...(this.kit.abort && { signal: this.#abort.signal }) };
   }
 
-  /** Hears of everything that happens to calls. */
-  hear(event: { readonly type: string; readonly result?: { readonly callId: string } }): void {
+  /** Called for every event of a call. */
+  onEvent(event: { readonly type: string; readonly result?: { readonly callId: string } }): void {
     if ('runId' in event) (this.recorder.hooks.any as (event: unknown) => void)(event);
     if (event.type === 'call-end' && event.result) {
       const { callId } = event.result;
       this.#ends.set(callId, (this.#ends.get(callId) ?? 0) + 1);
     }
-    if (event.type === 'call-start' && this.story.stop === 'at-start') this.cancel();
+    if (event.type === 'call-start' && this.hostileCase.stop === 'at-start') this.cancel();
     if (event.type === 'turn-start' && this.kit.steer !== undefined) this.#isArmed = true;
   }
 
@@ -242,22 +242,22 @@ class Stage {
     try {
       if (this.kit.cancelCall !== undefined) this.onCancelCall?.(...this.kit.cancelCall());
     } catch (error) {
-      this.expectRefusal(error);
+      this.expectRejection(error);
     }
     try {
       if (this.kit.abort === undefined) this.onCancel?.();
       else this.#abort.abort(this.kit.abort());
     } catch (error) {
-      this.expectRefusal(error);
+      this.expectRejection(error);
     }
   }
 
   get cancelOptions(): object {
     if (this.kit.allOfCancel !== undefined) return this.kit.allOfCancel() as object;
-    return { mode: this.story.mode, undo: this.story.undo, ...this.kit.cancel };
+    return { mode: this.hostileCase.mode, undo: this.hostileCase.undo, ...this.kit.cancel };
   }
 
-  /** Lets time pass until the scene has ended, and stops it when the story says so. */
+  /** Advances time until the scenario has ended, and stops it at the moment that the case names. */
   async drive<T>(ending: Promise<T>): Promise<T | 'hang'> {
     let end: T | undefined;
     ending.then((value) => (end = value)).catch(() => {});
@@ -275,23 +275,23 @@ class Stage {
     return 'hang';
   }
 
-  async judge(end: unknown): Promise<SeedReport> {
-    if (end === 'hang') return { problems: ['it hangs', ...this.#problems], isRefused: false };
+  async judge(end: unknown): Promise<CaseResult> {
+    if (end === 'hang') return { problems: ['it hangs', ...this.#problems], isRejected: false };
     const after = await this.drive((this.onEnd?.() ?? Promise.resolve()).then(() => 'over'));
     if (after === 'hang') this.#problems.push('what follows the end hangs');
     const { value, error } = end as { value?: unknown; error?: unknown };
-    const isRefused = 'error' in (end as object);
+    const isRejected = 'error' in (end as object);
     // A guard rejects as its work does.
-    const isGuard = this.story.scenario === 'guard' || this.story.scenario === 'ai-sdk';
-    if (isRefused && !isGuard) this.expectRefusal(error);
-    else if (!isRefused && !this.hasHostileClock) this.#judgeRecord(value);
+    const isGuard = this.hostileCase.scenario === 'guard' || this.hostileCase.scenario === 'ai-sdk';
+    if (isRejected && !isGuard) this.expectRejection(error);
+    else if (!isRejected && !this.hasHostileClock) this.#judgeRecord(value);
     for (const token of [...this.#tokens, this.root]) token[Symbol.dispose]();
     await flushMicrotasks();
     if (this.virtual.clock.pending > 0 && !this.hasHostileClock) this.#problems.push('a timer is left');
-    return { problems: this.#problems, isRefused };
+    return { problems: this.#problems, isRejected };
   }
 
-  /** A token for work of the scene; it ends with the scene. */
+  /** Creates a token for work of the scenario. It is disposed with the scenario. */
   child(name: string): CancellationToken {
     const token = this.root.child(name);
     this.#tokens.push(token);
@@ -302,9 +302,9 @@ class Stage {
     this.#problems.push(what);
   }
 
-  /** What is refused is refused with words: every error of ours has a code. */
-  expectRefusal(error: unknown): void {
-    // A clock that throws is not hidden from whoever brought it.
+  /** A rejection has a message and a code, as every error of ours does. */
+  expectRejection(error: unknown): void {
+    // An error of the clock reaches the code that passed the clock.
     if (this.hasHostileClock) return;
     let words: unknown;
     try {
@@ -320,7 +320,7 @@ class Stage {
   #judgeRecord(value: unknown): void {
     const isSilent = this.kit.allOfRun !== undefined;
     for (const { promise, what } of isSilent ? [] : checkHistory(this.recorder.history, { undoTimeoutMs: UNDO_MS })) {
-      // A sub-agent may use up its own budget, and what was thrown is kept as it is, and may change.
+      // A sub-agent may use up its own budget, and a thrown value is stored unchanged, so it may change later.
       if (this.#isHostile('a limit of the budget') && what.endsWith('child was stopped though its run was not'))
         continue;
       if (this.#isHostile('a getter that changes') && what.includes('its outcome is not the one')) continue;
@@ -328,9 +328,9 @@ class Stage {
     }
     for (const [id, ends] of this.#ends) if (ends !== 1) this.#problems.push(`call ${id} ended ${ends} times`);
     const { started, ended } = this.#siblings;
-    if (started !== ended && this.story.mode !== 'kill') this.#problems.push('a sibling was not waited for');
-    this.recorder.look(this.root);
-    for (const outcome of outcomesIn(value)) this.#judgeOutcome(outcome);
+    if (started !== ended && this.hostileCase.mode !== 'kill') this.#problems.push('a sibling was not waited for');
+    this.recorder.recordToken(this.root);
+    for (const outcome of findOutcomes(value)) this.#judgeOutcome(outcome);
   }
 
   #judgeOutcome(outcome: Outcome): void {
@@ -342,7 +342,7 @@ class Stage {
       JSON.stringify([messages, calls, outcome.usage, outcome.text]);
       const prepared = prepareMessages(messages);
       JSON.stringify(prepared);
-      this.#judgeWords(prepared);
+      this.#judgeText(prepared);
     } catch (error) {
       this.#problems.push(`the record cannot be read: ${String(error)}`);
     }
@@ -352,8 +352,8 @@ class Stage {
     }
   }
 
-  /** What no provider accepts: half characters, odd ids, odd names. */
-  #judgeWords(prepared: readonly unknown[]): void {
+  /** Text and names that no provider accepts: half characters, invalid ids, invalid names. */
+  #judgeText(prepared: readonly unknown[]): void {
     const look = (value: unknown): void => {
       if (typeof value === 'string' && !value.isWellFormed()) this.#problems.push('half a character is sent');
       if (typeof value !== 'object' || value === null) return;
@@ -368,66 +368,68 @@ class Stage {
   }
 }
 
-function outcomesIn(value: unknown): Outcome[] {
+function findOutcomes(value: unknown): Outcome[] {
   const given = value as { outcome?: Outcome; messages?: readonly Message[]; status?: string } | undefined;
   if (given?.outcome !== undefined) return [given.outcome];
   return given !== undefined && typeof given === 'object' && 'runId' in given ? [given as Outcome] : [];
 }
 
-const SCENARIOS: Readonly<Record<Scenario, (stage: Stage) => Promise<unknown>>> = {
-  wave: async (stage) => {
-    const { kit, tools, world } = stage;
+const SCENARIOS: Readonly<Record<Scenario, (harness: Harness) => Promise<unknown>>> = {
+  wave: async (harness) => {
+    const { kit, tools, world } = harness;
     const own: Record<string, (event: never) => unknown> = { ...kit.hooks };
     const any = own['any'] as ((event: unknown) => unknown) | undefined;
     const hooks = {
       'hook-error': () => {},
       ...own,
       any: (event: never) => {
-        stage.hear(event);
+        harness.onEvent(event);
         return any?.(event);
       },
     };
     const runtime = createRuntime({ tools, world, hooks, ...kit.agent } as never);
-    const token = stage.child('wave');
-    stage.onCancel = () => token.cancel(kit.reason as string, stage.cancelOptions);
-    stage.arm();
+    const token = harness.child('wave');
+    harness.onCancel = () => token.cancel(kit.reason as string, harness.cancelOptions);
+    harness.arm();
     const calls = [
       { id: kit.call.callId, tool: kit.call.tool, input: kit.call.input },
       { id: 'sibling', tool: 'sibling', input: {} },
     ];
-    stage.onCancelCall = (...given) => runtime.cancelCall(...(given as [string]));
-    const results = await runtime.execute(calls as never, stage.source(token)).catch((error: { partial?: unknown }) => {
-      if (error?.partial === undefined) throw error as unknown as Error;
-      return error.partial;
-    });
-    if ((results as unknown[]).length !== 2) stage.problem(`${(results as unknown[]).length} results`);
+    harness.onCancelCall = (...given) => runtime.cancelCall(...(given as [string]));
+    const results = await runtime
+      .execute(calls as never, harness.source(token))
+      .catch((error: { partial?: unknown }) => {
+        if (error?.partial === undefined) throw error as unknown as Error;
+        return error.partial;
+      });
+    if ((results as unknown[]).length !== 2) harness.problem(`${(results as unknown[]).length} results`);
     JSON.stringify(results);
     return undefined;
   },
 
-  run: async (stage) => {
-    const { agent, kit } = stage;
-    stage.arm();
-    const run = stage.recorder.run(agent.run(kit.said as string, stage.runOptions as never));
-    stage.onCancel = () => run.cancel(kit.reason as string, stage.cancelOptions);
-    stage.onCancelCall = (...given) => run.cancelCall(...(given as [string]));
-    if (kit.steer !== undefined) steer(stage, () => run.steer(kit.steer!() as string));
+  run: async (harness) => {
+    const { agent, kit } = harness;
+    harness.arm();
+    const run = harness.recorder.run(agent.run(kit.said as string, harness.runOptions as never));
+    harness.onCancel = () => run.cancel(kit.reason as string, harness.cancelOptions);
+    harness.onCancelCall = (...given) => run.cancelCall(...(given as [string]));
+    if (kit.steer !== undefined) steer(harness, () => run.steer(kit.steer!() as string));
     const outcome = await run.outcome;
-    stage.onEnd = async () => {
+    harness.onEnd = async () => {
       await run.undo();
     };
     return outcome;
   },
 
-  'sub-agent': async (stage) => {
-    const { agent, kit, world } = stage;
+  'sub-agent': async (harness) => {
+    const { agent, kit, world } = harness;
     const child: Agent = {
       ...agent,
       name: 'child',
       run: (_input, options) =>
         agent.run(
           kit.said as string,
-          { ...options, ...stage.runOptions, token: options?.token, signal: undefined } as never,
+          { ...options, ...harness.runOptions, token: options?.token, signal: undefined } as never,
         ),
     };
     const tools = [createAgentTool(child, { description: 'helps' })];
@@ -441,25 +443,25 @@ const SCENARIOS: Readonly<Record<Scenario, (stage: Stage) => Promise<unknown>>> 
         yield { type: 'finish', stopReason: 'stop' };
       },
     };
-    const parent = createAgent({ name: 'parent', model, tools, world, hooks: stage.recorder.hooks });
-    stage.arm();
-    const run = stage.recorder.run(parent.run('x', stage.source(stage.root)));
-    stage.onCancel = () => run.cancel(kit.reason as string, stage.cancelOptions);
+    const parent = createAgent({ name: 'parent', model, tools, world, hooks: harness.recorder.hooks });
+    harness.arm();
+    const run = harness.recorder.run(parent.run('x', harness.source(harness.root)));
+    harness.onCancel = () => run.cancel(kit.reason as string, harness.cancelOptions);
     return run.outcome;
   },
 
-  conversation: async (stage) => {
-    const { agent, kit, world } = stage;
+  conversation: async (harness) => {
+    const { agent, kit, world } = harness;
     const recorded: Agent = {
       ...agent,
       run: (input, options) =>
-        stage.recorder.run(
+        harness.recorder.run(
           agent.run(input, {
             ...options,
             hooks: {
               ...options?.hooks,
               any: (event, about) => {
-                stage.hear(event);
+                harness.onEvent(event);
                 return options?.hooks?.any?.(event, about);
               },
             },
@@ -467,37 +469,37 @@ const SCENARIOS: Readonly<Record<Scenario, (stage: Stage) => Promise<unknown>>> 
         ),
     };
     const hooks = { 'hook-error': () => {} };
-    const talk = createConversations({ agent: recorded, world, hooks, ...kit.conversations } as never);
-    stage.onCancel = () => talk.cancel('c', kit.reason as string, stage.cancelOptions);
-    stage.arm();
+    const conversations = createConversations({ agent: recorded, world, hooks, ...kit.conversations } as never);
+    harness.onCancel = () => conversations.cancel('c', kit.reason as string, harness.cancelOptions);
+    harness.arm();
     const { id = 'c', ...given } = kit.message;
-    const options = { ...stage.source(stage.root), ...given };
-    const first = talk.processMessage(id as string, kit.said as string, options as never);
-    const others = [talk.processMessage('c', 'another', { policy: 'queue', token: stage.root })];
+    const options = { ...harness.source(harness.root), ...given };
+    const first = conversations.processMessage(id as string, kit.said as string, options as never);
+    const others = [conversations.processMessage('c', 'another', { policy: 'queue', token: harness.root })];
     if (kit.steer !== undefined) {
-      others.push(talk.processMessage('c', kit.steer() as string, { policy: 'steer', token: stage.root }));
+      others.push(conversations.processMessage('c', kit.steer() as string, { policy: 'steer', token: harness.root }));
     }
     const [reply] = await Promise.allSettled([first, ...others]);
-    await talk[Symbol.asyncDispose]();
+    await conversations[Symbol.asyncDispose]();
     if (reply.status === 'rejected') throw reply.reason as Error;
     return reply.value;
   },
 
-  guard: async (stage) => {
-    const { kit } = stage;
-    const token = stage.child('guard');
-    stage.onCancel = () => token.cancel(kit.reason as string, stage.cancelOptions);
-    stage.arm();
-    const options = { name: 'guard', ...stage.source(token), ledger: createLedger(), ...kit.agent };
-    await guard((context) => stage.work({ ...context, token: context.token } as ToolContext), options as never);
+  guard: async (harness) => {
+    const { kit } = harness;
+    const token = harness.child('guard');
+    harness.onCancel = () => token.cancel(kit.reason as string, harness.cancelOptions);
+    harness.arm();
+    const options = { name: 'guard', ...harness.source(token), ledger: createLedger(), ...kit.agent };
+    await guard((context) => harness.work({ ...context, token: context.token } as ToolContext), options as never);
     return undefined;
   },
 
-  'ai-sdk': async (stage) => {
-    const { kit } = stage;
+  'ai-sdk': async (harness) => {
+    const { kit } = harness;
     const calls = createCallLedger();
-    const token = stage.child('ai-sdk');
-    stage.onCancel = () => token.cancel(kit.reason as string, stage.cancelOptions);
+    const token = harness.child('ai-sdk');
+    harness.onCancel = () => token.cancel(kit.reason as string, harness.cancelOptions);
     const {
       toolCallId = 'c1',
       input = {},
@@ -507,30 +509,30 @@ const SCENARIOS: Readonly<Record<Scenario, (stage: Stage) => Promise<unknown>>> 
       ],
     } = kit.aiSdk;
     const execute = (_input: unknown, { abortSignal }: { abortSignal?: AbortSignal }): Promise<unknown> =>
-      stage.work({ token: CancellationToken.from(abortSignal!), signal: abortSignal } as unknown as ToolContext);
+      harness.work({ token: CancellationToken.from(abortSignal!), signal: abortSignal } as unknown as ToolContext);
     const guarded = guardAiSdkTools({ hostile: { execute } } as never, { token, calls, ...kit.agent }) as unknown as {
       hostile: { execute: (input: unknown, options: object) => Promise<unknown> };
     };
-    stage.onEnd = async () => {
+    harness.onEnd = async () => {
       try {
         const closed = closeOpenCalls(messages as never, calls);
         if (Object.keys(kit.aiSdk).length === 0) JSON.stringify(closed);
       } catch (error) {
-        stage.expectRefusal(error);
+        harness.expectRejection(error);
       }
       await flushMicrotasks();
     };
-    const { signal = token.signal } = stage.source(token);
+    const { signal = token.signal } = harness.source(token);
     await guarded.hostile.execute(input, { toolCallId, messages, abortSignal: signal });
     return undefined;
   },
 };
 
-/** Says something on the way; what is refused is refused with words. */
-function steer(stage: Stage, say: () => unknown): void {
+/** Sends a message to the run, and expects a proper error if it is rejected. */
+function steer(harness: Harness, say: () => unknown): void {
   try {
     say();
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'INVALID_SETTING') stage.problem(`steer threw ${String(error)}`);
+    if ((error as { code?: unknown }).code !== 'INVALID_SETTING') harness.problem(`steer threw ${String(error)}`);
   }
 }

@@ -1,10 +1,10 @@
-// Values that nobody should hand over, each made afresh.
+// Values that should never be passed in, each created fresh.
 import { runInNewContext } from 'node:vm';
 
 export interface HostileValue {
   readonly name: string;
   make(): unknown;
-  /** Takes long to look at: used less often. */
+  /** Slow to inspect, so it is used less often. */
   readonly isHeavy?: boolean;
 }
 
@@ -61,7 +61,7 @@ function changing(): object {
 }
 
 function thenable(then: (...given: ((value?: unknown) => void)[]) => unknown): object {
-  // oxlint-disable-next-line unicorn/no-thenable -- that is what it is about.
+  // oxlint-disable-next-line unicorn/no-thenable -- the value is meant to be a thenable
   return { then };
 }
 
@@ -76,7 +76,7 @@ const MAX_READS = 1_100_000;
 
 export const endless: { onRead: () => unknown } = { onRead: () => {} };
 
-/** Stands for a hang, and ends it. */
+/** Stands in for a hang, and ends it. */
 function bounded(reads: number): string {
   if (reads <= MAX_READS) return 'x';
   endless.onRead();
@@ -194,7 +194,7 @@ const VALUES: Readonly<Record<string, () => unknown>> = {
   'a throwing then': () => withGetter('then', trap),
   'a promise that rejects': () => {
     const rejecting = Promise.reject(new Error('rejected by the value'));
-    // Whoever made it has handled it; whoever is given it must handle it again.
+    // Handled here; the code that gets it must handle it too.
     rejecting.catch(() => {});
     return rejecting;
   },

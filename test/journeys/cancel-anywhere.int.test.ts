@@ -1,9 +1,9 @@
-// A cancel at every moment of a run, at every level, on three wire formats: what was said is kept, and the next turn is
-// accepted by a provider that refuses what the vendors refuse.
+// A cancel at every moment of a run, at every level, on three wire formats: the text is kept, and the next turn is
+// accepted by a provider that rejects what the vendors reject.
 import {
-  type Answer,
   findRefusals,
   type LoopbackProvider,
+  type ScriptedResponse,
   startLoopbackProvider,
   type WireFormat,
 } from '@whoa/ai-sdk/testing';
@@ -27,10 +27,10 @@ const levels: Record<StopLevel, StopMode> = {
   kill: 'kill',
 };
 
-interface OperationContext {
+interface CancelPoint {
   readonly name: string;
-  readonly answers: readonly Answer[];
-  /** Resolves when the moment has come. */
+  readonly answers: readonly ScriptedResponse[];
+  /** Resolves at the moment for the cancel. */
   readonly comes: (journey: Journey) => Promise<unknown>;
   /** The words of the cut reply. */
   readonly text: string;
@@ -45,11 +45,13 @@ interface Journey {
   readonly waitFor: (type: RunEvent['type'], matches?: (event: RunEvent) => boolean) => Promise<RunEvent>;
 }
 
-const calls: Answer = { parts: [{ text: 'I will look. ' }, { call: 'look', id: 'c1' }, { call: 'wait', id: 'c2' }] };
-const look: Answer = { parts: [{ text: 'I will look. ' }, { call: 'look', id: 'c1' }] };
+const calls: ScriptedResponse = {
+  parts: [{ text: 'I will look. ' }, { call: 'look', id: 'c1' }, { call: 'wait', id: 'c2' }],
+};
+const look: ScriptedResponse = { parts: [{ text: 'I will look. ' }, { call: 'look', id: 'c1' }] };
 const isText = (event: RunEvent): boolean => event.type === 'text' && event.text.includes('there');
 
-const moments: readonly OperationContext[] = [
+const moments: readonly CancelPoint[] = [
   {
     name: 'before the first byte',
     answers: [{ beforeHeaders: { stall: true } }],
@@ -160,13 +162,13 @@ async function waitForEvent(run: Run, matches: (event: RunEvent) => boolean): Pr
   return expect.fail('it ended before that happened');
 }
 
-function expectStopped(outcome: Outcome, moment: OperationContext): void {
+function expectStopped(outcome: Outcome, moment: CancelPoint): void {
   expect(outcome.text).toBe(moment.text);
   if (moment.after === 'end') expect(outcome.status).toBe('success');
   else expect(outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'user', message: 'first' } });
 }
 
-/** What the three vendors would refuse about the next request. */
+/** The errors that the three vendors would report for the next request. */
 const refusals = ({ messages }: Outcome) =>
   findRefusals(prepareMessages([...messages, { role: 'user', content: 'and now?' }]));
 
@@ -179,7 +181,7 @@ const table = formats.flatMap((format) =>
 );
 
 test.each(table)(
-  '$format: a cancel $name at $level keeps what was said, and the next turn is accepted',
+  '$format: a cancel $name at $level keeps the text, and the next turn is accepted',
   async ({ format, moment, level }) => {
     const answers = [...moment.answers];
     const provider = await startLoopbackProvider({
@@ -208,7 +210,7 @@ test.each(table)(
         expect(request.refusal).toBeUndefined();
         expect(JSON.stringify(request.body)).not.toContain('secret');
       }
-      // What the model had said before it was cut off is said to it again.
+      // The model's text from before the cut is in the next request.
       expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain(JSON.stringify(moment.text.trim()).slice(1, -1));
     } finally {
       await provider.close();
@@ -217,7 +219,7 @@ test.each(table)(
 );
 
 test.each(formats)(
-  '%s: tools that ignore their signal are abandoned, said to be unknown, and the next turn is accepted',
+  '%s: tools that ignore their signal are abandoned, reported as unknown, and the next turn is accepted',
   async (format) => {
     const provider = await startLoopbackProvider({
       script: [

@@ -1,18 +1,18 @@
-// The cut-off journeys: a run is stopped at some moment, and the next one goes on from what it left. Each is run against the
-// loopback provider, a vendor, or a recording of either.
+// The cut-off journeys: a run is stopped at some moment, and the next one continues from what it left. Each is run
+// against the loopback provider, a vendor, or a recording of either.
 
-import type { Answer } from '@whoa/ai-sdk/testing';
+import type { ScriptedResponse } from '@whoa/ai-sdk/testing';
 import { createAgent, defineTool, type Message, type Outcome, type RunEvent, toText } from '@whoa/core';
 import type { Model } from '@whoa/core/model';
 import { z } from 'zod';
 
 export interface Journey {
   readonly name: string;
-  /** What the loopback provider answers to it. */
-  readonly script: readonly Answer[];
+  /** The loopback provider's responses. */
+  readonly script: readonly ScriptedResponse[];
   /** Settings of the adapter, as the AI SDK names them. */
   readonly thinks?: true;
-  /** Returns what went wrong. */
+  /** Returns the problems. */
   readonly run: (model: Model) => Promise<string[]>;
 }
 
@@ -20,10 +20,10 @@ const COUNT = 'Count from one to two hundred in English words, separated by comm
 const ONWARD = 'You were stopped. In five words at most: what did you do last?';
 
 /** Long enough that a cut finds it under way. */
-const numbers: Answer = {
+const numbers: ScriptedResponse = {
   parts: [{ text: [...Array.from({ length: 20 }, (_, index) => `number ${index + 1}, `), { stall: true }] }],
 };
-const end: Answer = { parts: [{ text: 'I counted to twenty.' }] };
+const end: ScriptedResponse = { parts: [{ text: 'I counted to twenty.' }] };
 
 export const JOURNEYS: readonly Journey[] = [
   {
@@ -96,7 +96,7 @@ export const JOURNEYS: readonly Journey[] = [
   },
 ];
 
-/** Runs until the moment has come, cancels, and asks once more with the history that is left. */
+/** Runs until the moment, cancels, and runs again with the resulting history. */
 async function cutAndGoOn(
   model: Model,
   question: string,
@@ -110,7 +110,7 @@ async function cutAndGoOn(
       any(event) {
         if (isCut || !isMoment(event)) return;
         isCut = true;
-        // At once for words, so that a replay cuts at the same one; a call must have begun first.
+        // Text is cut immediately, so that a replay cuts at the same word; a call must have started first.
         if (event.type === 'text') run.cancel({ kind: 'user' }, { mode: 'now' });
         else setImmediate(() => run.cancel({ kind: 'user' }, { mode: 'now' }));
       },

@@ -1,4 +1,4 @@
-// What was said between our adapter and a provider, kept in a file without anything private, and played back by a server.
+// Traffic between our adapter and a provider, stored in a file without private data, and replayed by a server.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { WireFormat } from '@whoa/ai-sdk/testing';
@@ -9,14 +9,14 @@ interface Exchange {
   readonly request: unknown;
   readonly status: number;
   readonly contentType: string;
-  /** The answer in the pieces in which it came. */
+  /** The chunks of the response. */
   readonly chunks: readonly string[];
-  /** Who ended it: `client` where the run was cut off. */
+  /** The side that ended it: `client` if the run was cut off. */
   readonly closedBy: 'client' | 'server';
 }
 
 export interface Recording {
-  /** `live`: a vendor answered. `loopback`: our own provider did, so this proves nothing about a vendor. */
+  /** `live`: from a vendor. `loopback`: from our own provider, so it proves nothing about a vendor. */
   readonly source: 'live' | 'loopback';
   readonly format: WireFormat;
   readonly model: string;
@@ -28,31 +28,31 @@ export interface Recording {
 export interface Recorder extends AsyncDisposable {
   readonly url: string;
   readonly exchanges: readonly Exchange[];
-  /** Resolves when every answer is over. */
+  /** Resolves when every response has ended. */
   waitForIdle(): Promise<void>;
 }
 
 export interface RecorderOptions {
-  /** Where requests go on to, as a base URL. */
+  /** The base URL that requests are forwarded to. */
   readonly target: string;
   /** Sent with every request, and never written down. */
   readonly headers: Readonly<Record<string, string>>;
-  /** No more requests than this are sent on: what a mistake can cost is bounded. */
+  /** Forwards no more requests than this, which bounds the cost of a mistake. */
   readonly maxRequests: number;
-  /** No request may ask for more output than this. */
+  /** Rejects requests for more output than this. */
   readonly maxOutputTokens: number;
 }
 
-/** A server between an adapter and a provider that writes down what it sees, redacted. */
+/** A server between an adapter and a provider that records the redacted traffic. */
 export function startRecorder(options: RecorderOptions): Promise<Recorder> {
   const exchanges: Exchange[] = [];
   const open = new Set<Promise<unknown>>();
   let sent = 0;
 
   async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await bodyOf(request);
+    const body = await readBody(request);
     const path = new URL(request.url ?? '/', 'http://recorder').pathname;
-    const refusal = refusalOf(body, ++sent, options);
+    const refusal = findRefusal(body, ++sent, options);
     if (refusal !== undefined) return void response.writeHead(400, JSON_TYPE).end(refusal);
     const left = new AbortController();
     response.once('close', () => left.abort());
@@ -97,18 +97,18 @@ export function startRecorder(options: RecorderOptions): Promise<Recorder> {
 
 export interface Replay extends AsyncDisposable {
   readonly url: string;
-  /** The bodies that came, to be compared with the recorded ones. */
+  /** The bodies of the requests, to be compared with the recorded ones. */
   readonly requests: readonly unknown[];
 }
 
-/** Answers as a recording says, request by request. An answer that was cut off stays open until its client leaves. */
+/** Responds as recorded, request by request. A response that was cut off stays open until its client disconnects. */
 export function startReplay(recording: Recording): Promise<Replay> {
   const requests: unknown[] = [];
   return serve(
     (request, response) => {
       const answer = async (): Promise<void> => {
         const exchange = recording.exchanges[requests.length];
-        requests.push(await bodyOf(request));
+        requests.push(await readBody(request));
         if (exchange === undefined)
           return void response.writeHead(400, JSON_TYPE).end('{"error":{"message":"not recorded"}}');
         response.writeHead(exchange.status, { 'content-type': exchange.contentType });
@@ -138,7 +138,7 @@ async function serve<Extra extends object>(
   return { ...extra, url, [Symbol.asyncDispose]: close };
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
+async function readBody(request: IncomingMessage): Promise<Record<string, unknown>> {
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   return JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
@@ -146,7 +146,7 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>
 
 const OUTPUT_FIELDS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
 
-function refusalOf(body: Record<string, unknown>, sent: number, options: RecorderOptions): string | undefined {
+function findRefusal(body: Record<string, unknown>, sent: number, options: RecorderOptions): string | undefined {
   const asked = OUTPUT_FIELDS.map((name) => body[name]).find((value) => typeof value === 'number');
   const problem =
     sent > options.maxRequests
@@ -168,7 +168,7 @@ const PRIVATE_FIELDS = new Set([
 ]);
 const SECRETS = /(sk-[\w-]{8,}|Bearer\s+\S+|org-\w{8,}|proj_\w{8,}|req_\w{8,})/g;
 
-/** A value without private fields and without anything that looks like a key. */
+/** Returns a value without private fields and without anything that looks like a key. */
 export function redact(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (name, item: unknown) => {
     if (PRIVATE_FIELDS.has(name) && item !== null) return '[redacted]';
@@ -176,7 +176,7 @@ export function redact(value: unknown): unknown {
   });
 }
 
-/** A piece of an event stream, redacted. Pieces end anywhere, so only what stands in one of them can be found. */
+/** Redacts a chunk of an event stream. Chunks may split anywhere, so only text within one chunk can be found. */
 export function redactText(text: string): string {
   const fields = [...PRIVATE_FIELDS].join('|');
   return text

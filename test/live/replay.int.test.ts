@@ -1,14 +1,14 @@
-// Recordings are played back to the adapter: what a vendor once said, or our loopback provider where no vendor was asked yet.
+// Replays recordings to the adapter: of a vendor, or of our loopback provider where no vendor has been recorded yet.
 import { type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { describe, expect, test } from 'vitest';
 import { strictValidators } from '../../packages/ai-sdk/src/testing/history.ts';
 import { read } from '../docs/pages.ts';
 import { redact, redactText, startRecorder, startReplay } from './recording.ts';
-import { journeysOf, modelFor, readRecordings, record, VENDORS } from './vendors.ts';
+import { modelFor, readRecordings, record, selectJourneys, VENDORS } from './vendors.ts';
 
 const recordings = readRecordings();
 
-/** Call ids by the order in which they come: which call is meant matters, not how it is named. */
+/** Numbers call ids by their order: it matters which call is meant, not its name. */
 function withOrderedIds(requests: unknown): unknown {
   const ids = new Map<unknown, string>();
   return JSON.parse(JSON.stringify(requests), (name, value: unknown) => {
@@ -18,15 +18,15 @@ function withOrderedIds(requests: unknown): unknown {
   });
 }
 
-test('there is a recording of every journey in every format', () => {
-  const wanted = VENDORS.flatMap(({ format }) => journeysOf(format).map(({ name }) => `${format} ${name}`));
+test('every journey has a recording in every format', () => {
+  const wanted = VENDORS.flatMap(({ format }) => selectJourneys(format).map(({ name }) => `${format} ${name}`));
   expect(recordings.map(({ format, journey }) => `${format} ${journey}`).toSorted()).toEqual(wanted.toSorted());
 });
 
 test.each(recordings.map((recording) => [recording.source, recording.format, recording.journey, recording] as const))(
-  '%s: %s, %s: the adapter behaves as it did, and sends what it sent',
+  '%s: %s, %s: the adapter behaves and sends the same as in the recording',
   async (_, format, name, recording) => {
-    const journey = journeysOf(format).find((one) => one.name === name)!;
+    const journey = selectJourneys(format).find((one) => one.name === name)!;
     await using replay = await startReplay(recording);
     const { thinks } = journey;
     const model = modelFor(format, { url: replay.url, model: recording.model, ...(thinks && { thinks }) });
@@ -40,7 +40,7 @@ test.each(recordings.map((recording) => [recording.source, recording.format, rec
 test.each(VENDORS.map((vendor) => [vendor.format, vendor] as const))(
   '%s: a journey is recorded as it happens',
   async (_, vendor) => {
-    for (const journey of journeysOf(vendor.format)) {
+    for (const journey of selectJourneys(vendor.format)) {
       const { problems, recording } = await record(vendor, journey, undefined);
       expect(problems, journey.name).toEqual([]);
       expect(recording).toMatchObject({ source: 'loopback', journey: journey.name });
@@ -80,7 +80,7 @@ describe('a recorder', () => {
     expect(provider.requests).toHaveLength(1);
   });
 
-  test('keeps no key, no header, no account', async () => {
+  test('a recorder keeps no key, no header, no account', async () => {
     await using provider = await startLoopbackProvider({ script: [{ parts: [{ text: 'org-12345678abc Hi' }] }] });
     await using recorder = await start(provider);
     await (await post(recorder.url, { ...body, metadata: { user_id: 'Ada' }, user: 'Ada' })).text();
@@ -108,7 +108,7 @@ test('no recording holds anything private', () => {
   }
 });
 
-test('the page of the providers says of each whether a vendor was asked, and when', () => {
+test('the providers page shows for each vendor whether and when it was recorded', () => {
   const page = read('docs/guides/providers.md');
   for (const { format, name } of VENDORS) {
     const row = page.split('\n').find((line) => line.startsWith(`| ${name} |`));

@@ -1,9 +1,9 @@
-// What we send is compiled against the request types that the vendors publish in their own SDKs.
+// Compiles our requests against the request types that the vendors publish in their own SDKs.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Answer, startLoopbackProvider, type WireFormat } from '@whoa/ai-sdk/testing';
+import { type ScriptedResponse, startLoopbackProvider, type WireFormat } from '@whoa/ai-sdk/testing';
 import { createAgent, defineTool, type Message } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -40,7 +40,7 @@ const tools = [
   }),
 ];
 
-const script: Answer[] = [
+const script: ScriptedResponse[] = [
   { parts: [{ thinking: 'Hm.' }, { text: 'I look.' }, { call: 'look', input: { where: 'roof' } }, { call: 'fail' }] },
   {
     parts: [
@@ -52,8 +52,8 @@ const script: Answer[] = [
   { parts: [{ text: 'Fine.' }] },
 ];
 
-/** The bodies of a conversation with everything in it that a history can hold. */
-async function bodiesOf(format: WireFormat, version: 'v3' | 'v4'): Promise<unknown[]> {
+/** The bodies of a conversation with every kind of content that a history can have. */
+async function recordBodies(format: WireFormat, version: 'v3' | 'v4'): Promise<unknown[]> {
   await using provider = await startLoopbackProvider({ script });
   const agent = createAgent({
     name: 'a',
@@ -76,8 +76,8 @@ async function bodiesOf(format: WireFormat, version: 'v3' | 'v4'): Promise<unkno
 }
 
 /**
- * Three fields that OpenAI's types ask for and its API does not, and which the provider packages leave out. They are filled in
- * with the API's own defaults, so that everything else is compared.
+ * Three fields that OpenAI's types require and its API does not, and which the provider packages omit. They are filled
+ * in with the API's own defaults, so that everything else is compared.
  */
 function withDefaults(body: unknown): unknown {
   return JSON.parse(JSON.stringify(body), (_, value: unknown) => {
@@ -105,7 +105,7 @@ test('every request fits the types of the vendors, with the packages of both spe
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options }));
     for (const [format, version] of spoken) {
-      const sent = await bodiesOf(format, version);
+      const sent = await recordBodies(format, version);
       const bodies = format === 'responses' ? sent.map(withDefaults) : sent;
       expect(bodies).toHaveLength(4);
       const lines = bodies.map(

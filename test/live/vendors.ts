@@ -1,4 +1,4 @@
-// Who can be asked: the vendor behind each wire format, what it costs at most, and where its recordings are kept.
+// The vendors that can be called: one for each wire format, its maximum cost, and the folder of its recordings.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createAnthropic } from '@ai-sdk/anthropic';
@@ -13,7 +13,7 @@ export interface Vendor {
   readonly format: WireFormat;
   readonly name: string;
   readonly target: string;
-  /** The variable that holds the key; without it the vendor is not asked. */
+  /** The variable with the key; without it the vendor is not called. */
   readonly keyVariable: string;
   readonly headers: (key: string) => Record<string, string>;
   readonly modelVariable: string;
@@ -52,13 +52,13 @@ export const VENDORS: readonly Vendor[] = [
   },
 ];
 
-/** What one journey may cost at most. Each needs two requests; a model that calls once more than it should needs a third. */
+/** The maximum cost of one journey. Each needs two requests; a model that makes one call too many needs a third. */
 export const LIMITS = { maxRequests: 4, maxOutputTokens: 2_000 } as const;
 
 const OUTPUT_TOKENS = 400;
 
 /** The journeys that a format can have. Chat Completions streams no thinking. */
-export function journeysOf(format: WireFormat): readonly Journey[] {
+export function selectJourneys(format: WireFormat): readonly Journey[] {
   return JOURNEYS.filter(({ thinks }) => thinks === undefined || format !== 'chat');
 }
 
@@ -80,7 +80,7 @@ export function modelFor(
   return fromAiSdk(provider.responses(at.model), { ...limits, providerOptions: { openai } });
 }
 
-/** Runs one journey through the recorder. Returns what went wrong and, where nothing did, the recording. */
+/** Runs one journey through the recorder. Returns the problems and, if there are none, the recording. */
 export async function record(
   { format, ...vendor }: Vendor,
   journey: Journey,

@@ -15,14 +15,14 @@ interface Manifest {
   dependencies: Record<string, string>;
 }
 
-/** Copies folders into one, and installs what it needs: packages of ours from files, others from the registry. */
+/** Copies folders into one, and installs its dependencies: our packages from files, others from the registry. */
 function install(name: string, sources: readonly string[], more: Readonly<Record<string, string>> = {}): string {
   const cwd = join(work, name);
   for (const source of sources) cpSync(join(examples, source), cwd, { recursive: true });
   const file = join(cwd, 'package.json');
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest;
   const isOurs = Object.keys(manifest.dependencies).some((dependency) => tarballs.has(dependency));
-  // What our packages need of each other comes from files too.
+  // The dependencies between our packages come from files, too.
   for (const needed of isOurs ? ['@whoa/ai-sdk', '@whoa/core', '@whoa/tasks'] : [])
     manifest.dependencies[needed] ??= '*';
   Object.assign(manifest.dependencies, more);
@@ -60,7 +60,7 @@ const { tarballs } = pack(work);
 try {
   const results = Object.entries(APPS)
     .filter(([name]) => named.length === 0 || named.includes(name))
-    .map(([name, play]) => ({ name, hasPassed: play() }));
+    .map(([name, run]) => ({ name, hasPassed: run() }));
   for (const { name, hasPassed } of results) console.log(`${hasPassed ? 'ok  ' : 'FAIL'} ${name}`);
   process.exitCode = results.every(({ hasPassed }) => hasPassed) ? 0 : 1;
 } finally {

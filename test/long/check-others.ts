@@ -1,11 +1,18 @@
-// Runs the cancel check kit on the agents and servers of others, twice each, and writes docs/evidence/check-results.md.
-// npm run long -- check-others [NAME…] [--runs 2] [--resume] [--page]
+// Runs the cancel check kit on third-party agents and servers, twice each, and writes docs/evidence/check-results.md.
+//   npm run long -- check-others [NAME…] [--runs 2] [--resume] [--page]
 // After each run on an ACP agent the next one is on the same agent behind 'whoa acp -- COMMAND'. Build before it.
-// Saved runs are replaced; with --resume they are kept, so that an interrupted campaign continues. --page runs nothing.
+// Replaces saved runs; --resume keeps them, to continue an interrupted campaign. --page runs nothing.
 import { parseArgs } from 'node:util';
 import { install, installedVersion } from '../check/third-party/install.ts';
 import { writePage } from '../check/third-party/page.ts';
-import { addRun, type Outcome, readResults, runsOf, savedOutcomes, saveResult } from '../check/third-party/results.ts';
+import {
+  addRun,
+  countRuns,
+  type Outcome,
+  readResults,
+  savedOutcomes,
+  saveResult,
+} from '../check/third-party/results.ts';
 import { runSubject, wedgeSubject } from '../check/third-party/run.ts';
 import type { Subject } from '../check/third-party/subject.ts';
 import { SUBJECTS } from '../check/third-party/subjects/subjects.ts';
@@ -34,9 +41,9 @@ async function check(subject: Subject, runs: number): Promise<void> {
   const versions = Object.fromEntries(names.map((name) => [name, installedVersion(folder, name)]));
   const saved = readResults().find(({ name }) => name === subject.name);
   let outcomes = savedOutcomes(saved, { versions, resume: values.resume });
-  let proxied: readonly Outcome[] = runsOf({ outcomes }) === 0 ? [] : (saved?.proxied?.outcomes ?? []);
+  let proxied: readonly Outcome[] = countRuns({ outcomes }) === 0 ? [] : (saved?.proxied?.outcomes ?? []);
   const isProxied = subject.protocol === 'acp' && subject.name !== 'whoa';
-  for (let round = runsOf({ outcomes }) + 1; round <= runs; round++) {
+  for (let round = countRuns({ outcomes }) + 1; round <= runs; round++) {
     console.log(`${subject.title}, run ${round} of ${runs}`);
     const run = await runSubject(subject);
     outcomes = addRun(outcomes, run);

@@ -1,5 +1,5 @@
-// Follows docs/how-to/stop-button-for-usechat.md literally: an empty folder, its commands, its files, packed packages. Says how
-// long it takes and how many lines it is. The model is on this machine; with OPENAI_API_KEY it is the real one.
+// Follows docs/how-to/stop-button-for-usechat.md literally: an empty folder, its commands, its files, packed packages.
+// Reports the time and the number of lines. The model is on this machine; with OPENAI_API_KEY it is the real one.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const { tarballs } = pack(work);
 const started = performance.now();
 const sh = (command: string): string => execFileSync('sh', ['-c', command], { cwd, encoding: 'utf8', stdio: 'pipe' });
 
-/** The commands of the page, before the server is started. Packages of ours come from files, others from the registry. */
+/** The commands of the page before the server starts. Our packages come from files, others from the registry. */
 const [install = '', start = ''] = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, commands]) => commands!);
 const own = [...tarballs.keys()].map((name) => tarballs.get(name)!);
 const driver = ['server', 'core', 'tasks', 'ai-sdk'].map((name) =>

@@ -1,4 +1,4 @@
-// 100,000 requests from the document of the task API, as it asks for them and otherwise: npm run long -- http-fuzz [seed].
+// 100,000 valid and invalid requests generated from the OpenAPI document of the task API: npm run long -- http-fuzz [seed].
 import { createMemoryStore } from '@whoa/tasks';
 import { fuzzTaskApi } from '../campaigns/http-fuzz.ts';
 

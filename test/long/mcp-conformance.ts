@@ -34,7 +34,7 @@ function install(version: string): string {
   return program;
 }
 
-/** Runs one scenario, and returns what it checked. */
+/** Runs one scenario, and returns its checks. */
 async function runScenario(program: string, args: readonly string[]): Promise<readonly Check[]> {
   const folder = mkdtempSync(join(tmpdir(), 'whoa-mcp-kit-'));
   try {

@@ -1,5 +1,5 @@
-// Checks the delivery protocol with Spin in ever larger configurations, then that it rejects what needs a fault to be seen.
-//   npm run long -- model [HOW MANY CONFIGURATIONS]
+// Checks the delivery protocol with Spin in ever larger configurations, then that it finds the bugs which need a fault to show.
+//   npm run long -- model [NUMBER OF CONFIGURATIONS]
 import { checkModel } from '../model/check.ts';
 import { large, slowModelBugs } from '../model/configurations.ts';
 

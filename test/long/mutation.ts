@@ -1,5 +1,5 @@
-// Mutation testing of the folders whose correctness everything else stands on, each for itself; one below 92 % fails. About
-// an hour on two cores: npm run long -- mutation [FOLDER…]
+// Mutation testing of the folders that everything else depends on, one by one; a folder below 92 % fails. About an hour on two
+// cores: npm run long -- mutation [FOLDER…]
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 

@@ -1,6 +1,8 @@
-// What is too long for every change, or installs more than a change should: upgrades, peers, broken agents of the check kit,
-// other runtimes, engines and frameworks, growth and durability of Redis, races, every scenario of a chat, the
-// applications of examples/apps, and the packed packages with pnpm and Yarn.
+// Tests that take too long for every change, or install too much: upgrades, peers, faulty agents of the check kit,
+// other runtimes,
+// engines and frameworks, growth and durability of Redis, races, every scenario of a chat, the applications of
+// examples/apps, and the
+// packed packages with pnpm and Yarn.
 //   npm run long -- nightly
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -15,9 +17,9 @@ const STEPS: Readonly<Record<string, readonly string[]>> = {
   build: ['npm', 'run', '-s', 'build'],
   tests: ['npx', 'vitest', 'run', '--project', 'nightly'],
   ...Object.fromEntries(
-    ['delivery', 'wide', 'pauses', 'upgrade'].map((ground) => [
-      `simulation, ${ground}`,
-      ['npm', 'run', '-s', 'simulate', '--', '--seeds', '1000', '--ground', ground],
+    ['delivery', 'mixed', 'suspends', 'upgrade'].map((profile) => [
+      `simulation, ${profile}`,
+      ['npm', 'run', '-s', 'simulate', '--', '--seeds', '1000', '--profile', profile],
     ]),
   ),
   races: ['npm', 'run', '-s', 'long', '--', 'race'],

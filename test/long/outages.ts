@@ -1,4 +1,4 @@
-// A store that is away for longer than a lease, again and again, while its worker lives: npm run long -- outages [times]
+// Repeatedly stops a store for longer than a lease, while its worker is alive: npm run long -- outages [times]
 
 import { runOutageCampaign } from '../tasks/outage-campaign.ts';
 

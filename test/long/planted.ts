@@ -1,11 +1,11 @@
-// Plants each bug in a copy of the tasks package and says which seed of the simulation finds it first, and by what.
-//   npm run long -- planted [SEEDS] [part of a name] [--ledger]
+// Plants each bug in a copy of the tasks package and reports which seed of the simulation finds it first, and the violation.
+//   npm run long -- planted [SEEDS] [part of a name] [--log]
 import { parseArgs } from 'node:util';
-import { addToLedger } from '../campaigns/ledger.ts';
+import { addToCampaignLog } from '../campaigns/campaign-log.ts';
 import { plantedBugs } from '../simulation/planted.ts';
 import { tryPlanted } from '../simulation/try-planted.ts';
 
-const { values, positionals } = parseArgs({ options: { ledger: { type: 'boolean' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({ options: { log: { type: 'boolean' } }, allowPositionals: true });
 const [seeds = '10000', part = ''] = positionals;
 const bugs = plantedBugs.filter(({ name }) => name.includes(part));
 let missed = 0;
@@ -16,8 +16,8 @@ for (const bug of bugs) {
   console.log(`| ${bug.name} | ${seed} | ${violation.replaceAll(/t0-[\w-]{32}/gu, 'task')} |`);
 }
 console.log(`${bugs.length - missed} of ${bugs.length} found`);
-if (values.ledger) {
-  const played = { seeds: [1, Number(seeds)] as const, count: bugs.length, unit: 'bugs', violations: missed };
-  await addToLedger({ campaign: 'planted', store: 'memory', ...played });
+if (values.log) {
+  const entry = { seeds: [1, Number(seeds)] as const, count: bugs.length, unit: 'bugs', violations: missed };
+  await addToCampaignLog({ campaign: 'planted', store: 'memory', ...entry });
 }
 process.exitCode = missed === 0 ? 0 : 1;

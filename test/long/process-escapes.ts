@@ -1,11 +1,11 @@
-// Plays every escape for every user, here and inside another PID namespace: npm run long -- process-escapes [ROUNDS]
-import { ENVIRONMENTS, playIn } from '../process-escapes/environments.ts';
+// Runs every escape for every user, here and inside another PID namespace: npm run long -- process-escapes [ROUNDS]
+import { ENVIRONMENTS, runIn } from '../process-escapes/environments.ts';
 import { findUnreported, formatEscapes } from '../process-escapes/table.ts';
 
 const rounds = Number(process.argv[2] ?? 30);
 let broken = 0;
 for (const environment of ENVIRONMENTS) {
-  const cells = await playIn(environment, rounds);
+  const cells = await runIn(environment, rounds);
   const unreported = findUnreported(cells).length;
   const unproved = cells.flatMap((cell) => cell.rounds).filter(({ verified }) => verified === 'no').length;
   broken += unreported;

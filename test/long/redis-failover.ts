@@ -1,7 +1,7 @@
-// Stops the master of a Sentinel trio under load and counts what was acknowledged and is gone:
+// Stops the master of a Sentinel trio under load and counts acknowledged writes that are lost:
 // npm run long -- redis-failover [failovers of each kind] [part of the name of a kind]
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRedisStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import type { RedisStoreOptions } from '../../packages/tasks/src/stores/redis/options.ts';
 import { ask, type RedisServerOptions, startRedisSentinels } from '../servers/redis.ts';
 import { Ledger, type LedgerReport } from '../tasks/ledger.ts';
@@ -23,7 +23,7 @@ const kinds: readonly Kind[] = [
   { name: 'min-replicas-to-write 1, max-lag 2', server: { ...fsync, config: careful }, store: {} },
   { name: 'both', server: { ...fsync, config: careful }, store: { replicas: { atLeast: 1 } } },
 ];
-/** The master dies; sleeps and wakes as if nothing had been; dies while the network to its replica is a second behind. */
+/** The master dies; is suspended and resumes; dies while replication is a second behind. */
 const faults = ['killed', 'stopped', 'killed, replica 1 s behind'] as const;
 type Fault = (typeof faults)[number];
 const STOPPED_MS = 6_000;
@@ -58,7 +58,7 @@ async function failOver(kind: Kind, fault: Fault): Promise<{ report: LedgerRepor
   const failoverMs = Math.round(performance.now() - from);
   if (fault === 'stopped') {
     await wait(Math.max(0, STOPPED_MS - failoverMs));
-    // It wakes and still believes to be the master, until somebody tells it.
+    // It wakes and still believes to be the master, until it learns otherwise.
     sentinels.master.process.kill('SIGCONT');
   } else await sentinels.master.start();
   await pairedAgain([sentinels.master.port, sentinels.replica.port]);

@@ -1,17 +1,17 @@
-// A fleet under load for an hour: memory, descriptors, connections and queue age stay flat, and nothing goes wrong.
-//   npm run long -- soak [MINUTES] [redis|postgres] [--ledger]
+// A fleet under load for an hour: memory, descriptors, connections and queue age stay flat, and no request fails.
+//   npm run long -- soak [MINUTES] [redis|postgres] [--log]
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { addToLedger } from '../campaigns/ledger.ts';
+import { addToCampaignLog } from '../campaigns/campaign-log.ts';
 import { startPostgres } from '../servers/postgres.ts';
 import { startRedis } from '../servers/redis.ts';
 import { type Fleet, startFleet } from '../soak/fleet.ts';
-import { playLoad } from '../soak/load.ts';
-import { trendOf } from '../soak/trend.ts';
+import { runLoad } from '../soak/load.ts';
+import { computeTrend } from '../soak/trend.ts';
 
 const PER_SECOND = 4;
 const SAMPLES = 180;
@@ -21,7 +21,7 @@ const RETENTION_MS = 120_000;
 interface Backend extends AsyncDisposable {
   readonly config: TaskStoreConfig;
   connections(): Promise<number>;
-  /** What the server itself uses. */
+  /** The memory of the server itself. */
   bytes(): Promise<number>;
 }
 
@@ -75,7 +75,7 @@ async function sample(fleet: Fleet, backend: Backend, store: TaskStore): Promise
   return values;
 }
 
-/** Growth that is no leak, whatever the noise: a connection more, a few pages, a moment of waiting. */
+/** Growth that is not a leak, whatever the noise: a connection more, a few pages, a moment of waiting. */
 const MIN_GROWTH: readonly (readonly [RegExp, number])[] = [
   [/descriptors|connections/, 3],
   [/memory/, 10],
@@ -87,7 +87,7 @@ interface Soaked {
   readonly store: string;
   /** How many tasks there were. */
   readonly count: number;
-  /** What went wrong, and what grew. */
+  /** Failures, and values that grew. */
   readonly violations: number;
 }
 
@@ -96,18 +96,18 @@ async function soak(name: string, open: () => Promise<Backend>, minutes: number)
   await using fleet = await startFleet(backend.config, { servers: 2, workers: 3 });
   await using store = createTaskStore(backend.config);
   const stopping = new AbortController();
-  const playing = playLoad(fleet, { perSecond: PER_SECOND, signal: stopping.signal });
+  const loading = runLoad(fleet, { perSecond: PER_SECOND, signal: stopping.signal });
   const samples: Record<string, number>[] = [];
   for (let i = 0; i < SAMPLES && fleet.crashes.length === 0; i++) {
     await wait((minutes * 60_000) / SAMPLES);
     samples.push(await sample(fleet, backend, store));
   }
   stopping.abort();
-  const report = await playing;
+  const report = await loading;
   const violations = [...report.violations, ...fleet.crashes];
   const trends = Object.keys(samples[0] ?? {}).map((key) => {
     const minGrowth = MIN_GROWTH.find(([pattern]) => pattern.test(key))?.[1];
-    return trendOf({ name: key, values: samples.map((one) => one[key] ?? 0) }, minGrowth);
+    return computeTrend({ name: key, values: samples.map((one) => one[key] ?? 0) }, minGrowth);
   });
   console.log(name, JSON.stringify({ minutes, ...report, violations: violations.length }));
   for (const { name: key, median, growth, noise, isFlat } of trends) {
@@ -121,10 +121,10 @@ async function soak(name: string, open: () => Promise<Backend>, minutes: number)
   return { store: name, count: report.created, violations: violations.length + grown.length };
 }
 
-const { values, positionals } = parseArgs({ options: { ledger: { type: 'boolean' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({ options: { log: { type: 'boolean' } }, allowPositionals: true });
 const [minutes = '60', only] = positionals;
 const backends = { redis: openRedis, postgres: openPostgres };
 const wanted = Object.entries(backends).filter(([name]) => only === undefined || name === only);
 const soaked = await Promise.all(wanted.map(([name, open]) => soak(name, open, Number(minutes))));
 if (soaked.some(({ violations }) => violations > 0)) process.exitCode = 1;
-if (values.ledger) for (const one of soaked) await addToLedger({ campaign: 'soak', unit: 'tasks', ...one });
+if (values.log) for (const one of soaked) await addToCampaignLog({ campaign: 'soak', unit: 'tasks', ...one });

@@ -1,4 +1,4 @@
-// Plays random histories on memory, SQLite, Redis and Postgres, and compares results, records, hints and indexes.
+// Runs random histories on memory, SQLite, Redis and Postgres, and compares results, records, hints and indexes.
 //   npm run long -- stores-agree [HISTORIES] [FIRST SEED] [--thorough]
 // One seed again: npm run long -- stores-agree 1 SEED --thorough
 import { parseArgs } from 'node:util';

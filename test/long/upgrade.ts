@@ -1,13 +1,14 @@
-// Rolls workers to a release with a newer format, back, and again, under tasks that run all the time, and finishes; judges
+// Rolls workers to a release with a newer format, back, and again, under tasks that run all the time, and finishes;
+// then verifies
 // every task.
-//   npm run long -- upgrade [sqlite|redis|postgres] [TASKS] [--ledger]
+//   npm run long -- upgrade [sqlite|redis|postgres] [TASKS] [--log]
 import { parseArgs } from 'node:util';
-import { addToLedger } from '../campaigns/ledger.ts';
+import { addToCampaignLog } from '../campaigns/campaign-log.ts';
 import { storeKindsNamed } from '../tasks/shared-stores.ts';
 import { runUpgrade } from '../upgrade/campaign.ts';
 import { createNextRelease } from '../upgrade/next-release.ts';
 
-const { values, positionals } = parseArgs({ options: { ledger: { type: 'boolean' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({ options: { log: { type: 'boolean' } }, allowPositionals: true });
 const [store, tasks = '500'] = positionals;
 for (const kind of storeKindsNamed(store)) {
   using next = await createNextRelease();
@@ -17,5 +18,5 @@ for (const kind of storeKindsNamed(store)) {
   if (report.violations.length > 0) process.exitCode = 1;
   const violations = report.violations.length;
   const count = Number(tasks);
-  if (values.ledger) await addToLedger({ campaign: 'upgrade', store: kind.name, count, unit: 'tasks', violations });
+  if (values.log) await addToCampaignLog({ campaign: 'upgrade', store: kind.name, count, unit: 'tasks', violations });
 }

@@ -1,5 +1,6 @@
-// Every scenario of a chat (test/web/scenarios) as a stranger's application plays it: packed packages, installed into an
-// empty folder, real Chromium, on Redis and on Postgres, with `reply` and with `agent`.
+// Every scenario of a chat (test/web/scenarios) in a new user's application: packed packages, installed into an empty
+// folder, real
+// Chromium, on Redis and on Postgres, with `reply` and with `agent`.
 //   npm run build && npm run long -- web [WORDS OF A SCENARIO]
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,14 +9,14 @@ import { join } from 'node:path';
 import { pack } from '../../scripts/packed.ts';
 
 const root = join(import.meta.dirname, '../..');
-/** What the packages of ours need beside them in such an application. */
+/** The peers of our packages in such an application. */
 const OURS = ['@whoa/server', '@whoa/core', '@whoa/tasks', '@whoa/ai-sdk'];
 const THEIRS = ['ai', '@ai-sdk/react', '@ai-sdk/openai', '@ag-ui/client', '@ag-ui/core'];
 const MORE = ['react', 'react-dom', 'zod', 'ioredis', 'pg'];
 const COPIED = ['page.ts', 'files.ts', 'abort-driven-transport.ts', 'other-chats.ts', 'scenarios/server.ts'];
 
 /** The version that we test with. */
-function versionOf(name: string): string {
+function readVersion(name: string): string {
   const manifest = readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8');
   return `${name}@${(JSON.parse(manifest) as { version: string }).version}`;
 }
@@ -26,7 +27,7 @@ try {
   const { tarballs } = pack(work);
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-  const installed = [...OURS.map((name) => tarballs.get(name)!), ...[...THEIRS, ...MORE].map(versionOf)];
+  const installed = [...OURS.map((name) => tarballs.get(name)!), ...[...THEIRS, ...MORE].map(readVersion)];
   execFileSync('npm', ['install', '--no-audit', '--no-fund', ...installed], { cwd: folder, stdio: 'inherit' });
   for (const file of COPIED) cpSync(join(root, 'test/web', file), join(folder, 'web', file));
   const named = process.argv.slice(2).join(' ');

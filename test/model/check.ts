@@ -14,7 +14,7 @@ export type StatusTable = Readonly<Record<string, Readonly<Record<string, string
 export interface Configuration {
   readonly workers: 2 | 3;
   readonly faults: number;
-  /** Switches of the model: `BUG_…` plants an error, others change what is modelled. */
+  /** Switches of the model: `BUG_…` plants a bug, others change the configuration. */
   readonly switches?: readonly string[];
   /** Keep hashes of states instead of states: less memory, and a state may be taken for another. */
   readonly compact?: boolean;
@@ -55,7 +55,7 @@ export function checkModel(configuration: Configuration): Promise<Checked> {
 
 /** Checks the protocol of questions in the same way. */
 export function checkQuestions(switches: readonly string[], { isLarge = false } = {}): Promise<Checked> {
-  // A process that waits for ever is no error: the model itself says when it may.
+  // A process may wait for ever: the model itself defines when.
   return runSpin('questions.pml', { switches, compact: isLarge, table: STATUS_TABLE, search: ['-E', '-m400000'] });
 }
 

@@ -13,7 +13,7 @@ export const large: readonly Configuration[] = [
   { workers: 3, faults: 1, compact: true },
 ];
 
-/** What could be wrong with the protocol, and how little is needed to see it. */
+/** Bugs in the protocol, each with the smallest configuration that finds it. */
 export const plantedModelBugs: readonly (Partial<Configuration> & { readonly bug: string })[] = [
   { bug: 'BUG_BLIND_END', faults: 0 },
   { bug: 'BUG_CANCEL_NOT_TOLD', faults: 0 },
@@ -22,13 +22,13 @@ export const plantedModelBugs: readonly (Partial<Configuration> & { readonly bug
   { bug: 'BUG_NOT_PARKED', faults: 0, switches: ['NO_POLL', 'CANCELS=1'] },
 ];
 
-/** Those that need a fault to be seen: too many states for every change. */
+/** Bugs that need a fault to show: too many states to check on every change. */
 export const slowModelBugs: readonly (readonly [bug: string, ...switches: string[]])[] = [
   ['BUG_SESSION_NOT_COMPARED'],
   ['BUG_FREED_WITHOUT_EPOCH'],
   ['BUG_TAKE_NOT_REPEATED'],
   ['BUG_SESSION_REUSED'],
-  // Begun, charged and cancelled: that takes two crashes.
+  // Started, charged and cancelled: that takes two crashes.
   ['BUG_FAILS_CANCELLING', 'F=2', 'SUSPECT=0', 'CANCELS=1', 'CLAIMS=0', 'RELEASES=0'],
   ['BUG_NEIGHBOURS_CHARGED', 'CANCELS=0', 'CLAIMS=0', 'RELEASES=0'],
   ['BUG_LATE_RELEASE_KEEPS_CHARGE', 'SUSPECT=0', 'CANCELS=0', 'CLAIMS=0', 'RELEASES=0'],

@@ -7,7 +7,7 @@
  * does not beat for it, and otherwise for one fault. `status.h` is made from STATUS_TABLE (check.ts).
  *
  * Checked in every state: see `Monitor` and the assertions. And whenever nothing is left to do, every task has ended.
- * `BUG_…` plants an error. Not modelled: the most crashes of a task, tenants, lanes, conversations, limits, `later`, grace, journals, several domains.
+ * `BUG_…` plants an error. Not modelled: the most crashes of a task, tenants, ready queues, conversations, limits, `later`, grace, journals, several domains.
  */
 #include "status.h"
 #ifndef W

@@ -9,7 +9,7 @@ test('every reachable state of the delivery protocol is right', async () => {
   expect(await checkModel(SMALL)).toEqual({ isWhole: true, states: expect.any(Number) as number });
 });
 
-test('without faults every task ends also if workers only ask when they are rung', async () => {
+test('every task ends without faults even if workers only take when they are woken', async () => {
   const checked = await checkModel({ ...SMALL, switches: ['NO_POLL', 'CANCELS=1'] });
   expect(checked).toEqual({ isWhole: true, states: expect.any(Number) as number });
 });
@@ -44,7 +44,7 @@ test('the model has every transition of the table of statuses', () => {
   expect(read).toEqual(transitions);
 });
 
-test('in the model a status changes only by the table', async () => {
+test('a status changes only by the table in the model', async () => {
   const text = await readFile(join(import.meta.dirname, 'delivery.pml'), 'utf8');
   const correct = text.replaceAll(/#ifdef BUG_\w+\n[\s\S]*?#(?:else|endif)/gu, '');
   const written = [

@@ -9,10 +9,10 @@ const toCheck = (text: string): QuestionCheck => {
   return { name, switches: switches.flatMap((one) => (one === 'ONE' ? ['PEOPLE=1', 'K1=0'] : [one])) };
 };
 
-/** Small enough for every change: one question, one person, nothing that changes what a call would do. */
+/** Small enough for every change: one question, one person, nothing that changes the effect of a call. */
 export const SMALL_QUESTIONS: readonly string[] = ['PEOPLE=1', 'K1=0', 'CHG=0'];
 
-/** `npm run long -- questions`, the smallest first. None has an error. */
+/** `npm run long -- questions`, the smallest first. None of them has an error. */
 export const largeQuestions: readonly QuestionCheck[] = [
   'attempts ONE MAXATT=1',
   'one-question ONE',
@@ -26,7 +26,7 @@ export const largeQuestions: readonly QuestionCheck[] = [
   'two-questions PEOPLE=1',
 ].map(toCheck);
 
-/** What could be wrong with the protocol, and how little is needed to see it. Seen with every change. */
+/** Bugs in the protocol, each with the smallest configuration that finds it. Checked on every change. */
 export const plantedQuestionBugs: readonly QuestionCheck[] = [
   'BUG_NOWAKE BUG_NOWAKE ONE CHG=0 F=0',
   'NO_PARKRUN NO_PARKRUN NO_PARKANS PEOPLE=1 CHG=0 F=0',

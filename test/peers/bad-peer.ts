@@ -1,5 +1,5 @@
-// Two libraries as they should not be. The hasty one says "cancelled" at once and carries on behind its back; the deaf one does
-// not even say so.
+// Two faulty libraries. The hasty one reports "cancelled" immediately and keeps running; the deaf one does not even
+// report that.
 import type { Ending, OpenOptions, Peer, PeerRun, StartOptions } from '../../peers/core/peer.ts';
 
 interface Call {
@@ -18,7 +18,7 @@ interface Delta {
   readonly choices: readonly { readonly delta: { readonly content?: string; readonly tool_calls?: readonly Call[] } }[];
 }
 
-/** Asks the model, without any signal. */
+/** Calls the model without a signal. */
 async function* ask(url: string, messages: readonly Message[]): AsyncGenerator<Delta> {
   const body = JSON.stringify({ model: 'm', stream: true, messages });
   const response = await fetch(`${url}/chat/completions`, { method: 'POST', body });
@@ -87,7 +87,7 @@ function start(options: OpenOptions, input: string, { session, signal }: StartOp
     () => toEnding({ text: loop.text }),
     (error: unknown) => toEnding({ says: String(error) }),
   );
-  // A second way to hear of the end, of whose failures nobody hears.
+  // A second promise for the end, whose rejections are unhandled.
   if (isHasty && options.tools.some(({ name }) => name === 'rude')) unheard.push(work.then(() => {}));
   return {
     ended: isHasty ? Promise.race([worked, stopped.promise]) : worked,

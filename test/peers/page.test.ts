@@ -1,4 +1,4 @@
-// docs/evidence/peers.md is what was saved, and what was saved is complete.
+// docs/evidence/peers.md shows the saved results, and these are complete.
 import { expect, test } from 'vitest';
 import { summarise } from '../../peers/core/repeat.ts';
 import { manifest } from '../../peers/run/install.ts';

@@ -18,7 +18,7 @@ const WHOA = join(import.meta.dirname, '../../peers/adapters/whoa.ts');
 /** These start many processes, and test/tasks and test/host-death do the same with more care. */
 const SLOW = ['status', 'queued', 'after-crash', 'latency'];
 
-/** What it does not offer, and says so. */
+/** Scenarios that it does not pass or does not offer. */
 const NOT_YES: Readonly<Record<string, string>> = {
   'at-once': 'partly',
   pause: 'not offered',
@@ -58,7 +58,7 @@ const LACKS_HASTY = [
 ];
 const FAILS_DEAF = ['while-thinking', 'while-speaking', 'polite-tool', 'deaf-tool', 'same-tick'];
 
-const plays = [
+const runs = [
   ...scenarios
     .filter(({ id }) => !SLOW.includes(id))
     .map(({ id }) => ({ peer: whoa, id, expected: NOT_YES[id] ?? 'yes' })),
@@ -71,11 +71,11 @@ const plays = [
 const observed = new Map<object, Observation>();
 let children: Awaited<ReturnType<typeof observeChildren>>;
 
-// Most of their time they wait; but a process that does too much at once misses its own moments.
+// Most of the time they wait; but a process with too many at a time misses its own deadlines.
 const AT_ONCE = 16;
 
 beforeAll(async () => {
-  const waiting = [...plays];
+  const waiting = [...runs];
   const work = async (): Promise<void> => {
     for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
       const { peer, id: wanted } = one;
@@ -86,7 +86,7 @@ beforeAll(async () => {
   [children] = await Promise.all([observeChildren(), ...Array.from({ length: AT_ONCE }, work)]);
 }, 120_000);
 
-test.each(plays.map((one) => [one.peer.name, one.id, one.expected, one] as const))(
+test.each(runs.map((one) => [one.peer.name, one.id, one.expected, one] as const))(
   '%s, %s: %s',
   (_name, _id, expected, one) => {
     const { result, seen } = observed.get(one)!;
@@ -94,7 +94,7 @@ test.each(plays.map((one) => [one.peer.name, one.id, one.expected, one] as const
   },
 );
 
-test('a rejection that nobody handles, and a process that crashes, are results', () => {
+test('a rejection that no one handles, and a process that crashes, are results', () => {
   expect(children.unhandled.result).toBe('no');
   expect(children.unhandled.seen).toContain('rude failed');
   expect(children.crashed).toEqual({ result: 'no', seen: 'the process ended: TypeError: not today' });

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Cell } from './table.ts';
 
-/** Who runs the commands, and where. */
+/** The user who runs the commands, and the namespace. */
 export interface Environment {
   readonly name: string;
-  /** What starts a program there. */
+  /** The command that starts a program there. */
   readonly argv: readonly string[];
 }
 
@@ -14,7 +14,7 @@ const AS_NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'
 // A shell as the first process there: it takes in orphans, which Node does not.
 const INSIDE = ['--pid', '--fork', '--kill-child', '--mount-proc', '--', '/bin/sh', '-c', '"$@"; exit $?', 'init'];
 
-/** Root and nobody where this runs as root, this user otherwise; each here and in a PID namespace of its own. */
+/** Root and `nobody` where this runs as root, this user otherwise; each here and in a separate PID namespace. */
 export const ENVIRONMENTS: readonly Environment[] =
   process.getuid?.() === 0
     ? [
@@ -28,17 +28,17 @@ export const ENVIRONMENTS: readonly Environment[] =
         { name: 'user, inside another PID namespace', argv: ['unshare', '--user', '--map-current-user', ...INSIDE] },
       ];
 
-/** Plays every class against every containment there. */
-export async function playIn({ name, argv }: Environment, rounds: number): Promise<readonly Cell[]> {
+/** Runs every escape against every containment there. */
+export async function runIn({ name, argv }: Environment, rounds: number): Promise<readonly Cell[]> {
   const program = [
     process.execPath,
     '--conditions=@whoa/source',
     '--no-warnings',
-    join(import.meta.dirname, 'play.ts'),
+    join(import.meta.dirname, 'run-all.ts'),
   ];
   const [file, ...args] = [...argv, ...program, `${rounds}`];
   const child = spawn(file, args, { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
   const said = await text(child.stdout);
-  if (!said.startsWith('[')) throw new Error(`process-escapes: nothing was played as ${name}`);
+  if (!said.startsWith('[')) throw new Error(`process-escapes: nothing ran as ${name}`);
   return JSON.parse(said) as readonly Cell[];
 }

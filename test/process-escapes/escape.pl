@@ -30,7 +30,7 @@ sub hydra {
   POSIX::_exit(0);
 }
 
-# Six chains; every link lives a few milliseconds and forks the next into a session of its own.
+# Six chains; every link lives a few milliseconds and forks the next into a separate session.
 sub hop {
   for (1 .. 6) {
     my $pid = fork; next if $pid;

@@ -1,8 +1,8 @@
 import { type Containment, createContainment } from '@whoa/tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ENVIRONMENTS, playIn } from './environments.ts';
+import { ENVIRONMENTS, runIn } from './environments.ts';
 import { ESCAPES } from './escapes.ts';
-import { type Cell, findClasses, findTechniques, findUnreported, formatEscapes, playCell } from './table.ts';
+import { type Cell, findClasses, findTechniques, findUnreported, formatEscapes, runCell } from './table.ts';
 
 const ROUNDS = 1;
 const cells: Cell[] = [];
@@ -19,9 +19,9 @@ afterAll(async () => {
 const kept = findClasses().filter(({ shedsEveryTag }) => !shedsEveryTag);
 const [evader] = findClasses().filter(({ shedsEveryTag }) => shedsEveryTag);
 
-test.each(kept)('nothing survives and no zombie stays of: $name', async (escapeKind) => {
+test.each(kept)('no process survives and no zombie stays: $name', async (escapeKind) => {
   for (const containment of containments) {
-    const cell = await playCell(escapeKind, containment, ROUNDS);
+    const cell = await runCell(escapeKind, containment, ROUNDS);
     cells.push(cell);
     const clean = { survivors: 0, zombies: 0 };
     expect(cell.rounds, containment.technique).toMatchObject(cell.rounds.map(() => clean));
@@ -31,15 +31,15 @@ test.each(kept)('nothing survives and no zombie stays of: $name', async (escapeK
 
 test('a process that sheds every tag on purpose is ended by bubblewrap', async () => {
   for (const containment of containments) {
-    const cell = await playCell(evader!, containment, ROUNDS);
+    const cell = await runCell(evader!, containment, ROUNDS);
     cells.push(cell);
     if (cell.isPromised) expect(cell.rounds.map(({ survivors }) => survivors)).toEqual(cell.rounds.map(() => 0));
   }
 });
 
 test('no process is left unreported for other users or inside another PID namespace', async () => {
-  const played = await Promise.all(ENVIRONMENTS.slice(1).map((environment) => playIn(environment, ROUNDS)));
-  for (const [index, there] of played.entries()) {
+  const completed = await Promise.all(ENVIRONMENTS.slice(1).map((environment) => runIn(environment, ROUNDS)));
+  for (const [index, there] of completed.entries()) {
     const { name } = ENVIRONMENTS[index + 1]!;
     console.log(`${name}\n${formatEscapes(there)}`);
     expect(findUnreported(there), name).toEqual([]);
@@ -53,6 +53,6 @@ test('no process is left unreported for other users or inside another PID namesp
   }
 });
 
-test('there are at least 27 ways to get away', () => {
+test('at least 27 escapes are tested', () => {
   expect(new Set(ESCAPES.map(({ name }) => name)).size).toBeGreaterThanOrEqual(27);
 });

@@ -5,23 +5,23 @@ export interface EscapeKind {
   readonly name: string;
   /** A bash command; everything it starts has `mark` among its arguments. */
   readonly command: (mark: string) => string;
-  /** How many processes bear the mark once it is up. */
+  /** How many processes have the mark once it is up. */
   readonly processes: number;
   /** Words that must be among their arguments, where on its way up it has as many processes as it will have. */
   readonly upWith?: readonly string[];
-  /** What must be on the machine. */
+  /** Programs that it needs. */
   readonly needs?: string;
   /** Only root can do it. */
   readonly needsRoot?: boolean;
-  /** The shell itself returns; what it left behind must be gone by then. */
+  /** The shell itself returns; its leftovers must be gone by then. */
   readonly returns?: boolean;
-  /** Who sheds every tag on purpose escapes a containment that goes by tags. */
+  /** A process that sheds every tag on purpose escapes a containment by tags. */
   readonly shedsEveryTag?: boolean;
 }
 
 const perlEscape = (kind: string, mark: string): string =>
   `perl ${join(import.meta.dirname, 'escape.pl')} ${kind} ${mark}`;
-// The mark is a number of seconds, so that `sleep` bears it too.
+// The mark is a number of seconds, so that `sleep` also has it.
 const sleep = (mark: string): string => `sleep ${mark}`;
 const quiet = '>/dev/null 2>&1 </dev/null';
 
@@ -70,7 +70,7 @@ export const ESCAPES: readonly EscapeKind[] = [
   {
     name: 'sheds every tag on purpose',
     processes: 3,
-    // The daemon is on its own once it idles, and the shell has gone on once it sleeps.
+    // The daemon is detached once it idles, and the shell has continued once it sleeps.
     upWith: ['idle', 'sleep'],
     shedsEveryTag: true,
     command: (mark) => `(ulimit -x 7; exec env -i setsid ${perlEscape('stealth', mark)}); ${sleep(mark)}; :`,

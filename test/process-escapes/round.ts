@@ -3,7 +3,7 @@ import { type CallResult, CancellationToken, createRuntime, toText } from '@whoa
 import { type Containment, createBashTool } from '@whoa/tools';
 import type { EscapeKind } from './escapes.ts';
 
-/** What one round showed. */
+/** The results of one round. */
 export interface Round {
   readonly survivors: number;
   /** How many of them the report names. */
@@ -18,8 +18,11 @@ export interface Round {
 const MAX_UP_MS = 20_000;
 let rounds = 0;
 
-/** Lets a class run, stops it, and counts at once what is left: by its arguments, and not by what the containment believes. */
-export async function playRound(escapeKind: EscapeKind, containment: Containment): Promise<Round> {
+/**
+ * Runs an escape, stops it, and counts the survivors right away: by their arguments, not by what the containment
+ * reports.
+ */
+export async function runRound(escapeKind: EscapeKind, containment: Containment): Promise<Round> {
   const mark = `300.${process.pid}${String(++rounds).padStart(5, '0')}`;
   const zombiesBefore = findZombies();
   const runtime = createRuntime({ tools: [createBashTool({ containment })] });
@@ -36,7 +39,7 @@ export async function playRound(escapeKind: EscapeKind, containment: Containment
   }
   const [result] = (await settled) as readonly CallResult[];
   const ms = performance.now() - startedAt;
-  // Three looks: one alone may miss who forks and goes.
+  // Three scans: one alone may miss a process that forks and exits.
   const left = new Set([...findMarked(mark), ...findMarked(mark), ...findMarked(mark)]);
   for (const pid of left) killIfThere(pid);
   const { cleanup } = result!.details as { cleanup: { verified: string; survivors: number } };
@@ -55,14 +58,14 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It went by itself.
+    // It has already exited.
   }
 }
 
 async function waitUntilUp({ name, processes, upWith = [] }: EscapeKind, mark: string): Promise<void> {
   const until = performance.now() + MAX_UP_MS;
   while (true) {
-    const commands = findMarked(mark).map((pid) => commandOf(pid).split('\0'));
+    const commands = findMarked(mark).map((pid) => readCommand(pid).split('\0'));
     const hasAll = upWith.every((word) => commands.some((command) => command.includes(word)));
     if (commands.length >= processes && hasAll) return;
     if (performance.now() > until)
@@ -76,10 +79,10 @@ export function findMarked(mark: string): number[] {
   return readdirSync('/proc')
     .reverse()
     .map(Number)
-    .filter((pid) => pid > 0 && pid !== process.pid && commandOf(pid).includes(mark));
+    .filter((pid) => pid > 0 && pid !== process.pid && readCommand(pid).includes(mark));
 }
 
-function commandOf(pid: number): string {
+function readCommand(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
   } catch {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { type Containment, createContainment, detectContainments, type Technique } from '@whoa/tools';
 import type { DetectedTechnique } from '../../packages/tools/src/process/containment/technique.ts';
 import { ESCAPES, type EscapeKind } from './escapes.ts';
-import { playRound, type Round } from './round.ts';
+import { type Round, runRound } from './round.ts';
 
 /** One field of the table. */
 export interface Cell {
@@ -28,24 +28,24 @@ export function findClasses(): readonly EscapeKind[] {
   );
 }
 
-export async function playCell(escapeKind: EscapeKind, containment: Containment, rounds: number): Promise<Cell> {
-  const played: Round[] = [];
-  for (let round = 0; round < rounds; round++) played.push(await playRound(escapeKind, containment));
+export async function runCell(escapeKind: EscapeKind, containment: Containment, rounds: number): Promise<Cell> {
+  const completed: Round[] = [];
+  for (let round = 0; round < rounds; round++) completed.push(await runRound(escapeKind, containment));
   const isPromised = containment.technique !== 'tags' || !escapeKind.shedsEveryTag;
-  return { escapeKind, technique: containment.technique, isPromised, rounds: played };
+  return { escapeKind, technique: containment.technique, isPromised, rounds: completed };
 }
 
-/** Plays every class against every containment. */
+/** Runs every escape against every containment. */
 export async function runEscapes(rounds: number): Promise<readonly Cell[]> {
   const cells: Cell[] = [];
   for (const { technique } of await findTechniques()) {
     await using containment = createContainment({ technique });
-    for (const escapeKind of findClasses()) cells.push(await playCell(escapeKind, containment, rounds));
+    for (const escapeKind of findClasses()) cells.push(await runCell(escapeKind, containment, rounds));
   }
   return cells;
 }
 
-/** The cells where somebody was left of whom the report says nothing. */
+/** The cells with survivors that are missing from the report. */
 export function findUnreported(cells: readonly Cell[]): readonly Cell[] {
   return cells.filter(
     ({ isPromised, rounds }) =>

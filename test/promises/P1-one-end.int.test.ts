@@ -1,5 +1,5 @@
-// P1 One end: whatever is thrown at it, it ends once, and from then on its record never changes: not by later cancels, not
-// by its own worker, not by another process, not by a restart.
+// P1 One end: no matter what happens to it, a task ends once, and its record never changes afterwards: not by later
+// cancels, not by its own worker, not by another process, not by a restart.
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { startPostgres } from '../servers/postgres.ts';
@@ -11,25 +11,25 @@ import { everySurface } from './surfaces/all.ts';
 import { createLocalAgent } from './surfaces/run.ts';
 
 describe.concurrent.each(everySurface())('$name', (surface) => {
-  test('that is cancelled from everywhere at once ends once, and stays as it ended', async () => {
+  test('work that is cancelled from everywhere at the same time ends once, and stays as it ended', async () => {
     await using fixture = await openFixture([{ parts: [{ text: 'I wait. ' }, { call: 'wait', id: 'w' }] }]);
-    await using stage = await surface.open(fixture);
-    const show = await stage.start('go');
+    await using harness = await surface.open(fixture);
+    const prompt = await harness.start('go');
     await fixture.started('wait');
-    await Promise.all([1, 2, 3].map((n) => show.cancel({ message: `cancel ${n}` }, { mode: 'now' })));
-    const end = await show.end();
+    await Promise.all([1, 2, 3].map((n) => prompt.cancel({ message: `cancel ${n}` }, { mode: 'now' })));
+    const end = await prompt.end();
     expect(end).toMatchObject({
       status: 'cancelled',
       text: 'I wait. ',
       calls: [{ callId: 'w', state: 'interrupted' }],
     });
-    await show.cancel({ message: 'once more' }, { mode: 'kill', undo: true });
-    expect(await show.read()).toEqual(end);
-    expect(checkHistory(await show.history())).toEqual([]);
+    await prompt.cancel({ message: 'once more' }, { mode: 'kill', undo: true });
+    expect(await prompt.read()).toEqual(end);
+    expect(checkHistory(await prompt.history())).toEqual([]);
   });
 });
 
-test('the outcome of a run is announced once and cannot be changed by whoever holds it', async () => {
+test('the outcome of a run is announced once, and its receivers cannot change it', async () => {
   await using fixture = await openFixture();
   const { agent, recorder, close } = createLocalAgent(fixture);
   const run = agent.run('go');

@@ -1,4 +1,4 @@
-// P10 Fenced: a result that comes too late, a worker that slept past its lease, an old epoch: none of them changes anything.
+// P10 Fenced: a result that arrives too late, a worker that slept past its lease and an old epoch change nothing.
 import { writeFileSync } from 'node:fs';
 import { checkHistory } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { openFixture, until } from './fixture.ts';
 import { createLocalAgent } from './surfaces/run.ts';
 import { followTask, MORTAL_LEASE_MS, sharedStores, startWorker } from './surfaces/task.ts';
 
-test('a tool that returns after its run has ended changes nothing, and is heard of in the ledger alone', async () => {
+test('a tool that returns after its run has ended changes nothing, and is only in the ledger', async () => {
   await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
   const { agent, recorder, close } = createLocalAgent(fixture);
   const run = recorder.run(agent.run('go'));
@@ -30,7 +30,7 @@ test.concurrent.each(sharedStores())(
   async (location) => {
     await using fixture = await openFixture(({ said, results }) => {
       if (results > 0) return undefined;
-      // The next worker resumes, and is told what nobody knows any more.
+      // The next worker resumes, and its model sees what is unknown.
       return said === 'go' ? { parts: [{ text: 'I try. ' }, { call: 'deaf', id: 'd' }] } : undefined;
     });
     const where = await location.open();
@@ -38,7 +38,7 @@ test.concurrent.each(sharedStores())(
     await using sleeper = startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS });
     const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'go' });
     const ref = { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id };
-    const show = followTask(store, ref, fixture);
+    const prompt = followTask(store, ref, fixture);
     await fixture.started('deaf');
     await until(async () =>
       (await store.read(ref)).some(({ event }) => (event as { type: string }).type === 'call-start'),
@@ -46,7 +46,7 @@ test.concurrent.each(sharedStores())(
     await stopBetweenWrites(where, sleeper.process);
 
     await using successor = startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS });
-    expect(await show.end()).toMatchObject({ status: 'success', text: 'All done.' });
+    expect(await prompt.end()).toMatchObject({ status: 'success', text: 'All done.' });
     const kept = [await store.get(ref), await store.read(ref)];
     writeFileSync(fixture.at('wake-d'), '');
     sleeper.process.kill('SIGCONT');
@@ -62,9 +62,9 @@ test.concurrent.each(sharedStores())(
     for (const worker of [sleeper, successor]) worker.process.send('stop');
     expect(await Promise.all([sleeper.ended, successor.ended])).toEqual([0, 0]);
     expect([await store.get(ref), await store.read(ref)]).toEqual(kept);
-    // It must not be repeated, and was not: what became of it nobody knew, and the model was told so.
+    // It must not be repeated, and was not: its result was unknown, and the model saw that.
     expect(fixture.effects().filter(({ callId, phase }) => callId === 'd' && phase === 'begin')).toHaveLength(1);
     expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).toContain('unknown');
-    expect(checkHistory(await show.history())).toEqual([]);
+    expect(checkHistory(await prompt.history())).toEqual([]);
   },
 );

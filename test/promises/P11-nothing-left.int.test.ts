@@ -1,5 +1,5 @@
-// P11 Nothing left: after the end no process, socket, descriptor, timer, listener or temp file is there that was not there
-// before; and whoever ran it can go by itself.
+// P11 Nothing left: after the end there is no new process, socket, descriptor, timer, listener or temp file, and the
+// process that ran it can exit.
 import { getEventListeners } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,8 +29,8 @@ async function openBusy(): Promise<Fixture> {
   return fixture;
 }
 
-/** What one process has in the folder for temporary files. */
-const tempsOf = (pid: number): string[] =>
+/** One process's entries in the folder for temporary files. */
+const listTempFiles = (pid: number): string[] =>
   readdirSync(tmpdir()).filter((name) => name.startsWith('whoa-') && name.split('-').includes(`${pid}`));
 
 test(`${ROUNDS} runs stopped in every way leave nothing in this process and nothing on the token they shared`, async () => {
@@ -51,8 +51,8 @@ test(`${ROUNDS} runs stopped in every way leave nothing in this process and noth
   }
   await close();
   expect(getEventListeners(signal, 'abort')).toEqual([]);
-  recorder.look(root);
-  // The provider keeps idle sockets open for a while, as fetch does; they are its business and not the run's.
+  recorder.recordToken(root);
+  // The provider keeps idle sockets open for a while, as fetch does; they do not belong to the run.
   await fixture.provider.close();
   const left = await waitForNoNewResources(before, SETTLE_MS);
   const history: HistoryEntry[] = [
@@ -62,28 +62,28 @@ test(`${ROUNDS} runs stopped in every way leave nothing in this process and noth
   expect(checkHistory(history)).toEqual([]);
 });
 
-/** The process that runs the tests has helpers of its own. */
+/** The process that runs the tests has its own helpers. */
 const isOurs = (thing: string): boolean => !/resource (MessagePort|PipeWrap|TTYWrap)/.test(thing);
 
 test.concurrent.each(sharedStores())(
-  'a worker on $name that is told to stop after a cancel goes by itself and leaves nothing',
+  'a worker on $name that is stopped after a cancel exits by itself and leaves nothing',
   async (location) => {
     await using fixture = await openBusy();
     const where = await location.open();
     await using store = openStore(where);
     await using worker = startWorker(where, fixture);
     const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'go' });
-    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
+    const prompt = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
     await fixture.started('wait');
     await until(() => fixture.processes().length >= 5);
-    await show.cancel({ message: 'enough' }, { mode: 'now' });
-    expect(await show.end()).toMatchObject({ status: 'cancelled', report: { isClean: true } });
+    await prompt.cancel({ message: 'enough' }, { mode: 'now' });
+    expect(await prompt.end()).toMatchObject({ status: 'cancelled', report: { isClean: true } });
     worker.process.send('stop');
-    // Nothing holds it: no timer, no socket, no child. It was not told to exit.
+    // Nothing keeps it alive: no timer, no socket, no child. It exits without a request.
     expect(await worker.ended).toBe(0);
     expect(fixture.processes()).toEqual([]);
     await until(() => fixture.provider.openConnections === 0, SETTLE_MS);
-    expect(tempsOf(worker.process.pid!)).toEqual([]);
+    expect(listTempFiles(worker.process.pid!)).toEqual([]);
   },
 );
 
@@ -102,12 +102,12 @@ test.concurrent.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
     }
     expect((await command.over).code).toBe(signal === 'SIGKILL' ? null : 130);
     await until(() => fixture.processes().length === 0, SETTLE_MS);
-    await until(() => tempsOf(command.pid).length === 0, SETTLE_MS);
+    await until(() => listTempFiles(command.pid).length === 0, SETTLE_MS);
     await until(() => fixture.provider.openConnections === 0, SETTLE_MS);
   },
 );
 
-test('the agent of an editor that is closed in the middle of a prompt leaves no process and no temp file', async () => {
+test('the agent of an editor that is closed during a prompt leaves no process and no temp file', async () => {
   await using fixture = await openBusy();
   const editor = await openEditor(fixture.home);
   const answer = editor.prompt('go').catch((error: unknown) => error);
@@ -116,6 +116,6 @@ test('the agent of an editor that is closed in the middle of a prompt leaves no 
   await editor.close();
   await answer;
   expect(fixture.processes()).toEqual([]);
-  expect(tempsOf(editor.child.pid!)).toEqual([]);
+  expect(listTempFiles(editor.child.pid!)).toEqual([]);
   await until(() => fixture.provider.openConnections === 0, SETTLE_MS);
 });

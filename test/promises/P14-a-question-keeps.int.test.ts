@@ -5,7 +5,7 @@ import { runQuestionCampaign } from '../tasks/question-campaign.ts';
 import { storeKinds } from '../tasks/shared-stores.ts';
 
 test.each(storeKinds)(
-  'questions on $name outlive killed workers: one answer counts, and what it allows is paid once',
+  'questions on $name outlive killed workers: one answer counts, and an allowed payment is made once',
   async (kind) => {
     const world = createVirtualWorld({ seed: 11 });
     const report = await runQuestionCampaign(kind, { tasks: 12, random: () => world.random() });

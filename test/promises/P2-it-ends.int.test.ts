@@ -1,7 +1,7 @@
 // P2 It ends: a cancel settles within its bound, even if a tool never returns, and a task whose worker is gone is settled
 // by the next one within a lease and two polls. Nothing is ever stuck.
 
-import { LADDERS } from '@whoa/core';
+import { LADDERS } from '@whoa/core/embed';
 import { CLEANUP_MS } from '@whoa/core/internal';
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
@@ -18,18 +18,18 @@ const SLACK_MS = 5_000;
 describe.concurrent.each(everySurface())('$name', (surface) => {
   test('settles within its bound though a tool never returns, and the report names it', async () => {
     await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
-    await using stage = await surface.open(fixture);
-    const show = await stage.start('go');
+    await using harness = await surface.open(fixture);
+    const prompt = await harness.start('go');
     await fixture.started('deaf');
     const cancelledAt = performance.now();
-    await show.cancel({ message: 'enough' }, { mode: 'now' });
-    const { status, report } = await show.end();
+    await prompt.cancel({ message: 'enough' }, { mode: 'now' });
+    const { status, report } = await prompt.end();
     const tookMs = performance.now() - cancelledAt;
     expect(status).toBe('cancelled');
     expect(report).toMatchObject({ isClean: false, calls: [{ callId: 'd', state: 'unknown' }] });
     expect(report!.settledAfterMs).toBeLessThanOrEqual(getLadderMs(LADDERS.now) + CLEANUP_MS);
     expect(tookMs).toBeLessThanOrEqual(getLadderMs(LADDERS.now) + CLEANUP_MS + SLACK_MS);
-    expect(checkHistory(await show.history())).toEqual([]);
+    expect(checkHistory(await prompt.history())).toEqual([]);
   });
 });
 
@@ -48,7 +48,7 @@ test.concurrent.each(sharedStores())(
     };
     const [before, after] = [await create('before'), await create('after')];
     await fixture.started('wait', 2);
-    // Both in one go: the worker has no time to obey the first.
+    // Both in one write: the worker has no time to handle the first.
     await stopBetweenWrites(where, doomed.process);
     expect(await before.cancel({ message: 'before' }, { mode: 'graceful' })).toMatchObject({ result: 'accepted' });
     doomed.process.kill('SIGKILL');

@@ -1,5 +1,5 @@
-// P3 Cancel means cancel: what a cancel answers is true. After `accepted` nothing ends in success, whenever the cancel came:
-// before the start, in the same tick, twice, in a race with the end, or after it.
+// P3 Cancel means cancel: a cancel's receipt is true. After `accepted` no task ends in success, whenever the cancel
+// came: before the start, in the same tick, twice, in a race with the end, or after it.
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../tasks/open-store.ts';
@@ -11,22 +11,22 @@ import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 describe.concurrent.each(everySurface())('$name', (surface) => {
   test('answers a first cancel, a harder one and one after the end truthfully', async () => {
     await using fixture = await openFixture([{ parts: [{ call: 'deaf', id: 'd' }] }]);
-    await using stage = await surface.open(fixture);
-    const show = await stage.start('go');
+    await using harness = await surface.open(fixture);
+    const prompt = await harness.start('go');
     await fixture.started('deaf');
-    const first = await show.cancel({ message: 'first' }, { mode: 'graceful' });
-    const harder = await show.cancel({ message: 'second' }, { mode: 'kill' });
-    const end = await show.end();
-    const late = await show.cancel({ message: 'third' }, { mode: 'kill' });
+    const first = await prompt.cancel({ message: 'first' }, { mode: 'graceful' });
+    const harder = await prompt.cancel({ message: 'second' }, { mode: 'kill' });
+    const end = await prompt.end();
+    const late = await prompt.cancel({ message: 'third' }, { mode: 'kill' });
     expect(end.status).toBe('cancelled');
-    // An editor is told nothing but the end.
+    // An editor gets nothing but the end.
     if (first.result !== 'sent') {
       expect([first.result, harder.result, late.result]).toEqual(['accepted', 'escalated', 'too-late']);
       expect([first.reason?.message, harder.reason?.message]).toEqual(['first', 'first']);
       expect(end.reason).toEqual(first.reason);
       if ('status' in late) expect(late.status).toBe('cancelled');
     }
-    expect(checkHistory(await show.history())).toEqual([]);
+    expect(checkHistory(await prompt.history())).toEqual([]);
   });
 });
 
@@ -49,15 +49,15 @@ test.concurrent.each(sharedStores())(
     const where = await location.open();
     await using store = openStore(where);
     const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'go' });
-    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
-    expect(await show.cancel({ message: 'never mind' })).toMatchObject({ result: 'accepted', status: 'cancelled' });
+    const prompt = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
+    expect(await prompt.cancel({ message: 'never mind' })).toMatchObject({ result: 'accepted', status: 'cancelled' });
     await using worker = startWorker(where, fixture);
     await worker.hear<{ type: string }>(({ type }) => type === 'serving');
     // One after it, so that we know the worker has looked.
     const next = await store.create({ tenant: 'acme', agent: 'tester', input: 'then' });
     await followTask(store, { tenant: 'acme', id: (next as { task: { id: string } }).task.id }, fixture).end();
     expect(fixture.effects().filter(({ phase }) => phase === 'begin')).toHaveLength(1);
-    expect(await show.read()).toMatchObject({ status: 'cancelled', calls: [], reason: { message: 'never mind' } });
+    expect(await prompt.read()).toMatchObject({ status: 'cancelled', calls: [], reason: { message: 'never mind' } });
     worker.process.send('stop');
     await worker.ended;
   },
@@ -77,16 +77,20 @@ test.concurrent.each(sharedStores())(
     await Promise.all(
       Array.from({ length: RACES }, async (_, i) => {
         const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: `race ${i}.` });
-        const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
-        // Every third before the start; the others when the model is asked, each a little later than the one before.
+        const prompt = followTask(
+          store,
+          { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id },
+          fixture,
+        );
+        // Every third before the start; the others when the model is called, each a little later than the one before.
         if (i % 3 > 0)
           await until(() => fixture.provider.requests.some(({ body }) => JSON.stringify(body).includes(`race ${i}.`)));
-        for (let looks = 0; looks < i; looks++) await show.shown();
-        const [one, two] = await Promise.all([show.cancel({ message: 'one' }), show.cancel({ message: 'two' })]);
-        const { status } = await show.end();
+        for (let looks = 0; looks < i; looks++) await prompt.readText();
+        const [one, two] = await Promise.all([prompt.cancel({ message: 'one' }), prompt.cancel({ message: 'two' })]);
+        const { status } = await prompt.end();
         const isCancelled = [one, two].some(({ result }) => result === 'accepted');
         expect(status === 'cancelled').toBe(isCancelled);
-        expect(checkHistory(await show.history())).toEqual([]);
+        expect(checkHistory(await prompt.history())).toEqual([]);
         answers.set(one.result, (answers.get(one.result) ?? 0) + 1);
       }),
     );

@@ -1,5 +1,5 @@
-// P5 Nothing lost: what anybody was shown before the end is in the outcome, in order, without gaps or repeats; what was
-// written down survives a worker that is killed.
+// P5 Nothing lost: everything that users saw before the end is in the outcome, in order, without gaps or repeats;
+// journaled entries survive the kill of a worker.
 import { existsSync } from 'node:fs';
 import { toText } from '@whoa/core';
 import { checkHistory } from '@whoa/core/testing';
@@ -12,19 +12,19 @@ import { followTask, MORTAL_LEASE_MS, sharedStores, startWorker } from './surfac
 const STORY = ['Once ', 'upon ', 'a ', 'time '];
 
 describe.concurrent.each(everySurface())('$name', (surface) => {
-  test('keeps the words that were shown before it was cut off', async () => {
+  test('text that was shown before the stop is kept', async () => {
     await using fixture = await openFixture([{ parts: [{ text: [...STORY, { stall: true }, 'there was'] }] }]);
-    await using stage = await surface.open(fixture);
-    const show = await stage.start('tell me');
-    await until(async () => (await show.shown()) === STORY.join(''));
-    await show.cancel({ message: 'enough' }, { mode: 'now' });
-    expect(await show.end()).toMatchObject({ status: 'cancelled', text: STORY.join('') });
-    expect(checkHistory(await show.history())).toEqual([]);
+    await using harness = await surface.open(fixture);
+    const prompt = await harness.start('tell me');
+    await until(async () => (await prompt.readText()) === STORY.join(''));
+    await prompt.cancel({ message: 'enough' }, { mode: 'now' });
+    expect(await prompt.end()).toMatchObject({ status: 'cancelled', text: STORY.join('') });
+    expect(checkHistory(await prompt.history())).toEqual([]);
   });
 });
 
 describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
-  test('keeps what a command had printed and what finished beside it', async () => {
+  test('output of a stopped command, and calls that finished alongside it, are kept', async () => {
     const command = 'for i in 1 2 3; do echo line $i; done; touch printed; sleep 300';
     await using fixture = await openFixture([
       {
@@ -34,13 +34,13 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
         ],
       },
     ]);
-    await using stage = await surface.open(fixture);
-    const show = await stage.start('go');
+    await using harness = await surface.open(fixture);
+    const prompt = await harness.start('go');
     await fixture.started('bash');
     await until(() => fixture.effects().some(({ tool, phase }) => tool === 'look' && phase === 'resolve'));
     await until(() => existsSync(fixture.at('printed')));
-    await show.cancel({ message: 'enough' }, { mode: 'now' });
-    const { calls } = await show.end();
+    await prompt.cancel({ message: 'enough' }, { mode: 'now' });
+    const { calls } = await prompt.end();
     const said = Object.fromEntries(calls.map(({ callId, state, content }) => [callId, [state, toText(content)]]));
     expect(said['l']).toEqual(['finished', 'found']);
     expect(said['b']?.[0]).toBe('interrupted');
@@ -49,22 +49,22 @@ describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
 });
 
 test.concurrent.each(sharedStores())(
-  'what a reader saw of a task on $name is there after its worker was killed',
+  'journal entries that a reader saw of a task on $name survive the kill of its worker',
   async (location) => {
     await using fixture = await openFixture([{ parts: [{ text: [...STORY, { stall: true }] }] }]);
     const where = await location.open();
     await using store = openStore(where);
     await using doomed = startWorker(where, fixture, { leaseMs: MORTAL_LEASE_MS });
     const receipt = await store.create({ tenant: 'acme', agent: 'tester', input: 'tell me' });
-    const show = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
-    await until(async () => (await show.shown()) === STORY.join(''));
+    const prompt = followTask(store, { tenant: 'acme', id: (receipt as { task: { id: string } }).task.id }, fixture);
+    await until(async () => (await prompt.readText()) === STORY.join(''));
     doomed.process.kill('SIGKILL');
     await doomed.ended;
-    expect(await show.shown()).toBe(STORY.join(''));
-    await show.cancel({ message: 'enough' });
+    expect(await prompt.readText()).toBe(STORY.join(''));
+    await prompt.cancel({ message: 'enough' });
     await using next = startWorker(where, fixture);
-    expect(await show.end()).toMatchObject({ status: 'cancelled', text: STORY.join('') });
-    expect(checkHistory(await show.history())).toEqual([]);
+    expect(await prompt.end()).toMatchObject({ status: 'cancelled', text: STORY.join('') });
+    expect(checkHistory(await prompt.history())).toEqual([]);
     next.process.send('stop');
     await next.ended;
   },

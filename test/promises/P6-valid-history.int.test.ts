@@ -1,7 +1,7 @@
-// P6 Valid history: after a cancel in the worst moment every call has exactly one result, each result agrees with what the
-// tool really did, and the next request is accepted by a provider that refuses what the vendors refuse.
+// P6 Valid history: after a cancel at the worst moment every call has exactly one result, each result matches the
+// tool's real effect, and a provider that rejects what the vendors reject accepts the next request.
 import { rmSync, writeFileSync } from 'node:fs';
-import { type Answer, findRefusals } from '@whoa/ai-sdk/testing';
+import { findRefusals, type ScriptedResponse } from '@whoa/ai-sdk/testing';
 import { type Message, toText } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
 import { prepareMessages } from '@whoa/core/model';
@@ -14,8 +14,8 @@ import { DONE, type Fixture, openFixture, until } from './fixture.ts';
 import { createLocalAgent } from './surfaces/run.ts';
 import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
-/** One that finishes, one that obeys, one that is deaf, one that must finish, and one more. */
-const FIVE: Answer = {
+/** A tool that finishes, one that obeys its signal, one that ignores it, one that must finish, and one more. */
+const FIVE: ScriptedResponse = {
   parts: [
     { text: 'I do five things. ' },
     { call: 'look', id: 'c1' },
@@ -41,14 +41,14 @@ async function allUnderWay(fixture: Fixture): Promise<void> {
   await until(() => fixture.effects().some(({ tool, phase }) => tool === 'look' && phase === 'resolve'));
 }
 
-/** What the provider was told of each call, in the request after the cancel. */
-function withPendingOrders(fixture: Fixture): string {
+/** What the provider gets for each call, in the request after the cancel. */
+function readSecondRequest(fixture: Fixture): string {
   expect(fixture.provider.requests.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
   return JSON.stringify(fixture.provider.requests[1]!.body);
 }
 
 test.each(formats)(
-  '%s: five calls in five states, each told as it was, and the next turn is accepted',
+  '%s: five calls in five states are reported to the model, and the next turn is accepted',
   async (format) => {
     await using fixture = await openFixture([FIVE]);
     // Three at a time: the fifth waits for a place that it never gets.
@@ -65,7 +65,7 @@ test.each(formats)(
     expect(findRefusals(prepareMessages([...outcome.messages, { role: 'user', content: 'and now?' }]))).toEqual([]);
 
     expect(await agent.run('and now?', { history: outcome.messages }).outcome).toMatchObject({ text: DONE });
-    const request = withPendingOrders(fixture);
+    const request = readSecondRequest(fixture);
     for (const [, content] of Object.values(TOLD)) expect(request).toContain(content.split('\n')[0]);
     for (const private_ of ['for people', 'not for the model']) expect(request).not.toContain(private_);
     await close();
@@ -73,7 +73,7 @@ test.each(formats)(
 );
 
 test.concurrent.each(sharedStores())(
-  'a conversation on $name goes on after a task of it was cancelled in five states',
+  'a conversation on $name continues after a task of it was cancelled in five states',
   async (location) => {
     await using fixture = await openFixture([FIVE]);
     const where = await location.open();
@@ -94,7 +94,7 @@ test.concurrent.each(sharedStores())(
       c4: 'finished',
     });
     expect(await (await say('and now?')).end()).toMatchObject({ status: 'success', text: DONE });
-    expect(withPendingOrders(fixture)).toContain(TOLD['c3']![1]);
+    expect(readSecondRequest(fixture)).toContain(TOLD['c3']![1]);
     expect(checkHistory(await first.history())).toEqual([]);
     const { history } = (await store.conversation({ tenant: 'acme', conversation: fixture.mark }))!;
     expect(findRefusals(prepareMessages(history as unknown as Message[]))).toEqual([]);
@@ -103,7 +103,7 @@ test.concurrent.each(sharedStores())(
   },
 );
 
-test('a session in an editor goes on after a prompt of it was cancelled in five states', async () => {
+test('a session in an editor continues after a prompt of it was cancelled in five states', async () => {
   await using fixture = await openFixture([FIVE]);
   const editor = await openEditor(fixture.home);
   const answer = editor.prompt('go');
@@ -111,7 +111,7 @@ test('a session in an editor goes on after a prompt of it was cancelled in five 
   await editor.cancel();
   expect(await answer).toMatchObject({ stopReason: 'cancelled' });
   expect(await editor.prompt('and now?')).toMatchObject({ stopReason: 'end_turn' });
-  expect(withPendingOrders(fixture)).toContain('Outcome unknown');
+  expect(readSecondRequest(fixture)).toContain('Outcome unknown');
   // The person was shown an end of every call, too.
   const ends = editor.shown.flatMap((update) =>
     update.sessionUpdate === 'tool_call_update' && (update.status === 'completed' || update.status === 'failed')

@@ -1,5 +1,5 @@
-// P8 Right target only: a cancel stops what is under it and nothing else: not what runs beside it in the same worker, not
-// the next prompt at the same door, not another tenant's work of the same name.
+// P8 Right target only: a cancel stops its target and everything under it, but not other runs of the same worker, the
+// next prompt on the same surface, or another tenant's work of the same name.
 import { checkHistory } from '@whoa/core/testing';
 import { describe, expect, test } from 'vitest';
 import { openStore } from '../tasks/open-store.ts';
@@ -8,7 +8,7 @@ import { everySurface } from './surfaces/all.ts';
 import { createLocalAgent } from './surfaces/run.ts';
 import { followTask, sharedStores, startWorker } from './surfaces/task.ts';
 
-/** Two kinds of work: one that waits for ever and one that pays and is done. */
+/** Two kinds of work: one waits for ever, the other pays and ends. */
 const openTwo = (): Promise<Fixture> =>
   openFixture(({ said, results }) => {
     if (results > 0) return undefined;
@@ -18,16 +18,16 @@ const openTwo = (): Promise<Fixture> =>
   });
 
 describe.concurrent.each(everySurface(['SQLite']))('$name', (surface) => {
-  test('goes on with the next prompt, which knows nothing of the cancel before it', async () => {
+  test('the next prompt works, and the cancel before it does not reach it', async () => {
     await using fixture = await openTwo();
-    await using stage = await surface.open(fixture);
-    const first = await stage.start('wait');
+    await using harness = await surface.open(fixture);
+    const first = await harness.start('wait');
     await fixture.started('wait');
     await first.cancel({ message: 'not this' }, { mode: 'now' });
     expect(await first.end()).toMatchObject({ status: 'cancelled' });
-    const second = await stage.start('pay');
+    const second = await harness.start('pay');
     expect(await second.end()).toMatchObject({ status: 'success', text: DONE });
-    // Late words for the one that ended do not reach the one that lives.
+    // A late command for the one that ended does not reach the one that runs.
     expect(checkHistory(await second.history())).toEqual([]);
   });
 });
@@ -68,7 +68,7 @@ test.concurrent.each(sharedStores())(
     };
     const [mine, theirs] = [await create('acme', 'wait'), await create('other', 'wait..')];
     await fixture.started('wait', 2);
-    const beside = await create('acme', 'pay');
+    const other = await create('acme', 'pay');
     expect(
       await store.cancel(
         { tenant: 'acme', conversation: `${fixture.mark}.wait` },
@@ -82,11 +82,11 @@ test.concurrent.each(sharedStores())(
       result: 'not-found',
     });
     expect(await mine.end()).toMatchObject({ status: 'cancelled' });
-    expect(await beside.end()).toMatchObject({ status: 'success', text: DONE });
+    expect(await other.end()).toMatchObject({ status: 'success', text: DONE });
     expect(await theirs.read()).toMatchObject({ status: 'running' });
     await theirs.cancel({ message: 'the owner' }, { mode: 'now' });
     expect(await theirs.end()).toMatchObject({ status: 'cancelled', reason: { message: 'the owner' } });
-    for (const show of [mine, beside, theirs]) expect(checkHistory(await show.history())).toEqual([]);
+    for (const prompt of [mine, other, theirs]) expect(checkHistory(await prompt.history())).toEqual([]);
     worker.process.send('stop');
     await worker.ended;
   },

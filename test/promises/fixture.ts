@@ -1,9 +1,9 @@
-// Where a promise is tried: a model behind a socket that refuses what vendors refuse, a folder, the record of what tools
-// really did, and looks at the machine from outside.
+// The environment for a promise: a model behind a socket that rejects what vendors reject, a folder, a record of the
+// tools' real effects, and checks of the machine from outside.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type LoopbackProvider, type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import type { HistoryEntry } from '@whoa/core/testing';
 import type { Effect } from '../../packages/core/src/testing/history.ts';
 import { createHome, type Home } from '../command/terminal.ts';
@@ -15,13 +15,13 @@ export interface Fixture extends AsyncDisposable {
   readonly home: Home;
   /** The folder the tools work in. */
   readonly folder: string;
-  /** Stands among the arguments of every process that a command of `tree` starts. */
+  /** An argument of every process that a command of `tree` starts. */
   readonly mark: string;
-  /** A command that starts five processes, two of them out of reach of a process group. */
+  /** A command that starts five processes, two of them outside its process group. */
   readonly tree: string;
-  /** What tools really did so far, in every process. */
+  /** The tools' real effects so far, in every process. */
   effects(): readonly TimedEffect[];
-  /** Resolves when a tool has begun. */
+  /** Resolves when a tool has started. */
   started(tool: string, times?: number): Promise<void>;
   /** The marked processes that run now. */
   processes(): number[];
@@ -33,35 +33,35 @@ export interface TimedEffect extends Effect {
   readonly pid: number;
 }
 
-/** What the model was asked: the last thing a person said, and how many results it has been given since. */
+/** A request to the model: the user's last message, and how many results came after it. */
 interface Asked {
   readonly index: number;
   readonly said: string;
   readonly results: number;
 }
 
-/** One answer after the other, or by what was asked. */
-export type Answers = readonly Answer[] | ((asked: Asked) => Answer | undefined);
+/** Responses in order, or chosen by the request. */
+export type Answers = readonly ScriptedResponse[] | ((asked: Asked) => ScriptedResponse | undefined);
 
-/** What the model says when it has nothing else to say. */
+/** The model's text when nothing else is scripted. */
 export const DONE = 'All done.';
 
-const LOOK_MS = 5;
-const WAIT_MS = 30_000;
+const POLL_INTERVAL_MS = 5;
+const WAIT_MS = 60_000;
 let fixtures = 0;
 
-/** Opens a scene whose model answers so, and then says that it is done. */
+/** Opens a fixture whose model gives these responses, and then ends. */
 export async function openFixture(answers: Answers = []): Promise<Fixture> {
   const provider = await startLoopbackProvider({
     script: ({ index, body }) =>
-      (typeof answers === 'function' ? answers({ index, ...lastOf(body) }) : answers[index]) ?? {
+      (typeof answers === 'function' ? answers({ index, ...getLast(body) }) : answers[index]) ?? {
         parts: [{ text: DONE }],
       },
   });
   const home = createHome({ 'config/whoa/whoa.config.mjs': configFor(provider.url) });
   const folder = home.folder.path;
   const mark = `4${String(++fixtures).padStart(3, '0')}.${process.pid}`;
-  const effects = (): TimedEffect[] => linesOf(join(folder, EFFECTS)).map((line) => JSON.parse(line) as TimedEffect);
+  const effects = (): TimedEffect[] => readLines(join(folder, EFFECTS)).map((line) => JSON.parse(line) as TimedEffect);
   return {
     provider,
     home,
@@ -81,7 +81,7 @@ export async function openFixture(answers: Answers = []): Promise<Fixture> {
 }
 
 /** Reads a chat request. */
-function lastOf(body: Readonly<Record<string, unknown>>): Omit<Asked, 'index'> {
+function getLast(body: Readonly<Record<string, unknown>>): Omit<Asked, 'index'> {
   const messages = (body['messages'] ?? []) as readonly { readonly role: string; readonly content: unknown }[];
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const { content = '' } = messages[at] ?? {};
@@ -99,21 +99,21 @@ export default { agents: { cast: ({ cwd, tools }) => createTestAgent({ url: '${u
 `;
 }
 
-/** The lines of a file that somebody may be writing. */
-export function linesOf(path: string): string[] {
+/** The lines of a file that may still be growing. */
+export function readLines(path: string): string[] {
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
 }
 
-/** Looks until it is so: nobody tells when a stranger's process or file has come or gone. */
+/** Polls until the condition holds: there is no event for another process's exits and files. */
 export async function until(condition: () => boolean | Promise<boolean>, withinMs: number = WAIT_MS): Promise<void> {
   const end = performance.now() + withinMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not so after ${withinMs} ms: ${condition.toString()}`);
-    await wait(LOOK_MS);
+    await wait(POLL_INTERVAL_MS);
   }
 }
 
-/** What clients saw and what tools did, as one history in the order of time. */
+/** Merges what clients saw and what tools did into one history, in order of time. */
 export function merged(
   seen: readonly { readonly at: number; readonly entry: HistoryEntry }[],
   effects: readonly TimedEffect[],

@@ -18,11 +18,19 @@ function isThere(path: string): boolean {
   return places.some((location) => ENDINGS.some((ending) => existsSync(join(root, location + ending))));
 }
 
-test('every promise has a paragraph and a suite of its own', () => {
+test('every promise has its own paragraph and suite', () => {
   const numbers = Array.from({ length: 14 }, (_, i) => `P${i + 1}`);
   expect([...promises.matchAll(/^## (P\d+) /gm)].map(([, promise]) => promise)).toEqual(numbers);
   for (const promise of numbers)
     expect(suites.filter((path) => path.startsWith(`test/promises/${promise}-`))).toHaveLength(1);
+});
+
+test('every page that counts the promises has the right number', () => {
+  const counting = ['README.md', ...globSync('docs/{*.md,.vitepress/sidebar.ts}', { cwd: root })];
+  const counts = counting.flatMap((path) =>
+    [...readFileSync(join(root, path), 'utf8').matchAll(/(\S+) promises[,\]']/gi)].map(([, count]) => count!),
+  );
+  expect(counts.map((count) => count.replace(/\W/g, ''))).toEqual(['14', '14', '14', '14']);
 });
 
 test('every test that the pages name is there', () => {

@@ -1,5 +1,5 @@
-// Failures seen in other agents and in JavaScript at large that no other test of ours tries. The table in docs/evidence/seen-elsewhere.md
-// names the test of every one.
+// Failures seen in other agents and in JavaScript in general that no other test covers. The table in
+// docs/evidence/seen-elsewhere.md lists the test for each.
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { CancellationToken, createAgent, createRuntime, defineTool } from '@whoa
 import { systemClock } from '@whoa/core/embed';
 import { callTools, reply } from '@whoa/core/model';
 import { checkHistory, createRecorder } from '@whoa/core/testing';
-import { createLsTool } from '@whoa/tools';
+import { createLsTool } from '@whoa/tools/internal';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { formats } from '../ai-sdk/providers.ts';
@@ -92,7 +92,7 @@ test('a failure, a time-out and a cancel in one instant are one end of a call, w
     calls: { length: 1 },
   });
   await turn();
-  recorder.look(root);
+  recorder.recordToken(root);
   expect(checkHistory(recorder.history)).toEqual([]);
 });
 
@@ -113,13 +113,13 @@ test.each(formats)(
     second.cancel({}, { mode: 'now' });
     const { usage } = await second.outcome;
     expect(usage.isComplete).toBe(false);
-    // Only one of the three says anything before its end.
+    // Only one of the three reports usage before its end.
     expect(usage.inputTokens).toBe(format === 'anthropic' ? 11 : 0);
     await close();
   },
 );
 
-test('twenty calls that fail at once leave no listener on the signal they shared', async () => {
+test('twenty calls that fail at the same time leave no listener on the signal they shared', async () => {
   await using fixture = await openFixture();
   const { signal } = new AbortController();
   const runtime = createRuntime({ tools: [createLsTool({ root: fixture.folder })] });
@@ -130,7 +130,7 @@ test('twenty calls that fail at once leave no listener on the signal they shared
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('the command that is told to go in the middle of an answer has printed its words and kept them', async () => {
+test('a command that is stopped mid-answer has printed its text and stored it', async () => {
   await using fixture = await openFixture([{ parts: [{ text: ['Once ', 'upon ', { stall: true }] }] }]);
   await using store = openLocal(fixture);
   const command = startCommand(fixture, ['run', '--json', 'tell me']);
@@ -174,7 +174,7 @@ test('an editor that reads nothing more can still cancel: the order does not que
 });
 
 test.concurrent.each(sharedStores(['SQLite']))(
-  'a reader who goes away stops nothing, one who comes back misses nothing, and a cancel still stops it',
+  'a reader that disconnects does not stop the run, misses nothing when it returns, and can still cancel it',
   async (location) => {
     let go = (): void => {};
     const later = new Promise<void>((resolve) => (go = resolve));
@@ -189,15 +189,15 @@ test.concurrent.each(sharedStores(['SQLite']))(
     {
       await using reader = openStore(where);
       await using watching = await reader.watch({ id: ref.id }, () => {});
-      await until(async () => (await followTask(reader, ref, fixture).shown()) === 'Once ');
+      await until(async () => (await followTask(reader, ref, fixture).readText()) === 'Once ');
       expect(watching).toBeDefined();
     }
     go();
-    const show = followTask(store, ref, fixture);
-    await until(async () => (await show.shown()) === 'Once upon ');
+    const prompt = followTask(store, ref, fixture);
+    await until(async () => (await prompt.readText()) === 'Once upon ');
     expect(fixture.provider.openResponses).toBe(1);
-    await show.cancel({ message: 'now' });
-    expect(await show.end()).toMatchObject({ status: 'cancelled', text: 'Once upon ' });
+    await prompt.cancel({ message: 'now' });
+    expect(await prompt.end()).toMatchObject({ status: 'cancelled', text: 'Once upon ' });
     worker.process.send('stop');
     await worker.ended;
   },

@@ -1,5 +1,5 @@
-// The agent of these suites: the same one in this process, in a worker, in an editor and in the command. Every tool tells
-// what it really does, in a file that outlives whoever runs it.
+// The agent of these suites: the same one in this process, in a worker, in an editor and in the command. Every tool
+// records its real effects in a file that outlives its process.
 import { appendFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Agent, type AgentOptions, createAgent, defineTool, type Tool } from '@whoa/core';
@@ -7,7 +7,7 @@ import { createRecorder } from '@whoa/core/testing';
 import { z } from 'zod';
 import { loopbackModel } from '../ai-sdk/providers.ts';
 
-/** What the tools do is written here, one JSON object a line. */
+/** The log of the tools' effects, one JSON object a line. */
 export const EFFECTS = 'effects.log';
 
 export interface TestAgent {
@@ -44,7 +44,7 @@ export function createTestAgent({ url, folder, format = 'chat', tools = [], ...p
   return { agent, recorder };
 }
 
-/** One clock for all processes of this machine, fine enough that what was caused comes after its cause. */
+/** One clock for all processes of this machine, precise enough that a cause comes before its effect. */
 export function machineTime(): number {
   return Number(process.hrtime.bigint());
 }
@@ -64,7 +64,7 @@ function ownTools(folder: string): Tool[] {
         );
       },
     }),
-    // Returns when a file says so, whatever anybody else says.
+    // Returns once a file exists, whatever else happens.
     defineTool({
       ...read,
       name: 'deaf',
@@ -105,7 +105,7 @@ function ownTools(folder: string): Tool[] {
   ];
 }
 
-/** Keeps nobody alive who would otherwise go. */
+/** Does not keep the process alive. */
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

@@ -12,7 +12,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'whoa-runtimes-'));
   await install();
   code = await bundle();
-  onNode = await node.play(code, folder);
+  onNode = await node.run(code, folder);
 }, 300_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -25,6 +25,6 @@ test('the bundle asks for nothing of Node', () => {
   expect(code).not.toMatch(/\bfrom\s*["'](node:)?(fs|util|events|process|buffer|crypto)["']/);
 });
 
-test.each(runtimes)('what works on Node works the same on $name', async (runtime) => {
-  expect(await runtime.play(code, folder)).toEqual(onNode);
+test.each(runtimes)('the program gives the same results on $name as on Node', async (runtime) => {
+  expect(await runtime.run(code, folder)).toEqual(onNode);
 });

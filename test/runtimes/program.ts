@@ -1,25 +1,25 @@
-// One program that must tell the same story on every runtime: Node, Bun, Deno, a worker and a browser. It asks for
-// nothing but the language and the web's own globals.
+// One program that must give the same results on every runtime: Node, Bun, Deno, a worker and a browser. It needs only
+// the language and the web's own globals.
 import { closeOpenCalls, createCallLedger, guardAiSdkTools } from '@whoa/ai-sdk';
 import {
   CancellationToken,
   createAgent,
   createAgentTool,
   createConversations,
-  createLedger,
   defineTool,
   guard,
   type Outcome,
   type StopMode,
 } from '@whoa/core';
 import type { InputSchema } from '@whoa/core/embed';
+import { createLedger } from '@whoa/core/embed';
 import type { Model, ModelPart } from '@whoa/core/model';
 import { MAX_DETAILS_BYTES } from '../../packages/core/src/tool/bounds.ts';
 
 type Say = (line: string) => void;
 
-/** Plays every scene and returns what was said. */
-export async function play(): Promise<string[]> {
+/** Runs every scenario and returns its output. */
+export async function run(): Promise<string[]> {
   const lines: string[] = [];
   const scenarios = { tokens, listeners, longWaits, guards, details, runs, undo, subAgents, conversations, aiSdk };
   for (const [name, scenario] of Object.entries(scenarios)) {
@@ -65,7 +65,7 @@ async function listeners(say: Say): Promise<void> {
   say(`${token.cancel({}, { mode: 'now' }).result}, the other heard ${heard.join()}`);
   token[Symbol.dispose]();
   const failing = { 'run-start': () => Promise.reject(new Error('a hook that rejects')) };
-  const outcome = await createAgent({ name: 'a', model: modelOf([[{ text: 'fine' }]]), hooks: failing }).run('x')
+  const outcome = await createAgent({ name: 'a', model: createModel([[{ text: 'fine' }]]), hooks: failing }).run('x')
     .outcome;
   say(`with a hook that rejects: ${outcome.status}`);
 }
@@ -84,16 +84,16 @@ async function guards(say: Say): Promise<void> {
   let finish = (_value: string): void => {};
   const deaf = guard(() => new Promise<string>((resolve) => (finish = resolve)), { name: 'deaf', token, ledger });
   token.cancel({}, { mode: { abortMs: 10 } });
-  say(`deaf work: ${await nameOf(deaf)}, abandoned ${ledger.entries().length}`);
+  say(`deaf work: ${await readErrorName(deaf)}, abandoned ${ledger.entries().length}`);
   finish('late');
   await pause(5);
   say(`late: ${ledger.entries()[0]?.late?.state}`);
   const slow = guard(({ signal }) => stopped(signal), { name: 'slow', timeoutMs: 10 });
-  say(`too slow: ${await nameOf(slow)}`);
+  say(`too slow: ${await readErrorName(slow)}`);
   say(`in time: ${await guard(() => pause(1).then(() => 'value'), { name: 'quick', timeoutMs: 5_000 })}`);
   const untidy = guard(({ defer }) => defer(() => Promise.reject(new Error('untidy'))), { name: 'untidy' });
   say(`an untidy one: ${String(await untidy)}`);
-  say(`a wrong setting: ${await nameOf(guard(() => 1, { name: 'x', timeoutMs: Number.NaN }))}`);
+  say(`a wrong setting: ${await readErrorName(guard(() => 1, { name: 'x', timeoutMs: Number.NaN }))}`);
 }
 
 async function details(say: Say): Promise<void> {
@@ -102,7 +102,7 @@ async function details(say: Say): Promise<void> {
     ['large', MAX_DETAILS_BYTES],
   ] as const) {
     const tool = plain('big', () => ({ content: 'done', details: { text: 'ü'.repeat(size) } }));
-    const model = modelOf([[{ call: 'big' }], [{ text: 'seen' }]]);
+    const model = createModel([[{ call: 'big' }], [{ text: 'seen' }]]);
     const { calls } = await createAgent({ name: 'a', model, tools: [tool] }).run('x').outcome;
     const kept = calls[0]?.details as { text?: string; cut?: string; bytes?: number };
     say(`${name}: ${kept.text?.length ?? `${kept.cut}, ${kept.bytes} bytes`}`);
@@ -111,7 +111,7 @@ async function details(say: Say): Promise<void> {
 
 async function runs(say: Say): Promise<void> {
   const quick = plain('quick', () => ({ content: 'quick', details: { a: 1 } }));
-  const model = modelOf([[{ text: 'I look. ' }, { call: 'quick' }], [{ text: 'Done.' }]]);
+  const model = createModel([[{ text: 'I look. ' }, { call: 'quick' }], [{ text: 'Done.' }]]);
   const run = createAgent({ name: 'a', model, tools: [quick] }).run('x');
   const events = new Set<string>();
   for await (const { type } of run.events) events.add(type);
@@ -127,11 +127,15 @@ async function runs(say: Say): Promise<void> {
     const outcome = await cancelled(mode, slowMs);
     say(`${typeof mode === 'string' ? mode : 'a ladder'}: ${tell(outcome)}; ${tellStop(outcome)}`);
   }
-  const hurried = createAgent({ name: 'a', model: modelOf([[{ waitMs: 60_000 }]]), budgets: { maxDurationMs: 10 } });
+  const hurried = createAgent({
+    name: 'a',
+    model: createModel([[{ waitMs: 60_000 }]]),
+    budgets: { maxDurationMs: 10 },
+  });
   say(`a deadline: ${tell(await hurried.run('x').outcome)}`);
 }
 
-/** Runs a wave of three tools, one quick, one that listens and one that is deaf, and stops it. */
+/** Runs a wave of three tools, one quick, one that obeys its signal and one that ignores it, and stops it. */
 async function cancelled(mode: StopMode, slowMs: number): Promise<Outcome> {
   const tools = [
     plain('quick', () => 'quick'),
@@ -144,7 +148,7 @@ async function cancelled(mode: StopMode, slowMs: number): Promise<Outcome> {
       return 'slow';
     }),
   ];
-  const model = modelOf([[{ call: 'quick' }, { call: 'listening' }, { call: 'slow' }], [{ text: 'never said' }]]);
+  const model = createModel([[{ call: 'quick' }, { call: 'listening' }, { call: 'slow' }], [{ text: 'never said' }]]);
   const run = createAgent({ name: 'a', model, tools }).run('x');
   for await (const event of run.events) {
     if (event.type === 'call-start' && event.tool === 'slow') run.cancel('enough', { mode });
@@ -160,7 +164,7 @@ async function undo(say: Say): Promise<void> {
       undone.push(JSON.stringify(kept));
     },
   });
-  const model = modelOf([[{ call: 'book' }], [{ waitMs: 60_000 }]]);
+  const model = createModel([[{ call: 'book' }], [{ waitMs: 60_000 }]]);
   const run = createAgent({ name: 'a', model, tools: [book] }).run('x');
   for await (const event of run.events) if (event.type === 'call-end') run.cancel({}, { mode: 'now', undo: true });
   const outcome = await run.outcome;
@@ -168,9 +172,9 @@ async function undo(say: Say): Promise<void> {
 }
 
 async function subAgents(say: Say): Promise<void> {
-  const child = createAgent({ name: 'child', model: modelOf([[{ text: 'so far ' }, { waitMs: 60_000 }]]) });
+  const child = createAgent({ name: 'child', model: createModel([[{ text: 'so far ' }, { waitMs: 60_000 }]]) });
   const tools = [createAgentTool(child, { description: 'helps' })];
-  const model = modelOf([[{ call: 'child', input: { task: 'help' } }], [{ text: 'over' }]]);
+  const model = createModel([[{ call: 'child', input: { task: 'help' } }], [{ text: 'over' }]]);
   const run = createAgent({ name: 'parent', model, tools }).run('x');
   for await (const event of run.events) {
     if (event.type === 'call-event' && event.event.type === 'text') run.cancel({}, { mode: 'now' });
@@ -179,7 +183,7 @@ async function subAgents(say: Say): Promise<void> {
 }
 
 async function conversations(say: Say): Promise<void> {
-  const model = modelOf([[{ text: 'one ' }, { waitMs: 60_000 }], [{ text: 'two' }]]);
+  const model = createModel([[{ text: 'one ' }, { waitMs: 60_000 }], [{ text: 'two' }]]);
   const sent: string[] = [];
   let started = (): void => {};
   const beginning = new Promise<void>((resolve) => (started = resolve));
@@ -208,7 +212,7 @@ async function aiSdk(say: Say): Promise<void> {
     { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: {} }] },
   ];
   const execute = look.execute as (input: unknown, options: object) => Promise<unknown>;
-  const looking = nameOf(Promise.resolve(execute({}, { toolCallId: 'c1', messages: messages.slice(0, 1) })));
+  const looking = readErrorName(Promise.resolve(execute({}, { toolCallId: 'c1', messages: messages.slice(0, 1) })));
   token.cancel({}, { mode: { abortMs: 5 } });
   say(`a deaf tool of the AI SDK: ${await looking}`);
   const closed = closeOpenCalls(messages as Parameters<typeof closeOpenCalls>[0], calls);
@@ -219,8 +223,8 @@ async function aiSdk(say: Say): Promise<void> {
 
 type Scripted = { text: string } | { call: string; input?: unknown } | { waitMs: number };
 
-/** A model that says what it is told to, and stops at once when it is told to. */
-function modelOf(replies: readonly (readonly Scripted[])[]): Model {
+/** A model that replies as scripted, and stops immediately when it is cancelled. */
+function createModel(replies: readonly (readonly Scripted[])[]): Model {
   let asked = 0;
   return {
     name: 'scripted',
@@ -238,7 +242,7 @@ function modelOf(replies: readonly (readonly Scripted[])[]): Model {
 
 const anything: InputSchema = { '~standard': { version: 1, vendor: 'runtimes', validate: (value) => ({ value }) } };
 
-type Definition = Parameters<typeof defineTool<unknown>>[0];
+type Definition = Extract<Parameters<typeof defineTool<unknown>>[0], { readonly execute: unknown }>;
 
 function definition(name: string, execute: Definition['execute']): Definition {
   return { name, description: name, inputSchema: anything, inputJsonSchema: { type: 'object' }, execute };
@@ -261,7 +265,7 @@ function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-async function nameOf(work: Promise<unknown>): Promise<string> {
+async function readErrorName(work: Promise<unknown>): Promise<string> {
   return work.then(
     () => 'a value',
     (error: Error) => error.name,

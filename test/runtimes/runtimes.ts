@@ -1,4 +1,4 @@
-// The runtimes the program is played on. Each takes the bundle and returns what the program said.
+// The runtimes for the program. Each runs the bundle and returns its output.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ const require = createRequire(join(here, 'package.json'));
 /** No program may take longer. */
 const PLAY_MS = 120_000;
 
-/** Fetches the runtimes, if they are not there. They come as npm packages; no script of theirs is run. */
+/** Fetches missing runtimes. They come as npm packages; their scripts are not run. */
 export async function install(): Promise<void> {
   if (existsSync(join(here, 'node_modules/.package-lock.json'))) return;
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
@@ -35,7 +35,7 @@ export async function bundle(): Promise<string> {
 
 export interface Runtime {
   readonly name: string;
-  play(code: string, folder: string): Promise<readonly string[]>;
+  run(code: string, folder: string): Promise<readonly string[]>;
 }
 
 const LINES = /^(\[.*\])$/m;
@@ -44,27 +44,27 @@ const LINES = /^(\[.*\])$/m;
 function command(name: string, file: string, args: readonly string[]): Runtime {
   return {
     name,
-    async play(code, folder) {
+    async run(code, folder) {
       const path = join(folder, `${name}.mjs`);
-      await writeFile(path, `${code}\nconsole.log(JSON.stringify(await play()));\n`);
+      await writeFile(path, `${code}\nconsole.log(JSON.stringify(await run()));\n`);
       const { stdout } = await run(file, [...args, path], { cwd: folder, timeout: PLAY_MS, env: { HOME: folder } });
       return JSON.parse(LINES.exec(stdout)?.[1] ?? 'null') as string[];
     },
   };
 }
 
-/** As much of `miniflare` as is used; what this folder installs is not there when types are checked. */
+/** The part of `miniflare` that we use; the packages of this folder are not installed when types are checked. */
 interface Worker {
   dispatchFetch(url: string): Promise<Response>;
   dispose(): Promise<void>;
 }
 
-/** Cloudflare's runtime, without the parts of Node that it can be asked to add. */
+/** Cloudflare's runtime, without its optional parts of Node. */
 const workerd: Runtime = {
   name: 'workerd',
-  async play(code) {
+  async run(code) {
     const { Miniflare } = require('miniflare') as { Miniflare: new (options: object) => Worker };
-    const script = `${code}\nexport default { fetch: async () => Response.json(await play()) };\n`;
+    const script = `${code}\nexport default { fetch: async () => Response.json(await run()) };\n`;
     const worker = new Miniflare({
       modules: true,
       script,
@@ -103,7 +103,7 @@ interface Browser {
 
 const chromium: Runtime = {
   name: 'chromium',
-  async play(code) {
+  async run(code) {
     const playwright = require('playwright-core') as Playwright;
     const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
     if (executablePath === undefined) throw new Error('there is no chromium; install the package `chromium`');
@@ -112,7 +112,7 @@ const chromium: Runtime = {
       const page = await browser.newPage();
       // As text: this file's own compiler would otherwise have its hand in it.
       const url = 'URL.createObjectURL(new Blob([source], { type: "text/javascript" }))';
-      return await page.evaluate(`(async (source) => (await import(${url})).play())(${JSON.stringify(code)})`);
+      return await page.evaluate(`(async (source) => (await import(${url})).run())(${JSON.stringify(code)})`);
     } finally {
       await browser.close();
     }

@@ -5,7 +5,7 @@ import type { UIMessage } from 'ai';
 
 export type Save = Parameters<ChatHistory['save']>[0];
 
-/** What goes wrong at a save or a load, by the name of the call. Each is called once, in order. */
+/** The fault of each save or load, by the name of the call. Each is called once, in order. */
 interface Faults {
   readonly load: ((saveOrLoad: { signal: AbortSignal }) => unknown)[];
   readonly save: ((save: Save) => unknown)[];
@@ -29,7 +29,7 @@ export function openDatabase(file = ':memory:', timeoutMs = 5_000): AppDatabase 
       (owner TEXT, chat TEXT, id TEXT, position INTEGER, body TEXT, PRIMARY KEY (owner, chat, id));`);
   const saves: Save[] = [];
   const faults: Faults = { load: [], save: [] };
-  const versionOf = (owner: string, chat: string): number =>
+  const readVersion = (owner: string, chat: string): number =>
     (db.prepare('SELECT version FROM chats WHERE owner = ? AND id = ?').get(owner, chat)?.['version'] as number) ?? 0;
   const read = (owner: string, chat: string): UIMessage[] =>
     db
@@ -46,7 +46,7 @@ export function openDatabase(file = ':memory:', timeoutMs = 5_000): AppDatabase 
     );
   };
   const raise = (owner: string, chat: string): number => {
-    const version = versionOf(owner, chat) + 1;
+    const version = readVersion(owner, chat) + 1;
     db.prepare('INSERT OR REPLACE INTO chats VALUES (?, ?, ?)').run(owner, chat, version);
     return version;
   };
@@ -74,7 +74,7 @@ export function openDatabase(file = ':memory:', timeoutMs = 5_000): AppDatabase 
       async load(chat) {
         await faults.load.shift()?.(chat);
         const { chatId, principal } = chat;
-        return { messages: read(principal.tenant, chatId), version: versionOf(principal.tenant, chatId) };
+        return { messages: read(principal.tenant, chatId), version: readVersion(principal.tenant, chatId) };
       },
       async save(change) {
         const { chatId, principal, messages, removedIds, expectedVersion } = change;
@@ -82,7 +82,7 @@ export function openDatabase(file = ':memory:', timeoutMs = 5_000): AppDatabase 
         const answer = await faults.save.shift()?.(change);
         if (answer !== undefined) return answer as 'conflict';
         return inTransaction(() => {
-          if (versionOf(principal.tenant, chatId) !== expectedVersion) return 'conflict';
+          if (readVersion(principal.tenant, chatId) !== expectedVersion) return 'conflict';
           for (const id of removedIds)
             db.prepare('DELETE FROM messages WHERE owner = ? AND chat = ? AND id = ?').run(
               principal.tenant,

@@ -11,7 +11,7 @@ interface Asking {
   readonly ran: string[];
 }
 
-/** An agent whose only tool asks first. */
+/** An agent whose only tool needs approval. */
 export function createAskingAgent({ url, approvals, ran }: Asking): Agent {
   return createAgent({
     name: 'assistant',

@@ -4,7 +4,7 @@ import { fuzzTaskApi } from '../campaigns/http-fuzz.ts';
 import { openStore } from '../tasks/open-store.ts';
 import { storeKinds } from '../tasks/shared-stores.ts';
 
-/** What comes back when the generator does what it should: things done, refused, not found, too late. */
+/** The statuses that a working generator reaches: done, rejected, not found, too late. */
 const REACHED = ['200', '201', '202', '204', '400', '403', '404', '409', '413', '415', '421'];
 
 test('20,000 requests from the document: none breaks anything, none is answered with 500', async () => {
@@ -18,7 +18,7 @@ test.each(storeKinds)('$name keeps or refuses whatever 2,000 requests bring', as
   const location = await kind.open();
   const store = openStore(location.location);
   try {
-    const counts = await fuzzTaskApi({ store, requests: 2_000, seed: 14 });
+    const counts = await fuzzTaskApi({ store, requests: 2_000, seed: 15 });
     expect(counts['201']).toBeGreaterThan(10);
   } finally {
     await store[Symbol.asyncDispose]();

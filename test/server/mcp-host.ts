@@ -1,4 +1,4 @@
-// An MCP host that writes its own messages: what a library would refuse to send, or to show, can be sent and seen.
+// An MCP host that writes its own messages, including those that a library would refuse to send or hide.
 
 export const TASKS = 'io.modelcontextprotocol/tasks';
 
@@ -30,7 +30,7 @@ export function toRequest(method: string, params: Fields, capabilities: object =
   return { jsonrpc: '2.0', id: ++lastId, method, params: { ...params, _meta } };
 }
 
-/** Sends a request over HTTP, and returns its answer. */
+/** Sends a request over HTTP, and returns its response. */
 export async function ask(
   { url, headers = {}, capabilities }: HostOptions,
   method: string,
@@ -58,7 +58,7 @@ export async function ask(
   return JSON.parse(data.slice('data: '.length)) as Answered;
 }
 
-/** Asks about a task until it has this status. */
+/** Polls a task until it has this status. */
 export async function waitForTask(host: HostOptions, taskId: unknown, status: string): Promise<Fields> {
   for (;;) {
     const { result, error } = await ask(host, 'tasks/get', { taskId: taskId as string });

@@ -1,7 +1,15 @@
 // Approval questions of tasks, asked and answered through an MCP host over loopback HTTP.
-import { createAgent, defineTool } from '@whoa/core';
+import { createAgent, defineTool, type Tool } from '@whoa/core';
 import { createScriptedModel } from '@whoa/core/testing';
-import { type AuditEvent, createAccess, createMcpHandler, listen, type Principal, USER_RIGHTS } from '@whoa/server';
+import {
+  type AccessOptions,
+  type AuditEvent,
+  createAccess,
+  createMcpHandler,
+  listen,
+  type Principal,
+  USER_RIGHTS,
+} from '@whoa/server';
 import { createMemoryStore, createRunner, createTaskApprovals } from '@whoa/tasks';
 import { createMcpTools } from '@whoa/tools';
 import { expect, test } from 'vitest';
@@ -12,13 +20,20 @@ import { ASKING, ask, type Fields, type HostOptions, TASKS, waitForTask } from '
 const PEOPLE: Readonly<Record<string, Principal>> = {
   ann: { tenant: 'acme', name: 'ann', rights: USER_RIGHTS },
   bob: { tenant: 'other', name: 'bob', rights: USER_RIGHTS },
+  cat: { tenant: 'acme', name: 'cat', rights: USER_RIGHTS },
   reader: { tenant: 'acme', name: 'reader', rights: ['start', 'read', 'cancel'] },
 };
 
 const CALL = { call: 'run', input: { command: 'rm -rf\n  dist', note: 'a\u202eb' } };
 
-/** A server whose agent asks before each of its two calls. */
-async function serve() {
+interface Served {
+  readonly rules?: Pick<AccessOptions, 'starterMayAnswer'>;
+  readonly tools?: readonly Tool[];
+  readonly calls?: readonly (typeof CALL)[];
+}
+
+/** A server whose agent needs approval for each of its two calls, or makes other calls. */
+async function serve({ rules = {}, tools = [], calls = [] }: Served = {}) {
   const store = createMemoryStore();
   const approvals = createTaskApprovals();
   const ran: string[] = [];
@@ -33,13 +48,16 @@ async function serve() {
       return 'it ran';
     },
   });
-  const model = createScriptedModel([[CALL], [{ ...CALL, input: { ...CALL.input, command: 'ls' } }], ['Done.']]);
-  const asks = createAgent({ name: 'asks', model, tools: [tool], approve: approvals.approve });
+  const own = [CALL, { ...CALL, input: { ...CALL.input, command: 'ls' } }];
+  const turns = (calls.length > 0 ? calls : own).map((call) => [call]);
+  const model = createScriptedModel([...turns, ['Done.']]);
+  const asks = createAgent({ name: 'asks', model, tools: [tool as Tool, ...tools], approve: approvals.approve });
   const runner = createRunner({ store, agents: { asks }, approvals });
   await runner.serve();
   const access = createAccess({
     authenticate: (request) => PEOPLE[request.headers.get('x-user') ?? ''],
     audit: (event) => audited.push(event),
+    ...rules,
   });
   const listening = await listen(await createMcpHandler({ store, agents: { asks: 'Asks' }, access }));
   const as = (user: string, capabilities: object = ASKING): HostOptions => ({
@@ -69,7 +87,7 @@ type Asked = Record<string, { method: string; params: { message: string; request
 
 const askedBy = ({ inputRequests }: Fields): [string, Asked[string]] => Object.entries(inputRequests as Asked)[0]!;
 
-test('a task that waits for an approval asks it in full, and goes on with the answer', async () => {
+test('a task that waits for an approval asks it in full, and continues with the answer', async () => {
   await using served = await serve();
   const ann = served.as('ann');
   const taskId = await served.start(ann);
@@ -89,7 +107,7 @@ test('a task that waits for an approval asks it in full, and goes on with the an
   expect(await update({ [key]: { action: 'accept', content: {} } })).toMatchObject({
     result: { resultType: 'complete' },
   });
-  // An answered question is gone at once, and its repetition changes nothing.
+  // An answered question is gone immediately, and repeating the answer changes nothing.
   expect((await ask(ann, 'tasks/get', { taskId })).result!['inputRequests'] ?? {}).not.toHaveProperty([key]);
   await update({ [key]: { action: 'decline' } });
   const [second] = askedBy(await waitForTask(ann, taskId, 'input_required'));
@@ -108,7 +126,7 @@ test('a task that waits for an approval asks it in full, and goes on with the an
   expect(served.ran).toHaveLength(1);
 });
 
-test('an accepted question is remembered only if the answer says so, for what the question says', async () => {
+test('an approval is remembered only if the answer requests it, for the scope of the question', async () => {
   await using served = await serve();
   const ann = served.as('ann');
   const taskId = await served.start(ann);
@@ -117,7 +135,7 @@ test('an accepted question is remembered only if the answer says so, for what th
     taskId,
     inputResponses: { [key]: { action: 'accept', content: { remember: true } } },
   });
-  // The second call has another input, so it is asked too.
+  // The second call has another input, so it needs approval, too.
   const [second] = askedBy(await waitForTask(ann, taskId, 'input_required'));
   await ask(ann, 'tasks/update', { taskId, inputResponses: { [second]: { action: 'cancel' } } });
   await waitForTask(ann, taskId, 'completed');
@@ -174,11 +192,11 @@ test.each([
   const taskId = await served.start(host);
   await waitForTask(served.as('ann'), taskId, 'input_required');
   const { result } = await ask(host, 'tasks/get', { taskId });
-  expect(result).toMatchObject({ status: 'working', statusMessage: `waits for an approval: whoa approve ${taskId}` });
+  expect(result).toMatchObject({ status: 'working', statusMessage: `waits for an answer: whoa approve ${taskId}` });
   expect(result).not.toHaveProperty('inputRequests');
 });
 
-test('our own MCP tools ask their approval what a task of ours asks', async () => {
+test('our own MCP tools pass a task’s question to their approval', async () => {
   await using served = await serve();
   const transport = { type: 'http', url: served.url, headers: { 'x-user': 'ann' } } as const;
   const messages: string[] = [];
@@ -190,4 +208,53 @@ test('our own MCP tools ask their approval what a task of ours asks', async () =
   expect(await callTool(mcp.tools[0]!, { prompt: 'Clean up' })).toMatchObject({ state: 'finished', content: 'Done.' });
   expect(messages).toHaveLength(2);
   expect(served.ran).toEqual(['ls']);
+});
+
+test('a user may not answer for their own task where that is the rule; the host gets the reason, and another user can', async () => {
+  await using served = await serve({ rules: { starterMayAnswer: false } });
+  const taskId = await served.start(served.as('ann'));
+  const [key] = askedBy(await waitForTask(served.as('ann'), taskId, 'input_required'));
+  const update = (user: string) =>
+    ask(served.as(user), 'tasks/update', { taskId, inputResponses: { [key]: { action: 'accept', content: {} } } });
+  const refused = await update('ann');
+  expect(JSON.stringify(refused)).toContain('You started this task');
+  expect((await served.store.get({ tenant: 'acme', id: taskId }))?.startedBy).toBe('ann');
+  expect(served.ran).toEqual([]);
+  await update('cat');
+  await waitForTask(served.as('ann'), taskId, 'input_required');
+  expect(served.ran).toEqual(['rm -rf\n  dist']);
+  expect(served.audited).toMatchObject([
+    { actor: 'ann', result: 'refused', target: taskId, question: key, shown: expect.any(String) as string },
+    { actor: 'cat', result: 'accepted', target: taskId, question: key, shown: expect.any(String) as string },
+  ]);
+});
+
+test("an agent's own question is a form, and its content is the answer", async () => {
+  const about = { description: 'Asks', inputSchema: z.object({}).loose(), answeredBy: 'user' as const };
+  const tools = [
+    defineTool({ ...about, name: 'when', answerSchema: z.object({ day: z.number() }) }),
+    defineTool({ ...about, name: 'which', answerSchema: z.array(z.string()) }),
+    defineTool({ ...about, name: 'why', answerSchema: z.string() }),
+  ];
+  const calls = tools.map(({ name: call }) => ({ ...CALL, call }));
+  await using served = await serve({ tools: tools as Tool[], calls });
+  const ann = served.as('ann');
+  const taskId = await served.start(ann);
+  for (const [name, fields, response] of [
+    ['when', { day: { type: 'number' } }, { action: 'accept', content: { day: 3 } }],
+    ['which', { answer: { type: 'string' } }, { action: 'accept', content: { answer: '["a","b"]' } }],
+    ['why', { answer: { type: 'string' } }, { action: 'decline' }],
+  ] as const) {
+    const [key, { params }] = askedBy(await waitForTask(ann, taskId, 'input_required'));
+    expect(params).toMatchObject({ message: expect.stringMatching(`^${name} asks:`) as string });
+    expect(params.requestedSchema).toMatchObject({ type: 'object', properties: fields });
+    await ask(ann, 'tasks/update', { taskId, inputResponses: { [key]: response } });
+  }
+  await waitForTask(ann, taskId, 'completed');
+  const { questions } = (await served.store.get({ tenant: 'acme', id: taskId }))!;
+  expect(questions!.map(({ answer }) => answer?.value)).toEqual([
+    { answer: { day: 3 } },
+    { answer: ['a', 'b'] },
+    { error: 'the user declined to answer' },
+  ]);
 });

@@ -54,10 +54,10 @@ async function serve() {
   };
 }
 
-const statusIn = async (store: TaskStore, id: string) => (await store.get({ tenant: 'acme', id }))?.status;
+const readStatus = async (store: TaskStore, id: string) => (await store.get({ tenant: 'acme', id }))?.status;
 
 async function waitForStatus(store: TaskStore, id: string, status: string): Promise<void> {
-  while ((await statusIn(store, id)) !== status) await new Promise((resolve) => setImmediate(resolve));
+  while ((await readStatus(store, id)) !== status) await new Promise((resolve) => setImmediate(resolve));
 }
 
 test.each([true, false])('a host without MCP tasks waits for the end (2026 protocol: %s)', async (isModern) => {
@@ -90,7 +90,7 @@ test('a closed request cancels its task and no other', async () => {
   expect(await served.store.get({ tenant: 'acme', id: first.id })).toMatchObject({
     outcome: { reason: { kind: 'user', by: 'ann', via: 'mcp' } },
   });
-  expect(await statusIn(served.store, second.id)).toBe('running');
+  expect(await readStatus(served.store, second.id)).toBe('running');
   await served.store.cancel({ tenant: 'acme', id: second.id }, { kind: 'user' }, { mode: 'now' });
   expect(await second.settled).toMatchObject({ isError: true });
   await client.close();
@@ -117,15 +117,15 @@ test('with MCP tasks a call is a task: followed, cancelled, and seen by its tena
   await expect(ask(stranger, 'tasks/get')).rejects.toThrow('There is no such task');
   await expect(ask(stranger, 'tasks/cancel')).rejects.toThrow('There is no such task');
   await expect(ask(host, 'tasks/cancel', 'nonsense')).rejects.toThrow('There is no such task');
-  await expect(ask(host, 'tasks/update')).rejects.toThrow('asks nothing here');
-  expect(await statusIn(served.store, id)).toBe('running');
+  await expect(ask(host, 'tasks/update')).rejects.toThrow('has no question for this host');
+  expect(await readStatus(served.store, id)).toBe('running');
   await ask(host, 'tasks/cancel');
   await ask(host, 'tasks/cancel');
   expect(await call).toMatchObject({ isError: true });
   expect(await ask(host, 'tasks/get')).toMatchObject({ status: 'cancelled' });
   // After the end a cancel changes nothing.
   await ask(host, 'tasks/cancel');
-  expect(await statusIn(served.store, id)).toBe('cancelled');
+  expect(await readStatus(served.store, id)).toBe('cancelled');
   await Promise.all([host.close(), stranger.close()]);
 });
 
@@ -141,7 +141,7 @@ test('our own cancel of such a call is confirmed: interrupted', async () => {
   // The task has begun, and perhaps its host does not know its id yet.
   token.cancel({ kind: 'user' }, { mode: { abortMs: 20_000 } });
   expect((await call).state).toBe('interrupted');
-  expect(await statusIn(served.store, id)).toBe('cancelled');
+  expect(await readStatus(served.store, id)).toBe('cancelled');
 });
 
 test('MCP needs an identity and all three rights', async () => {

@@ -1,5 +1,5 @@
 import { createMemoryStore, type TaskStore } from '@whoa/tasks';
-import { type AuditEvent, type Right, USER_RIGHTS } from '../../packages/server/src/access/principal.ts';
+import { type AuditEvent, type Right, USER_RIGHTS } from '../../packages/server/src/http/access/principal.ts';
 import {
   type AccessOptions,
   createAccess,
@@ -7,8 +7,9 @@ import {
   createToken,
   createTokenAuthenticator,
   type TaskApi,
-  type TaskApiOptions,
 } from '../../packages/server/src/index.ts';
+
+type TaskApiOptions = Parameters<typeof createTaskApi>[0];
 
 export const ORIGIN = 'http://localhost:4000';
 

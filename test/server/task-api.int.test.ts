@@ -1,4 +1,4 @@
-// Two servers and a worker, each a process of its own, on one store.
+// Two servers and a worker, each a separate process, on one store.
 
 import { createToken } from '@whoa/server';
 import { createTaskClient } from '@whoa/server/task-client';

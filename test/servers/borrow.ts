@@ -5,7 +5,7 @@ import { POOL_SOCKET, type ServerKind } from './pool.ts';
 import { startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
 
-/** An empty server for tests that neither stop nor configure it. Those start their own. */
+/** An empty server for tests that neither stop nor configure it. Other tests start their own. */
 export interface BorrowedServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;

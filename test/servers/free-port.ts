@@ -7,8 +7,8 @@ const LOWEST = 15_000;
 const given = new Set<number>();
 
 /**
- * A free loopback port for a server that is told its port, and may be restarted on it. It is below those that the kernel
- * gives to outgoing connections: one of them would otherwise sit on it before the server does.
+ * A free loopback port for a server that needs to know its port, and may be restarted on it. It is below the range that
+ * the kernel uses for outgoing connections, so that none of them can occupy it before the server does.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

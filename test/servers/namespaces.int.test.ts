@@ -12,7 +12,7 @@ setInterval(() => socket.write(String(++sent) + '\\n'), 20);
 `;
 
 test.skipIf(whyNoNamespaces() !== undefined)(
-  'what is sent over a cut cable vanishes, and arrives once it is mended',
+  'packets over a cut link vanish, and arrive once it is repaired',
   async () => {
     using namespace = createNamespace();
     const server = createServer().listen(0, namespace.host);
@@ -25,7 +25,7 @@ test.skipIf(whyNoNamespaces() !== undefined)(
     const [socket] = (await once(server, 'connection')) as [Socket];
     await once(socket, 'data');
     namespace.cut();
-    // What was on its way may still arrive; then nothing does, and nobody is told that the connection is gone.
+    // Packets on their way may still arrive; then nothing does, and neither side learns that the connection is gone.
     let isQuiet = false;
     while (!isQuiet) {
       isQuiet = await Promise.race([

@@ -2,18 +2,21 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 
-/** A network of its own. A process in it reaches us by one cable, which can be cut: packets vanish, and nobody is told. */
+/**
+ * A network namespace. A process in it reaches us over one link, which can be cut: packets vanish, and neither side
+ * learns of it.
+ */
 export interface Namespace extends Disposable {
-  /** Our end of the cable: what listens there can be reached from inside. */
+  /** Our end of the link: servers that listen there are reachable from inside. */
   readonly host: string;
-  /** What starts a program inside: put it before the program. */
+  /** The command that starts a program inside: put it before the program. */
   readonly inside: readonly string[];
   cut(): void;
   mend(): void;
 }
 
-/** A network card that nobody has. */
-const ANONYMOUS = '02:00:00:00:00:01';
+/** The address of a network card that does not exist. */
+const UNUSED_ADDRESS = '02:00:00:00:00:01';
 let made = 0;
 
 /** Why there are no namespaces here; `undefined` if there are. */
@@ -35,13 +38,13 @@ const ip = (...args: readonly string[]): void => void execFileSync('ip', args, {
 export function createNamespace(): Namespace {
   if (made === 0) removeLeft();
   const number = ++made;
-  // The process is in the name, so that tests beside each other do not meet; a name has at most 15 characters.
+  // The process id is in the name, so that parallel tests do not collide; a name has at most 15 characters.
   const name = `whoa${process.pid.toString(36)}x${number}`;
   const [cable, end] = [`${name}a`, `${name}b`];
   const subnet = `10.${213 + (process.pid % 32)}.${number % 256}`;
   const [host, guest] = [`${subnet}.1`, `${subnet}.2`];
   ip('netns', 'add', name);
-  // What is sent to a card that nobody has is dropped without a word. Filters and delays need modules of the kernel.
+  // Packets to a card that does not exist are dropped silently. Filters and delays need kernel modules.
   const address = (card: string | undefined): void => {
     for (const [where, other, device] of [
       [[], guest, cable],
@@ -66,13 +69,13 @@ export function createNamespace(): Namespace {
   return {
     host,
     inside: ['ip', 'netns', 'exec', name],
-    cut: () => address(ANONYMOUS),
+    cut: () => address(UNUSED_ADDRESS),
     mend: () => address(undefined),
     [Symbol.dispose]: dispose,
   };
 }
 
-/** Removes what processes left that were killed. */
+/** Removes what killed processes left behind. */
 function removeLeft(): void {
   const names = existsSync('/run/netns') ? readdirSync('/run/netns') : [];
   for (const name of names) {

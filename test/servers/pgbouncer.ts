@@ -1,4 +1,4 @@
-// A real PgBouncer in front of a PostgreSQL, on a free loopback port, in a folder that is gone afterwards.
+// A real PgBouncer in front of a PostgreSQL, on a free loopback port, in a temporary folder.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { freePort } from './free-port.ts';
-import { accountOf, type PostgresServer } from './postgres.ts';
+import { type PostgresServer, readAccount } from './postgres.ts';
 
 const READY_MS = 10_000;
 
@@ -35,7 +35,7 @@ ignore_startup_parameters = extra_float_digits
 `,
   );
   // It refuses to run as root.
-  const account = process.getuid?.() === 0 ? await accountOf('postgres') : undefined;
+  const account = process.getuid?.() === 0 ? await readAccount('postgres') : undefined;
   if (account !== undefined) for (const path of [folder, file]) chownSync(path, account.uid, account.gid);
   const child = spawn('/usr/sbin/pgbouncer', ['-q', file], { ...account, cwd: folder, stdio: 'ignore' });
   const ended = once(child, 'exit');

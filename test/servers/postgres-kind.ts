@@ -1,12 +1,13 @@
-import { createPostgresStore, type TaskStore } from '@whoa/tasks';
+import type { TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import type { StoreOptions } from '@whoa/tasks/store';
 import type { StoreKind } from '@whoa/tasks/testing';
 import pg from 'pg';
 
-/** The contract is about what a store does, not how fast: a busy machine may take this long. */
+/** The contract is about results, not speed: a busy machine may take this long. */
 const PATIENT = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 
-/** The Postgres store under the contract. Each case gets a schema without tasks, in which time passes when told. */
+/** The Postgres store under the contract. Each case gets an empty schema, in which the test controls the time. */
 export async function openPostgresKind(url: string): Promise<StoreKind & AsyncDisposable> {
   const client = new pg.Client(url);
   await client.connect();
@@ -44,7 +45,7 @@ export async function openPostgresKind(url: string): Promise<StoreKind & AsyncDi
 interface CaseSchema {
   readonly name: string;
   setClock(now: number): Promise<unknown>;
-  /** Restores every table to what it held when the schema was new. */
+  /** Restores every table to its content in the new schema. */
   empty(): Promise<void>;
 }
 

@@ -10,11 +10,11 @@ export interface PostgresPair extends AsyncDisposable {
   readonly address: Address;
   /** The address of the database behind another port. */
   urlAt(address: Address): string;
-  /** The primary dies, its standby takes its place and gets a standby of its own. */
+  /** The primary dies; its standby is promoted and gets a new standby. */
   failOver(redirect: (to: Address) => void): Promise<void>;
 }
 
-/** Whoever follows tries again at once when the other was away. */
+/** The follower retries immediately when the other was away. */
 const SETTINGS = { wal_retrieve_retry_interval: '100ms' };
 
 export async function startPostgresPair(options: PostgresServerOptions = {}): Promise<PostgresPair> {
@@ -32,7 +32,7 @@ export async function startPostgresPair(options: PostgresServerOptions = {}): Pr
       return primary;
     },
     get address() {
-      return addressOf(primary);
+      return toAddress(primary);
     },
     urlAt: ({ host, port }) => primary.url.replace(/127\.0\.0\.1:\d+\//, `${host}:${port}/`),
     async failOver(redirect) {
@@ -40,7 +40,7 @@ export async function startPostgresPair(options: PostgresServerOptions = {}): Pr
       await primary[Symbol.asyncDispose]();
       primary = standby;
       await query(primary.url, 'SELECT pg_promote()');
-      redirect(addressOf(primary));
+      redirect(toAddress(primary));
       standby = await follow(primary);
       await isFollowed(primary);
     },
@@ -51,7 +51,7 @@ export async function startPostgresPair(options: PostgresServerOptions = {}): Pr
   };
 }
 
-function addressOf({ url }: PostgresServer): Address {
+function toAddress({ url }: PostgresServer): Address {
   const { hostname, port } = new URL(url);
   return { host: hostname, port: Number(port) };
 }

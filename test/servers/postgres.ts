@@ -1,4 +1,4 @@
-// A real PostgreSQL on a free loopback port, in a folder that is gone afterwards. Debian's postgresql-15 or newer.
+// A real PostgreSQL on a free loopback port, in a temporary folder. Debian's postgresql-15 or newer.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -39,7 +39,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
   const folder = mkdtempSync(join(tmpdir(), 'whoa-postgres-'));
   const data = join(folder, 'data');
   const binaries = findBinaries();
-  const account = process.getuid?.() === 0 ? await accountOf(ACCOUNT) : undefined;
+  const account = process.getuid?.() === 0 ? await readAccount(ACCOUNT) : undefined;
   if (account !== undefined) chownSync(folder, account.uid, account.gid);
   const port = await freePort();
   const [program, ...mode] =
@@ -69,7 +69,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
   };
   let server = await start();
   const signal = async (name: NodeJS.Signals): Promise<void> => {
-    for (const pid of await familyOf(server.pid!)) send(pid, name);
+    for (const pid of await findFamily(server.pid!)) send(pid, name);
   };
   const stop = async (name: NodeJS.Signals): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return;
@@ -88,7 +88,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     },
     pause: () => signal('SIGSTOP'),
     resume: () => signal('SIGCONT'),
-    cpuMs: async () => cpuMsOf(await familyOf(server.pid!)),
+    cpuMs: async () => readCpuMs(await findFamily(server.pid!)),
     async [Symbol.asyncDispose]() {
       await signal('SIGCONT');
       await stop('SIGQUIT');
@@ -117,7 +117,7 @@ function findBinaries(): string {
 }
 
 /** It refuses to run as root. */
-export async function accountOf(name: string): Promise<{ uid: number; gid: number }> {
+export async function readAccount(name: string): Promise<{ uid: number; gid: number }> {
   const [uid, gid] = await Promise.all(
     ['-u', '-g'].map(async (what) => Number((await run('id', [what, name])).stdout)),
   );
@@ -139,25 +139,25 @@ async function ready(child: ChildProcess, { binaries, port }: { binaries: string
   throw new Error(`postgres was not ready within ${READY_MS} ms`);
 }
 
-async function familyOf(pid: number): Promise<number[]> {
+async function findFamily(pid: number): Promise<number[]> {
   const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', `${pid}`]);
   return [pid, ...stdout.trim().split(/\s+/).map(Number)];
 }
 
-/** Ticks of every process, and of those that the postmaster has seen end. */
-async function cpuMsOf([postmaster, ...workers]: readonly number[]): Promise<number> {
+/** Ticks of every process, including those that the postmaster has reaped. */
+async function readCpuMs([postmaster, ...workers]: readonly number[]): Promise<number> {
   const ticks = await Promise.all([
-    ticksOf(postmaster!, 'and its children'),
-    ...workers.map((pid) => ticksOf(pid, 'alone').catch(() => 0)),
+    readTicks(postmaster!, 'and its children'),
+    ...workers.map((pid) => readTicks(pid, 'alone').catch(() => 0)),
   ]);
   return ticks.reduce((sum, one) => sum + one, 0) * MS_PER_TICK;
 }
 
 const MS_PER_TICK = 10;
 
-async function ticksOf(pid: number, who: 'alone' | 'and its children'): Promise<number> {
+async function readTicks(pid: number, who: 'alone' | 'and its children'): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // After the name, which may hold anything: utime, stime, cutime, cstime.
+  // Skip the name, which may contain anything: utime, stime, cutime, cstime.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const wanted = fields.slice(11, who === 'alone' ? 13 : 15);
   return wanted.reduce((sum, one) => sum + Number(one), 0);

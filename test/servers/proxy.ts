@@ -6,19 +6,19 @@ export interface Address {
   readonly port: number;
 }
 
-/** A network between a client and a server that can lose what the server says. */
+/** A network between a client and a server that can lose the server's responses. */
 export interface Proxy extends AsyncDisposable {
   readonly port: number;
   readonly address: Address;
-  /** From now on nothing the server says arrives. */
+  /** Drops everything that the server sends. */
   swallowAnswers(): void;
-  /** Resolves when the server has said something that did not arrive. */
+  /** Resolves when a response of the server has been dropped. */
   readonly swallowed: Promise<void>;
-  /** From now on nothing passes on the connections there are, and none of them ends; new ones work. */
+  /** Stops all traffic on the open connections without closing them; new ones work. */
   freeze(): void;
-  /** Ends on both sides what was frozen. */
+  /** Closes the frozen connections on both sides. */
   endFrozen(): void;
-  /** From now on nothing is taken from the server on the connections there are: what it says piles up. */
+  /** Stops reading from the server on the open connections, so that its responses pile up. */
   stopReading(): void;
   /** New connections lead there. */
   redirect(to: Address): void;

@@ -1,4 +1,4 @@
-// Real Redis servers on free loopback ports, in folders that are gone afterwards.
+// Real Redis servers on free loopback ports, in temporary folders.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,9 +10,9 @@ import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 
 export interface RedisServerOptions {
-  /** When a write is on the disk: at once, within a second, never. */
+  /** When a write is on the disk: immediately, within a second, never. */
   readonly appendfsync?: 'always' | 'everysec' | 'none';
-  /** A port for TLS beside the plain one, with this certificate. */
+  /** A TLS port in addition to the plain one, with this certificate. */
   readonly tls?: { readonly key: string; readonly cert: string };
   /** Further lines of configuration: `['maxmemory', '10mb']`. */
   readonly config?: readonly (readonly [string, string])[];
@@ -60,7 +60,7 @@ export async function startRedis({
     if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill(signal);
-    // One that was stopped cannot hear anything else.
+    // A suspended process cannot handle other signals.
     child.kill('SIGCONT');
     await ended;
   };
@@ -86,21 +86,21 @@ export async function startRedis({
 }
 
 export interface RedisCluster extends AsyncDisposable {
-  /** Addresses of the masters it began with. */
+  /** Addresses of the initial masters. */
   readonly urls: readonly string[];
   readonly servers: readonly RedisServer[];
-  /** Begins to move a slot from the server that has it to the next. Meanwhile it answers `ASK`. */
+  /** Starts to move a slot from its server to the next. Meanwhile the server answers `ASK`. */
   moveSlot(slot: number): Promise<SlotMove>;
-  /** Those that have slots now. */
+  /** The masters that have slots now. */
   masters(): Promise<readonly RedisServer[]>;
-  /** Lets the replica of a master take its place; nothing is lost. */
+  /** Promotes a master's replica; nothing is lost. */
   failOver(master: RedisServer): Promise<void>;
 }
 
 interface SlotMove {
   /** The port of the server that the slot is moved to. */
   readonly to: number;
-  /** Carries over what is there, and gives the slot away. */
+  /** Moves the keys, and assigns the slot. */
   finish(): Promise<void>;
 }
 
@@ -141,8 +141,8 @@ export async function startRedisCluster({
   return {
     urls: servers.slice(0, 3).map(({ url }) => url),
     servers,
-    moveSlot: async (slot) => moveSlot(await mastersOf(servers), slot),
-    masters: () => mastersOf(servers),
+    moveSlot: async (slot) => moveSlot(await findMasters(servers), slot),
+    masters: () => findMasters(servers),
     failOver: (master) => failOver(servers, master),
     async [Symbol.asyncDispose]() {
       await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
@@ -187,7 +187,7 @@ async function slotRanges({ port }: RedisServer): Promise<SlotRange[]> {
   }
 }
 
-async function mastersOf(servers: readonly RedisServer[]): Promise<readonly RedisServer[]> {
+async function findMasters(servers: readonly RedisServer[]): Promise<readonly RedisServer[]> {
   const ports = new Set((await slotRanges(servers[0]!)).map(([, , [, port]]) => port));
   return servers.filter(({ port }) => ports.has(port));
 }
@@ -195,7 +195,7 @@ async function mastersOf(servers: readonly RedisServer[]): Promise<readonly Redi
 async function failOver(servers: readonly RedisServer[], master: RedisServer): Promise<void> {
   const [, , , replica] = (await slotRanges(master)).find(([, , [, port]]) => port === master.port)!;
   await ask(replica![1], 'CLUSTER', 'FAILOVER');
-  // Every node has heard of it, and the old master follows.
+  // Every node has learned of it, and the old master is a replica.
   await until(async () => {
     const masters = await Promise.all(servers.map(async (server) => slotRanges(server)));
     const isReplaced = masters.flat().every(([, , [, port]]) => port !== master.port);
@@ -233,7 +233,7 @@ export interface RedisSentinels extends AsyncDisposable {
   readonly name: string;
   readonly master: RedisServer;
   readonly replica: RedisServer;
-  /** What replication travels on, from the first master to its replica. */
+  /** The connection for replication, from the first master to its replica. */
   readonly road: Road;
   /** The port of the master that the Sentinels agree on now. */
   masterPort(): Promise<number>;
@@ -271,9 +271,9 @@ export async function startRedisSentinels(options: RedisServerOptions = {}): Pro
 
 interface Road {
   readonly port: number;
-  /** From now on nothing arrives; what was sent is under way. */
+  /** Nothing arrives after this; data in flight is held. */
   hold(): void;
-  /** What is under way is lost. */
+  /** Data in flight is lost. */
   close(): void;
 }
 
@@ -336,7 +336,7 @@ async function startSentinel(name: string, masterPort: number): Promise<AsyncDis
   };
 }
 
-/** Asks a server one thing, as an administrator would. */
+/** Sends a server one command, as an administrator would. */
 export async function ask(port: number, ...command: readonly string[]): Promise<string> {
   const client = new Redis(port, '127.0.0.1', { retryStrategy: null, lazyConnect: true });
   client.on('error', () => {});

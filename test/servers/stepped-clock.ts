@@ -1,19 +1,19 @@
-// A wall clock that steps when told, for real servers and workers. Monotonic clocks go on as they are.
+// A wall clock that tests can step, for real servers and workers. Monotonic clocks are not affected.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export interface SteppedClock extends Disposable {
-  /** A process with this environment goes by the clock. */
+  /** A process with this environment uses the clock. */
   readonly env: NodeJS.ProcessEnv;
   /** How far it is ahead of the machine's. */
   readonly aheadMs: number;
-  /** Sets it, for all processes at once. */
+  /** Sets it for all processes. */
   setAhead(ms: number): void;
 }
 
-/** Asks the kernel, because Redis reads the time before other libraries can be looked up. */
+/** Uses a system call, because Redis reads the time before other libraries can be looked up. */
 const LIBRARY = `
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -63,7 +63,7 @@ time_t time(time_t *seconds) {
 
 export function createSteppedClock(): SteppedClock {
   const folder = mkdtempSync(join(tmpdir(), 'whoa-clock-'));
-  // Servers run under accounts of their own.
+  // Servers run under separate accounts.
   chmodSync(folder, 0o755);
   const [library, file] = [join(folder, 'clock.so'), join(folder, 'ahead')];
   execFileSync('cc', ['-shared', '-fPIC', '-O2', '-x', 'c', '-', '-o', library], { input: LIBRARY });

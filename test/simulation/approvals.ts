@@ -1,44 +1,44 @@
 import type { ClaimRef } from '@whoa/tasks/store';
-import type { Batch } from '../../packages/tasks/src/delivery.ts';
+import type { Batch, Orders } from '../../packages/tasks/src/delivery.ts';
+import type { SimulationContext } from './context.ts';
 import type { Commit } from './network.ts';
-import type { Stage } from './stage.ts';
 import type { Effect } from './work.ts';
 
-type Answer = { readonly value: { readonly decision: 'yes' | 'no' | 'always' | 'never'; readonly why?: string } };
+type Answer = { readonly value: { readonly decision: 'yes' | 'no' | 'always' | 'never' } };
 type Question = { readonly type: string; readonly id: string; readonly question: { readonly callId: string } };
 
 const TENANT = 'acme';
 
-/** People who are asked before calls: they answer late, twice, for the wrong call, in the wrong name, and after a cancel. */
-export class Consent {
-  readonly #stage: Stage;
-  /** Questions that the store knows, by task and call. */
+/** People with approvals: they answer late, twice, for the wrong call, for another tenant, and after a cancel. */
+export class ApprovalScenario {
+  readonly #context: SimulationContext;
+  /** Questions that the store has, by task and call. */
   readonly #asked = new Set<string>();
-  /** What was allowed, and what was refused. */
+  /** The calls that were allowed, and those that were denied. */
   readonly #allowed = new Set<string>();
   readonly #refused = new Set<string>();
-  /** Tasks in which everything alike was allowed. */
+  /** Tasks with an "always" answer. */
   readonly #always = new Set<string>();
   readonly #tasks = new Map<string, string>();
   /** The task and the call of each question. */
-  readonly #questions = new Map<string, { readonly id: string; readonly callId: string }>();
-  /** The request whose answer counts, by question. */
+  readonly #questions = new Map<string, { readonly id: string; readonly callId: string; readonly kind: string }>();
+  /** The nonce of the answer that counts, by question. */
   readonly #counted = new Map<string, string>();
   readonly #started = new Set<string>();
 
-  constructor(stage: Stage) {
-    this.#stage = stage;
+  constructor(context: SimulationContext) {
+    this.#context = context;
   }
 
   plan(): void {
-    const { chance, workMs } = this.#stage;
-    const count = 1 + chance.below(2);
-    for (let i = 0; i < count; i++) this.#stage.userAt(chance.below(workMs), () => this.#createTask(i));
+    const { random, workMs } = this.#context;
+    const count = 1 + random.below(2);
+    for (let i = 0; i < count; i++) this.#context.userAt(random.below(workMs), () => this.#createTask(i));
   }
 
   committed({ name, args, answer, error }: Commit): void {
     if (error !== undefined) return;
-    if (name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch);
+    if (name === 'append') this.#appended(args[0] as ClaimRef, args[1] as Batch, answer as Orders);
     const isAccepted = name === 'answer' && (answer as { result: string }).result === 'accepted';
     const [question, given, options] = args as [{ id: string; tenant: string }, Answer, { nonce: string }];
     if (!isAccepted) return;
@@ -48,7 +48,7 @@ export class Consent {
     this.#answered(question, given);
   }
 
-  /** Nothing runs without its own consent, given after the question could be read. */
+  /** Nothing runs without its own approval, given after the question could be read. */
   effect({ tool, callId, phase, process }: Effect): void {
     if (tool !== 'wire' || phase !== 'begin') return;
     const id = this.#tasks.get(callId) ?? 'no task';
@@ -62,25 +62,25 @@ export class Consent {
   }
 
   async #createTask(i: number): Promise<void> {
-    const { chance, client, retryWhileUnavailable } = this.#stage;
+    const { random, client, retryWhileUnavailable } = this.#context;
     const task = { tenant: TENANT, agent: 'careful', input: `careful ${i}`, key: `careful ${i}` };
     const nonce = `careful nonce ${i}`;
     const receipt = await retryWhileUnavailable(() => client.create(task, { nonce }));
     if (receipt?.result !== 'created') return;
     const ref = { tenant: TENANT, id: receipt.task.id };
-    this.#stage.attempt(() => this.#attend(ref));
-    if (chance.oneIn(4)) {
-      const mode = chance.pick(['graceful', 'now', 'kill'] as const);
-      this.#stage.userAt(chance.below(6_000), () =>
+    this.#context.attempt(() => this.#attend(ref));
+    if (random.oneIn(4)) {
+      const mode = random.pick(['graceful', 'now', 'kill'] as const);
+      this.#context.userAt(random.below(6_000), () =>
         retryWhileUnavailable(() => client.cancel(ref, { by: `careful ${i}` }, { mode })),
       );
     }
   }
 
-  /** Reads the questions of a task as they come, and answers each: nothing is left to wait for ever. */
+  /** Reads a task's questions as they come, and answers each, so that none waits for ever. */
   async #attend(ref: { tenant: string; id: string }): Promise<void> {
-    const { process, store } = this.#stage.visit(`person ${ref.id}`);
-    for await (const one of this.#stage.tasks.followTask<Question>(store, ref, { world: process.world })) {
+    const { process, store } = this.#context.connectClient(`person ${ref.id}`);
+    for await (const one of this.#context.tasks.followTask<Question>(store, ref, { world: process.world })) {
       if (one.type !== 'entry' || one.event.type !== 'approval-question') continue;
       const { id } = one.event as Question;
       this.#planAnswer(ref, id);
@@ -88,49 +88,51 @@ export class Consent {
   }
 
   #planAnswer(ref: { tenant: string; id: string }, question: string): void {
-    const { chance } = this.#stage;
-    const decision = chance.pick(['yes', 'yes', 'yes', 'no', 'always', 'never'] as const);
-    const inMs = chance.oneIn(4) ? chance.below(9_000) : chance.below(800);
+    const { random } = this.#context;
+    const decision = random.pick(['yes', 'yes', 'yes', 'no', 'always', 'never'] as const);
+    const inMs = random.oneIn(4) ? random.below(9_000) : random.below(800);
     const answer = { value: { decision } };
     const send = (to: typeof ref, given: Answer, nonce: string): Promise<unknown> =>
-      this.#stage.retryWhileUnavailable(() => this.#stage.client.answer(to, given, { nonce }));
+      this.#context.retryWhileUnavailable(() => this.#context.client.answer(to, given, { nonce }));
     const to = { tenant: ref.tenant, id: question };
-    // In another's name, to a question that was never asked, and nonsense: none of that is an answer.
-    if (chance.oneIn(3)) {
+    // For another tenant, or for a question that was never asked: neither is an answer.
+    if (random.oneIn(3)) {
       const yes = { value: { decision: 'yes' } } as const;
-      this.#stage.userAt(chance.below(500), () => send({ ...to, tenant: 'globex' }, yes, `${question} stranger`));
-      this.#stage.userAt(chance.below(500), () => send({ ...to, id: `${ref.id}.none` }, yes, `${question} wrong`));
+      this.#context.userAt(random.below(500), () => send({ ...to, tenant: 'globex' }, yes, `${question} stranger`));
+      this.#context.userAt(random.below(500), () => send({ ...to, id: `${ref.id}.none` }, yes, `${question} wrong`));
     }
-    this.#stage.userAt(inMs, () => send(to, answer, question));
-    const other = { value: { decision: chance.pick(['yes', 'no'] as const) } };
-    if (chance.oneIn(3)) this.#stage.userAt(inMs + chance.below(2_000), () => send(to, other, `${question} again`));
+    this.#context.userAt(inMs, () => send(to, answer, question));
+    const other = { value: { decision: random.pick(['yes', 'no'] as const) } };
+    if (random.oneIn(3)) this.#context.userAt(inMs + random.below(2_000), () => send(to, other, `${question} again`));
   }
 
-  #appended({ id }: ClaimRef, { events, asks = [] }: Batch): void {
-    for (const { id: question, callId } of asks) {
+  #appended({ id }: ClaimRef, { events, asks = [] }: Batch, { questions = [] }: Orders): void {
+    for (const { id: question, callId, kind } of findAsked(asks, questions)) {
       this.#asked.add(`${id} ${callId}`);
-      this.#questions.set(question, { id, callId });
+      this.#questions.set(question, { id, callId, kind });
     }
     for (const event of events as unknown as readonly (Question & { callId: string })[])
       if (event.type === 'call-intent') this.#tasks.set(event.callId, id);
   }
 
-  #answered({ id, tenant }: { id: string; tenant: string }, { value: { decision } }: Answer): void {
+  #answered({ id, tenant }: { id: string; tenant: string }, { value }: Answer): void {
     const asked = this.#questions.get(id);
     if (asked === undefined || tenant !== TENANT) {
       this.#broken(id, 'an answer to no question was accepted');
       return;
     }
+    if (asked.kind !== 'approve') return;
     const call = `${asked.id} ${asked.callId}`;
+    const { decision } = value;
     if (decision === 'yes' || decision === 'always') this.#allowed.add(call);
     else this.#refused.add(call);
     if (decision === 'always') this.#always.add(asked.id);
   }
 
-  /** An answer that was accepted has taken effect, or the record says why not; and nothing is left open. */
+  /** An accepted answer has taken effect, or the record says why not, and no question is left open. */
   async judge(): Promise<void> {
     for (const [question, { id, callId }] of this.#questions) {
-      const task = await this.#stage.store.get({ tenant: TENANT, id });
+      const task = await this.#context.store.get({ tenant: TENANT, id });
       if (task?.outcome === undefined) continue;
       const { answer, closed } = task.questions?.find((one) => one.id === question) ?? {};
       if (closed === undefined) this.#broken(id, `the question about ${callId} is left open`);
@@ -143,6 +145,11 @@ export class Consent {
   }
 
   #broken(id: string, what: string): void {
-    this.#stage.violations.push({ promise: 'P13', what: `${id}: ${what}` });
+    this.#context.violations.push({ promise: 'P13', what: `${id}: ${what}` });
   }
+}
+
+/** The questions of a batch that the store has: it treats a batch that arrives after a later one as a repeat. */
+export function findAsked(asks: NonNullable<Batch['asks']>, stored: NonNullable<Orders['questions']>) {
+  return asks.filter(({ id }) => stored.some((one) => one.id === id));
 }

@@ -2,39 +2,42 @@ import type { TaskRecord } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
 import type { TakenTask } from '../../packages/tasks/src/delivery.ts';
+import type { SimulationContext } from './context.ts';
 import type { Commit } from './network.ts';
-import type { Stage } from './stage.ts';
 
 const CHAT = { tenant: 'acme', conversation: 'chat' } as const;
-/** A message that is sent while the one before is stopped. */
+/** How long after a stop the next message may come. */
 const WHILE_STOPPING_MS = 300;
 
-/** A chat that is stopped and goes on: messages under every policy, stops of the reply and of everything, and what follows. */
-export class Talk {
-  readonly #stage: Stage;
-  /** Tasks of the chat, in the order in which the store took them. */
+/**
+ * A chat that is stopped and continues: messages under every policy, stops of one reply and of everything, and what
+ * follows.
+ */
+export class ChatScenario {
+  readonly #context: SimulationContext;
+  /** Tasks of the chat, in the order in which the store created them. */
   readonly #order: string[] = [];
-  /** Up to which of them a stop of everything reached, by who stopped. */
+  /** How many of these tasks each stop of everything covers, by who stopped. */
   readonly #reached = new Map<string, number>();
-  /** Which tasks somebody stopped. */
+  /** The tasks that were stopped, by who stopped them. */
   readonly #stopped = new Map<string, Set<string>>();
-  /** In which order they began. */
+  /** The order in which they started. */
   readonly #startedIn: string[] = [];
   #isQueue = false;
   #messages = 0;
   #stops = 0;
 
-  constructor(stage: Stage) {
-    this.#stage = stage;
+  constructor(context: SimulationContext) {
+    this.#context = context;
   }
 
   plan(): void {
-    const { chance, workMs } = this.#stage;
-    this.#isQueue = chance.oneIn(3);
-    const count = 2 + chance.below(3);
-    for (let i = 0; i < count; i++) this.#stage.userAt(chance.below(workMs), () => this.#say());
-    const stops = chance.below(3);
-    for (let i = 0; i < stops; i++) this.#stage.userAt(chance.below(workMs + 2_000), () => this.#stop());
+    const { random, workMs } = this.#context;
+    this.#isQueue = random.oneIn(3);
+    const count = 2 + random.below(3);
+    for (let i = 0; i < count; i++) this.#context.userAt(random.below(workMs), () => this.#say());
+    const stops = random.below(3);
+    for (let i = 0; i < stops; i++) this.#context.userAt(random.below(workMs + 2_000), () => this.#stop());
   }
 
   committed({ name, args, answer, error }: Commit): void {
@@ -47,7 +50,7 @@ export class Talk {
   }
 
   async judge(): Promise<void> {
-    const { store } = this.#stage;
+    const { store } = this.#context;
     const record = await store.conversation(CHAT);
     const left = [record?.current, record?.debouncing, ...(record?.waiting ?? [])].filter((id) => id !== undefined);
     if (left.length > 0) this.#broken('P2', `the chat still has ${left.join()}`);
@@ -67,7 +70,7 @@ export class Talk {
     }
   }
 
-  /** A stop reaches what was there, or what it named: never what came after it. */
+  /** A stop covers the tasks that existed, or the one it named: never later ones. */
   #judgeStop({ id, outcome }: TaskRecord, index: number): void {
     const by = outcome?.reason?.by;
     if (by === undefined || !by.startsWith('stop')) return;
@@ -76,21 +79,21 @@ export class Talk {
   }
 
   async #say(): Promise<void> {
-    const { chance, client, retryWhileUnavailable } = this.#stage;
+    const { random, client, retryWhileUnavailable } = this.#context;
     const said = `chat ${++this.#messages}`;
-    const policy = this.#isQueue ? 'queue' : chance.pick(['replace', 'queue', 'steer', 'reject'] as const);
-    const agent = chance.pick(['assistant', 'assistant', 'long']);
+    const policy = this.#isQueue ? 'queue' : random.pick(['replace', 'queue', 'steer', 'reject'] as const);
+    const agent = random.pick(['assistant', 'assistant', 'long']);
     await retryWhileUnavailable(() =>
       client.create({ ...CHAT, agent, input: said, key: said }, { policy, nonce: said }),
     );
   }
 
   async #stop(): Promise<void> {
-    const { chance, client, retryWhileUnavailable } = this.#stage;
+    const { random, client, retryWhileUnavailable } = this.#context;
     const reason = { by: `stop ${++this.#stops}` };
-    const mode = chance.pick(['graceful', 'now', 'now', 'kill'] as const);
-    const isAll = chance.oneIn(2);
-    if (chance.oneIn(2)) this.#stage.userAt(chance.below(WHILE_STOPPING_MS), () => this.#say());
+    const mode = random.pick(['graceful', 'now', 'now', 'kill'] as const);
+    const isAll = random.oneIn(2);
+    if (random.oneIn(2)) this.#context.userAt(random.below(WHILE_STOPPING_MS), () => this.#say());
     if (isAll) {
       await retryWhileUnavailable(() => client.cancel(CHAT, reason, { mode }));
       return;
@@ -115,6 +118,6 @@ export class Talk {
   }
 
   #broken(promise: Violation['promise'], what: string): void {
-    this.#stage.violations.push({ promise, what });
+    this.#context.violations.push({ promise, what });
   }
 }

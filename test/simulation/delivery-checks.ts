@@ -14,48 +14,51 @@ interface CheckOptions {
   readonly now: () => number;
   /** Runs later, by the simulated clock. */
   readonly after: (ms: number, happen: () => void) => void;
-  readonly tenantOf: (id: string) => string;
+  readonly getTenant: (id: string) => string;
   readonly violations: Violation[];
 }
 
-/** Beats are due every third of a lease: one that was asked for comes much sooner. */
+/** Heartbeats are due every third of a lease; a requested one comes much sooner. */
 const AT_ONCE_SHARE = 1 / 6;
 
 /**
- * Judges the protocol between workers and their store where a broken step is made good by another, so that no promise to
- * users breaks: answers that are repeated, orders that are told, rings, and workers that fence themselves.
+ * Checks the protocol between workers and their store for mistakes that another step repairs, so that they break no
+ * promise to users: repeated results, delivered orders, notifications, and workers that fence themselves.
  */
 export class DeliveryChecks {
   readonly #options: CheckOptions;
-  /** What each take of each session handed out. */
+  /** The claims that each take returned, by session. */
   readonly #took = new Map<string, readonly ClaimRef[]>();
   /** The latest order that the holder of a claim has confirmed. */
   readonly #confirmed = new Map<string, number>();
-  /** Workers whose last take came back short and that were not rung since. */
+  /** Workers whose last take returned fewer tasks than requested and that have not been notified since. */
   readonly #parked = new Set<string>();
-  /** When the request was sent that a session was last kept by, on the worker's clock, and how long that had slept. */
+  /**
+   * When the request was sent that last extended a session, on the worker's clock, and how long the worker had slept by
+   * then.
+   */
   readonly #kept = new Map<string, { readonly at: number; readonly slept: number }>();
-  /** When a take was sent first, by its claim: a repeat is given what the first was, and keeps nothing for longer. */
+  /** When a take was first sent, by its claim: a repeat returns the first result, and extends nothing. */
   readonly #takesSent = new Map<string, number>();
   readonly #used = new Set<string>();
   readonly #processes = new Map<string, SimulatedProcess>();
-  /** The session that a process began last. */
+  /** The latest session of each process. */
   readonly #sessions = new Map<string, string>();
-  /** Tasks of which a process was told something during a beat, by session, and when. */
+  /** Tasks for which a process received a hint during a heartbeat, by session, and when. */
   readonly #missed = new Map<string, Map<string, number>>();
-  /** Which tasks a process has. */
-  readonly #startTask = new Set<string>();
-  /** When a process asked for a task that it was given: with it came the orders that it was told of before. */
+  /** The tasks that each process runs. */
+  readonly #running = new Set<string>();
+  /** When a process requested a task that it got: the result also had its earlier orders. */
   readonly #askedAt = new Map<string, number>();
   readonly #beatsSent = new Map<string, number>();
-  /** How many beats of a session have no answer yet: its worker asks again after the last of them. */
+  /** Heartbeats of a session without a response: the worker sends another after the last of them. */
   readonly #beatsUnderWay = new Map<string, number>();
   readonly #created = new Set<string>();
-  /** Under which claim a call began. */
+  /** The claim under which each call started. */
   readonly #calls = new Map<string, ClaimRef>();
-  /** When a worker was told that a session is lost, or a task of it: one take may claim several. */
+  /** When a worker learned that it had lost a session, or a task of it: one take may claim several. */
   readonly #lostAt = new Map<string, number>();
-  /** Claims that a process was given and has neither ended nor handed back. */
+  /** Claims that a process got and has neither ended nor released. */
   readonly #open = new Map<string, { readonly process: SimulatedProcess; readonly claim: ClaimRef }>();
   #hasRung = false;
   #looking: Promise<void>[] = [];
@@ -64,18 +67,18 @@ export class DeliveryChecks {
     this.#options = options;
   }
 
-  /** A process asks the store. */
+  /** A process sends a request. */
   sent(process: SimulatedProcess, name: string, args: readonly unknown[]): void {
     this.#processes.set(process.name, process);
-    const used = sessionIn(name, args);
-    // A claim is insisted on, also under a session that was given up meanwhile.
+    const used = findSession(name, args);
+    // A claim is retried even under a session that was given up meanwhile.
     if (used !== undefined && !this.#used.has(used)) this.#sessions.set(process.name, used);
     if (used !== undefined) this.#used.add(used);
     if (name === 'take') this.#recordTake(process, args[0] as TakeRequest);
     if (name === 'heartbeat') {
       this.#beatsSent.set(process.name, (this.#beatsSent.get(process.name) ?? 0) + 1);
       this.#addUnderWay(used!, 1);
-      // Its answer holds what was told before it was sent.
+      // Its result includes the hints from before it was sent.
       this.#missed.set(used!, new Map());
     }
     if (name !== 'append') return;
@@ -94,12 +97,12 @@ export class DeliveryChecks {
     }
   }
 
-  /** The store did something. */
+  /** The store has executed an operation. */
   committed({ name, args, answer, error }: Commit): void {
     if (error === undefined && name === 'take' && (answer as TakeResult).result === 'taken') {
       this.#taken(args[0] as TakeRequest, answer as Taken);
     }
-    const session = sessionIn(name, args);
+    const session = findSession(name, args);
     if (name !== 'heartbeat' && session !== undefined && given(answer).length > 0) {
       this.#looking.push(this.#countSuspects(session));
     }
@@ -109,61 +112,62 @@ export class DeliveryChecks {
     this.#hasRung = false;
   }
 
-  /** An answer has reached the process that asked for it. */
+  /** A response has reached the process that sent the request. */
   answered(
     process: SimulatedProcess,
     { name, args, answer, error, sentAt }: Commit & { readonly sentAt: number },
   ): void {
-    const session = sessionIn(name, args);
-    if (error === undefined) for (const claim of given(answer)) this.#open.set(nameOf(claim), { process, claim });
+    const session = findSession(name, args);
+    if (error === undefined)
+      for (const claim of given(answer)) this.#open.set(describeClaim(claim), { process, claim });
     const isAnswered = error === undefined || (error as { code?: string }).code === 'LEASE_LOST';
     const isParked = name === 'park' && (answer as { result?: string } | undefined)?.result !== 'busy';
     const isEnded = (name === 'finish' && error === undefined) || (name === 'release' && isAnswered);
     if (isEnded || (isParked && isAnswered)) {
-      this.#open.delete(nameOf(args[0] as ClaimRef));
+      this.#open.delete(describeClaim(args[0] as ClaimRef));
     }
     if (name === 'heartbeat') this.#addUnderWay(session!, -1);
-    const said = (answer as { result?: string } | undefined)?.result;
-    if (session !== undefined && said === 'gone') this.#lostAt.set(session, this.#options.now());
+    const result = (answer as { result?: string } | undefined)?.result;
+    if (session !== undefined && result === 'session-ended') this.#lostAt.set(session, this.#options.now());
     if (name === 'append' && (error as { code?: string } | undefined)?.code === 'LEASE_LOST') {
       const { id, claim } = args[0] as ClaimRef;
       this.#lostAt.set(`${id} ${claim}`, this.#options.now());
     }
     const isKept =
-      said === 'alive' ||
-      said === 'claimed' ||
-      (said === 'taken' && ((answer as Partial<Taken>).tasks?.length ?? 0) > 0);
+      result === 'alive' ||
+      result === 'claimed' ||
+      (result === 'taken' && ((answer as Partial<Taken>).tasks?.length ?? 0) > 0);
     if (session === undefined || !isKept) return;
     for (const { id } of given(answer)) this.#askedAt.set(`${process.name} ${id}`, sentAt);
     const own = process.world.clock.now();
     const kept = this.#kept.get(session);
     const at = name === 'take' ? this.#takesSent.get((args[0] as TakeRequest).claim)! : sentAt;
     if (at >= (kept?.at ?? 0)) this.#kept.set(session, { at, slept: this.#options.now() - own });
-    // Who has given a session up by its own clock asks for nothing more under it, whatever the store says of it later.
+    // A worker that has given a session up by its own clock requests nothing more under it, whatever the store returns later.
     const isOver = own - (kept?.at ?? own) >= this.#options.leaseMs;
     if (name === 'heartbeat' && !isOver) this.#beatAnswered(process, session, sentAt);
   }
 
-  /** The store tells a worker something; whether it arrives is another matter. */
-  told(hint: Hint): void {
-    if (hint.type !== 'work') return;
+  /** The store sends a hint, which may not arrive. */
+  sentHint(hint: Hint): void {
+    if (hint.type !== 'ready') return;
     this.#parked.delete(hint.worker);
     this.#hasRung = true;
   }
 
-  /** A worker hears something. */
-  heard(process: SimulatedProcess, hint: Hint): void {
+  /** A worker receives a hint. */
+  receivedHint(process: SimulatedProcess, hint: Hint): void {
     const missed = this.#missed.get(this.#sessions.get(process.name) ?? '');
     if (hint.type === 'command') missed?.set(hint.id, process.world.clock.now());
   }
 
-  /** A worker says that it has begun or ended a task, or lost it. */
+  /** A worker reports that it has started or ended a task, or lost it. */
   reported(
     process: SimulatedProcess,
     { type, id }: { readonly type: 'task-start' | 'task-end'; readonly id: string },
   ): void {
-    if (type === 'task-start') this.#startTask.add(`${process.name} ${id}`);
-    else this.#startTask.delete(`${process.name} ${id}`);
+    if (type === 'task-start') this.#running.add(`${process.name} ${id}`);
+    else this.#running.delete(`${process.name} ${id}`);
   }
 
   #addUnderWay(session: string, count: number): void {
@@ -174,8 +178,8 @@ export class DeliveryChecks {
     if (!this.#takesSent.has(claim)) this.#takesSent.set(claim, process.world.clock.now());
   }
 
-  #isAtWork(process: SimulatedProcess, id: string): boolean {
-    return this.#startTask.has(`${process.name} ${id}`);
+  #isRunning(process: SimulatedProcess, id: string): boolean {
+    return this.#running.has(`${process.name} ${id}`);
   }
 
   /** A tool did something. */
@@ -197,7 +201,7 @@ export class DeliveryChecks {
     }
   }
 
-  /** Whether every process that lives has ended or handed back what it was given. */
+  /** Whether every living process has ended or released the tasks that it got. */
   get areClaimsOver(): boolean {
     return [...this.#open.values()].every(({ process }) => process.isDead);
   }
@@ -209,7 +213,7 @@ export class DeliveryChecks {
     }
   }
 
-  /** Resolves when everything that was looked up has been judged. */
+  /** Resolves when all pending lookups have been verified. */
   async settled(): Promise<void> {
     while (this.#looking.length > 0) await Promise.all(this.#looking.splice(0));
   }
@@ -243,11 +247,11 @@ export class DeliveryChecks {
     if (expected.join() !== names(given).join()) this.#broken('P1', `${key}: a repeated take forgot what it took`);
   }
 
-  /** Of tasks whose workers crashed repeatedly, a session holds one at most. */
+  /** A session holds at most one task whose workers crashed repeatedly. */
   async #countSuspects(session: string): Promise<void> {
-    const { store, tenantOf } = this.#options;
+    const { store, getTenant } = this.#options;
     const held = await store.held({ domain: 0, session });
-    const tasks = await Promise.all(held.map(({ id }) => store.get({ tenant: tenantOf(id), id })));
+    const tasks = await Promise.all(held.map(({ id }) => store.get({ tenant: getTenant(id), id })));
     const suspects = tasks.filter((task) => task?.status === 'running' && task.attempts > 2);
     if (suspects.length > 1) this.#broken('P1', `${session}: it holds ${suspects.length} suspects`);
   }
@@ -261,13 +265,13 @@ export class DeliveryChecks {
     if (!answer.hasMore) this.#looking.push(this.#compareOrders(session, new Set(answer.orders.map(({ id }) => id))));
   }
 
-  /** Whatever was ordered and is not confirmed is told, every time. */
+  /** Every heartbeat returns all orders that are not confirmed yet. */
   async #compareOrders(session: string, told: ReadonlySet<string>): Promise<void> {
-    const { store, tenantOf } = this.#options;
+    const { store, getTenant } = this.#options;
     const held = await store.held({ domain: 0, session });
     for (const { id, claim } of held) {
       const confirmed = this.#confirmed.get(`${id} ${claim}`) ?? 0;
-      const task = await store.get({ tenant: tenantOf(id), id });
+      const task = await store.get({ tenant: getTenant(id), id });
       if (task !== undefined && task.orderNumber > confirmed && !told.has(id)) {
         this.#broken('P3', `${id}: order ${task.orderNumber} is not delivered, and only ${confirmed} was confirmed`);
       }
@@ -284,7 +288,7 @@ export class DeliveryChecks {
     }
   }
 
-  /** What a worker is told while it beats, the answer may not hold: it must ask again at once. */
+  /** A heartbeat's result may miss a hint that arrives while it runs, so the worker must send another right away. */
   #beatAnswered(process: SimulatedProcess, session: string, sentAt: number): void {
     const { store, leaseMs, after } = this.#options;
     if (this.#beatsUnderWay.get(session) !== 0) return;
@@ -300,7 +304,7 @@ export class DeliveryChecks {
         held.then((tasks) => {
           const isMissed = (id: string): boolean =>
             (missed.get(id) ?? -Infinity) > (this.#askedAt.get(`${process.name} ${id}`) ?? -Infinity);
-          const id = tasks.map((task) => task.id).find((one) => isMissed(one) && this.#isAtWork(process, one));
+          const id = tasks.map((task) => task.id).find((one) => isMissed(one) && this.#isRunning(process, one));
           if (id !== undefined)
             this.#broken('P3', `${id}: ${process.name} was notified of an order and did not ask for it`);
         }),
@@ -313,16 +317,16 @@ export class DeliveryChecks {
   }
 }
 
-/** The claims in the answer to a take or a claim. */
+/** The claims in the result of a take or a claim. */
 function given(answer: unknown): readonly ClaimRef[] {
   const { tasks = [], claim } = (answer ?? {}) as { tasks?: readonly { claim: ClaimRef }[]; claim?: ClaimRef };
   return [...tasks.map((one) => one.claim), ...(claim ? [claim] : [])];
 }
 
-const nameOf = ({ id, claim }: ClaimRef): string => `${id} ${claim}`;
+const describeClaim = ({ id, claim }: ClaimRef): string => `${id} ${claim}`;
 
-/** The session under which something is asked for. */
-function sessionIn(name: string, args: readonly unknown[]): string | undefined {
+/** The session of a request. */
+function findSession(name: string, args: readonly unknown[]): string | undefined {
   if (name === 'take' || name === 'heartbeat') return (args[0] as { session: string }).session;
   return name === 'claim' ? (args[1] as { session: string }).session : undefined;
 }

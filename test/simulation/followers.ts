@@ -1,21 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FollowEvent, JournalEntry, TaskRecord, TaskRef } from '@whoa/tasks';
 import { isHeldLater } from '../../packages/core/src/testing/draft.ts';
-import type { Stage, Visitor } from './stage.ts';
+import type { Client, SimulationContext } from './context.ts';
 
-/** How often a reader is cut and comes back. */
+/** How often a reader is cut off and reconnects. */
 const MAX_CUTS = 3;
 
 /**
- * Readers of tasks, as a page or a server is one: over the bad network, cut, killed, and back from the last position that
- * they were given.
+ * Readers of tasks, such as a page or a server: over the bad network, cut off, killed, and back from the last position
+ * that they got.
  */
 export class Followers {
-  readonly #stage: Stage;
+  readonly #context: SimulationContext;
   readonly #all: Follower[] = [];
 
-  constructor(stage: Stage) {
-    this.#stage = stage;
+  constructor(context: SimulationContext) {
+    this.#context = context;
   }
 
   get areDone(): boolean {
@@ -23,9 +23,9 @@ export class Followers {
   }
 
   follow(task: TaskRef): void {
-    const follower = new Follower(this.#stage, task, `f${this.#all.length + 1}`);
+    const follower = new Follower(this.#context, task, `f${this.#all.length + 1}`);
     this.#all.push(follower);
-    follower.come();
+    follower.connect();
   }
 
   async judge(): Promise<void> {
@@ -34,16 +34,16 @@ export class Followers {
 }
 
 class Follower {
-  readonly #stage: Stage;
+  readonly #context: SimulationContext;
   readonly #task: TaskRef;
   readonly #name: string;
   readonly #seen = new Map<number, JournalEntry>();
   readonly #ends: TaskRecord[] = [];
   #position = 0;
-  #visits = 0;
+  #readings = 0;
 
-  constructor(stage: Stage, task: TaskRef, name: string) {
-    this.#stage = stage;
+  constructor(context: SimulationContext, task: TaskRef, name: string) {
+    this.#context = context;
     this.#task = task;
     this.#name = name;
   }
@@ -52,38 +52,38 @@ class Follower {
     return this.#ends.length > 0;
   }
 
-  /** Comes, or comes back: as the same process, or as another one that was told the position. */
-  come(before?: Visitor): void {
-    const { chance } = this.#stage;
-    this.#visits++;
-    const visitor = before ?? this.#stage.visit(`${this.#name}.${this.#visits}`);
-    const visit = { number: this.#visits, leaving: new AbortController() };
-    this.#stage.attempt(() => this.#read(visitor, visit));
-    if (this.#visits > MAX_CUTS || !chance.oneIn(2)) return;
-    const [dies, awayMs] = [chance.oneIn(2), chance.below(3_000)];
-    this.#stage.userAt(chance.below(5_000), () => {
+  /** Connects, or reconnects: as the same process, or as another one that got the position. */
+  connect(before?: Client): void {
+    const { random } = this.#context;
+    this.#readings++;
+    const client = before ?? this.#context.connectClient(`${this.#name}.${this.#readings}`);
+    const reading = { number: this.#readings, leaving: new AbortController() };
+    this.#context.attempt(() => this.#read(client, reading));
+    if (this.#readings > MAX_CUTS || !random.oneIn(2)) return;
+    const [isKilled, awayMs] = [random.oneIn(2), random.below(3_000)];
+    this.#context.userAt(random.below(5_000), () => {
       if (this.hasEnded) return Promise.resolve();
-      if (dies) visitor.process.die();
-      else visit.leaving.abort();
-      this.#visits++;
-      this.#stage.userAt(awayMs, () => Promise.resolve(this.come(dies ? undefined : visitor)));
+      if (isKilled) client.process.die();
+      else reading.leaving.abort();
+      this.#readings++;
+      this.#context.userAt(awayMs, () => Promise.resolve(this.connect(isKilled ? undefined : client)));
       return Promise.resolve();
     });
   }
 
-  async #read({ process, store }: Visitor, visit: { number: number; leaving: AbortController }): Promise<void> {
-    const options = { after: this.#position, signal: visit.leaving.signal, world: process.world };
-    for await (const one of this.#stage.tasks.followTask(store, this.#task, options)) {
-      if (this.#visits === visit.number) await this.#note(one);
+  async #read({ process, store }: Client, reading: { number: number; leaving: AbortController }): Promise<void> {
+    const options = { after: this.#position, signal: reading.leaving.signal, world: process.world };
+    for await (const one of this.#context.tasks.followTask(store, this.#task, options)) {
+      if (this.#readings === reading.number) await this.#record(one);
     }
-    if (this.#visits === visit.number && !this.hasEnded) this.#broken('P5', 'its following ended before the task');
+    if (this.#readings === reading.number && !this.hasEnded) this.#broken('P5', 'its following ended before the task');
   }
 
-  async #note(one: FollowEvent): Promise<void> {
+  async #record(one: FollowEvent): Promise<void> {
     if (this.hasEnded) this.#broken('P1', `it was given '${one.type}' after the end`);
     if (one.type === 'end') {
       this.#ends.push(one.task);
-      const now = await this.#stage.store.get(this.#task);
+      const now = await this.#context.store.get(this.#task);
       if (!isDeepStrictEqual(now, one.task)) this.#broken('P1', `it got an end that the store does not have`);
       return;
     }
@@ -95,12 +95,12 @@ class Follower {
     this.#seen.set(entry.position, entry as unknown as JournalEntry);
   }
 
-  /** It was given what stands in the journal, all of it, and nothing else but drafts. */
+  /** It got every entry of the journal, and nothing else but drafts. */
   async judge(): Promise<void> {
     if (!this.hasEnded) this.#broken('P2', 'it never saw the end');
     const journal: JournalEntry[] = [];
     for (;;) {
-      const piece = await this.#stage.store.read(this.#task, { after: journal.at(-1)?.position ?? 0 });
+      const piece = await this.#context.store.read(this.#task, { after: journal.at(-1)?.position ?? 0 });
       if ((piece[0]?.position ?? 0) <= (journal.at(-1)?.position ?? 0)) break;
       journal.push(...piece);
     }
@@ -117,6 +117,6 @@ class Follower {
   }
 
   #broken(promise: 'P1' | 'P2' | 'P5', what: string): void {
-    this.#stage.violations.push({ promise, what: `${this.#task.id}: ${this.#name}: ${what}` });
+    this.#context.violations.push({ promise, what: `${this.#task.id}: ${this.#name}: ${what}` });
   }
 }

@@ -9,7 +9,7 @@ import type { Effect } from './work.ts';
 const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
 /** Two crashes make a task a suspect, three more are charged; or twenty in total. */
 const MIN_DEATHS = 5;
-/** What is asked often, and changes no record by itself. */
+/** Frequent operations that do not change a record. */
 const QUIET: ReadonlySet<string> = new Set(['heartbeat', 'get', 'find', 'read', 'held', 'load']);
 const WRITES: ReadonlySet<string> = new Set(['append', 'release', 'finish']);
 
@@ -18,31 +18,31 @@ interface Created {
   readonly superseded?: readonly string[];
 }
 
-/** Writes down what the store did and what tools did, and judges what the checker of recorded histories cannot see. */
+/** Records what the store and the tools did, and verifies what the checker of recorded histories cannot see. */
 export class SimulatedHistory {
   readonly entries: HistoryEntry[] = [];
   readonly violations: Violation[] = [];
   readonly #store: TaskStore;
   readonly #rules: { readonly maxRunningPerTenant?: number };
-  /** The latest claim that was given out, by task. */
+  /** Each task's latest claim. */
   readonly #claims = new Map<string, ClaimRef>();
   readonly #ended = new Map<string, string>();
-  /** How tasks ended that a worker ended. */
+  /** The ends that workers wrote, by task. */
   readonly #finished = new Map<string, string>();
-  /** Which task a call belongs to. */
+  /** The task of each call. */
   readonly #calls = new Map<string, string>();
-  /** Tasks of which a cancel was accepted. */
+  /** Tasks whose cancel was accepted. */
   readonly #stopping = new Set<string>();
-  /** Tasks by id, with their tenants. */
+  /** The tenant of each task. */
   readonly #tenants = new Map<string, string>();
   readonly #undone = new Set<string>();
-  /** Tasks that a worker was asked for by their id: no limit holds those back. */
+  /** Tasks that were claimed by id: limits do not apply to them. */
   readonly #claimedById = new Set<string>();
-  /** Tasks that a newer one was said to have ended, or to be ending. */
+  /** Tasks that were reported as superseded by a newer one. */
   readonly #superseded = new Set<string>();
-  /** The sessions that have held something: no more of them can have died. */
+  /** Sessions that have held a task: the upper bound for crashes. */
   readonly crashes = new Set<string>();
-  /** Something may have changed since the last look. */
+  /** Whether anything may have changed since the last poll. */
   #hasChanged = true;
   #allEnded = false;
 
@@ -55,7 +55,7 @@ export class SimulatedHistory {
     return this.#tenants.size;
   }
 
-  tenantOf(id: string): string {
+  getTenant(id: string): string {
     return this.#tenants.get(id) ?? 'unknown';
   }
 
@@ -71,7 +71,7 @@ export class SimulatedHistory {
     if (name === 'append' && error === undefined) this.#calledIn(args);
   }
 
-  /** A tool began. Nothing of a task begins before it is written down that it will, or once its end can be read. */
+  /** A tool started. It must not start before its intent is journaled, or after its task's end can be read. */
   effect({ callId, tool, process, phase }: Effect): void {
     if (phase === 'undo') {
       if (this.#undone.has(callId)) this.#broken('P9', `the undo of ${callId} began twice`);
@@ -84,7 +84,7 @@ export class SimulatedHistory {
     if (status !== undefined) this.#broken('P4', `${id}: ${tool} began in ${process} after it had ended '${status}'`);
   }
 
-  /** A worker says that a task has ended. */
+  /** A worker reports the end of a task. */
   reported(id: string, status: string): void {
     const ended = this.#finished.get(id);
     if (FINAL.has(status) && ended !== status) {
@@ -92,8 +92,8 @@ export class SimulatedHistory {
     }
   }
 
-  /** Reads what has not been seen to have ended, or everything; returns whether all of it has. */
-  async look({ all = false } = {}): Promise<boolean> {
+  /** Reads the tasks that have not ended yet, or all; returns whether all of them have ended. */
+  async poll({ all = false } = {}): Promise<boolean> {
     if (!all && !this.#hasChanged) return this.#allEnded;
     this.#hasChanged = false;
     let allEnded = true;
@@ -113,7 +113,7 @@ export class SimulatedHistory {
         if (other !== undefined) this.#broken('P8', `${id}: it runs at the same time as ${other} of its conversation`);
         held.set(`${tenant} ${task.conversation}`, id);
       }
-      // A task that waits for a person takes no slot, and is ready when the answer has come.
+      // A task that waits for a person takes no slot, and is ready once the answer has arrived.
       const isHeld = task.status === 'running' && task.stage === 'held';
       const isCounted = isHeld && !this.#claimedById.has(id);
       if (isCounted) running.set(tenant, (running.get(tenant) ?? 0) + 1);
@@ -131,7 +131,7 @@ export class SimulatedHistory {
       const entries: JournalEntry[] = [];
       for (;;) {
         const piece = await this.#store.read({ tenant, id }, { after: entries.at(-1)?.position ?? 0 });
-        // A reader that is given what it has read already never gets on.
+        // A reader that gets an old page again would never reach the end.
         const isBehind = (piece[0]?.position ?? 0) <= (entries.at(-1)?.position ?? 0);
         if (piece.length > 0 && isBehind) this.#broken('P5', `${id}: its journal repeats ${piece[0]!.position}`);
         if (isBehind) break;
@@ -140,10 +140,10 @@ export class SimulatedHistory {
       this.entries.push({ seen: 'journal', id, entries });
       const { agent, status, outcome, activity } = (await this.#store.get({ tenant, id })) ?? {};
       const counted = JSON.stringify([activity?.turns ?? 0, activity?.calls ?? 0]);
-      const written = JSON.stringify(countsIn(entries));
+      const written = JSON.stringify(countTurnsAndCalls(entries));
       if (counted !== written) this.#broken('P5', `${id}: it counts ${counted} turns and calls, and has ${written}`);
       const journal = JSON.stringify(entries);
-      // A paragraph for each message that it answered.
+      // One paragraph for each message that it answered.
       const answers = (outcome?.answer ?? '').split('\n\n');
       const isSaid = answers.every((answer) => journal.includes(JSON.stringify(answer)));
       if (agent === 'assistant' && status === 'success' && !isSaid) {
@@ -237,8 +237,8 @@ export class SimulatedHistory {
   }
 }
 
-/** How many turns a journal has, and how many calls those asked for. */
-function countsIn(entries: readonly JournalEntry[]): [turns: number, calls: number] {
+/** Counts the turns of a journal and the calls they requested. */
+function countTurnsAndCalls(entries: readonly JournalEntry[]): [turns: number, calls: number] {
   type Turn = { readonly type: string; readonly message: { readonly content: readonly { readonly type: string }[] } };
   const turns = (entries as unknown as readonly { event: Turn }[]).filter(({ event }) => event.type === 'turn-end');
   const parts = turns.flatMap(({ event }) => event.message.content);

@@ -3,21 +3,21 @@ import type { TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
 import type { DeliveryChecks } from './delivery-checks.ts';
 import type { SimulatedProcess } from './process.ts';
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 
 type Tasks = typeof import('@whoa/tasks');
 
-/** What the network does, while it may. */
+/** The faults that the network may have. */
 export interface Faults {
-  /** Nothing reaches the store. */
+  /** No request reaches the store. */
   isDown: boolean;
-  /** Whom nothing reaches. */
+  /** Processes that are cut off in both directions. */
   readonly cutOff: Set<string>;
-  /** Off: everything arrives, in order, soon. */
+  /** No faults: everything arrives, in order, soon. */
   isCalm: boolean;
-  /** Once in so many times something takes seconds. */
+  /** One transfer in this many takes seconds. */
   readonly slowOneIn: number;
-  /** Once in so many times something is lost. */
+  /** One message in this many is lost. */
   readonly lostOneIn: number;
 }
 
@@ -31,31 +31,31 @@ export interface Commit {
 interface NetworkOptions {
   readonly store: TaskStore;
   readonly clock: VirtualClock;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly faults: Faults;
   readonly tasks: Pick<Tasks, 'StoreBusyError' | 'UnknownOutcomeError'>;
   readonly checks: DeliveryChecks;
-  /** A request is on its way. */
+  /** Called when a request is sent. */
   readonly onSent: () => void;
-  /** Told of everything the store did, in the order in which it did it. */
+  /** Called for every operation of the store, in order. */
   readonly onCommit: (commit: Commit) => void;
 }
 
-const LOOKS = new Set(['get', 'find', 'list', 'read', 'conversation', 'load', 'held']);
+const READS = new Set(['get', 'find', 'list', 'read', 'conversation', 'load', 'held']);
 const TIMEOUT_MS = 1_000;
 
-/** The store as one process reaches it: requests, answers and pushes are late, lost, doubled and overtake each other. */
+/** The store as one process reaches it: requests, responses and hints are late, lost, doubled and out of order. */
 export function connect(process: SimulatedProcess, options: NetworkOptions): TaskStore {
-  const { store, clock, chance, faults, tasks, checks, onSent, onCommit } = options;
+  const { store, clock, random, faults, tasks, checks, onSent, onCommit } = options;
   const wait = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimer(ms, resolve));
   const isCutOff = (): boolean => faults.isDown || faults.cutOff.has(process.name);
   const transitMs = (): number => {
     if (faults.isCalm) return 1;
-    if (chance.oneIn(faults.slowOneIn)) return chance.below(5_000);
-    return chance.below(8);
+    if (random.oneIn(faults.slowOneIn)) return random.below(5_000);
+    return random.below(8);
   };
 
-  async function carryOut(name: string, args: readonly unknown[]): Promise<Commit> {
+  async function runOperation(name: string, args: readonly unknown[]): Promise<Commit> {
     const operation = Reflect.get(store, name) as (...given: unknown[]) => Promise<unknown>;
     let commit: Commit;
     try {
@@ -75,12 +75,12 @@ export function connect(process: SimulatedProcess, options: NetworkOptions): Tas
   }
 
   async function request(name: string, args: readonly unknown[]): Promise<unknown> {
-    const isLost = !faults.isCalm && chance.oneIn(faults.lostOneIn);
-    // Given up by whoever asked, and it arrives all the same.
-    const isLate = !faults.isCalm && !LOOKS.has(name) && chance.oneIn(faults.lostOneIn);
+    const isLost = !faults.isCalm && random.oneIn(faults.lostOneIn);
+    // Its sender gives it up, and it still arrives.
+    const isLate = !faults.isCalm && !READS.has(name) && random.oneIn(faults.lostOneIn);
     if (isLate) {
-      const lateMs = chance.below(5_000);
-      clock.setTimer(TIMEOUT_MS + lateMs, () => void carryOut(name, args));
+      const lateMs = random.below(5_000);
+      clock.setTimer(TIMEOUT_MS + lateMs, () => void runOperation(name, args));
       await wait(TIMEOUT_MS);
       throw unknownOutcome(name, args);
     }
@@ -89,18 +89,18 @@ export function connect(process: SimulatedProcess, options: NetworkOptions): Tas
       await wait(TIMEOUT_MS);
       throw new tasks.StoreBusyError(`${name} did not reach the store`);
     }
-    const commit = await carryOut(name, args);
+    const commit = await runOperation(name, args);
     await wait(transitMs());
-    if (isCutOff() || (!faults.isCalm && chance.oneIn(faults.lostOneIn))) {
+    if (isCutOff() || (!faults.isCalm && random.oneIn(faults.lostOneIn))) {
       await wait(TIMEOUT_MS);
-      if (LOOKS.has(name)) throw new tasks.StoreBusyError(`the answer to ${name} was lost`);
+      if (READS.has(name)) throw new tasks.StoreBusyError(`the answer to ${name} was lost`);
       throw unknownOutcome(name, args);
     }
     if ('error' in commit) throw commit.error;
     return commit.answer;
   }
 
-  /** Whatever comes back comes back to the process: not while it is stopped, and never after its death. */
+  /** A response only reaches a process that runs: not while it is suspended, and never after it died. */
   function ask(name: string, args: readonly unknown[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (process.isDead) return;
@@ -126,14 +126,14 @@ export function connect(process: SimulatedProcess, options: NetworkOptions): Tas
     const arrive = (hint: Hint): void => {
       if (isCutOff()) return;
       process.deliver(() => {
-        checks.heard(process, hint);
+        checks.receivedHint(process, hint);
         listener(hint);
       });
     };
     return store.watch(filter, (hint) => {
-      if (isCutOff() || (!faults.isCalm && chance.oneIn(10))) return;
+      if (isCutOff() || (!faults.isCalm && random.oneIn(10))) return;
       clock.setTimer(transitMs(), () => arrive(hint));
-      if (!faults.isCalm && chance.oneIn(20)) clock.setTimer(transitMs(), () => arrive(hint));
+      if (!faults.isCalm && random.oneIn(20)) clock.setTimer(transitMs(), () => arrive(hint));
     });
   }
 

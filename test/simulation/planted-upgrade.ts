@@ -2,7 +2,7 @@ import { type PlantedBug, plantOn } from './planted-bug.ts';
 
 const one = plantOn('upgrade');
 
-/** What could be wrong when two releases share a store. */
+/** Bugs in how two releases share a store. */
 export const plantedInUpgrade: readonly PlantedBug[] = [
   one(
     'a process writes without checking the format',

@@ -1,11 +1,12 @@
 import { type PlantedBug, plantOn } from './planted-bug.ts';
+import { plantedInMixed } from './planted-mixed.ts';
 import { plantedInPoison } from './planted-poison.ts';
+import { plantedInProvider } from './planted-provider.ts';
 import { plantedInUpgrade } from './planted-upgrade.ts';
-import { plantedInWide } from './planted-wide.ts';
 
 const one = plantOn('delivery');
 
-/** What could be wrong with delivery, and was, in one engine or another. */
+/** Bugs in delivery that occurred in one engine or another. */
 const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'blind final write',
@@ -30,24 +31,24 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a cancel that is accepted is not written',
     'operations/stop-order.ts',
-    "if (task.stage === 'held') sendOrder(stopping, 'cancel', moment);",
+    "if (task.stage === 'held') sendOrder(stopping, 'cancel', context);",
     "if (task.stage === 'held') void stopping;",
   ),
   one('the last reason wins', 'operations/stop-order.ts', 'reason: before?.reason ?? reason,', 'reason,'),
   one(
     'an end keeps its place in the conversation',
     'operations/work.ts',
-    'const successor = leaveConversation(ended, moment);',
+    'const successor = leaveConversation(ended, context);',
     'const successor = undefined as string | undefined;',
   ),
-  one('delayed tasks never become ready', 'operations/take.ts', 'promoteDue(moment);\n', ''),
+  one('delayed tasks never become ready', 'operations/take.ts', 'promoteDue(context);\n', ''),
   one(
-    'a lane is closed while something is ready in it',
+    'a ready queue is closed while something is ready in it',
     'operations/take.ts',
-    'if (tables.firstReady(lane) === undefined) tables.closeReadyQueue(lane);',
-    'if (tables.firstReady(lane) !== undefined) tables.closeReadyQueue(lane);',
+    'if (tables.firstReady(readyQueue) === undefined) tables.closeReadyQueue(readyQueue);',
+    'if (tables.firstReady(readyQueue) !== undefined) tables.closeReadyQueue(readyQueue);',
   ),
-  one('a lane is not opened again', 'operations/stage.ts', 'tables.openReadyQueue(lane);\n', ''),
+  one('a ready queue is not opened again', 'operations/stage.ts', 'tables.openReadyQueue(readyQueue);\n', ''),
   one('a task gets grace repeatedly', 'operations/contact.ts', '&& !state.isGraceGranted', ''),
   one(
     'a session is never swept',
@@ -88,20 +89,20 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'the end of a superseded task is forgotten',
     'operations/queue.ts',
-    'endUnstarted(current, reason, moment);\n',
+    'endUnstarted(current, reason, context);\n',
     '',
   ),
   one(
     'waiting tasks are dropped without an end',
     'operations/queue.ts',
-    'for (const id of conversation.waiting) endUnstarted(tables.task(id)!, reason, moment);',
+    'for (const id of conversation.waiting) endUnstarted(tables.task(id)!, reason, context);',
     '',
   ),
   one(
     'an ended task is still held',
     'rules/transitions.ts',
-    "none: ['stage', 'stageAt', 'policy', 'told', 'lostClaim'],",
-    "none: ['told'],",
+    "none: ['stage', 'stageAt', 'policy', 'hasPendingOrders', 'lostClaim'],",
+    "none: ['hasPendingOrders'],",
   ),
   one(
     'a held task is in no session',
@@ -123,7 +124,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
   ),
   {
     name: 'a worker accepts a response for an older session and works on it',
-    ground: 'delivery',
+    profile: 'delivery',
     changes: [
       {
         file: 'run/claim/domain-session.ts',
@@ -133,8 +134,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
       { file: 'run/claim/domain-session.ts', find: 'isStarted = !session.isOver;', replace: 'isStarted = true;' },
       {
         file: 'run/claim/session.ts',
-        find: 'if (session !== this.id) {\n      holder.lose',
-        replace: "if (session === '') {\n      holder.lose",
+        find: 'if (session !== this.id) {\n      holder.onLeaseLost',
+        replace: "if (session === '') {\n      holder.onLeaseLost",
       },
     ],
   },
@@ -195,8 +196,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
   one(
     'a former holder confirms for the new one',
     'operations/session.ts',
-    'if (task?.told !== true || task.session !== session || task.epoch !== epoch || task.claim !== claim) return;',
-    'if (task?.told !== true) return;',
+    'if (task?.hasPendingOrders !== true || task.session !== session || task.epoch !== epoch || task.claim !== claim)\n',
+    'if (task?.hasPendingOrders !== true)\n',
   ),
   one(
     'earlier orders are not delivered to a new holder',
@@ -210,7 +211,7 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'if (claimed.length < limit) tables.park(worker, agents, now);\n  else tables.unpark(worker);',
     '',
   ),
-  one('a limit on running tasks is not enforced', 'operations/take.ts', 'isLimited && isFull(lane) ?', 'false ?'),
+  one('a limit on running tasks is not enforced', 'operations/take.ts', 'isLimited && isFull(readyQueue) ?', 'false ?'),
   one(
     'a worker continues after its lease expired by its own clock',
     'run/claim/session.ts',
@@ -223,13 +224,13 @@ const plantedInDelivery: readonly PlantedBug[] = [
     'this.#startLease(session, asked));\n    } finally',
     'this.#startLease(session, session.lease.now()));\n    } finally',
   ),
-  plantOn('pauses')(
+  plantOn('suspends')(
     'a session survives a response that took longer than its lease',
     'run/claim/session.ts',
     "if (answer.result === 'session-ended' || this.lease.isOver) {",
     "if (answer.result === 'session-ended') {",
   ),
-  plantOn('pauses')(
+  plantOn('suspends')(
     'a call begins in a process that was stopped or slept',
     'run/recording.ts',
     'await this.#work.checkHeld();',
@@ -257,7 +258,8 @@ const plantedInDelivery: readonly PlantedBug[] = [
 
 export const plantedBugs: readonly PlantedBug[] = [
   ...plantedInDelivery,
-  ...plantedInWide,
+  ...plantedInMixed,
   ...plantedInUpgrade,
   ...plantedInPoison,
+  ...plantedInProvider,
 ];

@@ -1,36 +1,36 @@
 import type { TaskStore } from '@whoa/tasks';
+import type { SimulationContext } from './context.ts';
 import type { SimulatedHistory } from './history.ts';
-import type { Stage } from './stage.ts';
 
 const TENANTS = ['acme', 'globex'] as const;
 const HARMLESS = 8;
-/** Two of them cannot crash a neighbour three times while it is the suspect of their session; three could. */
+/** Two cannot crash a neighbour three times while it is the suspect of their session; three could. */
 const MAX_POISONS = 2;
 
 /** Creates tasks that kill their worker at their start, and harmless ones that show no progress. */
 export class Poison {
-  readonly #stage: Stage;
+  readonly #context: SimulationContext;
 
-  constructor(stage: Stage) {
-    this.#stage = stage;
+  constructor(context: SimulationContext) {
+    this.#context = context;
   }
 
   plan(): void {
-    const { chance } = this.#stage;
-    const count = 1 + chance.below(HARMLESS);
-    const poisons = 1 + chance.below(MAX_POISONS);
+    const { random } = this.#context;
+    const count = 1 + random.below(HARMLESS);
+    const poisons = 1 + random.below(MAX_POISONS);
     for (let i = 0; i < count + poisons; i++) {
-      const agent = i < count ? chance.pick(['mute', 'mute', 'long']) : 'poison';
-      // A second one may come when the first has already killed.
-      const at = chance.below(i > count ? 20_000 : this.#stage.workMs);
-      this.#stage.userAt(at, () => this.#create(agent, i));
+      const agent = i < count ? random.pick(['mute', 'mute', 'long']) : 'poison';
+      // A second one may come when the first has already killed a worker.
+      const at = random.below(i > count ? 20_000 : this.#context.workMs);
+      this.#context.userAt(at, () => this.#create(agent, i));
     }
   }
 
   async #create(agent: string, i: number): Promise<void> {
-    const { chance, client } = this.#stage;
-    const task = { tenant: chance.pick(TENANTS), agent, input: i, key: `task ${i}`, priority: chance.below(2) };
-    await this.#stage.retryWhileUnavailable(() => client.create(task, { nonce: `nonce ${i}` }));
+    const { random, client } = this.#context;
+    const task = { tenant: random.pick(TENANTS), agent, input: i, key: `task ${i}`, priority: random.below(2) };
+    await this.#context.retryWhileUnavailable(() => client.create(task, { nonce: `nonce ${i}` }));
   }
 }
 

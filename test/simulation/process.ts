@@ -1,22 +1,25 @@
 import type { Clock, World } from '@whoa/core/embed';
 import type { VirtualClock } from '@whoa/core/testing';
-import type { Chance } from './random.ts';
+import type { Random } from './random.ts';
 
-/** One simulated process: it can be stopped, go on, and die at any await. What happens to it afterwards reaches nobody. */
+/**
+ * One simulated process: it can be suspended, resume, and die at any await. Nothing that happens to it afterwards has
+ * an effect.
+ */
 export class SimulatedProcess {
   readonly name: string;
   readonly world: World;
   #state: 'runs' | 'stopped' | 'dead' = 'runs';
-  /** What happened while it was stopped. */
+  /** Events that arrived while it was suspended. */
   #missed: (() => void)[] = [];
   readonly #clock: VirtualClock;
-  /** How long its machine has slept: its clock does not count that, and its timers wait for longer. */
+  /** How long its machine has slept: its clock does not count that, and its timers wait longer. */
   #sleptMs = 0;
   #asleepSince: number | undefined;
   #ids = 0;
   #stops = 0;
 
-  constructor(name: string, clock: VirtualClock, chance: Chance) {
+  constructor(name: string, clock: VirtualClock, random: Random) {
     this.name = name;
     this.#clock = clock;
     const own: Clock = {
@@ -24,7 +27,7 @@ export class SimulatedProcess {
       wallNow: () => clock.now(),
       setTimer: (ms, callback) => this.#setTimer(ms, callback),
     };
-    this.world = { clock: own, createId: () => `${name}-${++this.#ids}`, random: () => chance.next() };
+    this.world = { clock: own, createId: () => `${name}-${++this.#ids}`, random: () => random.next() };
   }
 
   get isDead(): boolean {
@@ -35,15 +38,15 @@ export class SimulatedProcess {
     return this.#state === 'stopped';
   }
 
-  /** How often it was stopped or died. */
+  /** How often it was suspended or died. */
   get stops(): number {
     return this.#stops;
   }
 
-  /** Something happens to the process: now, when it goes on, or never. */
-  deliver(deferred: () => void): void {
-    if (this.#state === 'runs') deferred();
-    else if (this.#state === 'stopped') this.#missed.push(deferred);
+  /** Delivers an event to the process: now, when it resumes, or never. */
+  deliver(event: () => void): void {
+    if (this.#state === 'runs') event();
+    else if (this.#state === 'stopped') this.#missed.push(event);
   }
 
   stop(): void {
@@ -52,14 +55,14 @@ export class SimulatedProcess {
     this.#stops++;
   }
 
-  /** Stops as a machine does that is suspended. */
+  /** Suspends it together with its machine. */
   sleep(): void {
     if (this.#state !== 'runs') return;
     this.stop();
     this.#asleepSince = this.#clock.now();
   }
 
-  /** What was missed happens at once, or one after the other as the caller says. */
+  /** Runs what was missed immediately, or one at a time as the caller decides. */
   goOn(happens: (missed: () => void) => void = (missed) => missed()): void {
     if (this.#state !== 'stopped') return;
     this.#state = 'runs';
@@ -67,7 +70,7 @@ export class SimulatedProcess {
     this.#asleepSince = undefined;
     const missed = this.#missed;
     this.#missed = [];
-    for (const deferred of missed) happens(() => this.deliver(deferred));
+    for (const event of missed) happens(() => this.deliver(event));
   }
 
   die(): void {

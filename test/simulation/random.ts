@@ -1,16 +1,16 @@
-/** Chance that a seed repeats. */
-export interface Chance {
+/** Random numbers that a seed repeats. */
+export interface Random {
   /** A number in [0, 1). */
   next(): number;
   /** A whole number below a limit. */
   below(limit: number): number;
-  /** True once in so many times. */
+  /** True once in `times` calls, on average. */
   oneIn(times: number): boolean;
   pick<T>(from: readonly T[]): T;
 }
 
-/** Mulberry32: small, fast, good enough to make histories repeatable. */
-export function createChance(seed: number): Chance {
+/** Mulberry32: small, fast, and good enough for repeatable runs. */
+export function createRandom(seed: number): Random {
   let state = Math.imul(seed + 1, 0x9e3779b1) | 0;
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0;

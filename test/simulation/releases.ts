@@ -6,7 +6,7 @@ import { nextFormat } from '../upgrade/next-release.ts';
 const CACHE = join(import.meta.dirname, '../../.cache');
 const NOTIFIER = 'stores/sqlite/notifier.ts';
 
-/** The operating system tells of changes to a file in its own time: here whoever listens to a file is told at once. */
+/** The operating system reports changes to a file at any time; here listeners are notified immediately. */
 class Bell {
   readonly #listeners = new Map<string, Set<() => void>>();
 
@@ -34,7 +34,7 @@ const IN_PROCESS: readonly Change[] = [
   },
 ];
 
-/** Folders with the sources of two releases of the tasks package: one, and the one after it, with a newer format. */
+/** Folders with the sources of two releases of the tasks package: this one, and the next, with a newer format. */
 export interface ReleaseFolders extends Disposable {
   readonly before: string;
   readonly after: string;
@@ -43,7 +43,7 @@ export interface ReleaseFolders extends Disposable {
 export async function copyReleases(folder: string): Promise<ReleaseFolders> {
   Reflect.set(globalThis, 'bell', new Bell());
   mkdirSync(CACHE, { recursive: true });
-  // Inside the project: the copies find the other packages where the original does.
+  // Inside the project, so that the copies find the other packages.
   const home = mkdtempSync(join(CACHE, 'releases-'));
   const [before, after] = [join(home, 'before'), join(home, 'after')];
   for (const copy of [before, after]) cpSync(folder, copy, { recursive: true });

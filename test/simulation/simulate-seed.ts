@@ -1,15 +1,16 @@
 import type { Runner, TaskStore } from '@whoa/tasks';
 import type { Violation } from '../../packages/core/src/testing/history.ts';
+import type { SimulationContext } from './context.ts';
 import { DeliveryChecks } from './delivery-checks.ts';
 import { Digest } from './digest.ts';
 import { SimulatedHistory } from './history.ts';
 import { untilQuiet } from './idle.ts';
-import { Wide } from './mixed.ts';
+import { Mixed } from './mixed.ts';
 import { type Commit, connect, type Faults } from './network.ts';
 import { judgePoison, Poison } from './poison.ts';
 import { SimulatedProcess } from './process.ts';
-import { type Chance, createChance } from './random.ts';
-import type { Stage } from './stage.ts';
+import { Provider } from './provider.ts';
+import { createRandom, type Random } from './random.ts';
 import { type Release, type Releases, Upgrade } from './upgrade.ts';
 import { Users } from './users.ts';
 import { createWork } from './work.ts';
@@ -27,109 +28,114 @@ interface Parts {
   readonly core: Core;
   readonly testing: Testing;
   readonly tasks: Tasks;
-  /** For the ground `upgrade`. */
+  /** For the profile `upgrade`. */
   readonly releases?: Releases | undefined;
-  readonly ground: Ground;
+  readonly profile: Profile;
   readonly trace?: boolean;
 }
 
 /**
- * `delivery`: tasks and what users do to them. `wide`: readers, a chat and people who are asked, too, in less time.
- * `pauses`: as `delivery`, and processes are stopped or sleep just after they have asked the store for something.
- * `upgrade`: as `delivery`, on SQLite, with workers of two releases, which roll back and forth, and a migration.
- * `poison`: tasks that kill their worker, next to harmless ones; in half of the histories nothing else fails.
+ * - `delivery`: tasks, and what users do to them.
+ * - `mixed`: also readers, a chat and approvals, in less time.
+ * - `suspends`: `delivery`, with processes suspended or asleep just after they have sent a request to the store.
+ * - `upgrade`: `delivery` on SQLite, with workers of two releases that roll back and forth, and a migration.
+ * - `poison`: tasks that kill their worker, next to harmless ones. In half of the runs nothing else fails.
+ * - `provider`: `delivery`, with a model provider that is down for a while. In half of the runs nothing else fails.
  */
-export const grounds = ['delivery', 'wide', 'pauses', 'upgrade', 'poison'] as const;
-export type Ground = (typeof grounds)[number];
+export const profiles = ['delivery', 'mixed', 'suspends', 'upgrade', 'poison', 'provider'] as const;
+export type Profile = (typeof profiles)[number];
 
 export interface SeedReport {
   readonly violations: readonly Violation[];
-  /** What happened, in a few characters: the same seed gives the same. */
+  /** A short summary of the run: the same seed always gives the same one. */
   readonly digest: string;
   readonly tasks: number;
 }
 
 const LEASE_MS = 3_000;
-/** More and less often than the store takes for an outage. */
+/** How long a task waits for an answer before it is parked: shorter and longer than an outage of the store. */
 const PARK_AFTER_MS = [0, 0, 300, 2_000, 10_000];
 const POLLS_MS = [500, 1_000, 2_000] as const;
-/** For how long faults strike, and within which time users begin what they do. */
+/** How long faults are injected, and how long users start new work. */
 const TIMES = {
   delivery: { hostileMs: 40_000, workMs: 20_000 },
-  wide: { hostileMs: 20_000, workMs: 6_000 },
-  pauses: { hostileMs: 40_000, workMs: 20_000 },
+  mixed: { hostileMs: 20_000, workMs: 6_000 },
+  suspends: { hostileMs: 40_000, workMs: 20_000 },
   upgrade: { hostileMs: 40_000, workMs: 20_000 },
   poison: { hostileMs: 60_000, workMs: 3_000 },
+  provider: { hostileMs: 40_000, workMs: 15_000 },
 } as const;
-/** Where processes pause, they do once in so many requests. */
+/** With `suspends`, one request in this many suspends its process. */
 const PAUSE_ONE_IN = 40;
-/** Requests that were given up arrive within this time. After it nothing is to come of what users did. */
+/** Requests that their sender gave up arrive within this time, so afterwards no user action is still pending. */
 const REST_MS = 7_000;
-/** At least so long is everything calm: workers that were stopped wake up, and find out what they missed. */
+/** Minimum time without faults: workers that were suspended wake up and learn what they missed. */
 const WAKE_MS = 3_000;
-/** Ladder, bounds of tools, leases and delays after deaths: by then everything has ended. */
+/** Covers ladders, tool timeouts, leases and crash backoffs: everything must have ended by then. */
 const CALM_MS = 150_000;
 
-/** Far more happens in no history: whoever goes on for so long never comes to rest. */
-const MAX_MOMENTS = 20_000;
+/** More steps than any simulated run needs: with so many it never comes to rest. */
+const MAX_STEPS = 20_000;
 
 const RELEASES = ['before', 'after'] as const;
 const FAULTS = ['die', 'stop', 'cut-off', 'down', 'clock', 'start', 'shut-down', 'sleep'] as const;
-/** Where tasks kill their workers, other faults kill none, so that each crash has a known cause. */
+/** With `poison`, other faults kill no worker, so that each crash has a known cause. */
 const HARMLESS_FAULTS = ['stop', 'stop', 'cut-off', 'down'] as const;
 const MAX_HARMLESS_FAULTS = 24;
 
-/** Plays one history: faults for a while, then none, and everything must end. */
+/** Simulates one seed: with faults for a while, then without, until everything has ended. */
 export async function simulateSeed(seed: number, parts: Parts): Promise<SeedReport> {
   await using simulation = new Simulation(seed, parts);
-  return await simulation.play();
+  return await simulation.run();
 }
 
 class Simulation implements AsyncDisposable {
   readonly #parts: Parts;
-  readonly #chance: Chance;
+  readonly #random: Random;
   readonly #clock: InstanceType<Testing['VirtualClock']>;
   readonly #store: TaskStore;
   readonly #history: SimulatedHistory;
   readonly #checks: DeliveryChecks;
   readonly #faults: Faults;
-  readonly #stage: Stage;
-  readonly #wide: Wide | undefined;
+  readonly #context: SimulationContext;
+  readonly #mixed: Mixed | undefined;
   readonly #upgrade: Upgrade | undefined;
-  readonly #visitors: SimulatedProcess[] = [];
+  readonly #provider: Provider | undefined;
+  readonly #clients: SimulatedProcess[] = [];
   readonly #workers: Worker[] = [];
-  /** Only tasks do harm. */
+  /** Only tasks do harm; no other faults are injected. */
   readonly #isQuiet: boolean;
   #shiftMs = 0;
   #started = 0;
   readonly #digest = new Digest();
-  #moments = 0;
-  /** What users are going to do, and what they do now. */
+  #steps = 0;
+  /** User actions that are planned or running. */
   #plans = 0;
 
   constructor(seed: number, parts: Parts) {
     this.#parts = parts;
-    this.#chance = createChance(seed);
+    this.#random = createRandom(seed);
     this.#faults = {
       isDown: false,
       cutOff: new Set(),
       isCalm: false,
-      slowOneIn: this.#chance.pick([8, 60, 60]),
-      lostOneIn: this.#chance.pick([15, 80, 80]),
+      slowOneIn: this.#random.pick([8, 60, 60]),
+      lostOneIn: this.#random.pick([15, 80, 80]),
     };
-    this.#isQuiet = parts.ground === 'poison' && this.#chance.oneIn(2);
+    this.#isQuiet = (parts.profile === 'poison' || parts.profile === 'provider') && this.#random.oneIn(2);
+    if (parts.profile === 'provider') this.#provider = new Provider(this.#random);
     this.#faults.isCalm = this.#isQuiet;
     this.#clock = new parts.testing.VirtualClock();
     const clock = this.#clock;
     let ids = 0;
-    const rules = this.#chance.oneIn(3) ? { maxRunningPerTenant: 1 + this.#chance.below(2) } : {};
+    const rules = this.#random.oneIn(3) ? { maxRunningPerTenant: 1 + this.#random.below(2) } : {};
     const world = {
       clock: {
         now: () => clock.now() + this.#shiftMs,
         setTimer: (ms: number, callback: () => void) => clock.setTimer(ms, callback),
       },
       createId: () => `store-${++ids}`,
-      random: () => this.#chance.next(),
+      random: () => this.#random.next(),
     };
     this.#upgrade = parts.releases && new Upgrade(parts.releases, { world, rules });
     this.#store = this.#upgrade?.after.store ?? parts.tasks.createMemoryStore({ ...rules, world });
@@ -139,30 +145,32 @@ class Simulation implements AsyncDisposable {
       leaseMs: LEASE_MS,
       now: () => clock.now(),
       after: (ms, happen) => void clock.setTimer(ms, happen),
-      tenantOf: (id) => this.#history.tenantOf(id),
+      getTenant: (id) => this.#history.getTenant(id),
       violations: this.#history.violations,
     });
-    const client = new SimulatedProcess('client', clock, this.#chance);
-    this.#stage = this.#createCheckHarness(this.#connect(client, this.#upgrade?.[this.#chance.pick(RELEASES)]));
-    if (parts.ground === 'wide') this.#wide = new Wide(this.#stage);
+    const client = new SimulatedProcess('client', clock, this.#random);
+    this.#context = this.#createContext(this.#connect(client, this.#upgrade?.[this.#random.pick(RELEASES)]));
+    if (parts.profile === 'mixed') this.#mixed = new Mixed(this.#context);
   }
 
-  async play(): Promise<SeedReport> {
+  async run(): Promise<SeedReport> {
     for (let i = 0; i < 2; i++) this.#startWorker();
-    if (this.#parts.ground === 'poison') new Poison(this.#stage).plan();
-    else if (this.#wide?.plan() ?? true) new Users(this.#stage).plan();
+    if (this.#parts.profile === 'poison') new Poison(this.#context).plan();
+    else if (this.#mixed?.plan() ?? true) new Users(this.#context).plan();
     this.#planFaults();
+    this.#provider?.plan((ms, happen) => this.#at(ms, happen), this.#context.workMs);
     if (this.#upgrade !== undefined) this.#planUpgrade(this.#upgrade);
-    await this.#advance(TIMES[this.#parts.ground].hostileMs, this.#isOverFor(REST_MS));
-    this.#calmDown();
+    await this.#advance(TIMES[this.#parts.profile].hostileMs, this.#isOverFor(REST_MS));
+    this.#stopFaults();
     await this.#advance(CALM_MS, this.#isOverFor(WAKE_MS));
-    await this.#history.look({ all: true });
+    await this.#history.poll({ all: true });
     await this.#history.journals();
     this.#checks.judgeClaims();
-    if (this.#parts.ground === 'poison')
+    if (this.#parts.profile === 'poison')
       await judgePoison(this.#history, { store: this.#store, isQuiet: this.#isQuiet });
     await this.#checks.settled();
-    await this.#wide?.judge();
+    await this.#mixed?.judge();
+    await this.#provider?.judge(this.#store, this.#history.violations, this.#isQuiet);
     await this.#upgrade?.judge();
     const { checkHistory } = this.#parts.testing;
     const violations = [
@@ -178,19 +186,19 @@ class Simulation implements AsyncDisposable {
     await this.#upgrade?.[Symbol.asyncDispose]();
   }
 
-  #createCheckHarness(client: TaskStore): Stage {
+  #createContext(client: TaskStore): SimulationContext {
     return {
       tasks: this.#parts.tasks,
-      chance: this.#chance,
+      random: this.#random,
       clock: this.#clock,
       store: this.#store,
       client,
       workers: this.#workers,
-      workMs: TIMES[this.#parts.ground].workMs,
+      workMs: TIMES[this.#parts.profile].workMs,
       violations: this.#history.violations,
-      visit: (name) => {
-        const process = new SimulatedProcess(name, this.#clock, this.#chance);
-        this.#visitors.push(process);
+      connectClient: (name) => {
+        const process = new SimulatedProcess(name, this.#clock, this.#random);
+        this.#clients.push(process);
         return { process, store: this.#connect(process) };
       },
       userAt: (ms, act) => {
@@ -202,12 +210,13 @@ class Simulation implements AsyncDisposable {
     };
   }
 
-  /** Whether everything has ended that users asked for, and has for a while. */
+  /** Returns a check for whether everything that users asked for has ended, and has been for `ms`. */
   #isOverFor(ms: number): () => Promise<boolean> {
     let since = this.#clock.now();
     return async () => {
-      const isDone = this.#plans === 0 && (this.#wide?.isDone ?? true) && (ms > WAKE_MS || this.#checks.areClaimsOver);
-      const isOver = (await this.#history.look()) && isDone;
+      const isDone = this.#plans === 0 && (this.#mixed?.isDone ?? true) && (ms > WAKE_MS || this.#checks.areClaimsOver);
+      const isOver = (await this.#history.poll()) && isDone;
+      await this.#provider?.checkCancelling(this.#store, this.#history.violations);
       if (!isOver) since = this.#clock.now();
       return isOver && this.#clock.now() - since >= ms;
     };
@@ -218,13 +227,13 @@ class Simulation implements AsyncDisposable {
     return connect(process, {
       store,
       clock: this.#clock,
-      chance: this.#chance,
+      random: this.#random,
       faults: this.#faults,
       tasks,
       checks: this.#checks,
-      onSent: () => this.#pauseAtChance(process),
+      onSent: () => this.#maybePause(process),
       onCommit: (commit) => {
-        this.#digest.add(toldShortly(commit, this.#clock.now()));
+        this.#digest.add(summarizeCommit(commit, this.#clock.now()));
         if (this.#parts.trace) {
           const { name, args, answer, error } = commit;
           const said = JSON.stringify(answer ?? String(error)) ?? '';
@@ -232,36 +241,45 @@ class Simulation implements AsyncDisposable {
         }
         this.#history.commit(commit);
         this.#checks.committed(commit);
-        this.#wide?.committed(commit);
+        this.#mixed?.committed(commit);
       },
     });
   }
 
+  #pickTimes(): { parkAfterMs: number; timeoutMs?: number } {
+    const parkAfterMs = this.#random.pick(PARK_AFTER_MS);
+    // Some people take longer than that to answer.
+    return parkAfterMs === 0 ? { parkAfterMs, timeoutMs: 4_000 } : { parkAfterMs };
+  }
+
   #startWorker(): void {
-    const chance = this.#chance;
-    const process = new SimulatedProcess(`w${++this.#started}`, this.#clock, chance);
+    const random = this.#random;
+    const process = new SimulatedProcess(`w${++this.#started}`, this.#clock, random);
     const release = this.#upgrade?.starting(process.name);
     const { core, tasks } = { ...this.#parts, ...release };
-    const approvals = this.#wide && tasks.createTaskApprovals({ parkAfterMs: chance.pick(PARK_AFTER_MS) });
+    const approvals = this.#mixed && tasks.createTaskApprovals(this.#pickTimes());
     const agents = createWork({
       core,
       process,
       approvals,
-      chance: this.#chance,
+      provider: this.#provider,
+      random: this.#random,
       onEffect: (effect) => {
         this.#history.effect(effect);
         this.#checks.effect(effect);
-        this.#wide?.effect(effect);
+        this.#mixed?.effect(effect);
       },
-      onKilled: () => this.#at(chance.below(LEASE_MS), () => this.#startWorker()),
+      onAsked: (history) => this.#mixed?.sawHistory(history),
+      onKilled: () => this.#at(random.below(LEASE_MS), () => this.#startWorker()),
     });
     const runner = tasks.createRunner({
       store: this.#connect(process, release),
       agents,
       ...(approvals && { approvals }),
+      ...(this.#provider && { waitForProvider: this.#provider.rule }),
       worker: process.name,
       leaseMs: LEASE_MS,
-      pollIntervalMs: this.#chance.pick(POLLS_MS),
+      pollIntervalMs: this.#random.pick(POLLS_MS),
       hooks: {
         'task-start': (event) => this.#checks.reported(process, event),
         'task-end': (event) => {
@@ -272,51 +290,51 @@ class Simulation implements AsyncDisposable {
       world: process.world,
     });
     this.#workers.push({ process, runner });
-    // A ring for a worker that is gone is a ring all the same.
-    this.#try(() => this.#store.watch({ worker: process.name }, (hint) => this.#checks.told(hint)));
-    this.#try(() => runner.serve({ concurrency: (this.#parts.ground === 'poison' ? 3 : 1) + chance.below(4) }));
+    // Observe hints even for workers that are gone.
+    this.#try(() => this.#store.watch({ worker: process.name }, (hint) => this.#checks.sentHint(hint)));
+    this.#try(() => runner.serve({ concurrency: (this.#parts.profile === 'poison' ? 3 : 1) + random.below(4) }));
   }
 
   #planFaults(): void {
-    const chance = this.#chance;
-    const isPoison = this.#parts.ground === 'poison';
-    const count = this.#isQuiet ? 0 : chance.below(isPoison ? MAX_HARMLESS_FAULTS : 6);
+    const random = this.#random;
+    const isPoison = this.#parts.profile === 'poison';
+    const count = this.#isQuiet ? 0 : random.below(isPoison ? MAX_HARMLESS_FAULTS : 6);
     for (let i = 0; i < count; i++) {
-      const at = chance.below(TIMES[this.#parts.ground].hostileMs);
-      const fault = chance.pick(isPoison ? HARMLESS_FAULTS : FAULTS);
+      const at = random.below(TIMES[this.#parts.profile].hostileMs);
+      const fault = random.pick(isPoison ? HARMLESS_FAULTS : FAULTS);
       this.#at(at, () => this.#strike(fault));
     }
   }
 
-  /** Workers are replaced by those of the other release, once or there and back; meanwhile the store is migrated. */
+  /** Replaces workers with those of the other release, once or back and forth, while the store is migrated. */
   #planUpgrade(upgrade: Upgrade): void {
-    const chance = this.#chance;
+    const random = this.#random;
     const { hostileMs } = TIMES.upgrade;
     let at = 0;
-    for (const release of chance.oneIn(3) ? (['after', 'before', 'after'] as const) : (['after'] as const)) {
-      at += chance.below(hostileMs / 4);
+    for (const release of random.oneIn(3) ? (['after', 'before', 'after'] as const) : (['after'] as const)) {
+      at += random.below(hostileMs / 4);
       this.#at(at, () => {
         upgrade.starts = release;
         const living = this.#workers.filter(({ process }) => !process.isDead);
-        for (const worker of living) this.#at(chance.below(LEASE_MS), () => this.#replace(worker));
+        for (const worker of living) this.#at(random.below(LEASE_MS), () => this.#replace(worker));
       });
     }
     for (const mode of ['prepare', 'finish'] as const) {
-      this.#at(chance.below(hostileMs), () => upgrade.migrate(mode));
+      this.#at(random.below(hostileMs), () => upgrade.migrate(mode));
     }
   }
 
   #replace(worker: Worker): void {
-    this.#strike(this.#chance.oneIn(3) ? 'die' : 'shut-down', worker);
+    this.#strike(this.#random.oneIn(3) ? 'die' : 'shut-down', worker);
   }
 
-  #strike(fault: (typeof FAULTS)[number], worker: Worker = this.#chance.pick(this.#workers)): void {
-    const chance = this.#chance;
-    const forMs = chance.below(LEASE_MS * 3);
+  #strike(fault: (typeof FAULTS)[number], worker: Worker = this.#random.pick(this.#workers)): void {
+    const random = this.#random;
+    const forMs = random.below(LEASE_MS * 3);
     switch (fault) {
       case 'die':
         worker.process.die();
-        this.#at(chance.below(LEASE_MS * 2), () => this.#startWorker());
+        this.#at(random.below(LEASE_MS * 2), () => this.#startWorker());
         break;
       case 'stop':
         worker.process.stop();
@@ -328,14 +346,14 @@ class Simulation implements AsyncDisposable {
         break;
       case 'cut-off':
         this.#cutOff(worker.process, forMs);
-        if (this.#visitors.length > 0) this.#cutOff(chance.pick(this.#visitors), chance.below(LEASE_MS * 3));
+        if (this.#clients.length > 0) this.#cutOff(random.pick(this.#clients), random.below(LEASE_MS * 3));
         break;
       case 'down':
         this.#faults.isDown = true;
         this.#at(forMs, () => (this.#faults.isDown = false));
         break;
       case 'clock':
-        this.#shiftMs += chance.below(4 * LEASE_MS) - 2 * LEASE_MS;
+        this.#shiftMs += random.below(4 * LEASE_MS) - 2 * LEASE_MS;
         break;
       case 'start':
         this.#startWorker();
@@ -350,15 +368,15 @@ class Simulation implements AsyncDisposable {
     }
   }
 
-  /** A process that is stopped before the response comes reads it long after the store sent it. */
-  #pauseAtChance(process: SimulatedProcess): void {
-    const chance = this.#chance;
-    if (this.#parts.ground !== 'pauses' || this.#faults.isCalm || !chance.oneIn(PAUSE_ONE_IN)) return;
-    if (chance.oneIn(2)) process.stop();
+  /** Suspends the process before the response arrives, so that it reads it long after the store sent it. */
+  #maybePause(process: SimulatedProcess): void {
+    const random = this.#random;
+    if (this.#parts.profile !== 'suspends' || this.#faults.isCalm || !random.oneIn(PAUSE_ONE_IN)) return;
+    if (random.oneIn(2)) process.stop();
     else process.sleep();
-    // A real process acts on what it reads first before its timers fire.
+    // A real process handles what it reads before its timers fire.
     const inTurn = (missed: () => void): void => void this.#clock.setTimer(0, missed);
-    this.#at(chance.below(LEASE_MS * 3), () => process.goOn(inTurn));
+    this.#at(random.below(LEASE_MS * 3), () => process.goOn(inTurn));
   }
 
   #cutOff({ name }: SimulatedProcess, forMs: number): void {
@@ -366,14 +384,15 @@ class Simulation implements AsyncDisposable {
     this.#at(forMs, () => this.#faults.cutOff.delete(name));
   }
 
-  /** Faults stop: whoever lives goes on, and at least one does. */
-  #calmDown(): void {
+  /** Stops all faults: every living worker continues, and at least one is started. */
+  #stopFaults(): void {
     this.#faults.isCalm = true;
     this.#faults.isDown = false;
     this.#faults.cutOff.clear();
+    this.#provider?.stopFaults();
     for (const { process } of this.#workers) process.goOn();
     if (this.#upgrade !== undefined) this.#upgrade.starts = 'after';
-    // One of an older release is of no use once the store has the next format.
+    // A worker of an older release cannot use a store with the next format.
     const isOfUse = ({ process }: Worker): boolean => !process.isDead && !this.#upgrade?.isOlder(process.name);
     if (!this.#workers.some(isOfUse)) this.#startWorker();
   }
@@ -382,7 +401,7 @@ class Simulation implements AsyncDisposable {
     this.#clock.setTimer(ms, () => this.#try(() => Promise.resolve(happen())));
   }
 
-  /** What users do may fail: they are users. */
+  /** User actions may fail. */
   #try(work: () => Promise<unknown>): void {
     work().catch(() => {});
   }
@@ -398,7 +417,7 @@ class Simulation implements AsyncDisposable {
     return undefined;
   }
 
-  /** Moves the clock from event to event, until a moment or until told to end. */
+  /** Moves the clock from timer to timer, until `ms` have passed or `isOver` returns true. */
   async #advance(ms: number, isOver: () => boolean | Promise<boolean>): Promise<boolean> {
     const end = this.#clock.now() + ms;
     let looked = this.#clock.now();
@@ -407,7 +426,7 @@ class Simulation implements AsyncDisposable {
     while (this.#clock.now() < end) {
       if (!this.#clock.fireNext()) break;
       await untilQuiet();
-      if (++this.#moments > MAX_MOMENTS) {
+      if (++this.#steps > MAX_STEPS) {
         this.#history.violations.push({ promise: 'P2', what: 'it never comes to rest' });
         return true;
       }
@@ -419,10 +438,10 @@ class Simulation implements AsyncDisposable {
   }
 }
 
-/** What must be the same each time: what was asked when, by which attempt, and how it went. */
-function toldShortly({ name, args, answer, error }: Commit, now: number): string {
+/** The parts that must be the same each time: the request, when it was made, by which attempt, and its result. */
+function summarizeCommit({ name, args, answer, error }: Commit, now: number): string {
   const { id = '', epoch = 0 } = args[0] as { id?: string; epoch?: number };
-  const { answer: said = '', tasks = [], status = '' } = (answer ?? {}) as Record<string, never>;
+  const { result = '', tasks = [], status = '' } = (answer ?? {}) as Record<string, never>;
   const { code = '' } = (error ?? {}) as { code?: string };
-  return `${now} ${name} ${id} ${epoch} ${said} ${(tasks as readonly unknown[]).length} ${status} ${code}`;
+  return `${now} ${name} ${id} ${epoch} ${result} ${(tasks as readonly unknown[]).length} ${status} ${code}`;
 }

@@ -9,12 +9,12 @@ export interface BrokenSeed {
   readonly violations: readonly string[];
 }
 
-/** How seeds went. */
+/** The summary of a range of seeds. */
 export interface Simulated {
   readonly seeds: number;
   readonly tasks: number;
   readonly broken: readonly BrokenSeed[];
-  /** Of all histories: the same seeds give the same. */
+  /** A digest of all runs: the same seeds always give the same one. */
   readonly digest: string;
 }
 
@@ -24,15 +24,15 @@ interface Range {
 }
 
 const programs = import.meta.dirname;
-/** Far more than any campaign here takes: what is not over by then says nothing about a bug. */
+/** Far longer than any campaign here takes. */
 const TIMEOUT_MS = 3_600_000;
-/** A process plays so many, and leaves what memory they took. */
+/** Seeds per process, which bounds its memory. */
 const SEEDS_EACH = 5_000;
 
-/** Plays seeds in a separate process. */
+/** Simulates seeds in a separate process. */
 export const simulate = (...args: string[]): Promise<Simulated> => start('simulate.ts', '--json', ...args);
 
-/** Plays several ranges of seeds in one separate process. */
+/** Simulates several ranges of seeds in one separate process. */
 export const simulateMany = (jobs: readonly SeedsJob[]): Promise<Simulated[]> =>
   start('simulate-many.ts', JSON.stringify(jobs));
 
@@ -40,7 +40,7 @@ async function start<T>(program: string, ...args: string[]): Promise<T> {
   const command = ['--conditions=@whoa/source', '--no-warnings', join(programs, program), ...args];
   const options = { timeout: TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 };
   const { stdout } = await promisify(execFile)(process.execPath, command, options).catch(
-    // It ends with 1 when it has found something.
+    // It exits with 1 when it has found a violation.
     (error: Error & { stdout: string; code?: number }) => {
       if (error.code === 1 && error.stdout.startsWith('{')) return error;
       throw error;
@@ -49,7 +49,7 @@ async function start<T>(program: string, ...args: string[]): Promise<T> {
   return JSON.parse(stdout) as T;
 }
 
-/** Plays seeds in several processes at once. */
+/** Simulates seeds in several processes at the same time. */
 export async function simulateInProcesses(
   { from, seeds }: Range,
   { processes, args }: { readonly processes: number; readonly args: readonly string[] },
@@ -59,14 +59,14 @@ export async function simulateInProcesses(
     ranges.push({ from: from + at, seeds: Math.min(SEEDS_EACH, seeds - at) });
   }
   const parts: Simulated[] = [];
-  // One iterator for all of them: each takes the next.
+  // A shared iterator: each worker takes the next range.
   const left = ranges.entries();
-  const playOn = async (): Promise<void> => {
+  const simulateNext = async (): Promise<void> => {
     for (const [i, range] of left) {
       parts[i] = await simulate('--from', `${range.from}`, '--seeds', `${range.seeds}`, ...args);
     }
   };
-  await Promise.all(Array.from({ length: processes }, playOn));
+  await Promise.all(Array.from({ length: processes }, simulateNext));
   const digest = new Digest();
   for (const part of parts) digest.add(part.digest);
   const sum = (count: (part: Simulated) => number): number => parts.reduce((all, part) => all + count(part), 0);

@@ -9,13 +9,13 @@ import type { TakeResult } from '../../packages/tasks/src/delivery.ts';
 
 type Tasks = typeof import('@whoa/tasks');
 
-/** Two releases of the tasks package: the one after has a newer format. */
+/** Two releases of the tasks package: `after` has a newer format. */
 export interface Releases {
   readonly before: Tasks;
   readonly after: Tasks;
 }
 
-/** A release, and the store as it sees it. */
+/** A release, and its store. */
 export interface Release {
   readonly tasks: Tasks;
   readonly store: TaskStore;
@@ -28,31 +28,32 @@ interface UpgradeOptions {
 
 const NEXT_FORMAT = 2;
 
-/** A store that two releases share, and a user who migrates it, whoever holds tasks. */
+/** A store that two releases share, and a user who migrates it at any time. */
 export class Upgrade implements AsyncDisposable {
   readonly before: Release;
   readonly after: Release;
   readonly violations: Violation[] = [];
-  /** Of which release workers are that start now. */
+  /** The release of workers that start now. */
   starts: 'before' | 'after' = 'before';
   readonly #folder: string = mkdtempSync(join(tmpdir(), 'whoa-simulation-'));
   readonly #file: string = join(this.#folder, 'tasks.db');
-  /** For judges. */
+  /** Reads the file directly, for verification. */
   readonly #reader: DatabaseSync;
   readonly #older = new Set<string>();
   /** Tasks that were taken after the format was written. */
   readonly #takenAfter = new Set<string>();
 
   constructor({ before, after }: Releases, { world, rules }: UpgradeOptions) {
-    const open = ({ createSqliteStore }: Tasks): TaskStore => createSqliteStore({ ...rules, file: this.#file, world });
-    // In this order: a new store gets the format of whoever creates it.
+    const open = ({ createTaskStore }: Tasks): TaskStore =>
+      createTaskStore({ backend: 'sqlite', ...rules, file: this.#file, world });
+    // In this order, because a new store gets the format of the release that creates it.
     this.before = { tasks: before, store: this.#judged(open(before), 'before') };
     this.after = { tasks: after, store: this.#judged(open(after), 'after') };
     this.#reader = new DatabaseSync(this.#file, { readOnly: true });
     if (this.#format() === NEXT_FORMAT) this.#broken('P1', 'the next format is there without a finish');
   }
 
-  /** A worker starts, of the release that is being rolled out. */
+  /** Returns the release of a worker that starts. */
   starting(worker: string): Release {
     if (this.starts === 'before') this.#older.add(worker);
     return this[this.starts];
@@ -63,7 +64,7 @@ export class Upgrade implements AsyncDisposable {
   }
 
   async migrate(mode: 'prepare' | 'finish'): Promise<void> {
-    if (this.#format() < NEXT_FORMAT) this.#lookBefore();
+    if (this.#format() < NEXT_FORMAT) this.#checkBeforeFinish();
     await this.after.tasks.migrateStore({ backend: 'sqlite', file: this.#file }, mode).catch(({ message }: Error) => {
       this.#broken('P2', `a migration failed: ${message}`);
     });
@@ -84,12 +85,12 @@ export class Upgrade implements AsyncDisposable {
   }
 
   /** Nothing may be written in the new format before the finish. */
-  #lookBefore(): void {
+  #checkBeforeFinish(): void {
     const early = this.#reader.prepare("SELECT id FROM tasks WHERE mark = 'two'").all() as { id: string }[];
     for (const { id } of early) this.#broken('P1', `${id}: it is in the new format before the finish`);
   }
 
-  /** The store as a release sees it. After the finish, the older one is refused; before it, nobody is. */
+  /** The store as a release sees it. The older one is rejected after the finish, and no release before it. */
   #judged(store: TaskStore, release: 'before' | 'after'): TaskStore {
     return new Proxy(store, {
       get: (target, name) => {

@@ -1,12 +1,14 @@
-import type { Agent, CancellationToken, Tool } from '@whoa/core';
+import type { Agent, CancellationToken, Message, Tool } from '@whoa/core';
 import { callTools, reply } from '@whoa/core/model';
-import type { TaskApprovals, Work } from '@whoa/tasks';
+import type { TaskApprovals, TaskHandler } from '@whoa/tasks';
+import { ANSWERED_TOOLS, answerSchema } from './answers.ts';
 import type { SimulatedProcess } from './process.ts';
-import type { Chance } from './random.ts';
+import type { Provider } from './provider.ts';
+import type { Random } from './random.ts';
 
 type Core = typeof import('@whoa/core');
 
-/** What a tool of a task did, in which process. */
+/** An effect of a tool, and the process that had it. */
 export interface Effect {
   readonly process: string;
   readonly tool: string;
@@ -18,23 +20,29 @@ export interface Effect {
 interface RunTaskOptions {
   readonly core: Core;
   readonly process: SimulatedProcess;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly onEffect: (effect: Effect) => void;
-  /** A task has killed the process. */
+  /** Called when a task has killed the process. */
   readonly onKilled: () => void;
-  /** Then there is an agent that asks before it wires. */
+  /** Called when the model of an agent with questions is called. */
+  readonly onAsked: (history: readonly Message[]) => void;
+  /** Adds an agent that needs approval before it wires, and one whose calls are answered. */
   readonly approvals?: TaskApprovals | undefined;
+  /** Consulted by its agents' models first. */
+  readonly provider?: Provider | undefined;
 }
 
-/** Everything that tasks of the simulation can run: well-behaved, slow, deaf and hostile. */
+/** Everything that simulated tasks can run: well-behaved, slow, unresponsive and hostile. */
 export function createWork({
   core,
   process,
-  chance,
+  random,
   onEffect,
   onKilled,
+  onAsked,
   approvals,
-}: RunTaskOptions): Readonly<Record<string, Work>> {
+  provider,
+}: RunTaskOptions): Readonly<Record<string, TaskHandler>> {
   const { world } = process;
   const never = new core.CancellationToken({ name: 'never', clock: world.clock });
   const sleep = (ms: number, token?: CancellationToken): Promise<void> =>
@@ -55,14 +63,14 @@ export function createWork({
       replay: 'safe',
       execute: async (_input: unknown, { callId }: { callId: string }) => {
         begin('quick', callId);
-        await sleep(chance.below(50));
+        await sleep(random.below(50));
         return 'quick';
       },
     }),
     tool('slow', {
       execute: async (_input: unknown, { callId, token }: { callId: string; token: never }) => {
         begin('slow', callId);
-        await sleep(2_000 + chance.below(4_000), token);
+        await sleep(2_000 + random.below(4_000), token);
         onEffect({ process: process.name, tool: 'slow', callId, phase: 'end' });
         return 'slow';
       },
@@ -70,14 +78,14 @@ export function createWork({
     tool('deaf', {
       execute: async (_input: unknown, { callId }: { callId: string }) => {
         begin('deaf', callId);
-        await sleep(chance.below(20_000));
+        await sleep(random.below(20_000));
         return 'deaf';
       },
     }),
     tool('hostile', {
       execute: async (_input: unknown, { callId }: { callId: string }) => {
         begin('hostile', callId);
-        await sleep(chance.below(20));
+        await sleep(random.below(20));
         throw Object.assign(new Error('hostile'), { message: { toString: null } });
       },
     }),
@@ -86,12 +94,12 @@ export function createWork({
       timeoutMs: 5_000,
       execute: async (_input: unknown, { callId }: { callId: string }) => {
         begin('pay', callId);
-        await sleep(chance.below(1_000));
+        await sleep(random.below(1_000));
         return 'paid';
       },
       undo: (_result: unknown, { callId }: { callId: string }) => {
         onEffect({ process: process.name, tool: 'pay', callId, phase: 'undo' });
-        return sleep(chance.below(100));
+        return sleep(random.below(100));
       },
     }),
   ];
@@ -99,10 +107,13 @@ export function createWork({
     effects: 'write',
     execute: async (_input: unknown, { callId, token }: { callId: string; token: never }) => {
       begin('wire', callId);
-      await sleep(chance.below(500), token);
+      await sleep(random.below(500), token);
       return 'wired';
     },
   });
+  const answered = ANSWERED_TOOLS.map(({ name, ...rest }) =>
+    tool(name, { ...rest, ...(rest.answeredBy === 'user' && { answerSchema }) }),
+  );
   let plans = 0;
   const createAssistant = (name: string, its: readonly Tool[], more: object = {}): Agent =>
     core.createAgent({
@@ -111,10 +122,14 @@ export function createWork({
       tools: its,
       ...more,
       planner: {
-        async next(_history, { turn, token }) {
-          await sleep(chance.below(300), token);
-          if (turn > 1 + chance.below(3)) return reply(`said by ${process.name}`);
-          const names = Array.from({ length: 1 + chance.below(2) }, () => chance.pick(its).name);
+        async next(history, { turn, token, emit }) {
+          await sleep(random.below(300), token);
+          provider?.request(history, emit);
+          const isAsking = its.some(({ answeredBy }) => answeredBy !== undefined);
+          if (isAsking) onAsked(history);
+          // A resumed run counts its turns from the start, and one with questions is parked at each.
+          if ((isAsking ? countTurns(history) : turn) > 1 + random.below(3)) return reply(`said by ${process.name}`);
+          const names = Array.from({ length: 1 + random.below(2) }, () => random.pick(its).name);
           const plan = ++plans;
           return callTools(names.map((called, i) => ({ id: `${process.name}-${plan}-${i}`, tool: called, input: {} })));
         },
@@ -124,21 +139,22 @@ export function createWork({
     assistant: createAssistant('assistant', tools),
     ...(approvals && {
       careful: createAssistant('careful', [tools[0]!, wire], { approve: approvals.approve }),
+      asking: createAssistant('asking', [tools[0]!, ...answered], { approve: approvals.approve }),
     }),
     brief: async ({ token }) => {
-      await sleep(chance.below(100), token);
+      await sleep(random.below(100), token);
       return 'done';
     },
     long: async ({ token, journal }) => {
       for (let step = 0; step < 4; step++) {
-        await sleep(chance.below(3_000), token);
+        await sleep(random.below(3_000), token);
         await journal({ type: 'step', step });
       }
       return 'done';
     },
     broken: () => Promise.reject(new Error('broken')),
     mute: async ({ token }) => {
-      await sleep(2_000 + chance.below(6_000), token);
+      await sleep(2_000 + random.below(6_000), token);
       return 'done';
     },
     poison: () => {
@@ -147,4 +163,10 @@ export function createWork({
       return new Promise(() => {});
     },
   };
+}
+
+/** Counts the replies since the user's last message, including the next one. */
+function countTurns(history: readonly Message[]): number {
+  const asked = history.findLastIndex((message) => message.role === 'user' && message.isNotice !== true);
+  return 1 + history.slice(asked).filter(({ role }) => role === 'assistant').length;
 }

@@ -57,7 +57,7 @@ export interface Fleet extends AsyncDisposable {
   readonly urls: readonly string[];
   readonly token: string;
   readonly processes: readonly FleetProcess[];
-  /** What ended although nobody asked it to, and the last it said. */
+  /** Processes that ended unasked, and their last output. */
   readonly crashes: readonly string[];
 }
 

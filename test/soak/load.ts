@@ -1,4 +1,4 @@
-// What users do to a fleet, and a check of everything they are told.
+// What users do to a fleet, and a check of every response.
 import { setTimeout as wait } from 'node:timers/promises';
 import { createTaskClient, type TaskClient } from '@whoa/server/task-client';
 import { isFinalStatus, type TaskRecord } from '@whoa/tasks';
@@ -18,27 +18,27 @@ const FOLLOWED_SHARE = 0.3;
 const DOUBLED_SHARE = 0.1;
 const MAX_END_MS = 120_000;
 
-/** Starts tasks at a rate until it is told to stop, then waits for those that are under way. */
-export async function playLoad(
+/** Starts tasks at a rate until it is stopped, then waits for those that are still running. */
+export async function runLoad(
   { urls, token }: Pick<Fleet, 'urls' | 'token'>,
   { perSecond, signal }: { readonly perSecond: number; readonly signal: AbortSignal },
 ): Promise<LoadReport> {
   const clients = urls.map((url) => createTaskClient({ url, token }));
   const report: LoadReport = { created: 0, followed: 0, cancelled: 0, ends: {}, violations: [] };
-  const lives = new Set<Promise<void>>();
+  const running = new Set<Promise<void>>();
   for (let number = 0; !signal.aborted; number++) {
-    const life = liveOnce(number, clients, report).catch((error: unknown) => {
+    const run = runTask(number, clients, report).catch((error: unknown) => {
       report.violations.push(`task ${number}: ${String(error)}`);
     });
-    lives.add(life);
-    life.finally(() => lives.delete(life)).catch(() => {});
+    running.add(run);
+    run.finally(() => running.delete(run)).catch(() => {});
     await wait(1_000 / perSecond, undefined, { signal }).catch(() => {});
   }
-  await Promise.all(lives);
+  await Promise.all(running);
   return report;
 }
 
-async function liveOnce(number: number, clients: readonly TaskClient[], report: LoadReport): Promise<void> {
+async function runTask(number: number, clients: readonly TaskClient[], report: LoadReport): Promise<void> {
   const client = clients[number % clients.length]!;
   const other = clients[(number + 1) % clients.length]!;
   const key = `soak-${process.pid}-${number}`;

@@ -19,19 +19,19 @@ export interface Trend {
 const MIN_SHARE = 0.05;
 
 /** The trend without the first third, in which caches fill and code is compiled. Theil and Sen's slope: outliers count little. */
-export function trendOf({ name, values }: Series, minGrowth = 0): Trend {
+export function computeTrend({ name, values }: Series, minGrowth = 0): Trend {
   const later = values.slice(Math.floor(values.length / 3));
   const slopes = later.flatMap((value, i) => later.slice(i + 1).map((other, j) => (other - value) / (j + 1)));
-  const slope = medianOf(slopes);
-  const median = medianOf(later);
-  const start = medianOf(later.map((value, i) => value - slope * i));
-  const noise = 3 * medianOf(later.map((value, i) => Math.abs(value - start - slope * i)));
+  const slope = computeMedian(slopes);
+  const median = computeMedian(later);
+  const start = computeMedian(later.map((value, i) => value - slope * i));
+  const noise = 3 * computeMedian(later.map((value, i) => Math.abs(value - start - slope * i)));
   const growth = slope * (later.length - 1);
   const isFlat = growth <= Math.max(noise, MIN_SHARE * median, minGrowth);
   return { name, median, growth, noise, isFlat };
 }
 
-function medianOf(values: readonly number[]): number {
+function computeMedian(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

@@ -30,7 +30,7 @@ function reach(state: (typeof STATES)[number]): ConversationState {
   return inputs.reduce((before, input) => reduceConversation(before, input).state, NEW_CONVERSATION);
 }
 
-/** What the newest message was given. */
+/** The result for the newest message. */
 function admit(before: ConversationState, policy: Policy): Admission {
   const { state, effects } = reduceConversation(before, message('new', policy));
   if (effects.some(({ type }) => type === 'start')) return 'start';

@@ -1,9 +1,9 @@
 import type { TaskStore } from '../../packages/tasks/src/store.ts';
 
-/** What happens instead of one operation: look at what was asked, refuse it, delay or drop its answer. */
+/** Replaces one operation: inspects the request, rejects it, delays or drops its response. */
 export type Around = (name: string, call: () => Promise<unknown>, args: unknown[]) => unknown;
 
-/** A real store between which and its user something goes wrong. */
+/** A real store with faults between it and its user. */
 export function alterStore(store: TaskStore, around: Around): TaskStore {
   return new Proxy(store, {
     get(target, name) {

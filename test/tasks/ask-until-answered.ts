@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 const RETRY_DELAY_MS = 50;
 
 /**
- * Asks until the store answers: what it could not do yet, and what it may have done, is asked again. `isGrowing`: so is what
- * was refused because its shards are not the ones of now.
+ * Retries while the store is unavailable or the result is unknown. `isGrowing`: also while requests are rejected
+ * because the shards have changed.
  */
 export async function retryWhileUnavailable<T>(ask: () => Promise<T>, { isGrowing = false } = {}): Promise<T> {
   const again = new Set<string | undefined>(['UNKNOWN_OUTCOME', 'STORE_BUSY', ...(isGrowing ? ['STORE_SETUP'] : [])]);

@@ -1,4 +1,4 @@
-// An application in one file, somewhere else: the rules of the stores must be in it, not beside it.
+// An application in one file, somewhere else: the stores' rules must be in it, not next to it.
 import { spawnSync } from 'node:child_process';
 import { buildSync } from 'esbuild';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { borrowRedis } from '../servers/borrow.ts';
 import { createWorkspace } from '../workspace.ts';
 
 const PROGRAM = `
-import { createRedisStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 const store = createRedisStore({ url: process.argv[2] });
 const { result, task } = await store.create({ tenant: 'acme', agent: 'writer', input: 'hello' });
 const found = await store.get({ tenant: 'acme', id: task.id });
@@ -16,7 +16,7 @@ console.log(result, found.status);
 await store[Symbol.asyncDispose]();
 `;
 
-/** What is bundled is what is built. While people work the build may be old; the build of CI never is. */
+/** The bundle contains the build. During development it may be old; in CI it never is. */
 const isBuilt = process.env['CI'] !== undefined || findUnbuilt(ROOT) === undefined;
 
 test.runIf(isBuilt)('a store works in a bundle of one file in another folder', async () => {

@@ -52,6 +52,8 @@ test('a server that does not listen is named with the cause, and not with the re
     await using store = createTaskStore(
       address.startsWith('redis') ? { backend: 'redis', url: address, timeoutMs: 300 } : address,
     );
-    await expect(store.sweep()).rejects.toThrow(/cannot be reached.*\(connect ECONNREFUSED 127\.0\.0\.1:1\)/);
+    const message = await store.sweep().then(String, String);
+    expect(message).toMatch(/cannot be reached.*\(connect ECONNREFUSED 127\.0\.0\.1:1[;)]/);
+    expect(message).toContain('check that it runs and that the url is right');
   }
 });

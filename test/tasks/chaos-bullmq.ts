@@ -17,7 +17,7 @@ export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
     name: 'BullMQ',
     async open(clock) {
       const store = await behind.open(clock);
-      // It keeps nothing: whoever restarts it loses every ticket.
+      // It persists nothing: a restart loses every ticket.
       const server = await startRedis({ env: clock.env, appendfsync: 'none' });
       const front = await startProxy({ host: '127.0.0.1', port: server.port });
       const { faults, network, grow, cannot } = store;
@@ -51,14 +51,14 @@ export function behindBullmq(behind: ChaosStoreKind): ChaosStoreKind {
 
 /** Creates tasks with tickets. Dispose it before the stores. */
 export interface TicketOffice extends AsyncDisposable {
-  inFrontOf(store: TaskStore): TaskStore;
+  placeBefore(store: TaskStore): TaskStore;
 }
 
-export function openTicketOffice(front: Address): TicketOffice {
+export function openTicketOffice(front: Address, agents: readonly string[] = ['job']): TicketOffice {
   const queue = new Queue(NAME, { connection: toConnection(front) });
   queue.on('error', () => {});
   return {
-    inFrontOf: (store) => createBullmqEngine({ store, queue, agents: ['job'], reofferIntervalMs: REOFFER_MS }).store,
+    placeBefore: (store) => createBullmqEngine({ store, queue, agents, reofferIntervalMs: REOFFER_MS }).store,
     async [Symbol.asyncDispose]() {
       await Promise.race([queue.close(), wait(RETRY_DELAY_MS * 20)]);
     },

@@ -7,7 +7,7 @@ import { createSteppedClock, type SteppedClock } from '../servers/stepped-clock.
 import { retryWhileUnavailable } from './ask-until-answered.ts';
 import { openTicketOffice, type TicketOffice } from './chaos-bullmq.ts';
 import { createLinks, type NetworkLink } from './chaos-network.ts';
-import { type ChaosReport, type Life, TENANT } from './chaos-run.ts';
+import { type ChaosReport, type ChaosRun, TENANT } from './chaos-run.ts';
 import type { ChaosStore, ChaosStoreKind } from './chaos-stores.ts';
 import { verifyChaos } from './chaos-verifier.ts';
 import { type Child, startChild, temporaryFolder } from './child.ts';
@@ -15,8 +15,8 @@ import { openStore } from './open-store.ts';
 
 const WORKERS = 3;
 const CANCELLERS = 2;
-/** So many live at once. */
-const MAX_LIVES = 300;
+/** The most tasks that may be open at a time. */
+const MAX_OPEN_RUNS = 300;
 const CREATORS = 4;
 /** Shards are added after equal parts of the campaign. */
 const GROWTHS = 4;
@@ -25,51 +25,51 @@ const CLOCK_MS = 20_000;
 /** After the last strike everything ends within this: leases, delays after deaths, ladders. */
 const HEAL_MS = 180_000;
 
-/** Lets tasks live while workers, connections and the server fail, and judges every life by what was answered. */
+/** Runs tasks while workers, connections and the server fail, then verifies each task against the receipts it got. */
 export async function runChaos(
   kind: ChaosStoreKind,
-  { lives, random }: { readonly lives: number; readonly random: () => number },
+  { runs, random }: { readonly runs: number; readonly random: () => number },
 ): Promise<ChaosReport> {
   using folder = temporaryFolder();
   using servers = createSteppedClock();
   using workers = createSteppedClock();
   await using location = await kind.open(servers);
-  const whyNoCables = location.network ? whyNoNamespaces() : undefined;
-  const cabled = whyNoCables === undefined ? location.network?.address : undefined;
-  await using cables = await createLinks(cabled, WORKERS, location.front);
+  const whyNoNetwork = location.network ? whyNoNamespaces() : undefined;
+  const networkAddress = whyNoNetwork === undefined ? location.network?.address : undefined;
+  await using links = await createLinks(networkAddress, WORKERS, location.front);
   await using chaos = new Chaos({
     location,
-    cables: cables.all,
+    links: links.all,
     clocks: { servers, workers },
     log: `${folder.path}/log.jsonl`,
     random,
-    lives,
+    runs,
   });
   const started = performance.now();
-  await chaos.play();
+  await chaos.run();
   const seconds = Math.round((performance.now() - started) / 1_000);
-  const judged = await verifyChaos({ store: chaos.store, lives: chaos.lives, log: chaos.log });
+  const verified = await verifyChaos({ store: chaos.store, runs: chaos.runs, log: chaos.log });
   return {
-    ...judged,
-    lives: chaos.lives.size,
+    ...verified,
+    runs: chaos.runs.size,
     seconds,
     strikes: chaos.strikes,
-    cannot: { ...location.cannot, ...(whyNoCables !== undefined && { 'cut off': whyNoCables }) },
-    violations: [...chaos.violations, ...judged.violations],
+    cannot: { ...location.cannot, ...(whyNoNetwork !== undefined && { 'cut off': whyNoNetwork }) },
+    violations: [...chaos.violations, ...verified.violations],
   };
 }
 
 interface ChaosOptions {
   readonly location: ChaosStore;
-  readonly cables: readonly NetworkLink[];
+  readonly links: readonly NetworkLink[];
   readonly clocks: { readonly servers: SteppedClock; readonly workers: SteppedClock };
-  readonly lives: number;
+  readonly runs: number;
   readonly log: string;
   readonly random: () => number;
 }
 
 class Chaos implements AsyncDisposable {
-  readonly lives = new Map<string, Life>();
+  readonly runs = new Map<string, ChaosRun>();
   readonly strikes: Record<string, number> = {};
   readonly violations: string[] = [];
   readonly log: string;
@@ -94,25 +94,25 @@ class Chaos implements AsyncDisposable {
     this.#cancellers = Array.from({ length: CANCELLERS }, () => this.#startCanceller());
   }
 
-  /** As whoever knows all shards sees it. */
+  /** The store that knows all shards. */
   get store(): TaskStore {
     return this.#stores.at(-1)!;
   }
 
-  async play(): Promise<void> {
-    const { lives, clocks } = this.#options;
+  async run(): Promise<void> {
+    const { runs, clocks } = this.#options;
     await Promise.all(this.#cancellers.map((one) => one.hear<{ type: string }>(({ type }) => type === 'ready')));
-    const striking = this.#strikeOn();
-    const looking = this.#lookOn();
+    const injecting = this.#injectFaults();
+    const polling = this.#pollOpen();
     const create = async (): Promise<void> => {
-      while (this.lives.size < lives) {
+      while (this.runs.size < runs) {
         await this.#create();
-        while (this.#open.size >= MAX_LIVES) await wait(5);
+        while (this.#open.size >= MAX_OPEN_RUNS) await wait(5);
       }
     };
     await Promise.all(Array.from({ length: CREATORS }, create));
     this.#isOver = true;
-    await striking;
+    await injecting;
     clocks.servers.setAhead(0);
     clocks.workers.setAhead(0);
     for (const { process } of this.#workers) process.kill('SIGCONT');
@@ -122,7 +122,7 @@ class Chaos implements AsyncDisposable {
       this.violations.push(`${this.#asked - this.#answered} cancels were never answered`);
     for (const id of this.#open) this.violations.push(`${id}: it never ended`);
     this.#open.clear();
-    await looking;
+    await polling;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -133,19 +133,19 @@ class Chaos implements AsyncDisposable {
 
   #openStore(): void {
     const { location, clocks } = this.#options;
-    // A store in a file goes by the clock of whoever uses it.
+    // A store in a file uses the clock of its process.
     const clock = { ...systemClock, now: () => Date.now() + clocks.workers.aheadMs };
     const store = openStore(location.location, { maxAttempts: 10_000, world: { ...systemWorld, clock } });
-    this.#stores.push(this.#office?.inFrontOf(store) ?? store);
+    this.#stores.push(this.#office?.placeBefore(store) ?? store);
   }
 
   #startWorker(position: number): Child {
-    const { location, log, clocks, cables } = this.#options;
+    const { location, log, clocks, links } = this.#options;
     const { env } = clocks.workers;
-    const cable = cables[position];
-    const its = cable ? location.network!.locationAt(cable.proxy.address) : location.location;
-    const inside = cable?.namespace.inside ?? [];
-    const front = cable?.front?.address ?? location.front;
+    const link = links[position];
+    const its = link ? location.network!.locationAt(link.proxy.address) : location.location;
+    const inside = link?.namespace.inside ?? [];
+    const front = link?.front?.address ?? location.front;
     const queue = front === undefined ? [] : [JSON.stringify(front)];
     return startChild('chaos-worker', [its, log, `worker-${++this.#started}`, ...queue], { env, inside });
   }
@@ -156,7 +156,7 @@ class Chaos implements AsyncDisposable {
     child.process.on('message', (message: { id?: string; receipt?: StoreCancelReceipt; error?: string }) => {
       if (message.id === undefined) return;
       this.#answered++;
-      if (message.receipt !== undefined) this.lives.get(message.id)!.receipts.push(message.receipt);
+      if (message.receipt !== undefined) this.runs.get(message.id)!.receipts.push(message.receipt);
       else this.violations.push(`${message.id}: a cancel was answered ${message.error}`);
     });
     return child;
@@ -171,9 +171,9 @@ class Chaos implements AsyncDisposable {
     if (receipt.result !== 'created') return;
     const { id } = receipt.task;
     const isConversation = receipt.task.conversation !== undefined;
-    // Not by the stage of the receipt: a creation whose answer was lost is answered with the task as it is by then.
+    // Not by the stage in the receipt: if the response to a creation was lost, the next one shows the task as it is by then.
     const mayBeRejected = isConversation && policy === 'reject' && (task.debounceMs ?? 0) > 0;
-    this.lives.set(id, { task: receipt.task, fails, isConversation, mayBeRejected, asked: 0, receipts: [] });
+    this.runs.set(id, { task: receipt.task, fails, isConversation, mayBeRejected, asked: 0, receipts: [] });
     this.#open.add(id);
     if (this.#isOneIn(3)) this.#cancel(id);
   }
@@ -189,7 +189,7 @@ class Chaos implements AsyncDisposable {
     const times = this.#isOneIn(4) ? 2 : 1;
     for (let i = 0; i < times; i++) {
       this.#asked++;
-      this.lives.get(id)!.asked++;
+      this.runs.get(id)!.asked++;
       const canceller = this.#pick(this.#cancellers);
       const afterMs = this.#below(400);
       const asking = wait(afterMs).then(() => canceller.process.send({ ref: { tenant: TENANT, id }, mode }));
@@ -197,22 +197,22 @@ class Chaos implements AsyncDisposable {
     }
   }
 
-  /** Looks at what lives, until nothing does. */
-  async #lookOn(): Promise<void> {
+  /** Polls open tasks until none are left. */
+  async #pollOpen(): Promise<void> {
     while (!this.#isOver || this.#open.size > 0) {
       for (const id of this.#open) {
         const task = await this.#retryWhileUnavailable((store) => store.get({ tenant: TENANT, id }));
         if (task !== undefined && task.endedAt === undefined) continue;
         this.#open.delete(id);
         if (task === undefined) this.violations.push(`${id}: it is gone`);
-        else this.lives.get(id)!.ended = task as NonNullable<Life['ended']>;
+        else this.runs.get(id)!.ended = task as NonNullable<ChaosRun['ended']>;
       }
       await wait(20);
     }
   }
 
-  async #strikeOn(): Promise<void> {
-    const { location, clocks, cables } = this.#options;
+  async #injectFaults(): Promise<void> {
+    const { location, clocks, links } = this.#options;
     const strikes: Record<string, () => Promise<void>> = {
       'kill a worker': () => this.#endWorker(this.#below(WORKERS), 'SIGKILL'),
       'kill another': () => this.#endWorker(this.#below(WORKERS), 'SIGKILL'),
@@ -220,11 +220,11 @@ class Chaos implements AsyncDisposable {
       'stop a worker past its lease': () => this.#stopWorker(),
       'step the clock of the servers': () => this.#step(clocks.servers),
       'step the clock of the workers': () => this.#step(clocks.workers),
-      ...(cables.length > 0 && { 'cut a worker off past its lease': () => this.#cutOff() }),
+      ...(links.length > 0 && { 'cut a worker off past its lease': () => this.#cutOff() }),
       ...location.faults,
     };
     for (let grown = 1; !this.#isOver; ) {
-      const isTimeToGrow = this.lives.size > (this.#options.lives * grown) / GROWTHS;
+      const isTimeToGrow = this.runs.size > (this.#options.runs * grown) / GROWTHS;
       if (isTimeToGrow) grown++;
       const name = isTimeToGrow && location.grow?.() ? 'grow the shards' : this.#pick(Object.keys(strikes));
       this.strikes[name] = (this.strikes[name] ?? 0) + 1;
@@ -238,22 +238,22 @@ class Chaos implements AsyncDisposable {
     return Promise.resolve();
   }
 
-  /** Everybody is told of the shards that there are now; workers one after the other, as they are replaced. */
+  /** Tells the cancellers about the current shards, and replaces the workers one at a time. */
   async #moveAll(): Promise<void> {
     this.#openStore();
     for (const { process } of this.#cancellers) process.send({ location: this.#options.location.location });
     for (let victim = 0; victim < WORKERS; victim++) await this.#endWorker(victim, 'SIGTERM');
   }
 
-  /** Whoever is refused because shards were added asks the store that knows of them. */
+  /** Retries with the newest store, which knows every shard. */
   #retryWhileUnavailable<T>(ask: (store: TaskStore) => Promise<T>): Promise<T> {
     return retryWhileUnavailable(() => ask(this.store), { isGrowing: true });
   }
 
   async #endWorker(victim: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const worker = this.#workers[victim]!;
-    // One that still starts would not hear it, and nothing of it would be lost.
-    const { type } = await worker.hear<{ type: string }>(({ type: said }) => said === 'serving' || said === 'refused');
+    // A worker that is still starting would miss the signal, and lose nothing.
+    const { type } = await worker.hear<{ type: string }>(({ type: one }) => one === 'serving' || one === 'refused');
     worker.process.kill(type === 'refused' ? 'SIGKILL' : signal);
     await worker.ended;
     this.#workers = this.#workers.with(victim, this.#startWorker(victim));
@@ -266,9 +266,12 @@ class Chaos implements AsyncDisposable {
     process.kill('SIGCONT');
   }
 
-  /** Its packets vanish, and those to it: it finds out by itself that it has lost its tasks, and goes on afterwards. */
+  /**
+   * Packets in both directions vanish: the worker notices by itself that it has lost its tasks, and continues
+   * afterwards.
+   */
   async #cutOff(): Promise<void> {
-    const { namespace } = this.#pick(this.#options.cables);
+    const { namespace } = this.#pick(this.#options.links);
     namespace.cut();
     await wait(1_500 + this.#below(3_000));
     namespace.mend();

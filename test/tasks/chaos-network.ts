@@ -1,16 +1,16 @@
 import { createNamespace, type Namespace } from '../servers/namespaces.ts';
 import { type Address, type Proxy as NetworkProxy, startProxy } from '../servers/proxy.ts';
 
-/** How a worker in a network of its own reaches the store. */
+/** How a worker in its own network namespace reaches the store. */
 export interface NetworkLink {
   readonly namespace: Namespace;
-  /** Leads from the end of the cable to the store. */
+  /** Forwards from our end of the link to the store. */
   readonly proxy: NetworkProxy;
-  /** Leads to the queue in front of the store, if there is one. */
+  /** Forwards to the queue in front of the store, if there is one. */
   readonly front?: NetworkProxy;
 }
 
-/** Lays cables to the store, or none if it has no address. */
+/** Creates links to the store, or none if it has no address. */
 export async function createLinks(
   to: Address | undefined,
   count: number,

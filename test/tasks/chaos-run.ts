@@ -2,14 +2,14 @@ import type { StoreCancelReceipt, TaskRecord } from '@whoa/tasks';
 import type { FinalStatus } from '../../packages/tasks/src/status.ts';
 
 export interface ChaosReport {
-  readonly lives: number;
+  readonly runs: number;
   readonly seconds: number;
   readonly ends: Record<string, number>;
-  /** How cancels were answered. */
+  /** The receipts of cancels, counted by result. */
   readonly receipts: Record<string, number>;
-  /** Lives that more than one claim was given out for. */
+  /** Runs that were claimed more than once. */
   readonly takenAgain: number;
-  /** Lives that failed because their workers were lost as often as the rules allow. */
+  /** Runs that failed because they lost as many workers as the rules allow. */
   readonly wornOut: number;
   readonly entries: number;
   readonly strikes: Record<string, number>;
@@ -18,18 +18,18 @@ export interface ChaosReport {
   readonly violations: readonly string[];
 }
 
-/** What is known of one task from its answers. */
-export interface Life {
+/** A task, and everything that its receipts say about it. */
+export interface ChaosRun {
   readonly task: TaskRecord;
   readonly fails: boolean;
-  /** A newer message may take its place, or be told instead of it. */
+  /** A newer message may replace it or be merged with it. */
   readonly isConversation: boolean;
-  /** It was held back, and may be refused when its time comes. */
+  /** It was debounced, and may be rejected when it becomes due. */
   readonly mayBeRejected: boolean;
-  /** How many cancels were sent. Of one whose answer was lost, a later receipt only says that it is too late. */
+  /** How many cancels were sent. If the response to one was lost, a later receipt only says that it is too late. */
   asked: number;
   readonly receipts: StoreCancelReceipt[];
-  /** Its record when it was first seen to have ended. */
+  /** Its record when we first saw that it had ended. */
   ended?: TaskRecord & { readonly status: FinalStatus };
 }
 

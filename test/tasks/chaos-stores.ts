@@ -8,15 +8,18 @@ import { temporaryFolder } from './child.ts';
 
 /** Somewhere to keep tasks whose servers, connections and clock fail. */
 export interface ChaosStore extends AsyncDisposable {
-  /** What `openStore` understands, as it is now. */
+  /** The current location, for `openStore`. */
   readonly location: string;
-  /** One address for everything, and the `location` of whoever reaches it at another. */
+  /** One address for everything, and the `location` for clients that use another address. */
   readonly network?: { readonly address: Address; locationAt(address: Address): string };
   /** The Redis of a queue in front of it, if there is one. */
   readonly front?: Address;
-  /** What can happen to the servers, by name. Each ends well again. */
+  /** Faults of the servers, by name. Each of them is repaired again. */
   readonly faults: Readonly<Record<string, () => Promise<void>>>;
-  /** Spreads tasks over more shards: whoever still knows the old `place` is refused. False when there are enough. */
+  /**
+   * Spreads tasks over more shards, and rejects clients that still have the old `location`. False when there are
+   * enough.
+   */
   readonly grow?: () => boolean;
   /** Faults that it cannot have, and why. */
   readonly cannot: Readonly<Record<string, string>>;
@@ -31,14 +34,14 @@ export interface ChaosStoreKind {
 const FREEZE_MS = 1_500;
 /** How long an operation of campaigns waits for its answer. */
 const TIMEOUT_MS = 2_000;
-/** Until everybody has left a connection on which nothing passes. */
+/** How long both sides take to close a connection without traffic. */
 const HALF_OPEN_MS = 3_000;
 
 const ONE_FILE = 'a file has no server, connection or replica';
 const NAMED_SERVERS = 'its servers name each other: see redis';
 const ONE_DOMAIN = 'all of a database is one domain';
 
-const sqlite: ChaosStoreKind = {
+export const sqlite: ChaosStoreKind = {
   name: 'SQLite',
   open() {
     const folder = temporaryFolder();
@@ -77,7 +80,7 @@ export const redis: ChaosStoreKind = {
       },
       network: { address: network.address, locationAt },
       faults: {
-        ...faultsOf(() => server),
+        ...createFaults(() => server),
         'half-open connections': async () => {
           network.freeze();
           await wait(HALF_OPEN_MS);
@@ -94,7 +97,7 @@ export const redis: ChaosStoreKind = {
   },
 };
 
-/** What is acknowledged is on both servers, and a master that was replaced takes nothing. */
+/** Acknowledged writes are on both servers, and a replaced master accepts none. */
 const CAREFUL = [
   ['min-replicas-to-write', '1'],
   ['min-replicas-max-lag', '2'],
@@ -183,7 +186,7 @@ const cluster: ChaosStoreKind = {
   },
 };
 
-const postgres: ChaosStoreKind = {
+export const postgres: ChaosStoreKind = {
   name: 'Postgres',
   async open({ env }) {
     const pair = await startPostgresPair({ env });
@@ -236,7 +239,7 @@ export function chaosStoresNamed(
   throw new TypeError(`'${name}' is none of ${kinds.map((kind) => kind.name.toLowerCase()).join(', ')}`);
 }
 
-/** Over how many shards tasks are spread, one number more whenever it grows. */
+/** The number of shards, from a list that is followed whenever it grows. */
 function growing(counts: readonly number[]): { now: () => readonly number[]; grow: () => boolean } {
   let grown = 1;
   return {
@@ -245,7 +248,7 @@ function growing(counts: readonly number[]): { now: () => readonly number[]; gro
   };
 }
 
-function faultsOf(server: () => RedisServer): Record<string, () => Promise<void>> {
+function createFaults(server: () => RedisServer): Record<string, () => Promise<void>> {
   return {
     'restart the server': async () => {
       await server().kill('SIGKILL');

@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JournalEntry, TaskRecord, TaskStore } from '@whoa/tasks';
 import { LIMITS } from '../../packages/tasks/src/rules/rules.ts';
 import { retryWhileUnavailable } from './ask-until-answered.ts';
-import { type ChaosReport, type Life, TENANT } from './chaos-run.ts';
+import { type ChaosReport, type ChaosRun, TENANT } from './chaos-run.ts';
 
-interface Judged extends Pick<ChaosReport, 'ends' | 'receipts' | 'takenAgain' | 'wornOut' | 'entries' | 'violations'> {}
+interface Verified
+  extends Pick<ChaosReport, 'ends' | 'receipts' | 'takenAgain' | 'wornOut' | 'entries' | 'violations'> {}
 
 interface Logged {
   readonly entries: ReadonlyMap<string, readonly string[]>;
@@ -13,27 +14,27 @@ interface Logged {
   readonly crashes: readonly string[];
 }
 
-/** So many lives are read at once. */
-const JUDGES = 16;
+/** How many runs are read at a time. */
+const PARALLEL = 16;
 const FINAL: ReadonlySet<string> = new Set(['success', 'failed', 'cancelled']);
 
-/** Holds every life against what was answered, what workers wrote down and what the store still says. */
+/** Compares each run with its receipts, the workers' log and the final state of the store. */
 export async function verifyChaos({
   store,
-  lives,
+  runs,
   log,
 }: {
   readonly store: TaskStore;
-  readonly lives: ReadonlyMap<string, Life>;
+  readonly runs: ReadonlyMap<string, ChaosRun>;
   readonly log: string;
-}): Promise<Judged> {
+}): Promise<Verified> {
   const logged = readLog(log);
   const violations = logged.crashes.map((error) => `a worker crashed: ${error}`);
   const [ends, receipts] = [new Map<string, number>(), new Map<string, number>()];
   let [takenAgain, wornOut, entries] = [0, 0, 0];
-  const judge = async ([id, life]: [string, Life]): Promise<void> => {
+  const verify = async ([id, run]: [string, ChaosRun]): Promise<void> => {
     const task = await retryWhileUnavailable(() => store.get({ tenant: TENANT, id }));
-    for (const { result } of life.receipts) count(receipts, result);
+    for (const { result } of run.receipts) count(receipts, result);
     if (task === undefined) {
       violations.push(`${id}: it is gone`);
       return;
@@ -41,11 +42,11 @@ export async function verifyChaos({
     count(ends, task.status);
     if (task.epoch > 2) takenAgain++;
     if (isWornOut(task)) wornOut++;
-    const journal = await journalOf(store, id);
+    const journal = await readJournal(store, id);
     entries += journal.length;
     for (const what of [
-      ...faultsOfEnd(task, life),
-      ...faultsOfReceipts(task, life),
+      ...faultsOfEnd(task, run),
+      ...faultsOfReceipts(task, run),
       ...faultsOfJournal(task, { journal, acknowledged: logged.entries.get(id) ?? [] }),
       ...faultsOfReports(task, logged.ends.get(id) ?? []),
     ]) {
@@ -53,12 +54,12 @@ export async function verifyChaos({
     }
   };
   // One iterator for all of them: each takes the next.
-  const left = lives.entries();
-  const judgeOn = async (): Promise<void> => {
-    for (const one of left) await judge(one);
+  const left = runs.entries();
+  const verifyNext = async (): Promise<void> => {
+    for (const one of left) await verify(one);
   };
-  await Promise.all(Array.from({ length: JUDGES }, judgeOn));
-  violations.push(...(await whatIsLeft(store, lives)));
+  await Promise.all(Array.from({ length: PARALLEL }, verifyNext));
+  violations.push(...(await findLeftovers(store, runs)));
   return {
     ends: Object.fromEntries(ends),
     receipts: Object.fromEntries(receipts),
@@ -69,9 +70,9 @@ export async function verifyChaos({
   };
 }
 
-/** One end each, the one that its work or its cancel gave it; and it stays. */
-function* faultsOfEnd(task: TaskRecord, life: Life): Generator<string> {
-  const { ended, fails, asked, isConversation, mayBeRejected } = life;
+/** A task ends once, as its work or its cancel decided, and its end never changes. */
+function* faultsOfEnd(task: TaskRecord, run: ChaosRun): Generator<string> {
+  const { ended, fails, asked, isConversation, mayBeRejected } = run;
   if (!FINAL.has(task.status)) yield `it is '${task.status}'`;
   if (ended !== undefined && !isDeepStrictEqual(task, ended)) yield 'its record changed after its end';
   const kind = task.outcome?.reason?.kind;
@@ -84,12 +85,12 @@ function* faultsOfEnd(task: TaskRecord, life: Life): Generator<string> {
   if (task.status === 'failed' && !fails && !isWornOut(task)) yield `it failed: ${JSON.stringify(task.outcome?.error)}`;
 }
 
-/** It was handed out and taken away again so often that it fails by the rules, and its epochs say so too. */
+/** Its workers were lost so often that the rules fail it, and its epochs confirm that. */
 function isWornOut({ outcome, crashes, epoch }: TaskRecord): boolean {
   return outcome?.error?.code === 'WORKERS_LOST' && crashes >= LIMITS.maxCrashes && epoch >= 2 * LIMITS.maxCrashes;
 }
 
-function* faultsOfReceipts(task: TaskRecord, { receipts }: Life): Generator<string> {
+function* faultsOfReceipts(task: TaskRecord, { receipts }: ChaosRun): Generator<string> {
   if (receipts.filter(({ result }) => result === 'accepted').length > 1) yield 'two cancels were accepted';
   for (const receipt of receipts) {
     if (receipt.result === 'not-found') yield 'a cancel was told that it is unknown';
@@ -126,13 +127,13 @@ function* faultsOfReports({ status }: TaskRecord, reports: readonly string[]): G
   if (finals.length > 1) yield `its end was reported ${finals.length} times`;
 }
 
-async function whatIsLeft(store: TaskStore, lives: ReadonlyMap<string, Life>): Promise<string[]> {
+async function findLeftovers(store: TaskStore, runs: ReadonlyMap<string, ChaosRun>): Promise<string[]> {
   const left: string[] = [];
   for (const status of ['init', 'running', 'cancelling'] as const) {
     const { tasks } = await retryWhileUnavailable(() => store.list({ tenant: TENANT, status, limit: 10 }));
     for (const { id } of tasks) left.push(`${id}: it is left as '${status}'`);
   }
-  const conversations = new Set([...lives.values()].flatMap(({ task }) => task.conversation ?? []));
+  const conversations = new Set([...runs.values()].flatMap(({ task }) => task.conversation ?? []));
   for (const conversation of conversations) {
     const {
       current,
@@ -145,7 +146,7 @@ async function whatIsLeft(store: TaskStore, lives: ReadonlyMap<string, Life>): P
   return left;
 }
 
-async function journalOf(store: TaskStore, id: string): Promise<JournalEntry[]> {
+async function readJournal(store: TaskStore, id: string): Promise<JournalEntry[]> {
   const entries: JournalEntry[] = [];
   for (;;) {
     const after = entries.at(-1)?.position ?? 0;
@@ -161,9 +162,14 @@ function readLog(path: string): Logged {
   const crashes: string[] = [];
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
   for (const line of lines.filter((one) => one !== '')) {
-    const said = JSON.parse(line) as { type: string; id: string; entry: string; status: string; error: string };
-    if (said.type === 'crash') crashes.push(said.error);
-    else addTo(said.type === 'entry' ? entries : ends, said.id, said.type === 'entry' ? said.entry : said.status);
+    const record = JSON.parse(line) as { type: string; id: string; entry: string; status: string; error: string };
+    if (record.type === 'crash') crashes.push(record.error);
+    else
+      addTo(
+        record.type === 'entry' ? entries : ends,
+        record.id,
+        record.type === 'entry' ? record.entry : record.status,
+      );
   }
   return { entries, ends, crashes };
 }

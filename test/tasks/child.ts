@@ -4,21 +4,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
-/** A program of ours in a process of its own. */
+/** A program of ours in a separate process. */
 export interface Child extends AsyncDisposable {
   readonly process: ChildProcess;
-  /** What it said, in order. */
+  /** Its messages, in order. */
   readonly said: readonly unknown[];
-  /** Resolves with the first thing it says, or has said, that passes. Rejects if it ends before. */
+  /** Resolves with the first message that matches, including earlier ones. Rejects if the process ends before. */
   hear<T>(wanted: (message: T) => boolean): Promise<T>;
   readonly ended: Promise<number | null>;
 }
 
 export interface ChildOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** A command that runs the program given after it, in other surroundings. */
+  /** A command that runs the program after it, for example in another namespace. */
   readonly inside?: readonly string[];
-  /** It uses the packages that are installed beside it, and not our sources. */
+  /** It uses the packages that are installed next to it, not our sources. */
   readonly isInstalled?: boolean;
 }
 
@@ -27,7 +27,7 @@ export function startChild(name: string, args: readonly string[] = [], options: 
   return startProgram(join(import.meta.dirname, 'children', `${name}.ts`), args, options);
 }
 
-/** Starts a program that talks to whoever started it. */
+/** Starts a program that exchanges messages with its parent. */
 export function startProgram(
   program: string,
   args: readonly string[] = [],
@@ -69,7 +69,7 @@ export function startProgram(
   };
 }
 
-/** A folder that is gone afterwards. */
+/** A folder that is removed on disposal. */
 export function temporaryFolder(): Disposable & { readonly path: string; readonly file: string } {
   const path = mkdtempSync(join(tmpdir(), 'whoa-tasks-'));
   return {

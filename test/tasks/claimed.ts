@@ -17,13 +17,13 @@ export async function claimFor(
   return answer.claim;
 }
 
-/** Lets the sessions of workers run out that do not beat, and frees what they held. */
+/** Lets sessions without heartbeats expire, and reclaims their tasks. */
 export async function expireSessions(
   store: TaskStore,
   world: { readonly clock: { advance(ms: number): Promise<void> } },
   leaseMs: number,
 ): Promise<void> {
-  // The quiet before counts as an outage, after which everyone has another lease.
+  // The silence before counts as an outage, after which every session gets another lease.
   for (let i = 0; i < 2; i++) {
     await world.clock.advance(leaseMs);
     await store.sweep();

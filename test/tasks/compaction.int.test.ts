@@ -13,7 +13,7 @@ const LEASE_MS = 2_000;
 
 type Event = { readonly type?: string; readonly text?: string; readonly message?: { readonly content: unknown } };
 
-/** Talks for a few turns, a word every few milliseconds; goes on where the history stops. */
+/** Replies for a few turns, a word every few milliseconds; continues where the history stops. */
 const talkative: Planner = {
   async next(history: readonly Message[], { emit, token }) {
     const turn = history.filter(({ role }) => role === 'assistant').length;
@@ -32,7 +32,7 @@ const talkative: Planner = {
   },
 };
 
-/** A store that can be cut off for good, as the death of its process would. */
+/** A store that can be cut off permanently, like after a crash of its process. */
 function mortal(store: TaskStore): { store: TaskStore; die: () => void } {
   let isDead = false;
   const cutOff = new Proxy(store, {
@@ -56,7 +56,7 @@ async function readAlong(store: TaskStore, ref: TaskRef, seen: JournalEntry[]): 
 }
 
 test.each(storeKinds.flatMap((kind) => [0, 3, 12, 25].map((diesAfter) => [kind.name, diesAfter, kind] as const)))(
-  'a journal on %s that is read along over the death of its worker after %i entries holds all that was shown',
+  'a journal on %s that is followed across a crash of its worker after %i entries holds all that was shown',
   async (_name, diesAfter, kind) => {
     await using location = await kind.open();
     await using store = openStore(location.location);
@@ -72,7 +72,7 @@ test.each(storeKinds.flatMap((kind) => [0, 3, 12, 25].map((diesAfter) => [kind.n
     const dying = doomed.runExisting(ref).catch(() => 'died');
     await expect.poll(() => seen.length, { interval: 2, timeout: 20_000 }).toBeGreaterThanOrEqual(diesAfter);
     first.die();
-    // Only the first one dies: on a busy machine a short lease could end the other's work too.
+    // Only the first one dies: on a busy machine a short lease could also end the other's work.
     await using heir = createRunner({ store, agents, ...timing, leaseMs: 60_000 });
     await heir.serve();
     await reading;
@@ -92,7 +92,7 @@ test.each(storeKinds.flatMap((kind) => [0, 3, 12, 25].map((diesAfter) => [kind.n
     const shown = seen.filter(({ event }) => (event as Event).type === 'text');
     expect(shown.length).toBeGreaterThan(2);
     for (const { event } of shown) expect(held).toContain((event as Event).text);
-    // Of turns that ended nothing is left but their ends; of the one that the death cut off, its words.
+    // Only the ends are left of turns that ended; of the one that the crash cut off, its text.
     const ends = journal.filter(({ event }) => (event as Event).type === 'turn-end');
     expect(ends.length).toBeGreaterThan(TURNS);
     const drafts = journal.filter(({ event }) => (event as Event).type === 'text');

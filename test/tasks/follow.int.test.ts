@@ -14,12 +14,12 @@ const TASKS = 4;
 const ROUNDS = 30;
 
 interface SharedStore extends AsyncDisposable {
-  /** For those who write. */
+  /** The location for writers. */
   readonly location: string;
-  /** For those who read: over a network that can be cut. */
+  /** The location for readers: over a network that can be cut. */
   readonly readers: string;
   cut(): void;
-  /** What the server still knows of readers. */
+  /** The server's remaining state of readers. */
   left(): Promise<unknown>;
 }
 
@@ -55,7 +55,7 @@ describe.each(Object.entries(kinds))('on %s', (_name, open) => {
     await expect.poll(() => location.left(), SOON).toEqual([]);
   });
 
-  test('one who leaves and comes back at once misses nothing', async () => {
+  test('a reader that leaves and returns immediately misses nothing', async () => {
     await using location = await open();
     await using writer = openStore(location.location);
     await using store = openStore(location.readers);
@@ -71,7 +71,7 @@ describe.each(Object.entries(kinds))('on %s', (_name, open) => {
   });
 });
 
-/** Reads a task to its end, and judges what was seen. */
+/** Reads a task to its end, and checks what the reader got. */
 async function expectWhole(
   store: TaskStore,
   { ref }: HeldTask,
@@ -105,11 +105,11 @@ function openSqlite(): Promise<SharedStore> {
 async function openRedis(): Promise<SharedStore> {
   const server = await borrowRedis();
   const proxy = await startProxy({ host: '127.0.0.1', port: server.port });
-  const placeOf = (port: number): string =>
+  const toLocation = (port: number): string =>
     JSON.stringify({ backend: 'redis', url: `redis://127.0.0.1:${port}` } satisfies TaskStoreConfig);
   return {
-    location: placeOf(server.port),
-    readers: placeOf(proxy.port),
+    location: toLocation(server.port),
+    readers: toLocation(proxy.port),
     cut: () => proxy.cut(),
     left: async () =>
       (await ask(server.port, 'PUBSUB', 'SHARDCHANNELS')).split('\n').filter((line) => line.includes('changes:')),
@@ -124,10 +124,10 @@ async function openPostgres(): Promise<SharedStore> {
   const server = await borrowPostgres();
   const { hostname, port } = new URL(server.url);
   const proxy = await startProxy({ host: hostname, port: Number(port) });
-  const placeOf = (url: string): string => JSON.stringify({ backend: 'postgres', url } satisfies TaskStoreConfig);
+  const toLocation = (url: string): string => JSON.stringify({ backend: 'postgres', url } satisfies TaskStoreConfig);
   return {
-    location: placeOf(server.url),
-    readers: placeOf(server.url.replace(/:\d+\//, `:${proxy.port}/`)),
+    location: toLocation(server.url),
+    readers: toLocation(server.url.replace(/:\d+\//, `:${proxy.port}/`)),
     cut: () => proxy.cut(),
     left: () => query(server.url, "SELECT name FROM whoa.watchers WHERE name LIKE 'i:%'"),
     async [Symbol.asyncDispose]() {

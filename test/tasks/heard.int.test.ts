@@ -1,5 +1,6 @@
-// What reaches a process over the wire: nothing that it did itself, nothing of tenants that it does not watch.
-import { createPostgresStore, createRedisStore, type TaskStore } from '@whoa/tasks';
+// The hints that reach a process: none for its own changes, and none for tenants that it does not watch.
+import type { TaskStore } from '@whoa/tasks';
+import { createPostgresStore, createRedisStore } from '@whoa/tasks/internal';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { expect, test } from 'vitest';
@@ -9,7 +10,7 @@ import { create, running } from './held-task.ts';
 
 const SOON = { timeout: 20_000, interval: 20 };
 
-/** A worker does all it can to one task; then another process cancels a second one, which must be heard. */
+/** A worker does everything it can to one task; then another process cancels a second one, whose hint must arrive. */
 async function workAlone(store: TaskStore, other: TaskStore): Promise<string> {
   const { by } = await running(store);
   await store.append(by, { after: 0, events: ['x'] });
@@ -19,7 +20,7 @@ async function workAlone(store: TaskStore, other: TaskStore): Promise<string> {
   return ref.id;
 }
 
-test('a worker on Redis is not sent what it did itself', async () => {
+test('a worker on Redis gets no hints for its own changes', async () => {
   await using server = await borrowRedis();
   await using store = createRedisStore({ url: server.url });
   await using other = createRedisStore({ url: server.url });
@@ -35,7 +36,7 @@ test('a worker on Redis is not sent what it did itself', async () => {
   wire.disconnect();
 });
 
-test('who watches a tenant on Redis is subscribed to that tenant alone', async () => {
+test('a watcher of a tenant on Redis is subscribed only to that tenant', async () => {
   await using server = await borrowRedis();
   await using store = createRedisStore({ url: server.url });
   await using watching = await store.watch({ tenant: 'acme' }, () => {});
@@ -46,7 +47,7 @@ test('who watches a tenant on Redis is subscribed to that tenant alone', async (
   admin.disconnect();
 });
 
-test('a process on Postgres is rung neither for what it did itself nor for tenants that it does not watch', async () => {
+test('a process on Postgres is notified neither about its changes nor about tenants that it does not watch', async () => {
   await using server = await borrowPostgres();
   await using store = createPostgresStore({ url: server.url });
   await using other = createPostgresStore({ url: server.url });

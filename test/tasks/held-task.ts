@@ -5,14 +5,14 @@ import type { ClaimRef } from '@whoa/tasks/store';
 const TENANT = 'acme';
 const LEASE_MS = 600_000;
 
-/** Creates a task; a test that expects something else asks the store itself. */
+/** Creates a task; throws if it was not created. */
 export async function create(store: TaskStore, rest: Partial<NewTask> = {}): Promise<TaskRecord> {
   const receipt = await store.create({ tenant: TENANT, agent: 'a', input: 'hello', ...rest });
   if (receipt.result !== 'created') throw new Error(`not created: ${receipt.result}`);
   return receipt.task;
 }
 
-/** Claims a task for a session of its own. */
+/** Claims a task for a separate session. */
 export async function claim(store: TaskStore, id: string, worker = 'w'): Promise<ClaimRef> {
   const request = { session: randomUUID(), claim: randomUUID(), worker, leaseMs: LEASE_MS };
   const answer = await store.claim(id, request);

@@ -1,10 +1,5 @@
-import {
-  createMemoryStore,
-  createPostgresStore,
-  createRedisStore,
-  createSqliteStore,
-  type TaskStore,
-} from '@whoa/tasks';
+import { createMemoryStore, type TaskStore } from '@whoa/tasks';
+import { createPostgresStore, createRedisStore, createSqliteStore } from '@whoa/tasks/internal';
 import { afterEach, expect, test } from 'vitest';
 import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { temporaryFolder } from './child.ts';
@@ -23,9 +18,9 @@ afterEach(async () => {
 interface Case {
   readonly name: string;
   readonly cancels: number;
-  /** Requests compete inside a server, so a cancel could lose to those that post. */
+  /** Requests compete inside a server, so a cancel could lose to posts. */
   readonly isServer: boolean;
-  /** Opens a client for all who post, and one for the user who cancels. */
+  /** Opens a client for all posts, and one for the user who cancels. */
   open(): Promise<readonly [TaskStore, TaskStore]>;
 }
 
@@ -76,7 +71,7 @@ interface Race {
   readonly answers: ReadonlySet<string>;
 }
 
-/** Lets 64 clients post as fast as they can while another one cancels again and again. */
+/** 64 clients post as fast as they can while another one cancels repeatedly. */
 async function compete([posting, cancelling]: readonly [TaskStore, TaskStore], cancels: number): Promise<Race> {
   const [posted, cancelled, answers] = [[] as number[], [] as number[], new Set<string>()];
   const post = (): Promise<unknown> =>

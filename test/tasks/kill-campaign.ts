@@ -19,7 +19,7 @@ export interface KillReport {
   readonly violations: readonly string[];
 }
 
-/** Kills workers at random moments and checks, when all is over, that nothing acknowledged was lost or done twice. */
+/** Kills workers at random moments and checks at the end that no acknowledged write was lost or done twice. */
 export async function runKillCampaign(
   kind: SharedStoreKind,
   { kills, random }: { kills: number; random: () => number },
@@ -42,7 +42,7 @@ export async function runKillCampaign(
       workers = workers.with(victim, start());
     }
     await allEnded(store, tasks);
-    // One that is still starting would not hear it.
+    // A worker that is still starting would miss the signal.
     await Promise.all(workers.map((worker) => worker.hear<{ type: string }>(({ type }) => type === 'serving')));
     for (const worker of workers) worker.process.send('stop');
     await Promise.all(workers.map(({ ended }) => ended));
@@ -76,7 +76,7 @@ async function allEnded(store: TaskStore, tasks: ReadonlyMap<string, unknown>): 
   }
 }
 
-function linesOf(folder: string, name: string): string[][] {
+function readLines(folder: string, name: string): string[][] {
   const path = join(folder, name);
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, 'utf8').split('\n');
@@ -87,7 +87,7 @@ async function judge(store: TaskStore, tasks: ReadonlyMap<string, { cancelled: b
   const violations: string[] = [];
   const ends: Record<string, number> = {};
   const counts = { crashedTasks: 0, unknownResults: 0 };
-  const acknowledged = linesOf(folder, 'appends.log');
+  const acknowledged = readLines(folder, 'appends.log');
   for (const [id, { cancelled }] of tasks) {
     const record = (await store.get({ tenant: 'kill', id }))!;
     ends[record.status] = (ends[record.status] ?? 0) + 1;
@@ -101,7 +101,7 @@ async function judge(store: TaskStore, tasks: ReadonlyMap<string, { cancelled: b
     if (journal.length < last) violations.push(`${id}: ${last} entries acknowledged, ${journal.length} there`);
   }
   const started = new Map<string, number>();
-  for (const [replay, task, call, phase] of linesOf(folder, 'effects.log')) {
+  for (const [replay, task, call, phase] of readLines(folder, 'effects.log')) {
     if (phase === 'begin')
       started.set(`${replay} ${task} ${call}`, (started.get(`${replay} ${task} ${call}`) ?? 0) + 1);
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { TaskStore } from '@whoa/tasks';
 
-/** What a store has acknowledged about one task: the least that must be true of it for ever. */
+/** A store's acknowledgements for one task: the minimum that must stay true. */
 interface Acknowledged {
   /** When each was acknowledged, by `performance.now()`. */
   readonly createdAt: number;
@@ -16,18 +16,18 @@ export interface LedgerReport {
   readonly acknowledged: number;
   /** Operations whose outcome is unknown, by the store's own word. */
   readonly unknown: number;
-  /** Operations that were refused: nothing was changed. */
+  /** Operations that were rejected: nothing was changed. */
   readonly refused: number;
   /** Operations that were answered and are not there. */
   readonly lost: number;
-  /** Those that the server had not promised to keep: see `judge`. */
+  /** Writes that the server had not promised to keep: see `judge`. */
   readonly unsafe: number;
   readonly examples: readonly string[];
 }
 
 const TENANT = 'ledger';
 
-/** Works on tasks as fast as it is answered, and writes down every answer. */
+/** Works on tasks as fast as the store responds, and records every response. */
 export class Ledger {
   readonly #tasks = new Map<string, Acknowledged>();
   #acknowledged = 0;
@@ -39,7 +39,7 @@ export class Ledger {
     return this.#acknowledged;
   }
 
-  /** Works until told to stop, on so many tasks at once. */
+  /** Works on `concurrency` tasks at the same time until it is stopped. */
   async work(store: TaskStore, concurrency: number): Promise<void> {
     const one = async (): Promise<void> => {
       while (!this.#stopped) {
@@ -57,7 +57,7 @@ export class Ledger {
     this.#stopped = true;
   }
 
-  /** What was acknowledged at a time of which `isUnsafe` says so may be gone; it is counted apart. */
+  /** Writes that were acknowledged while `isUnsafe` may be gone; they are counted separately. */
   async judge(store: TaskStore, isUnsafe: (at: number) => boolean = () => false): Promise<LedgerReport> {
     const examples: string[] = [];
     let lost = 0;
@@ -122,7 +122,7 @@ export class Ledger {
     const { code } = error as { code?: string };
     if (code === 'UNKNOWN_OUTCOME') this.#unknown++;
     else if (code === 'STORE_BUSY') this.#refused++;
-    // After a failover a task may be gone, or its claim; the judge will say so.
+    // After a failover a task or its claim may be gone; `judge` reports it.
     else if (code !== 'LEASE_LOST' && code !== 'JOURNAL_GAP') throw error;
   }
 }

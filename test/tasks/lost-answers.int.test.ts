@@ -1,13 +1,7 @@
 import { createAgent } from '@whoa/core';
 import { reply } from '@whoa/core/model';
-import {
-  createPostgresStore,
-  createRedisStore,
-  createStoreConversations,
-  type TaskRecord,
-  type TaskStore,
-  UnknownOutcomeError,
-} from '@whoa/tasks';
+import { createStoreConversations, type TaskRecord, type TaskStore, UnknownOutcomeError } from '@whoa/tasks';
+import { createPostgresStore, createRedisStore } from '@whoa/tasks/internal';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
@@ -20,7 +14,7 @@ const WANTED = { tenant: TENANT, agent: 'a', input: 'hello' };
 const STEER = { type: 'steer', message: 'be brief' } as const;
 
 interface Servers extends AsyncDisposable {
-  /** A store whose answers can be lost, and one that is told everything. */
+  /** A store whose responses can be lost, and one that gets them all. */
   open(): Promise<{ store: TaskStore; direct: TaskStore; proxy: LossyNetwork } & AsyncDisposable>;
 }
 
@@ -49,7 +43,7 @@ async function startPostgresServers(): Promise<Servers> {
       const proxy = await startProxy({ host: hostname, port: Number(port) });
       const direct = createPostgresStore({ url: server.url, schema });
       const store = createPostgresStore({ url: server.url.replace(port, `${proxy.port}`), schema });
-      // One connection rings while the next question is asked on another: open both before anything is lost.
+      // One connection notifies while another sends the next request: open both before any response is lost.
       await Promise.all([store.sweep(), store.sweep(), store.sweep()]);
       return { store, direct, proxy, [Symbol.asyncDispose]: () => disposeAll([store, direct, proxy]) };
     },
@@ -61,7 +55,7 @@ async function disposeAll(owned: readonly AsyncDisposable[]): Promise<void> {
   for (const one of owned) await one[Symbol.asyncDispose]();
 }
 
-/** Asks on a network that loses the answer after the server has done what was asked. */
+/** Sends a request over a network that loses the response after the server has done the work. */
 async function lose(proxy: LossyNetwork, ask: () => Promise<unknown>): Promise<UnknownOutcomeError> {
   proxy.swallowAnswers();
   const failure = ask().then(
@@ -75,8 +69,11 @@ async function lose(proxy: LossyNetwork, ask: () => Promise<unknown>): Promise<U
   return error as UnknownOutcomeError;
 }
 
-/** Does everything once: a server that does not know a script yet first says so, and that is not the answer to lose. */
-async function liveOnce(store: TaskStore): Promise<void> {
+/**
+ * Does everything once, because a server that does not know a script yet reports that first, and we do not want to lose
+ * that response.
+ */
+async function runTask(store: TaskStore): Promise<void> {
   const { ref, by } = await running(store);
   const { id, session } = by;
   await store.heartbeat({ domain: 0, session, count: 1 });
@@ -92,20 +89,20 @@ async function liveOnce(store: TaskStore): Promise<void> {
 const REQUEST = { worker: 'w', leaseMs: LEASE_MS };
 let claims = 0;
 
-/** Claims a task for a session of its own, or fails. */
+/** Claims a task for a separate session, or fails. */
 async function claimOne(store: TaskStore, id: string): Promise<ClaimRef> {
   const name = `claim ${++claims}`;
   const answer = await store.claim(id, { ...REQUEST, session: name, claim: name });
   return answer.result === 'claimed' ? answer.claim : expect.unreachable(answer.result);
 }
 
-const taskOf = (receipt: unknown): TaskRecord => (receipt as { task: TaskRecord }).task;
+const getTask = (receipt: unknown): TaskRecord => (receipt as { task: TaskRecord }).task;
 
 async function running(
   store: TaskStore,
   rest: object = {},
 ): Promise<{ id: string; ref: { tenant: string; id: string }; by: ClaimRef }> {
-  const { id } = taskOf(await store.create({ ...WANTED, ...rest }));
+  const { id } = getTask(await store.create({ ...WANTED, ...rest }));
   return { id, ref: { tenant: TENANT, id }, by: await claimOne(store, id) };
 }
 
@@ -117,7 +114,7 @@ describe.each([
   beforeAll(async () => {
     servers = await start();
     await using location = await servers.open();
-    await liveOnce(location.direct);
+    await runTask(location.direct);
   });
   afterAll(() => servers[Symbol.asyncDispose]());
 
@@ -133,7 +130,7 @@ describe.each([
     expect((await direct.list({ tenant: TENANT })).tasks).toHaveLength(2);
   });
 
-  test('create under a key: whoever created it learns that it did', async () => {
+  test('create under a key: a retry by its creator returns `created`', async () => {
     await using location = await servers.open();
     const { store, direct, proxy } = location;
     await store.sweep();
@@ -143,7 +140,7 @@ describe.each([
     expect(await direct.create({ ...WANTED, key: 'k' })).toMatchObject({ result: 'duplicate' });
   });
 
-  test('send: with the nonce of the error the command is there once, also when it has been carried out', async () => {
+  test('send: with the nonce of the error the command is there once, even when it has been carried out', async () => {
     await using location = await servers.open();
     const { store, direct, proxy } = location;
     const { ref, by } = await running(store);
@@ -168,7 +165,7 @@ describe.each([
     expect((await direct.read(ref)).map(({ event }) => event)).toEqual(['one', 'two', 'three']);
   });
 
-  test('append that replaces: what it replaces is gone once, and the journal is as large as it says', async () => {
+  test('append that replaces: a retry replaces once, and the journal has the recorded size', async () => {
     await using location = await servers.open();
     const { store, direct, proxy } = location;
     const { ref, by } = await running(store);
@@ -186,7 +183,7 @@ describe.each([
   test('claim: asked again it is the same claim, counted once', async () => {
     await using location = await servers.open();
     const { store, direct, proxy } = location;
-    const { id } = taskOf(await store.create(WANTED));
+    const { id } = getTask(await store.create(WANTED));
     const ask = () => store.claim(id, { ...REQUEST, session: 'one', claim: 'one' });
     await lose(proxy, ask);
     expect(await ask()).toMatchObject({ result: 'claimed', claim: { epoch: 1 } });
@@ -232,7 +229,7 @@ describe.each([
   test('cancel before the start: the task has ended, once', async () => {
     await using location = await servers.open();
     const { store, direct, proxy } = location;
-    const { id } = taskOf(await store.create(WANTED));
+    const { id } = getTask(await store.create(WANTED));
     const ask = () => store.cancel({ tenant: TENANT, id }, { by: 'ann' });
     await lose(proxy, ask);
     const ended = await direct.get({ tenant: TENANT, id });
@@ -273,8 +270,8 @@ describe.each([
     await using location = await servers.open();
     const { store, direct, proxy } = location;
     const { ref, by } = await running(store, { conversation: 'c' });
-    const next = taskOf(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
-    const third = taskOf(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
+    const next = getTask(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
+    const third = getTask(await store.create({ ...WANTED, ...CONVERSATION }, { policy: 'queue' }));
     const ask = () => store.finish(by, { status: 'success', answer: 'done', history: ['said'] });
     await lose(proxy, ask);
     expect(await ask()).toEqual({ result: 'unchanged', status: 'success' });

@@ -1,7 +1,8 @@
 import type { World } from '@whoa/core/embed';
-import { createSqliteStore, createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { createTaskStore, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { createSqliteStore } from '@whoa/tasks/internal';
 
-/** The store a child is told to use: a SQLite file, or a configuration as JSON. */
+/** The store for a child process: a SQLite file, or a configuration as JSON. */
 export function openStore(
   location: string,
   more: { maxAttempts?: number; retentionMs?: number; world?: World } = {},

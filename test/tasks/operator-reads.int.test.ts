@@ -35,7 +35,7 @@ async function expectShort(longest: () => Promise<number>, atMostMs: number): Pr
   await expect.poll(longest, { timeout: 120_000, interval: 1 }).toBeLessThan(atMostMs);
 }
 
-/** Two servers of one fleet publish what waits; only one of them reads the queues. */
+/** Two servers of one fleet publish the queue metrics; only one of them reads the queues. */
 async function expectOneReading(open: () => TaskStore): Promise<void> {
   const world = createVirtualWorld();
   const reads = [0, 0];

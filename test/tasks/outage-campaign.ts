@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRunner, createTaskStore } from '@whoa/tasks';
+import { createRunner, createTaskStore, type TaskSummary } from '@whoa/tasks';
 import { startRedis } from '../servers/redis.ts';
 
 export interface OutageReport {
@@ -13,7 +13,7 @@ const TASKS = 20;
 const LEASE_MS = 1_000;
 const OUTAGE_MS = 3_500;
 
-/** Stops a Redis server again and again for longer than a lease, while a worker lives and its tasks wait. */
+/** Stops a Redis server repeatedly for longer than a lease, while a worker is alive and its tasks wait. */
 export async function runOutageCampaign({ outages }: { readonly outages: number }): Promise<OutageReport> {
   await using server = await startRedis();
   await using store = createTaskStore({ backend: 'redis', url: server.url });
@@ -30,9 +30,17 @@ export async function runOutageCampaign({ outages }: { readonly outages: number 
   });
   await runner.serve({ concurrency: 2 * TASKS });
   for (let i = 0; i < TASKS; i++) await store.create({ tenant: TENANT, agent: 'waits', input: i });
-  const isBack = async (): Promise<boolean> =>
-    runner.live === TASKS && (await store.list({ tenant: TENANT })).tasks.every(({ stage }) => stage === 'held');
-  while (!(await isBack())) await wait(20);
+  /** Returns the tasks once the worker holds all of them, or one has failed. Reads them once: it may release them again. */
+  const waitUntilBack = async (): Promise<readonly TaskSummary[]> => {
+    for (;;) {
+      await wait(50);
+      const isWhole = runner.live === TASKS;
+      const { tasks } = await store.list({ tenant: TENANT });
+      if ((isWhole && tasks.every(({ stage }) => stage === 'held')) || tasks.some(({ status }) => status === 'failed'))
+        return tasks;
+    }
+  };
+  await waitUntilBack();
   const seen: Record<string, number>[] = [];
   for (let i = 0; i < outages; i++) {
     server.process.kill('SIGSTOP');
@@ -41,11 +49,8 @@ export async function runOutageCampaign({ outages }: { readonly outages: number 
     } finally {
       server.process.kill('SIGCONT');
     }
-    // Fenced tasks are handed back and taken again.
-    do await wait(50);
-    while (!(await isBack()) && (await store.counts({ tenant: TENANT })).statuses.failed === 0);
     const counts: Record<string, number> = {};
-    for (const { status, attempts, crashes } of (await store.list({ tenant: TENANT })).tasks) {
+    for (const { status, attempts, crashes } of await waitUntilBack()) {
       const state = `${status}, attempts ${attempts}, deaths ${crashes}`;
       counts[state] = (counts[state] ?? 0) + 1;
     }

@@ -1,4 +1,5 @@
-import { createPostgresStore, type TaskRef, type TaskStore } from '@whoa/tasks';
+import type { TaskRef, TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import type { ClaimRef, Orders } from '@whoa/tasks/store';
 import pg from 'pg';
 import { expect, test } from 'vitest';
@@ -24,7 +25,7 @@ async function startTasks(store: TaskStore, count: number): Promise<readonly Run
 
 const open = (url: string, schema: string): TaskStore =>
   createPostgresStore({ url, schema, maxJournalBytes: MAX_BYTES });
-const codeOf = (error: { code?: string }): string => error.code ?? 'no code';
+const getCode = (error: { code?: string }): string => error.code ?? 'no code';
 
 test('appends that are due together are one transaction, and each has its own answer', async () => {
   await using server = await borrowPostgres();
@@ -34,11 +35,11 @@ test('appends that are due together are one transaction, and each has its own an
   await store.append(repeated!.by, { after: 0, events: ['once'] });
   await store.append(replacing!.by, { after: 0, events: ['Hel', 'lo'] });
   await store.cancel(stopped!.ref, { message: 'stopped' });
-  const before = await journalOf(server.url);
+  const before = await readJournals(server.url);
   const append = (task: Running | undefined, after: number, events: string[], rest = {}): Promise<Orders | string> =>
-    store.append(task!.by, { after, events, ...rest }).catch(codeOf);
+    store.append(task!.by, { after, events, ...rest }).catch(getCode);
   const answers = await Promise.all([
-    append(plain, 0, ['x'], { progress: true, activity: { turns: 2, calls: 1, questions: 0 } }),
+    append(plain, 0, ['x'], { progress: true, activity: { turns: 2, calls: 1 } }),
     append(several, 0, ['one', 'two\0', 'three']),
     append(repeated, 0, ['once']),
     append(gap, 7, ['x']),
@@ -63,9 +64,9 @@ test('appends that are due together are one transaction, and each has its own an
   for (const task of [gap!, full!, lost!, far!]) expect(await events(task)).toEqual([]);
   expect(await store.get(plain!.ref)).toMatchObject({ position: 1, journalBytes: 3, activity: { turns: 2, calls: 1 } });
   expect(await store.get(several!.ref)).toMatchObject({ position: 3 });
-  const written = await journalOf(server.url);
+  const written = await readJournals(server.url);
   const transactions = new Set([...written].filter(([key]) => !before.has(key)).map(([, transaction]) => transaction));
-  // One for all that are plain, one for what replaces.
+  // One transaction for all plain appends, one for the one that replaces.
   expect(transactions.size).toBe(2);
 }, 60_000);
 
@@ -76,7 +77,7 @@ function toText(answer: Orders | string): string {
 }
 
 /** Which transaction wrote each entry. */
-async function journalOf(url: string): Promise<ReadonlyMap<string, string>> {
+async function readJournals(url: string): Promise<ReadonlyMap<string, string>> {
   const rows = await query(url, 'SELECT task || position AS entry, xmin::text AS transaction FROM appends.journal');
   return new Map(rows.map(({ entry, transaction }) => [entry as string, transaction as string]));
 }
@@ -109,7 +110,7 @@ test('an append that the server refuses does not spoil the others', async () => 
   const [bad, ...others] = await startTasks(store, 5);
   await query(server.url, `ALTER TABLE refused.journal ADD CONSTRAINT whim CHECK (event::text <> '"bad"')`);
   const [refused, ...answers]: (Orders | string)[] = await Promise.all([
-    store.append(bad!.by, { after: 0, events: ['bad'] }).catch(codeOf),
+    store.append(bad!.by, { after: 0, events: ['bad'] }).catch(getCode),
     ...others.map(({ by }) => store.append(by, { after: 0, events: ['good'] })),
   ]);
   expect(refused).toBe('23514');

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import type { TaskRecord, TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
 import { type PostgresServer, startPostgres } from '../servers/postgres.ts';
 import { query } from '../servers/query.ts';
@@ -14,33 +15,33 @@ test('3,000 cancels while the connection that listens is killed every 100 ms: no
   const ids = await createRunning(canceller, cancels);
   const seen = new Set<string>();
   const told = { hints: 0, resyncs: 0 };
-  let lookAgain = (): void => {};
+  let readAgain = (): void => {};
   const ref = { tenant: 'acme' };
-  // A hint makes a watcher look at a task, a resync at everything.
+  // A hint makes a watcher read one task, a resync all of them.
   await using watching = await subscriber.watch({ worker: 'w' }, (hint) => {
     if (hint.type === 'cancel') {
       told.hints++;
       seen.add(hint.id);
     } else if (hint.type === 'resync') {
       told.resyncs++;
-      lookAgain();
+      readAgain();
     }
   });
-  const looks: Promise<void>[] = [];
-  lookAgain = () => looks.push(lookAtEverything(subscriber, seen));
+  const reads: Promise<void>[] = [];
+  readAgain = () => reads.push(readAllTasks(subscriber, seen));
   let kills = 0;
   const killer = startKiller(server, () => kills++);
   for (const id of ids) expect(await canceller.cancel({ ...ref, id })).toMatchObject({ result: 'accepted' });
   await killer[Symbol.asyncDispose]();
   await expect.poll(() => seen.size, { timeout: 30_000 }).toBe(cancels);
-  await Promise.all(looks);
+  await Promise.all(reads);
   console.log({ cancels, kills, ...told, notRungButFound: cancels - told.hints, lost: cancels - seen.size });
   expect(watching).toBeDefined();
   expect(kills).toBeGreaterThan(10);
   expect(told.resyncs).toBeGreaterThan(5);
 });
 
-async function lookAtEverything(store: TaskStore, seen: Set<string>): Promise<void> {
+async function readAllTasks(store: TaskStore, seen: Set<string>): Promise<void> {
   const { tasks } = await store.list({ tenant: 'acme', status: 'cancelling', limit: 10_000 });
   for (const { id } of tasks) seen.add(id);
 }
@@ -95,7 +96,7 @@ test('a server that crashes, restarts and freezes under load loses nothing it ac
     await using store = createPostgresStore({ url: server.url, statementTimeoutMs: 1_000, maxAttempts: 10_000 });
     await store.list({ tenant: 'acme' });
     const load = Array.from({ length: 6 }, async (_, writer) => {
-      for (let i = 0; !isOver; i++) await liveOneLife(store, { key: `${writer}-${i}`, acknowledged, counts });
+      for (let i = 0; !isOver; i++) await runOneTask(store, { key: `${writer}-${i}`, acknowledged, counts });
     });
     await wait(500);
     for (const mode of ['immediate', 'fast', 'immediate'] as const) {
@@ -126,14 +127,14 @@ test('a server that crashes, restarts and freezes under load loses nothing it ac
   expect(acknowledged.size).toBeGreaterThan(20);
 });
 
-interface Life {
+interface TaskRun {
   readonly key: string;
   readonly acknowledged: Map<string, Acknowledged>;
   readonly counts: { operations: number; unknown: number; busy: number };
 }
 
-/** Creates a task, works on it and ends it. An answer that was lost is asked for again until it is had. */
-async function liveOneLife(store: TaskStore, { key, acknowledged, counts }: Life): Promise<void> {
+/** Creates a task, works on it and ends it. If a response is lost, the request is repeated. */
+async function runOneTask(store: TaskStore, { key, acknowledged, counts }: TaskRun): Promise<void> {
   const retryWhileUnavailable = async <T>(ask: () => Promise<T>): Promise<T> => {
     for (;;) {
       try {

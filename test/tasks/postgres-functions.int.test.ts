@@ -1,12 +1,12 @@
-import { createPostgresStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { query } from '../servers/query.ts';
 
-/** What is meant so: text literals become json, and counts become numbers of 32 bits. */
+/** Intentional: text literals become json, and counts become 32-bit numbers. */
 const MEANT = [
   'target type is different type than source type',
-  // The hints are set beside the answer, in the statement that has the rows.
+  // The hints are set next to the result, in the statement that has the rows.
   'append_many: too many attributes for target variables',
   'order_stop: composite OUT variable "stopped" is not single argument',
 ];
@@ -21,7 +21,7 @@ async function hasExtension(url: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-test('nothing is wrong with the functions, as far as plpgsql_check can tell', async ({ skip }) => {
+test('plpgsql_check finds no fault in the functions', async ({ skip }) => {
   await using server = await borrowPostgres();
   // CI installs it.
   skip(process.env['CI'] === undefined && !(await hasExtension(server.url)), 'plpgsql_check is not installed');

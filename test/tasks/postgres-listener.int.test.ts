@@ -1,9 +1,10 @@
-import { createPostgresStore, type TaskRecord } from '@whoa/tasks';
+import type { TaskRecord } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
 import { borrowPostgres } from '../servers/borrow.ts';
 
-// The driver warns when a connection is asked two things at once, and every process warning fails the file.
-test('many who begin and cease to watch at once take turns on the one connection that listens', async () => {
+// The driver warns when a connection gets two requests at the same time, and every process warning fails the file.
+test('many who begin and cease to watch at the same time take turns on the one connection that listens', async () => {
   await using server = await borrowPostgres();
   await using store = createPostgresStore({ url: server.url });
   const workers = Array.from({ length: 20 }, (_, i) => `w${i}`);

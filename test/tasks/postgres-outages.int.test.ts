@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import type { TaskRecord, TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { accountOf, type PostgresServer, startPostgres } from '../servers/postgres.ts';
+import { type PostgresServer, readAccount, startPostgres } from '../servers/postgres.ts';
 import { type Proxy as Network, startProxy } from '../servers/proxy.ts';
 import { query } from '../servers/query.ts';
 
@@ -14,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-const addressOf = ({ url }: PostgresServer): { host: string; port: number } => {
+const toAddress = ({ url }: PostgresServer): { host: string; port: number } => {
   const { hostname, port } = new URL(url);
   return { host: hostname, port: Number(port) };
 };
@@ -28,7 +29,7 @@ async function createTask(store: TaskStore, input: string = 'x'): Promise<TaskRe
 
 /** Only its owner may limit a process. */
 async function ownerOfServers(): Promise<{ uid?: number; gid?: number }> {
-  return process.getuid?.() === 0 ? accountOf('postgres') : {};
+  return process.getuid?.() === 0 ? readAccount('postgres') : {};
 }
 
 /** Opens as many connections as the store may have. */
@@ -41,7 +42,7 @@ const createMany = (store: TaskStore, count: number): Promise<TaskRecord[]> =>
 test('a failover that leaves the connections on a read-only server: none is used again, no question fails', async () => {
   await using old = await startPostgres();
   await using promoted = await startPostgres();
-  await using network = await startProxy(addressOf(old));
+  await using network = await startProxy(toAddress(old));
   await using store = createPostgresStore({ url: through(old, network), maxConnections: 6 });
   {
     await using other = createPostgresStore({ url: promoted.url });
@@ -54,13 +55,13 @@ test('a failover that leaves the connections on a read-only server: none is used
   await expect
     .poll(() => query(old.url, 'SHOW default_transaction_read_only'))
     .toEqual([{ default_transaction_read_only: 'on' }]);
-  network.redirect(addressOf(promoted));
+  network.redirect(toAddress(promoted));
   const tasks = await createMany(store, 30);
   for (const { tenant, id } of tasks) expect(await store.get({ tenant, id })).toMatchObject({ id });
   expect(await query(promoted.url, 'SELECT count(*)::int FROM whoa.tasks')).toEqual([{ count: 30 }]);
 });
 
-test('a server that stays read-only is busy, for questions too, and the error says where it is', async () => {
+test('a read-only server is busy, even for reads, and the error contains its address', async () => {
   await using store = createPostgresStore({ url: server.url });
   await createTask(store);
   await query(
@@ -77,7 +78,7 @@ test('a server that stays read-only is busy, for questions too, and the error sa
 });
 
 test('connections that have gone half-open are all left once one of them has not answered in time', async () => {
-  await using network = await startProxy(addressOf(server));
+  await using network = await startProxy(toAddress(server));
   await using store = createPostgresStore({
     url: through(server, network),
     maxConnections: 5,
@@ -87,7 +88,7 @@ test('connections that have gone half-open are all left once one of them has not
   await openAll(store, 5);
   expect(network.opened).toBeGreaterThanOrEqual(5);
   network.freeze();
-  // The answer is lost, so nobody knows whether it was created; every later question finds a connection that works.
+  // The response is lost, so no one knows whether it was created; every later request finds a connection that works.
   await expect(createTask(store)).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' });
   const before = performance.now();
   for (let i = 0; i < 10; i++) expect(await store.get({ tenant: 'acme', id: task.id })).toBeDefined();
@@ -96,14 +97,14 @@ test('connections that have gone half-open are all left once one of them has not
 });
 
 test('a question on a half-open connection is asked again by itself', async () => {
-  await using network = await startProxy(addressOf(server));
+  await using network = await startProxy(toAddress(server));
   await using store = createPostgresStore({ url: through(server, network), statementTimeoutMs: 200 });
   const { tenant, id } = await createTask(store);
   network.freeze();
   expect(await store.get({ tenant, id })).toMatchObject({ id });
 });
 
-test('a full disk is said so, and everything works again once there is space', async () => {
+test('a full disk is reported, and everything works again once there is space', async () => {
   await using store = createPostgresStore({ url: server.url, maxConnections: 1 });
   await createTask(store);
   // No file may become larger than this; the journal of the server is made of files of 16 MB.
@@ -124,7 +125,7 @@ test('a full disk is said so, and everything works again once there is space', a
   await createTask(after, randomBytes(300_000).toString('base64'));
 });
 
-test('too many connections are said so, with what to change', async () => {
+test('too many connections are reported, with what to change', async () => {
   await query(server.url, 'CREATE ROLE few LOGIN CONNECTION LIMIT 1; GRANT CREATE ON DATABASE postgres TO few');
   const url = server.url.replace('postgres@', 'few@');
   const holder = new pg.Client(url);
@@ -151,7 +152,7 @@ test('a server out of memory is busy', async () => {
   await holder.end();
 });
 
-test('a wrong password, user or database is no outage: it is said once, without the password', async () => {
+test('a wrong password, user or database is not an outage: it is reported once, without the password', async () => {
   const failureAt = async (url: string): Promise<Error> => {
     await using store = createPostgresStore({ url });
     return await createTask(store).then(
@@ -168,8 +169,8 @@ test('a wrong password, user or database is no outage: it is said once, without 
   expect(stranger.message).not.toContain('secret');
 });
 
-test('a process that is stopped while it listens does not keep the server from forgetting what it rang', async () => {
-  await using network = await startProxy(addressOf(server));
+test('a listener that is suspended does not keep the server from removing old notifications', async () => {
+  await using network = await startProxy(toAddress(server));
   await using store = createPostgresStore({
     url: server.url,
     listenUrl: through(server, network),
@@ -188,7 +189,7 @@ test('a process that is stopped while it listens does not keep the server from f
       row!['channel'],
       'x'.repeat(7_000),
     ]);
-  // More than fits into the buffers; then the server waits for it, and gives it up.
+  // More than fits into the buffers; then the server waits for the client, and disconnects it.
   for (let i = 0; i < 10; i++) await ring();
   const isThere = async (): Promise<boolean> =>
     (await query(server.url, listens)).some(({ pid }) => pid === stopped!['pid']);

@@ -1,4 +1,5 @@
-import { createPostgresStore, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
+import type { TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { expect, test } from 'vitest';
 import { borrowPostgres } from '../servers/borrow.ts';
@@ -61,7 +62,7 @@ async function operate(store: TaskStore, name: string): Promise<void> {
   await store.remove({ tenant: 'acme', conversation: name });
 }
 
-test('no operation reads what others hold, though its plan was made while the store was empty', async () => {
+test('no operation reads tasks that others hold, even if its plan was made while the store was empty', async () => {
   await using server = await borrowPostgres();
   const schema = 'plans';
   const options = { url: server.url, schema, retentionMs: 1_000_000 };

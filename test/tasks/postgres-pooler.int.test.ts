@@ -1,4 +1,5 @@
-import { createPostgresStore, migrateStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { migrateStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import type { Hint } from '@whoa/tasks/store';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -21,7 +22,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-async function liveOneLife(store: TaskStore): Promise<void> {
+async function runOneTask(store: TaskStore): Promise<void> {
   const receipt = await store.create(
     { tenant: 'acme', agent: 'a', input: 'x', conversation: 'c' },
     { policy: 'queue' },
@@ -36,7 +37,7 @@ test('through a pooler in transaction mode everything works and nothing stays on
   const before = await query(bouncer.url, SETTINGS);
   {
     await using store = createPostgresStore({ url: bouncer.url, schema: 'pooled' });
-    await Promise.all(Array.from({ length: 40 }, () => liveOneLife(store)));
+    await Promise.all(Array.from({ length: 40 }, () => runOneTask(store)));
   }
   // As many as the pooler may have: all its connections are looked at.
   const clients = Array.from({ length: 20 }, () => new pg.Client(bouncer.url));
@@ -50,7 +51,7 @@ test('through a pooler in transaction mode everything works and nothing stays on
   for (const client of clients) await client.end();
 });
 
-test('a pooler in transaction mode cannot be listened to, and the error says what to do', async () => {
+test('listening through a pooler in transaction mode fails with what to do', async () => {
   await using store = createPostgresStore({ url: bouncer.url, schema: 'unheard' });
   await expect(store.watch({ worker: 'w' }, () => {})).rejects.toMatchObject({
     code: 'STORE_SETUP',
@@ -58,7 +59,7 @@ test('a pooler in transaction mode cannot be listened to, and the error says wha
   });
 });
 
-test('with a listenUrl of its own a store behind a pooler hears of changes', async () => {
+test('a store behind a pooler receives changes through a separate listenUrl', async () => {
   await using store = createPostgresStore({ url: bouncer.url, listenUrl: server.url, schema: 'heard' });
   await hearsOfCreation(store);
 });
@@ -77,7 +78,7 @@ async function hearsOfCreation(store: TaskStore): Promise<void> {
   expect(watching).toBeDefined();
 }
 
-test('what a store acknowledges is flushed to disk, though the role would not wait for it', async () => {
+test('acknowledged writes are flushed to disk, even if the role disables that', async () => {
   await using store = createPostgresStore({ url: server.url, schema: 'flushed' });
   await store.list({ tenant: 'acme' });
   await query(
@@ -91,11 +92,11 @@ test('what a store acknowledges is flushed to disk, though the role would not wa
   expect(await query(server.url, 'SELECT * FROM flushed.seen')).toEqual([{ value: 'on' }]);
 });
 
-test('a migration needs a connection of its own', async () => {
+test('a migration needs a dedicated connection', async () => {
   const pooled = { backend: 'postgres', url: bouncer.url, schema: 'moved' } as const;
   await expect(migrateStore(pooled)).rejects.toMatchObject({
     code: 'STORE_SETUP',
-    message: expect.stringMatching(/cannot be listened to or migrated.*listenUrl/) as string,
+    message: expect.stringMatching(/cannot be used to listen or migrate.*listenUrl/) as string,
   });
   expect(await migrateStore({ ...pooled, listenUrl: server.url })).toMatchObject({ format: 1 });
 });

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { createPostgresStore, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
+import type { TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import type { ClaimRef, Hint } from '@whoa/tasks/store';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -36,13 +37,13 @@ async function createRunning(store: TaskStore, rest: object = {}): Promise<Runni
   return answer.result === 'claimed' ? { ref: { tenant, id }, by: answer.claim } : expect.unreachable();
 }
 
-const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+const catchFailure = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => undefined,
     (error: unknown) => error,
   );
 
-test('many stores that start at once make the schema once', async () => {
+test('many stores that start at the same time make the schema once', async () => {
   const schema = newSchema();
   const stores = Array.from({ length: 8 }, () => createPostgresStore({ url: server.url, schema, maxConnections: 2 }));
   await Promise.all(stores.flatMap((store) => [createTask(store), createTask(store)]));
@@ -52,7 +53,7 @@ test('many stores that start at once make the schema once', async () => {
   expect(await ask(`SELECT format FROM ${schema}.layout`)).toEqual([{ format: 1 }]);
 });
 
-test('two schemas in one database know nothing of each other, not even by what is rung', async () => {
+test('two schemas in one database are isolated, including their notifications', async () => {
   await using one = createPostgresStore({ url: server.url, schema: newSchema() });
   await using other = createPostgresStore({ url: server.url, schema: newSchema() });
   const heard: Hint[] = [];
@@ -64,11 +65,11 @@ test('two schemas in one database know nothing of each other, not even by what i
   expect(watching).toBeDefined();
 });
 
-test('a schema of another format or of other functions is refused aloud and left alone', async () => {
+test('a schema of another format or of other functions is rejected with an error and left alone', async () => {
   const schema = newSchema();
   const refusal = async (): Promise<unknown> => {
     await using store = createPostgresStore({ url: server.url, schema });
-    return await failureOf(store.list({ tenant: 'acme' }));
+    return await catchFailure(store.list({ tenant: 'acme' }));
   };
   expect(await refusal()).toBeUndefined();
   await ask(`UPDATE ${schema}.functions SET digest = 'other'`);
@@ -83,14 +84,14 @@ test('a schema of another format or of other functions is refused aloud and left
   expect(await ask(`SELECT format FROM ${schema}.layout`)).toEqual([{ format: 2 }]);
 });
 
-test('a move that waits for a change of the format is refused once it is made', async () => {
+test('a move that waits for a change of the format is rejected once it is made', async () => {
   const schema = newSchema();
   await using store = createPostgresStore({ url: server.url, schema });
   await createTask(store);
   const migration = new pg.Client(server.url);
   await migration.connect();
   await migration.query(`BEGIN; LOCK TABLE ${schema}.layout IN ACCESS EXCLUSIVE MODE`);
-  const refused = failureOf(createTask(store));
+  const refused = catchFailure(createTask(store));
   const waiting = "SELECT FROM pg_stat_activity WHERE application_name = 'whoa' AND wait_event_type = 'Lock'";
   await expect.poll(async () => (await ask(waiting)).length, SOON).toBe(1);
   await migration.query(`UPDATE ${schema}.layout SET format = 2; COMMIT`);
@@ -99,7 +100,7 @@ test('a move that waits for a change of the format is refused once it is made', 
   expect(await ask(`SELECT count(*)::int FROM ${schema}.tasks`)).toEqual([{ count: 1 }]);
 });
 
-test('a role that may not create anything works once the schemas exist, and is told what to do before', async () => {
+test('a role that may not create anything works once the schemas exist, and learns what to do before', async () => {
   const schema = newSchema();
   await ask('CREATE ROLE plain LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC');
   const url = server.url.replace('postgres@', 'plain@');
@@ -128,13 +129,13 @@ test('a role that may not create anything works once the schemas exist, and is t
   expect(await createTask(store)).toMatchObject({ status: 'init' });
 });
 
-test('a schema that is no name is refused at once', () => {
+test('a schema that is not a name is rejected immediately', () => {
   for (const schema of ['', 'a"b', 'Upper', 'a b', 'x'.repeat(64)]) {
     expect(() => createPostgresStore({ schema })).toThrow(/^schema:/);
   }
 });
 
-test('names that Postgres would change are refused by name', async () => {
+test('names that Postgres would change are rejected by name', async () => {
   await using store = createPostgresStore({ url: server.url });
   await expect(createTask(store, { tenant: 'a\0b' })).rejects.toThrow(/^tenant:/);
   await expect(createTask(store, { conversation: '\ud800' })).rejects.toThrow(/^conversation:/);
@@ -142,7 +143,7 @@ test('names that Postgres would change are refused by name', async () => {
   await expect(createTask(store, { tenant: '漢'.repeat(500), conversation: '漢'.repeat(500) })).rejects.toThrow(/2400/);
 });
 
-test('what people say comes back exactly: nulls, the order of keys, halves of characters', async () => {
+test('texts of users are returned exactly: nulls, the order of keys, halves of characters', async () => {
   await using store = createPostgresStore({ url: server.url });
   const said = { z: null, a: [1e300, 0.1, -5], text: '\0 \ud800 \u2028 ñ 🙂', nested: { '': '\\u0000' } };
   const { ref, by } = await createRunning(store, { input: said, conversation: 'exact' });
@@ -200,7 +201,7 @@ test('an order is rung under a name that cannot be guessed, for a claim that onl
   expect(heard).toEqual([
     { type: 'cancel', ...ref, worker: 'w', order: { epoch: 1, claim: by.claim, orderNumber, stop } },
   ]);
-  // Who watches the tenant learns that, and not for which claim.
+  // A watcher of the tenant sees the order, but not its claim.
   await expect.poll(() => others.length, SOON).toBe(1);
   expect(JSON.stringify(others)).not.toContain(by.claim);
   expect([watching, other]).toHaveLength(2);
@@ -232,7 +233,7 @@ test('an answer that was lost is an unknown outcome, and asking again is safe', 
   await using store = createPostgresStore({ url: server.url.replace(port, `${proxy.port}`), schema });
   const { ref, by } = await createRunning(store);
   proxy.swallowAnswers();
-  const failure = failureOf(store.finish(by, { status: 'success', answer: 'done' }));
+  const failure = catchFailure(store.finish(by, { status: 'success', answer: 'done' }));
   await proxy.swallowed;
   proxy.cut();
   expect(await failure).toMatchObject({ code: 'UNKNOWN_OUTCOME', operation: 'finish' });
@@ -250,7 +251,7 @@ test('a connection that the server ends while it works is an unknown outcome', a
   const holder = new pg.Client(server.url);
   await holder.connect();
   await holder.query(`BEGIN; SELECT FROM ${schema}.tasks WHERE id = '${ref.id}' FOR UPDATE`);
-  const failure = failureOf(store.cancel(ref));
+  const failure = catchFailure(store.cancel(ref));
   const kill =
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%cancel_many%' AND wait_event_type = 'Lock'";
   await expect.poll(() => ask(kill), SOON).toHaveLength(1);
@@ -271,7 +272,7 @@ test('an operation that takes too long is ended by the database, and nothing was
   expect(await store.get(ref)).toMatchObject({ status: 'running' });
 });
 
-test('a database that cannot be reached is said so, for every kind of question', async () => {
+test('an unreachable database is reported, for every kind of question', async () => {
   await using store = createPostgresStore({ url: 'postgres://127.0.0.1:1/none', connectTimeoutMs: 500 });
   const expected = { code: 'STORE_BUSY', message: expect.stringContaining('check that it runs') as string };
   await expect(createTask(store)).rejects.toMatchObject(expected);
@@ -316,11 +317,11 @@ test('a closed store leaves no connection, and a frozen server does not keep it 
   }
 });
 
-test('without the package pg the first question says what to install', () => {
+test('the first request without the package pg fails with what to install', () => {
   const hook =
     "import { registerHooks } from 'node:module'; registerHooks({ resolve(name, context, next) { if (name === 'pg') throw new Error('missing'); return next(name, context); } });";
   const program =
-    "import { createPostgresStore } from '@whoa/tasks'; try { await createPostgresStore().list({ tenant: 'acme' }); } catch (error) { console.log(error.message); }";
+    "import { createPostgresStore } from '@whoa/tasks/internal'; try { await createPostgresStore().list({ tenant: 'acme' }); } catch (error) { console.log(error.message); }";
   const args = [
     '--conditions=@whoa/source',
     '--import',
@@ -334,7 +335,7 @@ test('without the package pg the first question says what to install', () => {
   );
 });
 
-test('the stores of one process hear through one connection, which goes with the last of them', async () => {
+test('the stores of one process listen through one connection, which is closed with the last of them', async () => {
   const stores = Array.from({ length: 4 }, () => createPostgresStore({ url: server.url, schema: newSchema() }));
   const heard: string[] = [];
   await Promise.all(stores.map((store, i) => store.watch({ tenant: 'acme' }, () => heard.push(`${i}`))));
@@ -347,7 +348,7 @@ test('the stores of one process hear through one connection, which goes with the
   await expect.poll(() => ask(listening), SOON).toEqual([{ count: 0 }]);
 });
 
-test('changes are notified after the commit, many at once, and only if a client listens', async () => {
+test('changes are notified after the commit, many at the same time, and only if a client listens', async () => {
   const schema = newSchema();
   await using store = createPostgresStore({ url: server.url, schema });
   await using listening = createPostgresStore({ url: server.url, schema });
@@ -359,8 +360,8 @@ test('changes are notified after the commit, many at once, and only if a client 
   );
   await ask("ALTER SYSTEM SET track_functions = 'all'");
   await ask('SELECT pg_reload_conf()');
-  const rings = async (): Promise<number> => {
-    const sql = `SELECT coalesce(sum(calls), 0)::int AS calls FROM pg_stat_user_functions WHERE schemaname = '${schema}_v1' AND funcname = 'ring'`;
+  const notifications = async (): Promise<number> => {
+    const sql = `SELECT coalesce(sum(calls), 0)::int AS calls FROM pg_stat_user_functions WHERE schemaname = '${schema}_v1' AND funcname = 'notify_all'`;
     return Number((await ask(sql))[0]!['calls']);
   };
   const heard: Hint[] = [];
@@ -371,7 +372,7 @@ test('changes are notified after the commit, many at once, and only if a client 
   await expect.poll(() => heard.length, SOON).toBe(tasks.length);
   expect(heard.map((hint) => ('id' in hint ? hint.id : '')).toSorted()).toEqual(tasks.map(({ id }) => id).toSorted());
   await store[Symbol.asyncDispose]();
-  await expect.poll(rings, SOON).toBeGreaterThan(0);
-  expect(await rings()).toBeLessThan(20);
+  await expect.poll(notifications, SOON).toBeGreaterThan(0);
+  expect(await notifications()).toBeLessThan(20);
   expect(watching).toBeDefined();
 });

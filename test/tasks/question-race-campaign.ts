@@ -4,7 +4,7 @@ import { createQuestionId, type Question } from '../../packages/tasks/src/questi
 import { openStore } from './open-store.ts';
 import type { SharedStoreKind } from './shared-stores.ts';
 
-/** What a park races against. */
+/** The operations that a park races against. */
 const RIVALS = [
   'answer',
   'cancel',
@@ -19,14 +19,14 @@ type Rival = (typeof RIVALS)[number];
 
 export interface QuestionRaceReport {
   readonly races: number;
-  /** How each race went: the rival, what the park got, and where the task was then. */
+  /** How each race ended: the rival, the result of the park, and the stage of the task. */
   readonly results: Record<string, number>;
   readonly violations: readonly string[];
 }
 
 const TENANT = 'race';
 const LONG_MS = 3_600_000;
-const LANES = 8;
+const PARALLEL = 8;
 /** A session is only freed by the second sweep after a quiet time. */
 const MAX_SWEEPS = 50;
 
@@ -49,7 +49,7 @@ export async function runQuestionRaces(kind: SharedStoreKind, races: number): Pr
       violations.push(...race.violations);
     }
   };
-  await Promise.all(Array.from({ length: LANES }, runSome));
+  await Promise.all(Array.from({ length: PARALLEL }, runSome));
   return { races, results, violations };
 }
 
@@ -163,7 +163,7 @@ class Race {
     if (!this.#isAccepted && question?.answer !== undefined) this.violate('an answer that was refused counts');
   }
 
-  /** Does what a worker would, until the task has ended. */
+  /** Acts as a worker until the task has ended. */
   async #bringToEnd(held: ClaimRef | undefined): Promise<void> {
     const before = await this.#read();
     if (before.stage === 'parked') {

@@ -50,10 +50,10 @@ export async function runRace(kind: SharedStoreKind, tasks: number): Promise<Rac
     counts[status] = (counts[status] ?? 0) + 1;
     const finishes = [success![id]!, failed![id]!];
     const truthful =
-      // Exactly one writer ended it; whoever came later was told how it had ended.
+      // Exactly one writer ended it; every later one got how it had ended.
       finishes.filter((answer) => answer === `finished ${status}`).length === 1 &&
       finishes.filter((answer) => answer === `unchanged ${status}`).length === 1 &&
-      // A cancel that was accepted came true; one that was not was told the end.
+      // An accepted cancel took effect; any other got the end.
       (status === 'cancelled' ? cancel![id] === 'accepted cancelling' : cancel![id] === `too-late ${status}`);
     if (!truthful) violations.push(`${id} ${status}: ${[...finishes, cancel![id]].join(', ')}`);
   }

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRedisStore, type TaskStore } from '@whoa/tasks';
+import type { TaskStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, type RedisCluster, startRedisCluster } from '../servers/redis.ts';
@@ -18,17 +19,17 @@ describe('a Cluster of three masters', () => {
 
   const open = (prefix: string, rest: object = {}): TaskStore =>
     createRedisStore({ url: cluster.urls, cluster: true, prefix, ...rest });
-  const slotOf = async (prefix: string, shard = 's0'): Promise<number> =>
+  const readSlot = async (prefix: string, shard = 's0'): Promise<number> =>
     Number(await ask(cluster.servers[0]!.port, 'CLUSTER', 'KEYSLOT', `${prefix}:{${shard}}:`));
 
   test('a shard that is being moved is busy, in words, and is whole before and after', async () => {
-    // Only the store below has little time: what it asks for is refused at once, and never arrives.
+    // Only the store below has a short timeout: its requests are rejected immediately and never arrive.
     await using patient = open('moving', { shards: 1 });
     const keyed = await create(patient, { key: 'k' });
     const { ref, by } = await running(patient);
     await using store = open('moving', { shards: 1, timeoutMs: 1_000 });
     await expect.poll(() => store.get(ref).catch(() => undefined)).toBeDefined();
-    const move = await cluster.moveSlot(await slotOf('moving'));
+    const move = await cluster.moveSlot(await readSlot('moving'));
     const busy = /^STORE_BUSY: .*being moved to another node/;
     expect(await failure(store.get(ref))).toMatch(busy);
     expect(await failure(store.heartbeat({ domain: 0, session: by.session, count: 1 }))).toMatch(busy);
@@ -49,7 +50,7 @@ describe('a Cluster of three masters', () => {
   test('an operation that finds its shard moving waits until it has moved', async () => {
     await using store = open('waits', { shards: 1 });
     const { id } = await create(store);
-    const move = await cluster.moveSlot(await slotOf('waits'));
+    const move = await cluster.moveSlot(await readSlot('waits'));
     const cancelled = store.cancel({ tenant: TENANT, id });
     await wait(100);
     await move.finish();
@@ -67,7 +68,7 @@ describe('a Cluster of three masters', () => {
     await workedOn();
     for (let round = 0; round < 2; round++) {
       for (const shard of ['s0', 's1', 's2', 's3']) {
-        const move = await cluster.moveSlot(await slotOf('load', shard));
+        const move = await cluster.moveSlot(await readSlot('load', shard));
         await wait(50);
         await move.finish();
         await workedOn();
@@ -79,13 +80,13 @@ describe('a Cluster of three masters', () => {
     expect({ lost, unknown, examples }).toEqual({ lost: 0, unknown: 0, examples: [] });
   });
 
-  test('a listener follows a shard that moves, and is told that it may have missed something', async () => {
+  test('a listener follows a shard that moves, and learns that it may have missed something', async () => {
     await using store = open('heard', { shards: 2 });
     await using other = open('heard', { shards: 2 });
     const heard: string[] = [];
     await store.watch({ worker: 'w' }, (hint) => heard.push(hint.type));
     for (const shard of ['s0', 's1']) {
-      const move = await cluster.moveSlot(await slotOf('heard', shard));
+      const move = await cluster.moveSlot(await readSlot('heard', shard));
       await move.finish();
       const channel = `heard:{${shard}}:inbox:w`;
       await expect.poll(() => ask(move.to, 'PUBSUB', 'SHARDNUMSUB', channel)).toBe(`${channel},1`);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { Connection } from '../../packages/tasks/src/stores/redis/connection/connection.ts';
 import { borrowRedis } from '../servers/borrow.ts';
 
-test('a connection that the library has given up for good is made again, and one that was closed is not', async () => {
+test('a connection that the library has abandoned is opened again, and a closed one is not', async () => {
   await using server = await borrowRedis();
   let client: Redis | undefined;
   class Watched extends Redis {
@@ -20,7 +20,7 @@ test('a connection that the library has given up for good is made again, and one
   const connection = new Connection(library, { port: server.port, enableOfflineQueue: false });
   expect(await connection.waitForReady(10_000)).toBe(true);
   const ended = new Promise((resolve) => client!.once('end', resolve));
-  // What it does itself when the Sentinels name another master while it connects.
+  // The client does this itself when the Sentinels name another master while it connects.
   client!.disconnect();
   await ended;
   await expect.poll(() => connection.isReady, { timeout: 10_000 }).toBe(true);

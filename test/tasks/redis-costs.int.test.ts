@@ -1,4 +1,5 @@
-import { createRedisStore, type TaskStore } from '@whoa/tasks';
+import type { TaskStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type BorrowedServer, borrowRedis } from '../servers/borrow.ts';
@@ -19,9 +20,9 @@ afterAll(async () => {
 
 beforeEach(() => redis.flushall());
 
-/** How many commands the server carries out for something, those inside of scripts included. */
-async function commandsOf(work: () => Promise<unknown>): Promise<number> {
-  // The first time a script is told.
+/** Counts the commands that the server executes for some work, including those inside scripts. */
+async function countCommands(work: () => Promise<unknown>): Promise<number> {
+  // The first time that the server sees a script.
   await work();
   await redis.config('RESETSTAT');
   await work();
@@ -34,13 +35,14 @@ async function createMany(store: TaskStore, count: number, rest: Parameters<type
   for (let i = 0; i < count; i += 50) await Promise.all(Array.from({ length: 50 }, () => create(store, rest)));
 }
 
-test('a page costs the same however many tasks there are', async () => {
+test('a page costs the same no matter how many tasks there are', async () => {
   await using store = createRedisStore({ url: server.url });
   await createMany(store, 1_000, { conversation: 'c' });
   const pages = [{}, { status: 'cancelled' }, { conversation: 'c' }] as const;
   const costs = async (): Promise<number[]> => {
     const counts: number[] = [];
-    for (const page of pages) counts.push(await commandsOf(() => store.list({ tenant: 'acme', limit: 10, ...page })));
+    for (const page of pages)
+      counts.push(await countCommands(() => store.list({ tenant: 'acme', limit: 10, ...page })));
     return counts;
   };
   const few = await costs();
@@ -48,13 +50,13 @@ test('a page costs the same however many tasks there are', async () => {
   expect(await costs()).toEqual(few);
 });
 
-test('a message that is held back costs the same however many are held back before it', async () => {
+test('a message that is held back costs the same no matter how many are held back before it', async () => {
   await using store = createRedisStore({ url: server.url });
   const say = (): Promise<unknown> => create(store, { conversation: 'c', debounceMs: 600_000 });
   await say();
-  const first = await commandsOf(say);
+  const first = await countCommands(say);
   for (let i = 0; i < 300; i++) await say();
-  expect(await commandsOf(say)).toBe(first);
+  expect(await countCommands(say)).toBe(first);
 });
 
 test('tasks of agents without workers cost the workers of other agents nothing', async () => {
@@ -62,9 +64,9 @@ test('tasks of agents without workers cost the workers of other agents nothing',
   const request = { domain: 0, worker: 'w', leaseMs: 60_000, takeNumber: 1, agents: ['mine'], limit: 10 };
   let takes = 0;
   const take = (): Promise<unknown> => store.take({ ...request, session: 's', claim: `claim-${++takes}` });
-  const alone = await commandsOf(take);
+  const alone = await countCommands(take);
   await createMany(store, 500, { agent: 'nobody' });
-  expect(await commandsOf(take)).toBe(alone);
+  expect(await countCommands(take)).toBe(alone);
 });
 
 test('the end of a plain task takes the short path', async () => {
@@ -75,7 +77,7 @@ test('the end of a plain task takes the short path', async () => {
     ends.push(() => store.finish(by, { status: 'success' }));
   }
   // The script, the clock, the layout, the task; then eight changes and a message.
-  expect(await commandsOf(() => ends.pop()!())).toBe(12);
+  expect(await countCommands(() => ends.pop()!())).toBe(12);
 });
 
 test('a small task that has ended takes at most 2 KB', async () => {
@@ -98,7 +100,7 @@ test('a small task that has ended takes at most 2 KB', async () => {
   expect(((await usedMemory()) - before) / 500).toBeLessThan(2_048);
 });
 
-test('what operators read costs the same no matter how many tenants wait and how many tasks a worker holds', async () => {
+test('operators’ reads cost the same no matter how many tenants wait and how many tasks a worker holds', async () => {
   await using store = createRedisStore({ url: server.url });
   const request = { domain: 0, session: 's', worker: 'w', leaseMs: 60_000, agents: ['mine'], limit: 100 };
   const fill = async (prefix: string, number: number): Promise<void> => {
@@ -108,9 +110,9 @@ test('what operators read costs the same no matter how many tenants wait and how
     await Promise.all(tenants.map((tenant) => create(store, { tenant, agent: 'waiting' })));
   };
   const costs = async (): Promise<number[]> => [
-    await commandsOf(() => store.queues({ limit: 1_000 })),
-    await commandsOf(() => store.workers()),
-    await commandsOf(() => store.counts({ tenant: 't1' })),
+    await countCommands(() => store.queues({ limit: 1_000 })),
+    await countCommands(() => store.workers()),
+    await countCommands(() => store.counts({ tenant: 't1' })),
   ];
   await fill('t', 1);
   const before = await costs();

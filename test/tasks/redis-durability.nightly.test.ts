@@ -1,17 +1,20 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRedisStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
 import { startRedis } from '../servers/redis.ts';
 import { Ledger } from './ledger.ts';
 
-/** While a flush to the disk takes its time, Redis answers before it has written, for up to 2 s: also a kill takes those. */
+/**
+ * While a flush to the disk is slow, Redis responds up to 2 s before it has written, so even a kill can lose those
+ * writes.
+ */
 const POSTPONED_MS = 2_000;
-/** Between what the server did and when this process looked at the clock. */
+/** Between the server's write and when this process read the clock. */
 const SLACK_MS = 500;
 
-// What a power cut takes cannot be shown by killing a process: the system still has what was written.
+// Killing a process cannot show what a power cut loses: the operating system still has the written data.
 test.each(['always', 'everysec'] as const)(
-  'a server with appendfsync %s, killed, restarted and stopped for 5 s under load, keeps what it has promised',
+  'a server with appendfsync %s, killed, restarted and suspended for 5 s under load, keeps acknowledged writes',
   async (appendfsync) => {
     await using server = await startRedis({ appendfsync });
     await using store = createRedisStore({ url: server.url, timeoutMs: 2_000 });

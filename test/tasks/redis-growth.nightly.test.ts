@@ -1,4 +1,5 @@
-import { createRedisStore, type TaskStore } from '@whoa/tasks';
+import type { TaskStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import { describe, expect, test } from 'vitest';
 import { getShard } from '../../packages/tasks/src/id.ts';
 import { openRedisStore } from '../../packages/tasks/src/stores/redis.ts';
@@ -8,7 +9,7 @@ import { claim, create } from './held-task.ts';
 
 const TENANT = 'acme';
 const names = Array.from({ length: 20 }, (_, i) => `name-${i}`);
-const shardsOf = (tasks: readonly { readonly id: string }[]): Set<number> =>
+const toShards = (tasks: readonly { readonly id: string }[]): Set<number> =>
   new Set(tasks.map(({ id }) => getShard(id)));
 
 async function say(store: TaskStore, conversation: string, said: string): Promise<string> {
@@ -24,9 +25,9 @@ describe('shards that have grown', () => {
     const old = await Promise.all(names.map(() => create(before)));
     await before[Symbol.asyncDispose]();
     await using grown = createRedisStore({ url: server.url, shards: [1, 4] });
-    // So many that each of four shards gets some: ids are random.
+    // Enough that each of four shards gets some: ids are random.
     const fresh = await Promise.all(Array.from({ length: 100 }, () => create(grown)));
-    expect([grown.domains, shardsOf(old).size, shardsOf(fresh).size]).toEqual([4, 1, 4]);
+    expect([grown.domains, toShards(old).size, toShards(fresh).size]).toEqual([4, 1, 4]);
     for (const { id } of [...old, ...fresh]) expect(await grown.get({ tenant: TENANT, id })).toMatchObject({ id });
     expect((await grown.list({ tenant: TENANT, limit: 1_000 })).tasks).toHaveLength(120);
     for (const task of old) expect(await grown.cancel(task)).toMatchObject({ result: 'accepted' });
@@ -54,7 +55,7 @@ describe('shards that have grown', () => {
     expect(await grown.cancel({ tenant: TENANT, conversation: 'live' })).toMatchObject({ result: 'accepted' });
     expect(await grown.get(current)).toMatchObject({ status: 'cancelled' });
     const fresh = await Promise.all(names.map((conversation) => create(grown, { conversation })));
-    expect(shardsOf(fresh).size).toBeGreaterThan(4);
+    expect(toShards(fresh).size).toBeGreaterThan(4);
     for (const conversation of names) {
       expect(await grown.cancel({ tenant: TENANT, conversation })).toMatchObject({ result: 'accepted' });
       expect(await grown.conversation({ tenant: TENANT, conversation })).toMatchObject({ waiting: [] });
@@ -71,16 +72,16 @@ describe('shards that have grown', () => {
     expect(await grown.create(again)).toMatchObject({ result: 'duplicate', task: { id: old.id } });
     expect(await grown.find({ tenant: TENANT, key: 'used' })).toMatchObject({ id: old.id });
     const keyed = await Promise.all(names.map((key) => create(grown, { key })));
-    expect(shardsOf(keyed).size).toBeGreaterThan(4);
+    expect(toShards(keyed).size).toBeGreaterThan(4);
     for (const key of names) expect(await grown.find({ tenant: TENANT, key })).toMatchObject({ key });
   });
 
-  test('are refused to a client that does not know of them, also to one that is connected', async () => {
+  test('new shards are unavailable to a client that does not know them, even to one that is connected', async () => {
     await using server = await startRedis();
     await using before = createRedisStore({ url: server.url });
     const task = await create(before);
     await using grown = createRedisStore({ url: server.url, shards: [1, 4] });
-    // It asks the old shard first: from then on that one knows.
+    // It asks the old shard first, which then knows about the new one.
     await create(grown, { conversation: 'c' });
     const refused = /^STORE_SETUP: .*shards: \[1, 4\]/;
     expect(await failure(create(before, { conversation: 'c' }))).toMatch(refused);
@@ -99,7 +100,7 @@ describe('shards that have grown', () => {
     await say(before, 'old', 'one');
     await before[Symbol.asyncDispose]();
     let asked = 0;
-    // Its time is over when it is asked for the second time.
+    // It times out on the second request.
     const shift = (): number => (++asked > 1 ? 120_000 : 0);
     await using grown = openRedisStore({ url: server.url, shards: [1, 16], conversationRetentionMs: 60_000 }, shift);
     expect(await failure(create(grown, { conversation: 'old' }))).toMatch(

@@ -1,12 +1,13 @@
-// BullMQ users have ioredis 5, which speaks RESP2 only. The oldest version of the store's peer range must do all the same things.
-import { createRedisStore } from '@whoa/tasks';
+// BullMQ users have ioredis 5, which supports RESP2 only. The oldest version of the store's peer range must do all the
+// same things.
+import { createRedisStore } from '@whoa/tasks/internal';
 import { createRedisStoreKind, runStoreContract, type StoreKind } from '@whoa/tasks/testing';
 import { Cluster, Redis } from 'ioredis-v5';
 import { expect, test, vi } from 'vitest';
 import { borrowRedis } from '../servers/borrow.ts';
 import { ask, startRedisCluster } from '../servers/redis.ts';
 
-/** The contract is about what a store does, not how fast: a busy machine may take this long for one request. */
+/** The contract is about results, not speed: a busy machine may take this long for one request. */
 const BUSY_MS = 60_000;
 
 vi.mock('ioredis', () => import('ioredis-v5'));
@@ -36,7 +37,7 @@ test('a store on a Cluster keeps the whole contract on ioredis 5', async () => {
   nodes.disconnect();
 });
 
-test('a watcher whose connection was killed is told to look again, and hears what follows', async () => {
+test('a watcher whose connection was killed gets a resync, and later hints', async () => {
   await using redis = await borrowRedis();
   const task = { tenant: 'acme', agent: 'assistant', input: 'hello' };
   const [resynced, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -1,5 +1,6 @@
-// The rules as functions on the server: who loads them, who may not, and what happens when they are gone.
-import { createRedisStore, migrateStore, type TaskStore } from '@whoa/tasks';
+// The rules as functions on the server: who loads them, who may not, and recovery when they are gone.
+import { migrateStore, type TaskStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import { createRedisStoreKind } from '@whoa/tasks/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { LIBRARY } from '../../packages/tasks/src/stores/redis/library.ts';
@@ -66,7 +67,7 @@ describe('on one server', () => {
     for (const store of stores) await store[Symbol.asyncDispose]();
   });
 
-  test('a library that is removed in the middle of a life is loaded again, with one more trip', async () => {
+  test('a library that is removed during a run is loaded again, with one more trip', async () => {
     await using store = open('removed');
     const { ref } = await running(store);
     await ask(server.port, 'FUNCTION', 'FLUSH');
@@ -135,7 +136,7 @@ describe('on one server', () => {
     expect(await getLibraries(server.port)).toEqual([]);
   });
 
-  test('a user who may use neither functions nor scripts is told so at once', async () => {
+  test('a user who may use neither functions nor scripts gets that error immediately', async () => {
     await using store = await openAs('neither');
     await expect(create(store)).rejects.toThrow(/^NOPERM .*evalsha/);
   });

@@ -1,6 +1,6 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createRedisStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import { describe, expect, test } from 'vitest';
 import { startProxy } from '../servers/proxy.ts';
 import { ask, startRedis, startRedisCluster, startRedisSentinels } from '../servers/redis.ts';
@@ -10,7 +10,7 @@ import { create, running } from './held-task.ts';
 const TENANT = 'acme';
 
 describe('a connection that is dead without a word', () => {
-  test('is left when a command times out, and the next command works on a new one', async () => {
+  test('a connection is dropped when a command times out, and the next command works on a new one', async () => {
     await using server = await startRedis();
     await using proxy = await startProxy({ host: '127.0.0.1', port: server.port });
     await using store = createRedisStore({ url: `redis://127.0.0.1:${proxy.port}`, timeoutMs: 500 });
@@ -20,7 +20,7 @@ describe('a connection that is dead without a word', () => {
     expect(await store.cancel(ref)).toMatchObject({ result: 'accepted' });
   });
 
-  test('is left by a store that only listens, too, and its listeners are told to look', async () => {
+  test('a store that only listens drops a dead connection too, and its listeners are asked to look', async () => {
     await using server = await startRedis();
     await using proxy = await startProxy({ host: '127.0.0.1', port: server.port });
     await using store = createRedisStore({ url: `redis://127.0.0.1:${proxy.port}`, timeoutMs: 500 });
@@ -73,7 +73,7 @@ test('a server that cannot save is busy in words, and works again when it can', 
 });
 
 describe('the layout', () => {
-  test('is written by the first client, and one that disagrees is refused aloud', async () => {
+  test('the first client writes the layout, and one that disagrees is rejected with an error', async () => {
     await using server = await startRedis();
     await using first = createRedisStore({ url: server.url, shards: 4 });
     const tasks = await Promise.all(Array.from({ length: 20 }, () => create(first)));
@@ -88,14 +88,14 @@ describe('the layout', () => {
     expect(await third.get({ tenant: TENANT, id: 'tzz-nothing' })).toBeUndefined();
   });
 
-  test('of another format is refused aloud', async () => {
+  test('a layout of another format is rejected with an error', async () => {
     await using server = await startRedis();
     await ask(server.port, 'HSET', 'whoa:{s0}:layout', 'format', '2', 'shards', '1');
     await using store = createRedisStore({ url: server.url });
     expect(await failure(create(store))).toContain('format 2');
   });
 
-  test('is read by every move: a process of an older format cannot write once a shard has another', async () => {
+  test('every move reads the layout: a process of an older format cannot write once a shard has another', async () => {
     await using server = await startRedis();
     await using store = createRedisStore({ url: server.url, shards: 2 });
     const tasks = await Promise.all(Array.from({ length: 20 }, () => create(store)));
@@ -108,19 +108,19 @@ describe('the layout', () => {
     expect(await failure(store.finish(held.by, { status: 'success' }))).toMatch(refused);
   });
 
-  test('is checked again after every loss of the connection', async () => {
+  test('the layout is checked again after every lost connection', async () => {
     await using server = await startRedis({ appendfsync: 'none' });
     await using store = createRedisStore({ url: server.url, shards: 1 });
     await create(store);
     await ask(server.port, 'FLUSHALL');
     await ask(server.port, 'HSET', 'whoa:{s0}:layout', 'format', '1', 'shards', '2');
     await ask(server.port, 'CLIENT', 'KILL', 'TYPE', 'normal');
-    // The client may not have noticed yet that its connection is gone.
+    // The client may not have noticed yet that its connection is closed.
     await create(store).catch(() => {});
     await expect(create(store)).rejects.toMatchObject({ code: 'STORE_SETUP' });
   });
 
-  test('has 16 shards on a Cluster unless told otherwise, and every client finds them', async () => {
+  test('the layout has 16 shards on a Cluster by default, and every client finds them', async () => {
     await using cluster = await startRedisCluster();
     await using first = createRedisStore({ url: cluster.urls, cluster: true });
     await Promise.all(Array.from({ length: 40 }, () => create(first)));
@@ -132,7 +132,7 @@ describe('the layout', () => {
     await expect(create(third)).rejects.toMatchObject({ code: 'STORE_SETUP' });
   });
 
-  test('is kept behind Sentinels like anywhere else', async () => {
+  test('the layout is the same behind Sentinels', async () => {
     await using sentinels = await startRedisSentinels();
     const location = { url: sentinels.urls, sentinel: { name: sentinels.name } };
     await using first = createRedisStore({ ...location, shards: 2 });
@@ -156,7 +156,7 @@ test('no key of the store is the one its scripts are routed by: it must never ex
 });
 
 test.each(['allkeys-lru', 'volatile-ttl'])(
-  'a server that evicts (%s) is refused until it no longer does',
+  'a server that evicts (%s) is rejected until it no longer does',
   async (policy) => {
     await using server = await startRedis({ config: [['maxmemory-policy', policy]] });
     await using store = createRedisStore({ url: server.url });

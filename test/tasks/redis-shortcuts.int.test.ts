@@ -1,4 +1,4 @@
-// A shortcut must do exactly what its rule does. So histories run with and without them, and leave the same keys and answers.
+// A shortcut must do exactly what its rule does, so histories with and without shortcuts must leave the same keys and results.
 import type { TaskRecord, TaskStore } from '@whoa/tasks';
 import * as fc from 'fast-check';
 import { Redis } from 'ioredis';
@@ -85,13 +85,13 @@ class History {
     this.#store = store;
   }
 
-  async play(steps: readonly Step[]): Promise<void> {
+  async run(steps: readonly Step[]): Promise<void> {
     for (const one of steps) {
-      this.answers.push(await this.#play(one).catch((error: { code?: string }) => error.code ?? error));
+      this.answers.push(await this.#runStep(one).catch((error: { code?: string }) => error.code ?? error));
     }
   }
 
-  async #play(one: Step): Promise<unknown> {
+  async #runStep(one: Step): Promise<unknown> {
     const store = this.#store;
     const nonce = `nonce ${this.#requests++}`;
     if (one.type === 'create') {
@@ -137,13 +137,13 @@ async function run(library: Library, steps: readonly Step[]) {
   const options = { url: server.url, prefix, shards: 1, timeoutMs: BUSY_MS, maxReady: 100 };
   await using store = openRedisStore(options, () => now++, library);
   const history = new History(store);
-  await history.play(steps);
+  await history.run(steps);
   const keys = await readKeys(prefix);
   if (Object.keys(keys).length > 0) await client.unlink(await client.keys(`${prefix}:*`));
   return { answers: history.answers, keys };
 }
 
-test('histories without shortcuts leave the same keys and answers', async () => {
+test('histories without shortcuts leave the same keys and results', async () => {
   expect(RULES).toContain(SWITCH);
   const [exact, slow] = [
     createExactLibrary(),

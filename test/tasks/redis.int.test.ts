@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createRedisStore } from '@whoa/tasks';
+import { createRedisStore } from '@whoa/tasks/internal';
 import type { Hint } from '@whoa/tasks/store';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -33,8 +33,8 @@ describe('a server that can be had', () => {
     expect(await store.read({ tenant: TENANT, id })).toMatchObject([{ position: 1, event: 'said' }]);
   });
 
-  test('a lane whose last task was claimed by its id lets no other lane be served too early', async () => {
-    await using store = createRedisStore({ url: server.url, prefix: 'lanes' });
+  test('a ready queue whose last task was claimed by its id lets no other ready queue be served too early', async () => {
+    await using store = createRedisStore({ url: server.url, prefix: 'ready-queues' });
     const gone = await create(store, { agent: 'b' });
     await claim(store, gone.id);
     await store.create({ tenant: 'other', agent: 'b', input: 'first' }, { nonce: 'first' });
@@ -54,7 +54,7 @@ describe('a server that can be had', () => {
       server.process.kill('SIGCONT');
     }
     const again = await store.cancel(ref, { by: 'ann' });
-    // What stood in the connection that was left may have been read or not.
+    // Data in the old connection may or may not have been read.
     expect(again.result).toMatch(/^(unchanged|accepted)$/);
     expect(again).toMatchObject({ status: 'cancelling', reason: { by: 'ann' } });
   });
@@ -85,7 +85,7 @@ describe('a server that can be had', () => {
     expect((await asked)?.status).toBe('init');
   });
 
-  test('no server: nothing was changed, and the error says so in time', async () => {
+  test('no server: nothing was changed, and the error reports it in time', async () => {
     await using store = createRedisStore({ url: 'redis://127.0.0.1:1', timeoutMs: 200 });
     await expect(create(store)).rejects.toMatchObject({ code: 'STORE_BUSY' });
     await expect(store.watch({ worker: 'w' }, () => {})).rejects.toMatchObject({ code: 'STORE_BUSY' });
@@ -117,7 +117,7 @@ describe('a server that can be had', () => {
     expect(await cancelled).toMatchObject({ result: 'accepted' });
   });
 
-  test('after its retention nothing of a task is left, and its conversation goes in its own time', async () => {
+  test('a task leaves nothing after its retention, and its conversation is removed after its own', async () => {
     await using store = createRedisStore({
       url: server.url,
       prefix: 'gone',
@@ -131,13 +131,13 @@ describe('a server that can be had', () => {
     await store.finish(by, { status: 'success', history: ['x'] });
     const request = { domain: 0, session: 's', claim: 'c', worker: 'w', leaseMs: 60_000, agents: ['a'], limit: 1 };
     const keys = async (): Promise<string[]> => {
-      // A worker that looks for work is asked to sweep, which clears away what is past its retention.
+      // A worker that takes is asked to sweep, which removes data past its retention.
       const answer = await store.take({ ...request, takeNumber: 1 });
       if (answer.result === 'taken' && answer.shouldSweep) await store.sweep();
       return (await ask(server.port, 'KEYS', 'gone:*')).split(',').toSorted();
     };
     const left = ['domain', 'layout', 'running', `session:${by.session}`, 'sessions'];
-    const waits = ['waiters:*', 'waiters:a', 'waiting'];
+    const waits = ['waiters:*', 'waiters:a', 'idle-workers'];
     await expect.poll(keys).toEqual([...left, ...waits].map((key) => `gone:{s0}:${key}`).toSorted());
   });
 
@@ -179,7 +179,7 @@ describe('a server that can be had', () => {
     for (const mode of ['graceful', 'now', 'kill'] as const) {
       await store.cancel(ref, { message: mode }, { mode, undo: mode === 'kill' });
       const { stop, orderNumber } = (await store.get(ref))!;
-      // Signed for this task: who reads it learns no claim, and cannot send it again for another.
+      // Signed for this task: a reader learns no claim, and cannot send it again for another task.
       const signature = createHash('sha1').update(`${by.claim} ${id}`).digest('hex');
       orders.push({ epoch: 1, claim: signature, orderNumber, stop });
     }
@@ -194,7 +194,7 @@ describe('a server that can be had', () => {
     );
   });
 
-  test('1,000 cancels while the connection is killed every 100 ms: of each the listener hears, or is told to look', async () => {
+  test('1,000 cancels while the connection is killed every 100 ms: the listener gets each hint, or a resync', async () => {
     await using store = createRedisStore({ url: server.url, prefix: 'lossy' });
     await using other = createRedisStore({ url: server.url, prefix: 'lossy' });
     const [heard, cancelled] = [new Set<string>(), new Set<string>()];
@@ -240,7 +240,7 @@ describe('a server that can be had', () => {
   });
 });
 
-test("an address that begins with rediss:// is spoken to in TLS, and a stranger's certificate is refused", async () => {
+test("an address that begins with rediss:// is spoken to in TLS, and a stranger's certificate is rejected", async () => {
   using folder = temporaryFolder();
   const { pem, ...tls } = createCertificate(folder.path);
   await using server = await startRedis({ tls });
@@ -278,7 +278,7 @@ test('a Cluster that is asked many things before its nodes are connected answers
   }
 });
 
-test('a node of a Cluster that is taken for a single server says what to do', async () => {
+test('a Cluster node that is configured as a single server fails with what to do', async () => {
   await using cluster = await startRedisCluster();
   const errors: string[] = [];
   for (const url of cluster.urls) {

@@ -1,4 +1,5 @@
-import { createPostgresStore, createRunner, type TaskStore } from '@whoa/tasks';
+import { createRunner, type TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
 import { borrowPostgres } from '../servers/borrow.ts';
 import { query } from '../servers/query.ts';
@@ -43,7 +44,7 @@ test.each(storeKinds)('a worker removes old tasks on $name, even if its fleet cr
   await expect.poll(async () => (await store.tenants()).tenants, SOON).toEqual([]);
 });
 
-test('who creates a task on Postgres does not pay for removing old ones', async () => {
+test('a create on Postgres does not pay for removing old tasks', async () => {
   await using server = await borrowPostgres();
   await using store = createPostgresStore({ url: server.url, retentionMs: 1 });
   for (let i = 0; i < 20; i++) await end(store);

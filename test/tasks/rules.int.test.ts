@@ -1,4 +1,4 @@
-import { createPostgresStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import {
@@ -17,7 +17,7 @@ import { query } from '../servers/query.ts';
 
 type Cells = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-const cellsOf = (table: Cells): [string, string, string][] =>
+const toCells = (table: Cells): [string, string, string][] =>
   Object.entries(table).flatMap(([row, cells]) =>
     Object.entries(cells).map(([column, to]): [string, string, string] => [row, column, to]),
   );
@@ -30,9 +30,9 @@ test('the scripts that Redis runs have every cell of the rules', async () => {
   try {
     const text = await client.eval(`${RULE_FILES['rules.lua']!}\nreturn cjson.encode({ ${fields} })`, 0);
     const { STATUS_AFTER, ADMISSION, IS_FINAL, ...same } = JSON.parse(String(text)) as Record<string, Cells>;
-    const turned = cellsOf(STATUS_AFTER!).map(([action, status, to]) => [status, action, to].join(' '));
+    const turned = toCells(STATUS_AFTER!).map(([action, status, to]) => [status, action, to].join(' '));
     expect(turned.sort()).toEqual(
-      cellsOf(STATUS_TABLE)
+      toCells(STATUS_TABLE)
         .map((cell) => cell.join(' '))
         .sort(),
     );
@@ -54,8 +54,8 @@ test('the functions that Postgres runs have every cell of the rules', async () =
     const rows = await query(server.url, qualify(sql, 'rules'), asked);
     return rows.map(({ a, b, cell }) => [a, b, cell]);
   };
-  const statuses = cellsOf(STATUS_TABLE);
+  const statuses = toCells(STATUS_TABLE);
   expect(await look('next_status', statuses)).toEqual(statuses);
-  const admissions = cellsOf(ADMISSION_TABLE);
+  const admissions = toCells(ADMISSION_TABLE);
   expect(await look('admission', admissions)).toEqual(admissions);
 });

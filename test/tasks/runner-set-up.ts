@@ -22,7 +22,7 @@ export function tool(name: string, execute: Execute, rest: Partial<Tool> = {}): 
   } as Tool;
 }
 
-/** Answers the nth turn with the nth step; turns are counted by what the history says. */
+/** Returns the nth step for the nth turn, counted by the history. */
 export function scripted(...steps: ((history: readonly Message[]) => Step)[]): Planner {
   return {
     next: (history) => {
@@ -68,9 +68,10 @@ export function setUp({ work, planner, tools = [], memory, ...options }: SetUp =
   return { world, store, events, agent, runnerOptions, runner: createRunner(runnerOptions) };
 }
 
-export const idOf = async (store: TaskStore): Promise<string> => (await store.list({ tenant: 'acme' })).tasks[0]!.id;
+export const readFirstId = async (store: TaskStore): Promise<string> =>
+  (await store.list({ tenant: 'acme' })).tasks[0]!.id;
 
-/** A store whose watchers hear nothing: what is left is orders and polls. */
+/** A store without hints: workers depend on orders and polls. */
 export function storeWithoutHints(store: TaskStore): TaskStore {
   const nobody = { [Symbol.asyncDispose]: () => Promise.resolve() };
   return alterStore(store, (name, call) => (name === 'watch' ? Promise.resolve(nobody) : call()));

@@ -1,14 +1,14 @@
 import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
 import { temporaryFolder } from './child.ts';
 
-/** Somewhere to keep tasks that several processes can reach; `place` is what `openStore` understands. */
+/** A place for tasks that several processes can use; `location` is for `openStore`. */
 interface SharedStore extends AsyncDisposable {
   readonly location: string;
 }
 
 export interface SharedStoreKind {
   readonly name: string;
-  /** How many tasks a race runs over in CI; `npm run long -- race` runs 20,000. */
+  /** How many tasks a race has in CI; `npm run long -- race` uses 20,000. */
   readonly raceTasks: number;
   open(): Promise<SharedStore>;
 }

@@ -2,12 +2,12 @@ import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Stops a process that uses a store, never inside a transaction on a SQLite file: it would keep the whole file locked
- * until it goes on.
+ * Suspends a process that uses a store, but never inside a transaction on a SQLite file: the file would stay locked
+ * until the process resumes.
  */
 export async function stopBetweenWrites(location: string, child: ChildProcess): Promise<void> {
   if (location.startsWith('{')) return stop(child);
-  // Whoever holds the file is the only one inside a transaction.
+  // Only the holder of the file's lock is inside a transaction.
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
   using database = new DatabaseSync(location, { timeout: 60_000 });
   database.exec('BEGIN IMMEDIATE');
@@ -21,6 +21,6 @@ async function stop(child: ChildProcess): Promise<void> {
 
 function isStopped(pid: number): boolean {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name before it may hold anything, also a parenthesis.
+  // The name before it may contain anything, even a parenthesis.
   return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
 }

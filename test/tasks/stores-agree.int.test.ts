@@ -8,7 +8,7 @@ const REACHED = (
   'LEASE_LOST JOURNAL_FULL JOURNAL_GAP QUESTION_REFUSED parked busy'
 ).split(' ');
 
-/** Only ends what hangs: a busy machine takes minutes. */
+/** Only for tests that hang: a busy machine takes minutes. */
 const TIMEOUT_MS = 900_000;
 
 let redis: BorrowedServer;

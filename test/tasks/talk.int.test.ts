@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSqliteStore } from '@whoa/tasks';
+import { createSqliteStore } from '@whoa/tasks/internal';
 import { expect, test } from 'vitest';
 import { startChild, temporaryFolder } from './child.ts';
 
-test('50 messages in a second from two processes: one is answered, 49 are superseded, never two run at once', async () => {
+test('50 messages in a second from two processes: one is answered, 49 are superseded, never two run at the same time', async () => {
   using folder = temporaryFolder();
   await using store = createSqliteStore(folder);
   const log = join(folder.path, 'runs.log');

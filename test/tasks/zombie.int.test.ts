@@ -23,7 +23,7 @@ test.each(storeKinds)(
     await stopBetweenWrites(shared.location, sleeper.process);
 
     const { task, claim } = await claimWhenFree(store, id);
-    // Taken away from one session, given to another.
+    // Reclaimed from one session and given to another.
     expect(task).toMatchObject({ epoch: 3, crashes: 1, worker: 'successor' });
     await store.append(claim, { after: task.position, events: [{ type: 'mine' }] });
     const before = await store.get(ref);
@@ -34,7 +34,7 @@ test.each(storeKinds)(
       code: 'LEASE_LOST',
     });
     expect(await sleeper.ended).toBe(0);
-    // It has come back, so it did not crash.
+    // The process has resumed, so it did not crash.
     expect(await store.get(ref)).toEqual({ ...before, crashes: 0 });
     expect((await store.read(ref)).findLast(({ epoch }) => epoch === 1)!.position).toBe(task.position);
     expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
@@ -50,7 +50,7 @@ async function writtenOnce(store: TaskStore, ref: { tenant: string; id: string }
   expect(watching).toBeDefined();
 }
 
-/** Asks again when the session of the other has run out, and frees what it held: the store says when that is. */
+/** Retries after the other's session has expired, and reclaims its tasks at the time that the store names. */
 async function claimWhenFree(store: TaskStore, id: string) {
   const request = { session: 'of-successor', claim: 'claim-1', worker: 'successor', leaseMs: 60_000 };
   for (;;) {

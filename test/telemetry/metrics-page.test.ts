@@ -1,6 +1,6 @@
 // The page about telemetry and the dashboard name the metrics that exist, and all of them.
 import { expect, test } from 'vitest';
-import { METRICS, type MetricName, toPrometheusName } from '../../packages/server/src/telemetry/metrics.ts';
+import { METRICS, type MetricName, toPrometheusName } from '../../packages/server/src/observe/telemetry/metrics.ts';
 import { read } from '../docs/pages.ts';
 
 const names = Object.keys(METRICS) as MetricName[];

@@ -1,4 +1,4 @@
-import { type MetricName, toPrometheusName } from '../../packages/server/src/telemetry/metrics.ts';
+import { type MetricName, toPrometheusName } from '../../packages/server/src/observe/telemetry/metrics.ts';
 
 /** Returns the value of a series in the text for Prometheus. `labels` is written as there: `{agent="assistant"}`. */
 export function readValue(text: string, name: MetricName, labels = ''): number | undefined {

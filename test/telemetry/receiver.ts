@@ -1,4 +1,4 @@
-// A collector that speaks OTLP over HTTP, as JSON.
+// A collector for OTLP over HTTP, as JSON.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';

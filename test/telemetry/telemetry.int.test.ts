@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { TaskRecord } from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
-import { METRICS, type MetricName, toPrometheusName } from '../../packages/server/src/telemetry/metrics.ts';
+import { METRICS, type MetricName, toPrometheusName } from '../../packages/server/src/observe/telemetry/metrics.ts';
 import { startCommand } from '../command/process.ts';
 import { createHome, type Home } from '../command/terminal.ts';
 import { ROOT } from '../docs/pages.ts';
@@ -41,7 +41,7 @@ async function startBoth(home: Home, env: Record<string, string> = {}) {
   return { server, worker, ask, create, metrics };
 }
 
-const attributeOf = ({ attributes }: ReceivedSpan, key: string): unknown =>
+const findAttribute = ({ attributes }: ReceivedSpan, key: string): unknown =>
   Object.values(attributes.find((one) => one.key === key)?.value ?? {})[0];
 
 test('a worker with a registered SDK sends its last spans and all metrics before it ends', async () => {
@@ -57,7 +57,7 @@ test('a worker with a registered SDK sends its last spans and all metrics before
     [0, null],
     [0, null],
   ]);
-  const task = receiver.spans.find((span) => attributeOf(span, 'whoa.task.id') === id)!;
+  const task = receiver.spans.find((span) => findAttribute(span, 'whoa.task.id') === id)!;
   const run = receiver.spans.find(({ parentSpanId }) => parentSpanId === task.spanId)!;
   const call = receiver.spans.find(({ parentSpanId }) => parentSpanId === run.spanId)!;
   expect([task, run, call].map(({ name }) => name)).toEqual([

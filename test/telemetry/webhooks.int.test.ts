@@ -2,10 +2,20 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTaskStore, type TaskRecord, type TaskStore, type TaskStoreConfig } from '@whoa/tasks';
+import { createAgent, defineTool } from '@whoa/core';
+import { callTools, reply } from '@whoa/core/model';
+import {
+  createRunner,
+  createTaskApprovals,
+  createTaskStore,
+  type TaskRecord,
+  type TaskStore,
+  type TaskStoreConfig,
+} from '@whoa/tasks';
 import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { isGenuine } from '../../examples/verify-webhook.ts';
-import { createWebhooks } from '../../packages/server/src/webhooks/webhooks.ts';
+import { createWebhooks } from '../../packages/server/src/observe/webhooks/webhooks.ts';
 import { startCommand } from '../command/process.ts';
 import { createHome } from '../command/terminal.ts';
 import { borrowPostgres, borrowRedis } from '../servers/borrow.ts';
@@ -38,7 +48,7 @@ async function create(store: TaskStore, tenant = 'acme'): Promise<{ tenant: stri
   return { tenant, id: (receipt as { task: TaskRecord }).task.id };
 }
 
-test.each(STORES)('%s tells two processes of ends in a third, and each is reported once', async (_name, config) => {
+test.each(STORES)('%s notifies two processes of ends in a third, and each is reported once', async (_name, config) => {
   const receiver = await startHookReceiver();
   const given = await config();
   const open = (): Promise<TaskStore> => owned(Promise.resolve(createTaskStore(given)));
@@ -66,6 +76,59 @@ test.each(STORES)('%s tells two processes of ends in a third, and each is report
   expect(receiver.hooks).toHaveLength(3);
   const ids = new Set(receiver.hooks.map(({ event }) => event.data['id']));
   expect(ids).toEqual(new Set([before.id, finished.id, cancelled.id]));
+});
+
+test.each(STORES)('%s reports a question once, while a worker still holds its task', async (_name, config) => {
+  const receiver = await startHookReceiver();
+  const given = await config();
+  const open = (): Promise<TaskStore> => owned(Promise.resolve(createTaskStore(given)));
+  const store = await open();
+  // Some stores are watched tenant by tenant: let this one be known from the start.
+  await store.cancel(await create(store));
+  const events = ['question.asked', 'question.answered', 'success'] as const;
+  for (let i = 0; i < 2; i++) {
+    const webhook = { url: receiver.url, secret: SECRET, allowPrivateAddresses: true, events };
+    const webhooks = createWebhooks({ store: await open(), webhooks: [webhook] });
+    onTestFinished(() => webhooks[Symbol.asyncDispose]());
+    await webhooks.start();
+  }
+  const approvals = createTaskApprovals({ parkAfterMs: Infinity });
+  const ask = defineTool({
+    name: 'ask',
+    description: 'Asks which day.',
+    inputSchema: z.object({}),
+    answeredBy: 'user',
+    answerSchema: z.string(),
+  });
+  const agent = createAgent({
+    name: 'assistant',
+    tools: [ask],
+    approve: approvals.approve,
+    planner: {
+      next: (history) =>
+        history.some(({ role }) => role === 'tool')
+          ? reply('Done.')
+          : callTools([{ id: 'c1', tool: 'ask', input: {} }]),
+    },
+  });
+  const runner = await owned(
+    Promise.resolve(createRunner({ store: await open(), agents: { assistant: agent }, approvals })),
+  );
+  await runner.serve();
+  const ref = await create(store);
+  await receiver.received(1);
+  const { stage, questions } = (await store.get(ref))!;
+  const [question] = questions!;
+  expect([stage, question!.answer]).toEqual(['held', undefined]);
+  await store.answer({ tenant: ref.tenant, id: question!.id }, { value: { answer: 'Monday' }, by: 'ann' });
+  await receiver.received(3);
+  const sent = receiver.hooks.map(({ event: { type, data } }) => [type, data['id']]);
+  expect(sent[0]).toEqual(['question.asked', question!.id]);
+  expect(sent.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1))).toEqual([
+    ['question.answered', question!.id],
+    ['question.asked', question!.id],
+    ['task.success', ref.id],
+  ]);
 });
 
 test('a worker sends the webhooks of its configuration, and the example of the docs accepts them', async () => {
@@ -108,7 +171,7 @@ test('a worker sends the webhooks of its configuration, and the example of the d
   expect(await server.closed).toEqual([0, null]);
 });
 
-test('a worker says what is wrong with a webhook', async () => {
+test('a worker reports what is wrong with a webhook', async () => {
   const home = createHome({
     'script.json': '[["Hi."]]',
     'config/whoa/whoa.config.ts': `export default { webhooks: [{ url: 'https://example.com', secret: 'short' }] };`,

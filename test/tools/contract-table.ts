@@ -4,7 +4,7 @@ import type { ToolContractOptions } from '@whoa/tools/testing';
 import { createToolContract } from '@whoa/tools/testing';
 import { afterAll, describe, test } from 'vitest';
 
-/** A tool that stops does so at once; on a busy machine that takes a while. */
+/** A tool that stops does so immediately; on a busy machine that takes a while. */
 const BUSY_MS = 30_000;
 
 export function describeToolContract(subjects: Readonly<Record<string, ToolContractOptions>>): void {

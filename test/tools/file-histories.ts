@@ -35,8 +35,8 @@ interface Change {
 const NAMES = ['a', 'b', 'c'];
 const TEXTS = ['', 'one\n', 'two\n', 'one\ntwo\n', 'ä\r\n💥'];
 
-/** Plays them one after the other in the same folder. */
-export async function playHistories({ histories, seed, root, undoFolder }: Options): Promise<HistoriesReport> {
+/** Runs them one at a time in the same folder. */
+export async function runHistories({ histories, seed, root, undoFolder }: Options): Promise<HistoriesReport> {
   const world = createVirtualWorld({ seed });
   const below = (limit: number): number => Math.floor(world.random() * limit);
   const pick = <Thing>(things: readonly Thing[]): Thing => things[below(things.length)]!;

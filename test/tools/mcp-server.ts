@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Tool } from '@whoa/core';
 import { createMcpTools, type McpTools } from '@whoa/tools';
-import type { McpTransport } from '../../packages/tools/src/mcp/connection.ts';
 import type { McpOptions } from '../../packages/tools/src/mcp/mcp-tools.ts';
+import type { McpTransport } from '../../packages/tools/src/mcp/open-connection.ts';
 import { createWorkspace, type Workspace } from '../workspace.ts';
 
 export const SERVER: string = join(import.meta.dirname, '../fixtures/mcp-server.ts');

@@ -10,7 +10,8 @@ import { ROOT } from '../docs/pages.ts';
 const LIBRARY = `
 import { createCallLedger, fromAiSdk, fromAiSdkTools, guardAiSdkTools, createStoppableTurn } from '@whoa/ai-sdk';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { createAgentTool, CancellationToken, createAgent, createConversations, createLedger, createRuntime, defineTool, guard, shield } from '@whoa/core';
+import { createAgentTool, CancellationToken, createAgent, createConversations, createRuntime, defineTool, guard } from '@whoa/core';
+import { createLedger, shield } from '@whoa/core/embed';
 import { createApprovals } from '@whoa/core/approval';
 import { createRecorder, createVirtualWorld, createScriptedModel } from '@whoa/core/testing';
 import { createBackground, createStoreConversations, createRunner, createTaskStore, createTaskApprovals } from '@whoa/tasks';

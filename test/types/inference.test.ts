@@ -13,9 +13,9 @@ import {
   type RunEvent,
   type StopReport,
   type Tool,
-  type ToolDefinition,
 } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
+import type { ToolDefinition } from '@whoa/core/embed';
 import { isFinalStatus, type StoreCancelReceipt, type TaskRecord, type TaskStatus } from '@whoa/tasks';
 import { tool } from 'ai';
 import { expectTypeOf, test } from 'vitest';
@@ -79,7 +79,7 @@ test('a tool that must finish needs a bound', () => {
   expectTypeOf<Base & { whenCancelled: 'finish' }>().not.toExtend<ToolDefinition<string>>();
 });
 
-test('the status of an outcome says what it holds', () => {
+test('the status of an outcome determines its fields', () => {
   const read = (outcome: Outcome): void => {
     expectTypeOf(outcome.status).toEqualTypeOf<'success' | 'failed' | 'cancelled'>();
     if (outcome.status === 'cancelled') {
@@ -96,7 +96,7 @@ test('the status of an outcome says what it holds', () => {
   expectTypeOf(read).parameter(0).toEqualTypeOf<Awaited<ReturnType<Agent['run']>['outcome']>>();
 });
 
-test('the type of an event says what it holds', () => {
+test('the type of an event determines its fields', () => {
   type Of<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>;
   expectTypeOf<Of<'text'>>().toHaveProperty('text').toEqualTypeOf<string>();
   expectTypeOf<Of<'run-end'>>().toHaveProperty('outcome').toEqualTypeOf<Outcome>();
@@ -121,12 +121,12 @@ test('guarded AI SDK tools keep their own types', () => {
 });
 
 test('asking whether an error is a cancel narrows it', () => {
-  const reasonOf = (error: unknown) => (isCancelledError(error) ? error.reason : undefined);
-  expectTypeOf(reasonOf).returns.toEqualTypeOf<CancelReason | undefined>();
+  const findReason = (error: unknown) => (isCancelledError(error) ? error.reason : undefined);
+  expectTypeOf(findReason).returns.toEqualTypeOf<CancelReason | undefined>();
   expectTypeOf(CancelledError).instance.toHaveProperty('reason').toEqualTypeOf<CancelReason>();
 });
 
-test('the answer of a receipt says what it holds', () => {
+test('the result of a receipt determines its fields', () => {
   using token = new CancellationToken();
   const receipt = token.cancel();
   if (receipt.result !== 'too-late') expectTypeOf(receipt.reason).toEqualTypeOf<CancelReason>();
@@ -135,8 +135,8 @@ test('the answer of a receipt says what it holds', () => {
 });
 
 test('asking whether a status is final narrows it', () => {
-  const finalOf = (status: TaskStatus) => (isFinalStatus(status) ? status : undefined);
-  expectTypeOf(finalOf).returns.toEqualTypeOf<'success' | 'failed' | 'cancelled' | undefined>();
+  const findFinal = (status: TaskStatus) => (isFinalStatus(status) ? status : undefined);
+  expectTypeOf(findFinal).returns.toEqualTypeOf<'success' | 'failed' | 'cancelled' | undefined>();
   expectTypeOf<TaskRecord['status']>().toEqualTypeOf<TaskStatus>();
 });
 
@@ -149,7 +149,7 @@ test('an agent needs a model or a planner, and not both', () => {
   expectTypeOf<{ name: string; model: Parts['model']; planner: Parts['planner'] }>().not.toExtend<Options>();
 });
 
-test('a reply says how its message ended', () => {
+test('the status of a reply determines its fields', () => {
   type Reply = Awaited<ReturnType<ReturnType<typeof createConversations>['processMessage']>>;
   expectTypeOf<'rejected'>().toExtend<Reply['status']>();
   expectTypeOf<'anything'>().not.toExtend<Reply['status']>();

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TaskSummary } from '@whoa/tasks';
-import { type Life, TENANT } from '../tasks/chaos-run.ts';
+import { type ChaosRun, TENANT } from '../tasks/chaos-run.ts';
 import { verifyChaos } from '../tasks/chaos-verifier.ts';
 import { type Child, startProgram, temporaryFolder } from '../tasks/child.ts';
 import type { SharedStoreKind } from '../tasks/shared-stores.ts';
@@ -31,16 +31,16 @@ export async function runUpgrade(
   await old.store.counts({ tenant: TENANT });
   const fresh = await startClient(next, location);
   await using upgrade = new Upgrade({ location, folder: folder.path, tasks, clients: [old, fresh], next });
-  await upgrade.play();
-  const judged = await verifyChaos({ store: fresh.store, lives: upgrade.lives, log: upgrade.log });
+  await upgrade.run();
+  const verified = await verifyChaos({ store: fresh.store, runs: upgrade.runs, log: upgrade.log });
   const seconds = Math.round((performance.now() - started) / 1_000);
   return {
-    tasks: upgrade.lives.size,
-    ends: judged.ends,
-    takenAgain: judged.takenAgain,
-    entries: judged.entries,
+    tasks: upgrade.runs.size,
+    ends: verified.ends,
+    takenAgain: verified.takenAgain,
+    entries: verified.entries,
     seconds,
-    violations: [...upgrade.violations, ...judged.violations],
+    violations: [...upgrade.violations, ...verified.violations],
   };
 }
 
@@ -53,7 +53,7 @@ interface UpgradeOptions {
   readonly clients: readonly [Client, Client];
 }
 
-/** Beside the tasks that are held all the time. */
+/** How many tasks may run, not counting those that are held all the time. */
 const ROOM = 50;
 const WORKERS = 2;
 const ENDS_MS = 120_000;
@@ -61,7 +61,7 @@ const ENDS_MS = 120_000;
 const LOAD_MS = 10;
 
 class Upgrade implements AsyncDisposable {
-  readonly lives = new Map<string, Life>();
+  readonly runs = new Map<string, ChaosRun>();
   readonly violations: string[] = [];
   readonly log: string;
   readonly #options: UpgradeOptions;
@@ -78,7 +78,7 @@ class Upgrade implements AsyncDisposable {
     this.log = join(options.folder, 'log.jsonl');
   }
 
-  async play(): Promise<void> {
+  async run(): Promise<void> {
     const { tasks, next, clients } = this.#options;
     this.#workers = Array.from({ length: WORKERS }, () => this.#startWorker(thisRelease));
     const idle = this.#startWorker(thisRelease, { name: 'idle-worker', agent: 'nothing' });
@@ -135,7 +135,7 @@ class Upgrade implements AsyncDisposable {
     this.#workers = [newer];
     const late = this.#startWorker(thisRelease, { name: 'late-worker' });
     this.#others.push(older, late);
-    // Every process of the older release is told so: connected, idle, at work, and new.
+    // Every process of the older release gets this error: connected, idle, working, and new.
     const told = /has format 2, and this version of Whoa uses format 1; update Whoa/;
     const answer = await clients[0].store.list({ tenant: TENANT }).then(
       () => 'a list',
@@ -157,11 +157,11 @@ class Upgrade implements AsyncDisposable {
     }
   }
 
-  async #create(client: Client, input: 'long' | 'short'): Promise<Life> {
+  async #create(client: Client, input: 'long' | 'short'): Promise<ChaosRun> {
     try {
       const receipt = await client.store.create({ tenant: TENANT, agent: 'job', input });
       if (receipt.result !== 'created') throw new Error(receipt.result);
-      const life: Life = {
+      const run: ChaosRun = {
         task: receipt.task,
         fails: false,
         isConversation: false,
@@ -169,9 +169,9 @@ class Upgrade implements AsyncDisposable {
         asked: 0,
         receipts: [],
       };
-      this.lives.set(receipt.task.id, life);
+      this.runs.set(receipt.task.id, run);
       if (input === 'long') this.#held.add(receipt.task.id);
-      return life;
+      return run;
     } catch (error) {
       // A process of this release that was caught by the finish: the next one does it.
       const [, last] = this.#options.clients;
@@ -181,11 +181,11 @@ class Upgrade implements AsyncDisposable {
   }
 
   async #cancel(client: Client, id: string): Promise<void> {
-    const life = this.lives.get(id)!;
-    life.asked++;
+    const run = this.runs.get(id)!;
+    run.asked++;
     this.#held.delete(id);
     try {
-      life.receipts.push(await client.store.cancel(this.#ref(id), { by: 'chaos' }, { mode: 'now' }));
+      run.receipts.push(await client.store.cancel(this.#ref(id), { by: 'chaos' }, { mode: 'now' }));
     } catch (error) {
       const [, last] = this.#options.clients;
       if ((error as { code?: string }).code !== 'STORE_SETUP' || client === last) throw error;
@@ -211,7 +211,7 @@ class Upgrade implements AsyncDisposable {
     return (await this.#options.clients[1].store.list(filter)).tasks;
   }
 
-  /** Every task that is to be held is held by a worker that lives. */
+  /** Every task that is to be held is held by a worker that is alive. */
   async #allRun(): Promise<void> {
     await Promise.all(this.#workers.map((one) => one.hear<{ type: string }>(({ type }) => type === 'serving')));
     const names = this.#names();

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { query } from '../servers/query.ts';
 
 /** The mark that the next release gives to tasks, as it is stored. */
-export async function marksOf(location: string, ids: readonly string[]): Promise<(string | null)[]> {
+export async function readMarks(location: string, ids: readonly string[]): Promise<(string | null)[]> {
   if (!location.startsWith('{')) {
     const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
     const database = new DatabaseSync(location);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createPostgresStore, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import type { TaskRecord, TaskStore } from '@whoa/tasks';
+import { createPostgresStore } from '@whoa/tasks/internal';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startCommand } from '../command/process.ts';
@@ -10,7 +11,7 @@ import { query } from '../servers/query.ts';
 import { startRedis } from '../servers/redis.ts';
 import { storeKinds } from '../tasks/shared-stores.ts';
 import { startClient } from './client.ts';
-import { marksOf } from './marks.ts';
+import { readMarks } from './marks.ts';
 import { migrate } from './migrate.ts';
 import { createNextRelease, type Release, thisRelease } from './next-release.ts';
 
@@ -49,7 +50,7 @@ test('the rights on the page are enough, in this release and the next', async ()
   const app = { backend: 'postgres', url: url.replace('postgres@', 'whoa_app@') };
   {
     await using early = createPostgresStore({ url: app.url });
-    const refused = /^Postgres at .*\/agents: schema 'whoa' does not exist .* run 'whoa migrate' as a user that may/;
+    const refused = /^Postgres at .*\/agents: schema 'whoa' does not exist .* run 'whoa migrate' as a user who may/;
     await expect(early.tenants()).rejects.toThrow(refused);
   }
   const first = await migrate(thisRelease, owner);
@@ -68,7 +69,7 @@ test('the rights on the page are enough, in this release and the next', async ()
   expect(await store.cancel(task)).toMatchObject({ result: 'accepted' });
   expect(await store.finish(claim, { status: 'cancelled' })).toMatchObject({ status: 'cancelled' });
   expect(watching).toBeDefined();
-  // The next release has functions of its own.
+  // The next release has its own functions.
   await using late = await startClient(next, JSON.stringify(app));
   await expect(late.store.tenants()).rejects.toThrow(/schema 'whoa_v2' does not exist .* run 'whoa migrate'/);
   expect(await migrate(next, owner, ['--finish'])).toMatchObject({ code: 0 });
@@ -88,11 +89,11 @@ test.for(storeKinds)('two releases use a $name store of the older one, until the
   await claim(late.store, id);
   await claim(old.store, other);
   expect((await migrate(next, location)).said).toMatch(/has format 1;.*\nNext: 'whoa migrate --finish', once no/);
-  expect(await marksOf(location, [id, other])).toEqual([null, null]);
+  expect(await readMarks(location, [id, other])).toEqual([null, null]);
   const { id: last } = await createTask(old.store);
   expect((await migrate(next, location, ['--finish'])).said).toMatch(/has format 2;.*\nThere is nothing to do\.$/m);
   await claim(late.store, last);
-  expect(await marksOf(location, [id, other, last])).toEqual([null, null, 'two']);
+  expect(await readMarks(location, [id, other, last])).toEqual([null, null, 'two']);
   await expect(createTask(old.store)).rejects.toThrow(/has format 2, and this version of Whoa uses format 1; update/);
   const refused = await migrate(thisRelease, location, ['--plan']);
   expect(refused).toEqual({ code: 1, said: expect.stringContaining('has format 2') as string });
@@ -106,13 +107,13 @@ test.for(storeKinds)(
     await using client = await startClient(next, location);
     const { id } = await createTask(client.store);
     await claim(client.store, id);
-    expect(await marksOf(location, [id])).toEqual(['two']);
+    expect(await readMarks(location, [id])).toEqual(['two']);
     const { said } = await migrate(next, location, ['--plan', '--json']);
     expect(JSON.parse(said)).toMatchObject({ type: 'plan', format: 2, oldest: 1, newest: 2, missing: [] });
   },
 );
 
-test('new columns and indexes of Postgres keep nobody waiting for long', async () => {
+test('new columns and indexes of Postgres keep no one waiting for long', async () => {
   const location = JSON.stringify({ backend: 'postgres', url: server.url, schema: 'busy' });
   await using store = createPostgresStore({ url: server.url, schema: 'busy' });
   await createTask(store);
@@ -166,7 +167,7 @@ test('a finish reaches every shard of Redis, including those without tasks', asy
   expect(await late.store.get(task)).toMatchObject({ status: 'init' });
 });
 
-test('a worker that the store refuses says so and exits with 1', async () => {
+test('a worker that the store rejects reports it and exits with 1', async () => {
   using home = createHome({ 'script.json': '[["All is well."]]' });
   const file = home.folder.at('state/whoa/tasks.db');
   const worker = startCommand(home, ['worker', '--model', 'scripted:script.json', '--sandbox', 'none', '--yes']);
@@ -180,11 +181,11 @@ test('a worker that the store refuses says so and exits with 1', async () => {
   expect(worker.lines.at(-1)).toEqual({ type: 'error', message, code: 'STORE_SETUP' });
 });
 
-test('what the command cannot migrate is wrong usage', async () => {
+test('a store that the command cannot migrate is a usage error', async () => {
   using home = createHome({ 'memory.mjs': "export default { store: { backend: 'memory' } };" });
   expect(await home.main(['migrate', '--config', 'memory.mjs'])).toMatchObject({
     status: 2,
-    stderr: 'whoa migrate: a store in memory has nothing to migrate\n',
+    stderr: 'whoa migrate: the memory store has no data to migrate\n',
   });
   expect(await home.main(['migrate', '--plan', '--finish'])).toMatchObject({ status: 2 });
   expect(await home.main(['migrate', '--plan', '--json'])).toMatchObject({ status: 0 });

@@ -45,7 +45,7 @@ export async function createNextRelease(): Promise<Release & Disposable> {
 
 const postgresTaken = '-- The worker knows already.';
 const sqliteSaved = 'else updateTask(database, task, before);';
-const redisSaved = "  save(task)\n  tell('status', task, true)";
+const redisSaved = "  save(task)\n  notify('status', task, true)";
 const redisTaken = "  redis.call('HSET', key, unpack(changes))\n";
 
 /** Tasks get a mark when they are taken, once the format is 2. Until then it writes what this release writes. */

@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { fromAiSdk } from '@whoa/ai-sdk';
 import { createAgent, type Tool } from '@whoa/core';
 import { createAgUiHandler, createChatHandler } from '@whoa/server';
-import { StoppableChatTransport } from '@whoa/server/client';
+import { StoppableChatTransport } from '@whoa/server/transport';
 import { createBackground, createMemoryStore, type TaskStore, type TaskSummary } from '@whoa/tasks';
 import { createBackgroundProcesses, createBackgroundTools, createBashTool, createContainment } from '@whoa/tools';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ async function openChat(location: (typeof storeKinds)[number]) {
   });
   const [own, others] = await location.open();
   const background = createBackground();
-  const processes = createBackgroundProcesses({ containment, keeper: background });
+  const processes = createBackgroundProcesses({ containment, registry: background });
   const authenticate = (request: Request) => request.headers.get('x-user');
   const one = createChatHandler({
     store: own,
@@ -72,7 +72,7 @@ async function openChat(location: (typeof storeKinds)[number]) {
     audited,
     ask,
     page,
-    /** Says something, and resolves when the reply says so much. */
+    /** Sends a message, and resolves when the reply contains `until`. */
     async say(text: string, { user = 'ada', until: words = 'All done.', transport = page(user) } = {}) {
       const stream = await transport.sendMessages({
         trigger: 'submit-message',
@@ -172,7 +172,7 @@ describe.each(storeKinds)('$name', (location) => {
   });
 });
 
-test('an unknown scope, and a run in the background, are refused with a message', async () => {
+test('an unknown scope, and a run in the background, are rejected with a message', async () => {
   await using chat = await openChat(storeKinds[0]!);
   expect(await chat.ask('chat/c/stop', { scope: 'everything' })).toMatchObject({ status: 400 });
   for (const more of [{ runId: 'r' }, { messageId: 'm' }, { rollback: true }])

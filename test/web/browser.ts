@@ -1,7 +1,7 @@
 /* oxlint-disable typescript/no-deprecated -- what applications have */
 import { createOpenAI } from '@ai-sdk/openai';
-import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
-import { type ChatHandler, createChatHandler, type Listening, listen } from '@whoa/server';
+import { type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type ChatHandler, createChatHandler, type ListeningServer, listen } from '@whoa/server';
 import { createMemoryStore, isFinalStatus, type TaskSummary } from '@whoa/tasks';
 import { streamText, tool } from 'ai';
 import type { Page } from 'playwright-core';
@@ -10,16 +10,16 @@ import { until } from '../promises/fixture.ts';
 import { bundlePage, type ChatPage, launchBrowser, openContext, openPage } from './chat-page.ts';
 import { fileFor } from './files.ts';
 
-/** What the model says: it stops after `PAUSE_AFTER` words until it is let go. */
+/** The model's reply: it pauses after `PAUSE_AFTER` words until it is released. */
 const WORDS = Array.from({ length: 10 }, (_, index) => `w${index} `);
 const PAUSE_AFTER = 5;
 export const ALL = WORDS.join('');
 export const HALF = WORDS.slice(0, PAUSE_AFTER).join('');
 
-/** What the tools need of the chats: by the name of a chat. */
+/** The gates of the tools, by the name of a chat. */
 const gates = new Map<string, Promise<unknown>>();
 
-/** One asks a person first, one runs in the page, one must finish and waits until it is let go. */
+/** One needs approval first, one runs in the page, one must finish and waits until it is released. */
 const tools = {
   charge: tool({
     inputSchema: z.object({ room: z.string() }),
@@ -34,7 +34,7 @@ const tools = {
 
 /** Everything the scenarios share: a browser, the bundled page, a model, and two servers on one store. */
 export interface Lab extends AsyncDisposable {
-  /** Opens a chat of its own. */
+  /** Opens a separate chat. */
   open(options?: ChatSiteOptions): ChatSite;
 }
 
@@ -43,20 +43,20 @@ interface ChatSiteOptions {
   readonly naive?: boolean;
 }
 
-/** One chat in tabs of its own. */
+/** One chat in its own tabs. */
 export interface ChatSite extends AsyncDisposable {
   readonly id: string;
-  readonly servers: readonly Listening[];
+  readonly servers: readonly ListeningServer[];
   readonly requests: readonly string[];
-  /** How often a stop came in. */
+  /** How many stop requests arrived. */
   stops(): number;
   /** Opens the page, on the first server or another. */
   page(server?: number): Promise<ChatPage>;
   /** Opens the page in another browser. */
   elsewhere(): Promise<ChatPage>;
-  /** Lets the model go on. */
+  /** Releases the model. */
   release(): void;
-  /** Holds back answers to requests of this kind until what it returns is called. */
+  /** Delays responses to requests of this kind until the returned function is called. */
   hold(kind: 'send' | 'stop'): () => void;
   /** Cuts all connections. */
   cut(): void;
@@ -65,7 +65,7 @@ export interface ChatSite extends AsyncDisposable {
   ends(): Promise<readonly string[]>;
 }
 
-/** What the servers and the model know of a chat. */
+/** The servers' and the model's state of a chat. */
 interface SiteState {
   readonly requests: string[];
   readonly holds: Map<string, PromiseWithResolvers<void>>;
@@ -156,7 +156,7 @@ interface Served {
   readonly sites: ReadonlyMap<string, SiteState>;
 }
 
-/** Serves the page and its chat, and notes what its site sends. */
+/** Serves the page and its chat, and records the requests of its site. */
 async function serve(request: Request, { handler, script, sites }: Served): Promise<Response> {
   const { pathname } = new URL(request.url);
   if (!pathname.startsWith('/api/')) return fileFor(pathname, script);
@@ -169,8 +169,8 @@ async function serve(request: Request, { handler, script, sites }: Served): Prom
   return response;
 }
 
-/** A message names its chat, and says whether the model is to pause. */
-function answerTo(body: string, sites: ReadonlyMap<string, SiteState>): Answer {
+/** A message names its chat, and whether the model should pause. */
+function answerTo(body: string, sites: ReadonlyMap<string, SiteState>): ScriptedResponse {
   const [, call, , room] = /ask for (pay|locate|charge)( (room-\d+))?(?!.*"role":"tool")/.exec(body) ?? [];
   if (call !== undefined) return { parts: [{ call, id: `${call}-1`, input: { room } }] };
   const [, kind = 'all', id = ''] = [...body.matchAll(/say (all|half) (room-\d+)/g)].at(-1) ?? [];

@@ -1,4 +1,4 @@
-// The whole way: instances, workers and the store in processes of their own, people in a real browser.
+// End to end: instances, workers and the store in separate processes, people in a real browser.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -132,7 +132,7 @@ describe.each(SCENES)('$name, $kind', ({ name, kind }) => {
   );
 
   // The last one, because the fleet is smaller afterwards.
-  test('whoever makes the reply is killed in the middle of it: another one does, and readers see it once', async () => {
+  test('if the process that makes a reply is killed midway, another one continues, and readers see it once', async () => {
     const { store, workers, servers } = fleet;
     const reader = await fleet.open(1, 'id=told');
     const writer = await fleet.open(0, 'id=told');

@@ -25,7 +25,7 @@ describe.each([
 ])('%s', (_, mode) => {
   const open = () => lab.open(mode);
 
-  test('stop: one request, the run is cancelled, what was said stays', async () => {
+  test('a stop sends one request, cancels the run, and keeps the text', async () => {
     await using site = open();
     const chat = await half(site);
     await chat.stop();
@@ -39,7 +39,7 @@ describe.each([
     });
   });
 
-  test('the page that stops it learns what became of it', async () => {
+  test('the page that stops a reply sees how it ended', async () => {
     await using site = open();
     const chat = await half(site);
     await chat.stop();
@@ -56,7 +56,7 @@ describe.each([
     expect(site.stops()).toBe(1);
   });
 
-  test('reload: the reply goes on without a gap or a double', async () => {
+  test('a reply continues after a reload without a gap or a repeat', async () => {
     await using site = open();
     const chat = await half(site);
     await chat.page.reload();
@@ -67,7 +67,7 @@ describe.each([
     expect([site.stops(), await site.ends(), await chat.replies()]).toEqual([0, ['success'], [ALL]]);
   });
 
-  test('leaving the view and coming back stops nothing', async () => {
+  test('leaving the view and returning does not stop the reply', async () => {
     await using site = open();
     const chat = await half(site);
     await chat.evaluate((page) => page.route(undefined));
@@ -79,7 +79,7 @@ describe.each([
     expect([site.stops(), await site.ends()]).toEqual([0, ['success']]);
   });
 
-  test('another chat in the same view stops nothing', async () => {
+  test('showing another chat in the same view stops no reply', async () => {
     await using site = open();
     const chat = await half(site);
     await chat.evaluate((page) => page.route('another'));
@@ -90,7 +90,7 @@ describe.each([
     await chat.shows(ALL);
   });
 
-  test('another site and back', async () => {
+  test('a reply continues after visiting another site and returning', async () => {
     await using site = open();
     const chat = await half(site);
     await chat.page.goto(`${site.servers[0]!.url}/elsewhere`);
@@ -125,7 +125,7 @@ describe.each([
     expect([await first.replies(), site.stops()]).toEqual([[HALF], 1]);
   });
 
-  test('resuming twice stops nothing', async () => {
+  test('resuming twice does not stop the run', async () => {
     await using site = open();
     const chat = await half(site);
     await chat.page.reload();
@@ -151,7 +151,7 @@ test('a reply that ends while the page is being opened is not missed', async () 
   expect([await chat.replies(), site.stops()]).toEqual([[ALL], 0]);
 });
 
-test('closing the tab stops nothing', async () => {
+test('closing the tab does not stop the reply', async () => {
   await using site = lab.open();
   const chat = await half(site);
   await chat.page.close();
@@ -200,7 +200,7 @@ test('a lost connection is opened again by itself, without a gap, a repeat or an
   expect([await site.ends(), site.requests]).toEqual([['success'], ['send']]);
 });
 
-test('what ended while the connection was lost is shown when it is back', async () => {
+test('a reply that ended while the connection was lost is shown after it is restored', async () => {
   await using site = lab.open();
   const chat = await half(site);
   const restore = await loseConnection(site, chat);
@@ -282,7 +282,7 @@ test('a stop any number of microtasks after the message leaves nothing running',
   }
 });
 
-test('the next message at once: the stop comes first, and the next run is whole', async () => {
+test('the next message immediately: the stop comes first, and the next run is whole', async () => {
   await using site = lab.open();
   const chat = await half(site);
   const letGo = site.hold('stop');
@@ -299,7 +299,7 @@ test('the next message at once: the stop comes first, and the next run is whole'
   expect(await site.ends()).toEqual(['cancelled', 'success']);
 });
 
-test('pressed three times, it is one request', async () => {
+test('pressing Stop three times sends one request', async () => {
   await using site = lab.open();
   const chat = await half(site);
   await chat.evaluate((page) => Promise.all([page.chat.stop(), page.chat.stop()]));

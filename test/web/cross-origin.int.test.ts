@@ -1,9 +1,9 @@
 // A page on another origin than its server, which knows its user by a cookie, in Chromium.
-import { createChatHandler, type Listening, listen } from '@whoa/server';
+import { createChatHandler, type ListeningServer, listen } from '@whoa/server';
 import { build, stop } from 'esbuild';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { say } from '../server/chat-stage.ts';
+import { say } from '../server/chat-harness.ts';
 import { launchBrowser } from './chat-page.ts';
 
 const SCRIPT = `
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-const site = (): Promise<Listening> =>
+const site = (): Promise<ListeningServer> =>
   listen({
     fetch: ({ url }) =>
       new URL(url).pathname === '/page.js'
@@ -46,7 +46,7 @@ const site = (): Promise<Listening> =>
         : new Response('<script type=module src=/page.js></script>', { headers: { 'content-type': 'text/html' } }),
   });
 
-test('a listed origin talks and stops with its cookie and own headers; another one is refused', async () => {
+test('a listed origin talks and stops with its cookie and own headers; another one is rejected', async () => {
   await using page = await site();
   await using stranger = await site();
   const seen: string[] = [];
@@ -64,7 +64,7 @@ test('a listed origin talks and stops with its cookie and own headers; another o
   await using server = await listen(handler);
   const context = await browser.newContext();
   await context.addCookies([{ name: 'session', value: 'ada', url: server.url, sameSite: 'Strict', httpOnly: true }]);
-  const ask = async (from: Listening): Promise<string> => {
+  const ask = async (from: ListeningServer): Promise<string> => {
     const tab = await context.newPage();
     await tab.goto(from.url);
     await tab.waitForFunction('window.ready');

@@ -72,7 +72,7 @@ describe.each(['hono', 'express', 'fastify'])('%s', (name) => {
   });
 });
 
-test('the page streams, goes on after a reload, and its button stops', async () => {
+test('the page streams, continues after a reload, and its button stops', async () => {
   await using server = await example('hono');
   await using vite = await start(
     ['node_modules/vite/bin/vite.js', 'examples/web-chat', '--port', '0', '--host', '127.0.0.1'],

@@ -1,6 +1,7 @@
-// A page with one chat, as people build them. What the tests need to see or do hangs on the window.
+// A page with one chat, as people build them. The tests use it through properties of the window.
 import { type UIMessage, useChat } from '@ai-sdk/react';
-import { StoppableChatTransport, useStoppableChat } from '@whoa/server/client';
+import { useStoppableChat } from '@whoa/server/client';
+import { StoppableChatTransport } from '@whoa/server/transport';
 import {
   isToolUIPart,
   lastAssistantMessageIsCompleteWithApprovalResponses,
@@ -22,7 +23,7 @@ export interface ChatWindow {
     ReturnType<typeof useStoppableChat>,
     'sendMessage' | 'stop' | 'resumeStream' | 'regenerate' | 'addToolApprovalResponse' | 'addToolOutput' | 'messages'
   >;
-  /** What became of the tools that run in the page. */
+  /** The results of the tools that run in the page. */
   inPage: string[];
   finishes: Finish[];
   errors: string[];

@@ -1,10 +1,10 @@
-// A deploy: every server and every worker is replaced, one after the other, while tasks run and people read along.
+// A deploy: every server and every worker is replaced, one at a time, while tasks run and people read along.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTaskClient } from '@whoa/server/task-client';
 import { expect, test } from 'vitest';
-import { linesOf } from '../promises/fixture.ts';
+import { readLines } from '../promises/fixture.ts';
 import { borrowRedis } from '../servers/borrow.ts';
 import { type Child, startProgram } from '../tasks/child.ts';
 
@@ -17,7 +17,7 @@ const BUSY_MS = 60_000;
 const program = (name: string, ...args: string[]): Child =>
   startProgram(join(import.meta.dirname, `programs/${name}.ts`), args);
 
-/** Starts another before the old one is told to end, as deploys do. */
+/** Starts another before it ends the old one, as deploys do. */
 async function replace(old: Child, next: () => Promise<Child>): Promise<Child> {
   const taken = await next();
   old.process.kill('SIGTERM');
@@ -25,7 +25,7 @@ async function replace(old: Child, next: () => Promise<Child>): Promise<Child> {
   return taken;
 }
 
-test(`${TASKS} tasks live through a deploy: none is lost, none runs twice at once, every reader reads on`, async () => {
+test(`${TASKS} tasks live through a deploy: none is lost, none runs twice at the same time, every reader reads on`, async () => {
   await using redis = await borrowRedis();
   const location = JSON.stringify({ backend: 'redis', url: redis.url, timeoutMs: BUSY_MS });
   const folder = mkdtempSync(join(tmpdir(), 'whoa-deploy-'));
@@ -74,12 +74,12 @@ test(`${TASKS} tasks live through a deploy: none is lost, none runs twice at onc
 
 /** Tasks that began somewhere before they had ended elsewhere. */
 function overlaps(file: string): string[] {
-  const notes = linesOf(file).map((line) => JSON.parse(line) as { id: string; phase: string; at: number });
-  const startTask = new Map<string, number>();
+  const notes = readLines(file).map((line) => JSON.parse(line) as { id: string; phase: string; at: number });
+  const running = new Map<string, number>();
   const found = new Set<string>();
   for (const { id, phase } of notes.toSorted((a, b) => a.at - b.at)) {
-    const now = (startTask.get(id) ?? 0) + (phase === 'begin' ? 1 : -1);
-    startTask.set(id, now);
+    const now = (running.get(id) ?? 0) + (phase === 'begin' ? 1 : -1);
+    running.set(id, now);
     if (now > 1) found.add(id);
   }
   return [...found];

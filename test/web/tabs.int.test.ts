@@ -11,18 +11,18 @@ beforeAll(async () => {
 });
 afterAll(() => lab[Symbol.asyncDispose]());
 
-const saidIn = (chat: ChatPage): Promise<readonly string[]> =>
+const readReplies = (chat: ChatPage): Promise<readonly string[]> =>
   chat.page.$$eval('p.user', (all) => all.map(({ textContent }) => textContent ?? ''));
 
 test.for([
   ['once', {}],
   ['in StrictMode', { strict: true }],
-] as const)('a tab that was open before sees what another says, and its Stop stops it (%s)', async ([, mode]) => {
+] as const)('an older tab sees the reply to another tab’s message, and its Stop stops it (%s)', async ([, mode]) => {
   await using site = lab.open(mode);
   const [one, other] = [await site.page(), await site.page()];
   await one.send(`say half ${site.id}`);
   await other.shows(HALF);
-  expect(await saidIn(other)).toEqual([`say half ${site.id}`]);
+  expect(await readReplies(other)).toEqual([`say half ${site.id}`]);
   await other.stop();
   expect([await site.ends(), site.stops()]).toEqual([['cancelled'], 1]);
   for (const chat of [one, other]) {
@@ -34,7 +34,7 @@ test.for([
   // And the other way round.
   await other.send(`say all ${site.id}`);
   await one.shows(ALL);
-  expect(await saidIn(one)).toHaveLength(2);
+  expect(await readReplies(one)).toHaveLength(2);
 });
 
 test(`${TABS} tabs see one reply, and the last one stops it`, async () => {
@@ -48,7 +48,7 @@ test(`${TABS} tabs see one reply, and the last one stops it`, async () => {
   for (const chat of tabs) await chat.status('ready');
 });
 
-test('when the tab that sent a message is closed, the others read on, without a gap or a repeat', async () => {
+test('other tabs continue reading without a gap or a repeat when the tab that sent the message is closed', async () => {
   await using site = lab.open();
   const [one, other] = [await site.page(), await site.page()];
   await one.send(`say half ${site.id}`);

@@ -114,7 +114,7 @@ test.for(MODES)('a tool runs in the tab that asked, and the stop of another tab 
   expect(site.stops()).toBe(1);
 });
 
-test('a continued reply that loses its connection goes on by itself, without a gap, a repeat or an error', async () => {
+test('a continued reply that loses its connection continues by itself, without a gap, a repeat or an error', async () => {
   await using site = lab.open();
   const chat = await site.page();
   await chat.send(`say half ${site.id} and ask for pay`);

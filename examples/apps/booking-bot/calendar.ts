@@ -1,4 +1,4 @@
-// The calendars of the business, in SQLite. Every operation takes a while, as those of real calendars do.
+// The calendars of the business, in SQLite. Every operation takes a while, as in real calendars.
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -17,6 +17,13 @@ export interface CalendarOptions {
 }
 
 const HOURS = ['09:00', '10:00', '11:00', '14:00', '15:00'];
+/** The last slot is a long one. */
+const LONG_SLOT = '15:00';
+
+/** The price of a slot, in euros. */
+export function getPrice(at: string): number {
+  return at === LONG_SLOT ? 240 : 80;
+}
 
 /** The calendars of several owners. Two instances of the bot share them. */
 export class Calendar implements Disposable {
@@ -42,13 +49,13 @@ export class Calendar implements Disposable {
     return rows as unknown as readonly Slot[];
   }
 
-  /** What was asked of a calendar, in order. */
+  /** The operations on a calendar, in order. */
   log(owner: string): readonly string[] {
     const rows = this.#db.prepare('SELECT what FROM log WHERE owner = ? ORDER BY entry').all(owner);
     return rows.map(({ what }) => String(what));
   }
 
-  /** Looks for free slots, one at a time. It changes nothing, so it may be interrupted. */
+  /** Searches for free slots, one at a time. It changes nothing, so it may be interrupted. */
   async *findFree(owner: string, signal: AbortSignal): AsyncGenerator<string> {
     this.#note(owner, 'find started');
     for (const { at, state } of this.slots(owner)) {
@@ -66,7 +73,7 @@ export class Calendar implements Disposable {
     return isHeld;
   }
 
-  /** Takes a hold back. Doing it twice changes nothing. */
+  /** Releases a hold. Doing it twice changes nothing. */
   async release(owner: string, at: string): Promise<void> {
     await wait(this.#latencyMs / HOURS.length);
     this.#change(owner, at, { from: 'held', to: 'free', guest: null });

@@ -23,7 +23,7 @@ const store = createTaskStore(setting('STORE_URL', 'memory:'));
 const bot = createBot({
   instance: setting('INSTANCE', `bot-${process.pid}`),
   store,
-  // Your provider: OPENAI_API_KEY, and OPENAI_BASE_URL for others that speak the same protocol.
+  // Your provider: OPENAI_API_KEY, and OPENAI_BASE_URL for others with the same protocol.
   model: fromAiSdk(openai.chat(setting('MODEL', 'gpt-5-mini'))),
   calendar,
   owners: new Map(Object.entries(JSON.parse(setting('OWNERS', '{}')) as Record<string, string>)),
@@ -34,7 +34,7 @@ server.listen(Number(setting('PORT', '3000')), '127.0.0.1');
 await once(server, 'listening');
 console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}/webhook`);
 
-/** A deploy: no new deliveries, and what runs is handed to the other instance. */
+/** A deploy: accept no new deliveries, and hand running work to the other instance. */
 async function leave(): Promise<void> {
   server.close();
   await bot[Symbol.asyncDispose]();

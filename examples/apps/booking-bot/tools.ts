@@ -1,4 +1,4 @@
-// What the agent can do with a calendar. Whose it is comes from the context of the message; the model cannot choose it.
+// The agent's calendar tools. The owner comes from the context of the message; the model cannot choose it.
 import { type AppContext, defineTool, type Tool } from '@whoa/core';
 import { z } from 'zod';
 import type { Calendar } from './calendar.ts';
@@ -7,7 +7,7 @@ declare module '@whoa/core' {
   interface AppContext {
     /** Whose calendar it is. */
     readonly owner: string;
-    /** Who writes. */
+    /** The author of the message. */
     readonly guest: string;
   }
 }
@@ -31,7 +31,7 @@ export function createTools(calendar: Calendar): readonly Tool[] {
         const found: string[] = [];
         for await (const at of calendar.findFree(whose(context).owner, signal)) {
           found.push(at);
-          // What was found so far is kept if the call is interrupted.
+          // The slots found so far are kept if the call is interrupted.
           update(`Free: ${found.join(', ')}`);
         }
         return found.length === 0 ? 'Nothing is free.' : `Free: ${found.join(', ')}`;
@@ -49,7 +49,7 @@ export function createTools(calendar: Calendar): readonly Tool[] {
         if (!(await calendar.hold(owner, at, guest))) throw new Error(`${at} is taken.`);
         return `${at} is held for ${guest}.`;
       },
-      // A guest who says stop gets nothing held. Releasing twice is harmless.
+      // If the guest stops, nothing stays held. Releasing twice is harmless.
       undo: ({ input }, { context }) => calendar.release(whose(context).owner, input.at),
       undoRepeatable: true,
     }),

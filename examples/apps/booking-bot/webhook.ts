@@ -1,4 +1,4 @@
-// The web server: checks who delivers, acknowledges, and answers later.
+// The web server: verifies the sender, acknowledges, and answers later.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { z } from 'zod';
@@ -23,17 +23,17 @@ export function createWebhook(bot: Bot, secret: string): Server {
   });
 }
 
-/** A delivery that is not acknowledged comes again; `messageId` keeps it from being answered twice. */
+/** A delivery that is not acknowledged is sent again; `messageId` prevents a second answer. */
 async function receive(request: IncomingMessage, bot: Bot, secret: string): Promise<number> {
   if (request.method !== 'POST' || request.url !== '/webhook') return 404;
-  const body = await bodyOf(request);
+  const body = await readBody(request);
   if (!isSigned(body, secret, request.headers['x-signature'])) return 401;
   const read = delivery.safeParse(JSON.parse(body.toString()));
   if (!read.success) return 400;
   return bot.take(read.data) ? 200 : 404;
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {

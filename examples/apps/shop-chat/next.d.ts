@@ -1,4 +1,4 @@
-// What the app uses of Next, which is no dependency of this repository: enough to check its types without installing it.
+// The part of Next that the app uses, so that its types can be checked without installing Next.
 declare module 'next/headers' {
   export function cookies(): Promise<{
     get(name: string): { value: string } | undefined;

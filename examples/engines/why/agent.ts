@@ -1,4 +1,4 @@
-// The agent that both sides run: it searches for a while, books a table, and says so. What happened outside is in a file.
+// The agent that both sides run: it searches for a while, books a table and reports it. Effects outside are written to a file.
 import { appendFileSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Agent, createAgent, defineTool } from '@whoa/core';
@@ -6,7 +6,7 @@ import { createScriptedModel } from '@whoa/core/testing';
 import { z } from 'zod';
 
 export const tenant = 'acme';
-/** How long a worker may be silent before its work is given to another: BullMQ's lock and Whoa's lease. */
+/** How long a worker may be silent before its work goes to another: BullMQ's lock and Whoa's lease. */
 export const SILENCE_TIMEOUT_MS = 1_500;
 
 function note(folder: string, line: string): void {
@@ -23,7 +23,7 @@ export function count(folder: string, line: string): number {
   }
 }
 
-/** Resolves when a line was written so many times. */
+/** Resolves when a line has been written `times` times. */
 export async function waitForLine(folder: string, line: string, times = 1): Promise<void> {
   while (count(folder, line) < times) await wait(5);
 }
@@ -48,13 +48,13 @@ export function createBooker(folder: string): Agent {
     effects: 'write',
     execute: ({ request }) => {
       note(folder, `booked ${request}`);
-      // A worker dies, or computes for so long that nobody hears of it, just after the booking.
+      // A worker dies, or blocks its event loop for a long time, just after the booking.
       if (request.endsWith('dying') && count(folder, `booked ${request}`) === 1) process.kill(process.pid, 'SIGKILL');
       if (request.endsWith('blocked') && count(folder, `booked ${request}`) === 1) block(3 * SILENCE_TIMEOUT_MS);
       return 'booked';
     },
   });
-  // A model that calls the tools in turn, and believes what it is told after a crash.
+  // A model that calls the tools in turn, and believes what the history says after a crash.
   const model = createScriptedModel([
     ({ messages }) => {
       const last = messages.findLastIndex(({ role }) => role === 'user');

@@ -36,14 +36,14 @@ export const startBullmqWorker: StartWorker = async (url, folder) => {
 export async function openBullmq(url: string): Promise<Side> {
   const connection = toConnection(url);
   const queue = new Queue<{ request: string }, string>(QUEUE, { connection });
-  // Each job that is waited for listens to it.
+  // Each job with a waiting caller listens to it.
   queue.setMaxListeners(0);
   const events = new QueueEvents(QUEUE, { connection });
   const relay = new Relay({ connection, namespace: QUEUE });
   await Promise.all([queue.waitUntilReady(), events.waitUntilReady(), relay.waitUntilReady()]);
   return {
     name: 'BullMQ',
-    // A queue can drop a job that waits under the same name. It has no rule for one that already runs.
+    // A queue can drop a waiting job with the same name. It has no rule for one that already runs.
     async start(request) {
       return (await queue.add('booking', { request })).id!;
     },

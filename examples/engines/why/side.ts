@@ -4,14 +4,14 @@ interface Ending {
   readonly answer?: string | undefined;
 }
 
-/** An engine, as far as the story needs it: used by any process. */
+/** The part of an engine that the scenario needs. Any process can use it. */
 export interface Side extends AsyncDisposable {
   readonly name: string;
   /** Starts work in a conversation. Returns its id. */
   start(request: string, conversation?: string): Promise<string>;
-  /** Asks the work to stop, from a process that does not run it. Returns what the caller is told. */
+  /** Asks the work to stop, from a process that does not run it. Returns what the caller gets. */
   cancel(id: string): Promise<string>;
-  /** Resolves when the engine says that the work has ended. */
+  /** Resolves when the engine reports that the work has ended. */
   ended(id: string): Promise<Ending>;
 }
 

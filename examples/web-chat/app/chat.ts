@@ -2,11 +2,11 @@ import { openai } from '@ai-sdk/openai';
 import { createChatHandler } from '@whoa/server';
 import { streamText } from 'ai';
 import { history } from './history.ts';
-import { userOf } from './login.ts';
+import { findUser } from './login.ts';
 
 export const chat = createChatHandler({
   store: process.env['REDIS_URL'], // replies in progress; without one, the memory of this process
-  authenticate: userOf, // no user is a 401
+  authenticate: findUser, // no user is a 401
   history, // leave it out, and the store keeps the chats
   reply: (turn) => streamText({ model: openai.chat('gpt-5-mini'), ...turn }),
 });

@@ -6,6 +6,6 @@ export function logIn(user: string): string {
   return `session=${id}; Path=/; HttpOnly; SameSite=Lax`;
 }
 
-export function userOf(request: Request): string | undefined {
+export function findUser(request: Request): string | undefined {
   return sessions.get(/session=([\w-]+)/.exec(request.headers.get('cookie') ?? '')?.[1] ?? '');
 }

@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import type { CallResult, Content, Json, Tool } from '@whoa/core';
-import { formatCallTitle } from '@whoa/core/approval';
-import type { Effects } from '@whoa/core/embed';
-import { type DetailsView, type DiffHunk, type PlanEntry, parseDiff, toDetailsView } from '@whoa/core/view';
+import { type DiffHunk, type Effects, formatCallTitle, type PlanEntry } from '@whoa/core/internal';
+import { type DetailsView, parseDiff, toDetailsView } from '@whoa/core/view';
 import type { CallContent, CallKind, CallStatus, CallUpdate, Location } from './updates.ts';
 
 const KINDS: Readonly<Record<string, CallKind>> = {
@@ -15,7 +14,7 @@ const KINDS: Readonly<Record<string, CallKind>> = {
 };
 const KIND_OF_EFFECTS: Readonly<Record<Effects, CallKind>> = { read: 'read', write: 'edit', execute: 'execute' };
 
-export function kindOf(tool: string, effects: Effects | undefined): CallKind {
+export function classifyTool(tool: string, effects: Effects | undefined): CallKind {
   return KINDS[tool] ?? (effects === undefined ? 'other' : KIND_OF_EFFECTS[effects]);
 }
 
@@ -26,13 +25,13 @@ export function announceCall(
 ): CallUpdate {
   const { callId, tool, input } = call;
   const effects = context.tools.find(({ name }) => name === tool)?.effects;
-  const path = fieldOf(input, 'path');
+  const path = findField(input, 'path');
   return {
     type: 'call',
     callId,
     tool,
     title: formatCallTitle(tool, input),
-    kind: kindOf(tool, effects),
+    kind: classifyTool(tool, effects),
     status: 'pending',
     ...(path !== undefined && { locations: [{ path: resolve(context.cwd, path) }] }),
     ...(input !== undefined && { input }),
@@ -43,11 +42,11 @@ export function announceCall(
 export function endCall(result: CallResult, { cwd }: { readonly cwd: string }): CallUpdate {
   const { callId, state, content, details, reason } = result;
   const view = toDetailsView(details);
-  const path = fieldOf(details, 'path');
+  const path = findField(details, 'path');
   return {
     type: 'call',
     callId,
-    status: statusOf(result),
+    status: toCallStatus(result),
     content: [...toDiffContent(view, result, cwd), { type: 'content', content: neverEmpty(content) }],
     isCancellable: false,
     ...(path !== undefined && { locations: toLocations(view, resolve(cwd, path)) }),
@@ -57,13 +56,13 @@ export function endCall(result: CallResult, { cwd }: { readonly cwd: string }): 
 }
 
 /** Returns the plan in a tool's details, if there is one. */
-export function planIn(details: Json | undefined): readonly PlanEntry[] | undefined {
+export function findPlan(details: Json | undefined): readonly PlanEntry[] | undefined {
   const view = toDetailsView(details);
   return view.kind === 'plan' ? view.entries : undefined;
 }
 
 /** A cancel is reported as one, never as a failure. A call that could not start for its own reason has failed. */
-function statusOf({ state, isError, reason }: CallResult): CallStatus {
+function toCallStatus({ state, isError, reason }: CallResult): CallStatus {
   if (reason !== undefined && state !== 'finished') return 'cancelled';
   return state === 'finished' && !isError ? 'completed' : 'failed';
 }
@@ -77,7 +76,7 @@ function neverEmpty(content: Content): Content {
 function toDiffContent(view: DetailsView, { details }: CallResult, cwd: string): CallContent[] {
   if (view.kind !== 'diff' || view.hunks.length === 0) return [];
   const { path, isNew, hunks } = view;
-  const patch = fieldOf(details, 'diff');
+  const patch = findField(details, 'diff');
   const sides = hunks.map(toSides);
   return [{ type: 'diff', path: resolve(cwd, path), isNew, ...(patch !== undefined && { patch }), hunks: sides }];
 }
@@ -91,7 +90,7 @@ function toLocations(view: DetailsView, path: string): Location[] {
   }));
 }
 
-function fieldOf(input: unknown, name: string): string | undefined {
+function findField(input: unknown, name: string): string | undefined {
   const value = typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[name] : undefined;
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

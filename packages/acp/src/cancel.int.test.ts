@@ -3,18 +3,18 @@ import * as acp from '@agentclientprotocol/sdk';
 import * as acp2 from '@agentclientprotocol/sdk/experimental/v2';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AgentProcess, openEditor, openEditorV2, type RawMessage, startAgent } from '../../../test/acp/editor.ts';
-import { processesOf } from '../../../test/acp/process-tree.ts';
+import { findProcesses } from '../../../test/acp/process-tree.ts';
 
 const WAYS = ['session/cancel', '$/cancel_request', 'session/close'] as const;
 
 const SCENARIOS = {
-  'with a process tree running': { prompt: 'tree', until: (m: RawMessage) => statusOf(m) === 'content' },
+  'with a process tree running': { prompt: 'tree', until: (m: RawMessage) => findStatus(m) === 'content' },
   'with a permission pending and a mute client': {
     prompt: 'ask',
     until: (m: RawMessage) => m.method === 'session/request_permission',
   },
   'in the middle of a text': { prompt: 'talk', until: (m: RawMessage) => JSON.stringify(m).includes('three') },
-  'in the middle of asking for a call': { prompt: 'half', until: (m: RawMessage) => statusOf(m) === 'pending' },
+  'in the middle of asking for a call': { prompt: 'half', until: (m: RawMessage) => findStatus(m) === 'pending' },
   'before the first token': {
     prompt: 'silent',
     until: (m: RawMessage) => diffAgentVersion(m) === 'session_info_update',
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 /** Waits for a message of one session, or of none. */
-function waitIn({ waitFor }: AgentProcess, sessionId: string, matches: (message: RawMessage) => boolean) {
+function waitForMessage({ waitFor }: AgentProcess, sessionId: string, matches: (message: RawMessage) => boolean) {
   return waitFor((message) => message.params?.['sessionId'] === sessionId && matches(message));
 }
 
@@ -52,13 +52,13 @@ describe.each(Object.entries(SCENARIOS))('%s', (_, { prompt, until }) => {
       { sessionId, prompt: [{ type: 'text', text: prompt }] },
       { cancellationSignal: cancelling.signal },
     );
-    await waitIn(v1, sessionId, until);
+    await waitForMessage(v1, sessionId, until);
     let closed: Promise<unknown> | undefined;
     if (way === 'session/cancel') await agent.notify(acp.methods.agent.session.cancel, { sessionId });
     if (way === '$/cancel_request') cancelling.abort();
     if (way === 'session/close') closed = agent.request(acp.methods.agent.session.close, { sessionId });
     expect(await answer).toMatchObject({ stopReason: 'cancelled' });
-    expect(processesOf(tag)).toEqual([]);
+    expect(findProcesses(tag)).toEqual([]);
     await (closed ?? agent.request(acp.methods.agent.session.list, {}));
     expectCleanEnd(v1.messages.slice(before));
   });
@@ -70,8 +70,8 @@ describe('in version 2, with a process tree running', () => {
     const { sessionId } = await agent.request(acp2.methods.agent.session.new, { cwd: '/tmp', mcpServers: [] });
     const prompt = [{ type: 'text' as const, text: 'tree' }];
     await agent.request(acp2.methods.agent.session.prompt, { sessionId, prompt });
-    const { params } = await waitIn(v2, sessionId, (message) => statusOf(message) === 'content');
-    const idle = () => waitIn(v2, sessionId, (message) => message.params?.update?.['state'] === 'idle');
+    const { params } = await waitForMessage(v2, sessionId, (message) => findStatus(message) === 'content');
+    const idle = () => waitForMessage(v2, sessionId, (message) => message.params?.update?.['state'] === 'idle');
     return { agent, sessionId, idle, toolCallId: params?.update?.['toolCallId'] as string };
   }
 
@@ -79,22 +79,22 @@ describe('in version 2, with a process tree running', () => {
     const { agent, sessionId, idle } = await openTree();
     await agent.notify(acp2.methods.agent.session.cancel, { sessionId });
     expect((await idle()).params?.update).toMatchObject({ stopReason: 'cancelled' });
-    expect(processesOf(tag)).toEqual([]);
-    expect(v2.messages.some((message) => statusOf(message) === 'cancelled')).toBe(true);
+    expect(findProcesses(tag)).toEqual([]);
+    expect(v2.messages.some((message) => findStatus(message) === 'cancelled')).toBe(true);
   });
 
-  test('tool_call/cancel ends the tree alone, and the turn goes on to its end', async () => {
+  test('tool_call/cancel ends the tree alone, and the turn continues to its end', async () => {
     const { agent, sessionId, toolCallId, idle } = await openTree();
     await agent.request(acp2.methods.agent.toolCall.cancel, { sessionId, toolCallId });
     expect((await idle()).params?.update).toMatchObject({ stopReason: 'end_turn' });
-    expect(processesOf(tag)).toEqual([]);
+    expect(findProcesses(tag)).toEqual([]);
   });
 });
 
-test('what a tool prints does not reach the protocol', async () => {
+test('a tool’s console output does not reach the protocol', async () => {
   const { agent, sessionId } = editor;
   const prompt = [{ type: 'text' as const, text: 'print' }];
-  // Whoever reads the messages throws at a line that is none.
+  // The reader of the messages throws on a line that is not one.
   expect(await agent.request(acp.methods.agent.session.prompt, { sessionId, prompt })).toMatchObject({
     stopReason: 'end_turn',
   });
@@ -119,7 +119,7 @@ function diffAgentVersion(message: RawMessage): unknown {
   return message.params?.update?.['sessionUpdate'];
 }
 
-function statusOf(message: RawMessage): unknown {
+function findStatus(message: RawMessage): unknown {
   const update = message.params?.update;
   if (update?.['toolCallId'] === undefined) return undefined;
   return update['status'] ?? (update['content'] === undefined ? undefined : 'content');

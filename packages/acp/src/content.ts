@@ -5,13 +5,13 @@ import type { ContentPart } from '@whoa/core/embed';
 export type PromptBlock = { readonly type: string } & Readonly<Record<string, unknown>>;
 
 /** Converts a client's prompt for the model. Block types that we do not support are named, not dropped. */
-export function contentOf(blocks: readonly PromptBlock[]): Content {
-  const parts = blocks.map(partOf);
+export function toContent(blocks: readonly PromptBlock[]): Content {
+  const parts = blocks.map(toPart);
   return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('\n') : parts;
 }
 
 /** Converts content into blocks. The same in both protocol versions. */
-export function blocksOf(
+export function toBlocks(
   content: Content,
 ): ({ type: 'text'; text: string } | { type: 'image'; data: string; mimeType: string })[] {
   const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content;
@@ -30,27 +30,27 @@ export function fenced(lines: readonly string[]): string {
   return `${fence}\n${text}\n${fence}`;
 }
 
-function partOf(block: PromptBlock): ContentPart {
+function toPart(block: PromptBlock): ContentPart {
   switch (block.type) {
     case 'text':
-      return { type: 'text', text: textIn(block['text']) };
+      return { type: 'text', text: toText(block['text']) };
     case 'image':
-      return { type: 'image', mediaType: textIn(block['mimeType']), data: textIn(block['data']) };
+      return { type: 'image', mediaType: toText(block['mimeType']), data: toText(block['data']) };
     case 'resource_link':
-      return { type: 'text', text: `[${textIn(block['name'])}](${textIn(block['uri'])})` };
+      return { type: 'text', text: `[${toText(block['name'])}](${toText(block['uri'])})` };
     case 'resource':
-      return { type: 'text', text: resourceIn(block['resource']) };
+      return { type: 'text', text: toResourceText(block['resource']) };
     default:
       return { type: 'text', text: `(${block.type} that cannot be read here)` };
   }
 }
 
-function resourceIn(value: unknown): string {
+function toResourceText(value: unknown): string {
   const { uri, text } = (value ?? {}) as { uri?: unknown; text?: unknown };
-  if (typeof text !== 'string') return `(${textIn(uri)}, which is not text)`;
-  return `<resource uri="${textIn(uri)}">\n${text}\n</resource>`;
+  if (typeof text !== 'string') return `(${toText(uri)}, which is not text)`;
+  return `<resource uri="${toText(uri)}">\n${text}\n</resource>`;
 }
 
-function textIn(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { methods } from '@agentclientprotocol/sdk';
 import { expect, test } from 'vitest';
 import { type AgentProcess, openEditor, type RawMessage, startAgent } from '../../../test/acp/editor.ts';
-import { processesOf } from '../../../test/acp/process-tree.ts';
+import { findProcesses } from '../../../test/acp/process-tree.ts';
 
 const partOfTree = (message: RawMessage): boolean => {
   const update = message.params?.update;
@@ -20,14 +20,16 @@ async function withTree(env: Record<string, string> = {}) {
     .request(methods.agent.session.prompt, { sessionId, prompt: [{ type: 'text', text: 'tree' }] })
     .catch((error: unknown) => error);
   await agentProcess.waitFor(partOfTree);
-  expect(processesOf(tag).length).toBeGreaterThanOrEqual(5);
+  expect(findProcesses(tag).length).toBeGreaterThanOrEqual(5);
   return { ...agentProcess, agentProcess, agent, sessionId, answer, tag };
 }
 
-/** How long it takes until no process carries the tag. Polls: nobody tells when a stranger's process has gone. */
+/**
+ * How long it takes until no process carries the tag. Polls, because there is no event for the exit of another process.
+ */
 async function msUntilGone(tag: string): Promise<number> {
   const start = performance.now();
-  while (processesOf(tag).length > 0 && performance.now() - start < 5_000) {
+  while (findProcesses(tag).length > 0 && performance.now() - start < 5_000) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return performance.now() - start;
@@ -42,7 +44,7 @@ test('when the editor closes its end, the agent stops everything and exits by it
   running.child.stdin.end();
   await running.exited;
   expect(running.child.exitCode).toBe(0);
-  expect(processesOf(running.tag)).toEqual([]);
+  expect(findProcesses(running.tag)).toEqual([]);
 });
 
 test('SIGTERM answers the prompt as cancelled, stops everything and ends the agent', async () => {
@@ -54,10 +56,10 @@ test('SIGTERM answers the prompt as cancelled, stops everything and ends the age
   });
   await running.exited;
   expect(running.child.exitCode).toBe(0);
-  expect(processesOf(running.tag)).toEqual([]);
+  expect(findProcesses(running.tag)).toEqual([]);
 });
 
-test('SIGKILL to the group of the agent leaves no process, not even one in a session of its own', async () => {
+test('SIGKILL to the group of the agent leaves no process, not even one in a separate session', async () => {
   await using running = await withTree();
   endGroup(running.agentProcess, 'SIGKILL');
   expect(await msUntilGone(running.tag)).toBeLessThan(1_000);
@@ -68,7 +70,7 @@ test('a session of an agent that was killed is loaded with its partial answer an
   try {
     await using killed = await withTree({ WHOA_TEST_FOLDER: folder });
     const { sessionId, tag } = killed;
-    // What the client has seen of a call is saved within flushIntervalMs; the file says when.
+    // Output of a call that the client has seen is saved within flushIntervalMs; the file shows when.
     await waitForFile(join(folder, `${sessionId}.json`), 'I start it.');
     endGroup(killed.agentProcess, 'SIGKILL');
     await killed.exited;

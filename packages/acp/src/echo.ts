@@ -21,9 +21,9 @@ export function serveEcho({ delaySeconds = 1, world = systemWorld, ...options }:
   }
   const planner: Planner = {
     async next(history, { token }) {
-      const said = history.findLast((message) => message.role === 'user');
+      const message = history.findLast((message) => message.role === 'user');
       await sleep(delaySeconds * 1_000, { clock: world.clock, token });
-      return reply(toText(said?.content ?? ''));
+      return reply(toText(message?.content ?? ''));
     },
   };
   const info = { name: 'whoa-echo', title: 'Whoa echo', version: '0.1.0' };

@@ -1,22 +1,14 @@
-// Serve an agent to editors.
-export { serveAcp, type AcpConnection, type AcpEnd } from './serve.ts';
-export type {
-  AcpOptions,
-  AcpSession,
-  SessionSetting,
-  PromptPolicy,
-  PromptRunOptions,
-  AuthMethod,
-  McpServer,
-} from './options.ts';
+// Start here: serve an agent to editors.
+export { serveAcp, type AcpConnection, type AcpCloseInfo } from './serve.ts';
+export type { AcpOptions, AcpSession, SessionSetting, McpServer } from './options.ts';
 
-// Where sessions are kept.
+// Where sessions are stored.
 export { createFileSessions } from './store/files.ts';
 export type { SessionStore, SessionRecord, SessionSummary } from './store/store.ts';
 
 // An agent for trying out editors.
 export { serveEcho } from './echo.ts';
 
-// Make the agents of others stop.
+// Make third-party agents stop.
 export { proxyAcp } from './proxy/proxy.ts';
-export type { AcpProxy, ProxiedAgent, ProxyEvent, ProxyOptions } from './proxy/options.ts';
+export type { AcpProxy, ProxiedAgent, ProxyEvent } from './proxy/options.ts';

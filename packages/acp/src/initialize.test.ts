@@ -43,7 +43,7 @@ test.each(Object.entries(HELLOS))('a hello %s is answered as the library would a
   expect(ours).toEqual({ ...theirs, id: 1 });
 });
 
-test('a hello is answered once, and what was said behind it in the same chunk is answered in order', async () => {
+test('initialize is answered once, and requests behind it in the same chunk are answered in order', async () => {
   const { input, answer, messages } = open();
   const request = { cwd: '/tmp', mcpServers: [] };
   input.write(
@@ -83,7 +83,7 @@ test('a close from our side while everything is still loading opens nothing any 
   });
   input.write(hello(1, { protocolVersion: 1 }) + line({ id: 2, method: 'session/new', params: { cwd: '/tmp' } }));
   await answer(1);
-  expect(await connection.close()).toEqual({ by: 'us' });
+  expect(await connection.close()).toEqual({ by: 'agent' });
   expect(made).toBe(0);
   expect(messages.map(({ id }) => id)).toEqual([1]);
 });

@@ -26,8 +26,11 @@ afterEach(async () => {
 
 const never = new Promise<never>(() => {});
 
-/** An agent whose first reply is given; every later one is a word. It counts what was executed. */
-function agentOf(first: readonly ScriptedStep[], more: { compact?: () => Promise<readonly Message[]> } = {}) {
+/** An agent with a scripted first reply; every later one is a word. It counts the executed calls. */
+function createScriptedAgent(
+  first: readonly ScriptedStep[],
+  more: { compact?: () => Promise<readonly Message[]> } = {},
+) {
   const executed: string[] = [];
   const model = createScriptedModel([first, ['Well.']]);
   const touch = defineTool({
@@ -78,8 +81,8 @@ function openCalls({ messages }: ModelRequest): string[] {
 }
 
 describe('a call runs after the cancel', () => {
-  test('not one that a reply had asked for before it was cut off', async () => {
-    const { createAgent, executed } = agentOf([{ call: 'touch' }, 'and then ', { until: never }]);
+  test('a call that a reply had asked for before it was cut off does not run', async () => {
+    const { createAgent, executed } = createScriptedAgent([{ call: 'touch' }, 'and then ', { until: never }]);
     const { prompt, cancel, waitFor, messages } = await open({ createAgent }, choose('allow'));
     const answer = prompt();
     await waitFor((message) => JSON.stringify(message).includes('then '));
@@ -90,8 +93,8 @@ describe('a call runs after the cancel', () => {
     for (const seen of Object.values(statuses(messages))) expect(seen.at(-1)).toBe('failed');
   });
 
-  test('not the siblings of one whose permission was answered with cancelled', async () => {
-    const { createAgent, executed } = agentOf([{ call: 'touch' }, { call: 'touch' }, { call: 'touch' }]);
+  test('the siblings of a call whose permission was answered with cancelled do not run', async () => {
+    const { createAgent, executed } = createScriptedAgent([{ call: 'touch' }, { call: 'touch' }, { call: 'touch' }]);
     let questions = 0;
     const onPermission: OnPermission = () => {
       questions++;
@@ -106,8 +109,8 @@ describe('a call runs after the cancel', () => {
 });
 
 describe('calls are left open', () => {
-  test('not when one runs, one asks and one waits: each is closed once, before the answer', async () => {
-    const { createAgent } = agentOf([{ call: 'slow' }, { call: 'touch' }, { call: 'slow' }]);
+  test('running, asking and waiting calls are each closed once, before the response', async () => {
+    const { createAgent } = createScriptedAgent([{ call: 'slow' }, { call: 'touch' }, { call: 'slow' }]);
     const { prompt, cancel, asked, messages } = await open({ createAgent });
     const answer = prompt();
     await asked();
@@ -123,8 +126,8 @@ describe('calls are left open', () => {
     expect(messages.slice(answered + 1).filter(({ method }) => method === 'session/update')).toEqual([]);
   });
 
-  test('nor in the history: the next request has one result for every call, and the words so far', async () => {
-    const { createAgent, model } = agentOf(['I begin. ', { call: 'slow' }, { call: 'touch' }]);
+  test('the next request has one result for every call, and the text so far', async () => {
+    const { createAgent, model } = createScriptedAgent(['I begin. ', { call: 'slow' }, { call: 'touch' }]);
     const { prompt, cancel, asked } = await open({ createAgent });
     const answer = prompt();
     await asked();
@@ -138,7 +141,7 @@ describe('calls are left open', () => {
 });
 
 test('a question that is no longer needed is withdrawn from the client', async () => {
-  const { createAgent } = agentOf([{ call: 'touch' }]);
+  const { createAgent } = createScriptedAgent([{ call: 'touch' }]);
   const { prompt, cancel, asked, messages } = await open({ createAgent });
   const answer = prompt();
   const { id } = await asked();
@@ -153,7 +156,7 @@ test('a cancel while the history is compacted ends the prompt', async () => {
     started.resolve();
     return never;
   };
-  const { createAgent, model } = agentOf(['Never said.'], { compact });
+  const { createAgent, model } = createScriptedAgent(['Never said.'], { compact });
   const { prompt, cancel } = await open({ createAgent });
   const answer = prompt();
   await started.promise;
@@ -162,7 +165,7 @@ test('a cancel while the history is compacted ends the prompt', async () => {
   expect(model.requests).toEqual([]);
 });
 
-test('a cancel reaches what a sub-agent does, and its call is closed', async () => {
+test('a cancel reaches the calls of a sub-agent, and its call is closed', async () => {
   const started = Promise.withResolvers<void>();
   let isStopped = false;
   const deep = defineTool({
@@ -194,7 +197,7 @@ test('a cancel reaches what a sub-agent does, and its call is closed', async () 
 });
 
 test('a cancel in one session leaves the other one alone', async () => {
-  const { createAgent } = agentOf([]);
+  const { createAgent } = createScriptedAgent([]);
   const { agent, prompt, cancel, waitFor, sessionId, messages } = await open({
     createAgent: async (session) => {
       const made = await createAgent(session);
@@ -218,7 +221,7 @@ const released = Promise.withResolvers<void>();
 const freshAgent = (model: ReturnType<typeof createScriptedModel>) => createAgent({ name: 'test', model });
 
 test('a cancel with extra metadata is not a request: it gets no response', async () => {
-  const { createAgent } = agentOf(['one two three ', { until: never }]);
+  const { createAgent } = createScriptedAgent(['one two three ', { until: never }]);
   const { agent, sessionId, prompt, waitFor, messages } = await open({ createAgent });
   const answer = prompt();
   await waitFor((message) => JSON.stringify(message).includes('three'));
@@ -231,7 +234,7 @@ test('a cancel with extra metadata is not a request: it gets no response', async
 
 test('a session that is deleted while it runs is cancelled first, and does not come back', async () => {
   const store = createMemorySessions();
-  const { createAgent } = agentOf(['one two three ', { until: never }]);
+  const { createAgent } = createScriptedAgent(['one two three ', { until: never }]);
   const { agent, sessionId, prompt, waitFor, messages } = await open({ createAgent, store });
   const answer = prompt();
   await waitFor((message) => JSON.stringify(message).includes('three'));
@@ -243,7 +246,7 @@ test('a session that is deleted while it runs is cancelled first, and does not c
 });
 
 test('a setting that is changed while a prompt runs neither ends it nor keeps it from being cancelled', async () => {
-  const { createAgent } = agentOf(['one two three ', { until: never }]);
+  const { createAgent } = createScriptedAgent(['one two three ', { until: never }]);
   const { agent, sessionId, prompt, cancel, waitFor } = await open({ createAgent });
   const answer = prompt();
   await waitFor((message) => JSON.stringify(message).includes('three'));
@@ -257,7 +260,7 @@ test('a store that never responds delays a cancelled prompt by two seconds at mo
   const world = createVirtualWorld();
   const store = { ...createMemorySessions(), save: () => never };
   const problems: unknown[] = [];
-  const { createAgent } = agentOf(['one two three ', { until: never }]);
+  const { createAgent } = createScriptedAgent(['one two three ', { until: never }]);
   const onError = (error: unknown) => problems.push(error);
   const { prompt, cancel, waitFor, messages } = await open({ createAgent, store, world, onError });
   const answer = prompt();
@@ -281,7 +284,7 @@ describe('a session that takes for ever to open', () => {
     const createAgent: AcpOptions['createAgent'] = (session) => {
       if (isFirst) {
         isFirst = false;
-        return agentOf([]).createAgent(session);
+        return createScriptedAgent([]).createAgent(session);
       }
       started.resolve();
       return new Promise((_, reject) => {
@@ -295,7 +298,7 @@ describe('a session that takes for ever to open', () => {
   }
   const request = { cwd: '/tmp', mcpServers: [] };
 
-  test('is abandoned when the client cancels its request, and what it opened is reported', async () => {
+  test('opening a session is abandoned when the client cancels its request, and resources that it opened are reported', async () => {
     const { createAgent, started, ended } = slowToOpen();
     const { agent, prompt } = await open({ createAgent });
     const taken = new AbortController();
@@ -307,7 +310,7 @@ describe('a session that takes for ever to open', () => {
     expect(await prompt()).toMatchObject({ stopReason: 'end_turn' });
   });
 
-  test('is given up when the client has gone', async () => {
+  test('opening a session is abandoned when the client has gone', async () => {
     const { createAgent, started, ended } = slowToOpen();
     const { agent, input } = await open({ createAgent });
     const answer = agent.request(methods.agent.session.new, request);
@@ -319,8 +322,8 @@ describe('a session that takes for ever to open', () => {
   });
 });
 
-test('in version 2 no state follows the idle one that confirms the cancel', async () => {
-  const { createAgent } = agentOf(['I begin. ', { call: 'slow' }]);
+test('in version 2 the idle state that confirms the cancel is the last one', async () => {
+  const { createAgent } = createScriptedAgent(['I begin. ', { call: 'slow' }]);
   const served = serveInProcess({ createAgent });
   opened.push(served);
   const { agent, sessionId } = await openEditorV2(served.stream);

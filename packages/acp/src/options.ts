@@ -1,6 +1,7 @@
 import type { Agent, CancellationToken, Content, Policy, Run, RunOptions, StopMode } from '@whoa/core';
 import type { Approve, Ask } from '@whoa/core/approval';
-import type { Cleanup, World } from '@whoa/core/embed';
+import type { World } from '@whoa/core/embed';
+import type { Cleanup } from '@whoa/core/internal';
 import type { SessionStore } from './store/store.ts';
 
 /** An MCP server that the client wants for a session. */
@@ -75,10 +76,10 @@ export interface AuthMethod {
 /**
  * Every prompt of the protocol needs its own response, so one run cannot answer several: no `steer`, no `merge`.
  */
-export type PromptPolicy = Exclude<Policy, 'steer' | 'merge'>;
+type PromptPolicy = Exclude<Policy, 'steer' | 'merge'>;
 
 /** What the run of a prompt needs. Pass it to `agent.run`. */
-export interface PromptRunOptions extends Pick<RunOptions, 'history' | 'hooks'> {
+interface PromptRunOptions extends Pick<RunOptions, 'history' | 'hooks'> {
   readonly token: CancellationToken;
 }
 
@@ -113,7 +114,7 @@ export interface AcpOptions {
   readonly stopMode?: StopMode;
   /**
    * What a newer prompt does to the active one in its session. `queue`, the default: it waits. `replace`: it cancels
-   * the active prompt and all waiting ones, with the ladder or `graceful`. `reject`: it is refused.
+   * the active prompt and all waiting ones, with the ladder or `graceful`. `reject`: it is rejected.
    */
   readonly policy?: PromptPolicy;
   /** While a reply streams, the part so far is saved at least this often. */

@@ -19,7 +19,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((connection) => connection.close()));
 });
 
-/** A client that writes bytes, so that it decides what comes in one chunk. */
+/** A client that writes bytes, so that the test decides which messages share a chunk. */
 async function openRaw(
   arrange: (methods: V1Method[]) => V1Method[] = (methods) => methods,
   more: Partial<AcpOptions> = {},
@@ -105,7 +105,7 @@ test('the next prompt waits until the cancelled one is settled, and sees the par
   expect(messages[first]?.result).toMatchObject({ stopReason: 'cancelled' });
   const words = messages.map((message) => JSON.stringify(message));
   expect(words.findIndex((text) => text.includes('You said: hello') || text.includes('"You '))).toBeGreaterThan(first);
-  // The payment must not be interrupted: it ended, and is told as what it is.
+  // The payment must not be interrupted: it finished and is reported as finished.
   expect(messages.slice(0, first).some(({ params }) => params?.update?.['status'] === 'completed')).toBe(true);
 });
 
@@ -132,7 +132,7 @@ describe('a newer prompt', () => {
     expect((await answer(12)).result).toMatchObject({ stopReason: 'end_turn' });
   });
 
-  test('that replaces lets a call that is under way finish, within the ladder', async () => {
+  test('a newer prompt that replaces lets a running call finish, within the ladder', async () => {
     const { input, answer, prompt, call } = await openRaw(asIs, {
       policy: 'replace',
       stopMode: { drainMs: 50, abortMs: 50 },
@@ -146,7 +146,7 @@ describe('a newer prompt', () => {
     expect((await answer(11)).result).toMatchObject({ stopReason: 'end_turn' });
   });
 
-  test('is refused while one is under way, if so wished, and leaves it alone', async () => {
+  test('a newer prompt is rejected while one is running, if so configured, and leaves it alone', async () => {
     const { input, answer, prompt, cancel, messages } = await openRaw(asIs, { policy: 'reject' });
     input.write(prompt(10, 'talk') + prompt(11, 'hello') + prompt(12, 'hello'));
     for (const id of [11, 12]) expect((await answer(id)).error?.message).toContain('a prompt is running');
@@ -167,7 +167,7 @@ test('a $/cancel_request for one that waits leaves the one that runs alone', asy
   expect((await answer(10)).result).toMatchObject({ stopReason: 'cancelled' });
 });
 
-test('a prompt that is refused leaves nothing behind that the next one would wait for', async () => {
+test('a prompt that is rejected leaves nothing behind that the next one would wait for', async () => {
   const { input, answer, prompt, sessionId } = await openRaw();
   input.write(line({ id: 10, method: 'session/prompt', params: { sessionId, prompt: 'no list' } }));
   expect((await answer(10)).error).toMatchObject({ code: -32602 });
@@ -175,7 +175,7 @@ test('a prompt that is refused leaves nothing behind that the next one would wai
   expect((await answer(11)).result).toMatchObject({ stopReason: 'end_turn' });
 });
 
-test('two prompts with one id are both answered, and the session goes on', async () => {
+test('two prompts with one id are both answered, and the session continues', async () => {
   const { input, answer, prompt, cancel, messages, waitFor } = await openRaw();
   input.write(prompt(10, 'talk') + prompt(10, 'hello') + cancel);
   await waitFor(() => messages.filter(({ id, method }) => id === 10 && method === undefined).length === 2);
@@ -209,7 +209,7 @@ test('a call that ignores its signal is abandoned when the ladder ends, and the 
   expect(end?.params?.update).toMatchObject({ rawOutput: { cancelled: true, state: 'unknown', reason: 'user' } });
 });
 
-test('when the client has gone everything stops, and the connection is over', async () => {
+test('everything stops when the client disconnects, and the connection is closed', async () => {
   const { input, prompt, waitFor, connection } = await openRaw();
   input.write(prompt(10, 'talk'));
   await waitFor((message) => JSON.stringify(message).includes('three'));
@@ -226,10 +226,10 @@ test('a close from our side answers the prompt first', async () => {
     stopReason: 'cancelled',
     _meta: { 'whoa/stopReport': { reason: { kind: 'shutdown', via: 'SIGTERM' } } },
   });
-  expect(await closed).toEqual({ by: 'us' });
+  expect(await closed).toEqual({ by: 'agent' });
 });
 
-test('prompts in one chunk are answered in order, and only those that find no room are refused', async () => {
+test('prompts in one chunk are answered in order, and only those that find no room are rejected', async () => {
   const { input, answer, prompt, messages } = await openRaw();
   const ids = Array.from({ length: 80 }, (_, i) => 100 + i);
   input.write(ids.map((id) => prompt(id, `number ${id}`)).join(''));

@@ -12,7 +12,7 @@ import { takeStandardOutput } from './wire/stdout.ts';
 import { Wire } from './wire/wire.ts';
 
 const FLUSH_MS = 200;
-/** While ending, a client that reads nothing for this long is not waited for. */
+/** While ending, no one waits for a client that reads nothing for this long. */
 const STUCK_MS = 1_000;
 
 export interface ServeOptions {
@@ -31,16 +31,17 @@ export interface ServeOptions {
 }
 
 /** Why a connection ended. */
-export interface AcpEnd {
-  readonly by: 'client' | 'us' | 'error';
+export interface AcpCloseInfo {
+  readonly by: 'client' | 'agent' | 'error';
   readonly error?: Error;
 }
 
 /** A connection to a client. */
 export interface AcpConnection extends AsyncDisposable {
   /** Resolves when the connection is over and nothing of it is running. It never rejects. */
-  readonly closed: Promise<AcpEnd>;
-  close(reason?: CancelReasonInit): Promise<AcpEnd>;
+  readonly closed: Promise<AcpCloseInfo>;
+  /** Cancels all prompts and closes the connection. */
+  close(reason?: CancelReasonInit): Promise<AcpCloseInfo>;
 }
 
 /**
@@ -79,13 +80,13 @@ export function connect(
   const tokenOptions = { parent, name: 'acp', clock: world.clock };
   const token = signal ? CancellationToken.from(signal, tokenOptions) : new CancellationToken(tokenOptions);
   const gone = new CancellationToken({ name: 'gone', clock: world.clock });
-  const { output, giveBack } = given ? { output: given, giveBack: () => {} } : takeStandardOutput();
+  const { output, restore } = given ? { output: given, restore: () => {} } : takeStandardOutput();
   const wire = new Wire({ input, output, onError });
   const parts: Parts = { wire, token, gone, sessions: undefined };
-  greet(parts, { options, store, mode, flushIntervalMs, onError, world, token, gone }, arrange).catch(
+  initialize(parts, { options, store, mode, flushIntervalMs, onError, world, token, gone }, arrange).catch(
     (error: unknown) => wire.close(error instanceof Error ? error : new Error(String(error))),
   );
-  const closed = live(parts).finally(giveBack);
+  const closed = runConnection(parts).finally(restore);
   return {
     closed,
     close(reason = { kind: 'shutdown' }) {
@@ -108,7 +109,7 @@ interface Parts {
 }
 
 /** Responds to `initialize` immediately, because an editor waits for that, and then loads everything else. */
-async function greet(parts: Parts, around: Omit<ConnectionContext, 'client'>, arrange: Arrange): Promise<void> {
+async function initialize(parts: Parts, around: Omit<ConnectionContext, 'client'>, arrange: Arrange): Promise<void> {
   const { wire, token } = parts;
   const first = await wire.first;
   if (first === undefined) return;
@@ -134,7 +135,7 @@ function isHelloV1(message: AnyMessage): message is AnyRequest {
  * Waits until one side ends the connection. Then stops everything, sends what the client still reads, and releases
  * everything.
  */
-async function live(parts: Parts): Promise<AcpEnd> {
+async function runConnection(parts: Parts): Promise<AcpCloseInfo> {
   const { wire, token, gone } = parts;
   const ended = wire.over.then(({ error }) => {
     // Cancel before closing: running work must get the reason.
@@ -144,7 +145,7 @@ async function live(parts: Parts): Promise<AcpEnd> {
     return error;
   });
   const first = await waitUntilLevel(ended, token, 'drain');
-  const byUs = first.by === 'level' && !gone.isCancelled;
+  const isClosedByAgent = first.by === 'level' && !gone.isCancelled;
   const stuckTimer = wire.closeWhenStuck(STUCK_MS, token.clock);
   await parts.sessions?.closeAll({ kind: 'shutdown' });
   // The caller may end the process as soon as this resolves.
@@ -155,7 +156,7 @@ async function live(parts: Parts): Promise<AcpEnd> {
   token[Symbol.dispose]();
   gone[Symbol.dispose]();
   if (error !== undefined) return { by: 'error', error };
-  return { by: byUs ? 'us' : 'client' };
+  return { by: isClosedByAgent ? 'agent' : 'client' };
 }
 
 function warn(error: unknown): void {

@@ -1,6 +1,6 @@
 import type { Content, Json, StopReport, Usage } from '@whoa/core';
 import type { CallState } from '@whoa/core/embed';
-import type { PlanEntry } from '@whoa/core/view';
+import type { PlanEntry } from '@whoa/core/internal';
 
 /** An update for a client, independent of the protocol version. */
 export type Update =

@@ -10,7 +10,7 @@ describe('any other failure', () => {
     expect(error).toMatchObject({ status: 429, isRetryable: false });
   });
 
-  test('a missing key says what to do', () => {
+  test('a missing key fails with what to do', () => {
     expect(modelErrorFrom({ message: 'No key', statusCode: 401 }, about).message).toMatch(/check the API key/);
   });
 

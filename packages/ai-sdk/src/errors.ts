@@ -30,8 +30,8 @@ export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstan
   const status = typeof statusCode === 'number' ? statusCode : undefined;
   const wire = findNetworkCode(error);
   const malformed = isMalformed(error);
-  const message = messageOf(error);
-  const options = { cause: error, status, retryAfterMs: retryAfterOf(responseHeaders) };
+  const message = describeProviderError(error);
+  const options = { cause: error, status, retryAfterMs: parseRetryAfter(responseHeaders) };
   if (malformed) {
     const text = `${model} sent an invalid reply: ${message}`;
     // Once text has been shown, a retry could contradict it, and a server that sends garbage will do so again.
@@ -43,12 +43,12 @@ export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstan
   const text = `${model} ${status === undefined ? 'failed' : `answered ${status}`}: ${message}${adviceFor(status)}`;
   const isPassing = typeof isRetryable === 'boolean' ? isRetryable : isPassingStatus(status) || isPassingKind(error);
   const may = shouldRetry(responseHeaders) ?? isPassing;
-  return new ModelError(text, { ...options, isRetryable: may && !kindsOf(error).has('insufficient_quota') });
+  return new ModelError(text, { ...options, isRetryable: may && !findKinds(error).has('insufficient_quota') });
 }
 
 /** The error for a reply that ended without the provider's end marker. */
 export function createTruncatedReplyError(model: string): ModelError {
-  return new ModelError(`The reply of ${model} broke off: the stream ended before it was complete; ask again`, {
+  return new ModelError(`The reply of ${model} was cut off: the stream ended before it was complete; ask again`, {
     isRetryable: true,
   });
 }
@@ -65,8 +65,8 @@ function adviceFor(status: number | undefined): string {
 
 /** Both vendors send an explicit header when they know better than the status does. */
 function shouldRetry(headers: ProviderError['responseHeaders']): boolean | undefined {
-  const said = headers?.['x-should-retry'];
-  return said === 'true' ? true : said === 'false' ? false : undefined;
+  const header = headers?.['x-should-retry'];
+  return header === 'true' ? true : header === 'false' ? false : undefined;
 }
 
 /** The kinds that vendors use for temporary failures in mid-stream, where there is no status. */
@@ -82,16 +82,16 @@ const TRANSIENT_KINDS = [
 ];
 
 function isPassingKind(error: unknown): boolean {
-  const kinds = kindsOf(error);
+  const kinds = findKinds(error);
   return TRANSIENT_KINDS.some((kind) => kinds.has(kind));
 }
 
 /** Collects every type and code in an error and in the vendor's data inside it. */
-function kindsOf(error: unknown): ReadonlySet<unknown> {
-  return new Set(layersOf(error).flatMap(({ type, code }) => [type, code]));
+function findKinds(error: unknown): ReadonlySet<unknown> {
+  return new Set(unwrapLayers(error).flatMap(({ type, code }) => [type, code]));
 }
 
-function layersOf(error: unknown): readonly ProviderError[] {
+function unwrapLayers(error: unknown): readonly ProviderError[] {
   const outer = asProviderError(error);
   const data = asProviderError(outer.data);
   return [outer, data, asProviderError(outer.error), asProviderError(data.error)];
@@ -100,14 +100,14 @@ function layersOf(error: unknown): readonly ProviderError[] {
 /** Limits the delay that a server can ask for. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
-function retryAfterOf(headers: ProviderError['responseHeaders']): number | undefined {
+function parseRetryAfter(headers: ProviderError['responseHeaders']): number | undefined {
   const ms = Number.parseFloat(headers?.['retry-after-ms'] ?? '');
   if (Number.isFinite(ms)) return clamp(ms);
-  const said = headers?.['retry-after'];
-  if (said === undefined) return undefined;
-  const seconds = Number(said);
+  const header = headers?.['retry-after'];
+  if (header === undefined) return undefined;
+  const seconds = Number(header);
   if (Number.isFinite(seconds)) return clamp(seconds * 1_000);
-  const date = Date.parse(said);
+  const date = Date.parse(header);
   // Use the server's own clock if it sends one.
   const now = Date.parse(headers?.['date'] ?? '') || systemClock.now();
   return Number.isNaN(date) ? undefined : clamp(date - now);
@@ -142,9 +142,9 @@ function isMalformed(error: unknown): boolean {
 /** A gateway may return a whole HTML page. */
 const MAX_MESSAGE_CHARS = 2_000;
 
-function messageOf(error: unknown): string {
-  const said = layersOf(error).map(({ message }) => message);
-  const message = asText(said.find((text) => typeof text === 'string' && text !== '') ?? error);
+function describeProviderError(error: unknown): string {
+  const messages = unwrapLayers(error).map(({ message }) => message);
+  const message = asText(messages.find((text) => typeof text === 'string' && text !== '') ?? error);
   if (message.length <= MAX_MESSAGE_CHARS) return message;
   return `${message.slice(0, MAX_MESSAGE_CHARS)} [+${message.length - MAX_MESSAGE_CHARS} characters]`;
 }

@@ -4,7 +4,7 @@ import type { ModelMessage, ModelPart, ModelRequest } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { loopbackModel, spoken } from '../../../test/ai-sdk/providers.ts';
-import { type Answer, startLoopbackProvider, type WireFormat } from './testing/index.ts';
+import { type ScriptedResponse, startLoopbackProvider, type WireFormat } from './testing/index.ts';
 
 const hello: ModelRequest = { messages: [{ role: 'user', content: 'Hello?' }], tools: [] };
 const bash = { name: 'bash', description: 'Runs a command', inputJsonSchema: { type: 'object', properties: {} } };
@@ -22,7 +22,7 @@ async function collect(parts: AsyncIterable<ModelPart>): Promise<{ parts: ModelP
 /** Runs one request against one answer, to its end. */
 async function answerTo(
   [format, version]: readonly [WireFormat, 'v3' | 'v4'],
-  answer: Answer,
+  answer: ScriptedResponse,
   request: ModelRequest = hello,
 ) {
   await using provider = await startLoopbackProvider({ script: [answer] });
@@ -38,7 +38,7 @@ const words = (parts: readonly ModelPart[], type: 'text' | 'thinking'): string =
 describe.each(spoken)('%s (%s): a reply', (format, version) => {
   const mode = [format, version] as const;
 
-  test('text arrives piece by piece, then what it cost, then why it ended', async () => {
+  test('text arrives in chunks, then the usage, then the stop reason', async () => {
     const { parts, error } = await answerTo(mode, { parts: [{ text: ['Hel', 'lo ', 'you'] }] });
     expect(error).toBeUndefined();
     expect(parts.filter(({ type }) => type === 'text')).toEqual([
@@ -78,8 +78,11 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
     expect(parts.find(({ type }) => type === 'call-end')).toMatchObject({ input: {} });
   });
 
-  test('arguments that are no JSON are handed over as the text they are', async () => {
-    const answer: Answer = { parts: [{ call: 'bash', id: 'a', arguments: '{"command": ls' }], finish: 'length' };
+  test('arguments that are not JSON are passed on as text', async () => {
+    const answer: ScriptedResponse = {
+      parts: [{ call: 'bash', id: 'a', arguments: '{"command": ls' }],
+      finish: 'length',
+    };
     const { parts, error } = await answerTo(mode, answer, { ...hello, tools: [bash] });
     expect(error).toBeUndefined();
     const end = parts.find(({ type }) => type === 'call-end');
@@ -88,7 +91,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
     expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'length' });
   });
 
-  test('a reply that hit the limit says so', async () => {
+  test('a reply that hit the limit reports it', async () => {
     const { parts } = await answerTo(mode, { parts: [{ text: 'Once upon' }], finish: 'length' });
     expect(parts.at(-1)).toEqual({ type: 'finish', stopReason: 'length' });
   });
@@ -170,7 +173,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
     expect(JSON.stringify(request.body)).not.toContain('their thought');
   });
 
-  test('nothing is left: no listener on the signal, no answer under way', async () => {
+  test('a run leaves no listener on its signal and no open response', async () => {
     await using provider = await startLoopbackProvider({ script: () => ({ parts: [{ text: ['a', 'b'] }] }) });
     const { signal } = new AbortController();
     const model = loopbackModel(format, provider.url, version);
@@ -190,7 +193,7 @@ describe.each(spoken)('%s (%s): a reply', (format, version) => {
 describe.each(spoken.filter(([format]) => format !== 'chat'))('%s (%s): thinking', (format, version) => {
   const mode = [format, version] as const;
 
-  test('is shown as it comes and, with its proof, accepted in the next request', async () => {
+  test('thinking is shown as it arrives and, with its proof, accepted in the next request', async () => {
     await using provider = await startLoopbackProvider({
       script: [
         { parts: [{ thinking: ['First ', 'look.'] }, { call: 'bash', id: 'a', input: { command: 'ls' } }] },
@@ -220,7 +223,7 @@ describe.each(spoken.filter(([format]) => format !== 'chat'))('%s (%s): thinking
     expect(JSON.stringify(provider.requests[1]?.body)).toContain('First look.');
   });
 
-  test('that only the vendor can read is kept and given back too', async () => {
+  test('thinking that only the vendor can read is kept and sent back too', async () => {
     await using provider = await startLoopbackProvider({
       script: [{ parts: [{ redacted: 'opaque==' }, { text: 'Hi.' }] }, { parts: [{ text: 'Done.' }] }],
     });
@@ -243,7 +246,7 @@ describe.each(spoken.filter(([format]) => format !== 'chat'))('%s (%s): thinking
     expect(JSON.stringify(provider.requests[1]?.body)).toContain('opaque==');
   });
 
-  test('without a proof it is shown but not signed', async () => {
+  test('thinking without a proof is shown but not signed', async () => {
     const { parts } = await answerTo(mode, { parts: [{ thinking: 'Hm.', signature: false }, { text: 'Hi.' }] });
     expect(words(parts, 'thinking')).toBe('Hm.');
     expect(parts.find(({ type }) => type === 'thinking-end')).toEqual({ type: 'thinking-end' });
@@ -253,7 +256,7 @@ describe.each(spoken.filter(([format]) => format !== 'chat'))('%s (%s): thinking
 test.each(spoken)(
   '%s (%s): messages carry provider, API and model, and are sent back without',
   async (format, version) => {
-    const cut: Answer = { parts: [{ text: ['Hel', { stall: true }] }] };
+    const cut: ScriptedResponse = { parts: [{ text: ['Hel', { stall: true }] }] };
     await using provider = await startLoopbackProvider({ script: [cut, { parts: [{ text: 'Hello' }] }] });
     const model = loopbackModel(format, provider.url, version);
     const agent = createAgent({ name: 'a', model });
@@ -274,7 +277,7 @@ test.each(spoken)(
   '%s (%s): a call id of a compatible server is sent back no longer than all accept',
   async (...mode) => {
     const id = `chatcmpl-tool-${'a1b2c3d4'.repeat(4)}`;
-    const asks: Answer = { parts: [{ call: 'look', id }] };
+    const asks: ScriptedResponse = { parts: [{ call: 'look', id }] };
     await using provider = await startLoopbackProvider({ script: [asks, asks, { parts: [{ text: 'Done' }] }] });
     const look = defineTool({ name: 'look', description: '', inputSchema: z.object({}), execute: () => 'seen' });
     const agent = createAgent({ name: 'a', tools: [look], model: loopbackModel(mode[0], provider.url, mode[1]) });

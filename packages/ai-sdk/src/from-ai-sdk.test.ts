@@ -159,11 +159,11 @@ test.each([
   ['a text', 'openai/gpt-5'],
   ['an older specification', { specificationVersion: 'v2', doStream: () => {} }],
   ['nothing', undefined],
-])('%s is refused with what to install', (_, model) => {
+])('%s is rejected with what to install', (_, model) => {
   expect(() => fromAiSdk(model as never)).toThrow(/v3 or v4.*npm install @ai-sdk/s);
 });
 
-test('it is named after its provider and model', () => {
+test('a model is named after its provider and model id', () => {
   expect(fromAiSdk(aiSdkModel('anthropic', 'http://127.0.0.1:1')).name).toBe('anthropic.messages/claude-sonnet-4-5');
 });
 
@@ -171,7 +171,7 @@ test.each([
   ['chat', { provider: 'openai', api: 'chat', model: 'gpt-4o' }],
   ['responses', { provider: 'openai', api: 'responses', model: 'gpt-5' }],
   ['anthropic', { provider: 'anthropic', api: 'messages', model: 'claude-sonnet-4-5' }],
-] as const)('%s: messages say which provider, API and model made them', (format, source) => {
+] as const)('%s: messages contain their provider, API and model', (format, source) => {
   expect(fromAiSdk(aiSdkModel(format, 'http://127.0.0.1:1')).source).toEqual(source);
 });
 

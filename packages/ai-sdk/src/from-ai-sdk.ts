@@ -35,14 +35,14 @@ export type AiSdkSettings = Omit<
  * ```
  */
 export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Model {
-  const version = versionOf(model);
+  const version = readVersion(model);
   const name = `${model.provider}/${model.modelId}`;
   const promptOptions = { version, imagesInResults: !isChatCompletions(model.provider) };
   const doStream = model.doStream.bind(model) as unknown as DoStream;
   const fixed = { ...settings, providerOptions: withoutStoredItems(model.provider, settings.providerOptions) };
   return {
     name,
-    source: sourceOf(model),
+    source: toSource(model),
     stream: (request, { signal }) =>
       new Reply({
         model: name,
@@ -51,7 +51,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
           doStream({
             ...fixed,
             prompt: toPrompt(request, promptOptions),
-            ...toolsOf(request),
+            ...toToolOptions(request),
             includeRawChunks: reportsUsageEarly(model.provider),
             abortSignal,
           }),
@@ -60,7 +60,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
 }
 
 /** Packages name themselves `provider.api`, as in `openai.responses`. */
-function sourceOf({ provider: name, modelId }: AiSdkModel): NonNullable<Model['source']> {
+function toSource({ provider: name, modelId }: AiSdkModel): NonNullable<Model['source']> {
   const [provider = name, ...api] = name.split('.');
   return { provider, ...(api.length > 0 && { api: api.join('.') }), model: modelId };
 }
@@ -69,7 +69,7 @@ type DoStream = (
   options: LanguageModelV4CallOptions,
 ) => PromiseLike<{ readonly stream: ReadableStream<LanguageModelV4StreamPart> }>;
 
-function versionOf(model: unknown): 'v3' | 'v4' {
+function readVersion(model: unknown): 'v3' | 'v4' {
   const { specificationVersion: version, doStream } = (typeof model === 'object' && model !== null ? model : {}) as {
     specificationVersion?: unknown;
     doStream?: unknown;
@@ -82,7 +82,7 @@ function versionOf(model: unknown): 'v3' | 'v4' {
   );
 }
 
-function toolsOf({ tools }: ModelRequest): Pick<LanguageModelV4CallOptions, 'tools'> {
+function toToolOptions({ tools }: ModelRequest): Pick<LanguageModelV4CallOptions, 'tools'> {
   if (tools.length === 0) return {};
   return {
     tools: tools.map(({ name, description, inputJsonSchema }) => ({

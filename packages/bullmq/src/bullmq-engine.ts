@@ -35,7 +35,7 @@ export type TicketWorkerOptions = Partial<Omit<WorkerOptions, 'autorun' | 'maxSt
  * ticket is handed out; the store decides what happens then. A ticket may be lost, late or doubled.
  */
 export interface BullmqEngine extends TaskEngine {
-  /** The store. Tasks that are created through it get their ticket at once; all others within `reofferIntervalMs`. */
+  /** The store. Tasks that are created through it get their ticket immediately; all others within `reofferIntervalMs`. */
   readonly store: TaskStore;
   /** Runs tasks when their tickets are handed out. The runner must use `store`, and must not be served otherwise. */
   serve(runner: Runner, options?: TicketWorkerOptions): Promise<void>;
@@ -121,7 +121,7 @@ class Engine implements BullmqEngine {
 
   async serve(runner: Runner, options: TicketWorkerOptions = {}): Promise<void> {
     if (this.#isClosed || this.#isServing) {
-      throw new Error('serve: this engine is serving or was closed; create another engine');
+      throw new Error('serve: this engine is already serving or was closed; create another engine');
     }
     this.#isServing = true;
     try {
@@ -156,10 +156,10 @@ class Engine implements BullmqEngine {
 
   async isReady(): Promise<boolean> {
     let isReady = false;
-    const look = async (): Promise<void> => {
+    const readStatus = async (): Promise<void> => {
       isReady = (await this.#queue.getBackend().client).status === 'ready';
     };
-    await this.#attemptBriefly(look);
+    await this.#attemptBriefly(readStatus);
     return isReady && !this.#isClosed;
   }
 
@@ -184,7 +184,7 @@ class Engine implements BullmqEngine {
   async #work(job: Job, lock: string): Promise<{ readonly status: string }> {
     let task: TaskRecord | undefined;
     try {
-      const ref = await this.#refOf(job);
+      const ref = await this.#toRef(job);
       task = await this.#run(ref);
     } catch (error) {
       if (error instanceof this.#served!.library.UnrecoverableError) throw error;
@@ -196,8 +196,8 @@ class Engine implements BullmqEngine {
     return { status: task?.status ?? 'unknown' };
   }
 
-  /** Returns the task of a job. Creates it if the job says so, under a key that is the same at every delivery. */
-  async #refOf({ id, data }: Job): Promise<TaskRef> {
+  /** Returns the task of a job. Creates it if the job asks for it, under a key that is the same at every delivery. */
+  async #toRef({ id, data }: Job): Promise<TaskRef> {
     try {
       const ticket = readTicket(data);
       if ('id' in ticket) return ticket;
@@ -222,7 +222,7 @@ class Engine implements BullmqEngine {
     try {
       await this.#served!.runner.runExisting(ref, { wait: false });
     } catch (error) {
-      // Whether the task has ended is for the store to say. Handing it back at the close is no error.
+      // Whether the task has ended is for the store to say. Returning it at the close is not an error.
       if (!this.#isClosed && (await this.#store.get(ref)) !== undefined) this.#report(error);
     }
     const successor = this.#successors.get(ref.id);
@@ -236,7 +236,7 @@ class Engine implements BullmqEngine {
     if (task !== undefined) await offerTicket(task, this.#offering);
   }
 
-  /** Puts a ticket back: at once if the engine closes, otherwise for when the task may be ready. */
+  /** Puts a ticket back: immediately if the engine closes, otherwise for when the task may be ready. */
   async #postpone(job: Job, lock: string, task: TaskSummary | undefined): Promise<never> {
     const { WaitingError, DelayedError } = this.#served!.library;
     if (this.#isClosed) {

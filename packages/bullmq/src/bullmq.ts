@@ -50,7 +50,7 @@ export function bullmq(options: BullmqOptions): EngineFactory {
     queue.on('error', onError);
     const closeQueue = (): Promise<void> => waitAtMost(queue.close(), CONNECT_MS);
     try {
-      // Without a server it goes on waiting later. A wrong driver or an old server fails here.
+      // Without a server it waits again later. A wrong driver or an old server fails here.
       await waitAtMost(queue.waitUntilReady(), CONNECT_MS);
     } catch (error) {
       await closeQueue();

@@ -1,8 +1,5 @@
-export { bullmq, type BullmqOptions } from './bullmq.ts';
-export {
-  type BullmqEngine,
-  type BullmqEngineOptions,
-  createBullmqEngine,
-  type TicketWorkerOptions,
-} from './bullmq-engine.ts';
-export type { Ticket } from './ticket.ts';
+// Start here: an engine for `defineConfig`.
+export { bullmq } from './bullmq.ts';
+
+// Your own workers.
+export { type BullmqEngine, createBullmqEngine } from './bullmq-engine.ts';

@@ -1,6 +1,6 @@
-import type { CheckHarness } from './stage/stage.ts';
+import type { CheckHarness } from './harness/check-harness.ts';
 
-/** The protocols that the kit speaks. */
+/** The protocols that the kit supports. */
 export const PROTOCOLS = ['acp', 'mcp', 'a2a', 'ag-ui', 'chat'] as const;
 /** One of the protocols. */
 export type Protocol = (typeof PROTOCOLS)[number];
@@ -40,11 +40,11 @@ export type Feature =
   | 'stdio'
   /** The agent asks the kit's provider. */
   | 'model'
-  /** The agent can run the witness: it has a shell tool, or the kit's MCP server. */
+  /** The agent can run the probe: it has a shell tool, or the kit's MCP server. */
   | 'tool'
-  /** The witness runs as processes of the agent. */
+  /** The probe runs as processes of the agent. */
   | 'shell'
-  /** The agent asks before it runs the witness. */
+  /** The agent asks before it runs the probe. */
   | 'question';
 
 /** What is offered; for the rest, why not. */
@@ -61,24 +61,24 @@ export interface TurnEnd {
 /** Something that was seen of a turn, in order. */
 export type Observation =
   | { readonly what: 'text'; readonly text: string }
-  | { readonly what: 'call'; readonly id: string; readonly isOpen: boolean; readonly said: string }
+  | { readonly what: 'call'; readonly id: string; readonly isOpen: boolean; readonly detail: string }
   | { readonly what: 'question'; readonly answer: (answer: Answer) => void; readonly isWithdrawn: () => boolean }
   | { readonly what: 'end'; readonly end: TurnEnd }
   /** Something else that belongs to this turn. */
-  | { readonly what: 'other'; readonly said: string };
+  | { readonly what: 'other'; readonly detail: string };
 
 /** An answer to an agent's question: the person allows it, or cancels the turn. */
 export type Answer = 'allow' | 'cancelled';
 
 /** A prompt and all that was seen of it, also after its end. */
 export interface Turn {
-  readonly seen: readonly Observation[];
+  readonly observations: readonly Observation[];
   /** The first end. Never rejects. */
   readonly ended: Promise<TurnEnd>;
   /** The id by which other connections can name it. */
   readonly id?: () => Promise<string>;
   /** Resolves when something like this has been seen; rejects when the turn ended before. */
-  waitFor(matches: (seen: Observation) => boolean): Promise<Observation>;
+  waitFor(matches: (observation: Observation) => boolean): Promise<Observation>;
 }
 
 export interface Conversation {
@@ -98,11 +98,11 @@ export interface Connection extends AsyncDisposable {
   /** What this agent does not offer although its protocol does, and why. */
   readonly features?: Features;
   readonly process?: AgentProcess;
-  /** Answers questions from now on: at once, or only when the check does. Starts with `allow`. */
+  /** Answers questions from now on: immediately, or only when the check does. Starts with `allow`. */
   answerQuestions(mode: 'allow' | 'by-check'): void;
   open(): Promise<Conversation>;
   /** Gives the conversations that are opened from now on the kit's MCP server, for an agent without a shell. */
-  offerWitness?(command: readonly string[]): void;
+  offerProbe?(command: readonly string[]): void;
   /** Cancels something that does not exist; resolves with what the agent said. */
   cancelUnknown?(): Promise<string>;
   /** How a task of any connection stands. */
@@ -121,13 +121,14 @@ export interface AgentProcess {
   kill(signal: 'SIGTERM' | 'SIGKILL'): void;
 }
 
-/** Speaks one protocol to one agent. */
+/** Connects to one agent by one protocol. */
 export interface Adapter extends AsyncDisposable {
   readonly protocol: Protocol;
   readonly features: Features;
-  connect(stage: CheckHarness): Promise<Connection>;
+  /** Connects to the agent. */
+  connect(harness: CheckHarness): Promise<Connection>;
   /** A connection to the second instance. */
-  connectSecond?(stage: CheckHarness): Promise<Connection>;
+  connectSecond?(harness: CheckHarness): Promise<Connection>;
   /** Kills the server that the kit started and starts it again. */
   restart?(): Promise<void>;
 }

@@ -1,17 +1,17 @@
 import type { Adapter, Connection, Conversation, Feature, Features, Protocol } from './adapter.ts';
-import type { CheckHarness } from './stage/stage.ts';
+import type { CheckHarness } from './harness/check-harness.ts';
 
 /** Groups of checks, in the order in which they run. */
 export const GROUPS = {
   end: 'A cancelled turn ends, and reports it',
   races: 'Cancels at odd moments',
   quiet: 'Nothing continues after the end',
-  left: 'No process is left behind',
-  next: 'The next turn works, and knows what happened',
-  consent: 'Questions',
-  death: 'The agent itself ends',
-  elsewhere: 'Cancels from elsewhere',
-  latency: 'How long it takes',
+  leftovers: 'No process is left behind',
+  'next-turn': 'The next turn works, and knows what happened',
+  approval: 'Approvals',
+  exit: 'The agent exits',
+  remote: 'Cancels from elsewhere',
+  latency: 'Latency',
 } as const;
 
 /** The rule that a check stands on: of a specification, or `ours`. */
@@ -26,7 +26,7 @@ export interface Scenario {
   readonly adapter: Adapter;
   /** What the protocol and this agent offer. */
   readonly features: Features;
-  readonly stage: CheckHarness;
+  readonly harness: CheckHarness;
   readonly connection: Connection;
   readonly conversation: Conversation;
   /** How long a cancel may take. */

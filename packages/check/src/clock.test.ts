@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { within } from './clock.ts';
 
-test('what arrived while this process was stopped is in time', async () => {
+test('a message that arrived while this process was suspended is in time', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
@@ -20,6 +20,6 @@ test('what arrived while this process was stopped is in time', async () => {
   server.close();
 });
 
-test('what never comes is late', async () => {
+test('a message that never comes is late', async () => {
   expect(await within(1, new Promise(() => {}))).toBe(false);
 });

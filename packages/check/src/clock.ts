@@ -1,16 +1,16 @@
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 
-const LOOK_EVERY_MS = 5;
+const POLL_INTERVAL_MS = 5;
 
 /**
  * Waits at most so long until something is true. Returns whether it is.
  *
- * Time is counted in looks, and each follows what has arrived: a process that was stopped or hardly gets to run has as many as
+ * Time is counted in polls, and each follows what has arrived: a process that was stopped or hardly gets to run has as many as
  * any other.
  */
 export async function until(ms: number, isTrue: () => boolean): Promise<boolean> {
-  for (let looks = ms / LOOK_EVERY_MS; looks > 0 && !isTrue(); looks--) {
-    await wait(LOOK_EVERY_MS);
+  for (let polls = ms / POLL_INTERVAL_MS; polls > 0 && !isTrue(); polls--) {
+    await wait(POLL_INTERVAL_MS);
     await turn();
   }
   return isTrue();

@@ -1,67 +1,67 @@
 import type { Connection, Features } from './adapter.ts';
 import { within } from './clock.ts';
-import { promptFor } from './stage/script.ts';
-import type { CheckHarness } from './stage/stage.ts';
+import type { CheckHarness } from './harness/check-harness.ts';
+import { promptFor } from './harness/script.ts';
 
 /** How long the first prompts of a run may take. */
 const PROBE_MS = 120_000;
 
-/** Finds out what an agent can do, by two prompts: one that is only answered, and one that calls the witness. */
-export async function probe(connection: Connection, stage: CheckHarness): Promise<Features> {
-  const features = await detectModel(connection, stage);
+/** Finds out what an agent can do, by two prompts: one that is only answered, and one that calls the probe. */
+export async function probe(connection: Connection, harness: CheckHarness): Promise<Features> {
+  const features = await detectModel(connection, harness);
   if (features['model'] !== true) return features;
-  if (stage.tool === undefined && connection.offerWitness !== undefined) {
-    connection.offerWitness(stage.witness.mcpCommand);
-    await detectModel(connection, stage);
+  if (harness.tool === undefined && connection.offerProbe !== undefined) {
+    connection.offerProbe(harness.probe.mcpCommand);
+    await detectModel(connection, harness);
   }
-  if (stage.tool === undefined) {
+  if (harness.tool === undefined) {
     const why = 'the agent offers its model no tool that runs a command';
     return { ...features, tool: why, shell: why, question: why };
   }
-  return { ...features, ...(await detectTool(connection, stage)) };
+  return { ...features, ...(await detectTool(connection, harness)) };
 }
 
-async function detectModel(connection: Connection, stage: CheckHarness): Promise<Features> {
-  const key = stage.makeKey();
+async function detectModel(connection: Connection, harness: CheckHarness): Promise<Features> {
+  const key = harness.makeKey();
   const turn = (await connection.open()).start(promptFor('reply', key));
   const isThere = await within(PROBE_MS, turn.ended);
   if (isThere) {
     const { kind, detail } = await turn.ended;
     if (kind !== 'completed')
       throw new Error(`a plain prompt ended as '${kind}' (${detail}), so nothing can be checked`);
-    if (stage.requestsFor(key).length > 0) return { model: true };
+    if (harness.requestsFor(key).length > 0) return { model: true };
   }
-  const asked = stage.requestCount === 0 ? 'did not ask' : 'did not pass its prompt to';
-  const why = `the agent ${asked} the kit's model at ${stage.provider}; point it there`;
+  const asked = harness.requestCount === 0 ? 'did not ask' : 'did not pass its prompt to';
+  const why = `the agent ${asked} the kit's model at ${harness.provider}; point it there`;
   return { model: why, tool: why, shell: why, question: why };
 }
 
-async function detectTool(connection: Connection, stage: CheckHarness): Promise<Features> {
-  const key = stage.makeKey();
+async function detectTool(connection: Connection, harness: CheckHarness): Promise<Features> {
+  const key = harness.makeKey();
   connection.answerQuestions('by-check');
   const turn = (await connection.open()).start(promptFor('call', key));
   const asked = turn.waitFor(({ what }) => what === 'question');
   asked.catch(() => {});
-  const started = stage.witness.waitForStart(key, 'plain');
+  const started = harness.probe.waitForStart(key, 'plain');
   await within(PROBE_MS, Promise.race([asked, started, turn.ended]));
-  const question = turn.seen.find((seen) => seen.what === 'question');
+  const question = turn.observations.find((observation) => observation.what === 'question');
   if (question?.what === 'question') question.answer('allow');
   connection.answerQuestions('allow');
   const isStarted = await within(
     PROBE_MS,
     Promise.race([started, turn.ended.then(() => Promise.reject(new Error('ended')))]),
   );
-  const hasStarted = isStarted && stage.witness.hasStarted(key);
-  stage.witness.finish(key);
+  const hasStarted = isStarted && harness.probe.hasStarted(key);
+  harness.probe.finish(key);
   await within(PROBE_MS, turn.ended);
-  const name = stage.tool?.name ?? '';
-  const notStarted = `the agent did not run the witness by its tool '${name}'`;
-  const isShell = stage.tool?.isShell === true;
+  const name = harness.tool?.name ?? '';
+  const notStarted = `the agent did not run the probe by its tool '${name}'`;
+  const isShell = harness.tool?.isShell === true;
   return {
     tool: hasStarted || notStarted,
     shell:
       (hasStarted && isShell) ||
-      (isShell ? notStarted : 'the witness runs in an MCP server, not in a shell of the agent'),
-    question: question !== undefined || 'the agent runs the witness without asking',
+      (isShell ? notStarted : 'the probe runs in an MCP server, not in a shell of the agent'),
+    question: question !== undefined || 'the agent runs the probe without asking',
   };
 }

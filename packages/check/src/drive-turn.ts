@@ -1,12 +1,12 @@
 import type { Conversation, Observation, Turn, TurnEnd } from './adapter.ts';
 import { expect, type Scenario, Violation } from './check.ts';
 import { within } from './clock.ts';
-import { type Action, modeOf, promptFor, secondKey, toReplyText } from './stage/script.ts';
-import type { CheckHarness } from './stage/stage.ts';
+import type { CheckHarness } from './harness/check-harness.ts';
+import { type Action, getProbeMode, promptFor, secondKey, toReplyText } from './harness/script.ts';
 
 /** How long an agent may take to reach the moment that a check is about. */
 const START_MS = 60_000;
-/** How long words may take from the model to the client, before a check goes on without. */
+/** How long words may take from the model to the client, before a check continues without them. */
 const SHOW_MS = 2_000;
 
 /** Thrown when the moment that a check is about was never reached, so that it says nothing. */
@@ -14,25 +14,25 @@ export class Unclear extends Error {
   override readonly name: string = 'Unclear';
 }
 
-/** A turn that is in the middle of an action. */
+/** A turn whose agent acts. */
 export interface StartedPrompt {
   readonly turn: Turn;
   readonly key: string;
 }
 
-/** Starts a turn and waits until the agent is in the middle of it. */
+/** Starts a turn and waits until the agent is working on it. */
 export async function begin(
   scenario: Scenario,
   action: Action,
   conversation: Conversation = scenario.conversation,
 ): Promise<StartedPrompt> {
-  const key = scenario.stage.makeKey();
+  const key = scenario.harness.makeKey();
   const turn = conversation.start(promptFor(action, key));
   await waitForPhase(scenario, action, { turn, key });
   return { turn, key };
 }
 
-/** Waits until the agent is in the middle of an action. */
+/** Waits until the agent acts. */
 async function waitForPhase(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
   const ended = turn.ended.then(({ kind, detail }) => {
     throw new Unclear(`the turn ended before the agent was in the middle of it: ${kind} (${detail})`);
@@ -44,22 +44,22 @@ async function waitForPhase(scenario: Scenario, action: Action, { turn, key }: S
   await reached;
 }
 
-async function moment({ features, stage }: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+async function moment({ features, harness }: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
   if (action === 'reply') return;
   if (action.startsWith('call') && action !== 'call-and-stall' && action !== 'call-then-stream') {
-    return stage.witness.waitForStart(key, modeOf(action));
+    return harness.probe.waitForStart(key, getProbeMode(action));
   }
-  if (action === 'two-calls') return stage.witness.waitForStart(key, 'plain');
-  const request = await stage.waitForRequest(key, action === 'call-then-stream' ? 1 : 0);
+  if (action === 'two-calls') return harness.probe.waitForStart(key, 'plain');
+  const request = await harness.waitForRequest(key, action === 'call-then-stream' ? 1 : 0);
   await request.waitForStall();
-  // Not all agents show words at once.
+  // Not all agents show words immediately.
   if (action !== 'think' && typeof features['text'] !== 'string')
     await within(SHOW_MS, turn.waitFor(shows(toReplyText(key)[1].trim())));
 }
 
 /** Matches a turn that has shown a word. */
-function shows(word: string): (seen: Observation) => boolean {
-  return (seen) => seen.what === 'text' && seen.text.includes(word);
+function shows(word: string): (observation: Observation) => boolean {
+  return (observation) => observation.what === 'text' && observation.text.includes(word);
 }
 
 /** Waits for the end of a turn. */
@@ -68,7 +68,7 @@ export async function settle({ settleMs }: Scenario, turn: Turn, ms: number = se
   return turn.ended;
 }
 
-/** Cancels a turn in the middle of an action and expects that it ends as cancelled. */
+/** Cancels a turn during an action and expects that it ends as cancelled. */
 export async function stopDuring(scenario: Scenario, action: Action): Promise<StartedPrompt> {
   const started = await begin(scenario, action);
   await stop(scenario, started);
@@ -87,24 +87,24 @@ export async function stop(
 }
 
 /** Where the client does not see how a cancelled turn ends, waits until its model and its tools have stopped. */
-export async function settleOutside({ features, stage, settleMs }: Scenario, started: StartedPrompt): Promise<void> {
+export async function settleOutside({ features, harness, settleMs }: Scenario, started: StartedPrompt): Promise<void> {
   if (features['outcome'] === true) return;
-  await expectModelStopped(stage, started.key, settleMs);
+  await expectModelStopped(harness, started.key, settleMs);
   for (const key of [started.key, secondKey(started.key)]) {
-    const left = await stage.witness.waitForEnd(key, settleMs);
+    const left = await harness.probe.waitForEnd(key, settleMs);
     expect(left.length === 0, `its tool was still running ${settleMs / 1_000} s after the cancel`);
   }
 }
 
-/** Expects that the model is not asked about a prompt any more. */
-export async function expectModelStopped(stage: CheckHarness, key: string, ms: number): Promise<void> {
-  const closed = Promise.all(stage.requestsFor(key).map((request) => request.waitForClose()));
+/** Expects that the model gets no more requests for a prompt. */
+export async function expectModelStopped(harness: CheckHarness, key: string, ms: number): Promise<void> {
+  const closed = Promise.all(harness.requestsFor(key).map((request) => request.waitForClose()));
   expect(await within(ms, closed), `the model was still replying ${ms / 1_000} s later`);
 }
 
 /** Expects that a turn has ended, and only once. */
-export function expectOneEnd({ seen }: Turn): void {
-  const ends = seen.flatMap((one) => (one.what === 'end' ? [one.end.detail] : []));
+export function expectOneEnd({ observations }: Turn): void {
+  const ends = observations.flatMap((one) => (one.what === 'end' ? [one.end.detail] : []));
   expect(ends.length === 1, `the turn ended ${ends.length} times: ${ends.join(', ')}`);
 }
 
@@ -114,7 +114,7 @@ export async function expectCompleted(scenario: Scenario, turn: Turn): Promise<v
   expect(kind === 'completed', `the prompt ended as '${kind}' (${detail})`);
 }
 
-/** Expects that a turn ended as cancelled, in a protocol that can say so. */
+/** Expects that a turn ended as cancelled, in a protocol that can report it. */
 export function expectCancelled({ features }: Scenario, { kind, detail }: TurnEnd): void {
   if (features['outcome'] !== true) return;
   expect(kind === 'cancelled', `the turn ended as '${kind}' (${detail})`);
@@ -125,13 +125,13 @@ export async function expectReply(
   scenario: Scenario,
   conversation: Conversation = scenario.conversation,
 ): Promise<string> {
-  const key = scenario.stage.makeKey();
+  const key = scenario.harness.makeKey();
   const turn = conversation.start(promptFor('reply', key));
   const isThere = await within(START_MS, turn.ended);
   expect(isThere, `the next prompt had no answer after ${START_MS / 1_000} s`);
   const { kind, detail } = await turn.ended;
   expect(kind === 'completed', `the next prompt ended as '${kind}' (${detail})`);
-  const requests = scenario.stage.requestsFor(key);
+  const requests = scenario.harness.requestsFor(key);
   expect(requests.length > 0, 'the next prompt was answered without asking the model');
   return key;
 }

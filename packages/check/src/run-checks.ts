@@ -4,7 +4,7 @@ import { CHECKS } from './checks/checks.ts';
 import { OURS } from './checks/rules.ts';
 import { probe } from './detect-features.ts';
 import { Unclear } from './drive-turn.ts';
-import type { CheckHarness } from './stage/stage.ts';
+import type { CheckHarness } from './harness/check-harness.ts';
 
 /** What came of one check. */
 export interface CheckResult {
@@ -31,7 +31,7 @@ export interface CheckReport {
 /** Options of `runChecks`. */
 export interface RunOptions {
   readonly adapter: Adapter;
-  readonly stage: CheckHarness;
+  readonly harness: CheckHarness;
   /** The ids of checks, or their groups. Defaults to all. */
   readonly only?: readonly string[];
   /** How long a cancel may take. Defaults to 5 s. */
@@ -65,10 +65,10 @@ class Run {
   }
 
   async all(): Promise<CheckReport> {
-    const { adapter, stage, only, onResult, signal } = this.#options;
+    const { adapter, harness, only, onResult, signal } = this.#options;
     const connection = await this.#connect();
     const { agent } = connection;
-    const features = { ...adapter.features, ...connection.features, ...(await probe(connection, stage)) };
+    const features = { ...adapter.features, ...connection.features, ...(await probe(connection, harness)) };
     const results: CheckResult[] = [];
     for (const check of CHECKS) {
       if (only !== undefined && !only.includes(check.id) && !only.includes(check.group)) continue;
@@ -87,10 +87,10 @@ class Run {
   }
 
   async #connect(): Promise<Connection> {
-    const { adapter, stage } = this.#options;
+    const { adapter, harness } = this.#options;
     if (this.#connection !== undefined) return this.#connection;
-    const connection = await adapter.connect(stage);
-    if (stage.tool?.isShell === false) connection.offerWitness?.(stage.witness.mcpCommand);
+    const connection = await adapter.connect(harness);
+    if (harness.tool?.isShell === false) connection.offerProbe?.(harness.probe.mcpCommand);
     this.#connection = connection;
     return connection;
   }
@@ -102,30 +102,30 @@ class Run {
     const why = describeSkip(check, features, protocol);
     if (why !== undefined) return { ...about, status: 'not-applicable', detail: why, ms: 0 };
     const from = performance.now();
-    const { status, detail } = await this.#play(check, features);
+    const { status, detail } = await this.#runCheck(check, features);
     // An agent that failed may be in any state: the next check gets a new one.
     if (check.endsConnection || status !== 'passed') await this.disconnect();
     return { ...about, status, detail, ms: Math.round(performance.now() - from) };
   }
 
-  async #play(check: Check, features: Features): Promise<Pick<CheckResult, 'status' | 'detail'>> {
-    const { adapter, stage, signal, settleMs = 5_000 } = this.#options;
+  async #runCheck(check: Check, features: Features): Promise<Pick<CheckResult, 'status' | 'detail'>> {
+    const { adapter, harness, signal, settleMs = 5_000 } = this.#options;
     const notes: string[] = [];
     try {
       const connection = await this.#connect();
       connection.answerQuestions('allow');
       const conversation = await connection.open();
       const note = (text: string): unknown => notes.push(text);
-      const scenario = { adapter, features, stage, connection, conversation, settleMs, note };
+      const scenario = { adapter, features, harness, connection, conversation, settleMs, note };
       await Promise.race([check.run(scenario), aborted(signal)]);
       return { status: 'passed', detail: notes.join('; ') };
     } catch (error) {
       signal?.throwIfAborted();
-      const said = [(error as Error).message, ...notes].join('; ');
-      if (error instanceof Violation) return { status: 'failed', detail: said };
-      if (error instanceof NotOffered) return { status: 'not-applicable', detail: said };
+      const detail = [(error as Error).message, ...notes].join('; ');
+      if (error instanceof Violation) return { status: 'failed', detail: detail };
+      if (error instanceof NotOffered) return { status: 'not-applicable', detail: detail };
       const isUnclear = error instanceof Unclear;
-      return { status: 'unclear', detail: isUnclear ? said : `the check could not continue: ${said}` };
+      return { status: 'unclear', detail: isUnclear ? detail : `the check could not continue: ${detail}` };
     }
   }
 }

@@ -2,10 +2,13 @@ import type { Observation, Turn, TurnEnd } from './adapter.ts';
 
 /** Records what an adapter sees of a turn. */
 export class TurnLog implements Turn {
-  readonly seen: Observation[] = [];
+  readonly observations: Observation[] = [];
   readonly ended: Promise<TurnEnd>;
   readonly #end: (end: TurnEnd) => void;
-  readonly #waiting = new Set<{ matches: (seen: Observation) => boolean; resolve: (seen: Observation) => void }>();
+  readonly #waiting = new Set<{
+    matches: (observation: Observation) => boolean;
+    resolve: (observation: Observation) => void;
+  }>();
 
   constructor() {
     const { promise, resolve } = Promise.withResolvers<TurnEnd>();
@@ -14,28 +17,28 @@ export class TurnLog implements Turn {
   }
 
   /** Writes down one more thing. A second end is written down too, and changes nothing else. */
-  record(seen: Observation): void {
-    this.seen.push(seen);
+  record(observation: Observation): void {
+    this.observations.push(observation);
     for (const waiter of this.#waiting) {
-      if (!waiter.matches(seen)) continue;
+      if (!waiter.matches(observation)) continue;
       this.#waiting.delete(waiter);
-      waiter.resolve(seen);
+      waiter.resolve(observation);
     }
-    if (seen.what === 'end') this.#end(seen.end);
+    if (observation.what === 'end') this.#end(observation.end);
   }
 
-  end(kind: TurnEnd['kind'], said: string): void {
-    this.record({ what: 'end', end: { kind, detail: said } });
+  end(kind: TurnEnd['kind'], detail: string): void {
+    this.record({ what: 'end', end: { kind, detail: detail } });
   }
 
-  async waitFor(matches: (seen: Observation) => boolean): Promise<Observation> {
-    const there = this.seen.find(matches);
+  async waitFor(matches: (observation: Observation) => boolean): Promise<Observation> {
+    const there = this.observations.find(matches);
     if (there !== undefined) return there;
     const { promise, resolve } = Promise.withResolvers<Observation>();
     const waiter = { matches, resolve };
     this.#waiting.add(waiter);
     const ended = this.ended.then(({ kind, detail }) => {
-      throw new Error(`the turn ended before: ${kind} (${detail})`);
+      throw new Error(`the turn ended too early: ${kind} (${detail})`);
     });
     try {
       return await Promise.race([promise, ended]);

@@ -1,38 +1,26 @@
-export { ACCESS_LIMITS, type Access, type AccessLimits, type AccessOptions, createAccess } from './access/access.ts';
-export { combineAuthenticators, createLogin, type Login, type LoginOptions } from './access/login.ts';
-export type { OriginOptions } from './access/origin.ts';
+// Start here: a chat route with a Stop button.
+export { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat/chat-handler.ts';
+export type { ChatHistory } from './chat/app-history.ts';
+export { type AgUiHandler, createAgUiHandler } from './chat/ag-ui/ag-ui-handler.ts';
+
+// Tasks over HTTP, and the page that shows them.
+export { createTaskApi, type TaskApi } from './tasks/task-api.ts';
+export { type ConsoleHandler, createConsoleHandler } from './observe/console/console-handler.ts';
+
+// Who may do what.
+export { type Access, type AccessOptions, createAccess } from './http/access/access.ts';
 export {
-  type Audit,
   type AuditEvent,
   type Authenticate,
-  type Identity,
-  USER_RIGHTS,
   type Principal,
-  toPrincipal,
   type Right,
-} from './access/principal.ts';
-export type { ErrorBody as Refusal } from './access/refusal.ts';
-export { createToken, createTokenAuthenticator, type TokenEntry } from './access/tokens.ts';
-export { type AgUiHandler, type AgUiHandlerOptions, createAgUiHandler } from './ag-ui/ag-ui-handler.ts';
-export { createTaskApi, type TaskApi, type TaskApiOptions } from './api/task-api.ts';
-export { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat/chat-handler.ts';
-export type { ChatChange, ChatHistory, LoadedChat } from './chat/app-history.ts';
-export type { ChatHead, ChatPage, ChatPageRequest } from './chat/chat-list.ts';
-export type { ChatServiceOptions } from './chat/chat-service.ts';
-export type { ChatTools, ChatReply, ReplyContext, ReplyStream } from './chat/reply-options.ts';
-export {
-  type FetchHandler as Listener,
-  type ListeningServer as Listening,
-  type ListenOptions,
-  listen,
-  toNodeListener,
-} from './listen.ts';
-export {
-  createMcpHandler,
-  type McpHandler,
-  type McpHandlerOptions,
-  type McpServerHandle,
-  type ServeMcpOptions,
-  serveMcp,
-} from './mcp/serve-mcp.ts';
-export { type ConsoleHandler, createConsoleHandler } from './console/console-handler.ts';
+  USER_RIGHTS,
+} from './http/access/principal.ts';
+export { createToken, createTokenAuthenticator } from './http/access/tokens.ts';
+export { combineAuthenticators, createLogin, type Login } from './http/access/login.ts';
+
+// Agents as tools of MCP hosts.
+export { createMcpHandler, type McpHandler, type McpServerHandle, serveMcp } from './mcp/serve-mcp.ts';
+
+// Node's HTTP server.
+export { type ListeningServer, listen, toNodeListener } from './http/listen.ts';

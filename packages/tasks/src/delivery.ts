@@ -32,7 +32,7 @@ export interface WorkerStore extends ChangeSource {
   take(request: TakeRequest): Promise<TakeResult>;
   /** Claims one task by its id for a session. Repeating the same `claim` returns the same result. */
   claim(id: string, request: ClaimRequest): Promise<ClaimResult>;
-  /** Loads what a task's work needs beside its record: its inputs and the earlier messages. Throws `LeaseLostError`. */
+  /** Loads what a task's work needs in addition to its record: its inputs and the earlier messages. Throws `LeaseLostError`. */
   load(claim: ClaimRef): Promise<TaskLoad>;
   /** Keeps a session alive, confirms orders, and returns the orders that are not confirmed yet. */
   heartbeat(heartbeat: Heartbeat): Promise<HeartbeatResult>;
@@ -51,9 +51,10 @@ export interface WorkerStore extends ChangeSource {
   append(claim: ClaimRef, batch: Batch): Promise<Orders>;
   /**
    * Hands a claim back unfinished. It costs no attempt; a task in `cancelling` stays there. The claim that was taken away
-   * last can still be handed back, which takes its crash back; repeat it until it is answered. Throws `LeaseLostError`.
+   * last can still be handed back, which takes its crash back; repeat it until it is answered. `delayMs`: how long no
+   * worker takes it, unless it is cancelled. Throws `LeaseLostError`.
    */
-  release(claim: ClaimRef): Promise<ReleaseResult>;
+  release(claim: ClaimRef, options?: { readonly delayMs?: number }): Promise<ReleaseResult>;
   /**
    * Puts a task aside until a question is answered or closed, a command comes, or it is cancelled. It then takes no slot and
    * costs no attempt. Nothing of it may run. Repeat it until it is answered. Throws `LeaseLostError`.

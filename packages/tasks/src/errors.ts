@@ -6,7 +6,7 @@ export class LeaseLostError extends Error {
   readonly epoch: number;
 
   constructor(taskId: string, epoch: number, options: { cause?: unknown } = {}) {
-    super(`Epoch ${epoch} of task ${taskId} is over; stop working on it`, options);
+    super(`Lost the lease on task ${taskId} (epoch ${epoch}); stop working on it`, options);
     this.taskId = taskId;
     this.epoch = epoch;
   }

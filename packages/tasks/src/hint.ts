@@ -22,7 +22,7 @@ export interface WatchFilter {
 /** A change to a task. `resync`: any task may have changed. */
 export type Hint =
   | {
-      readonly type: 'status' | 'cancel' | 'command' | 'wake' | 'journal';
+      readonly type: 'status' | 'cancel' | 'command' | 'preferred' | 'journal';
       readonly id: string;
       readonly tenant: string;
       readonly worker?: string;
@@ -34,13 +34,13 @@ export type Hint =
       readonly order?: PushedOrder;
     }
   /** A task became ready for an agent of this worker, which was waiting for one. */
-  | { readonly type: 'work'; readonly worker: string; readonly domain: number; readonly agent: string }
+  | { readonly type: 'ready'; readonly worker: string; readonly domain: number; readonly agent: string }
   | { readonly type: 'resync' };
 
 /** What the holder of one claim must do. It never becomes invalid: orders only become stricter. */
 export interface PushedOrder {
   readonly epoch: number;
-  /** The claim that the order is for. If others can read pushed orders, only its signature (`signatureOf`). */
+  /** The claim that the order is for. If others can read pushed orders, only its signature (`signOrder`). */
   readonly claim: string;
   readonly orderNumber: number;
   readonly stop: StopOrder;

@@ -25,7 +25,7 @@ export function refOfKey(ref: KeyRef, shards: number): TaskRef {
 }
 
 /** Proves that an order is for one task of one claim, without revealing the claim. */
-export function signatureOf({ id, claim }: { readonly id: string; readonly claim: string }): string {
+export function signOrder({ id, claim }: { readonly id: string; readonly claim: string }): string {
   return createHash('sha1').update(`${claim} ${id}`).digest('hex');
 }
 

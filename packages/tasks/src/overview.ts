@@ -24,7 +24,7 @@ export interface OperatorStore {
   questions(page: PageRequest & { readonly tenant: string }): Promise<QuestionPage>;
 
   /**
-   * Stops or resumes the delivery of an agent's or a tenant's tasks. Tasks that run go on, new ones are accepted and
+   * Stops or resumes the delivery of an agent's or a tenant's tasks. Tasks that run continue, new ones are accepted and
    * wait, and cancels work as always.
    */
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
@@ -58,7 +58,7 @@ export interface TenantPage {
 }
 
 /** Names of a tenant's conversations that are kept, in byte order. */
-export interface ConversationPage {
+interface ConversationPage {
   readonly conversations: readonly string[];
   readonly next?: string;
 }

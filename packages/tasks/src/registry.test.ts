@@ -32,7 +32,7 @@ async function registered(registry: CancellationRegistry, key = 'job'): Promise<
   return registration as Registered;
 }
 
-test('registered work can be cancelled by its own key, from another registry, and says so from then on', async () => {
+test('registered work can be cancelled by its own key, from another registry, and reports it afterwards', async () => {
   const { registry, open } = setUp();
   const { token, setStatus } = await registered(registry, 'invoice 7');
   expect(await registry.isCancelled('invoice 7')).toBe(false);
@@ -86,7 +86,7 @@ test('a status set twice counts once, and a cancel that was accepted cannot be o
   expect(await setStatus('failed')).toEqual({ result: 'unchanged', status: 'cancelled' });
 });
 
-test('one key is worked on once at a time; afterwards it has ended', async () => {
+test('a key is worked on once at a time; afterwards it has ended', async () => {
   const { registry, open } = setUp();
   const { setStatus, taskId } = await registered(registry);
   const held = { key: 'job', taskId, result: 'held', status: 'running' };
@@ -96,7 +96,7 @@ test('one key is worked on once at a time; afterwards it has ended', async () =>
   expect(await open().register({ key: 'job' })).toEqual({ ...held, result: 'ended', status: 'failed' });
 });
 
-test('work whose store cannot be reached is told to stop before its lease ends, and can say nothing more', async () => {
+test('work whose store cannot be reached is stopped before its lease ends, and can publish nothing more', async () => {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   let isDown = false;
@@ -119,7 +119,7 @@ test('work whose store cannot be reached is told to stop before its lease ends, 
   expect(errors).not.toEqual([]);
 });
 
-test('disposing stops the work and hands it back when it has stopped', async () => {
+test('disposing stops the work and returns it when it has stopped', async () => {
   const { registry, open } = setUp();
   const { token, setStatus } = await registered(registry);
   const stopped = new Promise((resolve) => token.onCancel(() => resolve(setStatus('cancelled'))));
@@ -129,7 +129,7 @@ test('disposing stops the work and hands it back when it has stopped', async () 
   expect((await open().register({ key: 'job' })).result).toBe('registered');
 });
 
-test('disposing does not wait for ever, and leaves work that goes on its claim until the lease ends', async () => {
+test('disposing does not wait for ever, and leaves its claim to work that continues until the lease ends', async () => {
   const { registry, open, store, world } = setUp({ leaseMs: 10_000 });
   const { setStatus } = await registered(registry);
   const disposed = registry[Symbol.asyncDispose]();
@@ -150,7 +150,7 @@ test('disposing a registry without work leaves nothing behind, and disposing twi
   expect(world.clock.pending).toBe(0);
 });
 
-test('registered work hears the event channel and the checker too', async () => {
+test('registered work also gets cancels from the event channel and the checker', async () => {
   const channel = createEventChannel();
   const asked: (string | undefined)[] = [];
   const cancellationChecker = (_id: string, { key }: { key?: string }) => {
@@ -166,14 +166,16 @@ test('registered work hears the event channel and the checker too', async () => 
   expect(job.token.level).toBe('abort');
 });
 
-test("an agent's task can be asked about and cancelled by its key, but not registered", async () => {
+test('an agent’s task can be read and cancelled by its key, but not registered', async () => {
   const { registry, store, world } = setUp();
   const work = ({ token }: { token: Registered['token'] }) =>
     sleep(60_000, { clock: world.clock, token }).then(() => 'x');
   await using runner = createRunner({ store, world, agents: { assistant: work } });
   const running = runner.run({ tenant: 'acme', agent: 'assistant', input: 'hi', key: 'm1' });
   await flushMicrotasks();
-  await expect(registry.register({ key: 'm1' })).rejects.toThrow(/^key: 'm1' names a task of the agent 'assistant'/);
+  await expect(registry.register({ key: 'm1' })).rejects.toThrow(
+    /^key: 'm1' belongs to a task of the agent 'assistant'/,
+  );
   expect(await registry.cancel('m1', {}, { mode: 'now' })).toMatchObject({ result: 'accepted' });
   expect((await running).status).toBe('cancelled');
   expect(await registry.get('m1')).toMatchObject({ status: 'cancelled' });

@@ -1,11 +1,5 @@
-import {
-  type CancellationToken,
-  type CancelReason,
-  type CancelReasonInit,
-  isCancelledError,
-  LADDERS,
-} from '@whoa/core';
-import { type CancelOptions, systemWorld } from '@whoa/core/embed';
+import { type CancellationToken, type CancelReason, type CancelReasonInit, isCancelledError } from '@whoa/core';
+import { type CancelOptions, LADDERS, systemWorld } from '@whoa/core/embed';
 import { readCancelOptions } from '@whoa/core/internal';
 import { LeaseLostError } from './errors.ts';
 import { type RunnerOptions, StoreFullError } from './run/runner.ts';
@@ -52,6 +46,7 @@ export type Registration = { readonly key: string; readonly taskId: string } & (
 export interface CancellationRegistry extends AsyncDisposable {
   /** Registers work and claims it. The key defaults to a new id. */
   register(options?: { readonly key?: string }): Promise<Registration>;
+  /** Cancels the work that was registered under a key, in any process. */
   cancel(key: string, reason?: CancelReasonInit, options?: CancelOptions): Promise<StoreCancelReceipt>;
   /** True from the moment a cancel is accepted. */
   isCancelled(key: string): Promise<boolean>;
@@ -93,7 +88,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     if (receipt.result === 'full') throw new StoreFullError(receipt);
     const { id: taskId, agent, status } = receipt.task;
     if (agent !== AGENT)
-      throw new TypeError(`key: '${key}' names a task of the agent '${agent}'; only its runners can work on it`);
+      throw new TypeError(`key: '${key}' belongs to a task of the agent '${agent}'; only its runners can work on it`);
     const about = { key, taskId };
     if (held.has(taskId)) return { ...about, result: 'held', status };
     const mine = new HeldTask(taskId);
@@ -102,7 +97,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
     const started = await Promise.race([mine.started, ended]);
     if (!(started instanceof HeldTask))
       return { ...about, result: isFinalStatus(started.status) ? 'ended' : 'held', status: started.status };
-    const finished = receiptOf(ended);
+    const finished = waitForReceipt(ended);
     return {
       ...about,
       result: 'registered',
@@ -145,7 +140,7 @@ export function createCancellationRegistry(options: CancellationRegistryOptions)
 }
 
 /** Creates the function that returns the receipt of `setStatus` once the runner has finished with the work. */
-function receiptOf(ended: Promise<TaskResponse>): () => Promise<SetStatusReceipt> {
+function waitForReceipt(ended: Promise<TaskResponse>): () => Promise<SetStatusReceipt> {
   const finished = ended.then(
     ({ status }): SetStatusReceipt => ({ result: 'set', status: status as FinalStatus }),
     (error: unknown): SetStatusReceipt => {

@@ -11,7 +11,7 @@ export type TaskStatus = 'init' | 'running' | 'cancelling' | FinalStatus;
 export type StatusAction = 'claim' | 'release' | 'cancel' | FinalStatus;
 
 /**
- * Why a transition is refused.
+ * Why a transition is rejected.
  *
  * - `not-running`: no worker has claimed the task.
  * - `held`: a worker has claimed the task.
@@ -32,7 +32,7 @@ const ENDED = {
   cancelled: 'final',
 };
 
-/** Every status and every action: the next status, or why the action is refused. */
+/** Every status and every action: the next status, or why the action is rejected. */
 export const STATUS_TABLE: Readonly<Record<TaskStatus, Readonly<Record<StatusAction, TaskStatus | StatusRefusal>>>> = {
   init: {
     claim: 'running',

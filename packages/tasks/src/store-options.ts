@@ -21,8 +21,8 @@ export interface StoreOptions {
   readonly maxJournalBytes?: number;
   /** How many tasks of one tenant may be ready for one agent. Beyond that, `create` returns `full`. */
   readonly maxReady?: number;
-  /** How many tasks of one tenant may run at once. Exact on one shard; several shards divide the limit. */
+  /** How many tasks of one tenant may run at the same time. Exact on one shard; several shards divide the limit. */
   readonly maxRunningPerTenant?: number;
-  /** How many tasks of one agent may run at once. Exact on one shard; several shards divide the limit. */
+  /** How many tasks of one agent may run at the same time. Exact on one shard; several shards divide the limit. */
   readonly maxRunningPerAgent?: number;
 }

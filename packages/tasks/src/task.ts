@@ -49,6 +49,13 @@ export interface NewTask {
   readonly deadline?: number | undefined;
   /** The W3C trace context of what created it, so that the spans of its worker are part of the same trace. */
   readonly traceparent?: string | undefined;
+  /** Who starts it, by name. */
+  readonly startedBy?: string | undefined;
+  /**
+   * In a conversation: its sender may not answer for the current task. So it withdraws no question: while one is open, it
+   * is queued.
+   */
+  readonly keepsQuestions?: boolean | undefined;
 }
 
 /** How to carry out a cancel, in times of the store's clock. */
@@ -65,7 +72,7 @@ export type TaskCommand =
   | { readonly type: 'cancel-call'; readonly callId: string; readonly reason?: CancelReason }
   | { readonly type: 'steer'; readonly message: Json };
 
-/** A command as the worker receives it. `task` is set by the store only: it runs if the message comes too late. */
+/** A command as the worker receives it. `task` is set by the store only: it runs if the message arrives too late. */
 export type NumberedCommand = { readonly number: number } & (
   | Exclude<TaskCommand, { type: 'steer' }>
   | { readonly type: 'steer'; readonly message: Json; readonly task?: string }
@@ -103,10 +110,20 @@ export interface TaskActivity {
   readonly turns: number;
   /** How many calls those replies asked for. */
   readonly calls: number;
-  /** How many approval questions wait for an answer now. */
-  readonly questions: number;
   /** Model tokens, those of agents inside its calls included. Not `complete` while a reply is being written. */
   readonly usage?: Usage;
+  /** Set while it waits, without a worker, for the provider of its model. It is taken again at `stageAt` of the task. */
+  readonly providerWait?: ProviderWait;
+}
+
+/** Why a task waits for the provider of its model. */
+export interface ProviderWait {
+  /** The last error of the provider. */
+  readonly error: string;
+  /** When the provider failed first, without a complete reply since. */
+  readonly since: number;
+  /** How often the task has been put off since. */
+  readonly attempts: number;
 }
 
 /** Everything a store knows about a task except its journal and its inputs. Plain data. */
@@ -115,7 +132,7 @@ export interface TaskSummary {
   readonly tenant: string;
   readonly agent: string;
   readonly conversation?: string;
-  /** What was asked, in one line of at most 120 characters, as far as the input has text. */
+  /** What was asked, in one line of at most 120 characters, if the input has text. */
   readonly title?: string;
   /** The sender's key. */
   readonly key?: string;
@@ -132,6 +149,8 @@ export interface TaskSummary {
   readonly deadline?: number;
   /** The W3C trace context of what created it. */
   readonly traceparent?: string;
+  /** Who started it, by name. */
+  readonly startedBy?: string;
   readonly status: TaskStatus;
   /** Where it is while it is live. */
   readonly stage?: Stage;
@@ -166,6 +185,8 @@ export interface TaskSummary {
   readonly activity?: TaskActivity;
   /** How many questions wait for an answer. Left out if none does. */
   readonly waiting?: number;
+  /** It has asked questions. Left out if it never did. */
+  readonly hasAsked?: true;
   /** A client is reading the journal until this time. */
   readonly watchedUntil?: number;
   readonly outcome?: Omit<TaskOutcome, 'history' | 'newMessages'>;

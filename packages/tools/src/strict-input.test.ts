@@ -19,7 +19,7 @@ const VALID: Readonly<Record<string, object>> = {
   grep: { pattern: 'a' },
 };
 
-test('every tool refuses a field it does not have, and says which it has', async () => {
+test('every tool rejects unknown fields, and lists its own', async () => {
   using workspace = createWorkspace({});
   await using containment = createContainment();
   await using background = createBackgroundProcesses({ containment });

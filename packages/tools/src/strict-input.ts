@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The input of a tool. An unknown field is refused with the fields there are: a model may know the tool by other names. */
+/** The input of a tool. An unknown field is rejected with the fields there are: a model may know the tool by other names. */
 export function strictInput<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
   const fields = Object.keys(shape).join(', ') || 'none';
   return z.strictObject(shape, {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 const command = new URL('../bin/whoa.js', import.meta.url).href;
 
-/** Starts the command in a Node that says it is another one. */
+/** Starts the command in a Node that reports another version. */
 function startOn(version: string): { status: number | null; stderr: string } {
   const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } });`;
   const args = ['--input-type=module', '-e', `${pretend} await import('${command}');`, '--', '--version'];

@@ -33,7 +33,7 @@ function usage(message: string): Error {
 
 async function runOwning(command: Command, args: readonly string[], system: System): Promise<number> {
   const [{ createCleanupList }, { reportCleanup }] = await Promise.all([
-    import('@whoa/core/embed'),
+    import('@whoa/core/internal'),
     import('./terminal/report-cleanup.ts'),
   ]);
   const cleanups = createCleanupList({ name: 'the command', timeoutMs: CLOSE_MS, onError: reportCleanup });
@@ -82,8 +82,8 @@ async function printError(
 ): Promise<number> {
   const { jsonLine, rendered } = await import('./terminal/boundary.ts');
   const { message, code } = error as { message?: string; code?: string };
-  const said = message ?? String(error);
-  if (asJson) stdout.write(`${jsonLine({ type: 'error', message: said, ...(code && { code }) })}\n`);
-  else stderr.write(`${rendered(`${`whoa ${name}`.trim()}: ${said}`)}\n`);
+  const text = message ?? String(error);
+  if (asJson) stdout.write(`${jsonLine({ type: 'error', message: text, ...(code && { code }) })}\n`);
+  else stderr.write(`${rendered(`${`whoa ${name}`.trim()}: ${text}`)}\n`);
   return (error as Error).name === 'UsageError' ? 2 : 1;
 }

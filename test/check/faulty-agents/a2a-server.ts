@@ -1,5 +1,5 @@
-// An A2A agent as the SDK's documentation builds one: node a2a-server.ts PORT BUG [FOLDER]. Instances with the same folder share their
-// tasks. With `goes-on` it writes CANCELED and goes on working.
+// An A2A agent as the SDK's documentation builds one: node a2a-server.ts PORT BUG [FOLDER]. Instances with the same
+// folder share their tasks. With `goes-on` it writes CANCELED and keeps working.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentCard, Artifact, Task, TaskState } from '@a2a-js/sdk';
@@ -53,16 +53,16 @@ const executor: AgentExecutor = {
 /** Tasks as files: the store of the SDK overwrites, so this one does too. */
 function createFileStore(at: string): TaskStore {
   mkdirSync(at, { recursive: true });
-  const fileOf = (id: string): string => join(at, `${encodeURIComponent(id)}.json`);
+  const toFile = (id: string): string => join(at, `${encodeURIComponent(id)}.json`);
   return {
     save(task) {
-      const draft = `${fileOf(task.id)}.${process.pid}`;
+      const draft = `${toFile(task.id)}.${process.pid}`;
       writeFileSync(draft, JSON.stringify(Task.toJSON(task)));
-      renameSync(draft, fileOf(task.id));
+      renameSync(draft, toFile(task.id));
       return Promise.resolve();
     },
     load(id) {
-      const task = existsSync(fileOf(id)) ? Task.fromJSON(JSON.parse(readFileSync(fileOf(id), 'utf8'))) : undefined;
+      const task = existsSync(toFile(id)) ? Task.fromJSON(JSON.parse(readFileSync(toFile(id), 'utf8'))) : undefined;
       return Promise.resolve(task);
     },
     list: () => Promise.reject(new Error('tasks are not listed')),

@@ -20,7 +20,7 @@ interface Turn {
   readonly stopper: AbortController;
   readonly open: Set<string>;
   readonly children: Set<ChildProcess>;
-  /** What is sent only after the answer. */
+  /** Messages to send only after the response. */
   readonly late: (() => void)[];
 }
 
@@ -85,7 +85,7 @@ function receive({ id, method, params = {}, result }: Incoming): void {
   }
 }
 
-/** Lets something go on; what fails in it ends the agent. */
+/** Runs work in the background; its failure ends the agent. */
 function follow(promise: Promise<unknown>): void {
   promise.catch((error: unknown) => {
     throw error;
@@ -119,9 +119,9 @@ function start(session: Session, { requestId, text }: { requestId: number; text:
   session.isSticky = false;
   const begin = (): void => {
     session.turn = turn;
-    follow(play(session, turn, text).then((answer) => end(session, turn, answer)));
+    follow(runTurn(session, turn, text).then((answer) => end(session, turn, answer)));
   };
-  // The turn is reserved only in a later tick: a cancel that was read together with the prompt finds none.
+  // Reserves the turn in a later tick, so that a cancel that was read together with the prompt finds none.
   if (bug === 'lost-race') setTimeout(begin, 50);
   else begin();
 }
@@ -149,7 +149,7 @@ function end(session: Session, { requestId, stopper, late }: Turn, reply: Reply)
 
 let flooding: NodeJS.Timeout | undefined;
 
-/** One session at a time: the machine must bear it. */
+/** One session at a time, because of the load. */
 function flood(session: Session): void {
   clearInterval(flooding);
   flooding = setInterval(() => {
@@ -158,7 +158,7 @@ function flood(session: Session): void {
   }, 5).unref();
 }
 
-async function play(session: Session, turn: Turn, text: string): Promise<Reply> {
+async function runTurn(session: Session, turn: Turn, text: string): Promise<Reply> {
   const { history } = session;
   const { signal } = turn.stopper;
   const before = history.length;
@@ -258,7 +258,7 @@ async function isAllowed(session: Session, { stopper: { signal } }: Turn): Promi
   return isYes && (!signal.aborted || bug === 'second-call');
 }
 
-/** Runs a command in a process group of its own. */
+/** Runs a command in a separate process group. */
 function runCommand(call: ChatCall, { stopper: { signal } }: Turn): Promise<string> {
   const { command } = JSON.parse(call.function.arguments) as { command: string };
   const start = bug === 'daemons' ? `setsid ${command} & wait` : `exec ${command}`;

@@ -5,7 +5,10 @@ export const BUGS = {
   'never-answers': { what: 'never answers a cancelled prompt', caughtBy: ['cancel-streaming'] },
   'two-ends': { what: 'answers a cancelled prompt twice', caughtBy: ['one-end'] },
   'sticky-cancel': { what: 'keeps an idle cancel for the next prompt', caughtBy: ['idle-cancel'] },
-  'lost-race': { what: 'loses a cancel that comes in one piece with its prompt', caughtBy: ['one-piece-prompt-first'] },
+  'lost-race': {
+    what: 'loses a cancel that comes in one piece with its prompt',
+    caughtBy: ['same-chunk-prompt-first'],
+  },
   'all-sessions': { what: 'cancels every session', caughtBy: ['other-conversation'] },
   'second-cancel': { what: 'keeps the second of two cancels for the next prompt', caughtBy: ['double-cancel'] },
   'no-next': { what: 'takes no prompt after a cancel', caughtBy: ['next-works', 'stop-go-stop'] },
@@ -17,8 +20,8 @@ export const BUGS = {
   'late-update': { what: 'closes its calls after the answer', caughtBy: ['quiet-after-end'] },
   'tool-goes-on': { what: 'answers, and lets the tool go on', caughtBy: ['late-effect', 'left-root'] },
   'only-root': { what: 'ends the process of the tool, not its children', caughtBy: ['left-child'] },
-  'only-sigterm': { what: 'asks the process of the tool to end, and waits for it', caughtBy: ['deaf-tool'] },
-  'sigterm-and-go': { what: 'asks the process of the tool to end, and does not look', caughtBy: ['left-deaf'] },
+  'only-sigterm': { what: 'asks the process of the tool to end, and waits for it', caughtBy: ['unresponsive-tool'] },
+  'sigterm-and-go': { what: 'asks the process of the tool to end, and does not look', caughtBy: ['left-unresponsive'] },
   'forgets-text': { what: 'drops what the model had said', caughtBy: ['next-knows-text'] },
   'forgets-turn': { what: 'drops the cancelled turn', caughtBy: ['next-knows-prompt', 'next-keeps-finished'] },
   'dangling-call': { what: 'leaves a call without a result in the history', caughtBy: ['next-valid-call'] },
@@ -39,8 +42,8 @@ export const BUGS = {
 export type Bug = keyof typeof BUGS;
 
 /**
- * Agents that do nothing wrong: `no-cancel-request` knows only what the protocol demands, `side-by-side` runs the calls of a reply
- * together and takes half a second to end them. `garbage` writes lines to its standard output that are no messages, for which the
- * kit does not look.
+ * Agents that do nothing wrong: `no-cancel-request` supports only what the protocol requires, `side-by-side` runs the
+ * calls of a reply together and takes half a second to end them. `garbage` writes lines to its standard output that are
+ * not messages, which the kit ignores.
  */
 export type Flawless = 'none' | 'no-cancel-request' | 'side-by-side' | 'garbage';

@@ -25,7 +25,7 @@ interface Delta {
   readonly tool_calls?: readonly { index: number; id?: string; function?: { name?: string; arguments?: string } }[];
 }
 
-/** Streams a reply into `reply`, as far as it comes. */
+/** Streams a reply into `reply` until it ends or breaks off. */
 export async function streamReply(
   messages: readonly ChatMessage[],
   {

@@ -1,4 +1,4 @@
-// An MCP server with an agent as its only tool: node mcp-server.ts BUG. With `ignores-cancel` it never looks at the signal.
+// An MCP server with an agent as its only tool: node mcp-server.ts BUG. With `ignores-cancel` it never checks the signal.
 import { McpServer } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';

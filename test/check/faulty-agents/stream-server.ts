@@ -16,7 +16,7 @@ interface Conversation {
 
 const conversations = new Map<string, Conversation>();
 
-function conversationOf(id: string): Conversation {
+function openConversation(id: string): Conversation {
   const conversation = conversations.get(id) ?? { history: [], stopper: undefined, last: Promise.resolve() };
   conversations.set(id, conversation);
   return conversation;
@@ -42,7 +42,7 @@ async function readPrompt(request: IncomingMessage): Promise<Prompt> {
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { id, runId, text } = await readPrompt(request);
-  const conversation = conversationOf(id);
+  const conversation = openConversation(id);
   const stopper = new AbortController();
   const before = conversation.last;
   const { promise: done, resolve: finish } = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { signal } = bug === 'goes-on' ? new AbortController() : stopper;
   conversation.history.push({ role: 'user', content: text });
   const turn = runTurn(conversation.history, { signal, onText: stream.text, onCall: stream.call });
-  // What the bug lets go on has no one left to tell.
+  // No reader is left for the work that the bug continues.
   turn.catch(() => {});
   const stopped = new Promise((resolve) => stopper.signal.addEventListener('abort', resolve, { once: true }));
   await (bug === 'goes-on' ? Promise.race([turn, stopped]) : turn);

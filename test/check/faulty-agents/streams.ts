@@ -1,4 +1,4 @@
-// What a turn looks like on the wire: the AI SDK's UI message stream, and AG-UI.
+// A turn on the wire: as the AI SDK's UI message stream, and as AG-UI.
 
 export interface Stream {
   readonly text: (text: string) => void;
@@ -52,7 +52,7 @@ export function toAgUi(send: Send, run: { readonly threadId: string; readonly ru
   };
 }
 
-/** Text that is opened by its first word and closed by what follows it. */
+/** Text that its first chunk opens and the next part closes. */
 function createText(tell: (is: 'start' | 'delta' | 'end', id: string, delta: string) => void) {
   let count = 0;
   let isOpen = false;

@@ -1,4 +1,4 @@
-// What is behind any protocol: a model, a shell, and a history that stays valid when the signal aborts.
+// The agent behind every protocol: a model, a shell, and a history that stays valid when the signal aborts.
 import { spawn } from 'node:child_process';
 import { type ChatCall, type ChatMessage, streamReply } from './chat-model.ts';
 
@@ -8,7 +8,7 @@ interface LoopOptions {
   readonly onCall?: (call: { readonly id: string; readonly isOpen: boolean }) => void;
 }
 
-/** Works on the last message of a history until the model has nothing more to say, or the signal aborts. */
+/** Handles the last message of a history until the model has finished, or the signal aborts. */
 export async function runTurn(history: ChatMessage[], options: LoopOptions): Promise<string> {
   const { signal, onText = () => {}, onCall = () => {} } = options;
   for (;;) {

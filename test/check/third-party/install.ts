@@ -6,7 +6,7 @@ import { type Location, program, type Subject } from './subject.ts';
 /** Outside of the workspace, and outside of the temporary folder: some agents refuse a home there. */
 const CACHE = join(import.meta.dirname, '../../../.cache/others');
 
-/** As it was at the start: subjects are given few variables, and npm may need others, such as certificates. */
+/** The original environment: subjects get few variables, and npm may need more, such as certificates. */
 const ENV = { ...process.env };
 
 /** Installs a subject in exactly its versions, unless it is there. Returns the folder. */
@@ -51,7 +51,7 @@ export function settleIn(subject: Subject, { installed, provider }: Omit<Locatio
   return location;
 }
 
-/** The version of what is installed. */
+/** The installed version. */
 export function installedVersion(folder: string, name: string): string {
   const text = readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8');
   return (JSON.parse(text) as { version: string }).version;

@@ -1,4 +1,4 @@
-// The page of results says what was saved, and nothing was left out of it.
+// The page of results shows all saved results.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CHECKS } from '@whoa/check';
@@ -12,7 +12,7 @@ test('the page of results is made from the saved results', () => {
   expect(page).toBe(toPage(readResults()));
 });
 
-test('what the program around a subject does is not counted against it', () => {
+test('failures of the program around a subject do not count against it', () => {
   const names = ['ai-sdk-chat', 'a2a-sdk'];
   const results = readResults().filter(({ name }) => names.includes(name));
   expect(JSON.stringify(results)).toContain('a child that had left the process group was still running');

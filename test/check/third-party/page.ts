@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CHECKS, GROUPS } from '@whoa/check';
-import { type Outcome, readResults, runsOf, type SubjectResult } from './results.ts';
+import { countRuns, type Outcome, readResults, type SubjectResult } from './results.ts';
 import type { Subject } from './subject.ts';
 import { SUBJECTS } from './subjects/subjects.ts';
 
@@ -39,10 +39,10 @@ export function toPage(results: readonly SubjectResult[]): string {
 }
 
 function leaveOutOurs({ upToTheProgram = [] }: Subject, result: SubjectResult): SubjectResult {
-  const said = ['up to the program around it and its tool, which here are ours'];
+  const details = ['up to the program around it and its tool, which here are ours'];
   const outcomes = result.outcomes.map((outcome) =>
     upToTheProgram.includes(outcome.id)
-      ? { ...outcome, statuses: outcome.statuses.map(() => 'not-applicable' as const), said }
+      ? { ...outcome, statuses: outcome.statuses.map(() => 'not-applicable' as const), details }
       : outcome,
   );
   return { ...result, outcomes };
@@ -72,9 +72,9 @@ function summary(all: readonly Checked[]): string {
     const versions = Object.entries(result.versions)
       .slice(0, 2)
       .map(([name, version]) => `${name} ${version}`);
-    const count = (mark: string): number => result.outcomes.filter((outcome) => markOf(outcome) === mark).length;
+    const count = (mark: string): number => result.outcomes.filter((outcome) => toMark(outcome) === mark).length;
     const counts = ['✔', '✘', '±', '?', '–'].map(count);
-    return `| [${subject.title}](#${anchor(subject.title)}) | ${versions.join(', ') || 'this repository'} | ${subject.protocol} | ${runsOf(result)} | ${counts.join(' | ')} |`;
+    return `| [${subject.title}](#${anchor(subject.title)}) | ${versions.join(', ') || 'this repository'} | ${subject.protocol} | ${countRuns(result)} | ${counts.join(' | ')} |`;
   });
   return `## What was checked
 
@@ -88,7 +88,7 @@ ${rows.join('\n')}
 
 function table(all: readonly Checked[]): string {
   const rows = CHECKS.map(({ id, title }) => {
-    const cells = all.map(({ result }) => cellOf(result.outcomes.find((outcome) => outcome.id === id)));
+    const cells = all.map(({ result }) => toCell(result.outcomes.find((outcome) => outcome.id === id)));
     return `| \`${id}\` ${title} | ${cells.join(' | ')} |`;
   });
   return `## All checks
@@ -104,20 +104,20 @@ A process that leaves its group (\`left-detached\`, \`orphans-…\`) does so on 
 `;
 }
 
-/** What `whoa acp -- COMMAND` changes: those that failed before, and those that still fail. */
+/** The effect of `whoa acp -- COMMAND`: the checks that failed without it, and those that still fail. */
 function behindProxy(all: readonly Checked[]): string[] {
   const rows = all.flatMap(({ subject, result }) => {
     if (result.proxied === undefined) return [];
     const { outcomes } = result.proxied;
     const count = (list: readonly Outcome[]): string =>
-      ['✔', '✘', '±', '?'].map((mark) => list.filter((one) => markOf(one) === mark).length).join(' | ');
+      ['✔', '✘', '±', '?'].map((mark) => list.filter((one) => toMark(one) === mark).length).join(' | ');
     const fixed = result.outcomes.flatMap((bare) => {
       const after = outcomes.find(({ id }) => id === bare.id);
-      const isFixed = ['✘', '±'].includes(markOf(bare)) && after !== undefined && markOf(after) === '✔';
+      const isFixed = ['✘', '±'].includes(toMark(bare)) && after !== undefined && toMark(after) === '✔';
       return isFixed ? [`\`${bare.id}\``] : [];
     });
-    const left = outcomes.filter((one) => ['✘', '±', '?'].includes(markOf(one)));
-    const why = left.map(({ id, said }) => `\`${id}\`: ${said.join('; ').replaceAll('|', '/')}`);
+    const left = outcomes.filter((one) => ['✘', '±', '?'].includes(toMark(one)));
+    const why = left.map(({ id, details }) => `\`${id}\`: ${details.join('; ').replaceAll('|', '/')}`);
     return [
       `| ${subject.title} | ${count(result.outcomes)} | ${count(outcomes)} | ${fixed.join(', ')} | ${why.join('; ')} | ${describeWedged(result.proxied.wedged)} |`,
     ];
@@ -151,13 +151,13 @@ function describeWedged(wedged: NonNullable<SubjectResult['proxied']>['wedged'])
   return `${stopMs} ms, \`${mode}\`, ${remembers ? 'remembers' : 'has forgotten'}`;
 }
 
-/** Who stops sooner than we do. */
+/** The subjects that stop sooner than ours. */
 function faster(all: readonly Checked[]): string {
   const own = all.find(({ subject }) => subject.name === 'whoa');
   const lines = ['latency-reply', 'latency-call'].map((id) => {
-    const ours = medianOf(own?.result.outcomes.find((outcome) => outcome.id === id));
+    const ours = getMedian(own?.result.outcomes.find((outcome) => outcome.id === id));
     const sooner = all.flatMap(({ subject, result }) => {
-      const theirs = medianOf(result.outcomes.find((outcome) => outcome.id === id));
+      const theirs = getMedian(result.outcomes.find((outcome) => outcome.id === id));
       return theirs !== undefined && ours !== undefined && theirs < ours ? [`${subject.title} (${theirs} ms)`] : [];
     });
     if (ours === undefined) return `- \`${id}\`: not measured for Whoa.`;
@@ -167,11 +167,11 @@ function faster(all: readonly Checked[]): string {
 }
 
 function section({ subject, result }: Checked): string {
-  const wrong = result.outcomes.filter((outcome) => ['✘', '±', '?'].includes(markOf(outcome)));
+  const wrong = result.outcomes.filter((outcome) => ['✘', '±', '?'].includes(toMark(outcome)));
   const reasons = new Map<string, string[]>();
-  for (const { id, said, statuses } of result.outcomes) {
+  for (const { id, details, statuses } of result.outcomes) {
     if (!statuses.every((status) => status === 'not-applicable')) continue;
-    const why = said[0] ?? '';
+    const why = details[0] ?? '';
     reasons.set(why, [...(reasons.get(why) ?? []), `\`${id}\``]);
   }
   const skipped = [...reasons].map(([why, ids]) => `- ${ids.join(', ')}: ${why}`);
@@ -187,12 +187,12 @@ function section({ subject, result }: Checked): string {
   ].join('\n');
 }
 
-function line({ id, said, statuses }: Outcome, { protocol }: Subject): string {
+function line({ id, details, statuses }: Outcome, { protocol }: Subject): string {
   const check = CHECKS.find((one) => one.id === id);
   const rule = check?.rules?.[protocol];
   const from = rule === undefined ? 'our own rule' : `${rule.from}, ${rule.level}`;
-  const observed = said.join('; in another run: ').replaceAll('|', '/');
-  return `- ${markOf({ statuses })} \`${id}\` (${from}): ${check?.title ?? ''}. Observed: ${observed}`;
+  const observed = details.join('; in another run: ').replaceAll('|', '/');
+  return `- ${toMark({ statuses })} \`${id}\` (${from}): ${check?.title ?? ''}. Observed: ${observed}`;
 }
 
 function notChecked(): string {
@@ -225,20 +225,22 @@ This replaces the saved results and this page. With \`--resume\`, an interrupted
 `;
 }
 
-function cellOf(outcome: Outcome | undefined): string {
+function toCell(outcome: Outcome | undefined): string {
   if (outcome === undefined) return '?';
-  const median = medianOf(outcome);
-  return median !== undefined && markOf(outcome) === '✔' ? String(median) : markOf(outcome);
+  const median = getMedian(outcome);
+  return median !== undefined && toMark(outcome) === '✔' ? String(median) : toMark(outcome);
 }
 
-/** The best of the medians in what a check of latency said. */
-function medianOf(outcome: Outcome | undefined): number | undefined {
+/** The best of the medians that a latency check reported. */
+function getMedian(outcome: Outcome | undefined): number | undefined {
   if (outcome === undefined || !outcome.id.startsWith('latency-')) return undefined;
-  const medians = outcome.said.flatMap((said) => [...said.matchAll(/p50 (\d+) ms/g)].map(([, ms]) => Number(ms)));
+  const medians = outcome.details.flatMap((details) =>
+    [...details.matchAll(/p50 (\d+) ms/g)].map(([, ms]) => Number(ms)),
+  );
   return medians.length === 0 ? undefined : Math.min(...medians);
 }
 
-function markOf({ statuses }: Pick<Outcome, 'statuses'>): '✔' | '✘' | '±' | '?' | '–' {
+function toMark({ statuses }: Pick<Outcome, 'statuses'>): '✔' | '✘' | '±' | '?' | '–' {
   const is = (status: Outcome['statuses'][number]): boolean => statuses.every((one) => one === status);
   if (is('passed')) return '✔';
   if (is('failed')) return '✘';

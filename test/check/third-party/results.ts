@@ -5,15 +5,15 @@ import type { Run, WedgeReport } from './run.ts';
 
 const FILE = join(import.meta.dirname, '../../../docs/evidence/check-results.json');
 
-/** What came of one check on one subject, in each run. */
+/** The results of one check on one subject, in each run. */
 export interface Outcome {
   readonly id: string;
   readonly statuses: readonly CheckResult['status'][];
-  /** What was observed; once, if the runs agree. */
-  readonly said: readonly string[];
+  /** The observations; only one if the runs agree. */
+  readonly details: readonly string[];
 }
 
-/** What came of all checks on one subject. */
+/** The results of all checks on one subject. */
 export interface SubjectResult {
   readonly name: string;
   /** The day of the last run. */
@@ -22,28 +22,28 @@ export interface SubjectResult {
   readonly agent: string;
   readonly versions: Readonly<Record<string, string>>;
   readonly outcomes: readonly Outcome[];
-  /** What a reader should know of how the runs were made. New runs have none. */
+  /** A remark about how the runs were made. New runs have none. */
   readonly remark?: string;
   /** As many runs of the same versions behind `whoa acp -- COMMAND`, each after one without it. */
   readonly proxied?: {
     readonly date: string;
     readonly outcomes: readonly Outcome[];
-    /** What came of one that did nothing any more; or why that is not known. */
+    /** The report about a suspended one; or why there is none. */
     readonly wedged?: WedgeReport | string;
   };
 }
 
-/** Adds a run to what came of the runs before it. */
+/** Adds a run to the results of the runs before it. */
 export function addRun(before: readonly Outcome[], { results }: Run): readonly Outcome[] {
   return results.map(({ id, status, detail }) => {
-    const old = before.find((outcome) => outcome.id === id) ?? { id, statuses: [], said: [] };
+    const old = before.find((outcome) => outcome.id === id) ?? { id, statuses: [], details: [] };
     const statuses = [...old.statuses, status];
-    const observed = [...new Set([...old.said, detail])].filter((one) => one !== '');
-    return { id, statuses, said: observed };
+    const observed = [...new Set([...old.details, detail])].filter((one) => one !== '');
+    return { id, statuses, details: observed };
   });
 }
 
-/** The runs to go on from: those saved of the same versions, if an interrupted campaign is resumed. */
+/** The saved runs of the same versions, to continue an interrupted campaign. */
 export function savedOutcomes(
   saved: SubjectResult | undefined,
   { versions, resume }: { readonly versions: SubjectResult['versions']; readonly resume: boolean },
@@ -53,7 +53,7 @@ export function savedOutcomes(
 }
 
 /** How many runs a result is made of. */
-export function runsOf({ outcomes }: Pick<SubjectResult, 'outcomes'>): number {
+export function countRuns({ outcomes }: Pick<SubjectResult, 'outcomes'>): number {
   return outcomes[0]?.statuses.length ?? 0;
 }
 
@@ -61,7 +61,7 @@ export function readResults(): readonly SubjectResult[] {
   return existsSync(FILE) ? (JSON.parse(readFileSync(FILE, 'utf8')) as SubjectResult[]) : [];
 }
 
-/** Saves the result of one subject beside those of the others. */
+/** Saves the result of one subject next to the others. */
 export function saveResult(result: SubjectResult): void {
   const others = readResults().filter(({ name }) => name !== result.name);
   const all = [...others, result].sort((a, b) => a.name.localeCompare(b.name));

@@ -13,9 +13,9 @@ import {
 import { install, settleIn } from './install.ts';
 import type { Location, Subject } from './subject.ts';
 
-/** How long a cancel may take. Twice what the kit allows by default: the campaign must not fail others for a busy machine. */
+/** How long a cancel may take: twice the kit's default, so that a busy machine does not fail a subject. */
 const SETTLE_MS = 10_000;
-/** What came too late or is unclear, which a busy machine can cause, gets another try, alone and with this time. */
+/** A busy machine can cause timeouts and unclear results, so those checks are retried alone with this limit. */
 const PATIENT_MS = 60_000;
 const LATE = /had not ended|had no answer|still running \d+ s after the cancel/;
 const needsRetry = ({ id, status, detail }: CheckResult): boolean =>
@@ -30,17 +30,17 @@ export interface Run {
   readonly results: readonly Pick<CheckResult, 'id' | 'status' | 'detail'>[];
 }
 
-/** Installs a subject if needed, starts it with a home of its own, and runs all checks on it. */
+/** Installs a subject if needed, starts it with a separate home, and runs all checks on it. */
 export async function runSubject(
   subject: Subject,
   { only, isProxied = false }: { readonly only?: readonly string[]; readonly isProxied?: boolean } = {},
 ): Promise<Run> {
   const installed = install(subject);
   forgetSettings();
-  await using stage = await createCheckHarness();
-  const location = settleIn(subject, { installed, provider: stage.provider });
+  await using harness = await createCheckHarness();
+  const location = settleIn(subject, { installed, provider: harness.provider });
   await using adapter = createAdapter(subject, { ...location, isProxied });
-  const options = { adapter, stage, signal: AbortSignal.timeout(MAX_RUN_MS), onResult: print };
+  const options = { adapter, harness, signal: AbortSignal.timeout(MAX_RUN_MS), onResult: print };
   const report = await runChecks({ ...options, settleMs: SETTLE_MS, ...(only !== undefined && { only }) });
   const retried = report.results.filter(needsRetry).map(({ id }) => id);
   const again =
@@ -53,7 +53,10 @@ function print({ id, status, detail, ms }: CheckResult): void {
   console.log(`  ${status} ${id} (${ms} ms) ${detail}`);
 }
 
-/** Leaves nothing in the environment that could change how a subject works: keys, or settings of who runs the campaign. */
+/**
+ * Removes everything from the environment that could affect a subject: keys, and the settings of whoever runs the
+ * campaign.
+ */
 function forgetSettings(): void {
   const kept = ['PATH', 'HOME', 'LANG', 'TERM', 'TMPDIR'];
   for (const name of Object.keys(process.env)) if (!kept.includes(name)) delete process.env[name];
@@ -66,27 +69,27 @@ function keep({ id, status, detail }: CheckResult): Run['results'][number] {
   return { id, status, detail };
 }
 
-/** What became of an agent behind the proxy whose processes do nothing any more. */
+/** What the proxy reports about an agent whose processes are suspended. */
 export interface WedgeReport {
   /** How long the cancel of its prompt took. */
   readonly stopMs: number;
-  /** How its session came back in the next process. */
+  /** How its session was restored in the next process. */
   readonly mode: string;
-  /** Whether the model was then told of the prompt before. */
+  /** Whether the model then saw the earlier prompt. */
   readonly remembers: boolean;
 }
 
-/** Stops all processes of an agent (SIGSTOP) in the middle of a reply, cancels, and sends another prompt. */
+/** Suspends all processes of an agent (SIGSTOP) mid-reply, cancels, and sends another prompt. */
 export async function wedgeSubject(subject: Subject): Promise<WedgeReport> {
   const installed = install(subject);
   forgetSettings();
-  await using stage = await createCheckHarness();
-  const location = settleIn(subject, { installed, provider: stage.provider });
+  await using harness = await createCheckHarness();
+  const location = settleIn(subject, { installed, provider: harness.provider });
   const log = join(location.home, 'proxy.jsonl');
   await using adapter = createAdapter(subject, { ...location, isProxied: true, log });
-  await using connection = await adapter.connect(stage);
+  await using connection = await adapter.connect(harness);
   const conversation = await connection.open();
-  const [first, second, third] = [stage.makeKey(), stage.makeKey(), stage.makeKey()];
+  const [first, second, third] = [harness.makeKey(), harness.makeKey(), harness.makeKey()];
   const say = (key: string, action: string) =>
     conversation.start(`Do this check and nothing else: check-${key}-${action}`);
   await say(first, 'reply').ended;
@@ -101,7 +104,7 @@ export async function wedgeSubject(subject: Subject): Promise<WedgeReport> {
   if (kind !== 'cancelled') throw new Error(`the prompt ended as '${kind}'`);
   const next = await say(third, 'reply').ended;
   if (next.kind !== 'completed') throw new Error(`the next prompt ended as '${next.kind}' (${next.detail})`);
-  const [request] = stage.requestsFor(third);
+  const [request] = harness.requestsFor(third);
   const mode = /"type":"restore".*"mode":"(\w+)"/.exec(readFileSync(log, 'utf8'))?.[1] ?? 'not restarted';
   return { stopMs, mode, remembers: JSON.stringify(request?.body).includes(first) };
 }
@@ -124,14 +127,14 @@ function createAdapter(
   const proxy = location.isProxied ? [process.execPath, WHOA, 'acp', ...log, '--'] : [];
   const command = {
     command: [...proxy, ...subject.command(location)],
-    env: { ...homeOf(location), ...subject.env?.(location) },
+    env: { ...toHomeVariables(location), ...subject.env?.(location) },
   };
   const { protocol, url } = subject;
   if (url === undefined) return createAcpAdapter(command);
   return protocol === 'a2a' ? createA2aAdapter({ url, command }) : createChatAdapter({ url, command });
 }
 
-function homeOf({ home }: Location): Record<string, string> {
+function toHomeVariables({ home }: Location): Record<string, string> {
   return {
     HOME: home,
     XDG_CONFIG_HOME: join(home, '.config'),

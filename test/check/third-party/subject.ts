@@ -1,33 +1,33 @@
 import type { Protocol } from '@whoa/check';
 
-/** Where a subject is installed and what it needs to know to start. */
+/** The folder of a subject, and what it needs to start. */
 export interface Location {
   /** The folder of its `node_modules`. */
   readonly installed: string;
-  /** An empty home folder of its own. */
+  /** A separate, empty home folder. */
   readonly home: string;
   /** The base URL of the kit's model. It ends in `/v1`. */
   readonly provider: string;
 }
 
-/** An agent or a server of others, and how it is started without an account. */
+/** A third-party agent or server, and how to start it without an account. */
 export interface Subject {
   readonly name: string;
   readonly title: string;
   readonly protocol: Protocol;
-  /** What is installed, in exact versions. The first one is what is checked. */
+  /** The installed packages, in exact versions. The first one is the one under test. */
   readonly packages: Readonly<Record<string, string>>;
-  /** Those packages whose install scripts must run. */
+  /** The packages whose install scripts must run. */
   readonly scripts?: readonly string[];
-  /** How it is set up, and what its reader should know. */
+  /** A description of its setup for readers. */
   readonly about: string;
-  /** Checks of what our own program around it does, whatever it does itself: they are not counted. */
+  /** Checks whose result depends on our own program around it: they are not counted. */
   readonly upToTheProgram?: readonly string[];
-  /** What a reader must know to judge its failures fairly. */
+  /** Remarks that readers need to interpret its failures fairly. */
   readonly fairly?: string;
-  /** The page that says how to set it up. */
+  /** The documentation page for its setup. */
   readonly page: string;
-  /** A server of `servers/` that is copied beside its packages. */
+  /** A server of `servers/` that is copied next to its packages. */
   readonly program?: string;
   /** The command; `{port}` is replaced by a free port. */
   readonly command: (location: Location) => readonly string[];

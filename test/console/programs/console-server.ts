@@ -17,7 +17,7 @@ const tokens = createTokenAuthenticator([{ sha256, tenant: 'acme', name: 'ann', 
 const login = createLogin({ tokens });
 const limits = { maxStreams: 1_000, requestsPerSecond: 1_000, requestsBurst: 1_000 };
 const access = createAccess({ authenticate: combineAuthenticators(tokens, login.authenticate), limits });
-const agents = ['coder', 'editor', 'painter', 'talker', 'host', 'booker', 'many', 'hostile', 'failing'];
+const agents = ['coder', 'editor', 'painter', 'talker', 'host', 'asker', 'booker', 'many', 'hostile', 'failing'];
 const api = createTaskApi({ store, access, login, agents });
 const page = createConsoleHandler();
 const fetch = (request: Request): Promise<Response> =>

@@ -1,4 +1,4 @@
-// A worker of its own: takes what is due on a store and runs the cast, until it is told to stop or is killed.
+// A separate worker: takes what is due on a store and runs the test agent, until it is stopped or killed.
 import { join } from 'node:path';
 import { createRunner } from '@whoa/tasks';
 import { createBashTool, createContainment, createFileTools } from '@whoa/tools';

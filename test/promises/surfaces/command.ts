@@ -1,16 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { createSqliteStore, type StoreCancelReceipt, type TaskStore } from '@whoa/tasks';
+import type { StoreCancelReceipt, TaskStore } from '@whoa/tasks';
+import { createSqliteStore } from '@whoa/tasks/internal';
 import { BIN } from '../../command/terminal.ts';
 import { type Fixture, until } from '../fixture.ts';
-import type { Performance, Receipt, Surface } from './surface.ts';
+import type { Receipt, RunningPrompt, Surface } from './surface.ts';
 import { followTask } from './task.ts';
 
 /** Whose the tasks of the command are. */
 export const LOCAL = 'local';
 
-/** `whoa run` in a process of its own, stopped by `whoa cancel` in another. */
+/** `whoa run` in a separate process, stopped by `whoa cancel` in another. */
 export const commandSurface: Surface = {
   name: 'the command',
   open(fixture) {
@@ -26,7 +27,7 @@ export const commandSurface: Surface = {
           id = (await store.list({ tenant: LOCAL })).tasks.find((task) => !known.has(task.id))?.id;
           return id !== undefined;
         });
-        return { ...performance(fixture, store, id!), shown: () => Promise.resolve(wordsIn(child.lines)) };
+        return { ...toRunningPrompt(fixture, store, id!), readText: () => Promise.resolve(joinWords(child.lines)) };
       },
       async [Symbol.asyncDispose]() {
         for (const child of running) child.kill('SIGKILL');
@@ -37,12 +38,12 @@ export const commandSurface: Surface = {
   },
 };
 
-function wordsIn(lines: readonly unknown[]): string {
+function joinWords(lines: readonly unknown[]): string {
   const events = lines as readonly { readonly type: string; readonly text?: string }[];
   return events.map(({ type, text }) => (type === 'text' ? text : '')).join('');
 }
 
-function performance(fixture: Fixture, store: TaskStore, id: string): Performance {
+function toRunningPrompt(fixture: Fixture, store: TaskStore, id: string): RunningPrompt {
   const followed = followTask(store, { tenant: LOCAL, id }, fixture);
   return {
     ...followed,
@@ -60,7 +61,7 @@ export function openLocal(fixture: Fixture): TaskStore {
   return createSqliteStore({ file: fixture.at('state/whoa/tasks.db') });
 }
 
-/** Starts the command; `over` says how it ended and what it printed. */
+/** Starts the command; `over` resolves with its exit code and output. */
 export function startCommand({ home }: Fixture, args: readonly string[]) {
   const [file = '', ...rest] = BIN;
   const child = spawn(file, [...rest, ...args], {

@@ -23,7 +23,7 @@ export const editorSurface: Surface = {
         const followed = followTask(store, { tenant: LOCAL, id: id! }, fixture);
         return {
           ...followed,
-          shown: () => Promise.resolve(wordsIn(editor.shown)),
+          readText: () => Promise.resolve(joinWords(editor.shown)),
           async cancel() {
             await editor.cancel();
             return { result: 'sent' };
@@ -46,7 +46,7 @@ export const editorSurface: Surface = {
   },
 };
 
-function wordsIn(updates: Awaited<ReturnType<typeof openEditor>>['shown']): string {
+function joinWords(updates: Awaited<ReturnType<typeof openEditor>>['shown']): string {
   return updates
     .map((update) =>
       update.sessionUpdate === 'agent_message_chunk' && update.content.type === 'text' ? update.content.text : '',

@@ -3,7 +3,7 @@ import type { Agent, Outcome } from '@whoa/core';
 import { createBashTool, createContainment, createFileTools } from '@whoa/tools';
 import type { Fixture } from '../fixture.ts';
 import { createTestAgent, type TestAgent, type TestAgentOptions } from '../test-agent.ts';
-import type { End, Performance, Surface } from './surface.ts';
+import type { PromptResult, RunningPrompt, Surface } from './surface.ts';
 
 /** A run in this very process. */
 export const runSurface: Surface = {
@@ -11,7 +11,7 @@ export const runSurface: Surface = {
   open(fixture) {
     const { agent, recorder, close } = createLocalAgent(fixture);
     return Promise.resolve({
-      start: (prompt) => Promise.resolve(perform({ agent, recorder }, prompt)),
+      start: (prompt) => Promise.resolve(runPrompt({ agent, recorder }, prompt)),
       [Symbol.asyncDispose]: close,
     });
   },
@@ -33,20 +33,20 @@ export function createLocalAgent(
   };
 }
 
-function perform({ agent, recorder }: TestAgent, prompt: string): Performance {
+function runPrompt({ agent, recorder }: TestAgent, prompt: string): RunningPrompt {
   const run = recorder.run((agent satisfies Agent).run(prompt));
   return {
     id: run.id,
     cancel: (reason, options) => Promise.resolve(run.cancel(reason, options)),
-    heard: () => Promise.resolve(),
-    end: () => run.outcome.then(endOf),
-    read: () => run.outcome.then(endOf),
-    shown: () => Promise.resolve(run.text),
+    cancelReceived: () => Promise.resolve(),
+    end: () => run.outcome.then(toResult),
+    read: () => run.outcome.then(toResult),
+    readText: () => Promise.resolve(run.text),
     history: () => Promise.resolve(recorder.history),
   };
 }
 
-function endOf(outcome: Outcome): End {
+function toResult(outcome: Outcome): PromptResult {
   const { status, text, calls } = outcome;
   if (outcome.status !== 'cancelled') return { status, text, calls };
   return { status, text, calls, reason: outcome.reason, report: outcome.stop };

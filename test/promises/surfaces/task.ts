@@ -8,13 +8,13 @@ import { openStore } from '../../tasks/open-store.ts';
 import { type SharedStoreKind, storeKinds } from '../../tasks/shared-stores.ts';
 import { type Fixture, merged, until } from '../fixture.ts';
 import { machineTime } from '../test-agent.ts';
-import type { End, Performance, Surface } from './surface.ts';
+import type { PromptResult, RunningPrompt, Surface } from './surface.ts';
 
 const TENANT = 'acme';
 
 /** Long enough for a worker on a busy machine. */
 const LEASE_MS = 15_000;
-/** For workers that will be killed or stopped: this long everybody waits for them. */
+/** For workers that will be killed or suspended: others wait this long. */
 export const MORTAL_LEASE_MS = 3_000;
 export const POLL_MS = 100;
 
@@ -84,14 +84,14 @@ export function taskSurface(shared: OpenSharedStore): Surface {
   };
 }
 
-/** Starts a worker in a process of its own. */
+/** Starts a worker in a separate process. */
 export function startWorker(location: string, { provider, folder }: Fixture, { leaseMs = LEASE_MS } = {}): Child {
   const program = join(import.meta.dirname, '../programs/worker.ts');
   return startProgram(program, [location, provider.url, folder, `${leaseMs}`, `${POLL_MS}`]);
 }
 
-/** A task as whoever created it sees it, and everything it sees. */
-export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): Performance {
+/** A task from its creator's point of view, with everything that the creator sees. */
+export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): RunningPrompt {
   const seen: { at: number; entry: HistoryEntry }[] = [];
   const note = (entry: HistoryEntry): void => {
     seen.push({ at: machineTime(), entry });
@@ -102,10 +102,10 @@ export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): Pe
     note({ seen: 'task', task });
     return task;
   };
-  const read = async (): Promise<End> => {
+  const read = async (): Promise<PromptResult> => {
     const entries = await store.read(ref);
     note({ seen: 'journal', id: ref.id, entries });
-    return endOf(
+    return toResult(
       await look(),
       entries.map(({ event }) => event as unknown as JournalEvent),
     );
@@ -117,16 +117,16 @@ export function followTask(store: TaskStore, ref: TaskRef, fixture: Fixture): Pe
       note({ seen: 'task-receipt', id: ref.id, receipt });
       return receipt;
     },
-    heard: () =>
+    cancelReceived: () =>
       until(async () =>
         (await store.read(ref)).some(({ event }) => (event as { type?: string }).type === 'level-changed'),
       ),
     end: () => waitForEnd(store, ref, look).then(read),
     read,
-    async shown() {
+    async readText() {
       const entries = await store.read(ref, { watchTtlMs: 1_000 });
       note({ seen: 'journal', id: ref.id, entries });
-      return wordsIn(entries.map(({ event }) => event as unknown as JournalEvent));
+      return joinWords(entries.map(({ event }) => event as unknown as JournalEvent));
     },
     history: async () => {
       await read();
@@ -152,8 +152,8 @@ async function waitForEnd(
   void watching;
 }
 
-/** The words of the last reply, as a journal tells them. */
-function wordsIn(events: readonly JournalEvent[]): string {
+/** The text of the last reply in a journal. */
+function joinWords(events: readonly JournalEvent[]): string {
   const from = events.findLastIndex(({ type }) => type === 'turn-start');
   return events
     .slice(from)
@@ -167,7 +167,7 @@ interface JournalEvent {
   readonly result?: CallResult;
 }
 
-function endOf({ status, outcome }: TaskRecord, journal: readonly JournalEvent[]): End {
+function toResult({ status, outcome }: TaskRecord, journal: readonly JournalEvent[]): PromptResult {
   return {
     status,
     text: outcome?.answer ?? '',

@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { createChatHandler } from '@whoa/server';
 import { streamText } from 'ai';
 import { openDatabase } from '../app-database.ts';
-import { say } from '../chat-stage.ts';
+import { say } from '../chat-harness.ts';
 
 const [store, provider, file, chat, killAt, isAfter] = process.argv.slice(2);
 const database = openDatabase(file);

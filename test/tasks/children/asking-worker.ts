@@ -1,13 +1,15 @@
-// A worker whose agent asks before it pays. Each payment is a line in a file: asking-worker.ts LOCATION FILE PARK_AFTER_MS
+// A worker whose agent needs approval before it pays, and for invoices with an odd number asks from which account. Each
+// payment is a line in a file: asking-worker.ts LOCATION FILE PARK_AFTER_MS [FRONT]
 import { appendFileSync } from 'node:fs';
-import { createAgent, defineTool } from '@whoa/core';
-import { callTools, reply } from '@whoa/core/model';
+import { bullmq } from '@whoa/bullmq';
+import { createAgent, defineTool, sleep, type Tool } from '@whoa/core';
+import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createRunner, createTaskApprovals } from '@whoa/tasks';
 import { z } from 'zod';
+import { toEngineOptions } from '../chaos-bullmq.ts';
 import { openStore } from '../open-store.ts';
-import { scripted } from '../runner-set-up.ts';
 
-const [location = '', file = '', parkAfterMs = '0'] = process.argv.slice(2);
+const [location = '', file = '', parkAfterMs = '0', front] = process.argv.slice(2);
 const approvals = createTaskApprovals({ parkAfterMs: Number(parkAfterMs) });
 const pay = defineTool({
   name: 'pay',
@@ -19,12 +21,43 @@ const pay = defineTool({
     return 'paid';
   },
 });
-const planner = scripted(
-  ([first]) => callTools([{ id: 'c1', tool: 'pay', input: { invoice: first!.content } }]),
-  (history) => reply(history.at(-1)!.content as string),
-);
-const clerk = createAgent({ name: 'clerk', planner, tools: [pay], approve: approvals.approve });
+const account = defineTool({
+  name: 'account',
+  description: 'Asks from which account to pay',
+  inputSchema: z.object({ question: z.string() }),
+  answeredBy: 'user',
+  answerSchema: z.string(),
+});
+const planner: Planner = {
+  next(history) {
+    const invoice = history[0]!.content as string;
+    const done = new Set(history.flatMap((message) => (message.role === 'tool' ? [message.tool] : [])));
+    if (/[13579]$/.test(invoice) && !done.has('account'))
+      return callTools([{ id: 'c0', tool: 'account', input: { question: 'From which account?' } }]);
+    if (!done.has('pay')) return callTools([{ id: 'c1', tool: 'pay', input: { invoice } }]);
+    return reply(history.at(-1)!.content as string);
+  },
+};
+const clerk = createAgent({ name: 'clerk', planner, tools: [pay, account] as Tool[], approve: approvals.approve });
 const store = openStore(location, { maxAttempts: 10_000 });
-const runner = createRunner({ store, agents: { clerk }, approvals, leaseMs: 1_000, pollIntervalMs: 100 });
-await runner.serve({ concurrency: 4 });
+const engine =
+  front === undefined
+    ? undefined
+    : await bullmq(toEngineOptions(front))({ store, agents: ['clerk'], onError: () => {} });
+const runner = createRunner({
+  store: engine?.store ?? store,
+  agents: { clerk },
+  approvals,
+  leaseMs: 1_000,
+  pollIntervalMs: 100,
+});
+for (;;) {
+  try {
+    await (engine ? engine.serve(runner, { concurrency: 4 }) : runner.serve({ concurrency: 4 }));
+    break;
+  } catch {
+    // The store is unavailable: retry.
+    await sleep(100);
+  }
+}
 process.send!({ type: 'serving' });

@@ -1,4 +1,4 @@
-// Cancels the tasks it is told of, from a process that has nothing else to do with them, and says what it was answered.
+// Cancels the tasks that its parent names, from a process that has nothing else to do with them, and reports the receipts.
 import type { TaskRef } from '@whoa/tasks';
 import { retryWhileUnavailable } from '../ask-until-answered.ts';
 import { openStore } from '../open-store.ts';

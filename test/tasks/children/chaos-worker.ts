@@ -1,4 +1,4 @@
-// Works on whatever is due until it is killed or told to end. Writes down which entries were acknowledged, and which ends.
+// Runs due tasks until it is killed or ended. Logs the entries that were acknowledged, and the ends.
 import { appendFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { bullmq } from '@whoa/bullmq';
@@ -49,7 +49,7 @@ for (;;) {
     await (engine ? engine.serve(runner, { concurrency: 16 }) : runner.serve({ concurrency: 16 }));
     break;
   } catch (error) {
-    // The store is away: it comes back. One that is laid out anew is for the worker that takes this one's place.
+    // The store is unavailable: retry. If its layout is new, the worker that replaces this one handles it.
     if ((error as { code?: string }).code === 'STORE_SETUP') process.send?.({ type: 'refused' });
     await wait(100);
   }

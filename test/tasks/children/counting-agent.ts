@@ -1,6 +1,6 @@
 import { type Agent, createAgent, sleep } from '@whoa/core';
 
-/** An agent that counts until it is stopped. Says when it begins, and when and why its token fires. */
+/** An agent that counts until it is stopped. Reports when it starts, and when and why its token fires. */
 export const countingAgent: Agent = createAgent({
   name: 'assistant',
   planner: {

@@ -1,4 +1,4 @@
-// Takes whatever is due and works on it until it is killed. Writes down what its tools really do, and which appends were acknowledged.
+// Takes due tasks and works on them until it is killed. Logs the real effects of its tools, and the acknowledged appends.
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// Ends tasks, one after the other, in its own order, in one way: success, failed or cancel. Says what it was answered.
+// Ends tasks one at a time, in its own order, in one way: success, failed or cancel. Reports the results.
 
 import { readFileSync } from 'node:fs';
 import type { ClaimRef } from '@whoa/tasks/store';
@@ -9,7 +9,8 @@ const claims = JSON.parse(readFileSync(claimsFile, 'utf8')) as ClaimRef[];
 const store = openStore(file);
 const answers: Record<string, string> = {};
 const offset = { success: 0, failed: 1, cancel: 2 }[way] ?? 0;
-// Neighbours in small blocks, begun together, each way in another order: the three meet at most tasks.
+// Works on small blocks of neighbours in parallel, each kind of writer in a different order, so that the three meet at
+// most tasks.
 for (let block = 0; block < claims.length; block += 30) {
   process.send?.({ type: 'ready', block });
   await new Promise((resolve) => process.once('message', resolve));

@@ -1,4 +1,4 @@
-// Runs one task whose work is a process of its own; says its pid, and how the run ended.
+// Runs one task whose work is a separate process; reports its pid, and how the run ended.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createRunner } from '@whoa/tasks';
 import { openStore } from '../open-store.ts';
@@ -15,7 +15,7 @@ const runner = createRunner({
       new Promise((_resolve, reject) => {
         const child: ChildProcess = spawn('sleep', ['1000'], { stdio: 'ignore' });
         process.send?.({ type: 'working', pid: child.pid });
-        // A woken worker goes on writing until it learns that it is no longer its task.
+        // A resumed worker keeps writing until it learns that it has lost the task.
         const writing = setInterval(() => {
           journal({ type: 'tick' }).catch(() => {});
         }, 20);

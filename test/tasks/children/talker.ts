@@ -1,4 +1,4 @@
-// Receives messages of one conversation, one every 40 ms, and says what became of each. Writes down when runs begin and end.
+// Receives messages of one conversation, one every 40 ms, and reports how each ended. Logs when runs start and end.
 import { appendFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createAgent, sleep } from '@whoa/core';

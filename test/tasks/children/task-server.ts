@@ -1,4 +1,4 @@
-// A server of the task API: argv is a place and the hash of the one token. Says where it listens.
+// A server of the task API: argv is a store's location and the hash of its only token. Reports its address.
 import { createAccess, createTaskApi, createTokenAuthenticator, listen, USER_RIGHTS } from '@whoa/server';
 import { openStore } from '../open-store.ts';
 

@@ -9,7 +9,7 @@ import {
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
 
-/** The contract is about what a store does, not how fast: a busy machine may take this long for one request. */
+/** The contract is about results, not speed: a busy machine may take this long for one request. */
 export const BUSY_MS = 60_000;
 
 /** Runs the contract. `CONTRACT_CASES='a release'` runs only cases whose titles have this text. */

@@ -7,7 +7,7 @@ import { BUSY_MS, expectContract, expectModel } from './expect-contract.ts';
 const stack = new AsyncDisposableStack();
 let server: RedisServer;
 let kind: StoreKind;
-/** A server that sorts text by a language, if there is one: sorted sets are in the order of bytes all the same. */
+/** A server that sorts text by a language, if the locale exists: sorted sets must still be in byte order. */
 beforeAll(async () => {
   const locale = whyNoLocale === undefined ? stack.use(compileLocale()) : undefined;
   server = stack.use(await startRedis({ appendfsync: 'none', ...(locale && { env: locale.env }) }));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import type { StoreOptions } from '@whoa/tasks/store';
 import * as fc from 'fast-check';
-import { canonical, look, lookClosely, resultOf, toHintText, type View } from './compare.ts';
+import { canonical, look, lookClosely, toHintText, toResult, type View } from './compare.ts';
 import { HISTORIES, type Step } from './history.ts';
 import { Made, type Mode, type Request, TENANTS } from './made.ts';
 import { type Contestant, openMemory, openPostgres, openRedis, openSqlite } from './stores.ts';
@@ -11,12 +11,12 @@ import { SharedTime } from './time.ts';
 const RULES: Readonly<Record<Mode, StoreOptions>> = {
   open: { maxJournalBytes: 100, maxReady: 2 },
   capped: { maxJournalBytes: 100, maxReady: 2, maxRunningPerTenant: 2, maxRunningPerAgent: 2 },
-  lanes: { maxReady: 4, maxRunningPerAgent: 3 },
+  'ready-queues': { maxReady: 4, maxRunningPerAgent: 3 },
 };
-/** Most histories are without limits on what runs. */
-const MODES: readonly Mode[] = ['open', 'open', 'open', 'capped', 'open', 'lanes'];
-/** How often a history that fails is played again, to find a shorter one. */
-const MAX_PLAYS = 300;
+/** Most histories have no limits on running tasks. */
+const MODES: readonly Mode[] = ['open', 'open', 'open', 'capped', 'open', 'ready-queues'];
+/** How often a failing history is run again, to find a shorter one. */
+const MAX_TRIES = 300;
 const MAX_FAILURES = 5;
 const START = Date.UTC(2030, 0, 1);
 
@@ -27,8 +27,8 @@ export interface AgreeOptions {
   /** The seed of the first history; the next has the next one. */
   readonly seed: number;
   /** How many histories run at the same time. */
-  readonly lanes?: number;
-  /** Look at everything after each step, not only sometimes. */
+  readonly parallel?: number;
+  /** Compare everything after each step, not only sometimes. */
   readonly isThorough?: boolean;
   /** Gets the text of each failure: its seed, the shortest history that fails, and why. */
   readonly log: (text: string) => void;
@@ -37,52 +37,54 @@ export interface AgreeOptions {
 export interface AgreeReport {
   readonly histories: number;
   readonly steps: number;
-  /** How often each result occurred: a campaign that reaches nothing finds nothing. */
+  /** How often each result occurred: a campaign that never reaches a case cannot find its bugs. */
   readonly results: Readonly<Record<string, number>>;
   /** Seeds of histories that failed. */
   readonly failed: readonly number[];
 }
 
-/** Plays random histories on all stores, and compares them after every step. A seed always gives the same history. */
+/**
+ * Runs random histories on all stores, and compares the stores after every step. A seed always gives the same history.
+ */
 export async function runAgreement(options: AgreeOptions): Promise<AgreeReport> {
-  const { histories, seed, lanes = 2 } = options;
+  const { histories, seed, parallel = 2 } = options;
   const report = { histories: 0, steps: 0, results: {} as Record<string, number>, failed: [] as number[] };
-  const run = async (lane: number): Promise<void> => {
-    await using arenas = new Arenas(options, `${lane}`);
+  const run = async (index: number): Promise<void> => {
+    await using comparisons = new Comparisons(options, `${index}`);
     while (report.histories < histories && report.failed.length < MAX_FAILURES) {
       const own = seed + report.histories++;
       const mode = MODES[own % MODES.length]!;
-      const arena = await arenas.get(mode);
-      let plays = 0;
-      // Shorter histories are tried until one that fails is short enough, or for long enough.
+      const comparison = await comparisons.get(mode);
+      let tries = 0;
+      // Shrinks a failing history until it is short enough, or `MAX_TRIES` is reached.
       const property = fc.asyncProperty(HISTORIES[mode], async (steps) => {
-        if (plays++ < MAX_PLAYS) await arena.play(steps);
+        if (tries++ < MAX_TRIES) await comparison.run(steps);
       });
       const checked = await fc.check(property, { seed: own, numRuns: 1 });
-      report.steps += arena.results.length;
-      for (const result of arena.results.splice(0)) report.results[result] = (report.results[result] ?? 0) + 1;
+      report.steps += comparison.results.length;
+      for (const result of comparison.results.splice(0)) report.results[result] = (report.results[result] ?? 0) + 1;
       if (!checked.failed) continue;
       report.failed.push(own);
       options.log(toText(own, checked.counterexample![0], checked.errorInstance));
     }
   };
-  await Promise.all(Array.from({ length: Math.min(lanes, histories) }, (_, lane) => run(lane)));
+  await Promise.all(Array.from({ length: Math.min(parallel, histories) }, (_, index) => run(index)));
   return report;
 }
 
 /** The stores for each mode, opened when they are first needed. */
-class Arenas implements AsyncDisposable {
+class Comparisons implements AsyncDisposable {
   readonly #options: AgreeOptions;
   readonly #name: string;
-  readonly #arenas = new Map<Mode, Arena>();
+  readonly #comparisons = new Map<Mode, Comparison>();
 
   constructor(options: AgreeOptions, name: string) {
     this.#options = options;
     this.#name = name;
   }
 
-  async get(mode: Mode): Promise<Arena> {
-    const known = this.#arenas.get(mode);
+  async get(mode: Mode): Promise<Comparison> {
+    const known = this.#comparisons.get(mode);
     if (known !== undefined) return known;
     const time = new SharedTime();
     const options = { rules: RULES[mode], time, name: `${mode}_${this.#name}` };
@@ -92,28 +94,28 @@ class Arenas implements AsyncDisposable {
       await openSqlite(options, toHintText),
       await openRedis({ ...options, url: redis }, toHintText),
       // It serves tenants by name, not by how long they waited.
-      ...(mode === 'lanes' ? [] : [await openPostgres({ ...options, url: postgres }, toHintText)]),
+      ...(mode === 'ready-queues' ? [] : [await openPostgres({ ...options, url: postgres }, toHintText)]),
     ];
-    const arena = new Arena(mode, { stores, time, isThorough });
-    this.#arenas.set(mode, arena);
-    return arena;
+    const comparison = new Comparison(mode, { stores, time, isThorough });
+    this.#comparisons.set(mode, comparison);
+    return comparison;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { stores } of this.#arenas.values()) {
+    for (const { stores } of this.#comparisons.values()) {
       await Promise.all(stores.map((one) => one[Symbol.asyncDispose]()));
     }
   }
 }
 
-class Arena {
+class Comparison {
   readonly stores: readonly Contestant[];
-  /** What each step led to. */
+  /** The results of each step. */
   readonly results: string[] = [];
   readonly #mode: Mode;
   readonly #time: SharedTime;
   readonly #isThorough: boolean;
-  /** What the first store showed when the stores were last compared. */
+  /** The views of the first store at the last comparison. */
   #views: readonly View[] = [];
 
   constructor(
@@ -126,7 +128,7 @@ class Arena {
     this.#isThorough = isThorough;
   }
 
-  async play(steps: readonly Step[]): Promise<void> {
+  async run(steps: readonly Step[]): Promise<void> {
     await Promise.all(this.stores.map((one) => one.empty()));
     for (const { waiters, heard } of this.stores) {
       waiters.clear();
@@ -137,7 +139,7 @@ class Arena {
     await this.#setTime(made, START);
     for (const [i, step] of steps.entries()) {
       made.step = i + 1;
-      await this.#play(step, made);
+      await this.#runStep(step, made);
     }
     await this.#look(made, await look(this.stores[0]!.store, TENANTS), TENANTS);
     await this.#compare('everything', ({ store }) => lookClosely(store, made));
@@ -146,7 +148,7 @@ class Arena {
     }
   }
 
-  async #play({ passes, plan, isLost, isCloselyLookedAt }: Step, made: Made): Promise<void> {
+  async #runStep({ passes, plan, isLost, isCloselyLookedAt }: Step, made: Made): Promise<void> {
     if (passes !== 0) await this.#setTime(made, made.now + passes);
     this.#time.nonce = `nonce ${made.step}`;
     const request = plan(made);
@@ -159,8 +161,8 @@ class Arena {
   }
 
   async #ask({ call, learn, park }: Request, made: Made): Promise<void> {
-    const result = await this.#compare(`the result of step ${made.step}`, ({ store }) => resultOf(call(store)));
-    this.results.push(nameOf(result));
+    const result = await this.#compare(`the result of step ${made.step}`, ({ store }) => toResult(call(store)));
+    this.results.push(describeResult(result));
     const views = await look(this.stores[0]!.store, TENANTS);
     // A change that only another store made is seen after the next step, or at the end.
     if (this.#isThorough || !isDeepStrictEqual(views, this.#views)) await this.#look(made, views);
@@ -169,7 +171,7 @@ class Arena {
     if (result !== undefined) learn?.(result as never);
   }
 
-  /** Compares what there is with what the first store shows, and what was heard since the last time. */
+  /** Compares each store's data with the first store's, and the hints since the last comparison. */
   async #look(
     made: Made,
     views: readonly View[],
@@ -195,7 +197,7 @@ class Arena {
     await Promise.all(this.stores.map((one) => one.setTime()));
   }
 
-  /** Asks every store the same, and returns what the first one returned. */
+  /** Sends the same request to every store, and returns the first store's result. */
   async #compare(what: string, ask: (one: Contestant) => Promise<unknown>): Promise<unknown> {
     const results = await Promise.all(this.stores.map(ask));
     const [first] = results;
@@ -209,12 +211,12 @@ class Arena {
   }
 }
 
-/** Returns whether there is anything of a tenant. The first is always looked at. */
+/** Returns whether a tenant has any data. The first tenant always counts as used. */
 function isUsed(views: readonly View[]): (tenant: string, i: number) => boolean {
   return (_tenant, i) => i === 0 || views[i]!.tasks.length > 0 || views[i]!.conversation !== undefined;
 }
 
-function nameOf(result: unknown): string {
+function describeResult(result: unknown): string {
   const {
     result: kind,
     throws,

@@ -1,12 +1,12 @@
 import type { ConversationRecord, TaskStore, TaskSummary } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
-import { signatureOf } from '../../../packages/tasks/src/id.ts';
+import { signOrder } from '../../../packages/tasks/src/id.ts';
 import { TENANTS } from './made.ts';
 
 /** Lists whose order is up to the store. */
 const UNORDERED = new Set(['queues', 'paused', 'orders', 'held']);
 
-/** Returns a value as text that is the same for equal values: fields in order, without those that are `undefined`. */
+/** Serializes a value so that equal values give equal text: fields sorted, without those that are `undefined`. */
 export function canonical(value: unknown, field = ''): string {
   if (Array.isArray(value)) {
     const items = value.map((item) => canonical(item));
@@ -21,7 +21,7 @@ export function canonical(value: unknown, field = ''): string {
 }
 
 /** Runs a request. An error counts as a result: its code. */
-export async function resultOf(request: Promise<unknown>): Promise<unknown> {
+export async function toResult(request: Promise<unknown>): Promise<unknown> {
   try {
     return await request;
   } catch (error) {
@@ -29,11 +29,11 @@ export async function resultOf(request: Promise<unknown>): Promise<unknown> {
   }
 }
 
-/** A hint as text. Stores that others can listen to sign the claim of an order; the others name it. */
+/** Serializes a hint. Stores whose channels are public sign the claim of an order; the others name it. */
 export function toHintText(hint: Hint): string {
   if (!('order' in hint) || hint.order === undefined) return canonical(hint);
   const { claim } = hint.order;
-  const signed = /^[0-9a-f]{40}$/.test(claim) ? claim : signatureOf({ id: hint.id, claim });
+  const signed = /^[0-9a-f]{40}$/.test(claim) ? claim : signOrder({ id: hint.id, claim });
   return canonical({ ...hint, order: { ...hint.order, claim: signed } });
 }
 
@@ -44,7 +44,7 @@ export interface Known {
   readonly hasGoneBack: boolean;
 }
 
-/** Every task and conversation of some tenants, as after each step. */
+/** Reads every task and conversation of some tenants, as after each step. */
 export function look(store: TaskStore, tenants: readonly string[]): Promise<readonly View[]> {
   return Promise.all(
     tenants.map(async (tenant) => {
@@ -62,7 +62,7 @@ export interface View {
   readonly conversation: ConversationRecord | undefined;
 }
 
-/** Everything else that can be read: inputs, journals, and what operators see. */
+/** Reads everything else: inputs, journals, and the operators' views. */
 export async function lookClosely(store: TaskStore, { tasks, keys, sessions, hasGoneBack }: Known): Promise<unknown> {
   const written = tasks.filter(({ position }) => position > 0);
   const [tenant = ''] = TENANTS;
@@ -76,7 +76,7 @@ export async function lookClosely(store: TaskStore, { tasks, keys, sessions, has
     Promise.all(TENANTS.map((name) => store.questions({ tenant: name, limit: 3 }))),
   ]);
   const [queues, workers, tenants] = await Promise.all([store.queues(), store.workers(), store.tenants()]);
-  // Until when a worker counts as waiting is up to the store; see `rings.ts`.
+  // Until when a worker counts as waiting is up to the store; see `wakeups.ts`.
   const busy = workers.workers.filter(({ holds }) => holds > 0);
   const shown = busy.map(({ waitsFor: _waitsFor, tasks: ids, ...rest }) => ({ ...rest, tasks: ids.toSorted() }));
   const running = Object.fromEntries(Object.entries(queues.running).filter(([, number]) => number > 0));

@@ -12,16 +12,17 @@ import {
   index,
   LEASE_MS,
   type Plan,
-  plansOf,
+  released,
   stopMode,
   sweeps,
   takes,
+  toPlans,
 } from './requests.ts';
 
-/** One step of a history: time passes, then something is asked. */
+/** One step of a history: time passes, then a request is sent. */
 export interface Step {
   readonly passes: number;
-  /** Its response is lost, so it is asked again. */
+  /** Its response is lost, so it is sent again. */
   readonly isLost: boolean;
   readonly isCloselyLookedAt: boolean;
   readonly plan: Plan;
@@ -30,13 +31,13 @@ export interface Step {
 interface Scope {
   readonly tenants: readonly string[];
   readonly agents: readonly string[];
-  /** Only what leaves no doubt about which lane comes next, and which task in it. */
+  /** Only steps for which the order of ready queues, and of tasks in them, is unambiguous. */
   readonly isOrdered?: boolean;
   /** Nearly all is about one conversation in which messages wait. */
   readonly isConversation?: boolean;
 }
 
-/** Everything that can be asked about a few tasks, by a few workers. */
+/** All requests about a few tasks, by a few workers. */
 function plans({ tenants, agents, isOrdered = false, isConversation = false }: Scope): fc.Arbitrary<Plan> {
   const [most = ''] = tenants;
   const tenant = fc.constantFrom(most, most, ...tenants);
@@ -63,13 +64,13 @@ function plans({ tenants, agents, isOrdered = false, isConversation = false }: S
     { arbitrary: held(fc.oneof(asks, asks, parks, parks, closes)), weight: 3 },
     { arbitrary: orFirst(answers, asks, hasAsked), weight: 1 },
     { arbitrary: known(onTasks(tenant)), weight: 7 },
-    plansOf('cancelConversation', fc.tuple(tenant, stopMode), ([of, mode]) => () => ({
+    toPlans('cancelConversation', fc.tuple(tenant, stopMode), ([of, mode]) => () => ({
       call: (store) => store.cancel({ tenant: of, conversation: 'c' }, { kind: 'budget' }, { mode }),
     })),
-    plansOf('removeConversation', tenant, (of) => () => ({
+    toPlans('removeConversation', tenant, (of) => () => ({
       call: (store) => store.remove({ tenant: of, conversation: 'c' }),
     })),
-    plansOf('list', fc.tuple(tenant, status, fc.boolean()), ([of, wanted, talks]) => () => ({
+    toPlans('list', fc.tuple(tenant, status, fc.boolean()), ([of, wanted, talks]) => () => ({
       call: (store) =>
         store.list({
           tenant: of,
@@ -78,11 +79,11 @@ function plans({ tenants, agents, isOrdered = false, isConversation = false }: S
           ...(talks && { conversation: 'c' }),
         }),
     })),
-    plansOf('pause', fc.tuple(paused, fc.boolean()), ([target, isPaused]) => () => ({
+    toPlans('pause', fc.tuple(paused, fc.boolean()), ([target, isPaused]) => () => ({
       call: (store) => store.pause(target, isPaused),
     })),
     // A request that arrives again, long after its response was lost.
-    plansOf('again', fc.nat(6), (i) => (made) => {
+    toPlans('again', fc.nat(6), (i) => (made) => {
       return made.requests.at(-1 - i) ?? { call: () => Promise.resolve(undefined) };
     }),
   );
@@ -90,7 +91,7 @@ function plans({ tenants, agents, isOrdered = false, isConversation = false }: S
 
 const hasAsked = (made: Made): boolean => made.questions.length > 0;
 
-/** What needs something to exist is replaced, until it does, by what makes it. */
+/** Replaces a request that needs something that does not exist yet with one that creates it. */
 function orFirst(
   later: fc.Arbitrary<Plan>,
   first: fc.Arbitrary<Plan>,
@@ -102,47 +103,48 @@ function orFirst(
   });
 }
 
-const onClaims: fc.Arbitrary<Plan> = plansOf('return', fc.tuple(index, fc.boolean()), ([i, isRead]) => (made) => {
+const returned = fc.tuple(index, fc.boolean(), released);
+const onClaims: fc.Arbitrary<Plan> = toPlans('return', returned, ([i, isRead, options]) => (made) => {
   const claim = made.claim(i);
-  return { call: (store) => (isRead ? store.load(claim) : store.release(claim)) };
+  return { call: (store) => (isRead ? store.load(claim) : store.release(claim, options)) };
 });
 
 function onTasks(tenant: fc.Arbitrary<string>): fc.Arbitrary<Plan> {
   return fc.oneof(
     {
       weight: 3,
-      arbitrary: plansOf('cancel', fc.tuple(index, tenant, stopMode, fc.boolean()), ([i, of, mode, undo]) => (made) => {
+      arbitrary: toPlans('cancel', fc.tuple(index, tenant, stopMode, fc.boolean()), ([i, of, mode, undo]) => (made) => {
         const ref = made.ref(i, of);
         return { call: (store) => store.cancel(ref, { by: 'b' }, { mode, undo }) };
       }),
     },
-    plansOf('send', fc.tuple(index, tenant, fc.nat(9)), ([i, of, nonce]) => (made) => {
+    toPlans('send', fc.tuple(index, tenant, fc.nat(9)), ([i, of, nonce]) => (made) => {
       const ref = made.ref(i, of);
       return { call: (store) => store.send(ref, { type: 'steer', message: 'm' }, { nonce: `n${nonce}` }) };
     }),
-    plansOf('read', fc.tuple(index, tenant), ([i, of]) => (made) => {
+    toPlans('read', fc.tuple(index, tenant), ([i, of]) => (made) => {
       const ref = made.ref(i, of);
       return { call: (store) => store.read(ref, { watchTtlMs: 30_000 }) };
     }),
-    plansOf('remove', fc.tuple(index, tenant), ([i, of]) => (made) => {
+    toPlans('remove', fc.tuple(index, tenant), ([i, of]) => (made) => {
       const ref = made.ref(i, of);
       return { call: (store) => store.remove(ref) };
     }),
-    plansOf('requeue', fc.tuple(index, tenant), ([i, of]) => (made) => {
+    toPlans('requeue', fc.tuple(index, tenant), ([i, of]) => (made) => {
       const ref = made.ref(i, of);
       return { call: (store) => requeueTask(store, ref), learn: (receipt: never) => made.learnCreated(receipt) };
     }),
   );
 }
 
-/** Often a moment; sometimes exactly a limit of the rules, or one millisecond beside it; seldom back. */
+/** Usually a moment; sometimes exactly a limit of the rules, or one millisecond off; rarely back. */
 const passes = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom(1_100, 1_000, 500, LEASE_MS / 8, 1, 0) },
   { weight: 4, arbitrary: fc.constantFrom(LEASE_MS / 2, LEASE_MS / 2 - 1, 2_500) },
   { weight: 3, arbitrary: fc.constantFrom(5_000, 4_999, LEASE_MS, LEASE_MS / 2 + 1, 8_000, 30_000, 130_000) },
   { weight: 1, arbitrary: fc.constantFrom(-1, -1_000, -LEASE_MS, -30_000) },
 );
-/** In one direction, and never none: of two tasks that are ready at the same time any may be first. */
+/** Always forward, and never zero: of two tasks that become ready at the same time, either may be first. */
 const forward = passes.map((ms) => Math.abs(ms) || 1);
 
 /** One task whose workers crash again and again, and whose claims are handed back, most of them late. */
@@ -151,9 +153,9 @@ function crashes(): fc.Arbitrary<readonly Step[]> {
   const creates = createPlans({ tenant, agent, isOrdered: false, isConversation: false });
   const known = (later: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> =>
     orFirst(later, creates, (made) => made.ids.length > 0);
-  const releases = plansOf('release', fc.nat(1), (i) => (made) => {
+  const releases = toPlans('release', fc.tuple(fc.nat(1), released), ([i, options]) => (made) => {
     const claim = made.claims.at(-1 - i) ?? made.claim(i);
-    return { call: (store) => store.release(claim) };
+    return { call: (store) => store.release(claim, options) };
   });
   const plan = fc.oneof(
     { weight: 4, arbitrary: known(claims) },
@@ -161,13 +163,13 @@ function crashes(): fc.Arbitrary<readonly Step[]> {
     { weight: 2, arbitrary: known(releases) },
     { weight: 1, arbitrary: known(fc.oneof(appends, beats)) },
   );
-  // A sweep that comes late gives a lease of grace, and the next one frees. After a crash the task waits.
+  // A late sweep grants a grace lease, and the next one reclaims. After a crash the task waits.
   const ms = fc.constantFrom(1, LEASE_MS + 1, LEASE_MS + 1, 130_000);
   const step = fc.record({ passes: ms, isLost: fc.constant(false), isCloselyLookedAt: fc.constant(false), plan });
   return fc.array(step, { minLength: 12, maxLength: 24, size: 'max' });
 }
 
-/** A few tasks of one conversation that ask, are parked, answered and stopped, and whose questions expire. */
+/** A few tasks of one conversation with questions: parked, answered, stopped and expired. */
 function questions(): fc.Arbitrary<readonly Step[]> {
   const [tenant, agent] = [fc.constantFrom(TENANTS[0]!), fc.constantFrom(AGENTS[0]!)];
   const creates = createPlans({ tenant, agent, isOrdered: false, isConversation: true });
@@ -206,7 +208,7 @@ function histories(scope: Scope): fc.Arbitrary<readonly Step[]> {
   return fc.array(step, { minLength: 3, maxLength: 24, size: 'max' });
 }
 
-/** What is played in each mode. */
+/** The histories of each mode. */
 export const HISTORIES: Readonly<Record<Mode, fc.Arbitrary<readonly Step[]>>> = {
   open: fc.oneof(
     { weight: 3, arbitrary: histories({ tenants: TENANTS, agents: AGENTS }) },
@@ -218,5 +220,5 @@ export const HISTORIES: Readonly<Record<Mode, fc.Arbitrary<readonly Step[]>>> = 
     { weight: 2, arbitrary: questions() },
   ),
   capped: histories({ tenants: TENANTS.slice(0, 1), agents: AGENTS.slice(0, 1) }),
-  lanes: histories({ tenants: TENANTS, agents: AGENTS, isOrdered: true }),
+  'ready-queues': histories({ tenants: TENANTS, agents: AGENTS, isOrdered: true }),
 };

@@ -1,7 +1,7 @@
 import type { TaskRef, TaskStore, TaskSummary } from '@whoa/tasks';
 import type { ClaimRef } from '@whoa/tasks/store';
 import { SETTLE } from '../../../packages/tasks/src/rules/rules.ts';
-import { toAgent, toLaneName } from '../../../packages/tasks/src/rules/suspects.ts';
+import { toAgent, toReadyQueueName } from '../../../packages/tasks/src/rules/suspects.ts';
 
 export const TENANTS: readonly string[] = ['acme', 'other'];
 export const WORKERS: readonly string[] = ['w1', 'w2', 'w3'];
@@ -10,17 +10,17 @@ export const WORKERS: readonly string[] = ['w1', 'w2', 'w3'];
 const NO_AGENT = 'z';
 const ALL = 100;
 
-/** A request, which is the same for every store, and what the history learns from its result. */
+/** A request, the same for every store, and what the history learns from its result. */
 export interface Request {
   readonly call: (store: TaskStore) => Promise<unknown>;
   readonly learn?: (result: never) => void;
-  /** If it got nothing, the same request can get something later. It is not repeated then: another may be fit. */
+  /** If it returned nothing, a repeat could return something later, so it is not repeated. */
   readonly isNew?: boolean;
   /** Which worker waits for more tasks after this, or no longer does. */
   readonly park?: (result: never) => { worker: string; agents: readonly string[]; isShort: boolean } | undefined;
 }
 
-/** What a history has made so far. */
+/** Everything that a history has created so far. */
 export class Made {
   now = 0;
   /** Then a task that became ready later can have an earlier time. */
@@ -34,7 +34,7 @@ export class Made {
   /** Heads of all tasks, as the first store shows them. */
   tasks: readonly TaskSummary[] = [];
   readonly #numbers = new Map<string, number>();
-  readonly #lives = new Map<string, number>();
+  readonly #sessionNumbers = new Map<string, number>();
   readonly #mode: Mode;
 
   constructor(mode: Mode) {
@@ -49,7 +49,7 @@ export class Made {
     return this.ids.at(-1 - (i % Math.max(1, this.ids.length))) ?? 't0-nothing';
   }
 
-  /** Most often one that holds its task, sometimes an earlier one. */
+  /** Usually one that holds its task, sometimes an earlier one. */
   claim(i: number): ClaimRef {
     const held = this.claims.filter(({ id, epoch }) =>
       this.tasks.some((task) => task.id === id && task.epoch === epoch && task.stage === 'held'),
@@ -70,13 +70,17 @@ export class Made {
     return { tenant: i < 4 ? (own ?? tenant) : tenant, id };
   }
 
-  /** The session of a worker. One that is over is followed by another. */
+  /** A worker's session. A new one follows when it has ended. */
   session(worker: string): string {
-    return `${worker}-s${this.#lives.get(worker) ?? 1}`;
+    return `${worker}-s${this.#sessionNumbers.get(worker) ?? 1}`;
   }
 
   takeNumber(worker: string): number {
     return this.#numbers.get(this.session(worker)) ?? 1;
+  }
+
+  mostOftenTaking(): string {
+    return WORKERS.toSorted((a, b) => this.takeNumber(b) - this.takeNumber(a))[0]!;
   }
 
   learnCreated(receipt: { readonly result?: string; readonly task?: TaskSummary }): void {
@@ -88,7 +92,7 @@ export class Made {
 
   learnTaken({ worker, session, number = 0 }: Taker, result: Taken): void {
     if (result.result === 'session-ended' && session === this.session(worker)) {
-      this.#lives.set(worker, (this.#lives.get(worker) ?? 1) + 1);
+      this.#sessionNumbers.set(worker, (this.#sessionNumbers.get(worker) ?? 1) + 1);
     }
     if (result.claim !== undefined) this.claims.push(result.claim);
     const { tasks = [], isRepeat = false } = result;
@@ -97,19 +101,19 @@ export class Made {
   }
 
   /**
-   * Which tenant or agent comes first is up to the store, and so is which of two tasks that became ready together. So a
-   * take asks for a few where neither is in question, and for everything otherwise.
+   * The store decides which tenant or agent comes first, and which of two tasks that became ready together. So a take
+   * asks for a few tasks where the order is unambiguous, and for all of them otherwise.
    */
   takeable(agents: readonly string[], limit: number): { agents: readonly string[]; limit: number; isSorted: boolean } {
     const ready = this.tasks
       .filter(({ stage }) => stage === 'ready')
-      .map((task) => ({ ...task, lane: toLaneName(task) }));
-    const wanted = ready.filter(({ lane }) => lane === SETTLE || agents.includes(toAgent(lane)));
+      .map((task) => ({ ...task, readyQueue: toReadyQueueName(task) }));
+    const wanted = ready.filter(({ readyQueue }) => readyQueue === SETTLE || agents.includes(toAgent(readyQueue)));
     const isDue = this.tasks.some(({ stage, stageAt = 0 }) => stage === 'delayed' && stageAt <= this.now);
-    const lanes = new Set(wanted.map(({ lane, tenant }) => `${lane} ${tenant}`));
+    const readyQueues = new Set(wanted.map(({ readyQueue, tenant }) => `${readyQueue} ${tenant}`));
     const ranks = new Set(wanted.map(({ priority, stageAt }) => `${priority} ${this.hasGoneBack ? '' : stageAt}`));
-    const isClear = !isDue && lanes.size <= 1 && ranks.size === wanted.length;
-    if (isClear || this.#mode === 'lanes') return { agents, limit, isSorted: false };
+    const isClear = !isDue && readyQueues.size <= 1 && ranks.size === wanted.length;
+    if (isClear || this.#mode === 'ready-queues') return { agents, limit, isSorted: false };
     return { agents: this.#mode === 'capped' ? [NO_AGENT] : agents, limit: ALL, isSorted: true };
   }
 }
@@ -128,7 +132,7 @@ export interface Taken {
 }
 
 /**
- * `open`: no limits on what runs. `capped`: such limits, and one lane. `lanes`: limits and several lanes, for stores that
- * serve lanes in the same order.
+ * `open`: no limits on running tasks. `capped`: limits, and one ready queue. `ready-queues`: limits and several ready
+ * queues, for stores that serve them in the same order.
  */
-export type Mode = 'open' | 'capped' | 'lanes';
+export type Mode = 'open' | 'capped' | 'ready-queues';

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { SUSPECTS, UNDO } from '../../../packages/tasks/src/rules/rules.ts';
-import { toAgent, toLaneName } from '../../../packages/tasks/src/rules/suspects.ts';
+import { toAgent, toReadyQueueName } from '../../../packages/tasks/src/rules/suspects.ts';
 import type { TaskStatus } from '../../../packages/tasks/src/status.ts';
 
-/** The keys of a shard by kind: what stands before the first colon. */
+/** The kinds of keys in a shard: the part before the first colon. */
 const HASHES = 'task held session commands conversation running domain layout questions closed-questions'.split(' ');
 const LISTS = ['journal', 'inputs', 'history'];
 const SETS = ['capped', 'paused', 'parked'];
@@ -36,7 +36,7 @@ class Keys {
     return this.#found.has(name);
   }
 
-  /** What stands behind the kind in the names of all keys of that kind. */
+  /** The rest of the names of all keys of a kind. */
   of(kind: string): string[] {
     return this.names.filter((name) => name.startsWith(`${kind}:`)).map((name) => name.slice(kind.length + 1));
   }
@@ -48,7 +48,7 @@ async function readKeys(client: Redis, tag: string, keys: readonly string[]): Pr
   for (const name of names) {
     const [kind = ''] = name.split(':');
     const key = tag + name;
-    if (HASHES.includes(kind) || name === 'waiting') pipeline.hgetall(key);
+    if (HASHES.includes(kind) || name === 'idle-workers') pipeline.hgetall(key);
     else if (LISTS.includes(kind) || kind === 'waiting') pipeline.lrange(key, 0, -1);
     else if (SETS.includes(kind)) pipeline.smembers(key);
     else if (TEXTS.includes(kind)) pipeline.get(key);
@@ -62,7 +62,7 @@ async function readKeys(client: Redis, tag: string, keys: readonly string[]): Pr
 
 const pair = (first: string, second: string): string => `${Buffer.byteLength(first)}:${first}:${second}`;
 
-/** Returns what contradicts itself in the keys of a shard. */
+/** Finds contradictions in the keys of a shard. */
 export async function findRedisProblems(client: Redis, tag: string, all: readonly string[]): Promise<string[]> {
   const keys = await readKeys(client, tag, all);
   const tasks = new Map(keys.of('task').map((id) => [id, keys.hash(`task:${id}`)]));
@@ -81,20 +81,21 @@ type Tasks = ReadonlyMap<string, Hash>;
 type Expect = (isRight: boolean, problem: string) => void;
 
 const toReadyQueue = ({ status, undo, agent, attempts }: Hash): string =>
-  toLaneName({
+  toReadyQueueName({
     status: status as TaskStatus,
     agent: agent!,
     attempts: Number(attempts ?? 0),
     stop: { undo: undo === '1' },
   });
 
-/** A live task is in exactly one of delayed, queued, ready and held, and nothing else is in any of them. */
+/** A live task is in exactly one of delayed, queued, ready and held, and these contain nothing else. */
 function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
   const stages = new Map<string, string[]>();
   const put = (id: string, due: string): void => void stages.set(id, [...(stages.get(id) ?? []), due]);
   for (const id of keys.members('delayed')) put(id, 'delayed');
   for (const name of keys.of('waiting')) for (const id of keys.members(`waiting:${name}`)) put(id, `queue ${name}`);
-  for (const lane of keys.of('ready')) for (const id of keys.members(`ready:${lane}`)) put(id, `ready ${lane}`);
+  for (const readyQueue of keys.of('ready'))
+    for (const id of keys.members(`ready:${readyQueue}`)) put(id, `ready ${readyQueue}`);
   for (const session of keys.of('held'))
     for (const id of Object.keys(keys.hash(`held:${session}`))) put(id, `held ${session}`);
   for (const tenant of keys.of('parked'))
@@ -102,20 +103,20 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
   for (const [id, found] of stages) expect(live.has(id), `${id} is in ${found.join(' and ')}, and not live`);
   for (const [id, task] of live) {
     const { stage, tenant = '', conversation = '', session } = task;
-    const lane = pair(toReadyQueue(task), tenant);
+    const readyQueue = pair(toReadyQueue(task), tenant);
     const due = {
       delayed: 'delayed',
       queued: `queue ${pair(tenant, conversation)}`,
-      ready: `ready ${lane}`,
+      ready: `ready ${readyQueue}`,
       held: `held ${session}`,
       parked: `parked ${tenant}`,
     };
     const found = stages.get(id)?.join(' and ');
     expect(found === due[stage as 'delayed'], `${id} is ${stage}, and in ${found}`);
     if (stage !== 'ready') continue;
-    const isOpen = keys.members(`lanes:${toReadyQueue(task)}`).includes(tenant);
+    const isOpen = keys.members(`ready-queues:${toReadyQueue(task)}`).includes(tenant);
     const isCapped = keys.members(`capped:${tenant}`).includes(toReadyQueue(task));
-    expect(isOpen || isCapped, `${id} is ready in a lane that is neither open nor noted as capped`);
+    expect(isOpen || isCapped, `${id} is ready in a ready queue that is neither open nor noted as capped`);
     const queue = pair(toAgent(toReadyQueue(task)), tenant);
     expect(keys.members('queues').includes(queue), `${id} is ready in a queue that is not listed`);
   }
@@ -123,9 +124,9 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
     const [, size = '', rest = ''] = /^(\d+):(.*)$/s.exec(queue) ?? [];
     const agent = Buffer.from(rest).subarray(0, Number(size)).toString();
     const tenant = rest.slice(agent.length + 1);
-    const lanes = ['', SUSPECTS, UNDO].map((reserved) => pair(reserved + agent, tenant));
+    const readyQueues = ['', SUSPECTS, UNDO].map((reserved) => pair(reserved + agent, tenant));
     expect(
-      lanes.some((lane) => keys.has(`ready:${lane}`)),
+      readyQueues.some((readyQueue) => keys.has(`ready:${readyQueue}`)),
       `queue ${queue} is listed, and empty`,
     );
   }
@@ -140,7 +141,7 @@ function checkStages(keys: Keys, live: Tasks, expect: Expect): void {
 
 function checkTasks(keys: Keys, tasks: Tasks, expect: Expect): void {
   for (const [id, task] of tasks) {
-    const { status, tenant, stage, session, told, endedAt } = task;
+    const { status, tenant, stage, session, hasPendingOrders, endedAt } = task;
     const listed = keys.of('status').filter((name) => keys.members(`status:${name}`).includes(id));
     const ended = keys.of('ended').filter((name) => keys.members(`ended:${name}`).includes(id));
     const group = `${status}:${tenant}`;
@@ -156,9 +157,12 @@ function checkTasks(keys: Keys, tasks: Tasks, expect: Expect): void {
     const hasDeadline = status === 'init' && task['deadline'] !== undefined;
     expect(keys.members('deadlines').includes(id) === hasDeadline, `${id} is ${status}, and its deadline is not`);
     const isHeld = endedAt === undefined && stage === 'held';
-    const tellers = keys.of('told').filter((name) => keys.members(`told:${name}`).includes(id));
-    const due = isHeld && told === '1' ? session : '';
-    expect(tellers.join() === due, `${id} should be told by '${due}', and is by '${tellers.join(' and ')}'`);
+    const sessions = keys.of('pending-orders').filter((name) => keys.members(`pending-orders:${name}`).includes(id));
+    const due = isHeld && hasPendingOrders === '1' ? session : '';
+    expect(
+      sessions.join() === due,
+      `${id} should be in the pending orders of '${due}', and is in those of '${sessions.join(' and ')}'`,
+    );
     if (!isHeld) continue;
     expect(keys.hash(`session:${session}`)['worker'] !== undefined, `${id} is held by no session`);
     expect(keys.members('sessions').includes(session!), `${id} is held by a session that cannot expire`);
@@ -171,7 +175,7 @@ function checkTasks(keys: Keys, tasks: Tasks, expect: Expect): void {
   );
 }
 
-/** A task counts its questions, and what is open of them is listed and expires. */
+/** A task counts its questions; open ones are listed and expire. */
 function checkQuestions(keys: Keys, tasks: Tasks, expect: Expect): void {
   const [listed, expiring] = [new Set<string>(), new Set<string>()];
   for (const [id, task] of tasks) {
@@ -201,9 +205,9 @@ function checkQuestions(keys: Keys, tasks: Tasks, expect: Expect): void {
   expect(due === [...expiring].toSorted().join(), `${[...expiring].join()} expire, and ${due} are listed`);
 }
 
-/** No key is left of a task that is gone. */
+/** A removed task leaves no key behind. */
 function checkLeftovers(keys: Keys, { tasks, live }: { tasks: Tasks; live: Tasks }, expect: Expect): void {
-  for (const kind of ['outcome', 'journal', 'sent', 'title', 'context', 'questions', 'closed-questions']) {
+  for (const kind of ['outcome', 'journal', 'command-nonces', 'title', 'context', 'questions', 'closed-questions']) {
     for (const id of keys.of(kind)) expect(tasks.has(id), `${kind}:${id} is left of a task that is gone`);
   }
   for (const id of keys.of('commands'))
@@ -214,10 +218,11 @@ function checkLeftovers(keys: Keys, { tasks, live }: { tasks: Tasks; live: Tasks
     for (const id of keys.members(`status:${name}`)) expect(tasks.has(id), `status:${name} lists ${id}, which is gone`);
   }
   for (const id of keys.members('deadlines')) expect(tasks.has(id), `deadlines lists ${id}, which is gone`);
-  for (const name of keys.of('said')) {
-    for (const id of keys.members(`said:${name}`)) expect(tasks.has(id), `said:${name} lists ${id}, which is gone`);
+  for (const name of keys.of('conversation-tasks')) {
+    for (const id of keys.members(`conversation-tasks:${name}`))
+      expect(tasks.has(id), `conversation-tasks:${name} lists ${id}, which is gone`);
   }
-  for (const worker of Object.keys(keys.hash('waiting'))) {
+  for (const worker of Object.keys(keys.hash('idle-workers'))) {
     expect(keys.members('waiters:*').includes(worker), `${worker} waits, and cannot be rung`);
   }
 }

@@ -7,11 +7,11 @@ import { type Made, type Request, type Taken, WORKERS } from './made.ts';
 export const LEASE_MS = 6_000;
 export const AGENTS: readonly string[] = ['a', 'b'];
 
-/** Makes a request from what a history knows by then. */
+/** Creates a request from what a history knows so far. */
 export type Plan = (made: Made) => Request;
 
-/** Steps of one kind, which show what they were made of when a history fails. */
-export function plansOf<T>(kind: string, values: fc.Arbitrary<T>, toPlan: (value: T) => Plan): fc.Arbitrary<Plan> {
+/** Steps of one kind, which show their values when a history fails. */
+export function toPlans<T>(kind: string, values: fc.Arbitrary<T>, toPlan: (value: T) => Plan): fc.Arbitrary<Plan> {
   return values.map((value) =>
     Object.assign(toPlan(value), { [fc.toStringMethod]: () => `${kind}(${JSON.stringify(value)})` }),
   );
@@ -23,10 +23,19 @@ export const stopMode = fc.constantFrom('graceful' as const, 'now' as const, 'ki
 const some = fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 2 });
 const usage = fc.option(fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat(), isComplete: fc.boolean() }));
 const counts = fc.record({ turns: fc.nat(), calls: fc.nat(), questions: fc.nat(2) });
+const wait = fc.option(
+  fc.record({ error: fc.string({ unit: 'binary', maxLength: 20 }), since: fc.nat(), attempts: fc.nat() }),
+);
 const activity = fc.option(
-  fc.tuple(counts, usage).map(([counted, used]) => (used === null ? counted : { ...counted, usage: used })),
+  fc.tuple(counts, usage, wait).map(([counted, used, waits]) => ({
+    ...counted,
+    ...(used !== null && { usage: used }),
+    ...(waits !== null && { providerWait: waits }),
+  })),
   { nil: undefined },
 );
+/** How long a released task waits before it can be taken; most can be taken immediately. */
+export const released = fc.constantFrom({}, {}, { delayMs: 1_000 }, { delayMs: 4_000 });
 
 interface CreateScope {
   readonly tenant: fc.Arbitrary<string>;
@@ -57,18 +66,20 @@ export function createPlans({ tenant, agent, isOrdered, isConversation }: Create
       { user: 'bob', locale: 'de' },
     ),
     deadline: fc.constantFrom(undefined, undefined, undefined, 8_100, 60_000),
+    startedBy: fc.constantFrom(undefined, undefined, 'ann'),
+    keepsQuestions: fc.constantFrom(undefined, undefined, true),
   });
-  return plansOf('create', wanted, ({ policy, kind, input, nonce, deadline, ...rest }) => (made) => {
+  return toPlans('create', wanted, ({ policy, kind, input, nonce, deadline, ...rest }) => (made) => {
     const kinds = {
       plain: {},
       talk: { conversation: 'c' },
       held: { conversation: 'c', debounceMs: 8_000 },
       later: { notBefore: made.now + 5_000 },
-      home: { worker: 'w1' },
+      home: { preferredWorker: 'w1' },
       'late talk': { conversation: 'c', notBefore: made.now + 8_000 },
-      'home talk': { conversation: 'c', worker: 'w2' },
+      'home talk': { conversation: 'c', preferredWorker: 'w2' },
     };
-    // Texts of many lengths: small inputs and titles are kept in other places than long ones.
+    // Texts of many lengths: small inputs and titles are stored in other places than long ones.
     const text = input % 2 === 0 ? 'wörd '.repeat(input) : input;
     const key = nonce === 1 ? { key: `k${input % 4}` } : {};
     // No two are the same: then any of them may end first.
@@ -81,12 +92,14 @@ export function createPlans({ tenant, agent, isOrdered, isConversation }: Create
 }
 
 /** Which tasks of a session are freed first is up to the store. */
-export const sweeps: fc.Arbitrary<Plan> = plansOf('sweep', fc.constant(100), (limit) => () => ({
+export const sweeps: fc.Arbitrary<Plan> = toPlans('sweep', fc.constant(100), (limit) => () => ({
   call: (store) => store.sweep({ limit }),
 }));
 
-export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(14)), ([by, few, ahead]) => (made) => {
+export const takes = toPlans('take', fc.tuple(worker, fc.nat(3), fc.nat(14)), ([any, few, ahead]) => (made) => {
   const { agents, limit, isSorted } = made.takeable(AGENTS, few + 1);
+  // A request that is late on its way is most often one of a worker that has taken since.
+  const by = ahead > 10 ? made.mostOftenTaking() : any;
   const number = Math.max(1, made.takeNumber(by) - Math.max(0, ahead - 10));
   const about = { domain: 0, session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
   const byId = (a: { claim: ClaimRef }, b: { claim: ClaimRef }): number => (a.claim.id < b.claim.id ? -1 : 1);
@@ -104,13 +117,13 @@ export const takes = plansOf('take', fc.tuple(worker, fc.nat(3), fc.nat(14)), ([
   };
 });
 
-export const claims = plansOf('claim', fc.tuple(index, worker), ([i, by]) => (made) => {
+export const claims = toPlans('claim', fc.tuple(index, worker), ([i, by]) => (made) => {
   const request = { session: made.session(by), worker: by, leaseMs: LEASE_MS, claim: `c${made.step}` };
   const id = made.id(i);
   return { call: (store) => store.claim(id, request), learn: (result: never) => made.learnTaken(request, result) };
 });
 
-export const beats = plansOf(
+export const beats = toPlans(
   'heartbeat',
   fc.tuple(worker, fc.nat(2), fc.nat(3), index),
   ([by, count, orderNumber, i]) =>
@@ -134,7 +147,7 @@ const appended = fc.tuple(
   fc.boolean(),
   activity,
 );
-export const appends = plansOf('append', appended, ([i, given, done, replaces, size, progress, did]) => (made) => {
+export const appends = toPlans('append', appended, ([i, given, done, replaces, size, progress, did]) => (made) => {
   const claim = made.claim(i);
   const after = given ?? made.tasks.find(({ id }) => id === claim.id)?.position ?? 0;
   const events = size < 10 ? [] : ['ñ'.repeat(size)];
@@ -147,8 +160,8 @@ const finished = fc.tuple(
   fc.constantFrom<'success'>('success', 'failed' as 'success', 'cancelled' as 'success'),
   fc.nat(3),
 );
-export const finishes = plansOf('finish', finished, ([i, status, says]) => (made) => {
+export const finishes = toPlans('finish', finished, ([i, status, says]) => (made) => {
   const claim = made.claim(i);
-  const history = says === 1 ? { history: [status] } : says > 1 ? { said: [status, says] } : {};
+  const history = says === 1 ? { history: [status] } : says > 1 ? { newMessages: [status, says] } : {};
   return { call: (store) => store.finish(claim, { status, answer: 'a'.repeat(says * 40), ...history }) };
 });

@@ -1,15 +1,15 @@
 export type Query = (sql: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
-/** The tables of a store as the checks see them: `t` tasks, `w` waiting, `c` conversations, and what belongs to them. */
+/** The tables of a store as the checks see them: `t` tasks, `w` waiting, `c` conversations, and their details. */
 type Views = Readonly<
   Record<'t' | 'w' | 'c' | 's' | 'q' | 'inputs_' | 'commands_' | 'journal_' | 'sent_' | 'history_', string>
 >;
 
 const POSTGRES: Views = {
-  t: `SELECT id, tenant, agent, conversation, status, stage, policy, ended_at AS ended, session, claim, worker, lane,
+  t: `SELECT id, tenant, agent, conversation, status, stage, policy, ended_at AS ended, session, claim, worker, ready_queue,
     CASE WHEN status = 'cancelling' THEN CASE WHEN stop_undo THEN '*!' || agent ELSE '*' END
-      WHEN attempts >= 2 THEN '*?' || agent ELSE agent END AS due_lane,
-    CASE WHEN told THEN 1 ELSE 0 END AS told, input_owner, journal_bytes, commands_waiting AS commands,
+      WHEN attempts >= 2 THEN '*?' || agent ELSE agent END AS due_queue,
+    CASE WHEN has_pending_orders THEN 1 ELSE 0 END AS has_pending_orders, input_owner, journal_bytes, commands_waiting AS commands,
     coalesce(questions_open, 0) AS open, coalesce(questions_pending, 0) AS pending FROM whoa.tasks`,
   w: 'SELECT tenant, conversation, one COLLATE "C" AS id FROM whoa.conversations, unnest(waiting) AS one',
   c: `SELECT tenant, conversation, current COLLATE "C" AS current, debouncing COLLATE "C" AS debouncing, history_bytes
@@ -19,16 +19,16 @@ const POSTGRES: Views = {
   inputs_: 'SELECT owner FROM whoa.inputs',
   commands_: 'SELECT task FROM whoa.commands',
   journal_: 'SELECT task, octet_length(event::text) AS bytes FROM whoa.journal',
-  sent_: 'SELECT task FROM whoa.sent',
+  sent_: 'SELECT task FROM whoa.command_nonces',
   history_: 'SELECT tenant, conversation, octet_length(message::text) AS bytes FROM whoa.history',
 };
 
 const SQLITE: Views = {
   t: `SELECT id, tenant, agent, conversation, status, stage, record ->> 'policy' AS policy, endedAt AS ended,
-    record ->> 'session' AS session, record ->> 'claim' AS claim, record ->> 'worker' AS worker, lane,
+    record ->> 'session' AS session, record ->> 'claim' AS claim, record ->> 'worker' AS worker, readyQueue AS ready_queue,
     CASE WHEN status = 'cancelling' THEN CASE WHEN record ->> '$.stop.undo' THEN '*!' || agent ELSE '*' END
-      WHEN record ->> 'attempts' >= 2 THEN '*?' || agent ELSE agent END AS due_lane,
-    coalesce(told, 0) AS told, record ->> 'inputOwner' AS input_owner, record ->> 'journalBytes' AS journal_bytes,
+      WHEN record ->> 'attempts' >= 2 THEN '*?' || agent ELSE agent END AS due_queue,
+    coalesce(hasPendingOrders, 0) AS has_pending_orders, record ->> 'inputOwner' AS input_owner, record ->> 'journalBytes' AS journal_bytes,
     json_array_length(record, '$.commands') AS commands, coalesce(record ->> '$.questionCounts.open', 0) AS open,
     coalesce(record ->> '$.questionCounts.pending', 0) AS pending FROM tasks`,
   w: "SELECT tenant, conversation, one.value AS id FROM conversations, json_each(record, '$.waiting') AS one",
@@ -39,13 +39,13 @@ const SQLITE: Views = {
   inputs_: 'SELECT owner FROM inputs',
   commands_: "SELECT tasks.id AS task FROM tasks, json_each(record, '$.commands')",
   journal_: 'SELECT id AS task, length(CAST(event AS BLOB)) AS bytes FROM journal',
-  sent_: 'SELECT id AS task FROM sent',
+  sent_: 'SELECT id AS task FROM command_nonces',
   history_: 'SELECT tenant, conversation, length(CAST(message AS BLOB)) AS bytes FROM history',
 };
 
 const SAME = 'x.tenant = t.tenant AND x.conversation = t.conversation';
 
-/** What must never be found. */
+/** Queries that must never return a row. */
 const CHECKS: Readonly<Record<string, string>> = {
   'is live and in no stage, or has ended and is in one':
     'SELECT id FROM t WHERE (ended IS NULL AND stage IS NULL) OR (ended IS NOT NULL AND stage IS NOT NULL)',
@@ -65,13 +65,14 @@ const CHECKS: Readonly<Record<string, string>> = {
     AND NOT EXISTS (SELECT 1 FROM c AS x WHERE ${SAME} AND x.debouncing = t.id)`,
   'waits behind no current task':
     'SELECT w.id FROM w JOIN c ON c.tenant = w.tenant AND c.conversation = w.conversation WHERE c.current IS NULL',
-  'is ready in another lane than its own':
-    "SELECT id FROM t WHERE stage = 'ready' AND (lane IS NULL OR lane <> due_lane)",
+  'is ready in another ready queue than its own':
+    "SELECT id FROM t WHERE stage = 'ready' AND (ready_queue IS NULL OR ready_queue <> due_queue)",
   'is held by no session that can expire': `SELECT id FROM t WHERE stage = 'held'
     AND (claim IS NULL OR worker IS NULL OR NOT EXISTS (SELECT 1 FROM s WHERE s.id = t.session AND expires IS NOT NULL))`,
   'is live, has a session and is not held':
     "SELECT id FROM t WHERE ended IS NULL AND session IS NOT NULL AND stage <> 'held'",
-  'was told something and is not held': "SELECT id FROM t WHERE told = 1 AND (stage IS NULL OR stage <> 'held')",
+  'has pending orders and is not held':
+    "SELECT id FROM t WHERE has_pending_orders = 1 AND (stage IS NULL OR stage <> 'held')",
   'has another number of commands than it counts':
     'SELECT id FROM t WHERE commands <> (SELECT count(*) FROM commands_ WHERE task = t.id)',
   'has ended and has commands': 'SELECT id FROM t WHERE ended IS NOT NULL AND commands > 0',
@@ -98,14 +99,14 @@ const CHECKS: Readonly<Record<string, string>> = {
     ) AS x GROUP BY tenant, conversation HAVING sum(bytes) <> 0`,
 };
 
-/** What only SQLite can get wrong: it keeps a record and columns to find it by. */
+/** Checks for SQLite only: it stores a record and columns for finding it. */
 const SQLITE_CHECKS: Readonly<Record<string, string>> = {
   'has columns that differ from its record': `SELECT id FROM tasks WHERE status <> record ->> 'status'
     OR stage IS NOT record ->> 'stage' OR endedAt IS NOT record ->> 'endedAt' OR stageAt IS NOT record ->> 'stageAt'
     OR priority IS NOT record ->> 'priority' OR (stage = 'held') <> (session IS NOT NULL)
     OR (stage = 'held' AND session IS NOT record ->> 'session')`,
-  'is ready in a lane that is closed for no reason': `SELECT id FROM tasks AS t WHERE stage = 'ready'
-    AND NOT EXISTS (SELECT 1 FROM lanes WHERE lanes.agent = t.lane AND lanes.tenant = t.tenant)
+  'is ready in a ready queue that is closed for no reason': `SELECT id FROM tasks AS t WHERE stage = 'ready'
+    AND NOT EXISTS (SELECT 1 FROM ready_queues WHERE ready_queues.agent = t.readyQueue AND ready_queues.tenant = t.tenant)
     AND NOT EXISTS (SELECT 1 FROM paused) AND NOT EXISTS (SELECT 1 FROM tasks AS o WHERE o.tenant = t.tenant AND o.stage = 'held')`,
 };
 
@@ -121,12 +122,12 @@ function toSql(views: Views, checks: Readonly<Record<string, string>>): string {
 const POSTGRES_SQL = toSql(POSTGRES, CHECKS);
 const SQLITE_SQL = toSql(SQLITE, { ...CHECKS, ...SQLITE_CHECKS });
 
-/** Returns what contradicts itself in a Postgres schema. */
+/** Finds contradictions in a Postgres schema. */
 export async function findPostgresProblems(query: Query): Promise<readonly string[]> {
   return (await query(POSTGRES_SQL)).map(toText);
 }
 
-/** Returns what contradicts itself in a SQLite file. */
+/** Finds contradictions in a SQLite file. */
 export async function findSqliteProblems(query: Query): Promise<readonly string[]> {
   return (await query(SQLITE_SQL)).map(toText);
 }

@@ -2,18 +2,19 @@ import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createMemoryStore, createPostgresStore, createSqliteStore, type TaskStore } from '@whoa/tasks';
+import { createMemoryStore, type TaskStore } from '@whoa/tasks';
+import { createPostgresStore, createSqliteStore } from '@whoa/tasks/internal';
 import type { Hint, StoreOptions } from '@whoa/tasks/store';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { openRedisStore } from '../../../packages/tasks/src/stores/redis.ts';
 import { TENANTS, WORKERS } from './made.ts';
 import { findRedisProblems } from './redis-keys.ts';
-import { Waiters } from './rings.ts';
 import { findPostgresProblems, findSqliteProblems, type Query } from './rows.ts';
 import { createExactLibrary, type SharedTime } from './time.ts';
+import { Waiters } from './wakeups.ts';
 
-/** In memory where that is possible: nothing here must outlive a power cut. */
+/** In memory where possible: this data need not survive a power cut. */
 const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 /** A busy machine may take this long for one request. */
 const BUSY_MS = 60_000;
@@ -28,7 +29,7 @@ export interface Contestant extends AsyncDisposable {
   setTime(): Promise<unknown>;
   /** Waits until the hints of all requests have arrived, except those of the last one. */
   settle(): Promise<void>;
-  /** Returns what contradicts itself in the stored data. */
+  /** Finds contradictions in the stored data. */
   findProblems(): Promise<readonly string[]>;
   /** Removes everything, so that the next history finds an empty store. */
   empty(): Promise<void>;
@@ -37,22 +38,22 @@ export interface Contestant extends AsyncDisposable {
 export interface ContestantOptions {
   readonly rules: StoreOptions;
   readonly time: SharedTime;
-  /** Tells data of stores on the same server apart. */
+  /** Separates the data of stores on the same server. */
   readonly name: string;
 }
 
-/** Hints that arrived since they were last looked at. */
+/** Hints that arrived since the last comparison. */
 interface Heard {
-  /** Who heard what, as text. */
+  /** Each hint with its receiver, as text. */
   readonly changes: string[];
-  /** Workers that were told about new work. */
+  /** Workers that were notified of new work. */
   readonly rung: string[];
 }
 
-/** Types of hints about what a worker did itself. Whether it hears of them is up to the store. */
+/** Hints about what a worker did itself. The store may or may not send them to it. */
 const OWN = new Set(['status', 'journal']);
 
-/** Hears everything about the tenants and the workers of a history. */
+/** Subscribes to everything about the tenants and the workers of a history. */
 async function listen(store: TaskStore, toText: (hint: Hint) => string): Promise<Heard> {
   const heard: Heard = { changes: [], rung: [] };
   for (const tenant of TENANTS) {
@@ -60,7 +61,7 @@ async function listen(store: TaskStore, toText: (hint: Hint) => string): Promise
   }
   for (const worker of WORKERS) {
     await store.watch({ worker }, (hint) => {
-      if (hint.type === 'work') heard.rung.push(hint.worker);
+      if (hint.type === 'ready') heard.rung.push(hint.worker);
       else if (!OWN.has(hint.type)) heard.changes.push(`${worker} hears ${toText(hint)}`);
     });
   }
@@ -96,13 +97,13 @@ export async function openMemory(
 
 const SQLITE_TABLES = [
   'tasks',
-  'lanes',
+  'ready_queues',
   'worker_sessions',
   'waiters',
   'paused',
   'inputs',
   'journal',
-  'sent',
+  'command_nonces',
   'questions',
   'conversations',
   'history',
@@ -156,8 +157,8 @@ export async function openRedis(
     heard: await listen(store, toText),
     waiters: new Waiters(),
     setTime: () => Promise.resolve(),
-    // The server sends what it publishes before it reads the next command. So once a later reply is here, the hints are
-    // too, and at most not read yet.
+    // The server sends hints before it reads the next command, so once a later reply has arrived, the hints have, too,
+    // and at most are not read yet.
     settle: () => new Promise((resolve) => setImmediate(resolve)),
     findProblems: async () => findRedisProblems(client, `${prefix}:{s0}:`, await keys()),
     async empty() {
@@ -171,7 +172,7 @@ export async function openRedis(
   };
 }
 
-/** What belongs to the schema and to subscriptions, not to tasks. */
+/** Tables for the schema and subscriptions, not for tasks. */
 const POSTGRES_KEPT = ['layout', 'settings', 'functions', 'watchers', 'domain'];
 /** Deleted rows make the tables grow until they are vacuumed. */
 const HISTORIES_PER_VACUUM = 100;

@@ -4,9 +4,9 @@ import { createLibrary, type Library, RULES } from '../../../packages/tasks/src/
 /** The time and the ids of one history: the same for every store, and exact to the millisecond. */
 export class SharedTime {
   now = 0;
-  /** What a store uses for a request that names no nonce. */
+  /** The nonce of a request that has none. */
   nonce = '';
-  /** Timers that only run when the history lets them. */
+  /** Timers that only run when the history advances them. */
   readonly #timers = new Set<() => void>();
 
   /** For stores whose timers should run by themselves. */
@@ -32,8 +32,8 @@ const SERVER_TIME = "local time = redis.call('TIME')";
 const NO_TIME = 'local time = { 0, 0 }';
 
 /**
- * Returns rules that use the time that a test passes as the distance from the server's clock. Between two reads of that
- * clock some milliseconds pass, so times could only be compared roughly.
+ * Returns rules that use the test's time as the offset from the server's clock. Between two reads of that clock some
+ * milliseconds pass, so times could only be compared roughly.
  */
 export function createExactLibrary(rules: string = RULES): Library {
   if (!rules.includes(SERVER_TIME)) throw new Error(`the rules no longer read the time with: ${SERVER_TIME}`);

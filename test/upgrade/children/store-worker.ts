@@ -1,4 +1,4 @@
-// Holds many tasks until it is told to let them end. Writes down which entries were acknowledged, and which ends.
+// Holds many tasks until the parent lets them end. Logs the entries that were acknowledged, and the ends.
 import { appendFileSync } from 'node:fs';
 import { createRunner, type TaskContext, type TaskStore } from '@whoa/tasks';
 import { openStore } from '../../tasks/open-store.ts';
@@ -64,7 +64,7 @@ async function serve(): Promise<void> {
   }
 }
 
-/** A file is refused when it is opened, a server when it is first asked. */
+/** A file is rejected when it is opened, a server on the first request. */
 async function open(): Promise<TaskStore> {
   try {
     return openStore(location, { maxAttempts: 10_000 });

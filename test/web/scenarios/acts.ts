@@ -1,25 +1,25 @@
-// What people do with a chat, and what they see.
+// User actions in a chat, and what users see.
 import { expect } from 'vitest';
 import { until } from '../../promises/fixture.ts';
 import { ALL, HALF } from '../browser.ts';
 import type { ChatPage } from '../chat-page.ts';
 import type { ChatWindow } from '../page.ts';
-import type { Kind, Site, Stage } from './stage.ts';
+import type { Kind, Site, WebHarness } from './harness.ts';
 
 export interface Scenario {
   readonly name: string;
-  /** Only the application's own loop asks in the page. */
+  /** Only the application's own loop asks questions in the page. */
   readonly kinds?: readonly Kind[];
-  /** It ends instances, so nothing else may run beside it. */
+  /** It ends instances, so nothing else may run at the same time. */
   readonly isAlone?: boolean;
   /** It takes too long for every change. */
   readonly isLong?: boolean;
-  readonly play: (site: Site, stage: Stage) => Promise<void>;
+  readonly run: (site: Site, harness: WebHarness) => Promise<void>;
 }
 
 export const REPLY_ONLY: readonly Kind[] = ['reply'];
 
-/** Opens a page and says something; the model and the tools are told which site it is. */
+/** Opens a page and sends a message that names the site for the model and the tools. */
 export async function said(site: Site, what: string): Promise<ChatPage> {
   const chat = await site.page();
   await chat.send(`${what} ${site.id}`);
@@ -44,7 +44,7 @@ export async function calling(site: Site, tool: string, state = 'input-available
   return chat;
 }
 
-/** The page is at rest, and nobody was shown an error. */
+/** The page is idle, and no error was shown. */
 export async function isQuiet(chat: ChatPage): Promise<void> {
   await chat.status('ready');
   expect(await chat.evaluate((page) => page.errors)).toEqual([]);
@@ -79,7 +79,7 @@ export async function located({ page }: ChatPage, end: object): Promise<void> {
 export const regenerate = ({ page }: ChatPage): Promise<void> =>
   page.evaluate(() => void (window as unknown as ChatWindow).chat.regenerate());
 
-/** Says something else instead of the first message. */
+/** Replaces the first message with another. */
 export const edit = ({ page }: ChatPage, text: string): Promise<void> =>
   page.evaluate((words) => {
     const { chat } = window as unknown as ChatWindow;

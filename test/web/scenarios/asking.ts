@@ -3,14 +3,14 @@
 import { expect } from 'vitest';
 import { ALL } from '../browser.ts';
 import { approve, callIs, calling, goesOn, isQuiet, located, REPLY_ONLY, type Scenario } from './acts.ts';
+import type { Site } from './harness.ts';
 import { CALLING } from './script.ts';
-import type { Site } from './stage.ts';
 
 export const ASKING: readonly Scenario[] = [
   ...[true, false].map((approved) => ({
     name: `a question is answered with ${approved ? 'yes' : 'no'}`,
     kinds: REPLY_ONLY,
-    async play(site: Site) {
+    async run(site: Site) {
       const chat = await calling(site, 'pay', 'approval-requested');
       await isQuiet(chat);
       await approve(chat, approved);
@@ -23,7 +23,7 @@ export const ASKING: readonly Scenario[] = [
   {
     name: 'a question is stopped: it was not started, and nobody said no',
     kinds: REPLY_ONLY,
-    async play(site) {
+    async run(site) {
       const chat = await calling(site, 'pay', 'approval-requested');
       await chat.status('ready');
       await chat.page.click('button');
@@ -36,7 +36,7 @@ export const ASKING: readonly Scenario[] = [
   {
     name: 'a question is answered in another tab, and too late in another browser',
     kinds: REPLY_ONLY,
-    async play(site) {
+    async run(site) {
       const tab = await site.page();
       const chat = await calling(site, 'pay', 'approval-requested');
       const other = await site.elsewhere();
@@ -57,12 +57,12 @@ export const ASKING: readonly Scenario[] = [
     name: 'a question is answered after a deploy',
     kinds: REPLY_ONLY,
     isAlone: true,
-    async play(site, stage) {
+    async run(site, harness) {
       const chat = await calling(site, 'pay', 'approval-requested');
       await chat.status('ready');
       for (const instance of [0, 1]) {
-        await stage.end(instance, 'SIGTERM');
-        await stage.heal();
+        await harness.end(instance, 'SIGTERM');
+        await harness.heal();
       }
       await approve(chat, true);
       await chat.shows(CALLING + ALL);
@@ -73,7 +73,7 @@ export const ASKING: readonly Scenario[] = [
   {
     name: 'a tool of the page is answered',
     kinds: REPLY_ONLY,
-    async play(site) {
+    async run(site) {
       const chat = await calling(site, 'locate');
       await isQuiet(chat);
       await located(chat, { output: 'Oslo' });
@@ -85,7 +85,7 @@ export const ASKING: readonly Scenario[] = [
   {
     name: 'a tool of the page fails',
     kinds: REPLY_ONLY,
-    async play(site) {
+    async run(site) {
       const chat = await calling(site, 'locate');
       await chat.status('ready');
       await located(chat, { state: 'output-error', errorText: 'switched off' });
@@ -97,7 +97,7 @@ export const ASKING: readonly Scenario[] = [
   {
     name: 'a tool of the page is stopped, from another tab',
     kinds: REPLY_ONLY,
-    async play(site) {
+    async run(site) {
       const other = await site.page();
       const chat = await calling(site, 'locate');
       await callIs(other, 'input-available');

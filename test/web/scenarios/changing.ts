@@ -5,10 +5,10 @@ import { until } from '../../promises/fixture.ts';
 import { ALL } from '../browser.ts';
 import type { ChatPage } from '../chat-page.ts';
 import { callIs, calling, edit, half, isQuiet, REPLY_ONLY, regenerate, type Scenario } from './acts.ts';
+import { type Kind, type Site, toText, untilStored } from './harness.ts';
 import { CALLING } from './script.ts';
-import { type Kind, type Site, toText, untilStored } from './stage.ts';
 
-/** What a reply may be doing when its message is changed, and how that is seen. */
+/** The state of a reply when its message is changed, and how the test sees it. */
 const DURING: Readonly<Record<string, { readonly kinds?: readonly Kind[]; begin: (site: Site) => Promise<ChatPage> }>> =
   {
     'its words': { begin: half },
@@ -22,7 +22,7 @@ export const CHANGING: readonly Scenario[] = Object.entries(DURING).flatMap(([wh
   {
     name: `edit during ${what}`,
     ...(kinds && { kinds }),
-    async play(site) {
+    async run(site) {
       const chat = await begin(site);
       await edit(chat, `all ${site.id}`);
       site.release();
@@ -36,7 +36,7 @@ export const CHANGING: readonly Scenario[] = Object.entries(DURING).flatMap(([wh
   {
     name: `regenerate during ${what}`,
     ...(kinds && { kinds }),
-    async play(site) {
+    async run(site) {
       const chat = await begin(site);
       const before = site.effects.length;
       const first = await chat.evaluate((page) => page.chat.messages.at(-1)!.id);
@@ -52,7 +52,7 @@ export const CHANGING: readonly Scenario[] = Object.entries(DURING).flatMap(([wh
         await chat.shows(text);
         expect(site.effects.slice(before).filter((effect) => effect.endsWith('ended')).length).toBeLessThanOrEqual(2);
       } else {
-        // It is asked again, in a new reply.
+        // The question is asked again, in a new reply.
         await until(isNew);
         await callIs(chat, what === 'a question' ? 'approval-requested' : 'input-available');
       }

@@ -1,19 +1,19 @@
-// Instances that end in the middle of a reply.
+// Instances that end mid-reply.
 /* oxlint-disable vitest/no-standalone-expect -- scenarios are played in tests */
 import { expect } from 'vitest';
 import { ALL, HALF } from '../browser.ts';
 import { callIs, calling, goesOn, half, isQuiet, lastStored, type Scenario } from './acts.ts';
-import type { Site, Stage } from './stage.ts';
+import type { Site, WebHarness } from './harness.ts';
 
 export const LOST: readonly Scenario[] = [
   ...(['SIGTERM', 'SIGKILL'] as const).map((signal) => ({
     name: `${signal} in the middle of a reply: the page goes on by itself`,
     isAlone: true,
-    async play(site: Site, stage: Stage) {
+    async run(site: Site, harness: WebHarness) {
       const chat = await half(site);
-      await stage.end(site, signal);
-      // An agent that is asked to end keeps what it said, and its model is told to go on from there.
-      const text = stage.kind === 'agent' && signal === 'SIGTERM' ? HALF + ALL : ALL;
+      await harness.end(site, signal);
+      // An agent that is asked to end keeps its text, and its model continues from there.
+      const text = harness.kind === 'agent' && signal === 'SIGTERM' ? HALF + ALL : ALL;
       await chat.shows(text);
       await isQuiet(chat);
       expect(await chat.replies()).toEqual([text]);
@@ -23,9 +23,9 @@ export const LOST: readonly Scenario[] = [
   {
     name: 'stop after SIGKILL: the page shows how it settled',
     isAlone: true,
-    async play(site, stage) {
+    async run(site, harness) {
       const chat = await calling(site, 'deaf');
-      await stage.end(site, 'SIGKILL');
+      await harness.end(site, 'SIGKILL');
       await chat.page.click('button');
       await callIs(chat, 'output-error');
       await isQuiet(chat);

@@ -5,13 +5,13 @@ import { expect } from 'vitest';
 import { ALL, HALF } from '../browser.ts';
 import type { ChatWindow } from '../page.ts';
 import { half, isQuiet, type Scenario, said } from './acts.ts';
+import { type Site, untilStored } from './harness.ts';
 import { HUGE, LINE, UNICODE } from './script.ts';
-import { type Site, untilStored } from './stage.ts';
 
 export const READING: readonly Scenario[] = [
   {
     name: 'reload: the reply goes on without a gap or a repeat',
-    async play(site) {
+    async run(site) {
       const chat = await half(site);
       await chat.page.reload();
       await chat.shows(HALF);
@@ -23,7 +23,7 @@ export const READING: readonly Scenario[] = [
   },
   {
     name: 'a closed tab stops nothing',
-    async play(site) {
+    async run(site) {
       const chat = await half(site);
       await chat.page.close();
       site.release();
@@ -33,7 +33,7 @@ export const READING: readonly Scenario[] = [
   ...[1, 10, 60].map((seconds) => ({
     name: `the network is cut for ${seconds} s`,
     isLong: seconds > 1,
-    async play(site: Site) {
+    async run(site: Site) {
       const chat = await half(site);
       site.cut(true);
       await chat.page.waitForSelector('#reconnecting', { state: 'attached' });
@@ -48,7 +48,7 @@ export const READING: readonly Scenario[] = [
   })),
   {
     name: 'a long reply: reloaded in the middle, and whole',
-    async play(site) {
+    async run(site) {
       const chat = await said(site, 'huge');
       await chat.page.waitForFunction(() => (document.querySelector('p.assistant')?.textContent ?? '').length > 50_000);
       await chat.page.reload();
@@ -58,7 +58,7 @@ export const READING: readonly Scenario[] = [
   },
   {
     name: 'a long reply: stopped in the middle',
-    async play(site) {
+    async run(site) {
       const chat = await said(site, 'huge');
       await chat.page.waitForFunction(() => (document.querySelector('p.assistant')?.textContent ?? '').length > 50_000);
       await chat.page.click('button');
@@ -70,7 +70,7 @@ export const READING: readonly Scenario[] = [
   },
   {
     name: 'a line of 200 KB, and every kind of character',
-    async play(site) {
+    async run(site) {
       const chat = await said(site, 'line');
       await chat.shows(`${LINE} end`);
       await isQuiet(chat);
@@ -81,7 +81,7 @@ export const READING: readonly Scenario[] = [
   },
   {
     name: 'the provider breaks off: what was said stays, and the next message is answered',
-    async play(site) {
+    async run(site) {
       const chat = await said(site, 'break');
       await chat.status('error');
       expect(await chat.replies()).toEqual(['one two ']);
@@ -92,7 +92,7 @@ export const READING: readonly Scenario[] = [
   },
   {
     name: 'an attached picture reaches the model',
-    async play(site) {
+    async run(site) {
       const chat = await site.page();
       await chat.page.evaluate((text) => {
         const url = 'data:image/png;base64,iVBORw0KGgo=';

@@ -1,11 +1,11 @@
-// Every scenario of a chat: instances in processes of their own, a real store, a real browser. CI plays each once; all of
-// them on every store, from packed packages, are `npm run long -- web`.
+// Every scenario of a chat: instances in separate processes, a real store, a real browser. CI runs each once; all of them
+// on every store, from packed packages, are `npm run long -- web`.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../servers/borrow.ts';
-import { type Kind, openStage, type Stage } from './stage.ts';
+import { type Kind, openHarness, type WebHarness } from './harness.ts';
 import { SCENARIOS } from './table.ts';
 
-/** Where packed packages are installed; then everything is played. */
+/** The folder with the installed packages, if every scenario is to run on them. */
 const folder = process.env['WHOA_WEB_FOLDER'];
 const isLong = process.env['WHOA_WEB_LONG'] !== undefined;
 const STORES = { Redis: borrowRedis, Postgres: borrowPostgres };
@@ -16,38 +16,38 @@ const SETS = (isLong ? (['Redis', 'Postgres'] as const) : (['Redis'] as const)).
 const START_MS = 180_000;
 const SCENARIO_MS = 240_000;
 
-const scenariosOf = (kind: Kind, wantsAlone: boolean) =>
+const selectScenarios = (kind: Kind, wantsAlone: boolean) =>
   SCENARIOS.filter(({ kinds = ['reply', 'agent'], isAlone = false, isLong: isSlow = false }) =>
     [kinds.includes(kind), isAlone === wantsAlone, isLong || !isSlow].every(Boolean),
   );
 
 describe.each(SETS)('$store, $kind', ({ store, kind }) => {
   let server: BorrowedServer;
-  let stage: Stage;
+  let harness: WebHarness;
   beforeAll(async () => {
     server = await STORES[store]();
-    stage = await openStage({ kind, store: server.url, folder });
+    harness = await openHarness({ kind, store: server.url, folder });
   }, START_MS);
   afterAll(async () => {
-    await stage[Symbol.asyncDispose]();
+    await harness[Symbol.asyncDispose]();
     await server[Symbol.asyncDispose]();
   }, START_MS);
 
-  test.concurrent.for(scenariosOf(kind, false))('$name', { timeout: SCENARIO_MS }, async ({ play }) => {
-    await using site = await stage.open();
-    await play(site, stage);
+  test.concurrent.for(selectScenarios(kind, false))('$name', { timeout: SCENARIO_MS }, async ({ run }) => {
+    await using site = await harness.open();
+    await run(site, harness);
   });
 
-  test.for(scenariosOf(kind, true))('$name', { timeout: SCENARIO_MS }, async ({ play }) => {
-    await using site = await stage.open();
+  test.for(selectScenarios(kind, true))('$name', { timeout: SCENARIO_MS }, async ({ run }) => {
+    await using site = await harness.open();
     try {
-      await play(site, stage);
+      await run(site, harness);
     } finally {
-      await stage.heal();
+      await harness.heal();
     }
   });
 
   test('the strict provider refused nothing that it was sent', () => {
-    expect(stage.refusals()).toEqual([]);
+    expect(harness.refusals()).toEqual([]);
   });
 });

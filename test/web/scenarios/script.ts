@@ -1,21 +1,21 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Answer, type LoopbackProvider, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type LoopbackProvider, type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { ALL } from '../browser.ts';
 
 /** A chat as the model and the tools see it. */
 export interface SiteState {
-  /** What the tools have done: `look started`, `look left` (its signal was heard), `look ended`. */
+  /** The effects of the tools: `look started`, `look left` (it got its signal), `look ended`. */
   readonly effects: string[];
-  /** Everything that the model was sent, as text. */
+  /** The model's requests, as text. */
   readonly told: string[];
-  /** The process that asked the model last. */
+  /** The process that called the model last. */
   maker?: number;
   /** The model pauses and tools wait until it is open. */
   readonly gate: PromiseWithResolvers<void>;
 }
 
-/** The model and the tools of all sites of a stage. */
+/** The model and the tools of all sites of a harness. */
 export interface Script extends AsyncDisposable {
   readonly modelUrl: string;
   readonly controlUrl: string;
@@ -33,8 +33,11 @@ export const UNICODE = ['日本', '語 ', '👩‍👩‍👧', '👦 ', 'é', '
 
 type Said = { readonly role: string; readonly content: unknown };
 
-/** A message says what the model is to do, and in which site: `call look site-1`. */
-function answerTo({ body, headers }: LoopbackProvider['requests'][number], site: (id: string) => SiteState): Answer {
+/** A message names what the model should do, and in which site: `call look site-1`. */
+function answerTo(
+  { body, headers }: LoopbackProvider['requests'][number],
+  site: (id: string) => SiteState,
+): ScriptedResponse {
   const messages = body['messages'] as readonly Said[];
   const last = messages.findLastIndex(({ role }) => role === 'user');
   const text = JSON.stringify(messages[last]!.content);
@@ -43,11 +46,11 @@ function answerTo({ body, headers }: LoopbackProvider['requests'][number], site:
   state.maker = Number(headers['x-process']);
   const isRepeat = state.told.some((one) => one.includes(text));
   state.told.push(JSON.stringify(messages));
-  const all: Answer = { parts: [{ text: WORDS }] };
+  const all: ScriptedResponse = { parts: [{ text: WORDS }] };
   const hasResult = messages.slice(last).some(({ role }) => role === 'tool');
   if (what === 'call' && !hasResult) return { parts: [{ text: CALLING }, { call: tool, input: { site: id } }] };
   const stall = { stall: state.gate.promise };
-  // Whoever takes a reply over asks again.
+  // A process that takes a reply over calls the model again.
   if (what === 'half' && !isRepeat)
     return { parts: [{ text: [...WORDS.slice(0, PAUSE_AFTER), stall, ...WORDS.slice(PAUSE_AFTER)] }] };
   if (what === 'stall') return { parts: [{ text: [stall, ...WORDS] }] };
@@ -92,7 +95,7 @@ async function holdTool(tool: string, { effects, gate }: SiteState, response: Se
     hasLeft = !response.writableEnded;
     if (hasLeft) effects.push(`${tool} left`);
   });
-  // Nothing is waited for after a yes.
+  // `pay` does not wait: it runs after a yes.
   if (tool !== 'pay') await gate.promise;
   if (hasLeft) return;
   effects.push(`${tool} ended`);

@@ -12,7 +12,7 @@ import { fileFor } from '../files.ts';
 const [store = '', model = '', control = '', script = '', kind = '', leaseMs = ''] = process.argv.slice(2);
 const MUST_FINISH_MS = 60_000;
 
-/** Tells who drives the scenario that a tool has started, and waits until it is let go. */
+/** Reports to the scenario that a tool has started, and waits until it is released. */
 const hold = async (name: string, site: string, signal?: AbortSignal): Promise<string> =>
   (await fetch(`${control}/${name}/${site}`, signal ? { signal } : {})).text();
 

@@ -5,7 +5,7 @@ import { until } from '../../promises/fixture.ts';
 import { ALL, HALF } from '../browser.ts';
 import type { ChatPage } from '../chat-page.ts';
 import { callIs, calling, goesOn, half, isQuiet, lastStored, type Scenario, said } from './acts.ts';
-import { untilStored } from './stage.ts';
+import { untilStored } from './harness.ts';
 
 /** The page shows a call that must finish this long after the stop. */
 const MUST_FINISH_MS = process.env['WHOA_WEB_LONG'] === undefined ? 4_000 : 20_000;
@@ -14,7 +14,7 @@ const TABS = 10;
 export const STOPPING: readonly Scenario[] = [
   {
     name: 'stop: what was said stays, and the next message is answered',
-    async play(site) {
+    async run(site) {
       const chat = await half(site);
       await chat.page.click('button');
       await isQuiet(chat);
@@ -25,7 +25,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'stop in another browser, through the other instance',
-    async play(site) {
+    async run(site) {
       const chat = await half(site);
       const other = await site.elsewhere();
       await other.shows(HALF);
@@ -36,7 +36,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'a tab that was open before sees the reply, and stops it',
-    async play(site) {
+    async run(site) {
       const other = await site.page();
       const chat = await half(site);
       await other.shows(HALF);
@@ -47,7 +47,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'a newer message of a tab that was open before replaces the reply',
-    async play(site) {
+    async run(site) {
       const other = await site.page();
       const chat = await half(site);
       await other.shows(HALF);
@@ -61,7 +61,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'stop twice at once',
-    async play(site) {
+    async run(site) {
       const chat = await half(site);
       await chat.page.dblclick('button');
       await isQuiet(chat);
@@ -71,7 +71,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'stop before the first word',
-    async play(site) {
+    async run(site) {
       const chat = await said(site, 'stall');
       await chat.page.click('button');
       await isQuiet(chat);
@@ -80,7 +80,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'stop while a tool runs that hears it',
-    async play(site) {
+    async run(site) {
       const chat = await calling(site, 'look');
       await chat.page.click('button');
       await isQuiet(chat);
@@ -91,7 +91,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'stop while a tool runs that does not hear it; what it did becomes known',
-    async play(site) {
+    async run(site) {
       const chat = await calling(site, 'deaf');
       await chat.page.click('button');
       await isQuiet(chat);
@@ -104,7 +104,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'stop while a call runs that must finish: the page shows it until it has',
-    async play(site) {
+    async run(site) {
       const chat = await calling(site, 'charge');
       await chat.page.click('button');
       await chat.page.waitForSelector('#stopping', { state: 'attached' });
@@ -119,7 +119,7 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'the next message while a stopped call must finish: it is told how that ended',
-    async play(site) {
+    async run(site) {
       const chat = await calling(site, 'charge');
       await chat.page.click('button');
       await chat.page.waitForSelector('#stopping', { state: 'attached' });
@@ -132,8 +132,8 @@ export const STOPPING: readonly Scenario[] = [
   },
   {
     name: 'two chats at once: the stop of one does not touch the other',
-    async play(site, stage) {
-      await using second = await stage.open();
+    async run(site, harness) {
+      await using second = await harness.open();
       const [chat, other] = [await half(site), await half(second)];
       await chat.page.click('button');
       await isQuiet(chat);
@@ -145,7 +145,7 @@ export const STOPPING: readonly Scenario[] = [
   {
     name: `${TABS} tabs: the Stop of each works`,
     isLong: true,
-    async play(site) {
+    async run(site) {
       const tabs: ChatPage[] = [];
       for (let index = 0; index < TABS; index++) tabs.push(await site.page());
       for (const [index, tab] of tabs.entries()) {

@@ -1,4 +1,4 @@
-// Every scenario of a chat. Each has a chat of its own.
+// Every scenario of a chat. Each has a separate chat.
 import type { Scenario } from './acts.ts';
 import { ASKING } from './asking.ts';
 import { CHANGING } from './changing.ts';

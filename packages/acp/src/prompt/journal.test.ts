@@ -14,7 +14,7 @@ function isValid(messages: readonly Message[]): boolean {
   return JSON.stringify(asked.toSorted()) === JSON.stringify(answered.toSorted());
 }
 
-test('whenever the process dies, what is kept is a valid history, and at the end it is the history of the run', async () => {
+test('the stored history is valid whenever the process dies, and equals the run’s history at the end', async () => {
   const tool = defineTool({
     name: 'tool',
     description: '',
@@ -40,7 +40,7 @@ test('whenever the process dies, what is kept is a valid history, and at the end
   expect(views.length).toBeGreaterThan(10);
   expect(views.every(isValid)).toBe(true);
   expect(views.every((view) => prepareMessages(view).length > 0)).toBe(true);
-  // Results stand in the order they came; a model gets them in the order of the calls either way.
+  // Results are in the order of arrival; a model gets them in the order of the calls either way.
   expect(prepareMessages(journal.snapshotAt(0))).toEqual(prepareMessages(outcome.messages));
 });
 
@@ -71,7 +71,7 @@ test('a call that was running is unknown, one that had not begun had no effect, 
   });
 });
 
-test('what a call had shown is in the history if the process dies', () => {
+test('a call’s output so far is in the history if the process dies', () => {
   const journal = new Journal([], 'go');
   const message = { role: 'assistant', content: [{ type: 'call', callId: 'c', tool: 't', input: {} }] } as const;
   const about = { callId: 'c', tool: 't', at: 0 };

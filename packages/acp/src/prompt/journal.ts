@@ -1,5 +1,5 @@
 import { type CallResult, type Content, type Message, type RunEvent, toText } from '@whoa/core';
-import type { AssistantMessage } from '@whoa/core/embed';
+import type { AssistantMessage } from '@whoa/core/internal';
 import { HistoryBuilder, type OpenCall } from '@whoa/core/internal';
 
 type AssistantPart = AssistantMessage['content'][number];

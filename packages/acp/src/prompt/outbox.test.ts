@@ -79,7 +79,7 @@ test('an update that must be kept first is sent after that, and nothing overtake
   expect(order).toEqual(['kept', 'call', 'text']);
 });
 
-test('nothing is sent after the end; it is counted', async () => {
+test('messages after the end are counted, not sent', async () => {
   const sent: Update[] = [];
   const outbox = new Outbox((update) => {
     sent.push(update);

@@ -7,7 +7,7 @@ interface Item {
 }
 
 /**
- * Sends updates one after the other, in order. While one is being sent, text, updates of the same call and plans are
+ * Sends updates one at a time, in order. While one is being sent, text, updates of the same call and plans are
  * merged, so a slow client gets fewer and longer updates instead of a growing queue. Once closed it drops everything.
  */
 export class Outbox {
@@ -35,7 +35,7 @@ export class Outbox {
     // Merge an update of a call even when others are queued after its last one: many alternating calls must not fill
     // the queue.
     const last =
-      update.type === 'call' ? this.#waiting.findLast((item) => isOf(item.update, update)) : this.#waiting.at(-1);
+      update.type === 'call' ? this.#waiting.findLast((item) => isForCall(item.update, update)) : this.#waiting.at(-1);
     const joined = last !== undefined && after === undefined ? join(last.update, update) : undefined;
     if (joined !== undefined) last!.update = joined;
     else this.#waiting.push({ update, after });
@@ -63,7 +63,7 @@ export class Outbox {
   }
 }
 
-function isOf(update: Update, { callId }: CallUpdate): boolean {
+function isForCall(update: Update, { callId }: CallUpdate): boolean {
   return update.type === 'call' && update.callId === callId;
 }
 

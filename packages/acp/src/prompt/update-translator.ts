@@ -1,8 +1,7 @@
 import type { RunEvent, Tool } from '@whoa/core';
-import type { AssistantMessage } from '@whoa/core/embed';
+import type { AssistantMessage, PlanEntry } from '@whoa/core/internal';
 import { toReplyText } from '@whoa/core/internal';
-import type { PlanEntry } from '@whoa/core/view';
-import { announceCall, endCall, planIn } from '../calls.ts';
+import { announceCall, endCall, findPlan } from '../calls.ts';
 import type { CallUpdate, Update } from '../updates.ts';
 import type { Journal } from './journal.ts';
 
@@ -62,12 +61,12 @@ export class UpdateTranslator {
       }
       case 'call-update':
         push({ type: 'call', callId: event.callId, content: [{ type: 'content', content: event.partial.content }] });
-        this.#showPlan(planIn(event.partial.details));
+        this.#showPlan(findPlan(event.partial.details));
         break;
       case 'call-end':
         // A call that the client was never shown needs no end.
         if (this.#open.delete(event.result.callId)) push(endCall(event.result, this.#options), { isKept: true });
-        this.#showPlan(planIn(event.result.details));
+        this.#showPlan(findPlan(event.result.details));
         break;
       default:
         break;

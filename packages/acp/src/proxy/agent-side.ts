@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { FrameId } from '../wire/frame.ts';
 import { answerCancelled, isError, lineFor, type Message, toFields, toText, toUpdate } from './message.ts';
-import type { Asked, Parts } from './parts.ts';
+import type { AgentQuestion, Parts } from './parts.ts';
 import type { ProxySession } from './session.ts';
-import { BEGINS, noteIdle, noteStopAnswer } from './stop.ts';
+import { BEGINS, recordIdle, recordStopAnswer } from './stop.ts';
 
 /** Updates that belong to a session, not to a prompt. */
 const OF_THE_SESSION = new Set<unknown>([
@@ -51,10 +51,10 @@ function wants(parts: Parts, session: ProxySession, message: Message): boolean {
   const state = kind === 'state_update' ? toText(update['state']) : undefined;
   if (state !== undefined) return wantsState(parts, session, { message, isIdle: state === 'idle' });
   if (session.isSilent || session.stop?.isEnding) return false;
-  return !session.noteCall(update);
+  return !session.recordCall(update);
 }
 
-/** v2: what an agent says of its own work. */
+/** v2: what an agent reports about its work. */
 function wantsState(
   parts: Parts,
   session: ProxySession,
@@ -72,7 +72,7 @@ function wantsState(
     return true;
   }
   if (session.stop !== undefined) {
-    noteIdle(parts, session, message);
+    recordIdle(parts, session, message);
     return false;
   }
   for (const [id, { isAnswered }] of session.prompts) if (isAnswered) session.finish(id, parts.life.now());
@@ -96,14 +96,14 @@ function answered(parts: Parts, message: Message): void {
   const { method } = request.message;
   if (method === 'session/prompt' && session !== undefined) promptAnswered(parts, session, message);
   else if (method === 'session/close' && session !== undefined) closed(parts, session, message);
-  else editor.send(isError(message) ? message.line : noteAnswer(parts, request, message));
+  else editor.send(isError(message) ? message.line : recordAnswer(parts, request, message));
 }
 
 function promptAnswered(parts: Parts, session: ProxySession, message: Message): void {
   const id = message.id!;
   const prompt = session.prompts.get(id);
   if (prompt !== undefined) prompt.isAnswered = true;
-  if (noteStopAnswer(parts, session, message)) return;
+  if (recordStopAnswer(parts, session, message)) return;
   const isOver = parts.version < 2 || isError(message);
   if (isOver && session.stop === undefined) session.finish(id, parts.life.now());
   if (session.prompts.size === 0) session.calls.clear();
@@ -121,7 +121,7 @@ function closed(parts: Parts, session: ProxySession, message: Message): void {
 }
 
 /** Remembers what the agent can do and which sessions it has. Returns the line to pass on. */
-function noteAnswer(parts: Parts, { message: request }: Asked, message: Message): string {
+function recordAnswer(parts: Parts, { message: request }: AgentQuestion, message: Message): string {
   const { life } = parts;
   const result = toFields(message.body['result']);
   // Only the first counts: what both sides agreed on does not change.

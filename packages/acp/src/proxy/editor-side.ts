@@ -2,7 +2,7 @@ import { waitAtMost } from '@whoa/core/internal';
 import type { FrameId } from '../wire/frame.ts';
 import { encode, lineFor, type Message, refuseCancelled, toFields, toText } from './message.ts';
 import type { Parts } from './parts.ts';
-import { restore, tellNotice } from './restore.ts';
+import { restore, sendNotice } from './restore.ts';
 import type { ProxySession } from './session.ts';
 import { answerPrompt, beginStop } from './stop.ts';
 
@@ -92,17 +92,18 @@ function pass(parts: Parts, session: ProxySession | undefined, message: Message)
     else watchForAnswer(parts, id);
   }
   life.send(lineFor(message, session?.agentId));
-  if (isPrompt && session !== undefined) tellNotice(parts, session);
+  if (isPrompt && session !== undefined) sendNotice(parts, session);
 }
 
 /** An agent that was answered for may be stuck as a whole. */
 function watchForAnswer({ asked, life, clock, sessions, follow }: Parts, id: FrameId): void {
   if (![...sessions.values()].some((session) => session.isOwed)) return;
   const sentAt = clock.now();
-  const look = (): void => {
-    if (asked.has(id) && life.heardAt < sentAt) follow(life.restart('it did not stop, and answered no other request'));
+  const restartIfSilent = (): void => {
+    if (asked.has(id) && life.lastReceivedAt < sentAt)
+      follow(life.restart('it did not stop, and answered no other request'));
   };
-  clock.setTimer(WEDGED_MS, look, { keepAlive: false });
+  clock.setTimer(WEDGED_MS, restartIfSilent, { keepAlive: false });
 }
 
 /** Cancels the prompts of a session that were sent before. Without any, there is nothing that the agent could do. */

@@ -36,7 +36,7 @@ export class AgentLife {
   login: Message | undefined;
   capabilities: Fields | undefined;
   /** When something of the agent was last read. */
-  heardAt = 0;
+  lastReceivedAt = 0;
   readonly #options: LifeOptions;
   readonly #waiting: string[] = [];
   readonly #own = new Map<string, (message: Message | undefined) => void>();
@@ -126,7 +126,7 @@ export class AgentLife {
     const read = Promise.withResolvers<void>();
     this.#port = new Port(agent.stdout, agent.stdin, {
       onLine: (line) => {
-        this.heardAt = clock.now();
+        this.lastReceivedAt = clock.now();
         onLine(line);
       },
       onSkipped,
@@ -164,13 +164,13 @@ export class AgentLife {
     this.#waiting.push(...onRestart(why));
     await this.#agent?.end();
     if (this.#isOver) return;
-    if (this.#restarts.length > MAX_RESTARTS) throw new Error(`the agent had to be started again too often: ${why}`);
+    if (this.#restarts.length > MAX_RESTARTS) throw new Error(`the agent had to be restarted too often: ${why}`);
     await this.#launch();
     for (const message of [this.hello, this.login]) {
       if (message?.method === undefined) continue;
       const answer = await this.request(message.method, message.params);
       if (this.#isOver) return;
-      if (answer === undefined || isError(answer)) throw new Error('the agent could not be started again');
+      if (answer === undefined || isError(answer)) throw new Error('the agent could not be restarted');
     }
     this.#flush();
   }

@@ -26,8 +26,9 @@ export interface ProxiedAgent {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly exited: Promise<{ readonly code: number | null }>;
+  /** Returns the current moment, for `endSince`. */
   now(): AgentMoment;
-  /** Ends what it started after a moment, while it goes on; not what was started in `except`. */
+  /** Ends what it started after a moment, while it continues; not what was started in `except`. */
   endSince(moment: AgentMoment, options: { readonly except: readonly AgentSpan[] }): Promise<AgentCleanup>;
   /** Ends it and everything it started. */
   end(): Promise<AgentCleanup>;
@@ -78,5 +79,6 @@ export interface ProxyOptions {
 export interface AcpProxy extends AsyncDisposable {
   /** Resolves when it is over and nothing of the agent runs. Never rejects. */
   readonly closed: Promise<{ readonly code: number }>;
+  /** Ends the agent and its processes, and closes the connection. */
   close(by: string): Promise<{ readonly code: number }>;
 }

@@ -10,7 +10,7 @@ import { ProxySession } from './session.ts';
 const WAIT_MS = 800;
 
 /** A request of the editor that the agent has not answered. */
-export interface Asked {
+export interface AgentQuestion {
   readonly message: Message;
   readonly session: ProxySession | undefined;
 }
@@ -31,7 +31,7 @@ export abstract class Parts {
   readonly sessions: Map<string, ProxySession> = new Map();
   /** By their ids at the agent. */
   readonly atAgent: Map<string, ProxySession> = new Map();
-  readonly asked: Map<FrameId, Asked> = new Map();
+  readonly asked: Map<FrameId, AgentQuestion> = new Map();
   readonly questions: Map<FrameId, Question> = new Map();
   /** The version of the protocol that both sides agreed on. */
   version = 1;
@@ -44,7 +44,7 @@ export abstract class Parts {
   }
 
   abstract readonly onEvent: (event: ProxyEvent) => void;
-  /** Lets something go on; what fails in it ends the proxy. */
+  /** Lets something continue; what fails in it ends the proxy. */
   abstract readonly follow: (work: Promise<unknown>) => void;
 
   /** The session that a message of the editor names; created if it was opened in a way that is not known. */

@@ -54,7 +54,7 @@ export class Port {
     if (this.#output.writableLength > MAX_QUEUED_BYTES) this.#setFull(true);
   }
 
-  /** Pauses reading until the same reason is given back. */
+  /** Pauses reading until the same reason is released. */
   pause(reason: string, isPaused: boolean): void {
     if (isPaused) this.#pauses.add(reason);
     else this.#pauses.delete(reason);

@@ -11,7 +11,7 @@ import type { AcpProxy, ProxyEvent, ProxyOptions } from './options.ts';
 import { Parts } from './parts.ts';
 import { Port } from './port.ts';
 import { abandon } from './restore.ts';
-import { noteExit } from './stop.ts';
+import { recordExit } from './stop.ts';
 
 /** How long the agent may take to exit when its input ends. */
 const EXIT_MS = 500;
@@ -19,7 +19,7 @@ const EXIT_MS = 500;
 const FLUSH_MS = 500;
 /** How long after a stop the end of the process counts as its consequence. */
 const AFTERMATH_MS = 5_000;
-/** How much of a line that is no message is shown. */
+/** How much of a line that is not a message is shown. */
 const SHOWN = 200;
 
 /**
@@ -29,9 +29,9 @@ const SHOWN = 200;
  * @returns The proxy. It ends with the editor or the agent; dispose it to end both sides.
  */
 export function proxyAcp(options: ProxyOptions): AcpProxy {
-  const { output, giveBack } = options.output ? { output: options.output, giveBack: () => {} } : takeStandardOutput();
+  const { output, restore } = options.output ? { output: options.output, restore: () => {} } : takeStandardOutput();
   const proxy = new Connection(options, output);
-  proxy.closed.then(giveBack, giveBack);
+  proxy.closed.then(restore, restore);
   return proxy;
 }
 
@@ -114,7 +114,7 @@ class Connection extends Parts implements AcpProxy {
     // Without an editor no one waits for answers: the end of its input tells the agent as well.
     if (by !== 'input-end') await stops;
     const processes = await this.life.end(by === 'input-end' ? this.waitMs : EXIT_MS);
-    for (const session of sessions) noteExit(this, session);
+    for (const session of sessions) recordExit(this, session);
     await stops;
     this.onEvent({ type: 'end', by, dropped: this.dropped, processes });
     await waitAtMost(this.editor.flush(), FLUSH_MS, this.clock);
@@ -127,7 +127,7 @@ class Connection extends Parts implements AcpProxy {
     const held = sessions.flatMap((session) => session.held.splice(0)).map(({ id }) => id);
     const open = [...this.asked].flatMap(([id, { session }]) => (session?.stop === undefined ? [id] : []));
     for (const id of [...open, ...held]) if (id !== undefined) this.editor.send(failed(id, 'The agent has ended'));
-    for (const session of sessions) noteExit(this, session);
+    for (const session of sessions) recordExit(this, session);
   }
 
   #fromEditor(line: string): void {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { FrameId } from '../wire/frame.ts';
 import { encode, encodeUpdate, encodeWithdrawal, failed, isError, toFields, toText } from './message.ts';
-import type { Asked, Parts } from './parts.ts';
+import type { AgentQuestion, Parts } from './parts.ts';
 import type { ProxySession } from './session.ts';
-import { noteExit } from './stop.ts';
+import { recordExit } from './stop.ts';
 
 /** Requests that mean the same in a new process. */
 const REPEATABLE = new Set([
@@ -15,7 +15,7 @@ const REPEATABLE = new Set([
   'session/list',
 ]);
 
-/** Ends what went on in a process that is gone. Returns the requests to send to the next one. */
+/** Ends what ran in a process that is gone. Returns the requests to send to the next one. */
 export function abandon(parts: Parts, why: string): readonly string[] {
   const { asked, questions, editor, version } = parts;
   const message = `The agent was started again: ${why}`;
@@ -34,7 +34,7 @@ export function abandon(parts: Parts, why: string): readonly string[] {
     const failing = [...session.prompts.keys()].filter((id) => !session.stop?.prompts.some((one) => one.id === id));
     for (const id of failing) session.prompts.delete(id);
     const isIdle = failing.length > 0 && session.stop === undefined;
-    noteExit(parts, session);
+    recordExit(parts, session);
     if (version < 2 || !isIdle) continue;
     const error = { code: -32603, message };
     const update = { sessionUpdate: 'state_update', state: 'idle', stopReason: 'error', error };
@@ -46,7 +46,7 @@ export function abandon(parts: Parts, why: string): readonly string[] {
 }
 
 /** A session is closed with its process. Returns whether the request asked for that. */
-function closeFor(parts: Parts, id: FrameId, { message, session }: Asked): boolean {
+function closeFor(parts: Parts, id: FrameId, { message, session }: AgentQuestion): boolean {
   parts.asked.delete(id);
   if (message.method !== 'session/close' || session === undefined) return false;
   const answer = (): void => parts.editor.send(encode({ id, result: {} }));
@@ -99,7 +99,7 @@ async function reopen({ life, atAgent }: Parts, session: ProxySession): Promise<
 }
 
 /** Tells the user, in the turn that is the first to notice. */
-export function tellNotice({ editor, version }: Parts, session: ProxySession): void {
+export function sendNotice({ editor, version }: Parts, session: ProxySession): void {
   if (session.notice === undefined) return;
   const content = { type: 'text', text: `${session.notice}\n\n` };
   const messageId = version >= 2 ? `whoa-${randomUUID()}` : undefined;

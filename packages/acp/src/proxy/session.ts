@@ -38,7 +38,7 @@ const CLOSED = new Set(['completed', 'failed', 'cancelled']);
 export class ProxySession {
   /** Its id at the editor. */
   readonly id: string;
-  /** Its id at the agent: another one if the agent had to begin anew. */
+  /** Its id at the agent: another one if the agent had to start again. */
   agentId: string;
   /** The request that opened it. */
   setup: Fields | undefined;
@@ -95,7 +95,7 @@ export class ProxySession {
   }
 
   /** Remembers a call, and whether it is open. Returns whether it belongs to a cancelled prompt. */
-  noteCall(update: Fields): boolean {
+  recordCall(update: Fields): boolean {
     const id = toText(update['toolCallId']);
     if (id === undefined) return false;
     if (this.#dead.has(id)) return true;

@@ -44,7 +44,7 @@ export function beginStop(
 }
 
 /** The agent answered a prompt. Returns whether the stop passes the answer on. */
-export function noteStopAnswer(parts: Parts, session: ProxySession, message: Message): boolean {
+export function recordStopAnswer(parts: Parts, session: ProxySession, message: Message): boolean {
   const { stop } = session;
   if (!stop?.prompts.some(({ id }) => id === message.id)) return false;
   const isV2 = parts.version >= 2;
@@ -56,19 +56,19 @@ export function noteStopAnswer(parts: Parts, session: ProxySession, message: Mes
 }
 
 /** v2: the agent says that the work is over. */
-export function noteIdle(parts: Parts, session: ProxySession, message: Message): void {
+export function recordIdle(parts: Parts, session: ProxySession, message: Message): void {
   session.stop!.idle = message;
   finish(parts, session);
 }
 
 /** The process of the agent has ended. */
-export function noteExit(parts: Parts, session: ProxySession): void {
+export function recordExit(parts: Parts, session: ProxySession): void {
   if (session.stop === undefined) return;
   session.stop.hasExited = true;
   finish(parts, session);
 }
 
-/** Whether these are all prompts of the session, so that everything that goes on in it is theirs. */
+/** Whether these are all prompts of the session, so that everything that runs in it is theirs. */
 function isWhole(session: ProxySession, { prompts }: Stop): boolean {
   return prompts.length === session.prompts.size;
 }
@@ -164,8 +164,8 @@ function toObedience({ hasExited, answers, idle }: Stop, id: FrameId): Obedience
   const given = answers.get(id) ?? idle;
   if (given === undefined) return 'answered-for';
   if (isError(given)) return 'error';
-  const said = given.method === undefined ? toFields(given.body['result']) : toUpdate(given);
-  return said['stopReason'] === 'cancelled' ? 'cancelled' : 'other-answer';
+  const fields = given.method === undefined ? toFields(given.body['result']) : toUpdate(given);
+  return fields['stopReason'] === 'cancelled' ? 'cancelled' : 'other-answer';
 }
 
 /** Answers questions of the agent in place of the editor, and tells the editor. */
@@ -184,7 +184,7 @@ export function answerPrompt(id: FrameId): string {
   return encode({ id, result: { stopReason: 'cancelled' } });
 }
 
-/** The answer itself if it says so already; otherwise with another reason. An error is not one of the user's making. */
+/** The answer itself if it reports that already; otherwise with another reason. An error is not one of the user's making. */
 function asCancelled({ line, id, body }: Message, by: string): string {
   const result = toFields(body['result']);
   if (result['stopReason'] === 'cancelled') return line;

@@ -1,6 +1,6 @@
 import { type Agent, CancellationToken } from '@whoa/core';
-import { type CleanupList, createCleanupList, waitUntilLevel } from '@whoa/core/embed';
-import { CLEANUP_MS } from '@whoa/core/internal';
+import { waitUntilLevel } from '@whoa/core/embed';
+import { CLEANUP_MS, type CleanupList, createCleanupList } from '@whoa/core/internal';
 
 /** An agent, and its open resources. Closing it has a time limit. */
 export class AgentSlot {

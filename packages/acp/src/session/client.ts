@@ -36,7 +36,10 @@ export function permissionOptions(always: string): { optionId: string; name: str
 }
 
 /** Reads a client's answer. Only a known yes counts as one. */
-export function answerOf(outcome: { readonly outcome?: unknown; readonly optionId?: unknown }): PermissionAnswer {
+export function toPermissionAnswer(outcome: {
+  readonly outcome?: unknown;
+  readonly optionId?: unknown;
+}): PermissionAnswer {
   if (outcome.outcome === 'cancelled') return 'cancelled';
   if (outcome.outcome !== 'selected') return 'unanswered';
   return OPTIONS.find(({ optionId }) => optionId === outcome.optionId)?.optionId ?? 'unanswered';

@@ -1,5 +1,6 @@
-import { type ApprovalQuestion, type Ask, describeLocation, formatQuestion } from '@whoa/core/approval';
-import { kindOf, toHunks } from '../calls.ts';
+import { type ApprovalQuestion, type Ask, formatQuestion } from '@whoa/core/approval';
+import { describeLocation } from '@whoa/core/internal';
+import { classifyTool, toHunks } from '../calls.ts';
 import { fenced } from '../content.ts';
 import type { CallUpdate } from '../updates.ts';
 import type { Client, PermissionAnswer } from './client.ts';
@@ -55,7 +56,7 @@ function describeQuestion(question: ApprovalQuestion): CallUpdate {
     callId: callId.split('/')[0]!,
     tool,
     title,
-    kind: kindOf(tool, effects),
+    kind: classifyTool(tool, effects),
     status: 'pending',
     content: [
       ...(isCompared

@@ -111,7 +111,7 @@ export class PromptRun {
 }
 
 /** Describes an outcome for the client. */
-export function endOf(outcome: Outcome): PromptResult {
+export function toPromptResult(outcome: Outcome): PromptResult {
   const { usage } = outcome;
   if (outcome.status === 'failed') return { stop: 'error', message: describeError(outcome.error), usage };
   if (outcome.status === 'cancelled') {

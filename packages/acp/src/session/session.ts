@@ -1,7 +1,7 @@
 import { type Agent, CancellationToken, type CancelReasonInit, type Content, toText } from '@whoa/core';
-import { type Ask, createApprovals, toVisibleLine } from '@whoa/core/approval';
+import { type Ask, createApprovals } from '@whoa/core/approval';
 import { waitUntilLevel } from '@whoa/core/embed';
-import { describeError } from '@whoa/core/internal';
+import { describeError, toVisibleLine } from '@whoa/core/internal';
 import type { AcpSession, McpServer } from '../options.ts';
 import { Prompt } from '../prompt/prompt.ts';
 import { Saver } from '../prompt/saver.ts';
@@ -10,14 +10,14 @@ import type { PromptResult, Update } from '../updates.ts';
 import { AgentSlot } from './agent-slot.ts';
 import type { ConnectionContext } from './connection-context.ts';
 import { createAsk } from './permission.ts';
-import { endOf, PromptRun } from './prompt-run.ts';
+import { PromptRun, toPromptResult } from './prompt-run.ts';
 import { replay } from './replay.ts';
 
 /** How many prompts may wait in a session. */
 const MAX_WAITING_MESSAGES = 64;
 const TOO_MANY = `${MAX_WAITING_MESSAGES} prompts are already waiting; wait until one ends`;
 const BUSY = 'a prompt is running; cancel it, or wait until it ends';
-/** A slower save is not waited for. */
+/** A slower save continues in the background. */
 const SAVE_MS = 2_000;
 const MAX_TITLE_CHARACTERS = 120;
 const ALWAYS_UNTIL = 'until this session is closed';
@@ -29,7 +29,7 @@ export interface StartedPrompt {
   readonly end: Promise<PromptResult>;
 }
 
-/** One session: it runs prompts one after the other with its own agent, and saves a record. */
+/** One session: it runs prompts one at a time with its own agent, and saves a record. */
 export class Session {
   readonly #around: ConnectionContext;
   readonly #token: CancellationToken;
@@ -209,7 +209,7 @@ export class Session {
     onInserted(live.messageId);
     try {
       const outcome = await live.run({ title, notices: this.#notices.splice(0) });
-      const end = endOf(outcome);
+      const end = toPromptResult(outcome);
       this.#live = undefined;
       this.#named = live.journal.named;
       await this.#keep(outcome.messages);

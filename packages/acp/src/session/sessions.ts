@@ -90,7 +90,7 @@ export class Sessions implements WireTap {
     checkDirectories(request, options);
     const now = Math.round(world.clock.now());
     const { cwd, additionalDirectories } = request;
-    const settings = Object.fromEntries(this.#settings.map((one) => [one.id, initialOf(one)]));
+    const settings = Object.fromEntries(this.#settings.map((one) => [one.id, getInitialOption(one)]));
     const id = world.createId();
     return this.#open(
       { id, cwd, additionalDirectories, settings, messages: [], createdAt: now, updatedAt: now },
@@ -210,7 +210,7 @@ export class Sessions implements WireTap {
 }
 
 /** The value of a setting before the user has chosen one. */
-export function initialOf({ initial, options }: SessionSetting): string {
+export function getInitialOption({ initial, options }: SessionSetting): string {
   return initial ?? options[0]?.value ?? '';
 }
 

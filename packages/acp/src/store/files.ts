@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pageOf, type SessionRecord, type SessionStore, type SessionSummary, summaryOf } from './store.ts';
+import { type SessionRecord, type SessionStore, type SessionSummary, toPage, toSummary } from './store.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 /** A list reads at most this many files. */
@@ -13,12 +13,12 @@ const MAX_SESSIONS = 2_000;
  * @throws RangeError, from `save`, when a session id is not valid as a file name.
  */
 export function createFileSessions({ folder }: { readonly folder: string }): SessionStore {
-  const pathOf = (id: string): string => join(folder, `${id}.json`);
+  const toPath = (id: string): string => join(folder, `${id}.json`);
   return {
-    load: (id) => (ID.test(id) ? readRecord(pathOf(id)) : Promise.resolve(undefined)),
+    load: (id) => (ID.test(id) ? readRecord(toPath(id)) : Promise.resolve(undefined)),
     async save(record) {
       if (!ID.test(record.id)) throw new RangeError(`id: '${record.id}' is not valid as a file name`);
-      const path = pathOf(record.id);
+      const path = toPath(record.id);
       const temporary = `${path}.${crypto.randomUUID()}.tmp`;
       await mkdir(folder, { recursive: true, mode: 0o700 });
       try {
@@ -31,8 +31,8 @@ export function createFileSessions({ folder }: { readonly folder: string }): Ses
         throw error;
       }
     },
-    list: async (filter = {}) => pageOf(await readSummaries(folder), filter),
-    remove: (id) => (ID.test(id) ? rm(pathOf(id), { force: true }) : Promise.resolve()),
+    list: async (filter = {}) => toPage(await readSummaries(folder), filter),
+    remove: (id) => (ID.test(id) ? rm(toPath(id), { force: true }) : Promise.resolve()),
   };
 }
 
@@ -48,7 +48,7 @@ async function readRecord(path: string): Promise<SessionRecord | undefined> {
   } catch {
     // Reported below.
   }
-  throw new Error(`${path} does not hold a session; move it away`);
+  throw new Error(`${path} does not contain a session; move or delete the file`);
 }
 
 /** Skip files that cannot be read: one broken session must not hide the others. */
@@ -60,7 +60,7 @@ async function readSummaries(folder: string): Promise<SessionSummary[]> {
   const summaries: SessionSummary[] = [];
   for (const name of names.filter((one) => one.endsWith('.json')).slice(0, MAX_SESSIONS)) {
     const record = await readRecord(join(folder, name)).catch(() => undefined);
-    if (record !== undefined) summaries.push(summaryOf(record));
+    if (record !== undefined) summaries.push(toSummary(record));
   }
   return summaries;
 }

@@ -1,4 +1,4 @@
-import { pageOf, type SessionRecord, type SessionStore, summaryOf } from './store.ts';
+import { type SessionRecord, type SessionStore, toPage, toSummary } from './store.ts';
 
 /** Keeps sessions in memory until the process ends. */
 export function createMemorySessions(): SessionStore {
@@ -9,7 +9,7 @@ export function createMemorySessions(): SessionStore {
       records.set(record.id, structuredClone(record));
       return Promise.resolve();
     },
-    list: async (filter = {}) => pageOf(await Promise.resolve([...records.values()].map(summaryOf)), filter),
+    list: async (filter = {}) => toPage(await Promise.resolve([...records.values()].map(toSummary)), filter),
     remove(id) {
       records.delete(id);
       return Promise.resolve();

@@ -90,11 +90,11 @@ test('a save that fails leaves the old session and no temporary file', async () 
   expect(await readdir(folder)).toEqual(['one.json']);
 });
 
-test('a file that holds no session is left out of the list, and says what to do when it is loaded', async () => {
+test('a file without a session is left out of the list, and loading it fails with what to do', async () => {
   const store = createFileSessions({ folder });
   await store.save(record('one', 1));
   await writeFile(join(folder, 'two.json'), '{"half": ');
   await chmod(join(folder, 'two.json'), 0o600);
   expect((await store.list()).sessions.map(({ id }) => id)).toEqual(['one']);
-  await expect(store.load('two')).rejects.toThrow(/move it away/);
+  await expect(store.load('two')).rejects.toThrow(/move or delete the file/);
 });

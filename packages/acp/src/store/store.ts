@@ -24,11 +24,13 @@ export interface SessionPage {
 
 /** Keeps sessions, so that they survive the process. Ids come from clients: a store must accept any string. */
 export interface SessionStore {
+  /** Returns a stored session, if it exists. */
   load(id: string): Promise<SessionRecord | undefined>;
   /** Replaces the whole record atomically. */
   save(record: SessionRecord): Promise<void>;
   /** The latest first. */
   list(filter?: { readonly cwd?: string; readonly cursor?: string }): Promise<SessionPage>;
+  /** Removes a session. */
   remove(id: string): Promise<void>;
 }
 
@@ -38,7 +40,7 @@ const PAGE_SESSIONS = 50;
  * Returns one page of all summaries, the latest first. A cursor is the position of the last session of the previous
  * page.
  */
-export function pageOf(
+export function toPage(
   all: readonly SessionSummary[],
   { cwd, cursor }: { readonly cwd?: string; readonly cursor?: string },
 ): SessionPage {
@@ -54,7 +56,7 @@ export function pageOf(
 }
 
 /** Returns a record without the fields that a list does not show. */
-export function summaryOf(record: SessionRecord): SessionSummary {
+export function toSummary(record: SessionRecord): SessionSummary {
   const { messages, settings, createdAt, ...summary } = record;
   return summary;
 }

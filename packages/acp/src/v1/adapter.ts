@@ -1,8 +1,8 @@
 import type * as acp from '@agentclientprotocol/sdk';
 import { META } from '../capabilities.ts';
-import { blocksOf } from '../content.ts';
+import { toBlocks } from '../content.ts';
 import type { SessionSetting } from '../options.ts';
-import { initialOf } from '../session/sessions.ts';
+import { getInitialOption } from '../session/sessions.ts';
 import type { CallContent, CallStatus, CallUpdate, PromptResult, Update } from '../updates.ts';
 
 /** Translates an update to v1. Some updates do not exist there. */
@@ -12,7 +12,7 @@ export function* toV1Updates(update: Update): Generator<acp.SessionUpdate> {
       // A client shows the user's input itself; only a replay repeats it.
       const { messageId } = update;
       if (update.isEcho) return;
-      for (const content of blocksOf(update.content)) yield { sessionUpdate: 'user_message_chunk', messageId, content };
+      for (const content of toBlocks(update.content)) yield { sessionUpdate: 'user_message_chunk', messageId, content };
       return;
     }
     case 'text':
@@ -65,7 +65,7 @@ export function describeCallV1(update: CallUpdate): acp.ToolCallUpdate {
     ...(locations !== undefined && { locations: locations.map((location) => ({ ...location })) }),
     ...(input !== undefined && { rawInput: input }),
     ...(rawOutput !== undefined && { rawOutput }),
-    ...metaOf(update),
+    ...toMeta(update),
   };
 }
 
@@ -78,7 +78,7 @@ export function settingsV1(
     type: 'select',
     id: setting.id,
     name: setting.name,
-    currentValue: chosen[setting.id] ?? initialOf(setting),
+    currentValue: chosen[setting.id] ?? getInitialOption(setting),
     options: setting.options.map((option) => ({ ...option })),
     ...(setting.description !== undefined && { description: setting.description }),
     ...(setting.category !== undefined && { category: setting.category }),
@@ -98,7 +98,7 @@ function callV1(update: CallUpdate): acp.SessionUpdate {
     : { ...call, sessionUpdate: 'tool_call_update' };
 }
 
-function metaOf({ stopped, isCancellable, status, waitsUntil }: CallUpdate): { _meta?: Record<string, unknown> } {
+function toMeta({ stopped, isCancellable, status, waitsUntil }: CallUpdate): { _meta?: Record<string, unknown> } {
   if (waitsUntil !== undefined) return { _meta: { [META.waiting]: { until: waitsUntil } } };
   if (status === 'cancelled') return { _meta: { [META.cancelled]: stopped ?? true } };
   return isCancellable ? { _meta: { [META.cancelCall]: true } } : {};
@@ -111,7 +111,7 @@ function statusV1(status: CallStatus): acp.ToolCallStatus {
 
 function contentV1(content: CallContent): acp.ToolCallContent[] {
   if (content.type === 'content')
-    return blocksOf(content.content).map((block) => ({ type: 'content', content: block }));
+    return toBlocks(content.content).map((block) => ({ type: 'content', content: block }));
   const { path, isNew, hunks } = content;
   return hunks.map(({ oldText, newText }) => ({ type: 'diff', path, oldText: isNew ? null : oldText, newText }));
 }

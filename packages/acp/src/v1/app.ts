@@ -1,6 +1,6 @@
 import * as acp from '@agentclientprotocol/sdk';
 import { authenticate, CANCEL_CALL_METHOD } from '../capabilities.ts';
-import { contentOf, type PromptBlock } from '../content.ts';
+import { type PromptBlock, toContent } from '../content.ts';
 import type { AcpOptions, McpServer } from '../options.ts';
 import type { Client } from '../session/client.ts';
 import type { SessionRequest, Sessions } from '../session/sessions.ts';
@@ -94,7 +94,7 @@ async function promptV1(
   requestId: acp.JsonRpcId,
 ): Promise<acp.PromptResponse> {
   const { session, prompt } = sessions.claim(requestId, params.sessionId);
-  const end = await session.start(prompt, contentOf(params.prompt as readonly PromptBlock[])).end;
+  const end = await session.start(prompt, toContent(params.prompt as readonly PromptBlock[])).end;
   if (end.stop === 'error') throw acp.RequestError.internalError(metaOfEnd(end)._meta, end.message);
   return { stopReason: end.stop, ...metaOfEnd(end) };
 }
@@ -126,16 +126,16 @@ function toSessionRequestV1(
 function serverV1(server: acp.McpServer): McpServer {
   if (!('type' in server)) {
     const { name, command, args, env } = server;
-    return { type: 'stdio', name, command, args, env: recordOf(env) };
+    return { type: 'stdio', name, command, args, env: toRecord(env) };
   }
   if (server.type === 'sse') {
     throw acp.RequestError.invalidParams(undefined, `'${server.name}': use http or stdio; sse is deprecated`);
   }
   const { name, url, headers } = server;
-  return { type: 'http', name, url, headers: recordOf(headers) };
+  return { type: 'http', name, url, headers: toRecord(headers) };
 }
 
-function recordOf(pairs: readonly { name: string; value: string }[]): Record<string, string> {
+function toRecord(pairs: readonly { name: string; value: string }[]): Record<string, string> {
   return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
 }
 

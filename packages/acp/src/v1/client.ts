@@ -5,7 +5,7 @@ import {
   type RequestPermissionRequest,
 } from '@agentclientprotocol/sdk';
 import type { ClientFiles } from '../options.ts';
-import { answerOf, type Client, permissionOptions } from '../session/client.ts';
+import { type Client, permissionOptions, toPermissionAnswer } from '../session/client.ts';
 import { describeCallV1, toV1Updates } from './adapter.ts';
 
 /** Creates the client for v1. */
@@ -27,13 +27,13 @@ export function createV1Client(client: AgentContext, capabilities: () => ClientC
         // Without `stopWaitingOnCancel`, a client that never responds would block the prompt forever.
         { cancellationSignal: signal, stopWaitingOnCancel: true },
       );
-      return answerOf(outcome);
+      return toPermissionAnswer(outcome);
     },
-    files: (sessionId) => filesOf(client, sessionId, capabilities()),
+    files: (sessionId) => toClientFiles(client, sessionId, capabilities()),
   };
 }
 
-function filesOf(client: AgentContext, sessionId: string, { fs }: ClientCapabilities): ClientFiles {
+function toClientFiles(client: AgentContext, sessionId: string, { fs }: ClientCapabilities): ClientFiles {
   return {
     ...(fs?.readTextFile && {
       readText: async (path, { line, limit, signal }) => {

@@ -28,7 +28,7 @@ async function open(more: Partial<AcpOptions> = {}, onPermission: OnPermission =
   return { ...served, ...editor, prompt, call, ends };
 }
 
-test('it introduces itself with at least one way in, and with what it can do', async () => {
+test('initialize returns the capabilities and at least one authentication method', async () => {
   const { messages } = await open();
   expect(messages[0]?.result).toMatchObject({
     protocolVersion: 1,
@@ -58,7 +58,7 @@ test('a prompt gets its response after its text and its usage', async () => {
   ]);
 });
 
-test('usage after a cancel is what was reported, and says it is not complete', async () => {
+test('usage after a cancel is the reported usage, marked as incomplete', async () => {
   const { agent, sessionId, prompt, waitFor } = await open();
   const answer = prompt('talk');
   await waitFor((message) => JSON.stringify(message).includes('three'));
@@ -70,7 +70,7 @@ test('usage after a cancel is what was reported, and says it is not complete', a
   });
 });
 
-test('a failure is an error that says what to do, with every call closed', async () => {
+test('a failure is an error that explains what to do, with every call closed', async () => {
   const { prompt } = await open();
   await expect(prompt('fail')).rejects.toMatchObject({
     code: -32603,
@@ -152,7 +152,7 @@ test('a yes that comes after the cancel does not let the call run', async () => 
   expect(ends()).toMatchObject([{ status: 'failed', rawOutput: { cancelled: true, state: 'not-started' } }]);
 });
 
-test('one call can be stopped alone, by a method we announce', async () => {
+test('a single call can be stopped, by a method that initialize announces', async () => {
   const { agent, sessionId, prompt, call, ends } = await open();
   const answer = prompt('slow');
   const { toolCallId, _meta } = (await call('in_progress')).params!.update!;
@@ -210,7 +210,7 @@ test('a session that is loaded shows its history; one that is resumed does not; 
   expect(await third.agent.request(methods.agent.session.list, {})).toMatchObject({ sessions: [{ title: 'hello' }] });
 });
 
-test('a session that is loaded while it runs goes on, and can still be cancelled', async () => {
+test('a session that is loaded while it runs continues, and can still be cancelled', async () => {
   const { agent, sessionId, prompt, call, updates } = await open();
   const answer = prompt('slow');
   await call('in_progress');
@@ -225,7 +225,7 @@ test('a session that is loaded while it runs goes on, and can still be cancelled
   expect(await answer).toMatchObject({ stopReason: 'cancelled' });
 });
 
-test('unknown sessions, relative paths and foreign cursors are refused', async () => {
+test('unknown sessions, relative paths and foreign cursors are rejected', async () => {
   const { agent } = await open();
   const request = { cwd: '/tmp', mcpServers: [] };
   const { session } = methods.agent;
@@ -329,7 +329,7 @@ test('further folders are offered and passed on only if the agent uses them', as
   expect(folders).toEqual([[], ['/usr']]);
 });
 
-test('what an agent has to tell the user is shown once, before the next answer', async () => {
+test('a notice for the user is shown once, before the next answer', async () => {
   const { prompt, updates } = await open({
     createAgent({ notify }) {
       notify('The server is down.');
@@ -347,7 +347,7 @@ test('what an agent has to tell the user is shown once, before the next answer',
   ]);
 });
 
-test('an unknown setting or method of authentication is refused with those that exist', async () => {
+test('an unknown setting or method of authentication is rejected with those that exist', async () => {
   const { agent, sessionId } = await open({ settings: [] });
   const { session, authenticate } = methods.agent;
   const chosen = agent.request(session.setConfigOption, { sessionId, configId: 'x', value: 'y' });
@@ -396,7 +396,7 @@ test('a way in through a terminal is announced, and is not asked for by a messag
   });
 });
 
-test('a result that is no JSON costs its update, not the connection', async () => {
+test('a result that is not JSON costs its update, not the connection', async () => {
   const problems: unknown[] = [];
   const cyclic: { self?: unknown } = {};
   cyclic.self = cyclic;
@@ -437,12 +437,12 @@ test('a client that reads nothing does not keep us from ending', async () => {
   output.pause();
   const sessionId = result!['sessionId'] as string;
   say({ id: 3, method: 'session/prompt', params: { sessionId, prompt: [{ type: 'text', text: 'talk' }] } });
-  // It talks, and nobody listens.
+  // It keeps writing, and no one reads.
   while (!output.writableNeedDrain) await flushMicrotasks();
   const closed = connection.close();
   await world.clock.advance(5_000);
   expect(await closed).toMatchObject({ by: 'error' });
   expect(world.clock.pending).toBe(0);
-  // What was said is kept all the same.
+  // The text is kept anyway.
   expect((await store.load(sessionId))?.messages).toMatchObject([{ content: 'talk' }, { stopReason: 'aborted' }]);
 });

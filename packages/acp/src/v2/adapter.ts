@@ -1,8 +1,8 @@
 import type * as acp from '@agentclientprotocol/sdk/experimental/v2';
 import { META } from '../capabilities.ts';
-import { blocksOf } from '../content.ts';
+import { toBlocks } from '../content.ts';
 import type { SessionSetting } from '../options.ts';
-import { initialOf } from '../session/sessions.ts';
+import { getInitialOption } from '../session/sessions.ts';
 import type { CallContent, CallUpdate, PromptResult, Update } from '../updates.ts';
 import { metaOfEnd } from '../v1/adapter.ts';
 
@@ -13,7 +13,7 @@ const INTERNAL_ERROR = -32603;
 export function toV2Update(update: Update): acp.SessionUpdate {
   switch (update.type) {
     case 'user':
-      return { sessionUpdate: 'user_message', messageId: update.messageId, content: blocksOf(update.content) };
+      return { sessionUpdate: 'user_message', messageId: update.messageId, content: toBlocks(update.content) };
     case 'text':
     case 'thought': {
       const chunk = { messageId: update.messageId, content: { type: 'text' as const, text: update.text } };
@@ -70,7 +70,7 @@ export function settingsV2(
     type: 'select',
     configId: setting.id,
     name: setting.name,
-    currentValue: chosen[setting.id] ?? initialOf(setting),
+    currentValue: chosen[setting.id] ?? getInitialOption(setting),
     options: setting.options.map((option) => ({ ...option })),
     ...(setting.description !== undefined && { description: setting.description }),
     ...(setting.category !== undefined && { category: setting.category }),
@@ -95,7 +95,7 @@ function idle(end: PromptResult): acp.SessionUpdate {
 
 function contentV2(content: CallContent): acp.ToolCallContent[] {
   if (content.type === 'content')
-    return blocksOf(content.content).map((block) => ({ type: 'content', content: block }));
+    return toBlocks(content.content).map((block) => ({ type: 'content', content: block }));
   const { path, isNew, patch } = content;
   const file = { path, fileType: 'text' };
   const change: acp.DiffChange = isNew ? { operation: 'add', ...file } : { operation: 'modify', ...file };

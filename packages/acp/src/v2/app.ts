@@ -2,7 +2,7 @@ import type { AgentApp, Stream } from '@agentclientprotocol/sdk';
 import * as acp from '@agentclientprotocol/sdk/experimental/v2';
 import { agentProtocolRouter } from '@agentclientprotocol/sdk/experimental/v2';
 import { authenticate, toAgentInfo } from '../capabilities.ts';
-import { contentOf, type PromptBlock } from '../content.ts';
+import { type PromptBlock, toContent } from '../content.ts';
 import type { AcpOptions, McpServer } from '../options.ts';
 import type { SessionRequest, Sessions } from '../session/sessions.ts';
 import type { AppOptions } from '../v1/app.ts';
@@ -86,7 +86,7 @@ async function promptV2(
   requestId: acp.JsonRpcId,
 ): Promise<acp.PromptResponse> {
   const { session, prompt } = sessions.claim(requestId, params.sessionId);
-  const { inserted, end } = session.start(prompt, contentOf(params.prompt as readonly PromptBlock[]));
+  const { inserted, end } = session.start(prompt, toContent(params.prompt as readonly PromptBlock[]));
   const messageId = await inserted;
   if (messageId !== undefined) return { messageId };
   const { stop, message } = await end;
@@ -122,13 +122,13 @@ function serverV2(server: acp.McpServer): McpServer {
   const { type, name, command, args, env, url, headers } = server as Record<string, unknown>;
   const called = String(name);
   if (type === 'stdio') {
-    return { type, name: called, command: String(command), args: (args as string[]) ?? [], env: recordOf(env) };
+    return { type, name: called, command: String(command), args: (args as string[]) ?? [], env: toRecord(env) };
   }
-  if (type === 'http') return { type, name: called, url: String(url), headers: recordOf(headers) };
+  if (type === 'http') return { type, name: called, url: String(url), headers: toRecord(headers) };
   throw acp.RequestError.invalidParams(undefined, `'${called}': use http or stdio`);
 }
 
-function recordOf(pairs: unknown): Record<string, string> {
+function toRecord(pairs: unknown): Record<string, string> {
   const list = Array.isArray(pairs) ? (pairs as { name: string; value: string }[]) : [];
   return Object.fromEntries(list.map(({ name, value }) => [name, value]));
 }

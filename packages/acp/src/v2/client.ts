@@ -1,5 +1,5 @@
 import { type AgentContext, methods } from '@agentclientprotocol/sdk/experimental/v2';
-import { answerOf, type Client, permissionOptions } from '../session/client.ts';
+import { type Client, permissionOptions, toPermissionAnswer } from '../session/client.ts';
 import { describeCallV2, toV2Update } from './adapter.ts';
 
 /** Creates the client for v2. It offers no files: v2 removed them. */
@@ -18,7 +18,7 @@ export function createV2Client(client: AgentContext): Client {
         },
         { cancellationSignal: signal, stopWaitingOnCancel: true },
       );
-      return answerOf(outcome);
+      return toPermissionAnswer(outcome);
     },
     files: () => ({}),
   };

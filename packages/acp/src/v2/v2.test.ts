@@ -58,7 +58,7 @@ test('a cancel is confirmed by the idle state, after the call was reported as ca
   expect(names.at(-1)).toBe('idle');
 });
 
-test('tool_call/cancel stops one call, and the turn goes on to its end', async () => {
+test('tool_call/cancel stops one call, and the turn continues to its end', async () => {
   const { agent, sessionId, prompt, state, call } = await open();
   await prompt('slow');
   const { toolCallId, capabilities } = (await call('in_progress')).params!.update!;
@@ -67,7 +67,7 @@ test('tool_call/cancel stops one call, and the turn goes on to its end', async (
   expect(await agent.request(methods.agent.toolCall.cancel, params)).toEqual({});
   expect((await call('cancelled')).params?.update).toMatchObject({ capabilities: null });
   expect((await state('idle')).params?.update).toMatchObject({ stopReason: 'end_turn' });
-  // It has ended: a second one is refused, as is one that nobody knows.
+  // It has ended: a second prompt is rejected, as is one for an unknown session.
   await expect(agent.request(methods.agent.toolCall.cancel, params)).rejects.toMatchObject({ code: -32602 });
 });
 
@@ -146,7 +146,7 @@ test('a session is resumed with its history when asked, and without it when not'
   expect((await agent.request(methods.agent.session.list, {})).sessions).toMatchObject([{ sessionId, title: 'hello' }]);
 });
 
-test('login and settings answer what was offered, and refuse the rest', async () => {
+test('login and settings accept the offered values, and reject the rest', async () => {
   const { agent, sessionId } = await open();
   expect(await agent.request(methods.agent.auth.login, { methodId: 'environment' })).toEqual({});
   await expect(agent.request(methods.agent.auth.login, { methodId: 'none' })).rejects.toMatchObject({ code: -32602 });

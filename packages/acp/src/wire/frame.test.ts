@@ -8,13 +8,13 @@ const code = (line: string): unknown => {
 };
 
 describe('a line', () => {
-  test('that is a message is one, whatever else it holds', () => {
+  test('a line with a message is read as one, whatever else it holds', () => {
     expect(code('{"jsonrpc":"2.0","id":1,"method":"a"}')).toBe('message');
     expect(code('{"jsonrpc":"2.0","method":"a","__proto__":{"x":1}}')).toBe('message');
     expect(code('{"jsonrpc":"2.0","id":1,"result":{}}\r')).toBe('message');
   });
 
-  test('that is empty is nothing', () => {
+  test('an empty line is ignored', () => {
     expect(code('')).toBe('nothing');
     expect(code(' \r')).toBe('nothing');
   });
@@ -28,30 +28,30 @@ describe('a line', () => {
     ['{"id":7,"method":"a"}', [7, -32600]],
     ['{"jsonrpc":"2.0","id":{},"method":"a"}', [null, -32600]],
     ['{"jsonrpc":"2.0","id":"x","method":7}', ['x', -32600]],
-  ])('%s is refused', (line, refusal) => {
+  ])('%s is rejected', (line, refusal) => {
     expect(code(line)).toEqual(refusal);
   });
 
-  test('that is nested too deeply to be serialized is refused', () => {
+  test('a line that is nested too deeply to be serialized is rejected', () => {
     const depth = 100_000;
     const line = `{"jsonrpc":"2.0","id":1,"method":"a","params":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`;
     expect(code(line)).toEqual([null, expect.any(Number)]);
   });
 
-  test('is refused without an echo of what it said', () => {
+  test('a rejected line is not echoed', () => {
     expect(JSON.stringify(readFrame('{"secret":"hunter2"}'))).not.toContain('hunter2');
   });
 });
 
 describe('lines', () => {
-  test('are cut wherever the chunks are', () => {
+  test('lines are read across chunk boundaries', () => {
     const lines = new Lines(100);
     const bytes = Buffer.from('one\ntwö\n\nrest');
     const found = [...bytes].flatMap((byte) => [...lines.push(Buffer.from([byte]))]);
     expect([...found, ...lines.end()]).toEqual(['one', 'twö', '', 'rest']);
   });
 
-  test('that are too long are skipped, and the next is read', () => {
+  test('lines that are too long are skipped, and the next is read', () => {
     const lines = new Lines(5);
     expect([...lines.push(Buffer.from('123456'))]).toEqual([]);
     expect([...lines.push(Buffer.from('789\nok\n12345\n'))]).toEqual([{ head: '123456' }, 'ok', '12345']);

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 /** Exclusive access to standard output. */
 export interface TakenOutput {
   readonly output: Writable;
-  readonly giveBack: () => void;
+  readonly restore: () => void;
 }
 
 /**
@@ -28,7 +28,7 @@ export function takeStandardOutput(): TakenOutput {
   stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
   return {
     output,
-    giveBack() {
+    restore() {
       if (before === undefined) Reflect.deleteProperty(stdout, 'write');
       else Object.defineProperty(stdout, 'write', before);
       stdout.off('error', onError);

@@ -121,12 +121,12 @@ export class Wire {
   closeWhenStuck(ms: number, clock: Clock): Disposable {
     let written = this.#written;
     let timer: Disposable;
-    const look = (): void => {
+    const checkProgress = (): void => {
       if (this.#unwritten > 0 && this.#written === written) this.close(new Error('The client stopped reading'));
       written = this.#written;
-      timer = clock.setTimer(ms, look);
+      timer = clock.setTimer(ms, checkProgress);
     };
-    timer = clock.setTimer(ms, look);
+    timer = clock.setTimer(ms, checkProgress);
     return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
   }
 

@@ -12,7 +12,7 @@ test.each([
   ['nothing', undefined, '"undefined"'],
   ['a large number', { count: 2n ** 64n }, '{"count":"18446744073709551616"}'],
   ['a ring', ring, '"[object Object]"'],
-])('%s is told as JSON', (_, value, json) => {
+])('%s is described as JSON', (_, value, json) => {
   expect(asJson(value)).toBe(json);
   expect(() => JSON.parse(asJson(value)) as unknown).not.toThrow();
 });

@@ -19,8 +19,8 @@ function write(calls: CallLedger, toolCallId: string, change: Partial<CallRecord
   calls.update(calls.begin({ toolCallId, tool: 'slow' }).callId, change);
 }
 
-/** What the three vendors would refuse about messages of the AI SDK. */
-function refusalsIn(messages: readonly ModelMessage[]) {
+/** The errors that the three vendors would report for messages of the AI SDK. */
+function findWireRefusals(messages: readonly ModelMessage[]) {
   const parts = (message: ModelMessage) => message.content as unknown as Record<string, never>[];
   return findRefusals(
     messages.flatMap((message): Parameters<typeof findRefusals>[0] => {
@@ -43,7 +43,7 @@ function refusalsIn(messages: readonly ModelMessage[]) {
   );
 }
 
-/** What the model is told of call `a`, which has no result. */
+/** What the model sees for call `a`, which has no result. */
 function told(record?: Partial<CallRecord>, options: { isGuarded?: boolean } = {}): unknown {
   const calls = createCallLedger();
   if (options.isGuarded !== false) calls.addTool('slow');
@@ -121,7 +121,7 @@ describe('a call without a result gets an accurate one', () => {
     ['no prototype', Object.create(null)],
     ['a message that is no text', Object.assign(new Error('x'), { message: { a: 1 } })],
     ['nothing that can be shown', { toJSON: () => assert.fail('no'), toString: () => assert.fail('no') }],
-  ])('it failed with %s', (_, error) => {
+  ])('a call that failed with %s is closed with that error', (_, error) => {
     expect(told({ state: 'failed', error })).toMatchObject({ type: 'error-text', value: expect.any(String) as string });
   });
 
@@ -134,7 +134,7 @@ describe('a call without a result gets an accurate one', () => {
 });
 
 describe('results', () => {
-  test('that answer no call are dropped', () => {
+  test('results that answer no call are dropped', () => {
     expect(closeOpenCalls([user, tool(result('x')), user])).toEqual([user, user]);
     expect(closeOpenCalls([user, assistant(call('a')), tool(result('a'), result('x'))])).toEqual([
       user,
@@ -143,12 +143,12 @@ describe('results', () => {
     ]);
   });
 
-  test('that come twice are kept once', () => {
+  test('duplicate results are kept once', () => {
     const messages = [user, assistant(call('a')), tool(result('a', 'first')), tool(result('a', 'second'))];
     expect(closeOpenCalls(messages)).toEqual(messages.slice(0, 3));
   });
 
-  test('that stand in the wrong place are moved to their call', () => {
+  test('misplaced results are moved to their call', () => {
     expect(closeOpenCalls([user, assistant(call('a')), user, tool(result('a')), user])).toEqual([
       user,
       assistant(call('a')),
@@ -158,13 +158,13 @@ describe('results', () => {
     ]);
   });
 
-  test('before their call they answer nothing', () => {
+  test('results before their call are dropped', () => {
     const closed = closeOpenCalls([user, tool(result('a')), assistant(call('a'))]);
     expect(closed.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
     expect(JSON.stringify(closed[2])).toMatch(/Outcome unknown/);
   });
 
-  test('that hide how a stopped call ended say it; others stay', () => {
+  test('results that hide how a stopped call ended are corrected; others stay', () => {
     const calls = createCallLedger();
     write(calls, 'a', { state: 'unknown', reason });
     write(calls, 'b', { state: 'failed', error: new Error('boom') });
@@ -185,7 +185,7 @@ describe('results', () => {
     for (const [index, message] of again.entries()) expect(message).toBe(closed[index]);
   });
 
-  test('that say that a call was running say how it ended since', () => {
+  test('results of a call that was running report how it ended since', () => {
     const calls = createCallLedger();
     const { callId } = calls.begin({ toolCallId: 'a', tool: 'slow' });
     const stored = closeOpenCalls([user, assistant(call('a')), user], calls);
@@ -198,7 +198,7 @@ describe('results', () => {
     expect(closeOpenCalls(stored, calls)[2]!.content).toMatchObject([{ output: { value: 'boom' } }]);
   });
 
-  test('missing ones join those that are there', () => {
+  test('missing results join the existing ones', () => {
     const [, , results] = closeOpenCalls([user, assistant(call('a'), call('b')), tool(result('a')), user]);
     expect((results!.content as { toolCallId: string }[]).map(({ toolCallId }) => toolCallId)).toEqual(['a', 'b']);
   });
@@ -218,14 +218,14 @@ describe('an id that comes again', () => {
       .flatMap(({ content }) => content as unknown as { toolCallId: string; output: { value: string } }[])
       .map(({ toolCallId, output }) => [toolCallId, output.value]);
 
-  test('never takes the result of another call', () => {
+  test('a repeated id never takes the result of another call', () => {
     const closed = closeOpenCalls([say('a'), book(1), tool(result('call_0', 'one')), book(2), say('b')]);
     expect(results(closed)).toEqual([
       ['call_0', 'one'],
       ['call_0-2', expect.stringMatching(/^Outcome unknown/)],
     ]);
     expect(JSON.stringify(closed[3])).toContain('call_0-2');
-    expect(refusalsIn(closed)).toEqual([]);
+    expect(findWireRefusals(closed)).toEqual([]);
   });
 
   test('a result belongs to the call before it, and a second one to no other', () => {
@@ -243,7 +243,7 @@ describe('an id that comes again', () => {
     expect(results(closed)).toHaveLength(2);
   });
 
-  test('is known by where its call stands, also when both ask for the same', () => {
+  test('a repeated id is known by the position of its call, even when both ask for the same', () => {
     const calls = createCallLedger();
     calls.addTool('slow');
     const first = [say('Book')];
@@ -259,7 +259,7 @@ describe('an id that comes again', () => {
     ]);
   });
 
-  test('is known again after it was renamed', () => {
+  test('a repeated id is known again after it was renamed', () => {
     const calls = createCallLedger();
     calls.addTool('slow');
     calls.update(begin(calls, [say('a')], 1), { state: 'finished', output: 'one' });
@@ -274,7 +274,7 @@ describe('an id that comes again', () => {
     ]);
   });
 
-  test('a history that was shortened still finds what it asks for, and says so where it cannot', () => {
+  test('closing a shortened history still finds its results, and reports missing ones', () => {
     const calls = createCallLedger();
     calls.addTool('slow');
     calls.update(begin(calls, [say('a')], 1), { state: 'finished', output: 'one' });
@@ -287,7 +287,7 @@ describe('an id that comes again', () => {
     ]);
   });
 
-  test('twice in one reply has two results', () => {
+  test('an id that is used twice in one reply has two results', () => {
     const calls = createCallLedger();
     calls.addTool('slow');
     const view = [say('a')];
@@ -315,13 +315,13 @@ describe('an id that comes again', () => {
 describe('what providers refuse is replaced', () => {
   test.each(['', 'a b', 'functions.slow:0', 'x'.repeat(80), '💥'])('the id %j', (id) => {
     const closed = closeOpenCalls([user, assistant(call(id)), tool(result(id)), user]);
-    expect(refusalsIn(closed)).toEqual([]);
+    expect(findWireRefusals(closed)).toEqual([]);
     expect(JSON.stringify(closed)).toContain('"ok"');
   });
 
   test.each(['functions.slow <|x|>', '', 'x'.repeat(70)])('the tool name %j', (name) => {
     const closed = closeOpenCalls([user, assistant(call('a', name))]);
-    expect(refusalsIn(closed)).toEqual([]);
+    expect(findWireRefusals(closed)).toEqual([]);
   });
 
   test('half a character, wherever it stands', () => {
@@ -338,7 +338,7 @@ describe('what providers refuse is replaced', () => {
       tool(result('a', half)),
     ]);
     expect(JSON.stringify(closed)).not.toMatch(/\\ud83d/);
-    expect(refusalsIn(closed)).toEqual([]);
+    expect(findWireRefusals(closed)).toEqual([]);
   });
 
   test('the request for an approval goes with its call', () => {
@@ -396,13 +396,13 @@ describe('a call that a provider runs itself', () => {
     ['may still be answered', [says(text, search())]],
     ['waits for a local call', [says(search(), call('a')), tool(result('a'))]],
     ['comes after thinking', [says(thought(), search(), found), user]],
-  ])('stays if it %s', (_, messages) => {
+  ])('a call of the provider stays if it %s', (_, messages) => {
     const closed = closeOpenCalls(messages);
     expect(closed).toEqual(messages);
     for (const [index, message] of closed.entries()) expect(message).toBe(messages[index]);
   });
 
-  test('is dropped from a reply that was cut off before its result, with the thinking before it', () => {
+  test('a provider call is dropped from a reply that was cut off before its result, with the thinking before it', () => {
     expect(closeOpenCalls([user, says(text, search()), user])).toEqual([user, says(text), user]);
     expect(closeOpenCalls([user, says(text, thought(), search()), user])).toEqual([user, says(text), user]);
     expect(closeOpenCalls([user, says(thought('rs_1'), search(), search('t')), user])).toEqual([user, user]);
@@ -414,7 +414,7 @@ describe('a call that a provider runs itself', () => {
     ]);
   });
 
-  test('of OpenAI is dropped with its thinking if nothing follows them', () => {
+  test('an OpenAI call is dropped with its thinking if nothing follows them', () => {
     expect(closeOpenCalls([user, says(text, thought('rs_1'), search(), found), user])).toEqual([
       user,
       says(text),
@@ -424,7 +424,7 @@ describe('a call that a provider runs itself', () => {
     expect(closeOpenCalls(whole)).toEqual(whole);
   });
 
-  test('is dropped with the question about it and its answer', () => {
+  test('a provider call is dropped with its question and its answer', () => {
     const asked = { type: 'tool-approval-request', approvalId: 'p', toolCallId: 's' } as const;
     const yes = { type: 'tool-approval-response', approvalId: 'p', approved: true, providerExecuted: true } as const;
     const answered: ModelMessage[] = [user, says(text, search(), asked), { role: 'tool', content: [yes] }];
@@ -457,7 +457,7 @@ describe('a call that needs an approval', () => {
     role: 'tool',
     content: [{ type: 'tool-approval-response', approvalId: `p-${id}`, approved, ...(reason && { reason }) }],
   });
-  /** What a guarded tool records when its loop runs the call. */
+  /** The record of a guarded tool whose call its loop runs. */
   const run = (calls: CallLedger, history: ModelMessage[], state: Partial<CallRecord>, id = 'a') => {
     const site = findApprovedCall(history, id);
     assert(site !== undefined);
@@ -475,7 +475,7 @@ describe('a call that needs an approval', () => {
       .flatMap((part) => (part.type === 'tool-result' ? [part.output] : []));
   const finished = { state: 'finished', output: 'paid' } as const;
 
-  test.each([true, false])('stays open while the last message holds its answer: %s', (approved) => {
+  test.each([true, false])('a call stays open while the last message holds its answer: %s', (approved) => {
     const history = [user, ask('a'), answer('a', approved)];
     expect(closeOpenCalls(history)).toEqual(history);
     expect(closeOpenCalls(history, guarded())).toEqual(history);
@@ -488,7 +488,7 @@ describe('a call that needs an approval', () => {
     ['sent again', []],
     ['continued', [user]],
     ['continued after a reply', [{ role: 'assistant', content: 'Fine' }, user]],
-  ])('that was run is closed with its result in a history that is %s', (_, more) => {
+  ])('a call that was run is closed with its result in a history that is %s', (_, more) => {
     const calls = guarded();
     const history = [user, ask('a'), answer('a')];
     run(calls, history, finished);
@@ -505,14 +505,14 @@ describe('a call that needs an approval', () => {
     [{ state: 'not-started', reason }, /^Not started: cancelled/],
     [{ state: 'failed', error: new Error('boom') }, /^boom$/],
     [{ state: 'unknown', late: { at: 1, state: 'finished', value: 'paid' } }, /still finished later: paid/],
-  ])('is not run again after it was %j', (state, words) => {
+  ])('a call is not run again after it was %j', (state, words) => {
     const calls = guarded();
     const history = [user, ask('a'), answer('a')];
     run(calls, history, state);
     expect(outputs(closeOpenCalls(history, calls))).toMatchObject([{ value: expect.stringMatching(words) as string }]);
   });
 
-  test('and was approved, but never run, did not start', () => {
+  test('a call that was approved, but never run, did not start', () => {
     const calls = guarded();
     write(calls, 'earlier', finished);
     expect(outputs(closeOpenCalls([user, ask('a'), answer('a'), user], calls))).toMatchObject([
@@ -528,14 +528,14 @@ describe('a call that needs an approval', () => {
       [answer('a', false, 'too much')],
       'Not started: it was denied (too much). It had no effect.',
     ],
-  ])('and was %s did not start, whatever the ledger knows', (_, answers, told) => {
+  ])('a call that was %s did not start, whatever the ledger knows', (_, answers, told) => {
     for (const calls of [undefined, createCallLedger(), guarded()])
       expect(outputs(closeOpenCalls([user, ask('a'), ...answers, user], calls))).toEqual([
         { type: 'error-text', value: told },
       ]);
   });
 
-  test('stays open beside one that was run', () => {
+  test('a call stays open next to one that was run', () => {
     const calls = guarded();
     const first = [user, ask('a', 'b'), answer('a')];
     run(calls, first, finished);
@@ -544,7 +544,7 @@ describe('a call that needs an approval', () => {
     expect(outputs(closed)).toEqual([{ type: 'text', value: 'paid' }]);
   });
 
-  test('is known by its approval, also where the loop ran it under another id, or the history was shortened', () => {
+  test('a call is known by its approval, even where the loop ran it under another id, or the history was shortened', () => {
     const calls = guarded();
     const again: ModelMessage = { role: 'assistant', content: [call('a'), request('p-2', 'a')] };
     const yes = answer('2');
@@ -556,7 +556,7 @@ describe('a call that needs an approval', () => {
     expect(outputs(closeOpenCalls(history.slice(3), calls))).toEqual([{ type: 'text', value: 'paid' }]);
   });
 
-  test('is another call than one that was approved before, however alike they are', () => {
+  test('a call differs from one that was approved before, no matter how alike they are', () => {
     const calls = guarded();
     run(calls, [user, ask('a'), answer('a')], finished);
     const again: ModelMessage = { role: 'assistant', content: [call('a'), request('p-2', 'a')] };
@@ -564,7 +564,7 @@ describe('a call that needs an approval', () => {
     expect(closeOpenCalls([user, again, yes], calls)).toEqual([user, again, yes]);
   });
 
-  test('twice in one reply under one id is asked about twice', () => {
+  test('a call that is made twice in one reply under one id needs approval twice', () => {
     const twice: ModelMessage = {
       role: 'assistant',
       content: [call('a'), request('p-1', 'a'), call('a'), request('p-2', 'a')],
@@ -585,7 +585,7 @@ describe('a call that needs an approval', () => {
     expect(last).toHaveLength(3);
   });
 
-  test('whose request is no longer in the history still finds its result', () => {
+  test('a call whose request is no longer in the history still finds its result', () => {
     const calls = guarded();
     run(calls, [user, ask('a'), answer('a')], finished);
     expect(outputs(closeOpenCalls([user, assistant(call('a')), user], calls))).toEqual([
@@ -605,7 +605,7 @@ test('messages that contain themselves, or one thing many times, are walked once
 });
 
 test.each([null, 7, {}, [null], [{ role: 'assistant', content: [null] }]])(
-  'what are no messages is refused in words: %#',
+  'invalid messages are rejected with an explanation: %#',
   (messages) => {
     expect(() => closeOpenCalls(messages as never)).toThrow(expect.objectContaining({ code: 'INVALID_SETTING' }));
   },
@@ -618,5 +618,5 @@ test('a call that failed with an unreadable error is described as text', () => {
   write(calls, 'b', { state: 'interrupted', reason, error: Object.create(null) as unknown });
   const closed = closeOpenCalls([user, assistant(call('a'), call('b'))], calls);
   expect(JSON.stringify(closed.at(-1))).toContain('could not be read');
-  expect(refusalsIn(closed)).toEqual([]);
+  expect(findWireRefusals(closed)).toEqual([]);
 });

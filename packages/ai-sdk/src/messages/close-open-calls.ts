@@ -1,7 +1,7 @@
 import { CallIds, settings } from '@whoa/core/internal';
 import { findApproved, type Match, matchRecords } from '../matching-records.ts';
 import type { CallLedger } from '../turn/call-ledger.ts';
-import { type AiSdkMessage, type AiSdkPart, type CallSite, callSitesOf, partsOf } from '../turn/call-sites.ts';
+import { type AiSdkMessage, type AiSdkPart, type CallSite, findCallSites, getParts } from '../turn/call-sites.ts';
 import { asText } from './as-json.ts';
 import { endReplies } from './ended-replies.ts';
 import { isMasked, type Output, outputFor } from './reported-result.ts';
@@ -83,7 +83,7 @@ function closeFrom(from: number, history: History): AiSdkMessage[] {
     const missing = [...open].flatMap((site) => history.resultFor(site));
     const last = closed.length > start ? closed.at(-1) : undefined;
     if (missing.length > 0 && last?.role === 'tool')
-      closed[closed.length - 1] = { ...last, content: [...partsOf(last), ...missing] };
+      closed[closed.length - 1] = { ...last, content: [...getParts(last), ...missing] };
     else if (missing.length > 0) closed.push({ role: 'tool', content: missing });
     open = new Set();
   };
@@ -96,7 +96,7 @@ function closeFrom(from: number, history: History): AiSdkMessage[] {
     }
     close();
     closed.push(history.withNames(message));
-    open = new Set(history.callsOf(message));
+    open = new Set(history.getCalls(message));
   }
   close();
   return closed.slice(start);
@@ -117,35 +117,35 @@ class History {
 
   constructor(messages: readonly AiSdkMessage[], closing: Closing) {
     const { ledger, history, keepsNextIds } = closing;
-    const sites = callSitesOf(messages);
+    const sites = findCallSites(messages);
     this.messages = messages;
     this.#closing = closing;
     this.#calls = Map.groupBy(sites, (site) => site.message);
-    this.#answers = answersIn(messages, this.#calls);
+    this.#answers = findAnswers(messages, this.#calls);
     this.#results = new Map([...this.#answers].map(([part, site]) => [site, part]));
     const next = keepsNextIds ? sites.filter(({ approval }) => approval?.isLast) : [];
     this.#ids = idsFor(messages, sites, (site) => history?.includes(site.message) || isSole(site, next));
     this.#isWatched = history !== undefined || (ledger !== undefined && ledger.records().length > 0);
     this.#matches = ledger === undefined ? new Map<CallSite, Match>() : matchRecords(sites, ledger);
     for (const [site, match] of this.#matches) {
-      const renamedTo = this.#idOf(site);
+      const renamedTo = this.#getId(site);
       if (typeof match === 'object' && renamedTo !== site.toolCallId)
         ledger?.update(match.record.callId, { renamedTo });
     }
   }
 
-  callsOf(message: AiSdkMessage): readonly CallSite[] {
+  getCalls(message: AiSdkMessage): readonly CallSite[] {
     return this.#calls.get(message) ?? [];
   }
 
   /** Returns a message with ids and tool names that every provider accepts. */
   withNames(message: AiSdkMessage): AiSdkMessage {
-    const calls = this.callsOf(message);
-    const named = partsOf(message).map((part) => {
+    const calls = this.getCalls(message);
+    const named = getParts(message).map((part) => {
       const id = this.#ids.get(part);
       if (id !== undefined) return renamed(part, { toolCallId: id, toolName: safeName(asText(part.toolName)) });
       const asked = calls.find(({ approval }) => approval?.request === part);
-      return asked === undefined ? part : renamed(part, { toolCallId: this.#idOf(asked) });
+      return asked === undefined ? part : renamed(part, { toolCallId: this.#getId(asked) });
     });
     return withParts(message, named);
   }
@@ -154,7 +154,7 @@ class History {
    * Returns a message of results without those that belong to none of the open calls, and marks the others as closed.
    */
   keepResults(message: AiSdkMessage, open: Set<CallSite>): AiSdkMessage | undefined {
-    const kept = partsOf(message).flatMap((part) => {
+    const kept = getParts(message).flatMap((part) => {
       if (part.type !== 'tool-result') return [part];
       const site = this.#answers.get(part);
       return site !== undefined && open.delete(site) ? [this.#told(part, site)] : [];
@@ -163,8 +163,8 @@ class History {
   }
 
   /**
-   * Returns the result of a call that has none beside it. Empty if the last message allows or denies the call and the
-   * ledger has no record of it: the loop runs or refuses it next. After a turn also if it waits for a person or a page.
+   * Returns the result of a call that has none next to it. Empty if the last message allows or denies the call and the
+   * ledger has no record of it: the loop runs or refuses it next. After a turn even if it waits for a person or a page.
    */
   resultFor(site: CallSite): AiSdkPart[] {
     const moved = this.#results.get(site);
@@ -174,12 +174,12 @@ class History {
     const { history, isElsewhere } = this.#closing;
     if (history && ((approval && !approval.answer) || isElsewhere?.(tool))) return [];
     const output = this.#outputFor(site);
-    return [{ type: 'tool-result', toolCallId: this.#idOf(site), toolName: safeName(tool), output }];
+    return [{ type: 'tool-result', toolCallId: this.#getId(site), toolName: safeName(tool), output }];
   }
 
   #told(result: AiSdkPart, site: CallSite): AiSdkPart {
     const match = this.#matches.get(site) ?? 'none';
-    const names = { toolCallId: this.#idOf(site), toolName: safeName(asText(result.toolName)) };
+    const names = { toolCallId: this.#getId(site), toolName: safeName(asText(result.toolName)) };
     if (!isMasked(result, match)) return renamed(result, names);
     const output = this.#outputFor(site);
     return renamed(output.value === result.output?.value ? result : { ...result, output }, names);
@@ -190,14 +190,14 @@ class History {
     return outputFor(site, { match, ledger: this.#closing.ledger, isWatched: this.#isWatched });
   }
 
-  #idOf(site: CallSite): string {
+  #getId(site: CallSite): string {
     return this.#ids.get(site.part)!;
   }
 }
 
 /** Returns the same message if its parts are the same. */
 function withParts(message: AiSdkMessage, parts: readonly AiSdkPart[]): AiSdkMessage {
-  const given = partsOf(message);
+  const given = getParts(message);
   const content = sameOr(given, parts);
   return content === given ? message : { ...message, content };
 }
@@ -220,7 +220,7 @@ function idsFor(
 ): Map<AiSdkPart, string> {
   const ids = new CallIds();
   const ours = new Set(sites.map(({ part }) => part));
-  for (const part of messages.flatMap(partsOf))
+  for (const part of messages.flatMap(getParts))
     if (part.type === 'tool-call' && !ours.has(part)) ids.take(part.toolCallId);
   const named = sites.map((site) => [site, ids.take(site.toolCallId)] as const);
   return new Map(named.map(([site, id]) => [site.part, isKept(site) ? site.toolCallId : id]));
@@ -230,7 +230,7 @@ function idsFor(
  * Matches each result with a call of the reply before it. A result elsewhere belongs to an earlier call, if only one
  * matches.
  */
-function answersIn(
+function findAnswers(
   messages: readonly AiSdkMessage[],
   calls: ReadonlyMap<AiSdkMessage, CallSite[]>,
 ): Map<AiSdkPart, CallSite> {
@@ -243,7 +243,7 @@ function answersIn(
       for (const site of reply) open.set(site.toolCallId, (open.get(site.toolCallId) ?? new Set()).add(site));
       continue;
     }
-    for (const part of partsOf(message)) {
+    for (const part of getParts(message)) {
       if (part.type !== 'tool-result') continue;
       const id = asText(part.toolCallId);
       const unanswered = open.get(id) ?? new Set();

@@ -14,7 +14,7 @@ export function earlyUsage(raw: unknown): ModelPart | undefined {
   const message = isRecord(raw['message']) ? raw['message'] : raw;
   const counts = [message['usage'], raw['usageMetadata']].find(isRecord);
   if (counts === undefined) return undefined;
-  const inputTokens = inputOf(counts);
+  const inputTokens = sumInput(counts);
   const outputTokens = toOutput(counts);
   if (inputTokens === undefined && outputTokens === undefined) return undefined;
   return {
@@ -24,7 +24,7 @@ export function earlyUsage(raw: unknown): ModelPart | undefined {
   };
 }
 
-function inputOf(counts: Counts): number | undefined {
+function sumInput(counts: Counts): number | undefined {
   const tokens = first(counts, ['input_tokens', 'prompt_tokens', 'promptTokenCount']);
   // Only Anthropic counts cache reads and writes separately from `input_tokens`.
   const cached = ['cache_creation_input_tokens', 'cache_read_input_tokens'].map((name) => first(counts, [name]) ?? 0);

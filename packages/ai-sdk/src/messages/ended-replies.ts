@@ -1,6 +1,6 @@
 import type { SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import { isProof } from '../signature.ts';
-import { type AiSdkMessage, type AiSdkPart, partsOf } from '../turn/call-sites.ts';
+import { type AiSdkMessage, type AiSdkPart, getParts } from '../turn/call-sites.ts';
 import { asText } from './as-json.ts';
 import { sameOr } from './wire-safe.ts';
 
@@ -12,9 +12,9 @@ import { sameOr } from './wire-safe.ts';
 export function endReplies(messages: readonly AiSdkMessage[]): readonly AiSdkMessage[] {
   const end = messages.findLastIndex(({ role }) => role !== 'tool');
   const over = messages.slice(0, Math.max(0, end));
-  const parts = over.flatMap(partsOf);
+  const parts = over.flatMap(getParts);
   const answered = new Set(
-    messages.flatMap(partsOf).map(({ type, toolCallId }) => (type === 'tool-result' ? toolCallId : undefined)),
+    messages.flatMap(getParts).map(({ type, toolCallId }) => (type === 'tool-result' ? toolCallId : undefined)),
   );
   const cut = parts.filter(
     ({ type, providerExecuted, toolCallId }) =>
@@ -24,7 +24,7 @@ export function endReplies(messages: readonly AiSdkMessage[]): readonly AiSdkMes
   const asked = parts.filter(({ type, toolCallId }) => type === 'tool-approval-request' && calls.has(toolCallId));
   const gone = new Set([...calls, ...asked.map(({ approvalId }) => approvalId)]);
   const ended = over.flatMap((message) => {
-    const given = partsOf(message);
+    const given = getParts(message);
     const kept = given.filter(({ toolCallId, approvalId }) => !gone.has(toolCallId ?? approvalId));
     const content = sameOr(given, message.role === 'assistant' ? withoutLooseEnd(kept) : kept);
     if (content === given) return [message];
@@ -34,13 +34,15 @@ export function endReplies(messages: readonly AiSdkMessage[]): readonly AiSdkMes
 }
 
 function withoutLooseEnd(parts: readonly AiSdkPart[]): readonly AiSdkPart[] {
-  const said = parts.filter((part) => !isBlank(part));
+  const visible = parts.filter((part) => !isBlank(part));
   const isProvided = ({ type, providerExecuted }: AiSdkPart): boolean =>
     type === 'tool-result' || providerExecuted === true;
-  const spoken = said.findLastIndex((part) => part.type !== 'reasoning' && part.type !== 'custom' && !isProvided(part));
+  const spoken = visible.findLastIndex(
+    (part) => part.type !== 'reasoning' && part.type !== 'custom' && !isProvided(part),
+  );
   // OpenAI takes its own calls only together with their thinking, and not every version of the AI SDK sends them.
-  if (said.slice(spoken + 1).some(isStored)) return said.slice(0, spoken + 1);
-  return said.slice(0, said.findLastIndex(({ type }) => type !== 'reasoning') + 1);
+  if (visible.slice(spoken + 1).some(isStored)) return visible.slice(0, spoken + 1);
+  return visible.slice(0, visible.findLastIndex(({ type }) => type !== 'reasoning') + 1);
 }
 
 /** Whether this is thinking that OpenAI knows by an id. */

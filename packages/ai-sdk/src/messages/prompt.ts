@@ -39,7 +39,7 @@ export function toPrompt({ instructions, messages }: ModelRequest, options: Prom
 function user(content: Content, { version }: PromptOptions): Of<'user'> {
   return {
     role: 'user',
-    content: partsOf(content).map((part) => (part.type === 'text' ? textPart(part) : filePart(part, version))),
+    content: toParts(content).map((part) => (part.type === 'text' ? textPart(part) : filePart(part, version))),
   };
 }
 
@@ -85,7 +85,7 @@ function result({ callId, tool, content, isError }: ToolMessage, options: Prompt
 }
 
 function toOutput(content: Content, isError: boolean, options: PromptOptions): ResultPart['output'] {
-  const parts = partsOf(content);
+  const parts = toParts(content);
   const images = parts.filter((part) => part.type === 'image');
   if (images.length === 0 || !options.imagesInResults) {
     const note = images.length === 0 ? '' : '\n(Shown in the next message.)';
@@ -99,14 +99,14 @@ function toOutput(content: Content, isError: boolean, options: PromptOptions): R
 
 function shownApart(results: readonly ToolMessage[], { version }: PromptOptions): Of<'user'>[] {
   const content = results.flatMap(({ callId, content: shown }) => {
-    const images = partsOf(shown).filter((part) => part.type === 'image');
+    const images = toParts(shown).filter((part) => part.type === 'image');
     const heading = textPart({ text: `Shown by call ${callId}:` });
     return images.length === 0 ? [] : [heading, ...images.map((image) => filePart(image, version))];
   });
   return content.length === 0 ? [] : [{ role: 'user', content }];
 }
 
-function partsOf(content: Content): readonly ContentPart[] {
+function toParts(content: Content): readonly ContentPart[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }
 

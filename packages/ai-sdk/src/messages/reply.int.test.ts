@@ -3,7 +3,7 @@ import { CancellationToken } from '@whoa/core';
 import { ModelError, type ModelPart, type ModelRequest } from '@whoa/core/model';
 import { describe, expect, test } from 'vitest';
 import { loopbackModel, spoken } from '../../../../test/ai-sdk/providers.ts';
-import { type Answer, startLoopbackProvider } from '../testing/index.ts';
+import { type ScriptedResponse, startLoopbackProvider } from '../testing/index.ts';
 
 const tools = [{ name: 'bash', description: 'Runs a command', inputJsonSchema: { type: 'object', properties: {} } }];
 const hello: ModelRequest = { messages: [{ role: 'user', content: 'Hello?' }], tools };
@@ -11,7 +11,7 @@ const stall = { stall: true } as const;
 
 interface Stage {
   readonly name: string;
-  readonly answer: Answer;
+  readonly answer: ScriptedResponse;
   /** What must have been read before the cancel. */
   readonly shown: { text?: string; thinking?: string; arguments?: string };
 }
@@ -54,12 +54,12 @@ const toText = (parts: readonly ModelPart[], type: ModelPart['type']): string =>
   parts.map((part) => (part.type === type && 'text' in part ? part.text : '')).join('');
 
 describe.each(spoken)('%s (%s): cancelled', (format, version) => {
-  test.each(stages)('$name, it ends at once, the connection closes, what was read is kept', async (stage) => {
+  test.each(stages)('$name, it ends immediately, the connection closes, what was read is kept', async (stage) => {
     await using provider = await startLoopbackProvider({ script: [stage.answer] });
     using token = new CancellationToken();
     const { signal } = token;
     const iterator = loopbackModel(format, provider.url, version).stream(hello, { signal })[Symbol.asyncIterator]();
-    // Anthropic counts before it says its first word.
+    // Anthropic reports usage before the first word.
     const countsEarly = format === 'anthropic' && stage.name !== 'before the headers';
     const early = countsEarly ? [(await iterator.next()).value as ModelPart] : [];
     const parts = [...early, ...(await readUntilShown(iterator, stage.shown, format))];
@@ -159,7 +159,7 @@ describe.each(spoken)('%s (%s): cancelled', (format, version) => {
     expect(request.words.length).toBeLessThan(2_004);
   });
 
-  test('a reason of any kind comes through as it is, never as a failure', async () => {
+  test('a reason of any kind arrives unchanged, never as a failure', async () => {
     await using provider = await startLoopbackProvider({ script: () => ({ parts: [{ text: ['Hi', stall] }] }) });
     for (const reason of [new Error('superseded'), 'a plain text', new DOMException('late', 'TimeoutError')]) {
       const controller = new AbortController();

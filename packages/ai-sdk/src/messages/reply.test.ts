@@ -19,7 +19,7 @@ test('a package that never responds cannot block the cancel', async () => {
   const pending = iterator.next();
   controller.abort();
   await expect(pending).rejects.toMatchObject({ name: 'AbortError' });
-  // The stream that comes too late is let go of at once.
+  // A stream that arrives too late is discarded right away.
   const cancelled = Promise.withResolvers<void>();
   opening.resolve({ stream: new ReadableStream({ cancel: () => cancelled.resolve() }) });
   await cancelled.promise;
@@ -40,7 +40,7 @@ test('a stream whose cancel never returns cannot hold the cancel up', async () =
   await expect(pending).rejects.toMatchObject({ name: 'AbortError' });
 });
 
-test('what had been read when the cancel came is handed over first', async () => {
+test('parts that had been read before the cancel are passed on first', async () => {
   let enqueue: (part: unknown) => void = () => {};
   const stream = new ReadableStream({
     start(controller) {

@@ -134,7 +134,7 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
     signal.removeEventListener('abort', this.#stop);
     // Wake the reader first: otherwise it would queue behind everything that a broken stream triggers.
     this.#interrupt?.();
-    this.#connection.abort(abortReasonOf(signal));
+    this.#connection.abort(toAbortReason(signal));
     if (this.#stream !== undefined) cancel(this.#stream);
   }
 }
@@ -145,7 +145,7 @@ const CLOSE_MS = 500;
 const OVER = new DOMException('The reply is over', { name: 'AbortError' });
 
 /** Packages treat any reason other than an `AbortError` as a failure. */
-function abortReasonOf({ aborted, reason }: AbortSignal): DOMException {
+function toAbortReason({ aborted, reason }: AbortSignal): DOMException {
   if (!aborted) return OVER;
   if (reason instanceof DOMException && reason.name === 'AbortError') return reason;
   return new DOMException('The reply was stopped', { name: 'AbortError', cause: reason });

@@ -16,11 +16,11 @@ const MAX_DEPTH = 100;
  * invalid. A value without any is returned unchanged.
  */
 export function wellFormed<T>(value: T): T {
-  return wellFormedIn(value, new Map(), 0) as T;
+  return toWellFormed(value, new Map(), 0) as T;
 }
 
 /** `seen` prevents walking a value twice that contains itself, or contains another twice. */
-function wellFormedIn(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
+function toWellFormed(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
   if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
   if (seen.has(value)) return seen.get(value);
@@ -28,7 +28,7 @@ function wellFormedIn(value: unknown, seen: Map<object, unknown>, depth: number)
   const safe = settings.isList(value)
     ? sameOr(
         value,
-        value.map((item) => wellFormedIn(item, seen, depth + 1)),
+        value.map((item) => toWellFormed(item, seen, depth + 1)),
       )
     : wellFormedFields(value, seen, depth);
   seen.set(value, safe);
@@ -40,7 +40,7 @@ function wellFormedFields(value: object, seen: Map<object, unknown>, depth: numb
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
   const entries = Object.entries(value);
-  const safe = entries.map(([name, item]) => [wellFormed(name), wellFormedIn(item, seen, depth + 1)] as const);
+  const safe = entries.map(([name, item]) => [wellFormed(name), toWellFormed(item, seen, depth + 1)] as const);
   const isSame = safe.every(([name, item], index) => name === entries[index]![0] && item === entries[index]![1]);
   return isSame ? value : Object.fromEntries(safe);
 }

@@ -231,7 +231,7 @@ describe('what one vendor alone refuses', () => {
     expect(anthropic({ messages })?.message).toMatch(/immediately after: a/);
   });
 
-  test('anthropic: a call of its own without a result, once something other than results follows', () => {
+  test('anthropic: its own call without a result, once something other than results follows', () => {
     const question = { role: 'user', content: 'Hi' };
     const search = { type: 'server_tool_use', id: 's', name: 'web_search', input: {} };
     const found = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };

@@ -16,7 +16,7 @@ function start(script: Script) {
 }
 
 describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
-  test('streams an answer and counts what it sent', async () => {
+  test('the provider streams a response and counts its tokens', async () => {
     await using provider = await start([{ parts: [{ text: ['Hel', 'lo'] }, { call: 'bash', input: { a: 1 } }] }]);
     const response = await post(provider.url + paths[format], question(format));
     expect(response.headers.get('content-type')).toBe('text/event-stream');
@@ -69,7 +69,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
     expect(provider.openResponses).toBe(0);
   });
 
-  test('continues after a stall when its promise settles', async () => {
+  test('a response continues after a stall when its promise settles', async () => {
     const gate = Promise.withResolvers<void>();
     await using provider = await start([{ beforeHeaders: { stall: gate.promise }, parts: [{ text: 'late' }] }]);
     const answer = post(provider.url + paths[format], question(format));
@@ -95,7 +95,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
   });
 });
 
-test('a script that is used up says so', async () => {
+test('a script that is used up fails', async () => {
   await using provider = await start([]);
   const response = await post(provider.url + paths.chat, question('chat'));
   expect(response.status).toBe(400);
@@ -108,7 +108,7 @@ test('a script may look at the request', async () => {
   expect(await (await post(provider.url + paths.chat, question('chat'))).text()).toContain('number 1');
 });
 
-test('a script that fails says so', async () => {
+test('a script that fails reports it', async () => {
   await using provider = await start(() => {
     throw new Error('out of ideas');
   });
@@ -122,7 +122,7 @@ test('an unknown path names the ones there are', async () => {
   expect(await response.text()).toContain('/messages');
 });
 
-test('closing it ends what is under way and leaves no socket', async () => {
+test('closing the provider ends open responses and leaves no socket', async () => {
   const provider = await start([{ parts: [{ stall: true }] }]);
   const answer = await post(provider.url + paths.chat, question('chat'));
   await provider.close();

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { deliver, deliverWhole } from './delivery.ts';
 import { type LoopbackRequest, RequestRecord } from './request-record.ts';
 import type { ScriptedResponse } from './script.ts';
-import { fieldsOf } from './strict/strict.ts';
+import { toFields } from './strict/strict.ts';
 import { whole } from './whole.ts';
 import type { Wire } from './wire/wire.ts';
 import { anthropicWire } from './wire/wire-anthropic.ts';
@@ -34,6 +34,7 @@ export interface LoopbackProvider extends AsyncDisposable {
   waitForRequest(index: number): Promise<LoopbackRequest>;
   /** Resolves when no answer is being sent. */
   waitForIdle(): Promise<void>;
+  /** Ends all responses and closes the server. */
   close(): Promise<void>;
 }
 
@@ -44,7 +45,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /**
  * Starts a real HTTP server that behaves like OpenAI Chat Completions, OpenAI Responses and Anthropic Messages,
- * streaming or not, as requested. It fails where its script says so, and refuses histories as strictly as those
+ * streaming or not, as requested. It fails where its script has a fault, and refuses histories as strictly as those
  * vendors.
  *
  * @returns The running provider, with its `url`. Dispose it to stop it.
@@ -129,7 +130,7 @@ class Loopback {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const wire = WIRES.find(({ path }) => request.url?.split('?')[0]?.endsWith(path));
-    const body = fieldsOf(await readJson(request));
+    const body = toFields(await readJson(request));
     if (wire === undefined) {
       const paths = WIRES.map(({ path }) => path).join(', ');
       const message = `No such path: ${request.url ?? ''}. There are ${paths}`;

@@ -8,7 +8,7 @@ export type Fault =
   | { readonly end: true }
   /** Sends a frame with this text instead of its JSON. */
   | { readonly malformed: string }
-  /** Sends the vendor's own error event in the middle of the stream. */
+  /** Sends the vendor's own error event mid-stream. */
   | { readonly overloaded: true };
 
 /** A text in the pieces in which it is sent, with faults between them. */
@@ -50,22 +50,22 @@ export interface Frame {
 
 export const USAGE = { inputTokens: 11, outputTokens: 20 } as const;
 
-export function chunksOf(chunks: Chunks): readonly (string | Fault)[] {
+export function toChunks(chunks: Chunks): readonly (string | Fault)[] {
   return typeof chunks === 'string' ? [chunks] : chunks;
 }
 
 /** Returns the text in some chunks. */
-export function wordsIn(chunks: Chunks): string {
-  return chunksOf(chunks)
+export function joinWords(chunks: Chunks): string {
+  return toChunks(chunks)
     .filter((chunk) => typeof chunk === 'string')
     .join('');
 }
 
-export function argumentsOf(part: Extract<ScriptedResponsePart, { call: string }>): Chunks {
+export function toArguments(part: Extract<ScriptedResponsePart, { call: string }>): Chunks {
   return part.arguments ?? JSON.stringify(part.input ?? {});
 }
 
-export function finishOf({ finish, parts = [] }: ScriptedResponse): 'stop' | 'length' | 'tool-use' {
+export function toFinish({ finish, parts = [] }: ScriptedResponse): 'stop' | 'length' | 'tool-use' {
   return finish ?? (parts.some((part) => 'call' in part) ? 'tool-use' : 'stop');
 }
 

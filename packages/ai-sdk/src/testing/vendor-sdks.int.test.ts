@@ -1,15 +1,16 @@
-// The vendors' own SDKs read every kind of stream that the loopback provider sends, so what it sends is what they send.
+// The vendors' own SDKs read every kind of stream that the loopback provider sends, which proves that it sends the same
+// as they do.
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
-import { type Answer, type LoopbackProvider, startLoopbackProvider, type WireFormat } from './index.ts';
+import { type LoopbackProvider, type ScriptedResponse, startLoopbackProvider, type WireFormat } from './index.ts';
 
 const clients = (provider: LoopbackProvider) => ({
   openAi: new OpenAI({ baseURL: provider.url, apiKey: 'none', maxRetries: 0 }),
   anthropic: new Anthropic({ baseURL: provider.url.replace(/\/v1$/, ''), apiKey: 'none', maxRetries: 0 }),
 });
 
-/** What an SDK made of a reply, in one form for the three. */
+/** An SDK's view of a reply, in one form for all three. */
 interface Read {
   readonly text: string;
   readonly thoughts: string;
@@ -82,7 +83,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
     ['streamed', true],
     ['in one piece', false],
   ])('%s', (_, isStreamed) => {
-    test.each<[string, Answer, Omit<Read, 'tokens' | 'finish'>]>([
+    test.each<[string, ScriptedResponse, Omit<Read, 'tokens' | 'finish'>]>([
       ['words', { parts: [{ text: ['Hel', 'lo'] }] }, { text: 'Hello', thoughts: '', calls: [] }],
       [
         'words, sent byte by byte',
@@ -131,7 +132,7 @@ describe.each(['chat', 'responses', 'anthropic'] as const)('%s', (format) => {
   });
 
   test('reads a refusal, an overload and an overload in mid-stream as errors', async () => {
-    const script: Answer[] = [
+    const script: ScriptedResponse[] = [
       { status: 400, message: 'No.' },
       { status: 529 },
       { parts: [{ text: 'Hi' }, { overloaded: true }] },

@@ -1,4 +1,4 @@
-// An agent of ours, on models and with tools of the AI SDK.
+// A Whoa agent with models and tools of the AI SDK.
 import { createAgent } from '@whoa/core';
 import { jsonSchema, tool } from 'ai';
 import { expect, test } from 'vitest';

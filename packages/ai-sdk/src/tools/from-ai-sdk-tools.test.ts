@@ -47,7 +47,7 @@ test('the model gets an error for an invalid input', async () => {
   expect(fromAiSdkTools({ checked })[0]?.inputJsonSchema).toMatchObject({ type: 'object' });
 });
 
-test('what the tool shows the model, with images and errors, is what the model gets', async () => {
+test('the model gets the tool’s model output, with images and errors', async () => {
   const inputSchema = z.object({});
   const shot = tool({
     inputSchema,
@@ -75,7 +75,7 @@ test('what the tool shows the model, with images and errors, is what the model g
   expect(await callOnce(wrong, {})).toMatchObject({ content: 'It went wrong', isError: true });
 });
 
-test('a tool that streams shows what it has so far; the last is its result', async () => {
+test('a streaming tool shows its output so far; the last output is its result', async () => {
   const counting = tool({
     inputSchema: z.object({}),
     async *execute() {
@@ -89,7 +89,7 @@ test('a tool that streams shows what it has so far; the last is its result', asy
   expect(events.filter(({ type }) => type === 'call-update')).toHaveLength(2);
 });
 
-test('it receives a cancel through its signal', async () => {
+test('a tool receives a cancel through its signal', async () => {
   using token = new CancellationToken();
   const started = Promise.withResolvers<void>();
   const wait: AiSdkTool = tool({
@@ -115,15 +115,23 @@ describe('settings', () => {
     execute: () => '',
   };
 
-  test('say what a tool can bear, and its context reaches it', () => {
+  test('options of a tool apply, and its context reaches it', () => {
     const settings = { book: { whenCancelled: 'finish', timeoutMs: 5_000, effects: 'write' } } as const;
     const [first] = fromAiSdkTools({ book }, { settings, context: 'Books' });
     expect(first).toMatchObject({ whenCancelled: 'finish', timeoutMs: 5_000, effects: 'write', description: 'Books' });
   });
 
-  test('what cannot work is refused by name', () => {
+  test('a tool without execute runs in the page', () => {
+    const [locate] = fromAiSdkTools(
+      { locate: { inputSchema: z.object({}) } },
+      { settings: { locate: { effects: 'read' } } },
+    );
+    expect(locate).toMatchObject({ name: 'locate', answeredBy: 'client', effects: 'read' });
+  });
+
+  test('tools that cannot work are rejected by name', () => {
     expect(() => fromAiSdkTools({ book }, { settings: { bok: {} } })).toThrow(/no tool 'bok'/);
-    expect(() => fromAiSdkTools({ browse: {} })).toThrow(/'browse' has no execute/);
+    expect(() => fromAiSdkTools({ browse: {} })).toThrow(/inputSchema of 'browse'/);
     expect(() => fromAiSdkTools({ odd: { execute: () => '', inputSchema: {} } })).toThrow(/inputSchema of 'odd'/);
   });
 });
@@ -165,7 +173,7 @@ test('a function in needsApproval gets the call, and one that throws keeps it fr
 test.each([
   [undefined, { user: 'bob' }],
   [{ user: 'ann' }, { user: 'ann' }],
-])('with the setting %j, a tool gets the context %j', async (context, expected) => {
+])('a tool with the setting %j gets the context %j', async (context, expected) => {
   const seen: unknown[] = [];
   const execute = (_: unknown, options: { readonly context?: unknown }) => String(seen.push(options.context));
   const tools = fromAiSdkTools({ look: { inputSchema: z.object({}), execute } }, { context });

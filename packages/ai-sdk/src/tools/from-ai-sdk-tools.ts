@@ -1,13 +1,6 @@
-import {
-  type Content,
-  defineTool,
-  type Json,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  type ToolResult,
-} from '@whoa/core';
-import type { ContentPart, Effects, InputSchema } from '@whoa/core/embed';
+import { type Content, defineTool, type Json, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
+import type { ContentPart, InputSchema, ToolDefinition } from '@whoa/core/embed';
+import type { Effects } from '@whoa/core/internal';
 import { asJson, asText } from '../messages/as-json.ts';
 import { type AiSdkTool, checkNames, type Execute, isAsyncIterable, type ToolBound } from './ai-sdk-tool.ts';
 
@@ -22,10 +15,11 @@ export interface FromAiSdkToolsOptions {
 }
 
 /**
- * Converts AI SDK tools into tools for an agent. They receive a cancel through `abortSignal`, as in the AI SDK.
+ * Converts AI SDK tools into tools for an agent. They receive a cancel through `abortSignal`, as in the AI SDK. Tools without
+ * `execute` run in the page: see `answeredBy`.
  *
  * @returns One tool for each entry, in the same order.
- * @throws TypeError when a tool has no `execute`, a name is not valid, or `settings` names an unknown tool.
+ * @throws TypeError when a name is not valid, or `settings` names an unknown tool.
  *
  * @example
  * ```ts
@@ -55,35 +49,36 @@ export function fromAiSdkTools(
     context: context ?? call.context,
   });
   return Object.entries(tools).map(([name, tool]) => {
-    if (tool.execute === undefined) {
-      throw new TypeError(`tools: '${name}' has no execute; only tools that run in this process can be used here`);
-    }
-    const execute = tool.execute.bind(tool) as Execute;
     const { needsApproval } = tool;
-    const definition: ToolDefinition<unknown> = {
+    const about: Omit<ToolDefinition<unknown>, 'execute' | 'whenCancelled' | 'answeredBy'> = {
       ...settings[name],
       name,
-      description: descriptionOf(tool, context),
-      ...schemaOf(name, tool.inputSchema),
+      description: readDescription(tool, context),
+      ...toSchema(name, tool.inputSchema),
       ...(Boolean(needsApproval) && {
         needsApproval: (input, call) =>
           typeof needsApproval !== 'function' || (needsApproval.call(tool, input, optionsFor(call)) as boolean),
       }),
+    };
+    if (tool.execute === undefined) return defineTool({ ...about, answeredBy: 'client' });
+    const execute = tool.execute.bind(tool) as Execute;
+    const definition: ToolDefinition<unknown> = {
+      ...(about as ToolDefinition<unknown>),
       async execute(input, call) {
-        const output = await lastOf(execute(input, optionsFor(call)), call);
-        return resultOf(tool, { toolCallId: call.callId, input, output });
+        const output = await readLast(execute(input, optionsFor(call)), call);
+        return toToolResult(tool, { toolCallId: call.callId, input, output });
       },
     };
     return defineTool(definition);
   });
 }
 
-function descriptionOf({ description = '' }: AiSdkTool, context: unknown): string {
+function readDescription({ description = '' }: AiSdkTool, context: unknown): string {
   return typeof description === 'string' ? description : description({ context } as never);
 }
 
 /** Returns the result of a call. Partial results of a streaming tool are shown as updates. */
-async function lastOf(result: unknown, { update }: ToolContext): Promise<unknown> {
+async function readLast(result: unknown, { update }: ToolContext): Promise<unknown> {
   if (!isAsyncIterable(result)) return result;
   let last: unknown;
   for await (const shown of result) {
@@ -99,11 +94,11 @@ interface Output {
   readonly output: unknown;
 }
 
-async function resultOf(tool: AiSdkTool, about: Output): Promise<ToolResult> {
+async function toToolResult(tool: AiSdkTool, about: Output): Promise<ToolResult> {
   const plain = plainResult(about.output);
   if (tool.toModelOutput === undefined) return plain;
   const shown = (await tool.toModelOutput(about as never)) as { readonly type: string; readonly value?: unknown };
-  const content = shown.type === 'content' ? partsOf(shown.value) : asText(shown.value ?? '');
+  const content = shown.type === 'content' ? toContent(shown.value) : asText(shown.value ?? '');
   return { ...plain, content, isError: shown.type.startsWith('error') };
 }
 
@@ -113,7 +108,7 @@ function plainResult(output: unknown): ToolResult {
   return { content: asText(output ?? null), ...(details !== undefined && { details }) };
 }
 
-function partsOf(value: unknown): Content {
+function toContent(value: unknown): Content {
   return (Array.isArray(value) ? (value as unknown[]) : []).map((part): ContentPart => {
     const { type, text, data, mediaType } = part as Readonly<Record<string, unknown>>;
     const inner = typeof data === 'object' && data !== null ? (data as { readonly data?: unknown }).data : data;
@@ -130,7 +125,7 @@ interface AiSdkSchema {
   readonly validate?: (value: unknown) => unknown;
 }
 
-function schemaOf(name: string, given: unknown): Pick<Tool, 'inputSchema' | 'inputJsonSchema'> {
+function toSchema(name: string, given: unknown): Pick<Tool, 'inputSchema' | 'inputJsonSchema'> {
   if (typeof given === 'object' && given !== null && '~standard' in given) return { inputSchema: given as InputSchema };
   const schema = (typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema | undefined;
   const json = schema?.jsonSchema;

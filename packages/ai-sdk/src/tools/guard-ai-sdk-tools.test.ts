@@ -37,7 +37,7 @@ test('a tool that is left alone returns and fails as it would', async () => {
 });
 
 describe('a deaf tool', () => {
-  test('is waited for no longer than the ladder; its late result reaches only the ledger', async () => {
+  test('a tool that ignores its signal delays a stop no longer than the ladder; its late result reaches only the ledger', async () => {
     const held = Promise.withResolvers<string>();
     const { run, clock, token, calls } = setUp(() => held.promise);
     let isQuiet = false;
@@ -57,7 +57,7 @@ describe('a deaf tool', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test('past its own time limit it is given up and the loop goes on', async () => {
+  test('past its own time limit it is given up and the loop continues', async () => {
     const { run, clock, calls } = setUp(() => new Promise(() => {}), { bounds: { slow: { timeoutMs: 300 } } });
     const ending = settle(run());
     await clock.advance(2_300);
@@ -78,7 +78,7 @@ describe('a deaf tool', () => {
   });
 });
 
-test('a tool that listens is interrupted at once', async () => {
+test('a tool that listens is interrupted immediately', async () => {
   const { run, token, calls } = setUp(
     (_, { abortSignal }) =>
       new Promise((_resolve, reject) =>
@@ -111,7 +111,7 @@ test('a drain lets it finish', async () => {
   expect(await ending).toEqual({ value: 'done' });
 });
 
-test('a tool that must finish gets no signal, and the cancel that waits for it says so', async () => {
+test('a tool that must finish gets no signal, and the cancel that waits for it reports it', async () => {
   const held = Promise.withResolvers<string>();
   const onWait = vi.fn();
   let signal: AbortSignal | undefined;
@@ -139,7 +139,7 @@ describe('a tool that streams', () => {
     for await (const value of stream as AsyncIterable<unknown>) seen.push(value);
   }
 
-  test('shows what it has on the way; the last is its result', async () => {
+  test('a guarded streaming tool shows its output so far; the last output is its result', async () => {
     const { run, calls } = setUp(async function* () {
       yield 'one';
       await flushMicrotasks();
@@ -151,7 +151,7 @@ describe('a tool that streams', () => {
     expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'two' });
   });
 
-  test('is never made to wait for its reader, who then misses the oldest', async () => {
+  test('a tool that streams never waits for its reader, who then misses the oldest values', async () => {
     const { run, calls } = setUp(async function* () {
       for (let step = 0; step < 1_000; step++) yield await Promise.resolve(step);
     });
@@ -163,7 +163,7 @@ describe('a tool that streams', () => {
     expect(seen.at(-1)).toBe(999);
   });
 
-  test('that fails fails after what it had shown', async () => {
+  test('a streaming tool that fails keeps its output before the failure', async () => {
     const { run } = setUp(async function* () {
       yield 'one';
       await flushMicrotasks();
@@ -174,7 +174,7 @@ describe('a tool that streams', () => {
     expect(seen).toEqual(['one']);
   });
 
-  test('and ends before its reader begins to read leaves no rejection behind', async () => {
+  test('a streaming tool that ends before its reader starts leaves no rejection behind', async () => {
     // An unhandled rejection fails the file.
     const failing = setUp(async function* () {
       await Promise.resolve();
@@ -198,7 +198,7 @@ describe('a tool that streams', () => {
     expect(calls.find('a')).toMatchObject({ state: 'interrupted' });
   });
 
-  test('goes on when its reader leaves, who need not wait for it', async () => {
+  test('a tool that streams continues when its reader leaves', async () => {
     const held = Promise.withResolvers<void>();
     const { run, calls } = setUp(async function* () {
       yield 'one';
@@ -216,7 +216,7 @@ describe('a tool that streams', () => {
     expect(calls.find('a')).toMatchObject({ state: 'finished', output: 'two' });
   });
 
-  test('and ignores its signal ends with the ladder, and what it emits later is dropped', async () => {
+  test('a streaming tool that ignores its signal ends with the ladder, and later values are dropped', async () => {
     const held = Promise.withResolvers<void>();
     const left = Promise.withResolvers<void>();
     const { run, clock, token, calls } = setUp(async function* () {
@@ -241,7 +241,7 @@ describe('a tool that streams', () => {
   });
 });
 
-test('nothing is left on a token or a signal after 500 calls', async () => {
+test('500 calls leave nothing on a token or a signal', async () => {
   const { run, token, clock } = setUp(() => 'quick');
   const { signal } = new AbortController();
   for (let round = 0; round < 500; round++) await run({ toolCallId: `call-${round}`, abortSignal: signal });
@@ -250,7 +250,7 @@ test('nothing is left on a token or a signal after 500 calls', async () => {
   expect(clock.pending).toBe(0);
 });
 
-test('tools that run elsewhere stay as they are; bounds for a tool that is not there are refused', () => {
+test('tools that run elsewhere stay as they are; bounds for a tool that is not there are rejected', () => {
   const elsewhere = { description: 'In the browser' };
   expect(guardAiSdkTools({ elsewhere }, {}).elsewhere).toBe(elsewhere);
   expect(() => guardAiSdkTools({ elsewhere }, { bounds: { elsewere: { timeoutMs: 1 } } })).toThrow(
@@ -305,7 +305,7 @@ test('a tool that fails with the cancel of something else has failed', async () 
   expect(calls.find('a')).toMatchObject({ state: 'failed', error });
 });
 
-test('what an interrupted tool threw is kept', async () => {
+test('an interrupted tool’s error is kept', async () => {
   const { run, token, calls } = setUp(
     (_, { abortSignal }) =>
       new Promise((_resolve, reject) =>
@@ -366,7 +366,7 @@ describe('a call that was approved', () => {
     expect(execute).toHaveBeenCalledTimes(1);
   });
 
-  test('is not run again after it failed or was stopped, and says how it ended', async () => {
+  test('an approved call is not run again after it failed or was stopped, and reports how it ended', async () => {
     const failing = setUp(() => {
       throw new Error('declined');
     });
@@ -379,7 +379,7 @@ describe('a call that was approved', () => {
     expect(stopped.calls.records()).toHaveLength(1);
   });
 
-  test('is another call under another approval', async () => {
+  test('the same call under another approval is another call', async () => {
     const execute = vi.fn(() => 'paid');
     const { run, calls } = setUp(execute);
     await run({ messages });

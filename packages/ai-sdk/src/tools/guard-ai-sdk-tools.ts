@@ -92,10 +92,10 @@ function guardExecute(name: string, execute: Execute, options: Guarding): Execut
       return relay.drain(result);
     };
     const { toolCallId } = call;
-    const messages = listOf(call['messages']);
+    const messages = findMessages(call['messages']);
     const approved = messages && findApprovedCall(messages, toolCallId);
     const earlier = approved && findApproved(approved, options.calls);
-    // An approval allows one run: a history that is sent again, or twice at once, must not start a second.
+    // An approval allows one run: a history that is sent again, or twice at the same time, must not start a second.
     if (earlier !== undefined) return earlierResult(earlier);
     const trace = approved && { trace: toTrace(approved) };
     const record = options.calls.begin({ toolCallId, tool: name, input, messages, ...trace });
@@ -108,13 +108,13 @@ function guardExecute(name: string, execute: Execute, options: Guarding): Execut
   };
 }
 
-/** Returns or throws what a model is told of a call that has run before. */
+/** Returns or throws what a model sees of a call that has run before. */
 function earlierResult(record: CallRecord): unknown {
   if (record.state === 'finished') return record.output;
   throw new Error(asText(toOutput(record).value));
 }
 
-function listOf(messages: unknown): readonly AiSdkMessage[] | undefined {
+function findMessages(messages: unknown): readonly AiSdkMessage[] | undefined {
   return settings.isList(messages) ? (messages as readonly AiSdkMessage[]) : undefined;
 }
 
@@ -159,7 +159,7 @@ async function runGuarded(work: (context: WorkContext) => unknown, guarded: Guar
     return output;
   } catch (error) {
     // An abandoned call is already recorded, with its end.
-    if (!isGivenUp) calls.update(callId, endOf(error, thrown));
+    if (!isGivenUp) calls.update(callId, toCallEnd(error, thrown));
     throw error;
   }
 }
@@ -168,7 +168,7 @@ async function runGuarded(work: (context: WorkContext) => unknown, guarded: Guar
  * Returns how a call that was not abandoned ended. An error that its tool threw is a failure, even if it looks like a
  * cancel.
  */
-function endOf(error: unknown, thrown: { readonly error: unknown } | undefined): Partial<CallRecord> {
+function toCallEnd(error: unknown, thrown: { readonly error: unknown } | undefined): Partial<CallRecord> {
   if (thrown !== undefined && error === thrown.error) return { state: 'failed', error };
   const reported = thrown === undefined ? {} : { error: thrown.error };
   if (error instanceof CallTimeoutError) {

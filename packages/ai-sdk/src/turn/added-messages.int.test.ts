@@ -1,4 +1,5 @@
-// A bot that keeps model messages: what a turn adds, with the real `ai` package, majors 5 to 7, and the strict provider.
+// A bot that stores model messages: the messages that a turn adds, with the real `ai` package, majors 5 to 7, and the
+// strict provider.
 import { CancellationToken } from '@whoa/core';
 import { flushMicrotasks } from '@whoa/core/testing';
 import {
@@ -15,10 +16,10 @@ import { z } from 'zod';
 import { aiVersions, type TurnInput } from '../../../../test/ai-sdk/ai-versions.ts';
 import { aiSdkModel, formats } from '../../../../test/ai-sdk/providers.ts';
 import { createCallLedger, createStoppableTurn } from '../index.ts';
-import { type Answer, startLoopbackProvider } from '../testing/index.ts';
+import { type ScriptedResponse, startLoopbackProvider } from '../testing/index.ts';
 
 const say = (content: string): ModelMessage => ({ role: 'user', content });
-const answer: Answer = { parts: [{ text: 'I see.' }] };
+const answer: ScriptedResponse = { parts: [{ text: 'I see.' }] };
 const stalls = { stall: true } as const;
 const versions = aiVersions.flatMap((version) => formats.map((format) => [version.major, format, version] as const));
 const accepted = (requests: readonly { readonly refusal: unknown }[]) => requests.map(({ refusal }) => refusal);
@@ -49,8 +50,10 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     expect(Object.isFrozen(settled.messages)).toBe(true);
   });
 
-  test('a turn that was stopped in a call keeps its text and calls, and the next turn is told how they ended', async () => {
-    const both: Answer = { parts: [{ text: 'Both.' }, { call: 'slow', id: 'c1' }, { call: 'fast', id: 'c2' }] };
+  test('a turn that was stopped in a call keeps its text and calls, and the next turn reports how they ended', async () => {
+    const both: ScriptedResponse = {
+      parts: [{ text: 'Both.' }, { call: 'slow', id: 'c1' }, { call: 'fast', id: 'c2' }],
+    };
     await using provider = await startLoopbackProvider({ script: [both, answer] });
     const { execute, started, release } = deaf();
     const ended = Promise.withResolvers<void>();
@@ -85,7 +88,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
       expect(JSON.stringify(provider.requests[1]!.body)).toContain(words);
   });
 
-  test.each<[string, Answer, string]>([
+  test.each<[string, ScriptedResponse, string]>([
     ['text', { parts: [{ thinking: 'Hm.' }, { text: ['Once ', stalls, 'upon'] }] }, 'text-delta'],
     ['a thought', { parts: [{ thinking: ['Hm', stalls] }] }, 'reasoning-delta'],
     [
@@ -100,7 +103,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     const onPart = (seen: string) => {
       if (seen === type) token.cancel({ kind: 'user' });
     };
-    // Chat Completions has no thinking: its reply is stopped before anything is shown.
+    // Chat Completions has no thinking: its reply is stopped before any text is shown.
     const ending = version.streamBot({ ...base, history: [say('Go')], token, onPart });
     if (format === 'chat') {
       await provider.waitForRequest(0);
@@ -142,14 +145,14 @@ describe.each(asking)('ai %i, %s: a call that needs an approval', (_, format, ve
     const { settled, own } = await version.streamBot({ ...base, history: [say('Pay')], token });
     expect(settled.messages).toHaveLength(1);
     if (id === 'c1') expect(settled.messages).toEqual(own);
-    // A caller may keep the loop's own messages, with an id that providers refuse.
+    // A caller may store the loop's own messages, with an id that providers reject.
     return { ...slow, base, asked: [say('Pay'), ...own!], answer: yes(settled.messages) };
   }
 
-  const asks = (id: string): Answer => ({ parts: [{ text: 'May I?' }, { call: 'slow', id }] });
+  const asks = (id: string): ScriptedResponse => ({ parts: [{ text: 'May I?' }, { call: 'slow', id }] });
 
   test.each(['c1', 'functions.slow:0'])(
-    'stays open until it is answered; after a stop its result is part of what the turn added (%s)',
+    'a call stays open until it is answered; after a stop its result is part of what the turn added (%s)',
     async (id) => {
       await using provider = await startLoopbackProvider({ script: [asks(id), answer] });
       const { base, asked, answer: approved, started, release, times } = await setUp(provider, id);
@@ -167,7 +170,7 @@ describe.each(asking)('ai %i, %s: a call that needs an approval', (_, format, ve
       ]);
       using next = new CancellationToken();
       const stored = [...asked, approved, ...settled.messages, say('Paid?')];
-      // A ledger that knows nothing: what was stored says it all.
+      // With an empty ledger: the stored messages suffice.
       await version.streamBot({ ...base, calls: createCallLedger(), history: stored, token: next });
       expect(JSON.stringify(provider.requests.at(-1)!.body)).toContain('paid');
       expect(times()).toBe(1);
@@ -175,7 +178,7 @@ describe.each(asking)('ai %i, %s: a call that needs an approval', (_, format, ve
     },
   );
 
-  test('that was not stopped adds its result once, before the reply', async () => {
+  test('a call that was not stopped adds its result once, before the reply', async () => {
     await using provider = await startLoopbackProvider({ script: [asks('c1'), answer, answer] });
     const { base, asked, answer: approved, release, times } = await setUp(provider);
     release('paid');
@@ -190,7 +193,7 @@ describe.each(asking)('ai %i, %s: a call that needs an approval', (_, format, ve
     expect(JSON.stringify(provider.requests[2]!.body)).toContain('paid');
   });
 
-  test('that was denied, or stopped before it began, did not start', async () => {
+  test('a call that was denied, or stopped before it began, did not start', async () => {
     await using provider = await startLoopbackProvider({ script: [asks('c1'), answer, answer] });
     const { base, asked, answer: approved, times } = await setUp(provider);
     using token = new CancellationToken();
@@ -211,7 +214,9 @@ describe.each(asking)('ai %i, %s: a call that needs an approval', (_, format, ve
 
 describe.each(versions)('ai %i, %s: generateText', (_, format, version) => {
   test('adds the messages of its steps, and of one that was stopped its calls', async () => {
-    const both: Answer = { parts: [{ text: 'Both.' }, { call: 'slow', id: 'c1' }, { call: 'fast', id: 'c2' }] };
+    const both: ScriptedResponse = {
+      parts: [{ text: 'Both.' }, { call: 'slow', id: 'c1' }, { call: 'fast', id: 'c2' }],
+    };
     await using provider = await startLoopbackProvider({ script: [{ parts: [{ call: 'fast', id: 'c0' }] }, both] });
     const { execute, started } = deaf();
     const base = { url: provider.url, format, calls: createCallLedger(), slow: execute, fast: () => 'found' };
@@ -232,9 +237,9 @@ describe('ai 7', () => {
   const picture = { type: 'text', value: 'a picture' } as const;
 
   test.each([true, false])(
-    "what a tool makes of its result is kept, unless the caller's own hook hides it (%s)",
+    'a tool’s model output is kept, unless the caller’s own hook hides it (%s)',
     async (isOurs) => {
-      const asks: Answer = { parts: [{ text: 'Look.' }, { call: 'draw', id: 'c1' }] };
+      const asks: ScriptedResponse = { parts: [{ text: 'Look.' }, { call: 'draw', id: 'c1' }] };
       await using provider = await startLoopbackProvider({ script: [asks, answer] });
       const draw = tool({ inputSchema: z.object({}), execute: () => ({ raw: 1 }), toModelOutput: () => picture });
       using token = new CancellationToken();
@@ -255,7 +260,7 @@ describe('ai 7', () => {
     },
   );
 
-  test('what a tool makes of its result is kept after an approval, too', async () => {
+  test('a tool’s model output is kept after an approval, too', async () => {
     await using provider = await startLoopbackProvider({ script: [{ parts: [{ call: 'draw', id: 'c1' }] }, answer] });
     const execute = () => ({ raw: 1 });
     const draw = tool({ inputSchema: z.object({}), execute, toModelOutput: () => picture });
@@ -281,7 +286,7 @@ describe('ai 7', () => {
   test.each(['page', 'bot'])(
     'a call that the loop approves by itself runs once if its cut turn is sent again (%s)',
     async (kind) => {
-      const asks: Answer = { parts: [{ text: 'Paying.' }, { call: 'slow', id: 'c1', input: { eur: 5 } }] };
+      const asks: ScriptedResponse = { parts: [{ text: 'Paying.' }, { call: 'slow', id: 'c1', input: { eur: 5 } }] };
       await using provider = await startLoopbackProvider({ script: [asks, answer, answer] });
       const { execute, started, release, times } = deaf();
       const tools = { slow: tool({ inputSchema: z.object({ eur: z.number() }), execute }) };
@@ -316,8 +321,8 @@ describe('ai 7', () => {
     },
   );
 
-  test('a call that a page answers stays open beside one that was stopped, and one of an unknown tool is refused', async () => {
-    const asks: Answer = {
+  test('a call that a page answers stays open next to one that was stopped, and one of an unknown tool is rejected', async () => {
+    const asks: ScriptedResponse = {
       parts: [
         { call: 'confirm', id: 'c1' },
         { call: 'slow', id: 'c2' },

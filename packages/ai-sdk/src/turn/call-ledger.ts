@@ -38,6 +38,7 @@ interface NewCall {
 export interface CallLedger {
   /** Declares that every call of this tool is recorded here. */
   addTool(tool: string): void;
+  /** Whether calls of a tool are recorded. */
   hasTool(tool: string): boolean;
   /** Records a call before it starts. */
   begin(call: NewCall): CallRecord;

@@ -46,7 +46,7 @@ export interface CallSite {
   readonly approval?: CallApproval;
 }
 
-/** What distinguishes a call from others with the same `toolCallId`, as far as the loop provides it. */
+/** What distinguishes a call from others with the same `toolCallId`, if the loop provides it. */
 export interface CallTrace {
   readonly input: string | undefined;
   readonly position: CallPosition | undefined;
@@ -64,20 +64,20 @@ interface CallApproval {
 }
 
 /** Returns the calls of a history, in order. */
-export function callSitesOf(messages: readonly AiSdkMessage[]): CallSite[] {
+export function findCallSites(messages: readonly AiSdkMessage[]): CallSite[] {
   const answers = new Map<unknown, Omit<CallApproval, 'request'>>();
   for (const message of messages)
-    for (const part of message.role === 'tool' ? partsOf(message) : [])
+    for (const part of message.role === 'tool' ? getParts(message) : [])
       if (part.type === 'tool-approval-response')
         answers.set(part.approvalId, { answer: part, isLast: message === messages.at(-1) });
   const sites: CallSite[] = [];
   let position: CallPosition = { users: 0, calls: 0, precedingText: '' };
   for (const message of messages) {
-    if (message.role === 'user') position = { ...position, users: position.users + 1, precedingText: textIn(message) };
+    if (message.role === 'user') position = { ...position, users: position.users + 1, precedingText: toText(message) };
     if (message.role !== 'assistant') continue;
     const found: CallSite[] = [];
-    const requests = partsOf(message).filter(({ type }) => type === 'tool-approval-request');
-    for (const part of callsIn(message)) {
+    const requests = getParts(message).filter(({ type }) => type === 'tool-approval-request');
+    for (const part of findCalls(message)) {
       const toolCallId = asText(part.toolCallId);
       const work = { tool: asText(part.toolName), input: fingerprint(part.input) };
       const occurrence = found.filter((site) => site.toolCallId === toolCallId && isSameWork(site, work)).length;
@@ -100,15 +100,15 @@ export function toTrace({ input, position, occurrence, approval }: CallSite): Ca
 /** Returns the call that the last message allows a loop to run, if it is this one. */
 export function findApprovedCall(messages: readonly AiSdkMessage[], toolCallId: string): CallSite | undefined {
   const last = messages.at(-1);
-  if (last?.role !== 'tool' || !partsOf(last).some(({ type }) => type === 'tool-approval-response')) return undefined;
-  return callSitesOf(messages).findLast((site) => site.toolCallId === toolCallId && site.approval?.isLast);
+  if (last?.role !== 'tool' || !getParts(last).some(({ type }) => type === 'tool-approval-response')) return undefined;
+  return findCallSites(messages).findLast((site) => site.toolCallId === toolCallId && site.approval?.isLast);
 }
 
 /** Returns the position of the next reply to these messages. */
 export function positionAfter(messages: readonly AiSdkMessage[]): CallPosition {
   const users = messages.filter(({ role }) => role === 'user');
-  const calls = messages.reduce((sum, message) => sum + callsIn(message).length, 0);
-  return { users: users.length, calls, precedingText: users.length === 0 ? '' : textIn(users.at(-1)!) };
+  const calls = messages.reduce((sum, message) => sum + findCalls(message).length, 0);
+  return { users: users.length, calls, precedingText: users.length === 0 ? '' : toText(users.at(-1)!) };
 }
 
 export function isSamePosition(a: CallPosition, b: CallPosition): boolean {
@@ -149,14 +149,14 @@ function sorted(value: unknown): unknown {
   }
 }
 
-export function partsOf({ content }: AiSdkMessage): readonly AiSdkPart[] {
+export function getParts({ content }: AiSdkMessage): readonly AiSdkPart[] {
   return settings.isList(content) ? (content as readonly AiSdkPart[]) : [];
 }
 
 /** Returns the calls in a reply that need a local result. */
-function callsIn(message: AiSdkMessage): readonly AiSdkPart[] {
+function findCalls(message: AiSdkMessage): readonly AiSdkPart[] {
   if (message.role !== 'assistant') return [];
-  const parts = partsOf(message);
+  const parts = getParts(message);
   const answered = new Set(parts.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : [])));
   return parts.filter(
     ({ type, toolCallId, providerExecuted }) =>
@@ -164,10 +164,10 @@ function callsIn(message: AiSdkMessage): readonly AiSdkPart[] {
   );
 }
 
-function textIn(message: AiSdkMessage): string {
+function toText(message: AiSdkMessage): string {
   if (typeof message.content === 'string') return shortened(message.content);
   return shortened(
-    partsOf(message)
+    getParts(message)
       .map(({ text }) => (typeof text === 'string' ? text : ''))
       .join(''),
   );

@@ -5,14 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { aiVersions, type TurnInput } from '../../../../test/ai-sdk/ai-versions.ts';
 import { formats } from '../../../../test/ai-sdk/providers.ts';
 import { createCallLedger } from '../index.ts';
-import { type Answer, startLoopbackProvider } from '../testing/index.ts';
+import { type ScriptedResponse, startLoopbackProvider } from '../testing/index.ts';
 
 const mode = { abortMs: 30 };
 const say = (text: string) => ({ id: text, role: 'user', parts: [{ type: 'text', text }] });
-const bothCalls: Answer = { parts: [{ text: 'Both.' }, { call: 'slow', id: 'c1' }, { call: 'fast', id: 'c2' }] };
-const answer: Answer = { parts: [{ text: 'I see.' }] };
+const bothCalls: ScriptedResponse = {
+  parts: [{ text: 'Both.' }, { call: 'slow', id: 'c1' }, { call: 'fast', id: 'c2' }],
+};
+const answer: ScriptedResponse = { parts: [{ text: 'I see.' }] };
 
-/** A tool that ignores its signal until it is let go, and one that returns at once. */
+/** A tool that ignores its signal until the test releases it, and one that returns immediately. */
 function tools() {
   const started = Promise.withResolvers<void>();
   const held = Promise.withResolvers<string>();
@@ -66,7 +68,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
     expect(next.statistics).toEqual({ children: 0, listeners: 0 });
   });
 
-  test('a tool that must finish is waited for, and its result is kept', async () => {
+  test('a turn waits for a tool that must finish, and its result is kept', async () => {
     await using provider = await startLoopbackProvider({ script: [bothCalls, answer] });
     const { release, running, ...executors } = tools();
     using token = new CancellationToken();
@@ -86,7 +88,7 @@ describe.each(versions)('ai %i, %s', (_, format, version) => {
   });
 
   test('a reply is never waited for: a graceful cancel closes it immediately', async () => {
-    const pause: Answer = { parts: [{ text: ['Once upon', { stall: true }] }] };
+    const pause: ScriptedResponse = { parts: [{ text: ['Once upon', { stall: true }] }] };
     await using provider = await startLoopbackProvider({ script: [pause] });
     const { release: _release, running: _running, ...executors } = tools();
     using token = new CancellationToken();
@@ -129,10 +131,10 @@ function approve(history: readonly unknown[], approved = true): unknown[] {
 const asking = versions.filter(([major]) => major !== 5);
 
 describe.each(asking)('ai %i, %s: a call that a person approved', (_, format, version) => {
-  const asks: Answer = { parts: [{ text: 'May I?' }, { call: 'slow', id: 'c1' }] };
+  const asks: ScriptedResponse = { parts: [{ text: 'May I?' }, { call: 'slow', id: 'c1' }] };
 
   test.each(['graceful', 'now', 'kill'] as const)(
-    'and that was stopped (%s) is told in the next turn, and runs once however often its history is sent',
+    'an approved call that was stopped (%s) is reported in the next turn, and runs once no matter how often its history is sent',
     async (mode) => {
       await using provider = await startLoopbackProvider({ script: [asks, answer, answer] });
       const { release, running: _running, ...executors } = tools();
@@ -197,14 +199,14 @@ const searching = versions.filter(([, format]) => format !== 'chat');
 
 describe.each(searching)('ai %i, %s: stopped while the vendor searches the web', (_, format, version) => {
   const { slow, fast } = tools();
-  // Not every version sends OpenAI the results of its searches, and one says so.
+  // Not every version sends OpenAI the results of its searches; one of them logs a warning about it.
   const settings = globalThis as { AI_SDK_LOG_WARNINGS?: boolean };
   beforeAll(() => void (settings.AI_SDK_LOG_WARNINGS = false));
   afterAll(() => void delete settings.AI_SDK_LOG_WARNINGS);
 
   const stalls = { stall: true } as const;
 
-  test.each<[string, Answer, string, number]>([
+  test.each<[string, ScriptedResponse, string, number]>([
     ['before its result', { parts: [{ text: 'Hm.' }, { search: 'x', fault: stalls }] }, 'tool-input-available', 1],
     ['after a thought', { parts: [{ thinking: 'Hm.' }, { search: 'x', fault: stalls }] }, 'tool-input-available', 1],
     [
@@ -240,8 +242,8 @@ describe.each(searching)('ai %i, %s: stopped while the vendor searches the web',
 describe.each(aiVersions.map((version) => [version.major, version] as const))('ai %i', (_, version) => {
   const format = 'anthropic';
 
-  test('stopped in the middle of the text: the text is kept and the connection is closed', async () => {
-    const words: Answer = { parts: [{ text: ['Once ', 'upon ', { stall: true }, 'a time'] }] };
+  test('stopped mid-text: the text is kept and the connection is closed', async () => {
+    const words: ScriptedResponse = { parts: [{ text: ['Once ', 'upon ', { stall: true }, 'a time'] }] };
     await using provider = await startLoopbackProvider({ script: [words, answer] });
     const { slow, fast } = tools();
     using token = new CancellationToken();
@@ -321,8 +323,8 @@ describe.each(aiVersions.map((version) => [version.major, version] as const))('a
     expect(token.statistics).toEqual({ children: 0, listeners: 0 });
   });
 
-  test('a provider that counts its calls anew in every step is sent each id once, with its own result', async () => {
-    const step = (at: number): Answer => ({ parts: [{ call: 'fast', id: 'call_0', input: { at } }] });
+  test('a provider that counts its calls again in every step is sent each id once, with its own result', async () => {
+    const step = (at: number): ScriptedResponse => ({ parts: [{ call: 'fast', id: 'call_0', input: { at } }] });
     await using provider = await startLoopbackProvider({ script: [step(1), step(2), answer] });
     using token = new CancellationToken();
     const { settled } = await version.stream({

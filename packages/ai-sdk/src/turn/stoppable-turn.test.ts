@@ -40,7 +40,7 @@ function openStream(turn: ReturnType<typeof setUp>['turn']) {
   return { writer, reading };
 }
 
-test('it spreads what a loop takes, and nothing else', () => {
+test('a turn spreads only the options of a loop', () => {
   const { turn } = setUp();
   expect(Object.keys({ ...turn }).sort()).toEqual([
     'abortSignal',
@@ -85,7 +85,7 @@ describe('settled', () => {
     expect(await turn.settled).toMatchObject({ calls: [{ state: 'finished' }] });
   });
 
-  test('is the end of the ladder at the latest, when no one reads the stream and the tool is deaf', async () => {
+  test('the turn settles by the end of the ladder even if no one reads the stream and the tool ignores its signal', async () => {
     const { turn, run, watch, state, token, clock } = setUp(() => new Promise(() => {}));
     const { writable } = turn.experimental_transform() as TransformStream<string, string>;
     const writing = writable
@@ -123,7 +123,7 @@ describe('settled', () => {
     expect(settled.calls).toEqual(calls.records());
   });
 
-  test('without a stream comes when it is awaited and no call runs; a call after it is refused', async () => {
+  test('a turn without a stream settles when it is awaited and no call runs; a call after that is rejected', async () => {
     const { turn, run, calls } = setUp();
     expect(await run()).toBe('done');
     const settled = await turn.settled;
@@ -133,7 +133,7 @@ describe('settled', () => {
     expect(calls.records().map(({ state }) => state)).toEqual(['finished', 'not-started']);
   });
 
-  test('cannot be changed, and says the same however often it is asked', async () => {
+  test('a result cannot be changed, and is the same every time it is read', async () => {
     const { turn, token } = setUp();
     token.cancel({ kind: 'user' }, { mode: 'now' });
     const { settled } = turn;
@@ -146,7 +146,7 @@ describe('settled', () => {
     expect(Object.isFrozen(first.calls)).toBe(true);
   });
 
-  test('leaves nothing on the signal of a request', async () => {
+  test('a settled turn leaves nothing on the signal of a request', async () => {
     const controller = new AbortController();
     const turn = createStoppableTurn({ history, tools: {}, calls: createCallLedger(), signal: controller.signal });
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
@@ -179,7 +179,7 @@ describe('a drain', () => {
     return { ...rest, turn, writer, reading, end };
   }
 
-  test('becomes an abort when the last call has ended and text goes on', async () => {
+  test('a drain becomes an abort when the last call has ended and text continues', async () => {
     const { turn, writer, reading, end, token, clock } = drained();
     await end();
     await writer.write('result');
@@ -194,7 +194,7 @@ describe('a drain', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test('lets a loop end by itself that has nothing more to say', async () => {
+  test('a turn lets a loop end that has finished its reply', async () => {
     const { turn, writer, reading, end, token, clock } = drained();
     await end();
     await writer.close();
@@ -221,7 +221,7 @@ describe('a drain', () => {
     expect(turn.abortSignal.aborted).toBe(true);
   });
 
-  test('is an abort before the model is asked again', async () => {
+  test('a drain becomes an abort before the model is asked again', async () => {
     const { turn, end } = drained();
     await end();
     turn.prepareStep({ messages: history });
@@ -229,7 +229,7 @@ describe('a drain', () => {
   });
 });
 
-test('what it added is the same if the caller adds to the history meanwhile', async () => {
+test('a turn’s added messages do not depend on messages that the caller adds meanwhile', async () => {
   const own = [...history];
   const { turn, token } = setUp(() => 'done', { history: own });
   const { writer, reading } = openStream(turn);
@@ -258,7 +258,7 @@ test('the loop stops at its number of steps, or when the turn is cancelled at an
   expect(turn.stopWhen({ steps: [] })).toBe(true);
 });
 
-test('what is sent in a later step is closed and valid too', () => {
+test('the history of a later step is closed and valid, too', () => {
   const { turn } = setUp();
   const open = { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'a b', toolName: 'work', input: {} }] };
   const { messages } = turn.prepareStep({ messages: [...history, open] });
@@ -273,6 +273,6 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['a bound that never ends', { mustFinish: { work: { timeoutMs: Infinity } } }, /timeoutMs: .* got Infinity/],
   ['no steps', { maxSteps: 0 }, /^maxSteps: expected a number of at least 1, got 0/],
   ['a number that is none', { maxSteps: Number.NaN }, /^maxSteps: .* got NaN/],
-])('%s is refused when the turn is made', (_, wrong, words) => {
+])('%s is rejected when the turn is made', (_, wrong, words) => {
   expect(() => setUp(undefined, wrong)).toThrow(words);
 });

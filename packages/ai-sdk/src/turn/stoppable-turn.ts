@@ -50,7 +50,7 @@ export interface StoppableTurn<T extends Tools, Message extends AiSdkMessage> {
   readonly experimental_transform: () => TransformStream<any, any>;
   /**
    * Resolves when the turn is over and none of its calls is running: each has ended or was abandoned. Then the turn's
-   * resources are disposed, and a call that still starts is refused.
+   * resources are disposed, and a call that still starts is rejected.
    *
    * A `streamText` turn is over when its stream ends, even if this is awaited earlier. `generateText` does not report
    * its end, so await this after it.
@@ -91,7 +91,7 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
   // A caller may add to its list while the turn runs.
   const history = [...options.history];
   const isElsewhere = (name: string): boolean => Object.hasOwn(tools, name) && tools[name]!.execute === undefined;
-  const token = tokenOf(options);
+  const token = createTurnToken(options);
   const turn = new Turn(token, calls, (added) => closeTurn(added, { ledger: calls, history, isElsewhere }));
   const bounds = Object.entries(mustFinish as Readonly<Record<string, { readonly timeoutMs: number }>>).map(
     ([name, { timeoutMs }]) => [name, { whenCancelled: 'finish', timeoutMs }] as const,
@@ -125,7 +125,10 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
 }
 
 /** Creates the turn's own token, which can be disposed whatever its source was. */
-function tokenOf({ token: parent, signal }: Pick<StoppableTurnOptions<Tools, AiSdkMessage>, 'token' | 'signal'>) {
+function createTurnToken({
+  token: parent,
+  signal,
+}: Pick<StoppableTurnOptions<Tools, AiSdkMessage>, 'token' | 'signal'>) {
   const options = { parent, name: 'turn' };
   return signal === undefined ? new CancellationToken(options) : CancellationToken.from(signal, options);
 }

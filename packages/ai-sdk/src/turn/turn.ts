@@ -41,11 +41,11 @@ export class Turn {
     this.#close = close;
     this.settled = createAwaitedPromise(this.#result.promise, () => {
       this.#isAwaited = true;
-      this.#look();
+      this.#endIfIdle();
     });
     token.onCancel(() => {
       if (this.#running === 0) this.endDrain();
-      this.#look();
+      this.#endIfIdle();
     });
   }
 
@@ -63,9 +63,9 @@ export class Turn {
       this.added.read({ type: 'tool-call', toolCallId, toolName, input });
     return () => {
       this.#running--;
-      // Not at once: the loop is about to pass on the result, and may then end by itself.
+      // Not immediately: the loop is about to pass on the result, and may then end by itself.
       if (this.#running === 0 && this.#token.level === 'drain') this.#token.cancelAfter(0, {}, { mode: 'now' });
-      this.#look();
+      this.#endIfIdle();
     };
   }
 
@@ -80,7 +80,7 @@ export class Turn {
       if (isOpen) this.#streams--;
       isOpen = false;
       this.#isOver ||= this.#streams === 0;
-      this.#look();
+      this.#endIfIdle();
     };
     // Node's types do not include `cancel` yet.
     return new TransformStream({
@@ -98,7 +98,7 @@ export class Turn {
    * Without a stream the loop is `generateText`, which does not report its end: a caller that awaits the turn has seen
    * it.
    */
-  #look(): void {
+  #endIfIdle(): void {
     const { level, reason } = this.#token;
     const isAborted = level !== undefined && rankLevel(level) >= rankLevel('abort');
     if (this.#streams === 0 && (this.#isAwaited || isAborted)) this.#isOver = true;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import type { AgentProcess } from '../adapter.ts';
 import { within } from '../clock.ts';
-import type { CheckHarness } from '../stage/stage.ts';
+import type { CheckHarness } from '../harness/check-harness.ts';
 
 /** A command that starts an agent or a server. `{provider}`, `{folder}` and `{port}` are replaced in it. */
 export interface AgentCommand {
@@ -20,18 +20,22 @@ const MAX_COMPLAINTS = 4_000;
 const GRACE_MS = 2_000;
 
 /** Starts a command with the kit's model in its environment. */
-export function startProcess({ command, env = {} }: AgentCommand, stage: CheckHarness, port?: number): StartedProcess {
+export function startProcess(
+  { command, env = {} }: AgentCommand,
+  harness: CheckHarness,
+  port?: number,
+): StartedProcess {
   const fill = (text: string): string =>
     text
-      .replaceAll('{provider}', stage.provider)
-      .replaceAll('{folder}', stage.folder)
+      .replaceAll('{provider}', harness.provider)
+      .replaceAll('{folder}', harness.folder)
       .replaceAll('{port}', String(port ?? ''));
   const [file = '', ...args] = command.map(fill);
   const own = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)]));
   const child = spawn(file, args, {
-    cwd: stage.folder,
-    env: { ...process.env, ...modelVariables(stage.provider), ...own },
-    // A group of its own, so that nothing of it is left when the kit ends it.
+    cwd: harness.folder,
+    env: { ...process.env, ...modelVariables(harness.provider), ...own },
+    // A separate group, so that nothing of it is left when the kit ends it.
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   });

@@ -2,12 +2,12 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { Adapter, AgentProcess, Connection, Features, Protocol } from '../adapter.ts';
-import type { CheckHarness } from '../stage/stage.ts';
+import type { CheckHarness } from '../harness/check-harness.ts';
 import { type AgentCommand, type StartedProcess, startProcess } from './agent-process.ts';
 
 /** Where a server is, and how to start it if the kit should. */
 export interface AgentServerOptions {
-  /** `{port}` is replaced by the port that the command is told. */
+  /** `{port}` is replaced by the port that the command gets. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Starts the server. Without it, the server must be running. */
@@ -33,7 +33,7 @@ class AgentServer implements AsyncDisposable {
   #started: StartedProcess | undefined;
   #isEnding = false;
   #port: number | undefined;
-  #stage: CheckHarness | undefined;
+  #harness: CheckHarness | undefined;
 
   constructor(template: string, command: AgentCommand | undefined) {
     this.#template = template;
@@ -52,8 +52,8 @@ class AgentServer implements AsyncDisposable {
   }
 
   /** Makes sure that the server runs, and returns its address. */
-  async reach(stage: CheckHarness): Promise<string> {
-    this.#stage = stage;
+  async reach(harness: CheckHarness): Promise<string> {
+    this.#harness = harness;
     if (this.#command === undefined) return this.#template;
     this.#port ??= await findFreePort();
     if (this.#isEnding) await this[Symbol.asyncDispose]();
@@ -68,10 +68,10 @@ class AgentServer implements AsyncDisposable {
 
   /** Kills the server without a warning and starts it again on the same port. */
   async restart(): Promise<void> {
-    if (this.#stage === undefined) throw new Error('The server was not started yet');
+    if (this.#harness === undefined) throw new Error('The server was not started yet');
     this.#started?.kill('SIGKILL');
     await this.#started?.exited;
-    await this.reach(this.#stage);
+    await this.reach(this.#harness);
   }
 
   /** Ends the server, if the kit started it. It can be reached again later. */
@@ -84,7 +84,7 @@ class AgentServer implements AsyncDisposable {
   }
 
   async #start(command: AgentCommand, port: number): Promise<void> {
-    const process = startProcess(command, this.#stage!, port);
+    const process = startProcess(command, this.#harness!, port);
     this.#started = process;
     process.child.stdout.resume();
     const until = performance.now() + START_MS;
@@ -114,8 +114,8 @@ export function createServerAdapter(
   const first = new AgentServer(url, command);
   const hasSecond = secondUrl !== undefined || secondCommand !== undefined;
   const second = hasSecond ? new AgentServer(secondUrl ?? url, secondCommand) : undefined;
-  const reach = async (server: AgentServer, stage: CheckHarness): Promise<Connection> => {
-    const connection = await connect(await server.reach(stage), server);
+  const reach = async (server: AgentServer, harness: CheckHarness): Promise<Connection> => {
+    const connection = await connect(await server.reach(harness), server);
     return Object.assign(connection, server.process && { process: server.process });
   };
   return {
@@ -127,9 +127,9 @@ export function createServerAdapter(
       restart: command !== undefined || NOT_STARTED,
       stdio: 'the server does not read standard input',
     },
-    connect: (stage) => reach(first, stage),
+    connect: (harness) => reach(first, harness),
     // It runs only while it is needed: it would take over what the first one leaves when that one is killed.
-    ...(second && { connectSecond: async (stage: CheckHarness) => withServer(await reach(second, stage), second) }),
+    ...(second && { connectSecond: async (harness: CheckHarness) => withServer(await reach(second, harness), second) }),
     ...(command && { restart: () => first.restart() }),
     async [Symbol.asyncDispose]() {
       await Promise.all([first[Symbol.asyncDispose](), second?.[Symbol.asyncDispose]()]);

@@ -33,7 +33,7 @@ interface StreamProtocol {
 }
 
 const CLOSES = 'a turn is cancelled by closing its connection, so its client sees nothing more of it';
-const MAX_SAID = 200;
+const MAX_DETAIL = 200;
 
 /** Creates the adapter of a protocol of streams. */
 export function createStreamAdapter({ protocol, load }: StreamProtocol, options: StreamServerOptions): Adapter {
@@ -132,9 +132,9 @@ class StreamConversation implements Conversation {
       .send(prompt, { turn, signal: abort.signal })
       .catch((error: Error) => {
         if (abort.signal.aborted) return;
-        const said = describeError(error).slice(0, MAX_SAID);
-        if (hasEnded(turn)) turn.record({ what: 'other', said });
-        else turn.end('error', said);
+        const detail = describeError(error).slice(0, MAX_DETAIL);
+        if (hasEnded(turn)) turn.record({ what: 'other', detail });
+        else turn.end('error', detail);
       })
       .finally(() => this.#running.delete(turn));
     this.#running.set(turn, { abort, done });
@@ -157,6 +157,6 @@ class StreamConversation implements Conversation {
   }
 }
 
-function hasEnded({ seen }: TurnLog): boolean {
-  return seen.some(({ what }) => what === 'end');
+function hasEnded({ observations }: TurnLog): boolean {
+  return observations.some(({ what }) => what === 'end');
 }

@@ -1,13 +1,13 @@
 import type { Check, GroupCheck } from '../check.ts';
-import { CONSENT_CHECKS } from './consent.ts';
-import { DEATH_CHECKS } from './death.ts';
-import { ELSEWHERE_CHECKS } from './elsewhere.ts';
+import { APPROVAL_CHECKS } from './approval.ts';
 import { END_CHECKS } from './ends.ts';
+import { EXIT_CHECKS } from './exit.ts';
 import { LATENCY_CHECKS } from './latency.ts';
-import { LEFT_CHECKS } from './left.ts';
-import { NEXT_CHECKS } from './next.ts';
+import { LEFTOVER_CHECKS } from './leftovers.ts';
+import { NEXT_TURN_CHECKS } from './next-turn.ts';
 import { QUIET_CHECKS } from './quiet.ts';
 import { RACE_CHECKS } from './races.ts';
+import { REMOTE_CHECKS } from './remote.ts';
 
 const inGroup = (group: Check['group'], checks: readonly GroupCheck[]): Check[] =>
   checks.map((check) => ({ ...check, group }));
@@ -17,10 +17,10 @@ export const CHECKS: readonly Check[] = [
   ...inGroup('end', END_CHECKS),
   ...inGroup('races', RACE_CHECKS),
   ...inGroup('quiet', QUIET_CHECKS),
-  ...inGroup('left', LEFT_CHECKS),
-  ...inGroup('next', NEXT_CHECKS),
-  ...inGroup('consent', CONSENT_CHECKS),
-  ...inGroup('elsewhere', ELSEWHERE_CHECKS),
+  ...inGroup('leftovers', LEFTOVER_CHECKS),
+  ...inGroup('next-turn', NEXT_TURN_CHECKS),
+  ...inGroup('approval', APPROVAL_CHECKS),
+  ...inGroup('remote', REMOTE_CHECKS),
   ...inGroup('latency', LATENCY_CHECKS),
-  ...inGroup('death', DEATH_CHECKS),
+  ...inGroup('exit', EXIT_CHECKS),
 ];

@@ -1,7 +1,7 @@
 import { expect, type GroupCheck, NotOffered } from '../check.ts';
 import { within } from '../clock.ts';
 import { begin, expectCancelled, expectOneEnd, expectReply, settle, settleOutside, stopDuring } from '../drive-turn.ts';
-import type { Action } from '../stage/script.ts';
+import type { Action } from '../harness/script.ts';
 import { CLOSE_CANCELS, ENDS_AS_CANCELLED, NEVER_AN_ERROR, REQUEST_CANCEL } from './rules.ts';
 
 const PHASES: Readonly<Partial<Record<Action, readonly [string, string]>>> = {
@@ -56,12 +56,12 @@ export const END_CHECKS: readonly GroupCheck[] = [
     },
   },
   {
-    id: 'deaf-tool',
+    id: 'unresponsive-tool',
     title: 'A turn ends although its tool ignores every request to stop',
     rules: ENDS_AS_CANCELLED,
     needs: ['cancel', 'model', 'tool'],
     async run(scenario) {
-      const started = await begin(scenario, 'call-deaf');
+      const started = await begin(scenario, 'call-unresponsive');
       await scenario.conversation.cancel();
       expectCancelled(scenario, await settle(scenario, started.turn, 2 * scenario.settleMs));
       await settleOutside(scenario, started);
@@ -79,7 +79,7 @@ export const END_CHECKS: readonly GroupCheck[] = [
         throw new NotOffered('the agent does not react to $/cancel_request, which the protocol leaves optional');
       const { kind, detail } = await turn.ended;
       expect(kind === 'cancelled' || detail.includes('-32800'), `the turn ended as '${kind}' (${detail})`);
-      const [request] = scenario.stage.requestsFor(key);
+      const [request] = scenario.harness.requestsFor(key);
       expect(request?.closedBy !== 'server', 'the reply of the model was read to its end');
     },
   },

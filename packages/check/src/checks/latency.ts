@@ -1,6 +1,6 @@
 import { expect, type GroupCheck } from '../check.ts';
 import { begin, settle, settleOutside } from '../drive-turn.ts';
-import type { Action } from '../stage/script.ts';
+import type { Action } from '../harness/script.ts';
 
 const ROUNDS = 10;
 

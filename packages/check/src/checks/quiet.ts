@@ -1,7 +1,7 @@
 import type { Observation } from '../adapter.ts';
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
 import { begin, expectModelStopped, expectReply, type StartedPrompt, settle, stop, stopDuring } from '../drive-turn.ts';
-import { secondKey } from '../stage/script.ts';
+import { secondKey } from '../harness/script.ts';
 import { CLOSES_WHAT_IT_OPENED, STOPS_AT_ONCE, UPDATES_BEFORE_THE_END } from './rules.ts';
 
 /** How long the world outside may take to see what was done before the end. */
@@ -9,18 +9,18 @@ const SEEN_MS = 1_000;
 
 /** Cancels a turn, and expects that a call that had not started before does not start: not now, and not a little later. */
 async function stopWithout(scenario: Scenario, started: StartedPrompt, key: string): Promise<void> {
-  const { witness } = scenario.stage;
+  const { probe } = scenario.harness;
   // Agents may start the calls of a reply together; then the second one only takes a moment longer to be seen.
-  const hasStarted = await witness.startsSoon(key);
+  const hasStarted = await probe.startsSoon(key);
   await stop(scenario, started);
   if (hasStarted) scenario.note('it had started before the cancel');
-  else expect(!(await witness.startsSoon(key)), 'it started after the cancel');
+  else expect(!(await probe.startsSoon(key)), 'it started after the cancel');
 }
 
-function describeSeen(seen: Observation): string {
-  if (seen.what === 'call') return `call ${seen.said}`;
-  if (seen.what === 'text') return `text '${seen.text.slice(0, 30)}'`;
-  return seen.what === 'other' ? seen.said : seen.what;
+function describeObservation(observation: Observation): string {
+  if (observation.what === 'call') return `call ${observation.detail}`;
+  if (observation.what === 'text') return `text '${observation.text.slice(0, 30)}'`;
+  return observation.what === 'other' ? observation.detail : observation.what;
 }
 
 export const QUIET_CHECKS: readonly GroupCheck[] = [
@@ -31,7 +31,7 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
     needs: ['cancel', 'model'],
     async run(scenario) {
       const { key } = await stopDuring(scenario, 'stream');
-      await expectModelStopped(scenario.stage, key, SEEN_MS);
+      await expectModelStopped(scenario.harness, key, SEEN_MS);
     },
   },
   {
@@ -41,10 +41,10 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
     needs: ['cancel', 'model', 'tool'],
     async run(scenario) {
       const started = await begin(scenario, 'call');
-      const before = scenario.stage.requestsFor(started.key).length;
+      const before = scenario.harness.requestsFor(started.key).length;
       await stop(scenario, started);
       await expectReply(scenario, await scenario.connection.open());
-      const more = scenario.stage.requestsFor(started.key).length - before;
+      const more = scenario.harness.requestsFor(started.key).length - before;
       expect(more === 0, `the model was asked ${more} more times about the cancelled prompt`);
     },
   },
@@ -74,9 +74,9 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
     async run(scenario) {
       const { turn } = await stopDuring(scenario, 'call');
       await expectReply(scenario, await scenario.connection.open());
-      const { seen } = turn;
-      const late = seen.slice(seen.findIndex(({ what }) => what === 'end') + 1);
-      expect(late.length === 0, `${late.length} more came after the end: ${late.map(describeSeen).join(', ')}`);
+      const { observations } = turn;
+      const late = observations.slice(observations.findIndex(({ what }) => what === 'end') + 1);
+      expect(late.length === 0, `${late.length} more came after the end: ${late.map(describeObservation).join(', ')}`);
     },
   },
   {
@@ -89,11 +89,11 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
       await scenario.conversation.cancel();
       await settle(scenario, turn);
       const open = new Map<string, string>();
-      for (const seen of turn.seen) {
-        if (seen.what === 'end') break;
-        if (seen.what !== 'call') continue;
-        if (seen.isOpen) open.set(seen.id, seen.said);
-        else open.delete(seen.id);
+      for (const observation of turn.observations) {
+        if (observation.what === 'end') break;
+        if (observation.what !== 'call') continue;
+        if (observation.isOpen) open.set(observation.id, observation.detail);
+        else open.delete(observation.id);
       }
       expect(open.size === 0, `${open.size} calls were left as '${[...open.values()].join("', '")}'`);
     },
@@ -105,10 +105,10 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
     needs: ['cancel', 'model', 'tool'],
     async run(scenario) {
       const { key } = await stopDuring(scenario, 'call');
-      const { witness } = scenario.stage;
-      if (!witness.finish(key)) return;
-      await witness.waitForEnd(key, SEEN_MS);
-      expect(!witness.hasFinished(key), 'the tool was still running after the end, and then did its work');
+      const { probe } = scenario.harness;
+      if (!probe.finish(key)) return;
+      await probe.waitForEnd(key, SEEN_MS);
+      expect(!probe.hasFinished(key), 'the tool was still running after the end, and then did its work');
     },
   },
 ];

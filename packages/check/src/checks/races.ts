@@ -10,30 +10,33 @@ import {
   stop,
   stopDuring,
 } from '../drive-turn.ts';
-import { promptFor } from '../stage/script.ts';
+import { promptFor } from '../harness/script.ts';
 import { ENDS_AS_CANCELLED, UNKNOWN_TASK } from './rules.ts';
 
 export const RACE_CHECKS: readonly GroupCheck[] = [
   {
-    id: 'one-piece-prompt-first',
+    id: 'same-chunk-prompt-first',
     title: 'A cancel in the same chunk as its prompt cancels it',
     rules: ENDS_AS_CANCELLED,
     needs: ['one-piece', 'model'],
     async run(scenario) {
-      const key = scenario.stage.makeKey();
+      const key = scenario.harness.makeKey();
       const turn = scenario.conversation.startWithCancel!(promptFor('stream', key), 'prompt-first');
       expectCancelled(scenario, await settle(scenario, turn));
       // An agent that missed the cancel asks its model before it answers another prompt.
       await expectReply(scenario, await scenario.connection.open());
-      await expectModelStopped(scenario.stage, key, scenario.settleMs);
+      await expectModelStopped(scenario.harness, key, scenario.settleMs);
     },
   },
   {
-    id: 'one-piece-cancel-first',
+    id: 'same-chunk-cancel-first',
     title: 'A cancel sent before a prompt, in the same chunk, does not cancel it',
     needs: ['one-piece', 'model'],
     async run(scenario) {
-      const turn = scenario.conversation.startWithCancel!(promptFor('reply', scenario.stage.makeKey()), 'cancel-first');
+      const turn = scenario.conversation.startWithCancel!(
+        promptFor('reply', scenario.harness.makeKey()),
+        'cancel-first',
+      );
       await expectCompleted(scenario, turn);
     },
   },
@@ -66,7 +69,7 @@ export const RACE_CHECKS: readonly GroupCheck[] = [
     title: 'A cancel after the end of a turn changes neither that turn nor the next',
     needs: ['cancel', 'model'],
     async run(scenario) {
-      const turn = scenario.conversation.start(promptFor('reply', scenario.stage.makeKey()));
+      const turn = scenario.conversation.start(promptFor('reply', scenario.harness.makeKey()));
       await expectCompleted(scenario, turn);
       await scenario.conversation.cancel();
       await expectReply(scenario);
@@ -79,8 +82,8 @@ export const RACE_CHECKS: readonly GroupCheck[] = [
     rules: UNKNOWN_TASK,
     needs: ['cancel', 'model'],
     async run(scenario) {
-      const said = await scenario.connection.cancelUnknown?.();
-      if (said !== undefined) scenario.note(said);
+      const detail = await scenario.connection.cancelUnknown?.();
+      if (detail !== undefined) scenario.note(detail);
       await expectReply(scenario);
     },
   },
@@ -102,7 +105,7 @@ export const RACE_CHECKS: readonly GroupCheck[] = [
     async run(scenario) {
       const { turn } = await begin(scenario, 'stream');
       await scenario.conversation.cancel();
-      const next = scenario.conversation.start(promptFor('reply', scenario.stage.makeKey()));
+      const next = scenario.conversation.start(promptFor('reply', scenario.harness.makeKey()));
       expectCancelled(scenario, await settle(scenario, turn));
       const { kind, detail } = await settle(scenario, next, 4 * scenario.settleMs);
       expect(kind === 'completed' || kind === 'error', `the next prompt ended as '${kind}' (${detail})`);
@@ -121,10 +124,10 @@ export const RACE_CHECKS: readonly GroupCheck[] = [
       const mine = await begin(scenario, 'stream');
       const theirs = await begin(scenario, 'stream', other);
       await stop(scenario, mine);
-      const [request] = scenario.stage.requestsFor(theirs.key);
+      const [request] = scenario.harness.requestsFor(theirs.key);
       expect(request?.closedAt === undefined, 'the reply in the other conversation was cut off');
       expect(
-        theirs.turn.seen.every(({ what }) => what !== 'end'),
+        theirs.turn.observations.every(({ what }) => what !== 'end'),
         'the turn in the other conversation ended too',
       );
       await stop(scenario, theirs, other);

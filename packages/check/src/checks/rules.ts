@@ -13,7 +13,7 @@ type Rules = Readonly<Partial<Record<Protocol, Rule>>>;
 const must = (from: string, text: string): Rule => ({ from, level: 'MUST', text });
 const should = (from: string, text: string): Rule => ({ from, level: 'SHOULD', text });
 
-/** A cancelled turn ends, and its end says so. */
+/** A cancelled turn ends, and its end reports it. */
 export const ENDS_AS_CANCELLED: Rules = {
   acp: must(ACP, "the agent answers the prompt with stopReason 'cancelled' after all was aborted"),
   mcp: must(MCP_TASKS, 'a task that was cancelled ends in a terminal status'),

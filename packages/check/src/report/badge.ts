@@ -17,7 +17,7 @@ export function toBadge({ counts: { passed, failed, unclear } }: CheckReport): s
   const applicable = passed + failed + unclear;
   const text = `${passed} of ${applicable}`;
   const color = applicable > 0 && passed === applicable ? GREEN : passed >= applicable * 0.8 ? AMBER : RED;
-  const [left, right] = [widthOf(LABEL), widthOf(text)];
+  const [left, right] = [measureWidth(LABEL), measureWidth(text)];
   const width = left + right;
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="20" role="img" aria-label="${LABEL}: ${text}">
 <title>${LABEL}: ${text}</title>
@@ -31,7 +31,7 @@ ${textAt(text, left, right)}
 `;
 }
 
-function widthOf(text: string): number {
+function measureWidth(text: string): number {
   return Math.round(text.length * CHARACTER) + PADDING;
 }
 

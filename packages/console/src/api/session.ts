@@ -33,7 +33,7 @@ export async function logIn(secret: { readonly code: string } | { readonly token
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(secret),
   });
-  if (!response.ok) throw new LoggedOutError(await messageOf(response));
+  if (!response.ok) throw new LoggedOutError(await readMessage(response));
 }
 
 export async function logOut(): Promise<void> {
@@ -62,11 +62,11 @@ export function isLoggedOut(error: unknown): boolean {
 async function readMe(): Promise<Me> {
   const response = await fetch('/v1/me');
   if (response.status === 401) throw new LoggedOutError('');
-  if (!response.ok) throw new Error(await messageOf(response));
+  if (!response.ok) throw new Error(await readMessage(response));
   return (await response.json()) as Me;
 }
 
-async function messageOf(response: Response): Promise<string> {
+async function readMessage(response: Response): Promise<string> {
   const body = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
   return body.error?.message ?? `The server answered ${response.status}`;
 }

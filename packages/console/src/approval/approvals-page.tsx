@@ -9,6 +9,7 @@ import { addresses, Link } from '../page/router.tsx';
 import { StopButton } from '../task/stop-button.tsx';
 import { useTask } from '../task/use-task.ts';
 import { TaskList } from '../tasks/task-list.ts';
+import { ClosedQuestions } from './closed-questions.tsx';
 import { QuestionCard } from './question-card.tsx';
 
 /** Each one shown is followed, so only this many are. */
@@ -49,6 +50,7 @@ export function ApprovalsPage(props: PageProps): ReactNode {
           <WaitingTask key={task.id} {...props} head={task} id={task.id} />
         ))}
         {waiting.length > MAX_SHOWN && <p className="rule">{waiting.length - MAX_SHOWN} more wait behind these</p>}
+        <ClosedQuestions client={client} onLoggedOut={onLoggedOut} {...(tenant !== undefined && { tenant })} />
       </div>
     </main>
   );

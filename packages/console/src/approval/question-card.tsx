@@ -1,13 +1,17 @@
-import { type ApprovalQuestion, describeLocation } from '@whoa/core/approval';
-import type { QuestionAnswer } from '@whoa/server/task-client';
+import type { ApprovalQuestion } from '@whoa/core/approval';
+import { describeLocation, describeSchema, parseAnswer } from '@whoa/core/internal';
+import { type QuestionAnswer, TaskApiError } from '@whoa/server/task-client';
 import type { AnswerReceipt } from '@whoa/tasks';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import type { AskedQuestion } from '../model/run-model.ts';
 import type { CallContext } from '../task/call-context.ts';
+import { describeWait } from './question-times.ts';
 
 /** A character that a screen would not show, as a question spells it. */
 const UNSEEN = /(<U\+[0-9A-F]{4,6}>)/;
+
+const NOT_BEGUN = 'This call has not started. If you stop the task now, it never will.';
 
 interface QuestionLine {
   readonly text: string;
@@ -22,21 +26,23 @@ interface QuestionCardProps extends CallContext {
  * Asks whether a call may run. Every line is shown, and yes can only be said once the last one has been in view. The answer names
  * the question, so it cannot be taken for another.
  */
-export function QuestionCard({ asked, task, client, me }: QuestionCardProps): ReactNode {
-  const { id, question } = asked;
-  const lines = linesOf(question);
+export function QuestionCard({ asked, task, client, me, now }: QuestionCardProps): ReactNode {
+  const { id, question, answer: expected } = asked;
+  const lines = toLines(question);
+  const stored = task.questions?.find((one) => one.id === id);
   const [isSeen, last] = useSeen();
   const [answer, setAnswer] = useState('');
   const reply = (given: Reply): void => {
     setAnswer('sent');
     client.answer(id, given).then(
       (receipt) => setAnswer(receipt.result === 'accepted' ? 'sent' : describeRefusal(receipt)),
-      (error: unknown) => setAnswer(`${describeError(error).message}. Answering again is safe.`),
+      (error: unknown) => setAnswer(describeFailure(error)),
     );
   };
   return (
     <fieldset className="question plain" aria-label={`${question.tool} asks to ${question.effects}`}>
-      <About question={question} lines={lines} />
+      <About question={question} lines={lines} isApproval={expected === undefined} />
+      {stored !== undefined && <p className="foot flat">{describeWait(stored, now)}</p>}
       <ol className="lines" tabIndex={0} aria-label="The whole question">
         {lines.map(({ text, kind }, index) => (
           <li key={index} className={kind} ref={index === lines.length - 1 ? last : undefined}>
@@ -46,19 +52,30 @@ export function QuestionCard({ asked, task, client, me }: QuestionCardProps): Re
       </ol>
       <p className="foot">
         <b className="ink">{isSeen ? `line ${lines.length} of ${lines.length}` : `scroll to line ${lines.length}`}</b>
-        <span>nothing is folded, long lines wrap</span>
-        <span className="push">always means: {question.alwaysScope}</span>
+        <span>nothing is left out; long lines wrap</span>
+        <span className="push">
+          {expected === undefined
+            ? `always means: ${question.alwaysScope}`
+            : expected.schema && `the answer: ${describeSchema(expected.schema)}`}
+        </span>
       </p>
       {me.rights.includes('approve') && task.status === 'running' && (
-        <Answers isSeen={isSeen} isSent={answer === 'sent'} onReply={reply} />
+        <Answers isSeen={isSeen} isSent={answer === 'sent'} expected={expected} onReply={reply} />
       )}
       <p className="foot flat" role="status">
         {answer === 'sent'
           ? 'Answered.'
-          : answer || 'Nothing of this call has begun. If the task is stopped now, it ends as not started.'}
+          : answer || (expected === undefined ? NOT_BEGUN : 'If the task is stopped now, the agent gets no answer.')}
       </p>
     </fieldset>
   );
+}
+
+/** Describes why an answer did not arrive, or was not allowed. */
+function describeFailure(error: unknown): string {
+  const { message } = describeError(error);
+  const isRefused = error instanceof TaskApiError && (error.status === 400 || error.status === 403);
+  return isRefused ? `Not taken: ${message}` : `${message}. Answering again is safe.`;
 }
 
 /** Describes why an answer does not count. */
@@ -73,45 +90,96 @@ type Reply = QuestionAnswer;
 interface AnswersProps {
   readonly isSeen: boolean;
   readonly isSent: boolean;
+  readonly expected: AskedQuestion['answer'];
   readonly onReply: (reply: Reply) => void;
 }
 
-function Answers({ isSeen, isSent, onReply }: AnswersProps): ReactNode {
-  const [why, setWhy] = useState('');
+function Answers({ expected, ...props }: AnswersProps): ReactNode {
+  return expected === undefined ? <Decision {...props} /> : <TextAnswer {...props} expected={expected} />;
+}
+
+function TextAnswer({ isSeen, isSent, expected, onReply }: AnswersProps): ReactNode {
+  return (
+    <AnswerBar label="Your answer" placeholder="Your answer, as text or JSON">
+      {(text) => (
+        <>
+          <button
+            type="button"
+            className="btn"
+            disabled={isSent}
+            onClick={() => onReply({ error: text === '' ? 'the user gave no answer' : text })}
+          >
+            Decline
+          </button>
+          <button
+            type="button"
+            className="btn ink"
+            disabled={!isSeen || isSent || text === ''}
+            onClick={() => onReply({ answer: parseAnswer(text, expected?.schema) })}
+          >
+            Answer
+          </button>
+        </>
+      )}
+    </AnswerBar>
+  );
+}
+
+function Decision({ isSeen, isSent, onReply }: Omit<AnswersProps, 'expected'>): ReactNode {
+  return (
+    <AnswerBar label="Reason for the model" placeholder="Reason for the model, if you answer no">
+      {(why) => (
+        <>
+          <button
+            type="button"
+            className="btn"
+            disabled={isSent}
+            onClick={() => onReply({ decision: 'no', ...(why !== '' && { why }) })}
+          >
+            No
+          </button>
+          <button
+            type="button"
+            className="btn"
+            disabled={!isSeen || isSent}
+            onClick={() => onReply({ decision: 'always' })}
+          >
+            Always
+          </button>
+          <button
+            type="button"
+            className="btn ink"
+            disabled={!isSeen || isSent}
+            onClick={() => onReply({ decision: 'yes' })}
+          >
+            Yes
+          </button>
+        </>
+      )}
+    </AnswerBar>
+  );
+}
+
+interface AnswerBarProps {
+  readonly label: string;
+  readonly placeholder: string;
+  /** Draws the buttons for the text as it is now. */
+  readonly children: (text: string) => ReactNode;
+}
+
+function AnswerBar({ label, placeholder, children }: AnswerBarProps): ReactNode {
+  const [text, setText] = useState('');
   return (
     <div className="bar">
       <input
         type="text"
         className="wide"
-        aria-label="Words for the model"
-        placeholder="Words for the model, if you say no"
-        value={why}
-        onChange={(event) => setWhy(event.target.value)}
+        aria-label={label}
+        placeholder={placeholder}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
       />
-      <button
-        type="button"
-        className="btn"
-        disabled={isSent}
-        onClick={() => onReply({ decision: 'no', ...(why !== '' && { why }) })}
-      >
-        No
-      </button>
-      <button
-        type="button"
-        className="btn"
-        disabled={!isSeen || isSent}
-        onClick={() => onReply({ decision: 'always' })}
-      >
-        Always
-      </button>
-      <button
-        type="button"
-        className="btn ink"
-        disabled={!isSeen || isSent}
-        onClick={() => onReply({ decision: 'yes' })}
-      >
-        Yes
-      </button>
+      {children(text)}
     </div>
   );
 }
@@ -119,7 +187,9 @@ function Answers({ isSeen, isSent, onReply }: AnswersProps): ReactNode {
 function About({
   question,
   lines,
+  isApproval,
 }: {
+  readonly isApproval: boolean;
   readonly question: ApprovalQuestion;
   readonly lines: readonly QuestionLine[];
 }): ReactNode {
@@ -128,9 +198,7 @@ function About({
   return (
     <>
       <p className="foot flat">
-        <b className="ink">
-          {question.tool} wants to {question.effects}
-        </b>
+        <b className="ink">{isApproval ? `${question.tool} wants to ${question.effects}` : `${question.tool} asks`}</b>
         {where !== undefined && <span>{where}</span>}
         {question.why !== undefined && <span>asked because {question.why}</span>}
       </p>
@@ -173,11 +241,11 @@ function useSeen(): readonly [boolean, { current: HTMLLIElement | null }] {
   return [isSeen, last];
 }
 
-function linesOf({ change, fields }: ApprovalQuestion): QuestionLine[] {
+function toLines({ change, fields }: ApprovalQuestion): QuestionLine[] {
   const lines: QuestionLine[] = [];
   if (change !== undefined) {
     lines.push({ text: `${change.isNew ? 'creates' : 'changes'} ${change.path}`, kind: 'name' });
-    for (const text of change.diff) lines.push({ text, ...kindOf(text) });
+    for (const text of change.diff) lines.push({ text, ...classifyLine(text) });
     if (change.diff.length === 0) lines.push({ text: 'too large to compare; this is all of it:', kind: 'at' });
   }
   for (const { name, lines: values } of fields) {
@@ -187,7 +255,7 @@ function linesOf({ change, fields }: ApprovalQuestion): QuestionLine[] {
   return lines;
 }
 
-function kindOf(line: string): Pick<QuestionLine, 'kind'> {
+function classifyLine(line: string): Pick<QuestionLine, 'kind'> {
   if (/^(---|\+\+\+) /.test(line)) return { kind: 'at' };
   if (line.startsWith('+')) return { kind: 'add' };
   if (line.startsWith('-')) return { kind: 'del' };

@@ -36,7 +36,7 @@ export function Composer({ me, tenant, id, client, onSent, isRunning, agent, onS
     client.create({ agent: agent ?? chosen, input: words, conversation: id, policy }).then(
       (receipt) => {
         if ('task' in receipt) setWords('');
-        else setProblem(receipt.result === 'rejected' ? 'Another task is under way.' : 'Too much waits already.');
+        else setProblem(receipt.result === 'rejected' ? 'Another task is running.' : 'Too many messages are waiting.');
         onSent();
       },
       (error: unknown) => setProblem(describeError(error).message),

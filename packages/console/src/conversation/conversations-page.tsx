@@ -46,7 +46,7 @@ export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & {
           </div>
         </section>
       ) : (
-        <Talk
+        <ConversationPanel
           key={id}
           {...{ me, tenant, onLoggedOut, id, client }}
           tasks={talks.find(([name]) => name === id)?.[1] ?? []}
@@ -78,13 +78,13 @@ function NewConversation({
       }
     >
       <p>
-        A conversation runs one task at a time. What a newer message does to it is your choice: replace, queue or steer.
+        A conversation runs one task at a time. You choose what a newer message does to it: replace, queue or steer.
       </p>
     </StateCard>
   );
 }
 
-interface TalkProps extends PageProps {
+interface ConversationPanelProps extends PageProps {
   readonly id: string;
   readonly client: TaskClient;
   /** Its tasks that the list knows, newest first. */
@@ -92,7 +92,7 @@ interface TalkProps extends PageProps {
   readonly onSent: () => void;
 }
 
-function Talk({ me, tenant, onLoggedOut, id, client, tasks, onSent }: TalkProps): ReactNode {
+function ConversationPanel({ me, tenant, onLoggedOut, id, client, tasks, onSent }: ConversationPanelProps): ReactNode {
   const [latest] = tasks;
   const record = useConversation({ client, id, changed: `${latest?.id} ${latest?.status}`, onLoggedOut });
   const end = useRef<HTMLDivElement>(null);
@@ -136,7 +136,7 @@ interface ConversationRequest {
 
 function useConversation({ client, id, changed, onLoggedOut }: ConversationRequest): ConversationView | undefined {
   const [record, setRecord] = useState<ConversationView>();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a change is a reason to ask at once.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change is a reason to ask immediately.
   useEffect(() => {
     let isOver = false;
     let timer: ReturnType<typeof setTimeout>;

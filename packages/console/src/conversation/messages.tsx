@@ -8,7 +8,7 @@ import type { PageProps } from '../page/page-props.ts';
 import { Status, useNow } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
 import { ReportGroups } from '../report/report-page.tsx';
-import { sentenceOf } from '../report/report-text.ts';
+import { describeStop } from '../report/report-text.ts';
 import { CallCard } from '../task/call-card.tsx';
 import { Connection } from '../task/task-page.tsx';
 import { useTask } from '../task/use-task.ts';
@@ -30,7 +30,7 @@ export function Messages({ record, tasks, end, ...page }: MessagesProps): ReactN
   return (
     <>
       {history.map((message, index) => (
-        <Said key={index} message={message} />
+        <MessageView key={index} message={message} />
       ))}
       {stopped !== undefined && tasks[0] === stopped && (
         <Stopped key={stopped.id} {...page} id={stopped.id} end={end} />
@@ -54,7 +54,7 @@ interface UiMessage {
   readonly parts: readonly { readonly type: string; readonly text?: string; readonly [field: string]: unknown }[];
 }
 
-function Said({ message }: { readonly message: Message | UiMessage }): ReactNode {
+function MessageView({ message }: { readonly message: Message | UiMessage }): ReactNode {
   if ('parts' in message)
     return message.parts.map((part, index) => <Part key={index} {...{ part, role: message.role }} />);
   if (message.role === 'user')
@@ -115,7 +115,7 @@ function Stopped({ end, ...props }: TaskProps): ReactNode {
       </p>
       {report !== undefined && (
         <>
-          <h2>{sentenceOf(report)}</h2>
+          <h2>{describeStop(report)}</h2>
           <ReportGroups report={report} to={addresses.task(props.id, props.tenant)} />
         </>
       )}

@@ -33,9 +33,24 @@ test('words come in pieces, and the end of the turn replaces them', () => {
   expect(run.turns).toMatchObject([{ text: 'Hello you', endedAt: 2_000, isCut: false }]);
 });
 
-test('a reply that was cut off keeps what was said', () => {
+test('a reply that was cut off keeps its text', () => {
   const run = read({ type: 'turn-start', turn: 1 }, message([{ type: 'text', text: 'Hal' }], 'aborted'));
   expect(run.turns[0]).toMatchObject({ text: 'Hal', isCut: true });
+});
+
+test('a turn that is repeated when the provider is back is another one, and its words count as cut off', () => {
+  const run = read(
+    { type: 'turn-start', turn: 1 },
+    { type: 'text', text: 'Hal' },
+    { type: 'turn-postponed', error: 'overloaded', since: 1, attempts: 1, until: 9 },
+    { type: 'run-start', agent: 'a' },
+    { type: 'turn-start', turn: 1 },
+    { type: 'text', text: 'Hello' },
+  );
+  expect(run.turns).toMatchObject([
+    { text: 'Hal', isCut: true, endedAt: 1_002 },
+    { text: 'Hello', isCut: false },
+  ]);
 });
 
 test('a call goes from planned to its end, with its input and its times', () => {
@@ -68,7 +83,7 @@ test('a call that a lost worker left open ends with what is known', () => {
   expect(run.calls.get('c1')).toMatchObject({ state: 'unknown', tool: 'bash' });
 });
 
-test('a run inside a call is a run of its own', () => {
+test('a run inside a call is a separate run', () => {
   const nested = (event: Entry): Entry => ({ type: 'call-event', ...call, event });
   const run = read(
     { type: 'call-start', ...call },
@@ -83,7 +98,7 @@ test('a run inside a call is a run of its own', () => {
   expect(run.calls.size).toBe(1);
 });
 
-test('what was said to the run stands before the turn that read it', () => {
+test('a steering message comes before the turn that read it', () => {
   const run = read(
     { type: 'turn-start', turn: 1 },
     { type: 'steer-delivered', message: { role: 'user', content: 'faster' } },
@@ -117,7 +132,7 @@ test("a reply of the application's own loop reads like an agent's", () => {
   run.apply({ position: 3, at: 2_000, event: more as unknown as JournalEvent });
   expect(run.calls.get('c1')).toMatchObject({ state: 'failed', endedAt: 2_000 });
   expect(run.turns[1]).toMatchObject({ number: 2, text: 'Half an ans' });
-  // Only the report says how the stop ended it.
+  // Only the report shows how the stop ended it.
   const reason = { kind: 'user', at: 1_900 };
   const stop = { reason, levels: [{ level: 'abort', afterMs: 0 }], calls: [{ callId: 'c1', state: 'unknown' }] };
   run.settle({ outcome: { status: 'cancelled', isComplete: false, stopReport: stop } } as unknown as TaskRecord);

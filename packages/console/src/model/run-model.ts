@@ -3,11 +3,11 @@ import type { ApprovalQuestion } from '@whoa/core/approval';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import { type ReplyEvent, toEvents } from './reply-events.ts';
 
-type EventOf<Type extends JournalEvent['type']> = Extract<JournalEvent, { readonly type: Type }>;
+type EventByType<Type extends JournalEvent['type']> = Extract<JournalEvent, { readonly type: Type }>;
 
 /** The result of a call, as the journal keeps it. What a lost worker left open has only a state. */
-export type KeptResult = Partial<Omit<EndOfCall, 'callId' | 'state'>> & Pick<EndOfCall, 'callId' | 'state'>;
-type EndOfCall = Extract<EventOf<'call-end'>, { readonly result: { readonly content: unknown } }>['result'];
+export type StoredResult = Partial<Omit<CallEnd, 'callId' | 'state'>> & Pick<CallEnd, 'callId' | 'state'>;
+type CallEnd = Extract<EventByType<'call-end'>, { readonly result: { readonly content: unknown } }>['result'];
 
 /** An approval that was asked for. It is open until it was answered or its call has ended. */
 export interface AskedQuestion {
@@ -15,6 +15,8 @@ export interface AskedQuestion {
   readonly id: string;
   readonly at: number;
   readonly question: ApprovalQuestion;
+  /** Its answer is the result of the call, as this JSON Schema says. */
+  readonly answer?: { readonly schema?: { readonly [key: string]: Json | undefined } | undefined };
 }
 
 /** One call as it stands now. */
@@ -23,7 +25,7 @@ export interface CallModel {
   tool: string;
   readonly turn: number;
   input?: unknown;
-  state: 'planned' | 'waiting' | 'running' | EndOfCall['state'];
+  state: 'planned' | 'waiting' | 'running' | CallEnd['state'];
   askedAt?: number;
   answeredAt?: number;
   approved?: boolean;
@@ -31,7 +33,7 @@ export interface CallModel {
   startedAt?: number;
   endedAt?: number;
   partial?: { readonly content?: Content; readonly details?: Json };
-  result?: KeptResult;
+  result?: StoredResult;
   /** A stop waits for it until this moment: it must not be interrupted. */
   waitsUntil?: number;
   undo?: 'running' | 'undone' | 'failed' | 'unknown';
@@ -124,6 +126,12 @@ export class RunModel {
       case 'turn-retry':
         this.#turn(moment).retry = event.error;
         return;
+      case 'turn-postponed': {
+        // Its text stays as one that was cut off: the repeated turn is another.
+        const turn = this.#turn(moment);
+        Object.assign(turn, { endedAt: moment, isCut: turn.text !== '' });
+        return;
+      }
       case 'turn-end':
         this.#endTurn(event, moment);
         return;
@@ -175,10 +183,12 @@ export class RunModel {
       case 'approval-requested':
         Object.assign(this.#call(event.callId, event.tool), { state: 'waiting', askedAt: moment });
         return;
-      case 'approval-question': {
+      case 'approval-question':
+      case 'question-asked': {
         const { callId, tool } = event.question;
         const call = this.#call(callId, tool);
-        call.question = { id: event.id, at: moment, question: event.question };
+        const answer = event.type === 'question-asked' && { answer: { schema: event.schema } };
+        call.question = { id: event.id, at: moment, question: event.question, ...answer };
         // A worker that took the task over asks again.
         if (call.result === undefined) call.state = 'waiting';
         call.askedAt ??= moment;
@@ -194,11 +204,7 @@ export class RunModel {
         this.#call(event.callId, event.tool);
         return;
       case 'call-start':
-        Object.assign(this.#call(event.callId, event.tool), {
-          state: 'running',
-          startedAt: moment,
-          input: event.input,
-        });
+        this.#startCall(event, moment);
         return;
       case 'call-update':
         this.#call(event.callId, event.tool).partial = event.partial;
@@ -214,7 +220,7 @@ export class RunModel {
         this.#call(event.callId, event.tool).waitsUntil = event.until;
         return;
       case 'call-end':
-        this.#endCall(event.result as KeptResult, moment);
+        this.#endCall(event.result as StoredResult, moment);
         return;
       case 'call-ended-late':
         this.#call(event.callId, event.tool).isLate = true;
@@ -229,7 +235,7 @@ export class RunModel {
     }
   }
 
-  #endTurn({ message }: EventOf<'turn-end'>, at: number): void {
+  #endTurn({ message }: EventByType<'turn-end'>, at: number): void {
     const turn = this.#turn(at);
     const toReplyText = (type: 'text' | 'thinking'): string =>
       message.content.flatMap((part) => (part.type === type ? [part.text] : [])).join('');
@@ -242,7 +248,13 @@ export class RunModel {
     }
   }
 
-  #endCall(result: KeptResult, at: number): void {
+  #startCall({ callId, tool, input }: EventByType<'call-start'>, startedAt: number): void {
+    const call = this.#call(callId, tool);
+    // A call that runs in a client waits for its result, even if another worker waits for it now.
+    Object.assign(call, { state: call.question?.answer ? 'waiting' : 'running', startedAt, input });
+  }
+
+  #endCall(result: StoredResult, at: number): void {
     const call = this.#call(result.callId, result.tool ?? '');
     call.state = result.state;
     call.result = result;

@@ -1,5 +1,6 @@
 import type { CallState } from '@whoa/core/embed';
 import type { TaskStatus, TaskSummary } from '@whoa/tasks';
+import { formatClock } from './format.ts';
 import type { CallModel } from './run-model.ts';
 
 /** A status as a shape and a word. */
@@ -13,9 +14,16 @@ export function shownStatus(task: TaskSummary): ShownStatus {
 }
 
 /** Whether the worker of a task died and no other has taken it. */
-function isLost({ status, stage, crashes }: TaskSummary): boolean {
-  const isKept = stage === 'held' || stage === 'parked';
+function isLost({ status, stage, crashes, activity }: TaskSummary): boolean {
+  const isKept = stage === 'held' || stage === 'parked' || activity?.providerWait !== undefined;
   return (status === 'running' || status === 'cancelling' || status === 'init') && !isKept && crashes > 0;
+}
+
+/** Says why a task waits for the provider of its model, and until when; `undefined` if it does not. */
+export function describeProviderWait({ status, activity, stageAt = 0 }: TaskSummary): string | undefined {
+  const { providerWait } = activity ?? {};
+  if (providerWait === undefined || status !== 'init') return undefined;
+  return `Waiting for the provider: ${providerWait.error}, next try ${formatClock(stageAt)}`;
 }
 
 export function isLive({ status }: Pick<TaskSummary, 'status'>): boolean {

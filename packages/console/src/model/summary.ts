@@ -8,7 +8,7 @@ import type { CallModel } from './run-model.ts';
 const SUBJECTS = ['command', 'pattern', 'path', 'query', 'prompt', 'task', 'url'] as const;
 
 /** What a call is about, in one line. */
-export function subjectOf(input: unknown): string {
+export function findSubject(input: unknown): string {
   if (typeof input === 'string') return input;
   if (typeof input !== 'object' || input === null) return '';
   const fields = input as Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ export function subjectOf(input: unknown): string {
 }
 
 /** The view of what a call returned, or has returned so far. */
-export function viewOf({ result, partial }: CallModel): DetailsView {
+export function toView({ result, partial }: CallModel): DetailsView {
   const shown = result ?? partial;
   return toDetailsView(shown?.details as Json | undefined, shown?.content);
 }
@@ -43,7 +43,7 @@ export function describeState(call: CallModel, now: number): string {
         ? `running for ${took}`
         : `must not be interrupted: waited for, at most ${formatDuration(call.waitsUntil - now)} more`;
     case 'finished':
-      return [`${result?.isError ? 'ended with an error' : 'finished'}${about(viewOf(call))}`, took]
+      return [`${result?.isError ? 'ended with an error' : 'finished'}${about(toView(call))}`, took]
         .filter(Boolean)
         .join(', ');
     case 'failed':

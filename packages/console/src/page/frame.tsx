@@ -48,7 +48,7 @@ export function Frame({ me, page, tenant, children }: FrameProps): ReactNode {
   );
 }
 
-/** A server that cannot be reached keeps the session: the page says so when it is loaded again. */
+/** A server that cannot be reached keeps the session: the page reports it when it is loaded again. */
 function leave(): void {
   logOut().catch(() => location.reload());
 }

@@ -18,7 +18,7 @@ export function Status({ status, children, isPill = false }: StatusProps): React
   );
 }
 
-/** Copies a text. It says so for a moment. */
+/** Copies a text. It confirms that for a moment. */
 export function CopyButton({ text, children }: { readonly text: string; readonly children: ReactNode }): ReactNode {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {

@@ -21,7 +21,7 @@ export interface Address {
 export function useAddress(): Address {
   const text = useSyncExternalStore(subscribe, () => location.pathname + location.search + location.hash);
   const url = new URL(text, location.origin);
-  return { route: routeOf(url.pathname), query: url.searchParams, hash: decode(url.hash.slice(1)) };
+  return { route: parseRoute(url.pathname), query: url.searchParams, hash: decode(url.hash.slice(1)) };
 }
 
 /** Goes to another address of the console. `replace` leaves no entry in the browser's history. */
@@ -69,7 +69,7 @@ function tenantQuery(tenant: string | undefined): string {
   return tenant === undefined ? '' : `?tenant=${encodeURIComponent(tenant)}`;
 }
 
-function routeOf(pathname: string): Route {
+function parseRoute(pathname: string): Route {
   const [page, id, part, ...rest] = pathname.slice(BASE.length).split('/').filter(Boolean).map(decode);
   if (rest.length > 0) return { page: 'unknown' };
   if (page === undefined) return { page: 'tasks' };

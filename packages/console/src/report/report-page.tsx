@@ -9,7 +9,7 @@ import { addresses, Link } from '../page/router.tsx';
 import { Missing } from '../task/task-page.tsx';
 import { useTask } from '../task/use-task.ts';
 import { Timeline } from '../timeline/timeline.tsx';
-import { groupsOf, sentenceOf } from './report-text.ts';
+import { describeStop, toGroups } from './report-text.ts';
 
 /** The stop report of a task, as people read it. */
 export function ReportPage(props: PageProps & { readonly id: string }): ReactNode {
@@ -90,7 +90,7 @@ function Report({ report, run, end, undo, to }: ReportProps): ReactNode {
   ].filter(Boolean);
   return (
     <div className="stack">
-      <h1 className="sentence">{sentenceOf(report)}</h1>
+      <h1 className="sentence">{describeStop(report)}</h1>
       <p className="row">
         <Status status="cancelled" />
         <span className="soft wrap">{who.join(', ')}</span>
@@ -120,7 +120,7 @@ function Report({ report, run, end, undo, to }: ReportProps): ReactNode {
 export function ReportGroups({ report, to }: Pick<ReportProps, 'report' | 'to'>): ReactNode {
   return (
     <div className="groups">
-      {groupsOf(report).map((group) => (
+      {toGroups(report).map((group) => (
         <Group key={group.title} {...group} to={to} />
       ))}
     </div>
@@ -130,7 +130,7 @@ export function ReportGroups({ report, to }: Pick<ReportProps, 'report' | 'to'>)
 interface GroupProps {
   readonly status: ShownStatus;
   readonly title: string;
-  readonly items: ReturnType<typeof groupsOf>[number]['items'];
+  readonly items: ReturnType<typeof toGroups>[number]['items'];
   readonly to: string;
 }
 

@@ -1,6 +1,6 @@
 import type { StopReport } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { groupsOf, sentenceOf } from './report-text.ts';
+import { describeStop, toGroups } from './report-text.ts';
 
 const report = (change: Partial<StopReport> = {}): StopReport => ({
   reason: { kind: 'user', at: 0 },
@@ -13,8 +13,8 @@ const report = (change: Partial<StopReport> = {}): StopReport => ({
 });
 const call = { callId: 'c1', tool: 'bash', state: 'finished', afterMs: 5, wasWaitedFor: false } as const;
 
-test('a clean stop says so', () => {
-  expect(sentenceOf(report())).toBe('Stopped after 1.2 s. Nothing was left behind.');
+test('a clean stop is reported as clean', () => {
+  expect(describeStop(report())).toBe('Stopped after 1.2 s. Nothing was left behind.');
 });
 
 test.each([
@@ -23,8 +23,8 @@ test.each([
   [{ abandoned: [{ name: 'the planner', afterMs: 3 }] }, 'the planner was abandoned and may still run.'],
   [{ cleanupErrors: ['no'] }, '1 cleanup failed.'],
   [{}, 'Not everything could be verified.'],
-] as const)('one that is not clean says the worst: %j', (change, words) => {
-  expect(sentenceOf(report({ ...(change as Partial<StopReport>), isClean: false }))).toBe(
+] as const)('a stop that is not clean reports its worst result: %j', (change, words) => {
+  expect(describeStop(report({ ...(change as Partial<StopReport>), isClean: false }))).toBe(
     `Stopped after 1.2 s. ${words}`,
   );
 });
@@ -32,7 +32,7 @@ test.each([
 test('the uncomfortable groups come first, and every call is in one', () => {
   const states = ['finished', 'not-started', 'failed', 'interrupted', 'unknown'] as const;
   const calls = states.map((state) => ({ ...call, callId: state, state }));
-  const groups = groupsOf(report({ calls, reply: { characters: 170, afterMs: 4 }, isClean: false }));
+  const groups = toGroups(report({ calls, reply: { characters: 170, afterMs: 4 }, isClean: false }));
   expect(groups.map(({ title }) => title)).toEqual([
     'Abandoned',
     'Interrupted, output kept',
@@ -45,8 +45,8 @@ test('the uncomfortable groups come first, and every call is in one', () => {
   );
 });
 
-test('what was undone is listed beside what it was', () => {
-  const groups = groupsOf(report({ calls: [{ ...call, undo: 'failed' }] }));
+test('undone effects are listed next to their call', () => {
+  const groups = toGroups(report({ calls: [{ ...call, undo: 'failed' }] }));
   expect(groups.map(({ title, items }) => [title, items[0]?.words])).toEqual([
     ['Undone, the last one first', 'The undo failed.'],
     ['Finished', 'It finished before it had to be interrupted.'],

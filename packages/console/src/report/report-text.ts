@@ -17,8 +17,8 @@ export interface ReportGroup {
   }[];
 }
 
-/** The report in one or two sentences: what is uncomfortable is said first. */
-export function sentenceOf(report: StopReport): string {
+/** The report in one or two sentences: what is uncomfortable comes first. */
+export function describeStop(report: StopReport): string {
   const { calls, abandoned = [], isClean, settledAfterMs, cleanupErrors } = report;
   const lost = calls.filter(({ state }) => state === 'unknown').length;
   const survivors = calls.reduce((sum, call) => sum + (call.survivors ?? 0), 0);
@@ -33,8 +33,8 @@ export function sentenceOf(report: StopReport): string {
 
 type ReportItem = ReportGroup['items'][number];
 
-/** The calls by what became of them: the uncomfortable groups first. Empty groups are left out. */
-export function groupsOf(report: StopReport): readonly ReportGroup[] {
+/** The calls by how they ended: the uncomfortable groups first. Empty groups are left out. */
+export function toGroups(report: StopReport): readonly ReportGroup[] {
   const having = (state: StoppedCall['state']): readonly StoppedCall[] =>
     report.calls.filter((call) => call.state === state);
   const groups: ReportGroup[] = [

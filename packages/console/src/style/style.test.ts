@@ -32,3 +32,19 @@ test('every value in the styles is used, and every value that is used exists', (
   const used = [...named(/var\((--[\w-]+)\)/g), ...[1, 2, 3, 4, 5, 6].map((color) => `--a${color}`)];
   expect(defined.toSorted()).toEqual([...new Set(used)].toSorted());
 });
+
+test('the console and the docs have one mark and one accent', () => {
+  const docs = join(SOURCE, '../../../docs');
+  const icon = readFileSync(join(SOURCE, '../public/icon.svg'), 'utf8');
+  expect(icon).toBe(readFileSync(join(docs, 'public/icon.svg'), 'utf8'));
+  const accents = [...styles.matchAll(/--amber(?:-solid)?: light-dark\((#\w+), (#\w+)\)/g)].flat();
+  const [, text, textOnDark, , solid] = accents;
+  expect(icon).toContain(`fill="${solid}"`);
+  const site = readFileSync(join(docs, '.vitepress/theme/site.css'), 'utf8');
+  expect([...site.matchAll(/--vp-c-brand-[13]: (#\w+)/g)].map(([, color]) => color)).toEqual([
+    text,
+    solid,
+    textOnDark,
+    solid,
+  ]);
+});

@@ -4,11 +4,11 @@ import { QuestionCard } from '../approval/question-card.tsx';
 import { plural } from '../model/format.ts';
 import type { CallModel, RunModel } from '../model/run-model.ts';
 import { shownCallStatus } from '../model/shown-status.ts';
-import { describeState, modelSaw, subjectOf, viewOf } from '../model/summary.ts';
+import { describeState, findSubject, modelSaw, toView } from '../model/summary.ts';
 import { Status } from '../page/parts.tsx';
 import type { CallContext } from './call-context.ts';
 import { Details } from './details.tsx';
-import { itemsOf, keyOf } from './items.ts';
+import { getKey, toItems } from './items.ts';
 
 interface CallCardProps extends CallContext {
   readonly call: CallModel;
@@ -44,7 +44,7 @@ export function CallCard({ call, isOpen: isOpenAtFirst, isTarget, ...context }: 
             <b>{tool}</b>
           </Status>
         </button>
-        <code>{subjectOf(input)}</code>
+        <code>{findSubject(input)}</code>
         <span className={`sm ${tone}`}>
           {describeState(call, context.now)}
           {call.undo !== undefined &&
@@ -89,7 +89,7 @@ function ModelView({ call }: { readonly call: CallModel }): ReactNode {
 
 function PeopleView({ call, ...context }: CallContext & { readonly call: CallModel }): ReactNode {
   const { nested, result } = call;
-  const view = viewOf(call);
+  const view = toView(call);
   const facts = view.kind === 'output' ? outputFacts(view) : [];
   return (
     <>
@@ -108,7 +108,7 @@ function PeopleView({ call, ...context }: CallContext & { readonly call: CallMod
   );
 }
 
-function outputFacts(view: Extract<ReturnType<typeof viewOf>, { kind: 'output' }>): string[] {
+function outputFacts(view: Extract<ReturnType<typeof toView>, { kind: 'output' }>): string[] {
   const { exit, processesEnded, survivors, logPath, bytes } = view;
   return [
     exit,
@@ -119,7 +119,7 @@ function outputFacts(view: Extract<ReturnType<typeof viewOf>, { kind: 'output' }
   ].filter((fact) => fact !== undefined);
 }
 
-/** Stops one call; the task goes on. */
+/** Stops one call; the task continues. */
 function StopCall({ call, task, client, me }: CallContext & { readonly call: CallModel }): ReactNode {
   const [answer, setAnswer] = useState('');
   if (!me.rights.includes('cancel') || call.waitsUntil !== undefined || task.status !== 'running') return null;
@@ -145,12 +145,12 @@ function StopCall({ call, task, client, me }: CallContext & { readonly call: Cal
 function NestedRun({ run, ...context }: CallContext & { readonly run: RunModel }): ReactNode {
   return (
     <div className="nested stack2">
-      {run.turns.flatMap(itemsOf).map((item) =>
+      {run.turns.flatMap(toItems).map((item) =>
         'call' in item ? (
-          <CallCard key={keyOf(item)} call={item.call} isOpen={false} isTarget={false} {...context} />
+          <CallCard key={getKey(item)} call={item.call} isOpen={false} isTarget={false} {...context} />
         ) : (
           item.turn.text !== '' && (
-            <p key={keyOf(item)} className="say wrap">
+            <p key={getKey(item)} className="say wrap">
               {item.turn.text}
               {item.turn.isCut && <span className="cut" role="img" aria-label="interrupted here" />}
             </p>

@@ -34,7 +34,7 @@ export function Details({ view, isCut }: DetailsProps): ReactNode {
   }
 }
 
-type ViewOf<Kind extends DetailsView['kind']> = Extract<DetailsView, { readonly kind: Kind }>;
+type ViewByKind<Kind extends DetailsView['kind']> = Extract<DetailsView, { readonly kind: Kind }>;
 
 /** Lines of text; many are folded. */
 function Lines({ lines }: { readonly lines: readonly string[] }): ReactNode {
@@ -60,7 +60,7 @@ function More({ count, onClick }: { readonly count: number; readonly onClick: ()
   );
 }
 
-function Diff({ view: { path, isNew, hunks } }: { readonly view: ViewOf<'diff'> }): ReactNode {
+function Diff({ view: { path, isNew, hunks } }: { readonly view: ViewByKind<'diff'> }): ReactNode {
   const [isWhole, setWhole] = useState(false);
   const total = hunks.reduce((sum, { lines }) => sum + lines.length, 0);
   let left = isWhole ? Infinity : MAX_LINES;
@@ -94,7 +94,7 @@ function Diff({ view: { path, isNew, hunks } }: { readonly view: ViewOf<'diff'> 
   );
 }
 
-function Matches({ view: { pattern, matches } }: { readonly view: ViewOf<'matches'> }): ReactNode {
+function Matches({ view: { pattern, matches } }: { readonly view: ViewByKind<'matches'> }): ReactNode {
   const byFile = [...Map.groupBy(matches.slice(0, MAX_LINES), ({ path }) => path)];
   if (byFile.length === 0) return <pre className="out mute">no match</pre>;
   return (
@@ -135,10 +135,10 @@ function Marked({
   );
 }
 
-function Output({ view, isCut }: { readonly view: ViewOf<'output'>; readonly isCut: boolean }): ReactNode {
+function Output({ view, isCut }: { readonly view: ViewByKind<'output'>; readonly isCut: boolean }): ReactNode {
   const { command, head, tail, omittedBytes } = view;
   const box = useRef<HTMLPreElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the end is what people look for, also when there is more of it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the end is what people look for, even when there is more of it.
   useEffect(() => {
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [tail]);
@@ -172,7 +172,7 @@ function Ansi({ output }: { readonly output: string }): ReactNode {
   });
 }
 
-function Plan({ view: { entries } }: { readonly view: ViewOf<'plan'> }): ReactNode {
+function Plan({ view: { entries } }: { readonly view: ViewByKind<'plan'> }): ReactNode {
   const statuses = {
     pending: 'not-started',
     in_progress: 'running',
@@ -194,7 +194,7 @@ function Plan({ view: { entries } }: { readonly view: ViewOf<'plan'> }): ReactNo
   );
 }
 
-function Images({ view: { images, text } }: { readonly view: ViewOf<'images'> }): ReactNode {
+function Images({ view: { images, text } }: { readonly view: ViewByKind<'images'> }): ReactNode {
   return (
     <div className="pad stack2">
       {text !== '' && <p className="soft">{text}</p>}
@@ -212,7 +212,7 @@ function Picture({ mediaType, data }: { readonly mediaType: string; readonly dat
   useEffect(() => {
     let isCurrent = true;
     const draw = async (): Promise<void> => {
-      const bitmap = await createImageBitmap(new Blob([bytesOf(data)], { type: mediaType }));
+      const bitmap = await createImageBitmap(new Blob([decodeBytes(data)], { type: mediaType }));
       if (!isCurrent || canvas.current === null) return;
       Object.assign(canvas.current, { width: bitmap.width, height: bitmap.height });
       canvas.current.getContext('2d')?.drawImage(bitmap, 0, 0);
@@ -231,6 +231,6 @@ function Picture({ mediaType, data }: { readonly mediaType: string; readonly dat
   );
 }
 
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+function decodeBytes(base64: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }

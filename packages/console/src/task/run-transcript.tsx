@@ -6,7 +6,7 @@ import { StateCard } from '../page/parts.tsx';
 import { useAddress } from '../page/router.tsx';
 import { CallCard } from './call-card.tsx';
 import type { CallContext } from './call-context.ts';
-import { type Item, itemsOf, keyOf } from './items.ts';
+import { getKey, type Item, toItems } from './items.ts';
 import type { FollowedTask } from './task-follower.ts';
 
 interface SaidAndDoneProps extends CallContext {
@@ -25,7 +25,7 @@ export function RunTranscript({ followed, ...context }: SaidAndDoneProps): React
   const { run } = followed;
   const { task } = context;
   const { hash } = useAddress();
-  const items = run.turns.flatMap(itemsOf);
+  const items = run.turns.flatMap(toItems);
   if (items.length === 0) return <Waiting task={task} />;
   const blocks: Item[][] = [];
   for (let at = 0; at < items.length; at += BLOCK) blocks.push(items.slice(at, at + BLOCK));
@@ -40,7 +40,7 @@ export function RunTranscript({ followed, ...context }: SaidAndDoneProps): React
         >
           {() =>
             block.map((item) => (
-              <ItemView key={keyOf(item)} {...{ item, isClosed, hash }} {...context} isLast={item === items.at(-1)} />
+              <ItemView key={getKey(item)} {...{ item, isClosed, hash }} {...context} isLast={item === items.at(-1)} />
             ))
           }
         </Block>

@@ -3,13 +3,13 @@ import type { StoreCancelReceipt, TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useCallback, useState } from 'react';
 import { describeError } from '../api/session.ts';
 
-/** What became of a stop. An unanswered one is neither a success nor a failure: asking again is safe. */
+/** How a stop was answered. An unanswered one is neither a success nor a failure: asking again is safe. */
 export type StopAnswer =
   | { readonly state: 'none' | 'asking' }
   | { readonly state: 'answered'; readonly answer: StoreCancelReceipt['result'] }
   | { readonly state: 'unanswered'; readonly message: string };
 
-/** Stops a task, and keeps what became of it. */
+/** Stops a task, and keeps how it ended. */
 export function useStop(
   client: TaskClient,
   { id, onAnswer }: { readonly id: string; readonly onAnswer?: () => void },

@@ -20,7 +20,7 @@ export function ModeSelect({ mode, onChange }: ModeSelectProps): ReactNode {
     <select aria-label="Mode" value={mode} onChange={(event) => onChange(event.target.value as StopModeName)}>
       <option value="graceful">graceful: 10 s, then 2 s</option>
       <option value="now">now: 2 s</option>
-      <option value="kill">kill: at once</option>
+      <option value="kill">kill: immediately</option>
     </select>
   );
 }

@@ -7,7 +7,7 @@ import { isLive } from '../model/shown-status.ts';
 
 /** The longest that applying entries may keep the page busy at a time. */
 const SLICE_MS = 8;
-/** While much arrives at once, the page is drawn at most this often. */
+/** While much arrives at the same time, the page is drawn at most this often. */
 const DRAW_MS = 150;
 /** That much is more than this in one slice. */
 const MUCH = 40;
@@ -19,6 +19,7 @@ const CHANGES_RECORD: ReadonlySet<string> = new Set([
   'approval-question',
   'approval-answered',
   'run-start',
+  'turn-postponed',
 ]);
 
 /** A task as the page knows it now. `version` changes with every change. */
@@ -29,7 +30,7 @@ export interface FollowedTask {
   readonly isMissing: boolean;
   /** The connection is lost; it is opened again by itself. */
   readonly lostSince?: number;
-  /** How the last interruption ended: how long it took, and where the journal went on. */
+  /** How the last interruption ended: how long it took, and where the journal continued. */
   readonly resumed?: { readonly afterMs: number; readonly position: number };
   readonly problem?: { readonly code: string; readonly message: string };
 }
@@ -97,7 +98,7 @@ export class TaskFollower {
       });
     };
     try {
-      // Entries that wait were received: go on after them.
+      // Entries that wait were received: continue after them.
       const after = this.#position;
       let until = performance.now() + SLICE_MS;
       for await (const seen of this.#client.follow(this.#id, { after, signal, onOpen, onDisconnect })) {

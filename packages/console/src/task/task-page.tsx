@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { describeError, type Me } from '../api/session.ts';
 import { formatCount, formatDuration } from '../model/format.ts';
 import type { RunModel } from '../model/run-model.ts';
-import { isLive, shownStatus } from '../model/shown-status.ts';
+import { describeProviderWait, isLive, shownStatus } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
 import { CopyButton, LoadingRows, StateCard, Status, useNow, useTitle } from '../page/parts.tsx';
 import { addresses, Link, navigate } from '../page/router.tsx';
@@ -86,6 +86,7 @@ interface HeadProps {
 function Head({ task, followed, client, me, tenant, end, title }: HeadProps): ReactNode {
   const { id } = task;
   const [asked] = followed.run.openQuestions;
+  const wait = describeProviderWait(task);
   return (
     <>
       <div className="crumb">
@@ -116,6 +117,12 @@ function Head({ task, followed, client, me, tenant, end, title }: HeadProps): Re
         </div>
         <Facts task={task} run={followed.run} end={end} me={me} />
         <Connection followed={followed} />
+        {wait !== undefined && (
+          <div className="note" role="status">
+            <Status status="init">waiting</Status>
+            <span className="wrap">{wait}</span>
+          </div>
+        )}
         {task.outcome?.error && (
           <div className="note" role="status">
             <Status status="failed" />
@@ -146,7 +153,7 @@ function Facts({ task, run, end, me }: FactsProps): ReactNode {
           </Link>
         </Fact>
       )}
-      <Fact name="Age">{formatDuration(end - createdAt)}</Fact>
+      <Fact name="Took">{formatDuration(end - createdAt)}</Fact>
       {startedAt !== undefined && <Fact name="Waited">{formatDuration(startedAt - createdAt)}</Fact>}
       <Fact name="Turns, calls">
         {activity?.turns ?? run.turns.length}, {activity?.calls ?? run.calls.size}

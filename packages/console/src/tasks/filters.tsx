@@ -23,7 +23,7 @@ export function StatusCounts({ counts, filter }: StatusCountsProps): ReactNode {
     const text = query.toString();
     return addresses.tasks(text === '' ? '' : `?${text}`);
   };
-  const countOf = (status: TaskStatus): string => {
+  const formatCount = (status: TaskStatus): string => {
     if (counts === undefined) return '';
     const count = counts.statuses[status];
     return `${formatWhole(count)}${count >= counts.limit ? '+' : ''}`;
@@ -38,7 +38,7 @@ export function StatusCounts({ counts, filter }: StatusCountsProps): ReactNode {
       </Link>
       {ORDER.map((status) => (
         <Link key={status} to={to(status)} isCurrent={current === status}>
-          <Status status={status as ShownStatus} /> <b>{countOf(status)}</b>
+          <Status status={status as ShownStatus} /> <b>{formatCount(status)}</b>
         </Link>
       ))}
     </nav>

@@ -15,14 +15,14 @@ export function Overview({ state: { counts, workers } }: { readonly state: TaskL
       <div>
         <b>{formatWhole(running + cancelling)}</b>
         <span>
-          <span className="soft">under way</span>
+          <span className="soft">running</span>
           <br />
-          <span className="sm mute">{cancelling === 0 ? 'none is being stopped' : `${cancelling} being stopped`}</span>
+          <span className="sm mute">{`${cancelling} being stopped`}</span>
         </span>
       </div>
       {workers === undefined ? (
         <div>
-          <span className="soft">Workers are shown to operators.</span>
+          <span className="soft">Only operators see workers.</span>
         </div>
       ) : (
         <Workers workers={workers} />
@@ -43,19 +43,16 @@ function Workers({
   const bars = workers.slice(0, MAX_BARS);
   return (
     <div>
-      <b>
-        {workers.length}
-        {hasMore ? '+' : ''}
-      </b>
+      <b>{`${workers.length}${hasMore ? '+' : ''}`}</b>
       <span>
         <span className="soft">
-          {workers.length === 1 ? 'worker' : 'workers'}, {busy} with tasks
+          {workers.length === 1 ? 'worker' : 'workers'}, {busy} busy
         </span>
         <br />
         <span className="sm mute">
           {workers.length === 0
             ? 'Tasks wait until one starts: whoa worker'
-            : `they hold ${plural(
+            : `running ${plural(
                 workers.reduce((sum, { holds }) => sum + holds, 0),
                 'task',
               )}`}

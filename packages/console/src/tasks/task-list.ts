@@ -1,5 +1,6 @@
 import type { TaskClient } from '@whoa/server/task-client';
-import type { TaskCounts, TaskStatus, TaskSummary, WorkerPage } from '@whoa/tasks';
+import type { TaskCounts, TaskStatus, TaskSummary } from '@whoa/tasks';
+import type { WorkerPage } from '@whoa/tasks/internal';
 import { describeError, isLoggedOut } from '../api/session.ts';
 import { Listeners } from '../model/listeners.ts';
 
@@ -65,7 +66,7 @@ export class TaskList {
   readonly state = (): TaskListState => this.#state;
 
   /** Says which row is in view, so that its page stays current. */
-  look(row: number): void {
+  showRow(row: number): void {
     this.#page = Math.min(Math.floor(row / PAGE), this.#cursors.length - 1);
   }
 

@@ -2,7 +2,7 @@ import type { TaskSummary } from '@whoa/tasks';
 import { memo, type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { clientFor, type Me } from '../api/session.ts';
 import { formatCount, formatDuration } from '../model/format.ts';
-import { shownStatus } from '../model/shown-status.ts';
+import { describeProviderWait, shownStatus } from '../model/shown-status.ts';
 import { Status, useNow } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
 import { StopButton } from '../task/stop-button.tsx';
@@ -13,7 +13,7 @@ const CARD = 93;
 const PHONE = '(max-width:720px)';
 /** Rows outside the window that are drawn as well. */
 const OVERSCAN = 6;
-/** Stands for a number that nobody counts: loops of applications report only their tokens. */
+/** Stands for a number that no one counts: loops of applications report only their tokens. */
 const UNKNOWN = '–';
 
 interface TaskTableProps {
@@ -31,7 +31,7 @@ export function TaskTable({ tasks, list, hasMore, me, empty }: TaskTableProps): 
   const { first, last } = useWindow(body, { count: tasks.length, height });
   const now = useNow(1_000);
   useEffect(() => {
-    list.look(first);
+    list.showRow(first);
     if (hasMore && last >= tasks.length - OVERSCAN) list.loadMore();
   }, [list, first, last, hasMore, tasks.length]);
   if (tasks.length === 0 && !hasMore) return empty;
@@ -45,7 +45,7 @@ export function TaskTable({ tasks, list, hasMore, me, empty }: TaskTableProps): 
             <th className="w2">Id</th>
             <th className="w2">Agent</th>
             <th className="w3">Tenant</th>
-            <th className="num w2">Age</th>
+            <th className="num w2">Took</th>
             <th className="num w4">Turns</th>
             <th className="num w4">Calls</th>
             <th className="num w3">Tokens</th>
@@ -63,7 +63,7 @@ export function TaskTable({ tasks, list, hasMore, me, empty }: TaskTableProps): 
         </tbody>
       </table>
       <p className="foot flat" role="status">
-        {hasMore ? 'Older tasks are loaded as you scroll.' : 'These are all.'}
+        {hasMore ? 'Older tasks are loaded as you scroll.' : 'No older tasks.'}
       </p>
     </section>
   );
@@ -111,6 +111,14 @@ const Row = memo(function Row({ task, row, now, me }: RowProps): ReactNode {
 function TaskStatusCell({ task }: { readonly task: TaskSummary }): ReactNode {
   const status = shownStatus(task);
   const { stop } = task;
+  const wait = describeProviderWait(task);
+  if (wait !== undefined) {
+    return (
+      <span title={wait}>
+        <Status status="init">waiting for the provider</Status>
+      </span>
+    );
+  }
   if (status !== 'cancelling' || stop === undefined) return <Status status={status} />;
   const reached = ['drain', 'abort', 'kill'].indexOf(stop.level);
   return (
@@ -175,26 +183,26 @@ function useWindow(
     let frame = 0;
     /** Where the rows begin on the page. Measured apart from scrolling, because it makes the browser lay the page out. */
     let start = 0;
-    const look = (): void => {
+    const update = (): void => {
       frame = 0;
       const top = Math.max(0, Math.floor((scrollY - start) / height));
       const rows = Math.ceil(innerHeight / height);
       setView((known) => (known.top === top && known.rows === rows ? known : { top, rows }));
     };
-    const lookSoon = (): void => {
-      frame ||= requestAnimationFrame(look);
+    const scheduleUpdate = (): void => {
+      frame ||= requestAnimationFrame(update);
     };
     const measure = (): void => {
       if (body.current !== null) start = body.current.getBoundingClientRect().top + scrollY;
-      lookSoon();
+      scheduleUpdate();
     };
     const observer = new ResizeObserver(measure);
     observer.observe(document.body);
-    addEventListener('scroll', lookSoon, { passive: true });
+    addEventListener('scroll', scheduleUpdate, { passive: true });
     return () => {
       cancelAnimationFrame(frame);
       observer.disconnect();
-      removeEventListener('scroll', lookSoon);
+      removeEventListener('scroll', scheduleUpdate);
     };
   }, [body, height]);
   const first = Math.max(0, Math.min(view.top, count) - OVERSCAN);

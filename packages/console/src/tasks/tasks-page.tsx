@@ -45,7 +45,7 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
           <h1>Tasks</h1>
           {total !== undefined && (
             <span className="mute">
-              {formatWhole(total)} kept{me.tenant !== tenant && tenant !== undefined ? ` in ${tenant}` : ''}
+              {formatWhole(total)} stored{me.tenant !== tenant && tenant !== undefined ? ` in ${tenant}` : ''}
             </span>
           )}
           {me.rights.includes('cancel') && (

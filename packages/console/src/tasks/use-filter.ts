@@ -5,7 +5,7 @@ import type { TaskFilter } from './task-list.ts';
 
 const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'];
 
-/** Cuts the history of a chat. Nobody started it, and it has no effect of its own. */
+/** Cuts the history of a chat. No one started it, and it has no effect itself. */
 const INTERNAL_AGENT = 'whoa-chat-history';
 
 /** The parts of a filter, each a parameter of the address. */

@@ -23,7 +23,7 @@ interface BandContext {
 }
 
 /** The levels of a stop: those it has reached, and those that lie ahead. */
-export function bandsOf({ levels }: RunModel, { end, isLive, ahead, toX }: BandContext): readonly Band[] {
+export function toBands({ levels }: RunModel, { end, isLive, ahead, toX }: BandContext): readonly Band[] {
   const reached = levels.map(({ level, at }, index) => ({
     level,
     from: at,

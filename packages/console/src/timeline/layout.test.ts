@@ -55,7 +55,7 @@ test('calls of one tool that overlap do not cover each other', () => {
   expect(second!.y).toBeGreaterThan(first!.y + first!.height);
 });
 
-test('a stop is a line, its levels are bands, and what was interrupted has a cap', () => {
+test('a stop is a line, its levels are bands, and interrupted calls have a cap', () => {
   const run = read(
     turn,
     start('c1', 'bash', 0),
@@ -85,7 +85,7 @@ test('levels that lie ahead are drawn beyond now', () => {
   expect(now!.x).toBeLessThan(bands[1]!.x);
 });
 
-test('nothing is drawn outside, however long the run and however many its tools', () => {
+test('the drawing stays inside, no matter how long the run is and how many tools it has', () => {
   const events = Array.from({ length: 2_000 }, (_, i) => [
     start(`c${i}`, `tool-${i % 40}`, i * 10),
     end(`c${i}`, `tool-${i % 40}`, 'unknown', i * 10 + 9),

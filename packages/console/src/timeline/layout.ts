@@ -1,9 +1,9 @@
 import { formatDuration, joinWords } from '../model/format.ts';
 import type { CallModel, RunModel } from '../model/run-model.ts';
-import { subjectOf } from '../model/summary.ts';
-import { type Band, bandsOf, CHARACTER } from './bands.ts';
+import { findSubject } from '../model/summary.ts';
+import { type Band, CHARACTER, toBands } from './bands.ts';
 
-/** What a timeline shows beside the run itself. */
+/** What a timeline shows in addition to the run itself. */
 export interface TimelineContext {
   /** Now, or when the task ended. */
   readonly end: number;
@@ -87,9 +87,9 @@ export function layOut(run: RunModel, { end, isLive, ahead, width }: TimelineCon
     lines,
     bars,
     labels,
-    bands: bandsOf(run, { end, isLive, ahead, toX }),
-    marks: marksOf(run, toX),
-    ticks: ticksOf({ start, end, last, width, toX }),
+    bands: toBands(run, { end, isLive, ahead, toX }),
+    marks: toMarks(run, toX),
+    ticks: toTicks({ start, end, last, width, toX }),
     ...(cancelAt !== undefined && {
       cancel: { x: toX(cancelAt), label: by === undefined ? 'cancel' : `cancel by ${by}` },
     }),
@@ -181,7 +181,7 @@ class Drawing {
     if (startedAt === undefined) return;
     const kind = call.waitsUntil === undefined ? 'call' : 'finish';
     const bar = this.#bar(kind, { from: startedAt, to: endedAt ?? end, y });
-    if (!isInner) this.#label(bar, subjectOf(call.input) || formatDuration((endedAt ?? end) - startedAt));
+    if (!isInner) this.#label(bar, findSubject(call.input) || formatDuration((endedAt ?? end) - startedAt));
     if (state === 'interrupted') this.#cut(bar);
     if (state === 'unknown') this.#bars.push({ ...bar, kind: 'abandoned', x: bar.x + bar.width, width: TAIL - 4 });
   }
@@ -210,7 +210,7 @@ function isDrawn({ askedAt, startedAt }: CallModel): boolean {
   return askedAt !== undefined || startedAt !== undefined;
 }
 
-function marksOf({ turns, waves }: RunModel, toX: (at: number) => number): TimelineLayout['marks'] {
+function toMarks({ turns, waves }: RunModel, toX: (at: number) => number): TimelineLayout['marks'] {
   const all = [
     ...turns.map(({ number, startedAt }) => ({ x: toX(startedAt), label: `turn ${number}` })),
     ...waves.map(({ number, startedAt }) => ({ x: toX(startedAt), label: `wave ${number}` })),
@@ -223,7 +223,7 @@ function marksOf({ turns, waves }: RunModel, toX: (at: number) => number): Timel
   });
 }
 
-function ticksOf({
+function toTicks({
   start,
   end,
   last,

@@ -14,7 +14,7 @@ interface Setup {
   readonly validate?: (value: unknown) => { value: unknown };
 }
 
-/** A tool that writes down what it is given, behind approvals whose questions are written down too. */
+/** A tool that records its inputs, behind approvals that record their questions. */
 function setUp({ answer = { decision: 'yes' }, preview, judge, validate = (value) => ({ value }) }: Setup = {}) {
   const questions: ApprovalQuestion[] = [];
   const ran: { input: unknown; shown: ToolContext['approvedPreview'] }[] = [];
@@ -76,7 +76,7 @@ test('spaces push nothing out of a title', async () => {
   expect(questions[0]!.title).toBe('act: git status (300 spaces) ; rm -rf ~');
 });
 
-test('what is shown is what the schema makes of the input, defaults included', async () => {
+test('a question shows the parsed input, with defaults', async () => {
   const { call, lines, ran } = setUp({
     validate: (value) => ({ value: { force: true, ...(value as object), extra: undefined } }),
   });
@@ -85,7 +85,7 @@ test('what is shown is what the schema makes of the input, defaults included', a
   expect(ran[0]!.input).toEqual({ force: true, path: 'a' });
 });
 
-test('an input that is no data is shown as the model sent it, and is never covered by an always', async () => {
+test('an input that is not data is shown as the model sent it, and is never covered by an always', async () => {
   const { call, lines, questions } = setUp({
     answer: { decision: 'always' },
     validate: () => ({ value: { command: 'x', when: new Date(0), map: new Map([['a', 1]]) } }),
@@ -96,7 +96,7 @@ test('an input that is no data is shown as the model sent it, and is never cover
   expect(questions[0]!.alwaysScope).toBe('this call only');
 });
 
-test('always covers this input exactly, also for calls that wait, and says so', async () => {
+test('always covers this input exactly, also for calls that wait, and reports it', async () => {
   const { call, questions } = setUp({ answer: { decision: 'always' } });
   await Promise.all([call({ command: 'ls' }), call({ command: 'ls' })]);
   await call({ command: 'ls' });
@@ -107,7 +107,7 @@ test('always covers this input exactly, also for calls that wait, and says so', 
   expect(questions).toHaveLength(4);
 });
 
-test('what looks alike is not the same to an always', async () => {
+test('an always answer does not cover input that only looks alike', async () => {
   const { call, questions } = setUp({ answer: { decision: 'always' } });
   await call({ command: 'echo <U+001B>' });
   await call({ command: 'echo \u001b' });
@@ -133,11 +133,11 @@ test('always for a file covers that file, whatever is written; without command a
   await whole.call({ query: 'a' });
   await whole.call({ query: 'b' });
   expect(whole.questions.map(({ alwaysScope: always }) => always)).toEqual([
-    'every call of act, whatever it is given, until this test ends',
+    'every call of act, with any input, until this test ends',
   ]);
 });
 
-test('never is remembered like always; a no may say why', async () => {
+test('a never is remembered like an always; a no may have a reason', async () => {
   const { call, questions, ran } = setUp({ answer: { decision: 'never' } });
   expect(await call({ command: 'x' })).toMatchObject({ state: 'not-started' });
   expect(await call({ command: 'x' })).toMatchObject({
@@ -165,7 +165,7 @@ test('a diff that cannot be made stands for nothing: the whole content is shown'
   ]);
 });
 
-test('a call whose preview fails is refused with its message, and no user is asked', async () => {
+test('a call whose preview fails is rejected with its message, and no user is asked', async () => {
   const { call, questions, ran } = setUp({
     preview: () => Promise.reject(new Error('oldText does not occur')),
   });
@@ -176,7 +176,7 @@ test('a call whose preview fails is refused with its message, and no user is ask
   expect([questions, ran]).toEqual([[], []]);
 });
 
-test('a judge allows and denies without a question, and may ask about reading', async () => {
+test('`decide` allows and denies without a question, and may require approval for reading', async () => {
   const judge: DecideApproval = ({ input }) => ({ decision: input as 'allow', why: 'the rule' });
   const { call, questions, ran } = setUp({ judge });
   expect(await call('allow')).toMatchObject({ state: 'finished' });
@@ -186,7 +186,7 @@ test('a judge allows and denies without a question, and may ask about reading', 
   expect(ran).toHaveLength(2);
 });
 
-test('a yes that comes after the cancel is none', async () => {
+test('a yes after the cancel has no effect', async () => {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<ApprovalAnswer>();
   const { runtime, ran } = setUp({
@@ -228,9 +228,9 @@ test('an always for a tool does not cover a tool of the same name that a sub-age
   const tools = [act('boss'), createAgentTool(helper, { description: 'Helps' }) as Tool];
   await createAgent({ name: 'boss', model: model('act', 'helper', 'act'), tools, approve }).run('go').outcome;
   expect(questions.map(({ callId, tool, title, alwaysScope }) => [callId, tool, title, alwaysScope])).toEqual([
-    ['c', 'act', 'act', 'every call of act, whatever it is given, until this test ends'],
-    ['c-2', 'helper', 'helper', 'every call of helper, whatever it is given, until this test ends'],
-    ['c-2/c', 'helper › act', 'helper › act', 'every call of helper › act, whatever it is given, until this test ends'],
+    ['c', 'act', 'act', 'every call of act, with any input, until this test ends'],
+    ['c-2', 'helper', 'helper', 'every call of helper, with any input, until this test ends'],
+    ['c-2/c', 'helper › act', 'helper › act', 'every call of helper › act, with any input, until this test ends'],
   ]);
   expect(ran.toSorted()).toEqual(['boss', 'boss', 'helper', 'helper']);
 });

@@ -1,7 +1,7 @@
 import { toContextKey } from '../stop/app-context.ts';
 import type { ApprovalReply, ApprovalRequest, Approve } from '../tool/call/call.ts';
 import type { QuestionContext } from '../tool/tool.ts';
-import { type ApprovalQuestion, coverageOf, describeRequest } from './question.ts';
+import { type ApprovalQuestion, describeRequest, findAlwaysScope } from './question.ts';
 
 /** A user's answer. `always` and `never` apply to the calls that the question says they cover. */
 export interface ApprovalAnswer {
@@ -18,6 +18,8 @@ interface Asking {
   readonly request: ApprovalRequest;
   /** Describes the call again, with a new preview. The tool then gets this preview as the one that was shown. */
   readonly describeAgain: () => Promise<ApprovalQuestion>;
+  /** What an `always` would be remembered under, if it covers more than this call. A new preview may change it. */
+  readonly key?: string | undefined;
 }
 
 /** The verdict of a rule on a call, and why. */
@@ -33,10 +35,15 @@ export interface ApprovalsOptions {
   readonly ask: Ask;
   /** How long an `always` is valid, as text: `until this run ends`. */
   readonly alwaysUntil: string;
-  /** Decides before a user is asked. By default, calls that only read are allowed and all others are asked about. */
+  /** Decides before a user is asked. By default, calls that only read are allowed and all others need approval. */
   readonly decide?: DecideApproval;
   /** Holds `always` and `never` answers by what they cover. Defaults to a new map. */
-  readonly remembered?: Pick<Map<string, boolean>, 'get' | 'set'>;
+  readonly remembered?: { get(key: string): boolean | undefined; set(key: string, isYes: boolean): unknown };
+  /**
+   * Asks about several calls at the same time. Returns whether a question about a call is open: then it is asked again, even if
+   * an `always` covers it meanwhile.
+   */
+  readonly isAsked?: (callId: string) => boolean;
 }
 
 /** Only a text is a reason: any other value could be taken for a yes. */
@@ -48,8 +55,8 @@ function toNo(why: unknown, otherwise: string | false): string | false {
 const judgeByEffects: DecideApproval = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });
 
 /**
- * Creates the `approve` option of an agent from a function that asks a user. It asks one question at a time: an
- * `always` also answers the questions queued behind it. Nothing is allowed that was not shown in full.
+ * Creates the `approve` option of an agent from a function that asks a user. By default it asks one question at a
+ * time: an `always` also answers the questions queued behind it. Nothing is allowed that was not shown in full.
  *
  * @returns The function for `createAgent({ approve })`.
  *
@@ -63,14 +70,15 @@ const judgeByEffects: DecideApproval = ({ effects }) => ({ decision: effects ===
  * ```
  */
 export function createApprovals(options: ApprovalsOptions): Approve {
-  const { ask, alwaysUntil, decide = judgeByEffects, remembered = new Map<string, boolean>() } = options;
+  const { ask, alwaysUntil, decide = judgeByEffects, isAsked } = options;
+  const { remembered = new Map<string, boolean>() } = options;
   let last: Promise<unknown> = Promise.resolve();
 
   async function askNext(request: ApprovalRequest, context: QuestionContext, why?: string): Promise<ApprovalReply> {
     const { signal } = context;
     const describe = async () => {
       const preview = await request.tool.preview?.(request.input, context);
-      const coverage = coverageOf(request, preview);
+      const coverage = findAlwaysScope(request, preview);
       const alwaysScope = coverage === undefined ? 'this call only' : `${coverage.words}, ${alwaysUntil}`;
       const question = { ...describeRequest(request, preview), alwaysScope, ...(why !== undefined && { why }) };
       // An `always` of one user is not one of another.
@@ -78,10 +86,17 @@ export function createApprovals(options: ApprovalsOptions): Approve {
     };
     if (signal.aborted) return 'cancelled before anyone answered';
     let shown = await describe();
-    const known = shown.key && remembered.get(shown.key);
+    if (signal.aborted) return 'cancelled before anyone answered';
+    const mayKnow = shown.key !== undefined && isAsked?.(request.call.id) !== true;
+    const known = mayKnow ? remembered.get(shown.key!) : undefined;
     if (known !== undefined) return known;
-    const describeAgain = async () => (shown = await describe()).question;
-    const answer = await ask(shown.question, context, { request, describeAgain });
+    const answer = await ask(shown.question, context, {
+      request,
+      describeAgain: async () => (shown = await describe()).question,
+      get key() {
+        return shown.key;
+      },
+    });
     // Don't accept a yes that arrives after the cancel.
     if (signal.aborted) return 'cancelled before anyone answered';
     const isYes = answer.decision === 'yes' || answer.decision === 'always';
@@ -94,6 +109,7 @@ export function createApprovals(options: ApprovalsOptions): Approve {
     const { decision, why } = decide(request);
     if (decision === 'allow') return true;
     if (decision === 'deny') return toNo(why, 'a rule denies it');
+    if (isAsked !== undefined) return askNext(request, context, why);
     const answer = last.then(() => askNext(request, context, why));
     last = answer.catch(() => {});
     return answer;

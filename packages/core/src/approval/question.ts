@@ -39,7 +39,7 @@ export interface Coverage {
 
 const MAX_TITLE_CHARACTERS = 120;
 /** The fields that best describe a call. */
-const SUBJECTS = ['command', 'path', 'pattern', 'glob'] as const;
+const SUBJECTS = ['command', 'path', 'pattern', 'glob', 'question'] as const;
 
 /**
  * Describes a call in one line: the tool, and what it is about.
@@ -47,11 +47,15 @@ const SUBJECTS = ['command', 'path', 'pattern', 'glob'] as const;
  * @returns The line, at most `maxCharacters` long.
  */
 export function formatCallTitle(tool: string, input: unknown, maxCharacters: number = MAX_TITLE_CHARACTERS): string {
-  const subject = SUBJECTS.map((name) => fieldOf(input, name)).find((value) => value !== undefined);
+  const subject = SUBJECTS.map((name) => findField(input, name)).find((value) => value !== undefined);
   return toVisibleLine(subject === undefined ? tool : `${tool}: ${subject}`, maxCharacters);
 }
 
-/** Describes a request and its tool's preview of it. */
+/**
+ * Describes a request and its tool's preview of it.
+ *
+ * @returns The question, without what an `always` covers.
+ */
 export function describeRequest(
   request: ApprovalRequest,
   preview: CallPreview = {},
@@ -66,14 +70,14 @@ export function describeRequest(
     tool: toVisibleText(tool),
     effects,
     title: formatCallTitle(tool, input),
-    fields: fieldsOf(input).filter(({ name }) => !shownByDiff.includes(name)),
+    fields: toFields(input).filter(({ name }) => !shownByDiff.includes(name)),
     ...(cwd !== undefined && { cwd: toVisibleText(cwd) }),
     ...(sandbox !== undefined && { sandbox: toVisibleText(sandbox) }),
     ...(change !== undefined && {
       change: {
         path: toVisibleText(change.path),
         isNew: change.isNew,
-        diff: change.diff === '' ? ['(no lines differ)'] : linesOf((change.diff ?? '').replace(/\n$/, '')),
+        diff: change.diff === '' ? ['(no lines differ)'] : splitLines((change.diff ?? '').replace(/\n$/, '')),
       },
     }),
   };
@@ -111,7 +115,7 @@ export function formatQuestion({ change, fields }: ApprovalQuestion): string[] {
 }
 
 /** Returns what an `always` for this call would cover. Only calls that can be compared exactly are covered. */
-export function coverageOf(
+export function findAlwaysScope(
   { input, ...request }: Pick<ApprovalRequest, 'tool' | 'input' | 'within'>,
   { change }: CallPreview = {},
 ): Coverage | undefined {
@@ -123,8 +127,8 @@ export function coverageOf(
       words: `every ${called} of ${toVisibleText(change.path)}`,
     };
   }
-  if (fieldOf(input, 'command') === undefined && fieldOf(input, 'path') === undefined) {
-    return { key: JSON.stringify([name]), words: `every call of ${called}, whatever it is given` };
+  if (findField(input, 'command') === undefined && findField(input, 'path') === undefined) {
+    return { key: JSON.stringify([name]), words: `every call of ${called}, with any input` };
   }
   if (!isPlain(input)) return undefined;
   return { key: JSON.stringify([name, 'call', input]), words: `this call of ${called} with exactly this input` };
@@ -140,7 +144,7 @@ function shownInput({ call, input }: Pick<ApprovalRequest, 'call' | 'input'>): u
   return isPlain(input) ? input : call.input;
 }
 
-function fieldsOf(input: unknown): QuestionField[] {
+function toFields(input: unknown): QuestionField[] {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     return [{ name: 'input', lines: valueLines(input) }];
   }
@@ -154,14 +158,14 @@ function fieldsOf(input: unknown): QuestionField[] {
 }
 
 function valueLines(value: unknown): string[] {
-  return linesOf(typeof value === 'string' ? value : (JSON.stringify(value, undefined, 2) ?? String(value)));
+  return splitLines(typeof value === 'string' ? value : (JSON.stringify(value, undefined, 2) ?? String(value)));
 }
 
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   return text === '' ? [] : toVisibleText(text).split('\n');
 }
 
-function fieldOf(input: unknown, name: string): string | undefined {
+function findField(input: unknown, name: string): string | undefined {
   const value = typeof input === 'object' && input !== null ? (input as Record<string, unknown>)[name] : undefined;
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

@@ -74,7 +74,7 @@ interface ConversationSetup extends ConversationParts {
   readonly world: World;
   /** When true, no more runs start. */
   readonly isClosed: () => boolean;
-  readonly tell: (event: ConversationEvent, about: HookContext) => void;
+  readonly emit: (event: ConversationEvent, about: HookContext) => void;
   readonly send: (reply: Reply) => Promise<void>;
 }
 
@@ -123,7 +123,7 @@ export class Conversation {
   async receive(message: UserMessage, options: MessageOptions): Promise<Reply> {
     const { world } = this.#setup;
     const { messageId: id = world.createId(), policy = this.#setup.policy ?? 'replace', context } = options;
-    this.#tell({ type: 'message-received', messageId: id, policy }, context);
+    this.#emit({ type: 'message-received', messageId: id, policy }, context);
     // Check `#pending` too: an unanswered message may outlast the list of remembered ids.
     if (this.#pending.has(id) || this.#state.seen.includes(id)) return this.#early(id, 'duplicate');
     const { promise: turn, resolve: begin } = Promise.withResolvers<readonly UserMessage[] | EarlyStatus>();
@@ -136,7 +136,7 @@ export class Conversation {
       const { debounceMs = 0 } = options;
       this.#apply({ type: 'message', id, policy, debounceMs, context: toContextKey(context) });
     }
-    // Wait for the turn here: the run then starts in the async context of its own message, not in that of the event
+    // Wait for the turn here: the run then starts in its own message's async context, not in that of the event
     // before it, which may be another user's.
     const messages = await turn;
     if (typeof messages !== 'string') return this.#answer(id, messages);
@@ -155,7 +155,7 @@ export class Conversation {
     const receipt: CancelReceipt = isIdle
       ? { result: 'too-late' }
       : { result: 'accepted', level: 'drain', reason, killAt: clock.now() };
-    this.#tell({ type: 'cancel-requested', receipt: receipt.result, reason });
+    this.#emit({ type: 'cancel-requested', receipt: receipt.result, reason });
     return receipt;
   }
 
@@ -227,7 +227,7 @@ export class Conversation {
   #start(id: string, messages: readonly UserMessage[]): Run {
     const { agent, hooks } = this.#setup;
     const { token, onEvent, context } = this.#pending.get(id)!;
-    const tellEvent = onEvent && createListener('onEvent', onEvent, hooks);
+    const emitEvent = onEvent && createListener('onEvent', onEvent, hooks);
     const run = agent.run(messages.at(-1)!, {
       history: [...this.#history, ...messages.slice(0, -1)],
       context,
@@ -235,7 +235,7 @@ export class Conversation {
       hooks: {
         any: (event) => {
           this.#notice(event, context);
-          tellEvent?.(event);
+          emitEvent?.(event);
         },
       },
     });
@@ -260,7 +260,7 @@ export class Conversation {
       case 'cancel-requested':
       case 'level-changed':
       case 'call-waiting':
-        this.#tell(event, context);
+        this.#emit(event, context);
         break;
       default:
         break;
@@ -288,13 +288,13 @@ export class Conversation {
   }
 
   #answered(reply: Reply, context: AppContext | undefined): Reply {
-    this.#tell({ type: 'message-answered', reply }, context);
+    this.#emit({ type: 'message-answered', reply }, context);
     this.#sent = this.#setup.send(reply);
     return reply;
   }
 
-  #tell(event: UnstampedEvent<ConversationEvent>, context?: AppContext): void {
+  #emit(event: UnstampedEvent<ConversationEvent>, context?: AppContext): void {
     const stamp = { at: this.#setup.world.clock.now(), conversationId: this.#id };
-    this.#setup.tell({ ...event, ...stamp } as ConversationEvent, { context });
+    this.#setup.emit({ ...event, ...stamp } as ConversationEvent, { context });
   }
 }

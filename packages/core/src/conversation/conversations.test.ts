@@ -14,7 +14,7 @@ import type { ConversationEvent, Reply } from './conversation.ts';
 import { type ConversationsOptions, createConversations } from './conversations.ts';
 import { MAX_SEEN_MESSAGES } from './policy.ts';
 
-/** An assistant that looks something up for 6 s and then repeats what it was asked. */
+/** An assistant that looks something up for 6 s and then repeats its input. */
 function setUp(options: Partial<ConversationsOptions> = {}, planner?: Planner) {
   const world = createVirtualWorld();
   const recorder = createRecorder();
@@ -51,7 +51,7 @@ function setUp(options: Partial<ConversationsOptions> = {}, planner?: Planner) {
   return { ...world, conversations, recorder, sent, check };
 }
 
-test('a message is answered, and the history goes on', async () => {
+test('a message is answered, and the history continues', async () => {
   const { conversations, clock, sent, check } = setUp();
   const first = conversations.processMessage('c', 'one');
   await clock.advance(6_000);
@@ -95,7 +95,7 @@ test('replace: a newer message cancels the run, which keeps what it has; only th
   check();
 });
 
-test('many rapid messages: one is answered, the others are superseded, never two runs at once', async () => {
+test('many rapid messages: one is answered, the others are superseded, never two runs at the same time', async () => {
   const { conversations, clock, check } = setUp();
   const replies = Array.from({ length: 50 }, (_, i) => conversations.processMessage('c', `${i}`));
   await clock.advance(12_000);
@@ -105,7 +105,7 @@ test('many rapid messages: one is answered, the others are superseded, never two
   check();
 });
 
-test('queue, steer and reject do what they say', async () => {
+test('queue, steer and reject handle a newer message as named', async () => {
   const { conversations, clock, check } = setUp();
   const first = conversations.processMessage('c', 'a');
   await flushMicrotasks();
@@ -144,7 +144,7 @@ test('debounce: messages in quick succession become one run', async () => {
   check();
 });
 
-test('cancel answers gracefully with what was done', async () => {
+test('a graceful cancel resolves with the finished calls', async () => {
   const { conversations, clock, sent, check } = setUp();
   expect(conversations.cancel('c')).toEqual({ result: 'too-late' });
   const first = conversations.processMessage('c', 'a');
@@ -175,7 +175,7 @@ test('the next turn after a cancelled one runs to its end', async () => {
   expect((await next).status).toBe('answered');
 });
 
-test('what is not known is said, and how a cancel is described can be chosen', async () => {
+test('unknown results are reported, and how a cancel is described can be chosen', async () => {
   const deaf = createAgent({
     name: 'deaf',
     planner: { next: () => callTools([{ id: '1', tool: 'send', input: {} }]) },
@@ -260,7 +260,7 @@ test('a message that was withdrawn before it came starts nothing and supersedes 
   check();
 });
 
-test('a message is withdrawn as hard as its token or signal says, and harder later', async () => {
+test('a message is withdrawn with the level of its token or signal, and at a higher level later', async () => {
   const { conversations, clock, check } = setUp();
   const controller = new AbortController();
   const first = conversations.processMessage('c', 'a', { signal: controller.signal });
@@ -384,7 +384,7 @@ test('a reply that is never sent holds up the next ones for 10 s', async () => {
   expect(sent).toEqual(['one', 'two']);
 });
 
-test('disposing stops every run and waits for its end; what comes later is cancelled at once', async () => {
+test('disposing stops every run and waits for its end; later messages are cancelled immediately', async () => {
   const { conversations, clock } = setUp();
   const first = conversations.processMessage('c', 'a');
   const debouncing = conversations.processMessage('d', 'b', { debounceMs: 60_000 });
@@ -398,7 +398,7 @@ test('disposing stops every run and waits for its end; what comes later is cance
   expect(clock.pending).toBe(0);
 });
 
-test('what is only being gathered can be cancelled too, and the cancel has a receipt', async () => {
+test('debounced messages can be cancelled, and the cancel has a receipt', async () => {
   const { conversations, clock } = setUp();
   const debouncing = conversations.processMessage('c', 'a', { debounceMs: 500 });
   expect(conversations.cancel('c', 'no')).toMatchObject({
@@ -452,7 +452,7 @@ test('an agent that throws when it is started fails the message, is reported, an
   expect(clock.pending).toBe(0);
 });
 
-test('too many conversations never forget one that is new or busy: no two runs of one live at once', async () => {
+test('too many conversations never forget one that is new or busy: no two runs of one live at the same time', async () => {
   const { conversations, clock, check } = setUp({ maxConversations: 1, policy: 'queue' }, sleeper());
   const replies = ['a', 'b', 'b', 'c'].map((id) => conversations.processMessage(id, id));
   await flushMicrotasks();
@@ -466,7 +466,7 @@ test('too many conversations never forget one that is new or busy: no two runs o
   check();
 });
 
-/** Thinks for a second, and then repeats what it was asked last. */
+/** Thinks for a second, and then repeats its last input. */
 function sleeper(): Planner {
   return {
     async next(history, { token }) {
@@ -581,7 +581,7 @@ test.each([false, true])(
   },
 );
 
-test('a message delivered again is known while it has no answer, however many came since', async () => {
+test('a message delivered again is known while it has no answer, no matter how many came since', async () => {
   const { conversations, clock } = setUp({}, { next: () => reply('ok') });
   const send = (i: number) => conversations.processMessage('c', `${i}`, { messageId: `${i}`, debounceMs: 100 });
   const replies = Array.from({ length: MAX_SEEN_MESSAGES + 1 }, (_, i) => send(i));
@@ -626,7 +626,7 @@ test('the events of the run that answers a message can be followed as they happe
   check();
 });
 
-test('hooks receive cancels: who asked, each level, calls that are waited for, and cancels without a run', async () => {
+test('hooks receive cancels: who asked, each level, calls that delay the stop, and cancels without a run', async () => {
   const events: ConversationEvent[] = [];
   const { conversations, clock } = setUp({ hooks: { any: (event) => events.push(event) } });
   const seen = () =>

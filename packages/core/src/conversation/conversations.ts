@@ -30,7 +30,9 @@ export interface Conversations extends AsyncDisposable {
   processMessage(id: string, message: RunInput, options?: MessageOptions): Promise<Reply>;
   /** Stops the active run and drops the waiting messages. `too-late`: there was nothing to stop. */
   cancel(id: string, reason?: CancelReasonLike, options?: CancelOptions): CancelReceipt;
+  /** Returns the messages of a conversation so far. */
   history(id: string): readonly Message[];
+  /** Forgets a conversation, unless it has a run. */
   remove(id: string): void;
 }
 
@@ -79,10 +81,10 @@ export function createConversations(given: ConversationsOptions): Conversations 
   const { maxConversations = MAX_CONVERSATIONS, world = systemWorld } = options;
   const conversations = new Map<string, Conversation>();
   let isClosed = false;
-  const tell = createHookDispatcher<ConversationEvent>(options.hooks);
+  const emit = createHookDispatcher<ConversationEvent>(options.hooks);
   const send = createReplySender<Reply>({ ...options, clock: world.clock });
   const create = (id: string): Conversation =>
-    new Conversation(id, { ...options, world, tell, send, isClosed: () => isClosed });
+    new Conversation(id, { ...options, world, emit, send, isClosed: () => isClosed });
 
   function get(id: string): Conversation {
     const known = conversations.get(id);

@@ -5,7 +5,7 @@ import type { CallResult } from '../tool/result.ts';
 /** What is known about a cancelled run: a part of its outcome, also available when only a store has it. */
 export interface CancelledWork {
   readonly reason: CancelReason;
-  /** The text of the last reply, as far as it got. */
+  /** The text of the last reply, complete or not. */
   readonly text: string;
   readonly calls: readonly Pick<CallResult, 'callId' | 'tool' | 'state'>[];
   /** The work had finished or failed before the stop took effect. */
@@ -15,9 +15,9 @@ export interface CancelledWork {
 function describeCancelled({ calls }: Pick<CancelledWork, 'calls'>): string {
   const done = calls.filter(({ state }) => state === 'finished').map(({ tool }) => tool);
   const unknown = calls.filter(({ state }) => state === 'unknown').map(({ tool }) => tool);
-  const said = [done.length > 0 ? `Stopped. Done so far: ${done.join(', ')}.` : 'Stopped. Nothing was done.'];
-  if (unknown.length > 0) said.push(`Not known whether it took effect: ${unknown.join(', ')}.`);
-  return said.join(' ');
+  const sentences = [done.length > 0 ? `Stopped. Done so far: ${done.join(', ')}.` : 'Stopped. Nothing was done.'];
+  if (unknown.length > 0) sentences.push(`Not known whether it took effect: ${unknown.join(', ')}.`);
+  return sentences.join(' ');
 }
 
 /**

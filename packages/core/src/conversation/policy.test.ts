@@ -12,7 +12,7 @@ import {
   reduceConversation,
 } from './policy.ts';
 
-function play(...inputs: ConversationInput[]) {
+function applyAll(...inputs: ConversationInput[]) {
   let state: ConversationState = NEW_CONVERSATION;
   const effects: ConversationEffect[] = [];
   for (const input of inputs) {
@@ -40,13 +40,13 @@ const answer = (id: string, status: Extract<ConversationEffect, { type: 'answer'
 const stop: ConversationEffect = { type: 'stop' };
 
 test('the first message starts a run', () => {
-  expect(play(message('a')).effects).toEqual([start('a')]);
-  expect(play(message('a'), ended).state).toMatchObject({ steered: [], waiting: [] });
-  expect(play(message('a'), ended).state.running).toBeUndefined();
+  expect(applyAll(message('a')).effects).toEqual([start('a')]);
+  expect(applyAll(message('a'), ended).state).toMatchObject({ steered: [], waiting: [] });
+  expect(applyAll(message('a'), ended).state.running).toBeUndefined();
 });
 
 test('replace: the run is cancelled, the new one waits for its end, and waiting messages are superseded', () => {
-  const { effects, state } = play(message('a'), message('b'), message('c'));
+  const { effects, state } = applyAll(message('a'), message('b'), message('c'));
   expect(effects).toEqual([start('a'), stop, answer('b', 'superseded')]);
   expect(state.running).toMatchObject({ ids: ['a'], stopping: 'superseded' });
   expect(reduceConversation(state, ended).effects).toEqual([start('c')]);
@@ -54,13 +54,13 @@ test('replace: the run is cancelled, the new one waits for its end, and waiting 
 
 test('queue: messages wait their turn, in order', () => {
   const queued = [message('a'), message('b', 'queue'), message('c', 'queue')];
-  expect(play(...queued).effects).toEqual([start('a')]);
-  expect(play(...queued, ended, ended, ended).effects).toEqual([start('a'), start('b'), start('c')]);
+  expect(applyAll(...queued).effects).toEqual([start('a')]);
+  expect(applyAll(...queued, ended, ended, ended).effects).toEqual([start('a'), start('b'), start('c')]);
 });
 
 test('merge: messages that wait in a row become one run, and the last gets the answer', () => {
   const merged = [message('a'), message('b', 'queue'), message('c', 'merge'), message('d', 'merge')];
-  expect(play(...merged, ended, ended).effects).toEqual([
+  expect(applyAll(...merged, ended, ended).effects).toEqual([
     start('a'),
     start('b', 'c', 'd'),
     answer('b', 'merged'),
@@ -70,36 +70,36 @@ test('merge: messages that wait in a row become one run, and the last gets the a
 
 test('merge: other contexts and messages that were steered are left alone, and the limit holds', () => {
   const apart = [message('a'), message('s', 'steer'), message('b', 'merge'), message('c', 'merge', 0, 'ann')];
-  expect(play(...apart, ended, ended, ended).effects.slice(2)).toEqual([start('s'), start('b'), start('c')]);
+  expect(applyAll(...apart, ended, ended, ended).effects.slice(2)).toEqual([start('s'), start('b'), start('c')]);
   const many = Array.from({ length: MAX_MERGED_MESSAGES + 1 }, (_, i) => message(`m${i}`, 'merge'));
-  expect(play(message('a'), ...many).state.waiting.map(({ ids }) => ids.length)).toEqual([MAX_MERGED_MESSAGES, 1]);
+  expect(applyAll(message('a'), ...many).state.waiting.map(({ ids }) => ids.length)).toEqual([MAX_MERGED_MESSAGES, 1]);
 });
 
 test('merge: a message that was merged can be withdrawn, and a cancel drops all', () => {
   const merged = [message('a'), message('b', 'merge'), message('c', 'merge')];
-  expect(play(...merged, { type: 'withdraw', id: 'c' }, ended).effects.slice(1)).toEqual([
+  expect(applyAll(...merged, { type: 'withdraw', id: 'c' }, ended).effects.slice(1)).toEqual([
     answer('c', 'cancelled'),
     start('b'),
   ]);
-  expect(play(...merged, { type: 'cancel' }).effects.slice(1)).toEqual([
+  expect(applyAll(...merged, { type: 'cancel' }).effects.slice(1)).toEqual([
     answer('b', 'cancelled'),
     answer('c', 'cancelled'),
   ]);
 });
 
-test('a queue has an end: beyond it messages are refused', () => {
+test('a queue has an end: beyond it messages are rejected', () => {
   const full = Array.from({ length: MAX_WAITING_MESSAGES + 2 }, (_, i) => message(`${i}`, 'queue'));
-  expect(play(...full).effects.at(-1)).toEqual(answer(`${MAX_WAITING_MESSAGES + 1}`, 'rejected'));
+  expect(applyAll(...full).effects.at(-1)).toEqual(answer(`${MAX_WAITING_MESSAGES + 1}`, 'rejected'));
 });
 
 test('steer: the message goes to the run, and is next if the run never read it', () => {
   const steered = [message('a'), message('b', 'steer'), message('c', 'steer')];
-  expect(play(...steered).effects).toEqual([start('a'), { type: 'steer', id: 'b' }, { type: 'steer', id: 'c' }]);
-  expect(play(...steered, { type: 'steer-delivered', id: 'b' }, ended).effects.slice(3)).toEqual([
+  expect(applyAll(...steered).effects).toEqual([start('a'), { type: 'steer', id: 'b' }, { type: 'steer', id: 'c' }]);
+  expect(applyAll(...steered, { type: 'steer-delivered', id: 'b' }, ended).effects.slice(3)).toEqual([
     answer('b', 'steered'),
     start('c'),
   ]);
-  expect(play(...steered, message('d', 'queue'), ended, ended).effects.slice(3)).toEqual([
+  expect(applyAll(...steered, message('d', 'queue'), ended, ended).effects.slice(3)).toEqual([
     start('b', 'c'),
     answer('b', 'merged'),
     start('d'),
@@ -107,14 +107,14 @@ test('steer: the message goes to the run, and is next if the run never read it',
 });
 
 test('steer into a run that is stopping waits instead', () => {
-  expect(play(message('a'), { type: 'cancel' }, message('b', 'steer'), ended).effects).toEqual([
+  expect(applyAll(message('a'), { type: 'cancel' }, message('b', 'steer'), ended).effects).toEqual([
     start('a'),
     start('b'),
   ]);
 });
 
-test('reject: while something runs the message is refused, and may be sent again', () => {
-  expect(play(message('a'), message('b', 'reject'), ended, message('b', 'reject')).effects).toEqual([
+test('reject: while something runs the message is rejected, and may be sent again', () => {
+  expect(applyAll(message('a'), message('b', 'reject'), ended, message('b', 'reject')).effects).toEqual([
     start('a'),
     answer('b', 'rejected'),
     start('b'),
@@ -122,32 +122,32 @@ test('reject: while something runs the message is refused, and may be sent again
 });
 
 test('a redelivered message is a no-op, whatever became of the first delivery', () => {
-  expect(play(message('a'), message('a'), ended, message('a')).effects).toEqual([
+  expect(applyAll(message('a'), message('a'), ended, message('a')).effects).toEqual([
     start('a'),
     answer('a', 'duplicate'),
     answer('a', 'duplicate'),
   ]);
 });
 
-test('only so many ids are remembered', () => {
+test('the number of remembered ids is bounded', () => {
   const many = Array.from({ length: MAX_SEEN_MESSAGES + 1 }, (_, i) => [message(`${i}`), ended]).flat();
-  expect(play(...many).state.seen).toHaveLength(MAX_SEEN_MESSAGES);
+  expect(applyAll(...many).state.seen).toHaveLength(MAX_SEEN_MESSAGES);
 });
 
 test('debounce: messages that follow each other become one, and the last gets the answer', () => {
   const gathered = [message('a', 'replace', 50), message('b', 'queue', 70)];
-  expect(play(...gathered).effects).toEqual([
+  expect(applyAll(...gathered).effects).toEqual([
     { type: 'gather', ms: 50 },
     { type: 'gather', ms: 70 },
   ]);
-  const { effects, state } = play(...gathered, { type: 'gathered' });
+  const { effects, state } = applyAll(...gathered, { type: 'gathered' });
   expect(effects.slice(2)).toEqual([start('a', 'b'), answer('a', 'merged')]);
   expect(state.debouncing).toBeUndefined();
-  expect(play({ type: 'gathered' }).effects).toEqual([]);
+  expect(applyAll({ type: 'gathered' }).effects).toEqual([]);
 });
 
 test('a message that does not wait takes the gathered ones along', () => {
-  expect(play(message('a', 'queue', 50), message('b')).effects).toEqual([
+  expect(applyAll(message('a', 'queue', 50), message('b')).effects).toEqual([
     { type: 'gather', ms: 50 },
     start('a', 'b'),
     answer('a', 'merged'),
@@ -155,7 +155,7 @@ test('a message that does not wait takes the gathered ones along', () => {
 });
 
 test('cancel stops the run and drops what waits, is steered or is being gathered', () => {
-  const { effects, state } = play(
+  const { effects, state } = applyAll(
     message('a'),
     message('b', 'queue'),
     message('c', 'steer'),
@@ -166,41 +166,41 @@ test('cancel stops the run and drops what waits, is steered or is being gathered
   expect(effects.slice(3)).toEqual([answer('d', 'cancelled'), answer('b', 'cancelled'), answer('c', 'cancelled')]);
   expect(state.running).toMatchObject({ ids: ['a'], stopping: 'user' });
   expect(reduceConversation(state, ended).effects).toEqual([]);
-  expect(play({ type: 'cancel' }).effects).toEqual([]);
+  expect(applyAll({ type: 'cancel' }).effects).toEqual([]);
 });
 
 test('a cancel does not change why a run is already stopping', () => {
-  expect(play(message('a'), message('b'), { type: 'cancel' }).state.running?.stopping).toBe('superseded');
-  expect(play(message('a'), { type: 'cancel' }, message('b')).state.running?.stopping).toBe('user');
+  expect(applyAll(message('a'), message('b'), { type: 'cancel' }).state.running?.stopping).toBe('superseded');
+  expect(applyAll(message('a'), { type: 'cancel' }, message('b')).state.running?.stopping).toBe('user');
 });
 
 test('one message can be withdrawn: running, waiting, steered, gathered or not there', () => {
   const withdraw = (id: string): ConversationInput => ({ type: 'withdraw', id });
-  const running = play(message('a'), withdraw('a'), withdraw('a'));
+  const running = applyAll(message('a'), withdraw('a'), withdraw('a'));
   expect(running.effects).toEqual([start('a')]);
   expect(running.state.running).toMatchObject({ ids: ['a'], stopping: 'user' });
   const delivered: ConversationInput = { type: 'steer-delivered', id: 'b' };
-  expect(play(message('a'), message('b', 'steer'), withdraw('b'), delivered, ended).effects).toEqual([
+  expect(applyAll(message('a'), message('b', 'steer'), withdraw('b'), delivered, ended).effects).toEqual([
     start('a'),
     { type: 'steer', id: 'b' },
     answer('b', 'cancelled'),
   ]);
-  expect(play(message('a'), message('b', 'queue'), withdraw('b'), ended).effects).toEqual([
+  expect(applyAll(message('a'), message('b', 'queue'), withdraw('b'), ended).effects).toEqual([
     start('a'),
     answer('b', 'cancelled'),
   ]);
   const debouncing = [message('a', 'queue', 9), message('b', 'queue', 9)];
-  expect(play(...debouncing, withdraw('a'), { type: 'gathered' }).effects.slice(2)).toEqual([
+  expect(applyAll(...debouncing, withdraw('a'), { type: 'gathered' }).effects.slice(2)).toEqual([
     answer('a', 'cancelled'),
     start('b'),
   ]);
-  expect(play(message('a', 'queue', 9), withdraw('a')).state.debouncing).toBeUndefined();
-  expect(play(withdraw('ghost'))).toEqual({ state: NEW_CONVERSATION, effects: [] });
+  expect(applyAll(message('a', 'queue', 9), withdraw('a')).state.debouncing).toBeUndefined();
+  expect(applyAll(withdraw('ghost'))).toEqual({ state: NEW_CONVERSATION, effects: [] });
 });
 
 test('messages of different contexts are never merged: those that were held back run first', () => {
   const both = [message('a', 'queue', 50, 'ann'), message('b', 'queue', 50, 'bob'), message('c', 'queue', 50, 'bob')];
-  expect(play(...both, { type: 'gathered' }, ended).effects).toEqual([
+  expect(applyAll(...both, { type: 'gathered' }, ended).effects).toEqual([
     { type: 'gather', ms: 50 },
     start('a'),
     { type: 'gather', ms: 50 },
@@ -209,12 +209,12 @@ test('messages of different contexts are never merged: those that were held back
     answer('b', 'merged'),
   ]);
   const replaced = [message('a', 'replace', 50, 'ann'), message('b', 'replace', 0, 'bob'), ended];
-  expect(play(...replaced).effects).toEqual([{ type: 'gather', ms: 50 }, start('a'), stop, start('b')]);
+  expect(applyAll(...replaced).effects).toEqual([{ type: 'gather', ms: 50 }, start('a'), stop, start('b')]);
 });
 
-test('a steering message of another context waits for its own run, behind what the run was told', () => {
+test('a steering message of another context waits for its own run, behind what the run was sent', () => {
   const steered = [message('a', 'steer', 0, 'ann'), message('b', 'steer', 0, 'bob'), message('c', 'steer', 0, 'ann')];
-  expect(play(...steered, ended, ended).effects).toEqual([
+  expect(applyAll(...steered, ended, ended).effects).toEqual([
     start('a'),
     { type: 'steer', id: 'c' },
     start('c'),
@@ -224,11 +224,11 @@ test('a steering message of another context waits for its own run, behind what t
 
 test('a rejected message does not take those with it that are held back', () => {
   expect(
-    play(message('a'), message('b', 'queue', 50), message('c', 'reject'), { type: 'gathered' }, ended).effects,
+    applyAll(message('a'), message('b', 'queue', 50), message('c', 'reject'), { type: 'gathered' }, ended).effects,
   ).toEqual([start('a'), { type: 'gather', ms: 50 }, answer('c', 'rejected'), start('b')]);
 });
 
-test('any story: never two runs or contexts at once, and every message is answered or run exactly once', () => {
+test('any story: never two runs or contexts at the same time, and every message is answered or run exactly once', () => {
   const step = fc.oneof(
     {
       weight: 5,

@@ -5,7 +5,7 @@
  * - `queue`: the message waits in the conversation queue.
  * - `merge`: like `queue`, but if another message already waits last, one run answers both.
  * - `steer`: the message is passed to the run, which reads it at the next boundary.
- * - `reject`: the message is refused.
+ * - `reject`: the message is rejected.
  */
 export type Policy = 'replace' | 'queue' | 'merge' | 'steer' | 'reject';
 

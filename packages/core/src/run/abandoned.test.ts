@@ -76,7 +76,7 @@ test.each<[string, Partial<AgentOptions>, string]>([
   check();
 });
 
-test('what ends a little after the cancel is waited for, and the run is clean', async () => {
+test('a run waits for what ends shortly after the cancel, and the run is clean', async () => {
   const { start, clock, check } = setUp({
     approve: (_, { signal }) => answerAfter(signal),
     tools: [tool({})],
@@ -95,7 +95,7 @@ test('what ends a little after the cancel is waited for, and the run is clean', 
   check();
 });
 
-test('what comes back late is written into the ledger, and the report stays as it was', async () => {
+test('a late result is recorded in the ledger, and the report does not change', async () => {
   let end: ((step: ReturnType<typeof reply>) => void) | undefined;
   const { start, agent } = setUp({
     planner: { next: () => new Promise((resolve) => (end = resolve)) },
@@ -125,7 +125,7 @@ test('an undo that does not end is in the ledger too', async () => {
   expect(agent.ledger.entries()).toMatchObject([{ name: 'undo of work (c)' }]);
 });
 
-test('what a sub-agent abandons is named by the way to it', async () => {
+test('a sub-agent’s abandoned work is named by its path', async () => {
   const inner = setUp({ name: 'inner', planner: { next: () => never }, model: undefined });
   const { start, check } = setUp({
     tools: [createAgentTool(inner.agent, { description: 'Helps.' }) as Tool],
@@ -203,7 +203,7 @@ test('a hook that cancels on every cancel event does not loop forever', async ()
   check();
 });
 
-test('nothing follows the end for a reader, also when its hook cancels', async () => {
+test('a reader gets no event after the end, even when its hook cancels', async () => {
   const { agent, recorder } = setUp({});
   const answers: string[] = [];
   const run = recorder.run(agent.run('go', { hooks: { 'run-end': () => answers.push(run.cancel().result) } }));
@@ -222,7 +222,7 @@ const streaming = (parts: () => Generator<ModelPart> | AsyncGenerator<ModelPart>
 });
 const FINISH: ModelPart = { type: 'finish', stopReason: 'stop' };
 
-/** Work of this thread: on a busy machine others' work is no delay of ours. */
+/** CPU time of this thread, so that a busy machine does not count as our delay. */
 const workMs = (): number => {
   const { user, system } = process.threadCpuUsage?.() ?? process.cpuUsage();
   return (user + system) / 1_000;
@@ -242,7 +242,7 @@ test.each<[string, (cancel: () => void) => void]>([
       setTimeout(() => port2.postMessage('stop'), 100);
     },
   ],
-])('a stream that never waits for anything hears %s within 50 ms of work', async (mode, ask) => {
+])('a stream that never waits receives %s within 50 ms of work', async (mode, ask) => {
   const dueAt = performance.now() + 100;
   let workAtDue: number | undefined;
   let heardAfter = Infinity;
@@ -295,7 +295,7 @@ test.each<[string, () => unknown]>([
   });
 });
 
-test('a reply is bounded in length, and what it had is kept', async () => {
+test('a reply is bounded in length, and its text so far is kept', async () => {
   const million = 'x'.repeat(1_000_000);
   const model = streaming(function* () {
     for (;;) yield { type: 'text', text: million };
@@ -355,7 +355,7 @@ test.each<[string, unknown]>([
   expect(await createAgent({ name: 'a', model }).run('x').outcome).toMatchObject({ status: 'failed', calls: [] });
 });
 
-test('a model that cannot even begin fails the run, and counts that are none count nothing', async () => {
+test('a model that cannot even begin fails the run, and invalid counts count nothing', async () => {
   const broken = { name: 'm', stream: () => 7 as never };
   expect(await createAgent({ name: 'a', model: broken }).run('x').outcome).toMatchObject({ status: 'failed' });
   const odd = streaming(function* () {
@@ -367,7 +367,7 @@ test('a model that cannot even begin fails the run, and counts that are none cou
   expect(usage).toEqual({ inputTokens: 0, outputTokens: 3, isComplete: true });
 });
 
-test('what attempts cost that broke off is counted, also when a cancel ends the wait for the next', async () => {
+test('usage of failed attempts is counted, even when a cancel ends the wait for the next', async () => {
   let attempts = 0;
   const model = streaming(function* () {
     yield { type: 'usage', inputTokens: 1_000, outputTokens: 50 };
@@ -391,7 +391,7 @@ test('what attempts cost that broke off is counted, also when a cancel ends the 
   expect(await last.outcome).toMatchObject({ status: 'failed', usage: { inputTokens: 2_000, isComplete: false } });
 });
 
-test('an iterator that closes at once, without a promise, loses nothing', async () => {
+test('an iterator that closes immediately, without a promise, loses nothing', async () => {
   const parts: ModelPart[] = [
     { type: 'usage', inputTokens: 77 },
     { type: 'text', text: 'hi' },

@@ -8,7 +8,7 @@ function hash(text: string, seed: number): string {
 }
 
 /** Returns a name that changes with an agent's instructions or the tools that its model sees. It protects nothing. */
-export function versionOf(tools: readonly Tool[], instructions = ''): string {
+export function hashVersion(tools: readonly Tool[], instructions = ''): string {
   const shown = tools.map(({ name, description, inputJsonSchema, effects }) => {
     return [name, description, effects, inputJsonSchema];
   });

@@ -45,7 +45,7 @@ function setUp(
   const root = new CancellationToken({ name: 'root', clock: world.clock });
   const run = recorder.run(agent.run('hello', { token: root }));
   const check = () => {
-    recorder.look(root);
+    recorder.recordToken(root);
     expect(checkHistory(recorder.history)).toEqual([]);
     expect(world.clock.pending).toBe(0);
   };
@@ -108,7 +108,7 @@ test('cancel during adaptation phase: the words so far are kept, nothing of the 
   check();
 });
 
-test('a planner that hands over a partial message has it kept as it is', async () => {
+test('a planner’s partial message is kept unchanged', async () => {
   const partial: AssistantMessage = {
     role: 'assistant',
     content: [
@@ -132,7 +132,7 @@ test('a planner that hands over a partial message has it kept as it is', async (
   check();
 });
 
-test('a planner may return what it has when it is cut off; nothing is planned after that', async () => {
+test('a planner may return its partial message when it is cut off, and is not called again', async () => {
   const { run, check } = setUp(
     scripted(
       (_h, { token }) =>
@@ -188,7 +188,7 @@ test('a cancel after the end is too late and changes nothing', async () => {
   check();
 });
 
-test('when a drain lets the whole plan complete, the outcome is cancelled and complete', async () => {
+test('a drain that lets the whole plan complete has an outcome that is cancelled and complete', async () => {
   const { run, check } = setUp(
     {
       next: (_h, { turn }) => {
@@ -227,7 +227,7 @@ test('a plan that fails while it drains is cancelled too, with the error kept', 
   check();
 });
 
-test('a planner that throws fails the run; what it had said is kept', async () => {
+test('a planner that throws fails the run, and its text is kept', async () => {
   const { run, check } = setUp(
     scripted((_h, { emit }) => {
       emit({ type: 'text', text: 'Half a ' });
@@ -251,7 +251,7 @@ test('an impossible plan fails the run, and its calls were not started', async (
   check();
 });
 
-test('a deaf planner is abandoned when the ladder ends', async () => {
+test('a planner that ignores its signal is abandoned when the ladder ends', async () => {
   const { run, clock, check } = setUp({ next: () => new Promise(() => {}) });
   await flushMicrotasks();
   run.cancel();
@@ -260,7 +260,7 @@ test('a deaf planner is abandoned when the ladder ends', async () => {
   check();
 });
 
-test('a deaf call: the run settles when the ladder ends, says unknown, and its late result changes nothing', async () => {
+test('the run of a call that ignores its signal settles when the ladder ends, reports unknown, and ignores the late result', async () => {
   let finish: (() => void) | undefined;
   const { run, clock, recorder, agent, check } = setUp(
     scripted(() => callTools([call('1', 'deaf'), call('2', 'quick')])),
@@ -283,7 +283,7 @@ test('a deaf call: the run settles when the ladder ends, says unknown, and its l
   check();
 });
 
-test('the stop report says what each thing did, one sentence first', async () => {
+test('the stop report lists how everything ended, and starts with one sentence', async () => {
   const { run, clock, check } = setUp(
     scripted(() =>
       callTools([call('1', 'pay'), call('2', 'scan'), call('3', 'deaf'), call('4', 'later', { dependsOn: ['1'] })]),
@@ -382,7 +382,7 @@ test('an undo begins only when it has been written down', async () => {
   expect([written, undone]).toEqual([['1'], ['a']]);
 });
 
-test('undos that hang share one bound and are said to be unknown', async () => {
+test('undos that hang share one bound and are reported as unknown', async () => {
   const { run, clock } = setUp(
     scripted(() => callTools([call('1', 'a'), call('2', 'b'), call('3', 'wait', { dependsOn: ['1', '2'] })])),
     { a: { undo: () => {} }, b: { undo: () => new Promise(() => {}) }, wait: obedient },
@@ -480,7 +480,7 @@ test('a steer enters at the next boundary; an unread one is returned', async () 
   late.check();
 });
 
-test('a steer that comes with the reply gets a turn of its own', async () => {
+test('a steer that comes with the reply gets its own turn', async () => {
   const { run } = setUp(
     scripted(
       () => {
@@ -533,7 +533,7 @@ test('a compact hook shortens the history before each turn, and a cancel does no
   stuck.check();
 });
 
-test('one call can be cancelled and the run goes on', async () => {
+test('one call can be cancelled and the run continues', async () => {
   const { run, check } = setUp(
     scripted(
       () => callTools([call('1', 'wait'), call('2', 'x')]),
@@ -549,7 +549,7 @@ test('one call can be cancelled and the run goes on', async () => {
   check();
 });
 
-test('one call can be cancelled as hard as is said', async () => {
+test('one call can be cancelled with a given mode', async () => {
   const { run, agent } = setUp(
     scripted(
       () => callTools([call('1', 'deaf')]),
@@ -564,7 +564,7 @@ test('one call can be cancelled as hard as is said', async () => {
   expect(agent.ledger.entries()).toMatchObject([{ key: `${run.id}/1` }]);
 });
 
-test('cancelling one run leaves its siblings alone; cancelling what is above stops them all', async () => {
+test('cancelling one run leaves its siblings alone; cancelling the parent stops them all', async () => {
   const { agent, root, clock } = setUp(
     scripted(() => callTools([call('1', 'wait')])),
     { wait: obedient },
@@ -618,7 +618,7 @@ test('hooks receive every event; a throwing hook affects nothing else and is rep
   expect(errors).toEqual([new Error('bad hook')]);
 });
 
-test('every cancel is reported, with what it did', async () => {
+test('every cancel is reported with its result', async () => {
   const { run, clock, recorder, check } = setUp({ next: () => new Promise(() => {}) });
   await flushMicrotasks();
   run.cancel({ message: 'first' });

@@ -1,13 +1,14 @@
 import { createLedger, type Ledger } from '../stop/bounded/ledger.ts';
 import { systemWorld } from '../stop/clock.ts';
+import type { Approve } from '../tool/call/call.ts';
 import { ExclusiveKeys } from '../tool/call/exclusive.ts';
 import type { Tool } from '../tool/tool.ts';
-import { versionOf } from './agent-version.ts';
+import { hashVersion } from './agent-version.ts';
 import { readInput } from './history/given-messages.ts';
 import type { RunInput } from './history/message.ts';
 import { createModelPlanner } from './reply/model-planner.ts';
 import { type Run, startRun } from './run.ts';
-import { type AgentOptions, type RunOptions, readAgentOptions, readRunOptions } from './setup.ts';
+import { type AgentOptions, RESUMED, type RunOptions, readAgentOptions, readRunOptions } from './setup.ts';
 
 /** Runs a model or a planner with tools. Create one with `createAgent`. */
 export interface Agent {
@@ -45,9 +46,10 @@ export function createAgent(agentOptions: AgentOptions): Agent {
   const keys = new ExclusiveKeys();
   const planner = options.planner ?? createModelPlanner({ model: model!, instructions, retry, tools, world });
   const agent = { ...options, planner, tools, world, ledger, keys };
-  return {
+  const made: Agent & { readonly [RESUMED]: Approve | undefined } = {
     name,
-    version: options.version ?? versionOf(tools, instructions),
+    [RESUMED]: options.approve,
+    version: options.version ?? hashVersion(tools, instructions),
     tools,
     ledger,
     run(input, given = {}) {
@@ -56,4 +58,5 @@ export function createAgent(agentOptions: AgentOptions): Agent {
       return startRun({ agent: limited, ...runOptions, input: readInput(input, 'input') });
     },
   };
+  return made;
 }

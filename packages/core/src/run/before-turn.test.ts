@@ -31,7 +31,7 @@ test('each turn waits for what is to be done before it', async () => {
   ]);
 });
 
-test('a cancel before a turn keeps it from beginning, also while something deaf is waited for', async () => {
+test('a cancel before a turn prevents it, even while it waits for work that ignores its signal', async () => {
   const { run, planned } = start((turn) => (turn === 2 ? new Promise(() => {}) : undefined));
   await flushMicrotasks();
   run.cancel();
@@ -39,7 +39,7 @@ test('a cancel before a turn keeps it from beginning, also while something deaf 
   expect(planned).toEqual([1]);
 });
 
-test('the run fails with what is thrown before a turn', async () => {
+test('the run fails with the error that is thrown before a turn', async () => {
   const { run } = start(() => Promise.reject(new Error('no turn')));
   expect(await run.outcome).toMatchObject({ status: 'failed', error: { message: 'no turn' }, turns: 0 });
 });

@@ -38,12 +38,12 @@ test('a limit of one run replaces that limit of the agent, and leaves the others
     model: createScriptedModel([['Once more. ', { call: 'none', input: {} }]]),
     budgets: { maxTurns: 5, maxCalls: 3 },
   });
-  const reasonOf = async (budgets?: Budgets): Promise<string | undefined> => {
+  const runWith = async (budgets?: Budgets): Promise<string | undefined> => {
     const outcome = await agent.run('go', budgets && { budgets }).outcome;
     return outcome.status === 'cancelled' ? outcome.reason.message : outcome.status;
   };
-  expect(await reasonOf({ maxTurns: 2 })).toBe('the run reached its maxTurns of 2');
-  expect(await reasonOf({ maxTurns: 100 })).toBe('the run reached its maxCalls of 3');
-  expect(await reasonOf()).toBe('the run reached its maxCalls of 3');
+  expect(await runWith({ maxTurns: 2 })).toBe('the run reached its maxTurns of 2');
+  expect(await runWith({ maxTurns: 100 })).toBe('the run reached its maxCalls of 3');
+  expect(await runWith()).toBe('the run reached its maxCalls of 3');
   expect(() => agent.run('go', { budgets: { maxTurns: -1 } })).toThrow(/budgets\.maxTurns/);
 });

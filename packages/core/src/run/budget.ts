@@ -13,6 +13,13 @@ export interface Budgets {
   readonly maxModelTokens?: number;
 }
 
+/** What earlier runs of the same task have used. */
+export interface Spent {
+  readonly turns: number;
+  readonly calls: number;
+  readonly tokens: number;
+}
+
 const limit = count({ min: 0, orInfinity: true });
 
 /** The rule for budgets. */
@@ -29,13 +36,14 @@ export const MAX_TURNS = 1_000;
 /** Returns why the next turn with `calls` more calls would exceed a limit, or `undefined` if it would not. */
 export function overspent(
   budgets: Budgets,
-  spent: { turn: number; calls: number; transcript: Transcript },
+  spent: { turn: number; calls: number; transcript: Transcript; before?: Spent | undefined },
 ): CancelReasonInit | undefined {
+  const { turns = 0, calls = 0, tokens = 0 } = spent.before ?? {};
   const { maxTurns = MAX_TURNS, maxCalls = Infinity, maxModelTokens = Infinity } = budgets;
   const { inputTokens, outputTokens } = spent.transcript.usage;
-  if (spent.turn > maxTurns) return over(`maxTurns of ${maxTurns}`);
-  if (spent.transcript.calls.length + spent.calls > maxCalls) return over(`maxCalls of ${maxCalls}`);
-  if (inputTokens + outputTokens > maxModelTokens) return over(`maxModelTokens of ${maxModelTokens}`);
+  if (turns + spent.turn > maxTurns) return over(`maxTurns of ${maxTurns}`);
+  if (calls + spent.transcript.calls.length + spent.calls > maxCalls) return over(`maxCalls of ${maxCalls}`);
+  if (tokens + inputTokens + outputTokens > maxModelTokens) return over(`maxModelTokens of ${maxModelTokens}`);
   return undefined;
 }
 

@@ -31,7 +31,7 @@ test('a settled run lets the process end, though the token above it is cancelled
   expect(ms).toBeLessThan(AT_ONCE_MS);
 });
 
-test('so does a guard, and a signal that has fired', () => {
+test('a guard and an aborted signal do not keep the process alive', () => {
   const ms = msUntilExit(`
     const token = new CancellationToken();
     const { signal } = token;
@@ -42,7 +42,7 @@ test('so does a guard, and a signal that has fired', () => {
   expect(ms).toBeLessThan(AT_ONCE_MS);
 });
 
-test('so does a wait for something that ended while the token was drained', () => {
+test('a wait for work that ended during a drain does not keep the process alive', () => {
   const ms = msUntilExit(`
     const token = new CancellationToken();
     const waiting = waitUntilLevel(new Promise((resolve) => setTimeout(resolve, 20)), token, 'kill');

@@ -13,7 +13,7 @@ function setUp(onEvent: (event: RunEvent, gate: RunGate) => void = () => {}) {
   const gate: RunGate = new RunGate({
     runId: 'r',
     clock,
-    tellHooks: (event) => {
+    emitToHooks: (event) => {
       told.push(event.type === 'text' ? event.text : event.type);
       onEvent(event, gate);
     },
@@ -44,7 +44,7 @@ test('where the clock fails, the last known time is used', async () => {
   const gate = new RunGate({
     runId: 'r',
     clock: { now, setTimer: (...args) => clock.setTimer(...args) },
-    tellHooks: () => {},
+    emitToHooks: () => {},
   });
   const first = gate.now();
   await clock.advance(10);
@@ -57,37 +57,37 @@ test('where the clock fails, the last known time is used', async () => {
 test('an event caused by a hook comes after all listeners received the event that caused it', () => {
   const during: boolean[] = [];
   const { gate, told } = setUp((event, own) => {
-    during.push(own.isTelling);
+    during.push(own.isNotifying);
     if (event.type !== 'text' || event.text !== 'one') return;
-    own.tell(words('two'));
+    own.emit(words('two'));
     told.push('one was told');
   });
-  gate.tell(words('one'));
+  gate.emit(words('one'));
   expect(told).toEqual(['one', 'one was told', 'two']);
-  expect([...during, gate.isTelling]).toEqual([true, true, false]);
+  expect([...during, gate.isNotifying]).toEqual([true, true, false]);
 });
 
 test('the text is that of the turn', () => {
   const { gate } = setUp();
-  gate.tell(words('old'));
-  gate.tell({ type: 'turn-start', turn: 2 });
-  gate.tell(words('a'));
-  gate.tell(words('b'));
+  gate.emit(words('old'));
+  gate.emit({ type: 'turn-start', turn: 2 });
+  gate.emit(words('a'));
+  gate.emit(words('b'));
   expect(gate.text).toBe('ab');
-  gate.tell(runEnd);
-  gate.tell(words('c'));
+  gate.emit(runEnd);
+  gate.emit(words('c'));
   expect(gate.text).toBe('ab');
 });
 
 test('only late events follow the end, and only hooks receive them', async () => {
   const { gate, told, logged } = setUp((event, own) => {
-    if (event.type === 'run-end') own.tell(late);
+    if (event.type === 'run-end') own.emit(late);
   });
-  gate.tell(words('x'));
-  gate.tell(runEnd);
+  gate.emit(words('x'));
+  gate.emit(runEnd);
   expect(told).toEqual(['x', 'run-end']);
-  gate.tell(words('after'));
-  gate.tell(late);
+  gate.emit(words('after'));
+  gate.emit(late);
   expect(told).toEqual(['x', 'run-end', 'undo-start']);
   expect(await logged()).toEqual(['text', 'run-end']);
 });

@@ -6,7 +6,7 @@ import { StopReporter } from './report/reporter.ts';
 export interface GateOptions {
   readonly runId: string;
   readonly clock: Clock;
-  readonly tellHooks: (event: RunEvent) => void;
+  readonly emitToHooks: (event: RunEvent) => void;
 }
 
 /** Stamps all events of a run and delivers them in order. After the end only late ones follow, to hooks alone. */
@@ -32,7 +32,7 @@ export class RunGate {
   }
 
   /** Whether a hook is being called right now. */
-  get isTelling(): boolean {
+  get isNotifying(): boolean {
     return this.#isNotifying;
   }
 
@@ -51,8 +51,8 @@ export class RunGate {
   }
 
   /** Events caused by a hook are emitted after every listener has received the event that caused them. */
-  tell(happened: UnstampedEvent): void {
-    // While hooks receive the end, nothing more happens: what they do is too late, and its receipt says so.
+  emit(happened: UnstampedEvent): void {
+    // While hooks receive the end, nothing more happens: what they do is too late, and its receipt reports it.
     if (this.#isEnding) return;
     this.#waiting.push(this.stamp(happened));
     if (this.#isNotifying) return;
@@ -78,7 +78,7 @@ export class RunGate {
       this.#isOver = this.#isEnding = true;
       this.log.close();
     }
-    this.#options.tellHooks(event);
+    this.#options.emitToHooks(event);
     this.#isEnding = false;
   }
 }

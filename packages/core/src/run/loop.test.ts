@@ -32,11 +32,11 @@ test('a reply that was cut off is not complete; one that was whole when the canc
   }
 });
 
-test('a reply that is said to be aborted, though nothing was cancelled, is the reply', async () => {
+test('a reply that reports an abort, though nothing was cancelled, is the reply', async () => {
   expect(await start(() => said('So', 'aborted')).run.outcome).toMatchObject({ status: 'success', text: 'So' });
 });
 
-test('a planner that ends its reply with an error fails the run, and what it said is kept', async () => {
+test('a planner that ends its reply with an error fails the run, and its text is kept', async () => {
   expect(await start(() => said('half', 'error')).run.outcome).toMatchObject({
     status: 'failed',
     error: { message: 'The planner ended its reply with an error' },
@@ -44,7 +44,7 @@ test('a planner that ends its reply with an error fails the run, and what it sai
   });
 });
 
-test('over its budget a run is stopped at once', async () => {
+test('over its budget a run is stopped immediately', async () => {
   const { run } = start(() => callTools([{ id: 'c', tool: 'none', input: {} }]), { budgets: { maxTurns: 1 } });
   expect(await run.outcome).toMatchObject({
     status: 'cancelled',
@@ -54,7 +54,7 @@ test('over its budget a run is stopped at once', async () => {
   });
 });
 
-test('what was to be done before a turn and does not end is named, what ended is not', async () => {
+test('unfinished work before a turn is named in the report, finished work is not', async () => {
   for (const [beforeTurn, abandoned] of [
     [() => new Promise(() => {}), ['beforeTurn']],
     [() => {}, []],
@@ -62,7 +62,7 @@ test('what was to be done before a turn and does not end is named, what ended is
     const { run, agent, clock } = start((_, context) => whenCancelled(context, said('x', 'aborted')), { beforeTurn });
     await flushMicrotasks();
     run.cancel({ by: 'anna' }, { mode: 'kill' });
-    // It was only asked: nothing is waited for.
+    // It was only asked to start, so there is nothing to wait for.
     await flushMicrotasks();
     expect(await run.outcome).toMatchObject({ status: 'cancelled', stop: { isClean: abandoned.length === 0 } });
     expect(agent.ledger.entries().map(({ name }) => name)).toEqual(abandoned);
@@ -70,7 +70,7 @@ test('what was to be done before a turn and does not end is named, what ended is
   }
 });
 
-test('a cancel is what ended a run, also where what was to be done before its turn fails with it', async () => {
+test('a cancel ends a run as cancelled, even if the work before its turn fails with it', async () => {
   let cancel: (() => void) | undefined;
   const { run } = start(() => reply('x'), {
     beforeTurn: () => {
@@ -193,7 +193,7 @@ test.each<[string, unknown]>([
   ['another role', { message: { role: 'user', content: [], stopReason: 'stop' }, calls: [] }],
   ['no list of parts', { message: { role: 'assistant', content: 'x', stopReason: 'stop' }, calls: [] }],
   ['no list of calls', { message: { role: 'assistant', content: [], stopReason: 'stop' } }],
-])('a planner that returns %s is told what a step is', async (_, step) => {
+])('a planner that returns %s gets an error that explains steps', async (_, step) => {
   expect(await start(() => step as Step).run.outcome).toMatchObject({
     status: 'failed',
     error: { message: 'planner: `next` must return { message, calls }; create one with `reply` or `callTools`' },
@@ -201,7 +201,7 @@ test.each<[string, unknown]>([
   });
 });
 
-test('what a planner throws decides what is kept of its words, and how they are said to have ended', async () => {
+test('a planner’s error decides how much of its text is kept, and with which stop reason', async () => {
   const speak = (context: PlannerContext, error: unknown): Promise<never> => {
     context.emit({ type: 'thinking', text: 'hm' });
     context.emit({ type: 'text', text: 'half' });

@@ -8,7 +8,7 @@ import { waitUntilLevel } from '../stop/wait.ts';
 import { type Call, readCalls } from '../tool/call/call.ts';
 import type { CallResult } from '../tool/result.ts';
 import type { Runtime } from '../tool/runtime.ts';
-import { type Budgets, overspent } from './budget.ts';
+import { type Budgets, overspent, type Spent } from './budget.ts';
 import { type CallIds, TurnCallIds } from './history/call-ids.ts';
 import { recordReply } from './history/given-messages.ts';
 import type { AssistantMessage, Message } from './history/message.ts';
@@ -35,9 +35,10 @@ export interface LoopState {
   readonly transcript: Transcript;
   readonly steering: Steering;
   readonly budgets: Budgets;
+  readonly before: Spent | undefined;
   readonly compact: Compact | undefined;
   readonly beforeTurn: BeforeTurn | undefined;
-  readonly tell: (event: UnstampedEvent) => void;
+  readonly emit: (event: UnstampedEvent) => void;
   readonly leaveRunning: Leftovers['add'];
   readonly ids: CallIds;
   turns: number;
@@ -89,21 +90,21 @@ async function waitBeforeTurn({ token, turns, leaveRunning }: LoopState, beforeT
   if (end.by === 'error') throw end.error;
 }
 
-function checkBudgets({ token, budgets, transcript }: LoopState, next: { turn: number; calls: number }): void {
-  const reason = overspent(budgets, { ...next, transcript });
+function checkBudgets({ token, budgets, transcript, before }: LoopState, next: { turn: number; calls: number }): void {
+  const reason = overspent(budgets, { ...next, transcript, before });
   if (reason !== undefined) token.cancel(reason, { mode: 'now' });
   token.throwIfCancelled();
 }
 
-function deliverSteers({ steering, transcript, tell }: LoopState): void {
+function deliverSteers({ steering, transcript, emit }: LoopState): void {
   for (const message of steering.take()) {
     transcript.addUser(message);
-    tell({ type: 'steer-delivered', message });
+    emit({ type: 'steer-delivered', message });
   }
 }
 
 async function compactHistory(state: LoopState): Promise<void> {
-  const { compact, transcript, turns, tell } = state;
+  const { compact, transcript, turns, emit } = state;
   if (compact === undefined) return;
   const before = transcript.messages;
   const kept = await stoppable('compact', state, ({ signal }) => compact(before, { signal, turn: turns + 1 }));
@@ -111,7 +112,7 @@ async function compactHistory(state: LoopState): Promise<void> {
   transcript.replace(kept, 'compact');
   const after = startingWithUser(transcript.messages, before);
   transcript.replace(after);
-  tell({ type: 'history-compacted', before: before.length, after: after.length, messages: [...after] });
+  emit({ type: 'history-compacted', before: before.length, after: after.length, messages: [...after] });
 }
 
 /** Providers refuse a history that starts with a reply or a result, so it starts with a question, if need be the last. */
@@ -124,26 +125,26 @@ function startingWithUser(kept: readonly Message[], before: readonly Message[]):
 
 /** Takes one step of the planner. Text that was shown is kept, even when the planner fails or is cut off. */
 async function takeTurn(state: LoopState): Promise<Step> {
-  const { planner, transcript, tell } = state;
+  const { planner, transcript, emit } = state;
   const turn = ++state.turns;
   const ids = new TurnCallIds(state.ids);
   let shown = '';
   let isOver = false;
-  const tellTurn = (event: TurnEvent): void => {
+  const emitTurn = (event: TurnEvent): void => {
     // Text that a planner emits after its turn would belong to no message.
     if (isOver) return;
     if ('text' in event && typeof event.text !== 'string') throw unexpected('event.text', event.text, 'a string');
     if (event.type === 'text') shown += event.text;
-    tell(event.type === 'call-planned' ? { ...event, callId: ids.own(event.callId) } : event);
+    emit(event.type === 'call-planned' ? { ...event, callId: ids.own(event.callId) } : event);
   };
-  tell({ type: 'turn-start', turn });
+  emit({ type: 'turn-start', turn });
   const end = (message: AssistantMessage): void => {
     isOver = true;
-    tell({ type: 'turn-end', turn, message: transcript.addReply(message) });
+    emit({ type: 'turn-end', turn, message: transcript.addReply(message) });
   };
   try {
     const planned = await stoppable('planner', state, (token) =>
-      planner.next(transcript.messages, { token, turn, emit: tellTurn, leaveRunning: state.leaveRunning }),
+      planner.next(transcript.messages, { token, turn, emit: emitTurn, leaveRunning: state.leaveRunning }),
     );
     const step = ids.ofStep(checkStep(planned));
     end(recordReply(step.message));

@@ -85,7 +85,7 @@ test('how patient a run is with its model is checked', () => {
   expect(patient({ backoffMs: Infinity })).toBe('retry.backoffMs: expected 0 ms or more, got Infinity');
 });
 
-test('passing an AI SDK model, its name, or no model gets an error that says what to do', () => {
+test('passing an AI SDK model, its name, or no model fails with what to do', () => {
   const asked = (given: unknown): string => agent({ planner: undefined, model: given });
   const advice = 'wrap an AI SDK model: fromAiSdk(model), from @whoa/ai-sdk';
   expect(asked({ specificationVersion: 'v3', doStream: () => {} })).toBe(`model: ${advice}`);
@@ -99,7 +99,7 @@ test('passing an AI SDK model, its name, or no model gets an error that says wha
   expect(refusal(() => createModelPlanner({ model: 'x' as never, tools: [], world }))).toContain('model: the name');
 });
 
-test('a tool refuses what is no schema, and says what to do about it', () => {
+test('a tool rejects an invalid schema, and explains what to do', () => {
   expect(tool({ inputSchema: { type: 'object', properties: {} } })).toMatch(
     /^inputSchema: JSON Schema cannot check a value; .*zod, valibot or arktype.*inputJsonSchema$/,
   );
@@ -140,7 +140,7 @@ test('a tool that defineTool did not make is checked where it is used', () => {
     (one: unknown) => refusal(() => createRuntime({ tools: [one as Tool] })),
   ]) {
     expect(used(bare({ whenCancelled: 'finish' }))).toBe(
-      "timeoutMs: 'look' finishes when cancelled, so it needs a bound",
+      "timeoutMs: 'look' finishes when cancelled, so it needs a timeoutMs",
     );
     expect(used(bare({ timeoutMs: Infinity }))).toBe(
       'tools[0].timeoutMs: expected more than 0 to 600000 ms, got Infinity',
@@ -155,7 +155,7 @@ test('a tool that defineTool did not make is checked where it is used', () => {
   expect(agent({ tools: Array.from({ length: 1 }) })).toMatch(/^tools\[0\]: expected a tool/);
 });
 
-test('what a bare tool was when it was handed over is what is used, and its methods are its own', async () => {
+test('a bare tool is copied when it is passed, and its methods keep their receiver', async () => {
   class Counter {
     readonly name = 'count';
     readonly description = 'counts';
@@ -208,7 +208,7 @@ test('conversations and sub-agents refuse what cannot work', async () => {
   expect(refusal(() => createAgentTool(one, {} as { description: string }))).toMatch(/^description: expected a string/);
 });
 
-test('a cancel without a word on how means what the agent, or the call, says', async () => {
+test('a cancel without a mode uses the mode of the agent or the call', async () => {
   const world = createVirtualWorld();
   const wait = defineTool({ ...look, name: 'wait', execute: (_input, { signal }) => heard(signal) });
   const step = { call: 'wait', input: {} };

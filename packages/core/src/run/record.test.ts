@@ -76,14 +76,14 @@ test.each([
     'history[0].content: expected the parts of a reply, got a list',
   ],
   ['a false length', falseLength(), 'history: expected a list of messages, got a list'],
-])('a history with %s fails the run and says where', async (_, history, message) => {
+])('a history with %s fails the run and shows where', async (_, history, message) => {
   const agent = createAgent({ name: 'a', planner: { next: () => reply('x') } });
   const outcome = await agent.run('one', { history: history as unknown as Message[] }).outcome;
   expect(outcome).toMatchObject({ status: 'failed', error: { message } });
 });
 
 test.each([0, -5, 1e12, Number.NaN])(
-  'an outcome resolves and the undo runs also when undoTimeoutMs is %s',
+  'an outcome resolves and the undo runs even when undoTimeoutMs is %s',
   async (undoTimeoutMs) => {
     const undone: unknown[] = [];
     const { signal } = new AbortController();
@@ -105,7 +105,7 @@ test.each([0, -5, 1e12, Number.NaN])(
   },
 );
 
-test('each undo gets the input of its own call, though a planner repeats its ids', async () => {
+test("each undo gets its own call's input, though a planner repeats its ids", async () => {
   const undone: unknown[] = [];
   const planner: Planner = {
     next: (_, { turn, token }) =>
@@ -179,7 +179,7 @@ function revoked(): object {
   return proxy;
 }
 
-test('an input is read once: what was checked is what is recorded', async () => {
+test('an input is read once: the validated value is the recorded one', async () => {
   const agent = createAgent({ name: 'a', planner: { next: () => reply('x') } });
   let reads = 0;
   const changing = {
@@ -223,7 +223,7 @@ test.each<[string, unknown]>([
   expect(ended).toEqual([{ role: 'assistant', content: [{ type: 'text', text: 'Let me' }], stopReason: 'error' }]);
 });
 
-test('a planner that fails with a reply that is none keeps what was shown', async () => {
+test('a planner that fails with an invalid reply keeps the text that was shown', async () => {
   const partial = { role: 'assistant', content: [null], stopReason: 'error' };
   const planner: Planner = {
     next(_history, { emit }) {
@@ -236,7 +236,7 @@ test('a planner that fails with a reply that is none keeps what was shown', asyn
 });
 
 test.each(['call-end', 'work-abandoned', 'undo-end', 'run-end', 'call-event'])(
-  'a run goes on, and ends, though a tool nests a %s with nothing in it',
+  'a run continues, and ends, though a tool nests a %s with nothing in it',
   async (type) => {
     const nests = tool('nests', () => 'x', {
       execute: (_input, { emitNested }) => {
@@ -256,7 +256,7 @@ test.each(['call-end', 'work-abandoned', 'undo-end', 'run-end', 'call-event'])(
   },
 );
 
-test('a planner that emits something other than a string fails with a clear error, and what was shown is kept', async () => {
+test('a planner that emits something other than a string fails with a clear error, and the shown text is kept', async () => {
   const planner: Planner = {
     next(_history, { emit }) {
       emit({ type: 'text', text: 'Let me' });

@@ -13,7 +13,7 @@ function setUp(next: Planner['next'], parts: Partial<AgentParts> = {}) {
   return { ...world, world, agent: createAgent({ name: 'a', planner: { next }, world, ...parts }) };
 }
 
-test('what a run that ended left running is in the ledger, with its late end', async () => {
+test('work that outlives its run is in the ledger, with its late end', async () => {
   const ends = Promise.withResolvers<string>();
   const fails = Promise.withResolvers<string>();
   const { agent, clock } = setUp((_, { leaveRunning }) => {
@@ -74,14 +74,14 @@ test('disposing a run that has ended, that is being stopped, or that is disposed
   expect(clock.pending).toBe(0);
 });
 
-test('a message that is none is refused by name', async () => {
+test('an invalid message is rejected by name', async () => {
   const { agent } = setUp(() => reply('x'));
   const run = agent.run('go');
   expect(() => run.steer(7 as never)).toThrow('message: expected a string');
   await run.outcome;
 });
 
-test('the outcome says what came of the run, from its start to its end', async () => {
+test('the outcome describes the run, from its start to its end', async () => {
   const { agent, clock } = setUp(() => new Promise((resolve) => clock.setTimer(30, () => resolve(reply('done')))));
   const startedAt = clock.now();
   const run = agent.run('go', { id: 'r' });
@@ -104,7 +104,7 @@ test('the outcome says what came of the run, from its start to its end', async (
   });
 });
 
-test('a deadline stops a run at once, and says how long it was', async () => {
+test('a maximum duration stops a run immediately, and is in the reason', async () => {
   const { agent, clock } = setUp(() => new Promise(() => {}), { budgets: { maxDurationMs: 50 } });
   const run = agent.run('go');
   await clock.advance(50 + 12_000);

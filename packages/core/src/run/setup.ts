@@ -7,12 +7,12 @@ import { type StopMode, stopMode } from '../stop/token/level.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import { SOURCE_RULES } from '../stop/token/source.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
-import type { Approve, BeforeCall, Call } from '../tool/call/call.ts';
-import type { NESTED, NestedContext } from '../tool/call/nested.ts';
+import type { AnswerCall, Approve, BeforeCall, Call } from '../tool/call/call.ts';
+import type { NestedContext, WithNested } from '../tool/call/nested.ts';
 import type { Redact } from '../tool/redact.ts';
 import { SHARED_RULES } from '../tool/runtime.ts';
 import { type Tool, toolsRule } from '../tool/tool.ts';
-import { type Budgets, budgetsRule } from './budget.ts';
+import { type Budgets, budgetsRule, type Spent } from './budget.ts';
 import type { Message } from './history/message.ts';
 import type { BeforeTurn, Compact } from './loop.ts';
 import type { Model } from './reply/model.ts';
@@ -45,6 +45,8 @@ export interface AgentParts {
   /** The default mode of `run.cancel()`. Defaults to `graceful`. */
   readonly stopMode?: StopMode;
   readonly approve?: Approve;
+  /** Gets the answers to calls of tools with `answeredBy`, in a run that is not a task. Without it they are not started. */
+  readonly answer?: AnswerCall;
   readonly budgets?: Budgets;
   readonly compact?: Compact;
   readonly hooks?: Hooks<RunEvent>;
@@ -68,6 +70,8 @@ export interface RunOptions {
   readonly beforeTurn?: BeforeTurn | undefined;
   /** Awaited before each call starts. A journal records the call here, so that a crash never makes it run twice. */
   readonly beforeCall?: BeforeCall | undefined;
+  /** Replaces `answer` of the agent. */
+  readonly answer?: AnswerCall | undefined;
   /** Awaited before each undo starts. A journal records the undo here, so that a crash never makes it start twice. */
   readonly beforeUndo?: BeforeUndo | undefined;
   /** Removes secrets from results before observers, the model or a journal see them. Inputs are never changed. */
@@ -77,15 +81,16 @@ export interface RunOptions {
   /** Cancels the run. A signal means `now`. */
   readonly token?: CancellationToken | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** For a run inside a call. */
-  readonly [NESTED]?: NestedContext;
-  /** For a run that continues one of a lost worker. */
-  readonly [RESUMED]?: readonly Call[];
 }
 
+/** Adds what runs inside calls use, and runs that continue one of a lost worker. */
+export type InnerRunOptions = WithNested<RunOptions, NestedContext> & {
+  readonly [RESUMED]?: Spent & { readonly left?: readonly Call[] | undefined };
+};
+
 /**
- * The key of the calls that a run starts with, instead of its input. They are calls of the last reply in its history that
- * have no result yet and were not started.
+ * The key of what a run continues. `left` are calls of the last reply in its history that have no result yet and were not
+ * started. In an agent, the key of its `approve`: for calls that run again outside a run.
  */
 export const RESUMED: unique symbol = Symbol.for('@whoa/core/resumed');
 
@@ -133,6 +138,7 @@ const RUN_RULES: settings.Rules<RunOptions> = {
   redact: settings.callback,
   budgets: budgetsRule,
   beforeCall: settings.callback,
+  answer: settings.callback,
   beforeTurn: settings.callback,
   beforeUndo: settings.callback,
   ...SOURCE_RULES,

@@ -19,7 +19,7 @@ test('messages are taken once, in their order, but for those that were withdrawn
   expect(steering.take()).toEqual([]);
 });
 
-test('closed, it hands back what was not read and takes no more', () => {
+test('a closed queue returns unread messages and accepts no more', () => {
   const steering = new Steering();
   steering.add(say('unread'));
   expect(steering.close()).toEqual([say('unread')]);

@@ -33,7 +33,7 @@ function start(child: Agent, input: unknown = { task: 'x' }) {
   return agent('lead', [[{ call: child.name, input, id: 'c' }], ['ok']], [ask(child)]).run('go');
 }
 
-const resultOf = async (run: ReturnType<typeof start>) => (await run.outcome).calls[0]!;
+const readResult = async (run: ReturnType<typeof start>) => (await run.outcome).calls[0]!;
 
 test('the schema for the parent’s model has the task as a string, and nothing else', () => {
   expect(ask(agent('child', []))).toMatchObject({
@@ -48,13 +48,13 @@ test('the schema for the parent’s model has the task as a string, and nothing 
   });
 });
 
-test.each([null, undefined, 'text', 7, { task: 7 }])('%o is no task', async (input) => {
+test.each([null, undefined, 'text', 7, { task: 7 }])('%o is not a valid task', async (input) => {
   const checked = await ask(agent('child', [])).inputSchema['~standard'].validate(input);
   expect(checked.issues).toEqual([{ message: 'expected a string', path: ['task'] }]);
 });
 
-test('an agent that says nothing has no answer', async () => {
-  expect(await resultOf(start(agent('child', [[]])))).toMatchObject({ state: 'finished', content: '(no answer)' });
+test('an agent without text has no answer', async () => {
+  expect(await readResult(start(agent('child', [[]])))).toMatchObject({ state: 'finished', content: '(no answer)' });
 });
 
 test('an answer stands alone, and what took effect for it is in the details', async () => {
@@ -67,7 +67,7 @@ test('an answer stands alone, and what took effect for it is in the details', as
       tool('broken', { execute: () => Promise.reject(new Error('no')) }),
     ],
   );
-  const { content, details } = await resultOf(start(child));
+  const { content, details } = await readResult(start(child));
   expect(content).toBe('Done.');
   expect(details).toMatchObject({
     status: 'success',
@@ -96,7 +96,7 @@ test('a call that was cut off may have taken effect, and is listed after the las
   await flushMicrotasks();
   run.cancel('enough', { mode: 'now' });
   await clock.advance(2_000);
-  const { content, details } = await resultOf(run);
+  const { content, details } = await readResult(run);
   expect(content).toContain(
     'I look. \n\nFinished calls: 1 (look).\n\nWhat it did before that:\n- obedient (interrupted): ',
   );
@@ -104,7 +104,7 @@ test('a call that was cut off may have taken effect, and is listed after the las
   expect(details).toMatchObject({ effects: [{ state: 'interrupted' }, { state: 'unknown' }] });
 });
 
-test('what an agent took back itself is no effect of it', async () => {
+test('effects that an agent undid itself are not reported as effects', async () => {
   const child = agent(
     'child',
     [[{ call: 'book' }, { call: 'pay' }], [{ until: never }]],
@@ -113,7 +113,7 @@ test('what an agent took back itself is no effect of it', async () => {
   const run = start(child);
   await flushMicrotasks();
   run.cancelCall('c', 'not this', { mode: 'now', undo: true });
-  expect((await resultOf(run)).details).toMatchObject({
+  expect((await readResult(run)).details).toMatchObject({
     status: 'cancelled',
     effects: [{ tool: 'pay', state: 'finished' }],
   });
@@ -131,13 +131,13 @@ test('an agent’s tool returns all it knows to its caller, even outside a run',
   expect(await ask(agent('child', [['Fine.']])).execute({ task: 'x' }, context)).toMatchObject({ content: 'Fine.' });
 });
 
-test('a planner that says it was cancelled, though nothing was, has failed', async () => {
+test('a planner that reports a cancel that did not happen has failed', async () => {
   const error = new CancelledError({ kind: 'user', at: 0 });
   const lead = createAgent({ name: 'lead', planner: { next: () => Promise.reject(error) } });
   expect(await lead.run('go').outcome).toMatchObject({ status: 'failed', error });
 });
 
-test('what a run takes out of results is taken out of those of its agents too', async () => {
+test('a run’s redaction also applies to the results of its sub-agents', async () => {
   const secretive = agent('child', [[{ call: 'key' }], ['ok']], [tool('key', { execute: () => 'the key is s3cret' })]);
   const lead = agent(
     'lead',

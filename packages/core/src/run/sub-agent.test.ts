@@ -34,7 +34,7 @@ function setUp() {
     } as ToolDefinition<unknown>);
   const start = (parent: Agent) => recorder.run(parent.run('go', { token: root }));
   const check = () => {
-    recorder.look(root);
+    recorder.recordToken(root);
     expect(checkHistory(recorder.history)).toEqual([]);
     expect(world.clock.pending).toBe(0);
   };
@@ -82,7 +82,7 @@ test('a call that a sub-agent abandoned is named in the report of its parent', a
   });
 });
 
-test('a task that is no text is refused', async () => {
+test('a task that is not text is rejected', async () => {
   const { agent, start } = setUp();
   const parent = agent('lead', [[{ call: 'child', input: { what: 1 } }], ['ok']], [ask(agent('child', [['x']]))]);
   expect((await start(parent).outcome).calls[0]?.content).toBe('Not started: task: expected a string');
@@ -113,7 +113,7 @@ test('an agent that fails with an unreadable error fails its call with a clear t
   check();
 });
 
-test('cancelling a parent stops agents five deep, at every level, and keeps what each had said', async () => {
+test('cancelling a parent stops agents five deep, at every level, and keeps the text of each', async () => {
   for (const mode of ['graceful', 'now', 'kill'] as const) {
     const { agent, start, check } = setUp();
     let deepest = agent('a5', [['I think ', { until: never }]]);
@@ -160,7 +160,7 @@ test('cancelling one child leaves its siblings and its parent alone', async () =
   check();
 });
 
-test('a kill waits for what a child must finish, and no longer', async () => {
+test('a kill waits for calls of a child that must finish, and no longer', async () => {
   const { agent, tool, start, clock, check } = setUp();
   const pay = tool('pay', {
     whenCancelled: 'finish',
@@ -180,7 +180,7 @@ test('a kill waits for what a child must finish, and no longer', async () => {
   check();
 });
 
-test('undo reaches what a sub-agent did, whether it had ended or was stopped', async () => {
+test('undo reverts calls of a sub-agent, whether it had ended or was stopped', async () => {
   const { agent, tool, start, check } = setUp();
   const undone: string[] = [];
   const book = (name: string) => tool(name, { undo: () => void undone.push(name) });
@@ -236,11 +236,11 @@ test('a run that ended well can be undone once', async () => {
   expect(undone).toEqual(['book']);
 });
 
-test('an undo whose record is gone, or that fails inside, says so', async () => {
+test('an undo whose record is gone, or that fails inside, reports it', async () => {
   const { agent, tool } = setUp();
   const child = ask(agent('child', [['x']]));
   const context = { callId: 'c', signal: new AbortController().signal };
-  expect(() => child.undo!({ content: 'x', input: {} }, context)).toThrow('the record of this run is gone');
+  expect(() => child.undo!({ content: 'x', input: {} }, context)).toThrow('the record of this run was removed');
   const failing = ask(
     agent(
       'failing',
@@ -265,7 +265,7 @@ const bookable = (tool: ReturnType<typeof setUp>['tool'], undone: unknown[]) =>
     undo: ({ input }) => void undone.push((input as { id: string }).id),
   });
 
-test('an agent that is out of its own time or turns says so, with its words and what it did', async () => {
+test('an agent that has used up its time or turns reports it, with its text and its calls', async () => {
   for (const [budgets, kind] of [
     [{ maxDurationMs: 100 }, 'deadline'],
     [{ maxTurns: 1 }, 'budget'],
@@ -297,7 +297,7 @@ test('an agent that is out of its own time or turns says so, with its words and 
   }
 });
 
-test('an agent that failed hands over its words, its details and what it did, however deep', async () => {
+test('an agent that failed returns its text, its details and its calls, at any depth', async () => {
   const { agent, tool, start, check } = setUp();
   const inner = agent(
     'inner',
@@ -321,7 +321,7 @@ test('an agent that failed hands over its words, its details and what it did, ho
   check();
 });
 
-test('what a sub-agent spends counts in the usage and the budget of its parent, while it runs', async () => {
+test('a sub-agent’s usage counts towards its parent’s usage and budget while it runs', async () => {
   const { agent, tool, world, recorder, root, check, ...rest } = { ...setUp(), world: undefined };
   const clock = rest.clock;
   const child = agent('child', [[{ call: 'look' }]], [tool('look')]);
@@ -348,7 +348,7 @@ test('what a sub-agent spends counts in the usage and the budget of its parent, 
   check();
 });
 
-test.each(['failed', 'cancelled alone', 'out of time'])('undo reaches what a sub-agent did that %s', async (mode) => {
+test.each(['failed', 'cancelled alone', 'out of time'])('undo reverts calls of a sub-agent that %s', async (mode) => {
   const { tool, start, check, clock, recorder, agent, ...world } = setUp();
   const undone: string[] = [];
   const book = bookable(tool, undone);
@@ -482,7 +482,7 @@ test('a key that a call holds can be taken by the calls inside it, one at a time
   expect(order).toEqual(['one', 'two', 'after']);
 });
 
-test('no tool of a user’s can say that it bounds itself', async () => {
+test('a user’s tool cannot claim to bound itself', async () => {
   const { tool, agent, root, clock, start } = setUp();
   expect(() => tool('deaf', { nested: true } as object)).toThrow('nested: unknown setting');
   const deaf = { ...tool('deaf', { execute: () => never }), nested: true };
@@ -522,7 +522,7 @@ test('an agent whose runs are another’s work is undone through them', async ()
 test.each<[string, readonly string[], string]>([
   ['undone', ['undone', 'undone'], 'undone'],
   ['not all undone', ['undone', 'unknown'], 'failed'],
-])('the undo of an agent of another make is one step, and says when it is %s', async (_, states, state) => {
+])('the undo of a third-party agent is one step, and reports when it is %s', async (_, states, state) => {
   const { agent } = setUp();
   const made = agent('child', [['ok']]);
   const undone: string[] = [];
@@ -542,7 +542,7 @@ test.each<[string, readonly string[], string]>([
   expect(undone).toEqual(['child']);
 });
 
-test('an agent that was interrupted hands over all it said, within a limit, and how many calls it had finished', async () => {
+test('an interrupted agent returns its text, within a limit, and the number of finished calls', async () => {
   for (const long of ['', 'x'.repeat(10_000)]) {
     const { agent, tool, start } = setUp();
     const child = agent(

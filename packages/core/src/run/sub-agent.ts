@@ -1,12 +1,12 @@
 import { CancelledError } from '../stop/errors.ts';
 import { having, readSettings, required, text } from '../stop/settings.ts';
-import { NESTED, type NestedRun } from '../tool/call/nested.ts';
+import { NESTED, type NestedContext, type NestedRun, type WithNested } from '../tool/call/nested.ts';
 import { findUndoData } from '../tool/call/undo-data.ts';
 import { describeError } from '../tool/normalize.ts';
 import type { CallResult, Effects, Json, ToolResult } from '../tool/result.ts';
 import { toText } from '../tool/result.ts';
 import type { InputSchema } from '../tool/schema.ts';
-import { defineTool, type Tool } from '../tool/tool.ts';
+import { defineTool, type Tool, type ToolContext } from '../tool/tool.ts';
 import type { Agent } from './agent.ts';
 import { toReplyText } from './history/message.ts';
 import type { Outcome } from './report/outcome.ts';
@@ -65,11 +65,12 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
       additionalProperties: false,
     },
     effects: worstEffects(agent),
-    async execute({ task }, { token, context, emitNested, [NESTED]: parent }) {
+    async execute({ task }, given) {
+      const { token, context, emitNested, [NESTED]: parent }: WithNested<ToolContext, NestedContext> = given;
       const run = agent.run(task, { token, context, hooks: { any: emitNested }, ...(parent && { [NESTED]: parent }) });
-      parent?.enter(nestedRunOf(run));
+      parent?.enter(getNestedRun(run));
       const outcome = await run.outcome;
-      const had = resultOf(outcome, agent);
+      const had = toToolResult(outcome, agent);
       if (outcome.status === 'failed') throw new AgentFailedError(outcome.error, had);
       const result = { ...had, content: had.content === '' ? '(no answer)' : had.content };
       if (outcome.status === 'cancelled') throw new CancelledError(outcome.reason, { partial: result });
@@ -77,10 +78,11 @@ export function createAgentTool(given: Agent, asked: AgentToolOptions): Tool<{ r
     },
     // Called only if nothing of the run is known: otherwise its calls are undone one by one.
     undo() {
-      throw new Error('the record of this run is gone, so nothing of it can be undone');
+      throw new Error('the record of this run was removed, so it cannot be undone');
     },
   });
-  return { ...tool, [NESTED]: true };
+  const nested: WithNested<typeof tool, true> = { ...tool, [NESTED]: true };
+  return nested;
 }
 
 /** What a call of an agent can do: what its tools can. A custom agent may not list them. */
@@ -101,13 +103,13 @@ class AgentFailedError extends Error {
 }
 
 /** The agent and its runs may be custom implementations. */
-function nestedRunOf(run: Run & { readonly [NESTED]?: NestedRun }): NestedRun {
+function getNestedRun(run: WithNested<Run, NestedRun>): NestedRun {
   return run[NESTED] ?? { outcome: run.outcome, undoSteps: () => [{ order: 0, undo: () => undoWhole(run) }] };
 }
 
-function resultOf(outcome: Outcome, agent: Partial<Agent>): ToolResult & { readonly details: Json } {
+function toToolResult(outcome: Outcome, agent: Partial<Agent>): ToolResult & { readonly details: Json } {
   const { runId, status, turns } = outcome;
-  const effects = effectsOf(outcome, agent.tools ?? []);
+  const effects = collectEffects(outcome, agent.tools ?? []);
   // A complete reply needs no list of effects.
   const summary = status === 'success' ? '' : describeEffects(effects);
   const calls = outcome.calls.map(({ callId, tool, state }) => ({ callId, tool, state }));
@@ -119,16 +121,16 @@ function resultOf(outcome: Outcome, agent: Partial<Agent>): ToolResult & { reado
   };
 }
 
-const MAX_SAID_CHARACTERS = 8_000;
+const MAX_REPLY_CHARACTERS = 8_000;
 
 /** The answer of a run; of one that was cut off, the end of everything it said, and how many calls it finished. */
 function describeWork({ status, text, messages, calls }: Outcome): string {
-  const said = messages
+  const replies = messages
     .flatMap((message) => (message.role === 'assistant' ? [toReplyText(message)] : []))
     .filter(Boolean);
-  if (status === 'success') return text || (said.at(-1) ?? '');
-  const all = said.join('\n\n');
-  const end = all.length > MAX_SAID_CHARACTERS ? `…${all.slice(-MAX_SAID_CHARACTERS).toWellFormed()}` : all;
+  if (status === 'success') return text || (replies.at(-1) ?? '');
+  const all = replies.join('\n\n');
+  const end = all.length > MAX_REPLY_CHARACTERS ? `…${all.slice(-MAX_REPLY_CHARACTERS).toWellFormed()}` : all;
   const done = calls.filter(({ state }) => state === 'finished').map(({ tool }) => tool);
   const count = done.length === 0 ? '' : `Finished calls: ${done.length} (${[...new Set(done)].join(', ')}).`;
   return [end, count].filter(Boolean).join('\n\n');
@@ -144,22 +146,22 @@ interface Effect {
 
 const MAX_EFFECT_CHARACTERS = 300;
 
-function effectsOf(outcome: Outcome, tools: readonly Tool[]): Effect[] {
+function collectEffects(outcome: Outcome, tools: readonly Tool[]): Effect[] {
   const undone = new Set(
     outcome.status === 'cancelled'
       ? outcome.stop.calls.flatMap(({ callId, undo }) => (undo === 'undone' ? [callId] : []))
       : [],
   );
   return outcome.calls.flatMap((call): Effect[] => {
-    const tool = tools.find(({ name }) => name === call.tool);
-    if (tool?.[NESTED]) return innerEffectsOf(call);
+    const tool: WithNested<Tool, true> | undefined = tools.find(({ name }) => name === call.tool);
+    if (tool?.[NESTED]) return findInnerEffects(call);
     const isEffect = call.state === 'finished' || call.state === 'interrupted' || call.state === 'unknown';
     if (!isEffect || tool?.effects === 'read' || undone.has(call.callId)) return [];
     return [{ tool: call.tool, state: call.state, content: toText(call.content).slice(0, MAX_EFFECT_CHARACTERS) }];
   });
 }
 
-function innerEffectsOf(call: CallResult): Effect[] {
+function findInnerEffects(call: CallResult): Effect[] {
   const { effects = [] } = (findUndoData(call)?.details ?? {}) as { effects?: readonly Effect[] };
   return effects.map((effect) => ({ ...effect, tool: `${call.tool} › ${effect.tool}` }));
 }

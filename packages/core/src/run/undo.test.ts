@@ -61,7 +61,7 @@ test('an undo that cannot have its key in time has failed, and did not begin', a
   expect(undo).not.toHaveBeenCalled();
 });
 
-test('a call that failed is not taken back, nor one whose tool does not say how', async () => {
+test('failed calls are not undone, nor calls of tools without undo', async () => {
   const undo = vi.fn();
   const book = { name: 'book', execute: () => Promise.reject(new Error('full')), undo };
   for (const tool of [book, { name: 'book', execute: () => 'booked' }]) {
@@ -72,7 +72,7 @@ test('a call that failed is not taken back, nor one whose tool does not say how'
   expect(undo).not.toHaveBeenCalled();
 });
 
-/** Tools that write down what they do and undo; calls that share the key `k` run one at a time. */
+/** Tools that record their effects and undos; calls that share the key `k` run one at a time. */
 function setUpOrder() {
   const log: string[] = [];
   const write = defineTool({

@@ -26,7 +26,7 @@ export interface UndoOptions {
   readonly workId: string;
   readonly timeoutMs: number;
   readonly beforeUndo: BeforeUndo | undefined;
-  readonly tell: (event: UnstampedEvent, within: UndoWithin) => void;
+  readonly emit: (event: UnstampedEvent, within: UndoWithin) => void;
   readonly leaveRunning: (name: string, ended: PromiseLike<unknown>) => void;
 }
 
@@ -89,11 +89,11 @@ function stepsFor(call: CallResult, options: UndoOptions, undone: UndoneCall[]):
   let left = steps.length;
   let worst: Pick<UndoneCall, 'state' | 'error'> = { state: 'undone' };
   const undo = async (step: UndoStep, within: UndoWithin): Promise<UndoState> => {
-    if (left === steps.length) options.tell({ type: 'undo-start', ...about }, within);
+    if (left === steps.length) options.emit({ type: 'undo-start', ...about }, within);
     const end = await undoWithKeys(call, options, { step, within });
     if (worst.state === 'undone') worst = end;
     if (--left === 0) {
-      options.tell({ type: 'undo-end', ...about, ...worst }, within);
+      options.emit({ type: 'undo-end', ...about, ...worst }, within);
       undone.push({ ...about, ...worst });
     }
     return end.state;
@@ -112,9 +112,9 @@ async function undoWithKeys(
   const held = await options.keys.acquire(findUndoData(call)!.keys, { holder: `undo of ${callId}`, token });
   // The keys were not free in time: the undo has not started.
   if (typeof held !== 'function') return { state: 'failed' };
-  const tell = (event: { readonly type: string }): void =>
-    options.tell({ type: 'call-event', callId, tool, event }, within);
-  const undoing = step.undo({ ...within, emit: tell }).finally(held);
+  const emit = (event: { readonly type: string }): void =>
+    options.emit({ type: 'call-event', callId, tool, event }, within);
+  const undoing = step.undo({ ...within, emit: emit }).finally(held);
   const end = await waitUntilLevel(undoing, token, 'kill');
   if (end.by === 'level') options.leaveRunning(`undo of ${tool} (${callId})`, undoing);
   if (end.by === 'value') return { state: end.value };

@@ -14,7 +14,7 @@ function setUp(timeoutMs?: number) {
   return { clock, errors, list };
 }
 
-test('cleanups run in reverse, one after the other, and one that throws does not keep the next from running', async () => {
+test('cleanups run in reverse, one at a time, and one that throws does not keep the next from running', async () => {
   const { list, errors } = setUp();
   const ran: number[] = [];
   list.defer(() => ran.push(1));
@@ -28,7 +28,7 @@ test('cleanups run in reverse, one after the other, and one that throws does not
   expect(errors.map(({ cause }) => (cause as Error).message)).toEqual(['no luck']);
 });
 
-test('one that hangs is not waited for beyond the bound, and the others still run', async () => {
+test('a cleanup that hangs is abandoned at its timeout, and the others still run', async () => {
   const { list, errors, clock } = setUp(1_000);
   const ran: string[] = [];
   list.defer(({ signal }) => ran.push(`first ${signal.aborted}`));
@@ -42,7 +42,7 @@ test('one that hangs is not waited for beyond the bound, and the others still ru
   expect(errors.map(({ message }) => message)).toEqual(['The cleanup of the test did not end within 1000 ms']);
 });
 
-test('an empty list ends at once, a second time too, and what is added after the end runs at once', async () => {
+test('an empty list ends immediately, even twice, and a cleanup that is added after the end runs immediately', async () => {
   const { list, errors } = setUp();
   await list[Symbol.asyncDispose]();
   await list[Symbol.asyncDispose]();

@@ -61,7 +61,7 @@ test('a timer of the machine’s clock waits for its whole time, even past 2^31 
     expect(fired).toEqual([]);
     vi.advanceTimersByTime(1);
     expect(fired).toEqual(['2^31']);
-    // Disposed in the middle of the wait, it is the timer of now that is taken away.
+    // Disposing it during the wait cancels the current timer.
     disposed[Symbol.dispose]();
     vi.advanceTimersByTime(2 * month - 2 ** 31 - 1);
     expect(fired).toEqual(['2^31']);
@@ -73,7 +73,7 @@ test('a timer of the machine’s clock waits for its whole time, even past 2^31 
   }
 });
 
-test('the real `setTimeout` would fire a wait of 2^31 ms at once; the clock does not', async () => {
+test('the real `setTimeout` would fire a wait of 2^31 ms immediately; the clock does not', async () => {
   const fired: string[] = [];
   const timers = [2 ** 31, 2 ** 40, Number.MAX_VALUE, Infinity].map((ms) =>
     systemClock.setTimer(ms, () => fired.push(`${ms}`)),
@@ -83,7 +83,7 @@ test('the real `setTimeout` would fire a wait of 2^31 ms at once; the clock does
   expect(fired).toEqual([]);
 });
 
-test('a clock refuses what is no length of time, and a time in the past is over at once', async () => {
+test('a clock rejects an invalid duration, and a time in the past has passed immediately', async () => {
   for (const clock of [systemClock, createVirtualWorld().clock]) {
     for (const ms of [Number.NaN, '5', undefined, null, {}]) {
       expect(() => clock.setTimer(ms as number, () => {})).toThrow(/^ms: expected a number of milliseconds/);
@@ -143,7 +143,7 @@ test.each<[string, object, string]>([
   ['a clock without timers', { clock: { now: () => 0 } }, 'world.clock: expected a world'],
   ['a clock without a time', { clock: { setTimer: () => {} } }, 'world.clock: expected a world'],
   ['a clock that knows no time', { clock: { ...systemClock, now: () => Number.NaN } }, 'world.clock.now(): expected'],
-])('a world with %s is refused', (_, changed, message) => {
+])('a world with %s is rejected', (_, changed, message) => {
   expect(worldRule(systemWorld, 'world')).toBe(systemWorld);
   expect(() => worldRule({ ...systemWorld, ...changed }, 'world')).toThrow(message);
 });

@@ -62,6 +62,7 @@ export function isNever(ms: number): boolean {
 /** Everything the runtime takes from its environment: time, ids and randomness. */
 export interface World {
   readonly clock: Clock;
+  /** Creates a unique id. */
   createId(): string;
   /** A number in [0, 1). */
   random(): number;

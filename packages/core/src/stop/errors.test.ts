@@ -9,13 +9,13 @@ import {
 
 const reason = { kind: 'user', at: 0 } as const;
 
-test('a cancelled error is known by its brand, also when another copy of the package made it', () => {
+test('a cancelled error is known by its brand, even when another copy of the package made it', () => {
   expect(isCancelledError(new CancelledError(reason))).toBe(true);
   const other = Object.defineProperty(new Error('x'), Symbol.for('@whoa/core/cancelled'), { value: true });
   expect(isCancelledError(other)).toBe(true);
 });
 
-test('nothing else is a cancelled error, whatever it looks like', () => {
+test('an error that only looks like a cancelled error is not one', () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   for (const value of [
@@ -33,14 +33,14 @@ test('nothing else is a cancelled error, whatever it looks like', () => {
   }
 });
 
-test('an error that says the outcome is unknown is known by its brand, its name and its code', () => {
+test('an error for an unknown outcome is recognized by its brand, its name and its code', () => {
   const cause = new Error('connection lost');
   const error = new CallOutcomeUnknownError('It may have been paid', { cause });
   expect(error).toMatchObject({ name: 'CallOutcomeUnknownError', code: 'OUTCOME_UNKNOWN', cause });
   expect([isOutcomeUnknownError(error), isCancelledError(error)]).toEqual([true, false]);
 });
 
-test('it carries what there was, and a cause only if it has one', () => {
+test('a cancelled error carries the partial result, and a cause only if it has one', () => {
   const cause = new Error('socket closed');
   expect(new CancelledError(reason, { partial: [1], cause })).toMatchObject({
     partial: [1],
@@ -50,7 +50,7 @@ test('it carries what there was, and a cause only if it has one', () => {
   expect('cause' in new CancelledError(reason)).toBe(false);
 });
 
-test('a time-out says what to do', () => {
+test('a timeout error explains what to do', () => {
   const error = new CallTimeoutError('lookup', 300, { state: 'unknown', cause: 7 });
   expect(error).toMatchObject({ name: 'CallTimeoutError', code: 'CALL_TIMEOUT', state: 'unknown', cause: 7 });
   expect(error.message).toBe('lookup did not end within 300 ms; raise its timeoutMs or make it faster');

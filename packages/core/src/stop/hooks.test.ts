@@ -22,19 +22,19 @@ test('each hook receives its event, and `any` receives all, in every set of hook
     a: ({ value }) => heard.push(`a${value}`),
     any: ({ type }) => heard.push(`any ${type}`),
   };
-  const tell = createHookDispatcher<Event>(hooks, undefined, { b: () => heard.push('b') });
-  tell({ type: 'a', value: 1 });
-  tell({ type: 'b' });
+  const emit = createHookDispatcher<Event>(hooks, undefined, { b: () => heard.push('b') });
+  emit({ type: 'a', value: 1 });
+  emit({ type: 'b' });
   expect(heard).toEqual(['a1', 'any a', 'any b', 'b']);
 });
 
 test('a hook that throws or rejects is reported to the hook-error hooks, by name', async () => {
   const errors: HookError[] = [];
-  const tell = createHookDispatcher<Event>(
+  const emit = createHookDispatcher<Event>(
     { a: fails, any: () => Promise.reject(new Error('later')) },
     { 'hook-error': (error) => errors.push(error) },
   );
-  tell({ type: 'a', value: 1 });
+  emit({ type: 'a', value: 1 });
   await Promise.resolve();
   await Promise.resolve();
   expect(errors).toEqual([
@@ -44,7 +44,7 @@ test('a hook that throws or rejects is reported to the hook-error hooks, by name
   expect(warn).not.toHaveBeenCalled();
 });
 
-test('without a hook to report to, it is a process warning that says what to add', () => {
+test('a hook’s error without a `hook-error` hook becomes a process warning that names it', () => {
   createHookDispatcher<Event>({ a: fails }, { b: () => {} })({ type: 'a', value: 1 });
   expect(warned()).toMatchObject([
     { message: "The 'a' hook failed; add a 'hook-error' hook", cause: { message: 'boom' } },
@@ -56,14 +56,14 @@ test('a hook-error hook that fails itself is a process warning, once', () => {
   expect(warned()).toMatchObject([{ message: "The 'hook-error' hook itself failed", cause: { message: 'boom' } }]);
 });
 
-test('hooks may return anything; only promises are waited for', () => {
-  const tell = createHookDispatcher<Event>({
+test('hooks may return anything; a dispatch waits only for promises', () => {
+  const emit = createHookDispatcher<Event>({
     a: () => JSON.parse('{"then":1}') as unknown,
     b: () => null,
     any: () => 'text',
   });
-  tell({ type: 'a', value: 1 });
-  tell({ type: 'b' });
+  emit({ type: 'a', value: 1 });
+  emit({ type: 'b' });
   expect(warn).not.toHaveBeenCalled();
 });
 

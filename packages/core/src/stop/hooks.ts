@@ -37,9 +37,9 @@ export function createHookDispatcher<Event extends { readonly type: string }>(
       return;
     }
     const event: HookError = { type: 'hook-error', hook, error };
-    let heard = false;
-    for (const one of listening) heard = call(one, 'hook-error', [event, {}]) || heard;
-    if (!heard) warn(new Error(`The '${hook}' hook failed; add a 'hook-error' hook`, { cause: error }));
+    let wasReported = false;
+    for (const one of listening) wasReported = call(one, 'hook-error', [event, {}]) || wasReported;
+    if (!wasReported) warn(new Error(`The '${hook}' hook failed; add a 'hook-error' hook`, { cause: error }));
   }
 
   /** Returns whether there was a hook to call. */
@@ -63,7 +63,7 @@ export function createHookDispatcher<Event extends { readonly type: string }>(
   };
 }
 
-/** The hook that is told of failures. */
+/** The hook for failures. */
 export interface ErrorHook {
   readonly 'hook-error'?: ((event: HookError) => unknown) | undefined;
 }

@@ -10,7 +10,7 @@ const refusal = (options: object): Promise<unknown> =>
     (error: unknown) => (error instanceof SettingsError ? error.message : error),
   );
 
-test('a setting that cannot work is refused with its name, its value and what is allowed', async () => {
+test('a setting that cannot work is rejected with its name, its value and what is allowed', async () => {
   expect(await refusal({ timeoutMs: Number.NaN })).toBe(
     'timeoutMs: expected 0 ms or more, or Infinity for never, got NaN',
   );
@@ -28,7 +28,7 @@ test('a setting that cannot work is refused with its name, its value and what is
     'ledger: expected a ledger (an object with abandon(), returned(), entries()), got an object',
   );
   expect(await refusal({ whenCancelled: 'finish' })).toBe(
-    "timeoutMs: 'work' finishes when cancelled, so it needs a bound",
+    "timeoutMs: 'work' finishes when cancelled, so it needs a timeoutMs",
   );
   expect(() => createLedger({ maxEntries: 0 })).toThrow('maxEntries: expected a whole number from 1, got 0');
 });
@@ -70,7 +70,7 @@ test('a refusal has a name and a code, and a cause only if it has one', () => {
   expect('cause' in new SettingsError('field', 'no')).toBe(false);
 });
 
-test('a setting that is misspelt is refused with the names there are', async () => {
+test('a setting that is misspelt is rejected with the names there are', async () => {
   expect(await refusal({ timeout: 5 })).toBe(
     'timeout: unknown setting; the settings are name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs, ledger, key, onWait, token, signal',
   );
@@ -90,7 +90,7 @@ test.each([
   ['abort', '"abort"'],
   [{ aborted: false }, 'an object'],
   [new EventTarget(), 'an object'],
-])('what only looks like a signal is refused: %o', async (signal, shown) => {
+])('an object that only looks like a signal is rejected: %o', async (signal, shown) => {
   expect(await refusal({ signal })).toBe(`signal: expected an AbortSignal, got ${shown}`);
 });
 
@@ -102,7 +102,7 @@ test('a time limit of any length, or none, is carried', async () => {
   for (const timeoutMs of [2 ** 31, 30 * 86_400_000, Infinity]) expect(await refusal({ timeoutMs })).toBe('value');
 });
 
-test('whatever is handed in, the refusal is an error that can be read', async () => {
+test('every rejected value leads to a readable error', async () => {
   const { proxy: revoked, revoke } = Proxy.revocable({}, {});
   revoke();
   const deep: unknown[] = [];

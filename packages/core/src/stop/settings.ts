@@ -34,12 +34,12 @@ interface ReadOptions {
 
 /**
  * Returns a checked copy of some settings. Each is read once, so the value that was checked is the value that is used.
- * `undefined` is left out, so it cannot override a default. An unknown name is refused, because it may be a
+ * `undefined` is left out, so it cannot override a default. An unknown name is rejected, because it may be a
  * misspelling.
  */
 export function readSettings<Settings>(given: unknown, rules: Rules<Settings>, options: ReadOptions = {}): Settings {
   const { within, allowUnknown = false } = options;
-  if (!isObject(given)) throw unexpected(within ?? 'options', given, `an object with ${namesOf(rules)}`);
+  if (!isObject(given)) throw unexpected(within ?? 'options', given, `an object with ${formatNames(rules)}`);
   const prefix = within === undefined ? '' : `${within}.`;
   const settings: Record<string | symbol, unknown> = {};
   let field = within ?? 'options';
@@ -63,11 +63,11 @@ export function readSettings<Settings>(given: unknown, rules: Rules<Settings>, o
 function refuseUnknown(given: object, rules: object, prefix: string): void {
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(rules, name)) continue;
-    throw new SettingsError(`${prefix}${cut(name)}`, `unknown setting; the settings are ${namesOf(rules)}`);
+    throw new SettingsError(`${prefix}${cut(name)}`, `unknown setting; the settings are ${formatNames(rules)}`);
   }
 }
 
-function namesOf(rules: object): string {
+function formatNames(rules: object): string {
   return Object.keys(rules).join(', ');
 }
 
@@ -76,7 +76,7 @@ export function required(rule: Rule): Rule {
   return Object.assign((value: unknown, field: string) => rule(value, field), { isRequired: true });
 }
 
-/** Wraps a rule for values that may be anything: a value that throws when it is read is refused too. */
+/** Wraps a rule for values that may be anything: a value that throws when it is read is rejected too. */
 export function safely(check: Rule): Rule {
   return (value, field) => {
     try {
@@ -116,7 +116,7 @@ export const pauseMs: Rule = /*#__PURE__*/ rule(
   (value) => Number.isFinite(value) && (value as number) >= 0,
 );
 
-/** A time that is always waited for, so it must be finite. */
+/** A time that Whoa always waits, so it must be finite. */
 export function boundedMs({ max, orZero = false }: { readonly max: number; readonly orZero?: boolean }): Rule {
   const range = `${orZero ? '0' : 'more than 0'} to ${max} ms`;
   return rule(range, (value) => isNumber(value) && (value > 0 || (orZero && value === 0)) && value <= max);

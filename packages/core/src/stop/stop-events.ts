@@ -15,20 +15,20 @@ export type StopEvent =
   | { readonly type: 'level-changed'; readonly level: StopLevel; readonly reason: CancelReason };
 
 /** Reports a token's cancel once, then each level it reaches, in rising order, even when a listener cancels harder. */
-export function emitStopEvents(token: CancellationToken, tell: (event: StopEvent) => void): Disposable {
+export function emitStopEvents(token: CancellationToken, emit: (event: StopEvent) => void): Disposable {
   const reached: { level: StopLevel; reason: CancelReason }[] = [];
   let isFirst = true;
-  let isTelling = false;
+  let isNotifying = false;
   return token.onCancel((level, reason) => {
     reached.push({ level, reason });
-    if (isTelling) return;
-    isTelling = true;
+    if (isNotifying) return;
+    isNotifying = true;
     if (isFirst) {
       isFirst = false;
-      tell({ type: 'cancel-requested', receipt: 'accepted', reason });
+      emit({ type: 'cancel-requested', receipt: 'accepted', reason });
     }
     for (let next = reached.shift(); next !== undefined; next = reached.shift())
-      tell({ type: 'level-changed', ...next });
-    isTelling = false;
+      emit({ type: 'level-changed', ...next });
+    isNotifying = false;
   });
 }

@@ -61,7 +61,7 @@ test('sleep ends with the token, at any level, and leaves no timer', async () =>
   expect(clock.pending).toBe(0);
 });
 
-test('work is waited for at most so long, and no timer stays behind', async () => {
+test('a wait for work has a limit, and no timer stays behind', async () => {
   const { clock } = setUp();
   const work = Promise.withResolvers<void>();
   const inTime = waitAtMost(work.promise, 100, clock);

@@ -17,7 +17,7 @@ type EventEntry<Type> = { readonly seen: 'event'; readonly event: Extract<Entry<
 
 const plain = { description: '', inputSchema: z.unknown(), effects: 'read' as const };
 
-/** A run that says something, calls three tools and is stopped in the second turn, with what it did taken back. */
+/** A run that writes text, calls three tools and is stopped in the second turn with undo. */
 async function recordRun(): Promise<HistoryEntry[]> {
   const world = createVirtualWorld();
   const recorder = createRecorder();
@@ -47,7 +47,7 @@ async function recordRun(): Promise<HistoryEntry[]> {
   run.cancel({ message: 'enough' }, { mode: 'now', undo: true });
   await run.outcome;
   run.cancel();
-  recorder.look(root);
+  recorder.recordToken(root);
   return [...recorder.history];
 }
 
@@ -108,7 +108,7 @@ const withMessages = (change: (messages: readonly Message[]) => readonly Message
 const id = history.find(isEvent('run-start'))!.event.runId;
 const end = history.find(isEvent('run-end'))!;
 const late: HistoryEntry = { seen: 'effect', callId: 'l', tool: 'look', phase: 'resolve' };
-const receiptOf = (result: 'accepted' | 'too-late') => {
+const createReceipt = (result: 'accepted' | 'too-late') => {
   const { receipt } = history.find((entry) => entry.seen === 'receipt')!;
   return { seen: 'receipt' as const, runId: id, receipt: result === 'accepted' ? receipt : { result } };
 };
@@ -135,9 +135,9 @@ const planted: readonly [what: string, promise: string, history: readonly Histor
     'P2',
     withOutcome((outcome) => ({ ...outcome, endedAt: outcome.endedAt + 60_000 })),
   ],
-  ['a cancel accepted twice', 'P3', around('run-end', (entry) => [receiptOf('accepted'), entry])],
-  ['a cancel accepted after the end', 'P3', [...history, receiptOf('accepted')]],
-  ['too late before the end', 'P3', [receiptOf('too-late'), ...history]],
+  ['a cancel accepted twice', 'P3', around('run-end', (entry) => [createReceipt('accepted'), entry])],
+  ['a cancel accepted after the end', 'P3', [...history, createReceipt('accepted')]],
+  ['too late before the end', 'P3', [createReceipt('too-late'), ...history]],
   ['a level that goes down', 'P3', around('level-changed', (entry) => [entry, entry])],
   [
     'a success after an accepted cancel',

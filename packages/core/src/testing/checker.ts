@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Effect, HistoryEntry, Violation } from './history.ts';
 import { type CheckOptions, RunRecord } from './run-record.ts';
-import { callsOf, TaskRecord } from './task-record.ts';
+import { findCalls, TaskRecord } from './task-record.ts';
 
 /**
  * Checks a recorded history against the promises.
@@ -15,7 +15,7 @@ export function checkHistory(history: readonly HistoryEntry[], options: CheckOpt
   const owners = new Map<string, { effect(effect: Effect): void }>();
   for (const entry of history) {
     // Effects are recorded when they happen; the journal that says which task they belong to may be read later.
-    if (entry.seen === 'journal') for (const call of callsOf(entry.entries)) owners.set(call, tasks.get(entry.id));
+    if (entry.seen === 'journal') for (const call of findCalls(entry.entries)) owners.set(call, tasks.get(entry.id));
   }
   for (const entry of history) {
     switch (entry.seen) {
@@ -48,7 +48,7 @@ export function checkHistory(history: readonly HistoryEntry[], options: CheckOpt
         tasks.get(entry.id).write(entry.epoch, entry.accepted);
         break;
       default:
-        violations.push(...violationsIn(entry));
+        violations.push(...findViolations(entry));
     }
   }
   for (const run of runs.all()) run.finish(options);
@@ -57,7 +57,7 @@ export function checkHistory(history: readonly HistoryEntry[], options: CheckOpt
 }
 
 /** Violations that one entry shows by itself. */
-function violationsIn(entry: Extract<HistoryEntry, { seen: 'leftovers' | 'left' | 'stranger' }>): Violation[] {
+function findViolations(entry: Extract<HistoryEntry, { seen: 'leftovers' | 'left' | 'stranger' }>): Violation[] {
   switch (entry.seen) {
     case 'leftovers': {
       const { name, children, listeners } = entry;

@@ -15,7 +15,7 @@ test.each([
   { type: 'call-event', callId: 'n', event: { type: 'call-update', callId: 'u' } },
   { type: 'call-update', callId: 'v' },
   { type: 'history' },
-])('$type may go when something later holds what it said', (event) => {
+])('$type may be removed when a later entry contains it', (event) => {
   expect(isHeldLater(entry(1, event), rest)).toBe(true);
   expect(isHeldLater(entry(9, event), rest)).toBe(false);
 });

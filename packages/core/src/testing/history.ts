@@ -23,7 +23,7 @@ export type HistoryEntry =
   | { readonly seen: 'journal'; readonly id: string; readonly entries: readonly JournalSeen[] }
   /** A worker tried to write under an epoch. */
   | { readonly seen: 'write'; readonly id: string; readonly epoch: number; readonly accepted: boolean }
-  /** A caller asked about another tenant's task, and about one that does not exist: the results must not differ. */
+  /** A caller asked for another tenant's task, and for one that does not exist: the results must not differ. */
   | { readonly seen: 'stranger'; readonly asked: string; readonly answer: unknown; readonly forMissing: unknown };
 
 /** What a tool really did, as the tool itself reports. */
@@ -57,6 +57,6 @@ export interface JournalSeen {
 
 /** A promise that a history shows to be broken. */
 export interface Violation {
-  readonly promise: `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13}`;
+  readonly promise: `P${1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14}`;
   readonly what: string;
 }

@@ -15,7 +15,8 @@ export interface Recorder {
   tool<Input>(tool: Tool<Input>): Tool<Input>;
   /** Returns the same run, with its outcome and receipts recorded. */
   run(run: Run): Run;
-  look(token: CancellationToken): void;
+  /** Records the state of a token as an observer sees it now. */
+  recordToken(token: CancellationToken): void;
 }
 
 /**
@@ -34,9 +35,9 @@ export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntr
     history,
     // Copy: an observation must not change when the object changes later.
     hooks: {
-      any: (event) => note({ seen: 'event', event: copyOf(event) }),
+      any: (event) => note({ seen: 'event', event: copyEvent(event) }),
     },
-    tool: (tool) => tellingTool(tool, (effect) => note({ seen: 'effect', ...effect })),
+    tool: (tool) => recordingTool(tool, (effect) => note({ seen: 'effect', ...effect })),
     run: (run) => ({
       id: run.id,
       get text() {
@@ -60,11 +61,11 @@ export function createRecorder(options: { readonly onEntry?: (entry: HistoryEntr
         return run.cancelCall(callId, reason, options);
       },
     }),
-    look: (token) => note({ seen: 'leftovers', name: token.name, ...token.statistics }),
+    recordToken: (token) => note({ seen: 'leftovers', name: token.name, ...token.statistics }),
   };
 }
 
-function copyOf(event: RunEvent): RunEvent {
+function copyEvent(event: RunEvent): RunEvent {
   try {
     return structuredClone(event);
   } catch {
@@ -74,20 +75,20 @@ function copyOf(event: RunEvent): RunEvent {
 }
 
 /** Wraps a tool so that it reports its real effects. */
-function tellingTool<Input>(tool: Tool<Input>, tell: (effect: Effect) => void): Tool<Input> {
+function recordingTool<Input>(tool: Tool<Input>, record: (effect: Effect) => void): Tool<Input> {
   const recordPhases = async <T>(
     callId: string,
     phases: readonly Effect['phase'][],
     work: () => T,
   ): Promise<Awaited<T>> => {
     const [begin, resolve, reject] = phases as [Effect['phase'], Effect['phase'], Effect['phase']];
-    tell({ callId, tool: tool.name, phase: begin });
+    record({ callId, tool: tool.name, phase: begin });
     try {
       const value = await work();
-      tell({ callId, tool: tool.name, phase: resolve });
+      record({ callId, tool: tool.name, phase: resolve });
       return value;
     } catch (error) {
-      tell({ callId, tool: tool.name, phase: reject });
+      record({ callId, tool: tool.name, phase: reject });
       throw error;
     }
   };
@@ -96,7 +97,8 @@ function tellingTool<Input>(tool: Tool<Input>, tell: (effect: Effect) => void): 
     async execute(input, context) {
       const { callId } = context;
       const watching =
-        tool.whenCancelled === 'finish' && watchForCut(context, () => tell({ callId, tool: tool.name, phase: 'cut' }));
+        tool.whenCancelled === 'finish' &&
+        watchForCut(context, () => record({ callId, tool: tool.name, phase: 'cut' }));
       try {
         return await recordPhases(callId, ['begin', 'resolve', 'reject'], () => tool.execute(input, context));
       } finally {

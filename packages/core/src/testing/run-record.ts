@@ -5,9 +5,9 @@ import { CLEANUP_MS } from '../stop/bounded/cleanup.ts';
 import { rankLevel } from '../stop/token/level.ts';
 import type { CancelReason } from '../stop/token/reason.ts';
 import type { CancelReceipt } from '../stop/token/receipt.ts';
-import { CallAudit } from './call-book.ts';
+import { CallAudit } from './call-audit.ts';
 import type { Effect, Violation } from './history.ts';
-import { unpairedIn, Words } from './words.ts';
+import { findUnpaired, Words } from './words.ts';
 
 export interface CheckOptions {
   /** Time limit for undo, where a history uses it. */
@@ -146,7 +146,7 @@ export class RunRecord {
       if (!calls.some((call) => call.callId === callId))
         this.#broken('P5', `${callId} ended and is not in the outcome`);
     }
-    const unpaired = this.#words.isWhole ? unpairedIn(messages) : undefined;
+    const unpaired = this.#words.isWhole ? findUnpaired(messages) : undefined;
     if (unpaired !== undefined) this.#broken('P6', `its messages have ${unpaired}`);
   }
 
@@ -157,7 +157,7 @@ export class RunRecord {
   #callEnd(result: CallEnd): void {
     if (this.#ends.has(result.callId)) this.#broken('P10', `${result.callId} ended twice`);
     this.#ends.set(result.callId, result);
-    this.#audit.told(result);
+    this.#audit.recordReported(result);
     const { reason } = result;
     if (reason === undefined || reason.kind === 'deadline' || this.cancelledCalls.has(result.callId)) return;
     if (this.#rank === 0) this.#broken('P8', `${result.callId} was stopped though its run was not`);

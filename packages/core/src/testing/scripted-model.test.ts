@@ -4,7 +4,7 @@ import { createScriptedModel } from './scripted-model.ts';
 import { createVirtualWorld, flushMicrotasks } from './virtual-world.ts';
 
 test.each([() => [['hi']], ['hi'], 'hi', undefined])(
-  'a script that is not a list of replies is refused: %o',
+  'a script that is not a list of replies is rejected: %o',
   (script) => {
     expect(() => createScriptedModel(script as never)).toThrow(/^replies(?:\[0\])?: expected a list/);
   },

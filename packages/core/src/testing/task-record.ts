@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CancelReason } from '../stop/token/reason.ts';
 import type { CallResult } from '../tool/result.ts';
-import { CallAudit } from './call-book.ts';
+import { CallAudit } from './call-audit.ts';
 import { isHeldLater } from './draft.ts';
 import type { Effect, JournalSeen, TaskReceipt, TaskSeen, Violation } from './history.ts';
 
@@ -90,7 +90,7 @@ export class TaskRecord {
   }
 
   effect(effect: Effect): void {
-    const isAbandoned = this.#audit.resultOf(effect.callId)?.state === 'unknown';
+    const isAbandoned = this.#audit.findResult(effect.callId)?.state === 'unknown';
     if (this.#end !== undefined && !isAbandoned) this.#broken('P4', `the tool of ${effect.callId} ran after the end`);
     this.#audit.effect(effect);
   }
@@ -102,7 +102,7 @@ export class TaskRecord {
   }
 
   #take(event: JournalEvent): void {
-    if (event.type === 'call-end') this.#audit.told(event.result);
+    if (event.type === 'call-end') this.#audit.recordReported(event.result);
     if (event.type === 'undo-end') this.#audit.toldUndo(event.callId, event.state);
     if (event.type === 'level-changed') this.#sameReason(event.reason, 'its journal');
   }
@@ -126,7 +126,7 @@ type JournalEvent =
   | { readonly type: 'call-start' | 'call-intent'; readonly callId: string };
 
 /** Which calls belong to which tasks: effects name only their call. */
-export function callsOf(entries: readonly JournalSeen[]): string[] {
+export function findCalls(entries: readonly JournalSeen[]): string[] {
   return entries.flatMap(({ event }) => {
     const { type, callId } = event as { type?: string; callId?: string };
     return (type === 'call-start' || type === 'call-intent') && callId !== undefined ? [callId] : [];

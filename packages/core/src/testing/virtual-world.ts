@@ -17,10 +17,12 @@ export class VirtualClock implements Clock {
     this.#now = startsAt;
   }
 
+  /** Returns the virtual time. */
   now(): number {
     return this.#now;
   }
 
+  /** Calls back when the virtual time has advanced far enough. */
   setTimer(ms: number, callback: () => void): Disposable {
     if (isNever(ms)) return NEVER;
     const timer = { at: this.#now + Math.max(0, ms), order: this.#order++, callback };

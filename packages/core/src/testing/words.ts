@@ -27,10 +27,10 @@ export class Words {
    */
   missingFrom(messages: readonly Message[]): string | undefined {
     this.#next();
-    const said = messages.flatMap((message) => (message.role === 'assistant' ? [toReplyText(message)] : []));
+    const replies = messages.flatMap((message) => (message.role === 'assistant' ? [toReplyText(message)] : []));
     let from = 0;
     for (const reply of this.#shown) {
-      const at = said.indexOf(reply, from);
+      const at = replies.indexOf(reply, from);
       if (at === -1) return reply;
       from = at + 1;
     }
@@ -44,7 +44,7 @@ export class Words {
 }
 
 /** Finds what is not paired in a history: a call without its one result, or a result without its call. */
-export function unpairedIn(messages: readonly Message[]): string | undefined {
+export function findUnpaired(messages: readonly Message[]): string | undefined {
   const open = new Map<string, number>();
   for (const message of messages) {
     if (message.role === 'assistant') {

@@ -11,13 +11,13 @@ test('content within the limit is not copied', () => {
   expect(boundContent('abcd', 4)).toBe('abcd');
 });
 
-test('head and tail of a text that is too long are kept, and the cut says how much is missing', () => {
+test('a text that is too long keeps its head and tail, and the marker shows how much is missing', () => {
   expect(boundContent('abcdefg', 5)).toBe('ab\n[… 3 of 7 characters cut …]\nfg');
   expect(boundContent('abc', 1)).toBe('\n[… 3 of 3 characters cut …]\n');
   expect(boundContent('a😀😀b', 4)).toBe('a\uFFFD\n[… 2 of 6 characters cut …]\n\uFFFDb');
 });
 
-test('parts share one limit: what is whole stays, what is cut is frozen', () => {
+test('parts share one limit: complete parts stay, truncated ones are frozen', () => {
   const whole = { type: 'text', text: 'abc' } as const;
   const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const;
   const content = boundContent([whole, image, { type: 'text', text: 'defg' }, { type: 'text', text: 'h' }], 5);

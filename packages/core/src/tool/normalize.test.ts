@@ -75,7 +75,7 @@ test.each<[unknown, unknown]>([
   expect([content, content[0]].every(Object.isFrozen)).toBe(true);
 });
 
-test('as many parts as allowed are all read', () => {
+test('all parts are read up to the limit', () => {
   expect(normalizeResult({ content: Array.from({ length: 10_000 }, () => 'x') }).content).toHaveLength(10_000);
 });
 
@@ -90,7 +90,7 @@ test('a copy of JSON shares nothing and is frozen through and through', () => {
   expect(Object.isFrozen(copyJson(1n))).toBe(true);
 });
 
-test('what is frozen already is not looked into', () => {
+test('frozen objects are not inspected again', () => {
   const inner = { open: true };
   expect(deepFreeze(Object.freeze({ inner }))).toEqual({ inner });
   expect(Object.isFrozen(inner)).toBe(false);
@@ -108,11 +108,11 @@ test.each<[unknown, string]>([
   [{ message: '', name: 7 }, '{"message":"","name":7}'],
   [{ message: { code: 1 } }, '{"code":1}'],
   [new CancelledError({ kind: 'user', at: 0, message: 'private' }), 'Cancelled (user)'],
-])('%o as an error says %s', (error, said) => {
+])('%o as an error has the message %s', (error, said) => {
   expect(describeError(error)).toBe(said);
 });
 
-test('only a cancel, or an abort, is an echo of the cancel', () => {
+test('only a cancelled error or an abort error counts as caused by the cancel', () => {
   expect(isCausedByCancel(new CancelledError({ kind: 'user', at: 0 }))).toBe(true);
   expect(isCausedByCancel(new DOMException('stopped', 'AbortError'))).toBe(true);
   expect([undefined, null, 'AbortError', new Error('x')].map(isCausedByCancel)).toEqual([false, false, false, false]);

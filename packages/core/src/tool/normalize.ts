@@ -52,8 +52,8 @@ function readPart(part: unknown): ContentPart {
   if (type === 'image' && typeof mediaType === 'string' && typeof data === 'string') {
     return Object.freeze({ type, mediaType, data });
   }
-  const said = type === 'text' && typeof text === 'string' ? text : typeof part === 'string' ? part : textFrom(part);
-  return Object.freeze({ type: 'text', text: said });
+  const content = type === 'text' && typeof text === 'string' ? text : typeof part === 'string' ? part : textFrom(part);
+  return Object.freeze({ type: 'text', text: content });
 }
 
 /** Formats any value as text for a model, as JSON where possible. */
@@ -66,7 +66,7 @@ function textFrom(value: unknown): string {
   }
 }
 
-/** Returns a frozen copy that shares nothing with the value. A value that is not JSON becomes a note that says so. */
+/** Returns a frozen copy that shares nothing with the value. A value that is not JSON becomes a note about it. */
 export function copyJson(value: unknown): Json | undefined {
   try {
     return cloneJson(value);
@@ -90,7 +90,7 @@ export function deepFreeze<T>(value: T): T {
 }
 
 /**
- * Describes an error as far as others may read it: for a cancel, only its kind. Never throws.
+ * Describes an error as others may read it: for a cancel, only its kind. Never throws.
  *
  * @returns The text.
  */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeStoppedCall, toText } from './result.ts';
 
-test('the text of content is what it says, with its images named', () => {
+test('the text of content names its images', () => {
   expect(toText('plain')).toBe('plain');
   const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const;
   expect(toText([{ type: 'text', text: 'a' }, image, { type: 'text', text: 'b' }])).toBe('a[image image/png]b');

@@ -61,7 +61,7 @@ async function settle(execution: Promise<CallResult[]>): Promise<Settled> {
 
 const states = ({ calls }: Settled) => calls.map(({ state }) => state);
 
-/** A tool that ends when the clock says so and obeys nobody. */
+/** A tool that ends at a given time and ignores cancels. */
 const slow = (
   name: string,
   ms: number,
@@ -179,7 +179,7 @@ test('cancelled from inside a hook, what that hook announced has begun and nothi
 });
 
 test.each(['interrupt', 'finish'] as const)(
-  'cancelled from the hook that hears of its end, a call that ended hears nothing any more (%s)',
+  'a call that has ended gets no cancel from the hook for its end (%s)',
   async (whenCancelled) => {
     let signal: AbortSignal | undefined;
     const heard: string[] = [];
@@ -205,7 +205,7 @@ test.each(['interrupt', 'finish'] as const)(
   },
 );
 
-test('raised to a higher level, what could not drain is interrupted with what it had shown', async () => {
+test('a call that could not drain is interrupted at the next level, with its output so far', async () => {
   const { clock, token, execute } = setUp([
     tool('read', (_input, { update, signal }) => {
       update({ content: 'line 1\n', details: { lines: 1 } });
@@ -229,7 +229,7 @@ test('raised to a higher level, what could not drain is interrupted with what it
   });
 });
 
-test('a tool that stops when asked hands over what it has', async () => {
+test('a tool that stops on request returns its partial result', async () => {
   const { token, execute } = setUp([
     tool(
       'scan',
@@ -256,7 +256,7 @@ test('a tool that stops when asked hands over what it has', async () => {
   });
 });
 
-test('a tool that can only let go of what runs elsewhere says that its effect is unknown', async () => {
+test('a tool that can only disconnect from remote work reports its effect as unknown', async () => {
   const { token, execute } = setUp([
     tool(
       'remote',
@@ -309,7 +309,7 @@ test('a finish call is never cut, even when it hands its signal to fetch', async
   await new Promise((resolve) => server.close(resolve));
 });
 
-test('a deaf tool settles exactly when the ladder ends; its late result is fenced and reported', async () => {
+test('a tool that ignores its signal settles exactly when the ladder ends; its late result is fenced and reported', async () => {
   const { clock, token, execute, events, runtime } = setUp([slow('deaf', 20_000, () => clock)]);
   const result = execute([call('1', 'deaf')]);
   await flushMicrotasks();
@@ -459,7 +459,7 @@ test('calls that write wait for approval; the model gets the reason of a no', as
   ]);
 });
 
-test('a cancel withdraws a pending question at once, at any level, and the call was not started', async () => {
+test('a cancel withdraws a pending question immediately, at any level, and the call was not started', async () => {
   let signal: AbortSignal | undefined;
   const { token, execute } = setUp([tool('write', () => expect.fail('must not start'), { effects: 'write' })], {
     approve: (_request, context) => {
@@ -474,7 +474,7 @@ test('a cancel withdraws a pending question at once, at any level, and the call 
   expect(states(await result)).toEqual(['not-started']);
 });
 
-test('a call that was cancelled while its input was parsed is neither asked about nor announced', async () => {
+test('a call that was cancelled while its input was parsed is neither announced nor shown for approval', async () => {
   const looked = Promise.withResolvers<boolean>();
   const write = defineTool({
     name: 'write',
@@ -512,7 +512,7 @@ test('a yes that comes after the cancel begins nothing and writes nothing down',
   expect(beforeCall).not.toHaveBeenCalled();
 });
 
-test('keys that come with the cancel are given back', async () => {
+test('keys that arrive with the cancel are released', async () => {
   const { token, runtime } = setUp([tool('edit', () => 'edited', { exclusive: () => ['file'] })]);
   const execution = settle(runtime.execute([call('1', 'edit')], { token }));
   await Promise.resolve();
@@ -542,7 +542,7 @@ test('a tool that is wrapped may be handed a copy of its context', async () => {
   });
 });
 
-test('one call can be cancelled; the others go on; a finish call refuses', async () => {
+test('a single call can be cancelled while the others continue; a finish call rejects it', async () => {
   const { clock, execute, runtime } = setUp([
     tool(
       'a',
@@ -563,7 +563,7 @@ test('one call can be cancelled; the others go on; a finish call refuses', async
   expect(runtime.cancelCall('1')).toEqual({ result: 'too-late' });
 });
 
-test('no more calls run at once than allowed', async () => {
+test('no more calls run at the same time than allowed', async () => {
   let running = 0;
   let most = 0;
   const { execute } = setUp(
@@ -693,7 +693,7 @@ test('a plain signal may be given instead of a token', async () => {
   expect(states(await result)).toEqual(['interrupted']);
 });
 
-test('what cannot work is refused when it is written', async () => {
+test('invalid options are rejected when the runtime is created', async () => {
   const plain = { description: '', inputSchema: anything, execute: () => 'x' };
   expect(() => defineTool({ ...plain, name: 'no spaces' })).toThrow(
     'name: expected 1 to 64 of a-z, A-Z, 0-9, _ and -, the first a letter, got "no spaces"',
@@ -705,23 +705,23 @@ test('what cannot work is refused when it is written', async () => {
     "two tools are named 'x'",
   );
   expect(() => createRuntime({ tools: [], concurrency: 0 })).toThrow('concurrency: expected a whole number');
-  // @ts-expect-error A finish tool must say how long it may take.
+  // @ts-expect-error A finish tool requires `timeoutMs`.
   expect(() => defineTool({ ...plain, name: 'pay', whenCancelled: 'finish' })).toThrow(
-    "timeoutMs: 'pay' finishes when cancelled, so it needs a bound",
+    "timeoutMs: 'pay' finishes when cancelled, so it needs a timeoutMs",
   );
   await expect(setUp([]).runtime.execute([call('1', 'x'), call('1', 'x')])).rejects.toThrow(
     "Two calls have the id '1'",
   );
 });
 
-test('nothing is left behind', async () => {
+test('a runtime leaves no timers, listeners or tokens behind', async () => {
   const { clock, token, execute } = setUp([tool('x', (_i, { signal }) => (signal.aborted ? 'a' : 'b'))]);
   await execute(Array.from({ length: 50 }, (_, i) => call(`${i}`, 'x')));
   expect(token.statistics).toEqual({ children: 0, listeners: 0 });
   expect(clock.pending).toBe(0);
 });
 
-test('a call begins only after what was to be written down before it is written', async () => {
+test('a call starts only after its intent is written', async () => {
   const order: string[] = [];
   const book = tool('book', () => {
     order.push('begin');

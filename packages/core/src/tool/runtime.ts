@@ -12,11 +12,11 @@ import { type CancelOptions, readCancelOptions } from '../stop/token/receipt.ts'
 import { shieldMs } from '../stop/token/shield.ts';
 import { type CancelSource, SOURCE_RULES, tokenFor } from '../stop/token/source.ts';
 import { waitUntilLevel } from '../stop/wait.ts';
-import { type Approve, type BeforeCall, type Call, type CallScope, readCalls } from './call/call.ts';
+import { type AnswerCall, type Approve, type BeforeCall, type Call, type CallScope, readCalls } from './call/call.ts';
 import { lost } from './call/ending.ts';
 import { ExclusiveKeys } from './call/exclusive.ts';
 import { type CallCancelReceipt, LiveCall } from './call/live-call.ts';
-import { NESTED, type ParentRun } from './call/nested.ts';
+import { NESTED, type ParentRun, type WithNested } from './call/nested.ts';
 import { runCall } from './call/start.ts';
 import type { RuntimeEvent } from './events.ts';
 import type { Redact } from './redact.ts';
@@ -29,6 +29,8 @@ export interface RuntimeOptions {
   /** How many calls of a wave run at the same time. */
   readonly concurrency?: number;
   readonly approve?: Approve | undefined;
+  /** Gets the answers to calls of tools with `answeredBy`. Without it they are not started. */
+  readonly answer?: AnswerCall | undefined;
   readonly beforeCall?: BeforeCall | undefined;
   /** Removes secrets from results before observers, the model or a journal see them. Inputs are never changed. */
   readonly redact?: Redact | undefined;
@@ -45,7 +47,6 @@ export interface RuntimeOptions {
   readonly cleanupTimeoutMs?: number;
   /** Shared by runtimes whose calls must respect each other's exclusive keys. */
   readonly keys?: ExclusiveKeys;
-  readonly [NESTED]?: ParentRun;
   readonly world?: World;
 }
 
@@ -70,10 +71,11 @@ const REST_EVERY = 64;
 
 /** The settings that agents share with runtimes. */
 export const SHARED_RULES: settings.Rules<
-  Pick<RuntimeOptions, 'concurrency' | 'approve' | 'hooks' | 'ledger' | 'cleanupTimeoutMs' | 'world'>
+  Pick<RuntimeOptions, 'concurrency' | 'approve' | 'answer' | 'hooks' | 'ledger' | 'cleanupTimeoutMs' | 'world'>
 > = {
   concurrency: settings.count(),
   approve: settings.callback,
+  answer: settings.callback,
   hooks: settings.hooks,
   ledger: ledgerRule,
   cleanupTimeoutMs: shieldMs,
@@ -111,7 +113,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 }
 
 /** Builds a runtime from settings that have been checked. */
-export function buildRuntime(options: RuntimeOptions): Runtime {
+export function buildRuntime(options: WithNested<RuntimeOptions, ParentRun>): Runtime {
   const {
     concurrency = CONCURRENCY,
     emitsCancelEvents = true,
@@ -123,10 +125,11 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
   const live = new Map<string, LiveCall>();
   const { context } = options;
   const dispatch = options.hooks && createHookDispatcher<RuntimeEvent>(options.hooks);
-  const tell = dispatch && ((event: RuntimeEvent) => dispatch(event, { context }));
+  const emit = dispatch && ((event: RuntimeEvent) => dispatch(event, { context }));
   const shared: Omit<CallScope, 'token'> = {
-    tell,
+    emit,
     approve: options.approve,
+    answer: options.answer,
     beforeCall: options.beforeCall,
     redact: options.redact,
     context,
@@ -145,8 +148,8 @@ export function buildRuntime(options: RuntimeOptions): Runtime {
     async execute(calls, executeOptions = {}) {
       const source = settings.readSettings<CancelSource>(executeOptions, SOURCE_RULES);
       const token = tokenFor(source, { name: 'execution', clock: source.token?.clock ?? world.clock });
-      if (tell !== undefined && emitsCancelEvents)
-        emitStopEvents(token, (event) => tell({ ...event, at: token.clock.now() }));
+      if (emit !== undefined && emitsCancelEvents)
+        emitStopEvents(token, (event) => emit({ ...event, at: token.clock.now() }));
       try {
         return await executeWaves(calls, { scope: { ...shared, token }, live, tools, concurrency });
       } finally {
@@ -169,7 +172,7 @@ interface Execution {
 }
 
 async function executeWaves(given: readonly Call[], execution: Execution): Promise<CallResult[]> {
-  const { token, tell } = execution.scope;
+  const { token, emit } = execution.scope;
   const { wanted, plan } = enlist(readCalls(given), execution);
   const results = new Map<string, CallResult>();
   // Start in a later microtask: the caller may still cancel in this tick, and then nothing starts.
@@ -177,16 +180,16 @@ async function executeWaves(given: readonly Call[], execution: Execution): Promi
   for (const [wave, waveCalls] of plan.entries()) {
     // Checkpoint: between waves, never inside a call.
     if (token.isCancelled) break;
-    tell?.({ type: 'wave-start', at: token.clock.now(), wave, callIds: waveCalls.map(({ id }) => id) });
+    emit?.({ type: 'wave-start', at: token.clock.now(), wave, callIds: waveCalls.map(({ id }) => id) });
     await runWave(waveCalls, results, execution);
-    tell?.({ type: 'wave-end', at: token.clock.now(), wave });
+    emit?.({ type: 'wave-end', at: token.clock.now(), wave });
   }
-  const inOrder = wanted.map((call) => call.result ?? printEnd(call.endUnstarted(), execution.scope));
+  const inOrder = wanted.map((call) => call.result ?? emitEnd(call.endUnstarted(), execution.scope));
   if (token.reason !== undefined) throw new CancelledError(token.reason, { partial: inOrder });
   return inOrder;
 }
 
-/** From here on each call can be stopped individually, by its id. */
+/** After this, each call can be stopped individually, by its id. */
 function enlist(calls: readonly Call[], execution: Execution): { wanted: LiveCall[]; plan: LiveCall[][] } {
   const { scope, live, tools } = execution;
   const wanted = calls.map((call) => new LiveCall(call, tools.get(call.tool) ?? unknownTool(call, tools), scope));
@@ -218,7 +221,7 @@ async function runWave(
         // A failure around one call must not stop the wait for the others.
         result = lost(call.call, scope.token, error);
       }
-      call.result = result.startedAt === undefined ? printEnd(result, scope) : result;
+      call.result = result.startedAt === undefined ? emitEnd(result, scope) : result;
       results.set(call.id, call.result);
     }
   };
@@ -227,12 +230,12 @@ async function runWave(
 }
 
 /** A call that never started ends too: every call has exactly one end. */
-function printEnd(result: CallResult, { tell }: CallScope): CallResult {
-  tell?.({ type: 'call-end', at: result.endedAt, result });
+function emitEnd(result: CallResult, { emit }: CallScope): CallResult {
+  emit?.({ type: 'call-end', at: result.endedAt, result });
   return result;
 }
 
-/** Stands in for a tool that the model invented: its calls are refused. */
+/** Stands in for a tool that the model invented: its calls are rejected. */
 function unknownTool(call: Call, tools: ReadonlyMap<string, Tool>): Tool {
   const message = `there is no tool '${call.tool}'; the tools are ${[...tools.keys()].join(', ')}`;
   const refuse = (): never => {

@@ -64,7 +64,7 @@ test.each<[string, unknown, string]>([
     Array.from({ length: 200 }, () => ({ message: 'x' })),
     Array.from({ length: 100 }, () => 'x').join('; '),
   ],
-])('issues that are %s are told as well as can be', async (_, issues, message) => {
+])('issues that are %s are described as well as possible', async (_, issues, message) => {
   const schema = {
     '~standard': { version: 1, vendor: 'test', validate: () => ({ issues }) },
   } as unknown as InputSchema;
@@ -93,6 +93,6 @@ test.each<[unknown, string]>([
   [{ '~standard': { validate: 'no' } }, 'expected a Standard Schema'],
   [() => {}, 'expected a Standard Schema'],
   ['text', 'expected a Standard Schema'],
-])('%o as a schema is refused with what to do', (value, advice) => {
+])('%o as a schema is rejected with what to do', (value, advice) => {
   expect(() => inputSchema(value, 'input')).toThrow(`input: ${advice}`);
 });

@@ -51,10 +51,10 @@ export class InvalidInputError extends Error {
 /** Returns the parsed input, synchronously if the schema can. Throws `InvalidInputError`. */
 export function parseInput<Output>(schema: InputSchema<Output>, value: unknown): Output | PromiseLike<Output> {
   const result = schema['~standard'].validate(value);
-  return isPromiseLike(result) ? result.then(outputOf) : outputOf(result);
+  return isPromiseLike(result) ? result.then(getOutput) : getOutput(result);
 }
 
-function outputOf<Output>(result: SchemaResult<Output>): Output {
+function getOutput<Output>(result: SchemaResult<Output>): Output {
   const { issues } = result;
   if (issues === undefined) return result.value;
   throw new InvalidInputError(isList(issues) ? issues.slice(0, MAX_ISSUES).map(describeIssue).join('; ') : NO_REASON);

@@ -7,7 +7,7 @@ import { createInterruptedError, defineTool, type Tool, toolsRule } from './tool
 
 const definition = { name: 'x', description: '', inputSchema: z.unknown(), execute: () => 'x' };
 
-test('a tool that was defined is used as it is; another is copied', () => {
+test('a tool from defineTool is used unchanged; another is copied', () => {
   const defined = defineTool(definition);
   const copy = { ...defined };
   expect(createRuntime({ tools: [defined] }).tools.get('x')).toBe(defined);

@@ -4,7 +4,6 @@ import { CancelledError } from '../stop/errors.ts';
 import * as settings from '../stop/settings.ts';
 import { shieldMs } from '../stop/token/shield.ts';
 import type { CancellationToken } from '../stop/token/token.ts';
-import { NESTED, type NestedContext } from './call/nested.ts';
 import type { Effects, ToolResult } from './result.ts';
 import { type InputSchema, inputSchema } from './schema.ts';
 
@@ -46,7 +45,6 @@ export interface ToolContext extends WorkContext {
   readonly update: (partial: RawResult) => void;
   /** Reports an event of a run inside the call. */
   readonly emitNested: (event: { readonly type: string }) => void;
-  readonly [NESTED]?: NestedContext;
 }
 
 /** What code gets that runs before a call starts. */
@@ -76,12 +74,20 @@ export interface Tool<Input = unknown> {
   readonly effects: Effects;
   /** Whether a call that was cut off by a crash may run again. Defaults to `never`. */
   readonly replay: 'safe' | 'never';
-  /** For sub-agents: their calls receive every level, and limit themselves instead of being abandoned at `kill`. */
-  readonly [NESTED]?: true;
   /** Whether a call needs a yes, whatever its effects. It does unless this returns `false`; with no one to ask, it does not start. */
   needsApproval?(input: Input, context: QuestionContext & { readonly callId: string }): boolean | Promise<boolean>;
   /** Calls that share a key never run at the same time. */
   exclusive?(input: Input): readonly string[];
+  /**
+   * Who gives the result of a call, instead of `execute`. `user`: the call is a question to a person. `client`: the call runs in
+   * the page or the program that reads the task.
+   */
+  readonly answeredBy?: 'user' | 'client';
+  /** Checks the answer. What it returns is the result of the call. */
+  readonly answerSchema?: InputSchema;
+  /** For schemas that cannot describe themselves: the JSON Schema shown to whoever answers. */
+  readonly answerJsonSchema?: Record<string, unknown>;
+  /** Does the work. It should stop when `context.signal` aborts. */
   execute(input: Input, context: ToolContext): RawResult | Promise<RawResult>;
   /** Describes what a call would do. It changes nothing. `execute` receives the result as `shown`. */
   preview?(input: Input, context: QuestionContext): CallPreview | Promise<CallPreview>;
@@ -92,14 +98,22 @@ export interface Tool<Input = unknown> {
 }
 
 interface ToolDefinitionBase<Input>
-  extends Omit<Tool<Input>, 'whenCancelled' | 'timeoutMs' | keyof typeof DEFAULTS | typeof NESTED>,
+  extends Omit<Tool<Input>, 'whenCancelled' | 'timeoutMs' | Answered | keyof typeof DEFAULTS>,
     Partial<Pick<Tool, 'effects' | 'replay' | 'undoRepeatable'>> {}
 
+type Answered = 'answeredBy' | 'answerSchema' | 'answerJsonSchema';
+
 /** What a tool's author writes. One that must `finish` needs a `timeoutMs`: the longest that a cancel can wait. */
-export type ToolDefinition<Input> = ToolDefinitionBase<Input> &
-  (
+export type ToolDefinition<Input> = ToolDefinitionBase<Input> & { readonly answeredBy?: undefined } & (
     | { readonly whenCancelled?: 'interrupt'; readonly timeoutMs?: number }
     | { readonly whenCancelled: 'finish'; readonly timeoutMs: number }
+  );
+
+/** A tool without code. */
+type AnsweredToolDefinition<Input> = Omit<ToolDefinitionBase<Input>, 'execute'> &
+  Pick<Tool, 'timeoutMs' | 'answerJsonSchema'> & { readonly execute?: undefined } & (
+    | { readonly answeredBy: 'client'; readonly answerSchema?: InputSchema }
+    | { readonly answeredBy: 'user'; readonly answerSchema: InputSchema }
   );
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
@@ -125,13 +139,17 @@ const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
  * });
  * ```
  */
-export function defineTool<Input>(definition: ToolDefinition<Input>): Tool<Input> {
+export function defineTool<Input>(definition: ToolDefinition<Input> | AnsweredToolDefinition<Input>): Tool<Input> {
   return withDefaults(settings.readSettings<Tool<Input>>(definition, TOOL_RULES));
 }
 
-function withDefaults<Input>(given: Tool<Input>): Tool<Input> {
+function withDefaults<Input>(given: Tool<Input>, within = ''): Tool<Input> {
   checkFinishBound(given);
-  const tool: Tool<Input> = Object.freeze({ ...DEFAULTS, ...given });
+  checkAnswered(given, within);
+  const answered = given.answeredBy && { execute: hasNoCode };
+  // A question to a person changes nothing.
+  const defaults = given.answeredBy === 'user' ? { ...DEFAULTS, effects: 'read' } : DEFAULTS;
+  const tool: Tool<Input> = Object.freeze({ ...defaults, ...given, ...answered });
   defined.add(tool);
   return tool;
 }
@@ -143,6 +161,22 @@ export const DEFAULTS = {
   replay: 'never',
   undoRepeatable: false,
 } as const;
+
+/** Stands in for the code of a tool that is answered. */
+function hasNoCode(): never {
+  throw new TypeError('this tool has no code: its calls are answered');
+}
+
+function checkAnswered<Input>(tool: Tool<Input>, within: string): void {
+  const { answeredBy, answerSchema, whenCancelled } = tool;
+  const execute: unknown = Reflect.get(tool, 'execute');
+  if (answeredBy === undefined) settings.callback(execute, `${within}execute`);
+  else if (execute !== undefined && execute !== hasNoCode)
+    throw new settings.SettingsError(`${within}execute`, `a tool that a ${answeredBy} answers has no code of its own`);
+  else if (whenCancelled === 'finish')
+    throw new settings.SettingsError(`${within}whenCancelled`, 'an answer cannot be made to come; leave it out');
+  else if (answeredBy === 'user') inputSchema(answerSchema, `${within}answerSchema`);
+}
 
 const defined = new WeakSet<object>();
 
@@ -159,9 +193,9 @@ const toolRule: settings.Rule = (value, field) => {
   };
   for (const name of ['needsApproval', 'exclusive', 'execute', 'preview', 'undo']) {
     const method = tool[name];
-    if (typeof method === 'function') tool[name] = method.bind(value) as unknown;
+    if (typeof method === 'function' && method !== hasNoCode) tool[name] = method.bind(value) as unknown;
   }
-  return withDefaults(tool as unknown as Tool);
+  return withDefaults(tool as unknown as Tool, `${field}.`);
 };
 
 /** The rule for tools that are used together: names must be unique. */
@@ -187,7 +221,10 @@ const TOOL_RULES: settings.Rules<Tool> = {
   preview: settings.callback,
   needsApproval: settings.callback,
   exclusive: settings.callback,
-  execute: settings.required(settings.callback),
+  answeredBy: settings.oneOf('user', 'client'),
+  answerSchema: inputSchema,
+  answerJsonSchema: settings.rule('a JSON Schema', settings.isObject),
+  execute: settings.callback,
   undo: settings.callback,
   undoRepeatable: settings.flag,
 };

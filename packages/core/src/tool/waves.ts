@@ -17,7 +17,7 @@ export class PlanError extends Error {
 interface Node<Call> {
   readonly call: Call;
   /** How many of its dependencies have been visited. */
-  looked: number;
+  visited: number;
   isOpen: boolean;
   wave: number | undefined;
 }
@@ -59,12 +59,12 @@ class KeyWaves {
       before = wave;
       for (const key of keys) wave = this.#free(key, wave);
     }
-    for (const key of keys) this.#nextOf(key).set(wave, wave + 1);
+    for (const key of keys) this.#getNext(key).set(wave, wave + 1);
     return wave;
   }
 
   #free(key: string, from: number): number {
-    const next = this.#nextOf(key);
+    const next = this.#getNext(key);
     let free = from;
     for (let to = next.get(free); to !== undefined; to = next.get(free)) free = to;
     for (let wave = from; wave !== free; ) {
@@ -75,7 +75,7 @@ class KeyWaves {
     return free;
   }
 
-  #nextOf(key: string): Map<number, number> {
+  #getNext(key: string): Map<number, number> {
     let next = this.#next.get(key);
     if (next === undefined) this.#next.set(key, (next = new Map<number, number>()));
     return next;
@@ -86,7 +86,7 @@ function indexById<Call extends PlannedCall>(calls: readonly Call[]): Map<string
   const nodes = new Map<string, Node<Call>>();
   for (const call of calls) {
     if (nodes.has(call.id)) throw new PlanError(`Two calls have the id '${call.id}'`);
-    nodes.set(call.id, { call, looked: 0, isOpen: false, wave: undefined });
+    nodes.set(call.id, { call, visited: 0, isOpen: false, wave: undefined });
   }
   return nodes;
 }
@@ -118,7 +118,7 @@ function nextNeed<Call extends PlannedCall>(
   node: Node<Call>,
   nodes: ReadonlyMap<string, Node<Call>>,
 ): Node<Call> | undefined {
-  const id = node.call.dependsOn?.[node.looked++];
+  const id = node.call.dependsOn?.[node.visited++];
   if (id === undefined) return undefined;
   const need = nodes.get(id);
   if (need === undefined) {

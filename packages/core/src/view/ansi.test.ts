@@ -24,7 +24,7 @@ test('colours beyond the eight are left out with their parameters', () => {
   ]);
 });
 
-test('of an overwritten line only the last state is kept, also across styles', () => {
+test('only the last state of an overwritten line is kept, even across styles', () => {
   expect(plain('10%\r50%\r\u001b[32m100%\u001b[0m\ndone\r\n')).toBe('100%\ndone\n');
   expect(plain('kept\r')).toBe('kept');
 });

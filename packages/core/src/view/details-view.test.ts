@@ -41,7 +41,7 @@ test('a change too large to compare keeps its counts', () => {
   expect(view).toMatchObject({ kind: 'diff', isNew: true, added: 9_000, hunks: [] });
 });
 
-test('the output of a command says how it ended and where all of it is', () => {
+test('a command’s output shows how it ended and where the full log is', () => {
   const output = { head: 'first\n', tail: 'last\n', bytes: 70_000, lines: 900, omittedBytes: 60_000 };
   const cleanup = { verified: 'yes', ended: 4, survivors: 0 };
   const details = { command: 'npm test', exitCode: null, signal: 'SIGKILL', output, cleanup, logPath: '/tmp/log' };

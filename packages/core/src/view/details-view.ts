@@ -3,7 +3,7 @@ import { withoutUndefined } from './ansi.ts';
 import { type DiffHunk, parseDiff } from './diff.ts';
 
 /** A line that a search found. */
-export interface FoundMatch {
+interface FoundMatch {
   readonly path: string;
   readonly line: number;
   readonly text: string;
@@ -18,7 +18,7 @@ export interface PlanEntry {
   readonly priority: 'high' | 'medium' | 'low';
 }
 
-/** What people see of a call. `json` is for details in a shape of their own, `text` for calls without details. */
+/** What people see of a call. `json` is for details in their own shape, `text` for calls without details. */
 export type DetailsView =
   | {
       readonly kind: 'diff';
@@ -82,19 +82,12 @@ export type DetailsView =
  */
 export function toDetailsView(details: Json | undefined, content: Content = ''): DetailsView {
   const parts = typeof content === 'string' ? [] : content;
-  const images = parts.flatMap((part) =>
-    part.type === 'image' ? [{ mediaType: part.mediaType, data: part.data }] : [],
-  );
+  const images = parts.filter((part) => part.type === 'image').map(({ mediaType, data }) => ({ mediaType, data }));
   if (images.length > 0) return { kind: 'images', images, text: toText(parts.filter(({ type }) => type === 'text')) };
   const text = toText(content);
   if (details === undefined || details === null) return { kind: 'text', text };
-  if (isRecord(details)) {
-    for (const toView of VIEWS) {
-      const view = toView(details, text);
-      if (view !== undefined) return view;
-    }
-  }
-  return { kind: 'json', value: details, text };
+  const views = isRecord(details) ? VIEWS.map((toView) => toView(details, text)) : [];
+  return views.find((view) => view !== undefined) ?? { kind: 'json', value: details, text };
 }
 
 type View<Kind extends DetailsView['kind']> = Extract<DetailsView, { kind: Kind }>;
@@ -106,39 +99,32 @@ const VIEWS: readonly ToView[] = [planView, diffView, outputView, matchesView, f
 function planView({ plan }: Fields): DetailsView | undefined {
   if (!Array.isArray(plan)) return undefined;
   const entries = plan.filter(isRecord).map(({ content, status, priority }) => ({
-    content: textIn(content),
-    status: oneOf(status, ['pending', 'in_progress', 'completed', 'cancelled']) ?? 'pending',
-    priority: oneOf(priority, ['high', 'medium', 'low']) ?? 'medium',
+    content: toPlainText(content),
+    status: findAllowed(status, ['pending', 'in_progress', 'completed', 'cancelled']) ?? 'pending',
+    priority: findAllowed(priority, ['high', 'medium', 'low']) ?? 'medium',
   }));
   return { kind: 'plan', entries };
 }
 
-function diffView({
-  path,
-  diff,
-  oldText,
-  newText,
-  created,
-  linesAdded,
-  linesRemoved,
-}: Fields): DetailsView | undefined {
+function diffView(fields: Fields): DetailsView | undefined {
+  const { path, diff, oldText, newText, created, linesAdded, linesRemoved } = fields;
   const isCompared = typeof diff === 'string' || diff === null;
   if (typeof path !== 'string' || (!isCompared && typeof newText !== 'string')) return undefined;
-  const hunks = isCompared ? parseDiff(diff ?? '') : [wholeChange(textIn(oldText), textIn(newText))];
+  const hunks = isCompared ? parseDiff(diff ?? '') : [wholeChange(toPlainText(oldText), toPlainText(newText))];
   const isNew = isCompared ? created === true : typeof oldText !== 'string';
-  const added = numberIn(linesAdded) ?? countLines(hunks, 'add');
-  return { kind: 'diff', path, isNew, added, removed: numberIn(linesRemoved) ?? countLines(hunks, 'remove'), hunks };
+  const added = findNumber(linesAdded) ?? countLines(hunks, 'add');
+  return { kind: 'diff', path, isNew, added, removed: findNumber(linesRemoved) ?? countLines(hunks, 'remove'), hunks };
 }
 
 /** Two texts as one hunk, without comparing them. */
 function wholeChange(before: string, after: string): DiffHunk {
-  const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
+  const splitLines = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
   return {
     oldStart: 1,
     newStart: 1,
     lines: [
-      ...linesOf(before).map((text, index) => ({ kind: 'remove' as const, text, oldLine: index + 1 })),
-      ...linesOf(after).map((text, index) => ({ kind: 'add' as const, text, newLine: index + 1 })),
+      ...splitLines(before).map((text, index) => ({ kind: 'remove' as const, text, oldLine: index + 1 })),
+      ...splitLines(after).map((text, index) => ({ kind: 'add' as const, text, newLine: index + 1 })),
     ],
   };
 }
@@ -151,19 +137,19 @@ function outputView(details: Fields): DetailsView | undefined {
   return withoutUndefined<View<'output'>>({
     kind: 'output',
     command: textOrNone(command),
-    head: textIn(head),
+    head: toPlainText(head),
     tail,
-    bytes: numberIn(bytes) ?? tail.length,
-    lines: numberIn(lines) ?? 0,
-    omittedBytes: numberIn(omittedBytes) ?? 0,
-    exit: exitOf(details),
+    bytes: findNumber(bytes) ?? tail.length,
+    lines: findNumber(lines) ?? 0,
+    omittedBytes: findNumber(omittedBytes) ?? 0,
+    exit: describeExit(details),
     logPath: textOrNone(logPath),
-    processesEnded: numberIn(ended),
-    survivors: numberIn(survivors),
+    processesEnded: findNumber(ended),
+    survivors: findNumber(survivors),
   });
 }
 
-function exitOf({ exitCode, signal, timedOut }: Fields): string | undefined {
+function describeExit({ exitCode, signal, timedOut }: Fields): string | undefined {
   if (timedOut === true) return 'stopped at its time limit';
   if (typeof signal === 'string') return `ended by ${signal}`;
   return typeof exitCode === 'number' ? `exit code ${exitCode}` : undefined;
@@ -175,13 +161,13 @@ function matchesView(details: Fields): DetailsView | undefined {
   const found = matches.filter(isRecord).flatMap((match): FoundMatch[] => {
     const { path, line, text, column } = match;
     if (typeof path !== 'string' || typeof line !== 'number') return [];
-    return [{ path, line, text: textIn(text), ...(typeof column === 'number' && { column }) }];
+    return [{ path, line, text: toPlainText(text), ...(typeof column === 'number' && { column }) }];
   });
   return {
     kind: 'matches',
-    pattern: textIn(pattern),
-    total: numberIn(totalMatches) ?? found.length,
-    files: numberIn(totalFiles) ?? new Set(found.map(({ path }) => path)).size,
+    pattern: toPlainText(pattern),
+    total: findNumber(totalMatches) ?? found.length,
+    files: findNumber(totalFiles) ?? new Set(found.map(({ path }) => path)).size,
     isPartial: truncated === true || totalsAreWhole === false,
     matches: found,
   };
@@ -201,14 +187,15 @@ function filesView({ files, entries, truncated }: Fields): DetailsView | undefin
 
 function fileView({ path, firstLine, lines, bytes }: Fields, text: string): DetailsView | undefined {
   if (typeof path !== 'string' || typeof firstLine !== 'number') return undefined;
-  return withoutUndefined<View<'file'>>({ kind: 'file', path, lines: numberIn(lines), bytes: numberIn(bytes), text });
+  const counts = { lines: findNumber(lines), bytes: findNumber(bytes) };
+  return withoutUndefined<View<'file'>>({ kind: 'file', path, ...counts, text });
 }
 
 function countLines(hunks: readonly DiffHunk[], kind: 'add' | 'remove'): number {
   return hunks.reduce((sum, { lines }) => sum + lines.filter((line) => line.kind === kind).length, 0);
 }
 
-function textIn(value: Json | undefined): string {
+function toPlainText(value: Json | undefined): string {
   return textOrNone(value) ?? '';
 }
 
@@ -216,11 +203,11 @@ function textOrNone(value: Json | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function numberIn(value: Json | undefined): number | undefined {
+function findNumber(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-function oneOf<const T extends string>(value: unknown, allowed: readonly T[]): T | undefined {
+function findAllowed<const T extends string>(value: unknown, allowed: readonly T[]): T | undefined {
   return allowed.find((one) => one === value);
 }
 

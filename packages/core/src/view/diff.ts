@@ -1,5 +1,5 @@
 /** One line of a diff, without its sign. */
-export interface DiffLine {
+interface DiffLine {
   readonly kind: 'context' | 'add' | 'remove';
   readonly text: string;
   /** Its line number in the old file, unless it was added. */

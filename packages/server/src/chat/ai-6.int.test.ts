@@ -1,7 +1,7 @@
-// A page of AI SDK 6 with its own transport, and nothing of ours: approvals and tools in the page work the same.
+// A page of AI SDK 6 with its own transport, without our client: approvals and tools in the page work the same.
 /* oxlint-disable typescript/no-deprecated -- what applications have */
 import { createOpenAI } from '@ai-sdk/openai';
-import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createMemoryStore } from '@whoa/tasks';
 import { streamText, tool } from 'ai';
 import {
@@ -37,7 +37,7 @@ class PageChat extends AbstractChat<UIMessage> {
   }
 }
 
-async function openPage(script: readonly Answer[]) {
+async function openPage(script: readonly ScriptedResponse[]) {
   const provider = await startLoopbackProvider({ script: [...script] });
   const store = createMemoryStore();
   const model = createOpenAI({ baseURL: provider.url, apiKey: 'x' }).chat('gpt-4o');
@@ -78,7 +78,7 @@ async function openPage(script: readonly Answer[]) {
 }
 
 test.for([true, false])('a question is asked and answered (%s)', async (approved) => {
-  const script: Answer[] = [
+  const script: ScriptedResponse[] = [
     { parts: [{ text: 'May I? ' }, { call: 'pay', id: 'p1' }] },
     { parts: [{ text: 'So be it.' }] },
   ];

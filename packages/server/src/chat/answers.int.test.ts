@@ -3,7 +3,7 @@
 
 import { createOpenAI } from '@ai-sdk/openai';
 import { Chat } from '@ai-sdk/react';
-import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createTaskStore } from '@whoa/tasks';
 import {
   type ChatInit,
@@ -18,14 +18,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDatabase } from '../../../../test/server/app-database.ts';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
-import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
+import type { ApproverOptions } from '../http/access/approvers.ts';
 import { createChatHandler } from './chat-handler.ts';
 import type { ChatStopReceipt } from './chat-types.ts';
+import { StoppableChatTransport } from './client/stoppable-chat-transport.ts';
 
-const PAY: Answer = { parts: [{ text: 'May I? ' }, { call: 'pay', id: 'p1', input: { eur: 5 } }] };
-const PAY_MORE: Answer = { parts: [{ text: 'More? ' }, { call: 'pay', id: 'p2', input: { eur: 6 } }] };
-const LOCATE: Answer = { parts: [{ text: 'Where? ' }, { call: 'locate', id: 'l1', input: {} }] };
-const DONE: Answer = { parts: [{ text: 'Done.' }] };
+const PAY: ScriptedResponse = { parts: [{ text: 'May I? ' }, { call: 'pay', id: 'p1', input: { eur: 5 } }] };
+const PAY_MORE: ScriptedResponse = { parts: [{ text: 'More? ' }, { call: 'pay', id: 'p2', input: { eur: 6 } }] };
+const LOCATE: ScriptedResponse = { parts: [{ text: 'Where? ' }, { call: 'locate', id: 'l1', input: {} }] };
+const DONE: ScriptedResponse = { parts: [{ text: 'Done.' }] };
 
 let chats = 0;
 
@@ -35,12 +36,13 @@ interface Loop {
   readonly isLoopAsking?: boolean;
   /** The application's own database keeps the chats. */
   readonly isTheirs?: boolean;
+  readonly rules?: ApproverOptions;
 }
 
 async function openSite(
   url: string | undefined,
-  script: readonly Answer[],
-  { pay = () => 'paid', isLoopAsking = false, isTheirs = false }: Loop,
+  script: readonly ScriptedResponse[],
+  { pay = () => 'paid', isLoopAsking = false, isTheirs = false, rules }: Loop,
 ) {
   const id = `c${++chats}`;
   const provider = await startLoopbackProvider({ script: [...script] });
@@ -65,6 +67,7 @@ async function openSite(
       ...(database && { history: database.history }),
       authenticate: (request) => request.headers.get('x-user'),
       audit: ({ type, target, result }) => audited.push(`${type} ${target} ${result}`),
+      ...rules,
       tools,
       reply: (turn) => {
         const model = createOpenAI({ baseURL: provider.url, apiKey: 'x' }).chat('gpt-4o');
@@ -85,7 +88,7 @@ async function openSite(
     paid,
     audited,
     requests,
-    /** Everything the model was sent last. */
+    /** The last request to the model. */
     told: () => JSON.stringify(provider.requests.at(-1)!.body),
     refusals: () => provider.requests.map(({ refusal }) => refusal),
     async deploy() {
@@ -130,7 +133,7 @@ async function openSite(
   };
 }
 
-const callsIn = (message: UIMessage | undefined) => (message?.parts ?? []).filter(isToolUIPart);
+const findCalls = (message: UIMessage | undefined) => (message?.parts ?? []).filter(isToolUIPart);
 const words = (message: UIMessage | undefined) =>
   (message?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
 
@@ -141,7 +144,7 @@ async function quiet({ chat }: { chat: Chat<UIMessage> }): Promise<void> {
 }
 
 const approve = (chat: Chat<UIMessage>, approved: boolean, reason?: string) => {
-  const call = callsIn(chat.lastMessage).at(-1);
+  const call = findCalls(chat.lastMessage).at(-1);
   return chat.addToolApprovalResponse({ id: call!.approval!.id, approved, ...(reason !== undefined && { reason }) });
 };
 
@@ -151,14 +154,14 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     if (kind === 'redis' || kind === 'postgres') server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
-  const stage = (script: readonly Answer[], loop: Loop = {}) =>
+  const openChat = (script: readonly ScriptedResponse[], loop: Loop = {}) =>
     openSite(server?.url, script, { ...loop, isTheirs: kind === 'their database' });
 
   test('a call that needs a yes waits for it, and the answer continues the same message', async () => {
-    await using site = await stage([PAY, DONE]);
+    await using site = await openChat([PAY, DONE]);
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay' });
-    expect(callsIn(page.chat.lastMessage)).toMatchObject([{ state: 'approval-requested' }]);
+    expect(findCalls(page.chat.lastMessage)).toMatchObject([{ state: 'approval-requested' }]);
     expect([site.paid, page.chat.error]).toEqual([[], undefined]);
     expect((await site.store.list({ tenant: 'ada', conversation: site.id })).tasks).toMatchObject([
       { status: 'success' },
@@ -170,38 +173,63 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     expect(page.chat.messages).toHaveLength(2);
     expect(page.chat.lastMessage!.id).toBe(id);
     expect([words(page.chat.lastMessage), site.paid]).toEqual(['May I? Done.', [{ eur: 5 }]]);
-    expect(callsIn(page.chat.lastMessage)).toMatchObject([{ state: 'output-available', output: 'paid' }]);
+    expect(findCalls(page.chat.lastMessage)).toMatchObject([{ state: 'output-available', output: 'paid' }]);
     expect(site.audited).toEqual([expect.stringMatching(/^approve .+ accepted$/)]);
-    // The store has what the page shows, and a new message goes on from it.
+    // The store has what the page shows, and a new message continues from it.
     expect(await site.stored()).toEqual(JSON.parse(JSON.stringify(page.chat.messages)));
     expect(site.refusals()).toEqual([undefined, undefined]);
   });
 
   test.for([true, false])('a question of the loop itself is answered the same way (%s)', async (approved) => {
-    await using site = await stage([PAY, DONE], { isLoopAsking: true });
+    await using site = await openChat([PAY, DONE], { isLoopAsking: true });
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay' });
-    expect(callsIn(page.chat.lastMessage)).toMatchObject([{ state: 'approval-requested' }]);
+    expect(findCalls(page.chat.lastMessage)).toMatchObject([{ state: 'approval-requested' }]);
     await approve(page.chat, approved);
     await quiet(page);
     expect([words(page.chat.lastMessage), site.paid.length]).toEqual(['May I? Done.', approved ? 1 : 0]);
     expect(site.refusals()).toEqual([undefined, undefined]);
   });
 
-  test('a no is told to the model as a no, and nothing runs', async () => {
-    await using site = await stage([PAY, DONE]);
+  test('the model sees a no as a no, and nothing runs', async () => {
+    await using site = await openChat([PAY, DONE]);
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay' });
     await approve(page.chat, false, 'Too much.');
     await quiet(page);
     expect([words(page.chat.lastMessage), site.paid]).toEqual(['May I? Done.', []]);
-    expect(callsIn(page.chat.lastMessage)).toMatchObject([{ state: 'output-denied' }]);
+    expect(findCalls(page.chat.lastMessage)).toMatchObject([{ state: 'output-denied' }]);
     expect(site.told()).toContain('Too much.');
     expect(site.refusals()).toEqual([undefined, undefined]);
   });
 
+  test('only users who may answer continue the message, and approvers see the call', async () => {
+    const seen: unknown[] = [];
+    let mayAnswer = false;
+    const approvers: ApproverOptions['approvers'] = (question, { name }) => {
+      seen.push({ ...question, by: name });
+      return mayAnswer;
+    };
+    await using site = await openChat([PAY, DONE], { rules: { approvers } });
+    const page = await site.open();
+    await page.chat.sendMessage({ text: 'Pay' });
+    await approve(page.chat, true);
+    await quiet(page);
+    expect(page.chat.error?.message).toContain('You may not answer this question');
+    const { id: task } = page.chat.lastMessage!;
+    const about = { task, tool: 'pay', input: { eur: 5 }, kind: 'approve', callId: 'p1', startedBy: 'ada' };
+    expect(seen).toMatchObject([{ ...about, conversation: site.id, by: 'ada' }]);
+    expect([site.paid, site.audited]).toEqual([[], [`approve ${task} refused`]]);
+    mayAnswer = true;
+    const next = await site.open();
+    await approve(next.chat, true);
+    await quiet(next);
+    expect([site.paid, site.audited.at(-1)]).toEqual([[{ eur: 5 }], `approve ${task} accepted`]);
+    expect(next.chat.lastMessage!.id).toBe(task);
+  });
+
   test('a question is answered in another tab, after a deploy', async () => {
-    await using site = await stage([PAY, DONE, DONE]);
+    await using site = await openChat([PAY, DONE, DONE]);
     const first = await site.open();
     await first.chat.sendMessage({ text: 'Pay' });
     await site.deploy();
@@ -219,14 +247,14 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     expect(site.audited).toHaveLength(1);
   });
 
-  test('a tab that says no while the yes of another is being carried out is shown that', async () => {
+  test('a tab that denies a call while another tab’s yes is applied sees the yes', async () => {
     const started = Promise.withResolvers<void>();
     const held = Promise.withResolvers<string>();
     const pay = () => {
       started.resolve();
       return held.promise;
     };
-    await using site = await stage([LOCATE, PAY, PAY_MORE, DONE], { pay });
+    await using site = await openChat([LOCATE, PAY, PAY_MORE, DONE], { pay });
     const first = await site.open();
     await first.chat.sendMessage({ text: 'Pay here' });
     await first.chat.addToolOutput({ tool: 'locate', toolCallId: 'l1', output: 'Oslo' } as never);
@@ -235,7 +263,7 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     await approve(first.chat, true);
     await started.promise;
     await approve(second.chat, false);
-    await expect.poll(() => callsIn(second.chat.lastMessage)[1]?.approval?.approved).toBe(true);
+    await expect.poll(() => findCalls(second.chat.lastMessage)[1]?.approval?.approved).toBe(true);
     held.resolve('paid');
     await Promise.all([quiet(first), quiet(second)]);
     expect([second.chat.status, second.chat.error]).toEqual(['ready', undefined]);
@@ -257,7 +285,7 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
         started.resolve();
         return held.promise;
       };
-      await using site = await stage([PAY, DONE], { pay });
+      await using site = await openChat([PAY, DONE], { pay });
       const page = await site.open();
       await page.chat.sendMessage({ text: 'Pay' });
       const asked = page.chat.lastMessage!;
@@ -284,8 +312,8 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     },
   );
 
-  test('what a page claims about calls that are not open is refused', async () => {
-    await using site = await stage([PAY, DONE]);
+  test('a page’s results for calls that are not open are rejected', async () => {
+    await using site = await openChat([PAY, DONE]);
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay' });
     const asked = page.chat.lastMessage!;
@@ -296,7 +324,7 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
       { state: 'output-available', output: 'paid' },
       { state: 'output-error', errorText: 'no' },
       { state: 'approval-responded', approval: { id: 'another', approved: true } },
-      { toolCallId: 'p2', state: 'approval-responded', approval: { ...callsIn(asked)[0]!.approval, approved: true } },
+      { toolCallId: 'p2', state: 'approval-responded', approval: { ...findCalls(asked)[0]!.approval, approved: true } },
       {},
     ]) {
       const response = await site.post(claim(change));
@@ -305,26 +333,26 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
         { code: 'not-pending' },
       ]);
     }
-    const yes = { state: 'approval-responded', approval: { ...callsIn(asked)[0]!.approval, approved: true } };
+    const yes = { state: 'approval-responded', approval: { ...findCalls(asked)[0]!.approval, approved: true } };
     expect((await site.post(claim(yes), { 'x-user': 'eve' })).status).toBe(409);
     expect(site.paid).toEqual([]);
-    expect(callsIn((await site.stored()).at(-1))).toMatchObject([{ state: 'approval-requested' }]);
+    expect(findCalls((await site.stored()).at(-1))).toMatchObject([{ state: 'approval-requested' }]);
   });
 
-  test('a stop of a waiting question closes it as not started, also when no run exists; a later yes starts nothing', async () => {
-    await using site = await stage([PAY, DONE]);
+  test('a stop of a waiting question closes it as not started, even when no run exists; a later yes starts nothing', async () => {
+    await using site = await openChat([PAY, DONE]);
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay' });
     const receipt = await site.stop();
     expect(receipt).toMatchObject({ result: 'accepted', message: { id: page.chat.lastMessage!.id } });
-    expect(callsIn(receipt.message)).toMatchObject([
+    expect(findCalls(receipt.message)).toMatchObject([
       { state: 'output-error', errorText: 'Not started: cancelled (user). It had no effect.' },
     ]);
     expect(await site.stop()).toEqual({ result: 'idle' });
     await approve(page.chat, true);
     await quiet(page);
     expect(page.chat.status).toBe('ready');
-    expect(callsIn(page.chat.lastMessage)).toEqual(callsIn(receipt.message));
+    expect(findCalls(page.chat.lastMessage)).toEqual(findCalls(receipt.message));
     expect(site.requests.filter((request) => request === 'POST ')).toHaveLength(2);
     expect(site.paid).toEqual([]);
     const next = await site.open();
@@ -335,15 +363,15 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     expect(site.refusals()).toEqual([undefined, undefined]);
   });
 
-  test('a new message instead of an answer closes the question, and the page says so', async () => {
-    await using site = await stage([PAY, DONE]);
+  test('a new message instead of an answer closes the question, and the page shows it', async () => {
+    await using site = await openChat([PAY, DONE]);
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay' });
     await page.chat.sendMessage({ text: 'Something else' });
     expect(words(page.chat.lastMessage)).toBe('Done.');
     expect(site.told()).toContain('Not started: cancelled (superseded)');
     const [, asked] = await site.stored();
-    expect(callsIn(asked)).toMatchObject([{ state: 'output-error' }]);
+    expect(findCalls(asked)).toMatchObject([{ state: 'output-error' }]);
     expect(site.refusals()).toEqual([undefined, undefined]);
   });
 
@@ -353,7 +381,7 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
       started.resolve();
       return new Promise(() => {});
     };
-    await using site = await stage([PAY, DONE], { pay });
+    await using site = await openChat([PAY, DONE], { pay });
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay' });
     const { id } = page.chat.lastMessage!;
@@ -361,7 +389,7 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     await started.promise;
     expect(await site.stop({ messageId: id })).toMatchObject({ result: 'accepted' });
     await quiet(page);
-    expect(callsIn(page.chat.lastMessage)).toMatchObject([
+    expect(findCalls(page.chat.lastMessage)).toMatchObject([
       { state: 'output-error', errorText: expect.stringMatching(/^Outcome unknown/) as string },
     ]);
     const shown = await site.stored();
@@ -376,7 +404,7 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
       started.resolve();
       return held.promise;
     };
-    await using site = await stage([LOCATE, PAY, DONE], { pay });
+    await using site = await openChat([LOCATE, PAY, DONE], { pay });
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Pay here' });
     await page.chat.addToolOutput({ tool: 'locate', toolCallId: 'l1', output: 'Oslo' } as never);
@@ -391,12 +419,12 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     await Promise.all([resuming, quiet(page)]);
     expect(JSON.parse(JSON.stringify(other.chat.messages))).toEqual(JSON.parse(JSON.stringify(page.chat.messages)));
     expect(words(other.chat.lastMessage)).toBe('Where? May I? Done.');
-    // What has ended is not run in the page again.
+    // A call that has ended is not run in the page again.
     expect(ran).toEqual(['pay']);
   });
 
   test('a tool that runs in the page: its result continues the message', async () => {
-    await using site = await stage([LOCATE, DONE]);
+    await using site = await openChat([LOCATE, DONE]);
     const page: Awaited<ReturnType<typeof site.open>> = await site.open({
       onToolCall: ({ toolCall }) => {
         const { toolCallId } = toolCall;
@@ -407,17 +435,17 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     await quiet(page);
     expect(page.chat.error).toBeUndefined();
     expect(words(page.chat.lastMessage)).toBe('Where? Done.');
-    expect(callsIn(page.chat.lastMessage)).toMatchObject([{ state: 'output-available', output: 'Oslo' }]);
+    expect(findCalls(page.chat.lastMessage)).toMatchObject([{ state: 'output-available', output: 'Oslo' }]);
     expect(site.told()).toContain('Oslo');
     expect(await site.stored()).toEqual(JSON.parse(JSON.stringify(page.chat.messages)));
     expect(site.requests.filter((request) => request === 'POST ')).toHaveLength(2);
   });
 
-  test('a tool that fails in the page: the model is told its error', async () => {
-    await using site = await stage([LOCATE, DONE]);
+  test('a tool that fails in the page: the model sees its error', async () => {
+    await using site = await openChat([LOCATE, DONE]);
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Where am I?' });
-    expect(callsIn(page.chat.lastMessage)).toMatchObject([{ state: 'input-available' }]);
+    expect(findCalls(page.chat.lastMessage)).toMatchObject([{ state: 'input-available' }]);
     await page.chat.addToolOutput({
       tool: 'locate',
       toolCallId: 'l1',
@@ -430,11 +458,11 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
   });
 
   test("a stop of a page's call: its outcome is unknown, and its result is taken as a late one only", async () => {
-    await using site = await stage([LOCATE, DONE]);
+    await using site = await openChat([LOCATE, DONE]);
     const page = await site.open();
     await page.chat.sendMessage({ text: 'Where am I?' });
     const { message } = await site.stop({ messageId: page.chat.lastMessage!.id });
-    expect(callsIn(message)).toMatchObject([
+    expect(findCalls(message)).toMatchObject([
       {
         state: 'output-error',
         errorText: expect.stringMatching(/^Outcome unknown: it was stopped \(user\)/) as string,
@@ -445,8 +473,8 @@ describe.each(['memory', 'redis', 'postgres', 'their database'] as const)('%s', 
     expect(page.chat.error).toBeUndefined();
     expect(site.provider.requests).toHaveLength(1);
     const late = [{ state: 'output-error', errorText: 'It was cancelled, but still finished later: Oslo' }];
-    expect(callsIn(page.chat.lastMessage)).toMatchObject(late);
-    expect(callsIn((await site.stored()).at(-1))).toMatchObject(late);
+    expect(findCalls(page.chat.lastMessage)).toMatchObject(late);
+    expect(findCalls((await site.stored()).at(-1))).toMatchObject(late);
     await page.chat.sendMessage({ text: 'And?' });
     expect(words(page.chat.lastMessage)).toBe('Done.');
     expect(site.told()).toContain('still finished later: Oslo');
@@ -500,7 +528,7 @@ describe('a turn that is stopped with `rollback`', () => {
     await page.chat.sendMessage({ text: 'Where am I?' });
     const receipt = await site.stop({ messageId: page.chat.lastMessage!.id, rollback: true });
     expect(receipt).toMatchObject({ result: 'accepted', rolledBack: false, effectsNotUndone: ['l1'] });
-    expect(callsIn((await site.stored()).at(-1))).toMatchObject([{ state: 'output-error' }]);
+    expect(findCalls((await site.stored()).at(-1))).toMatchObject([{ state: 'output-error' }]);
   });
 
   test('a turn that has ended by itself stays', async () => {

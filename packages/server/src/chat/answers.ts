@@ -2,7 +2,7 @@ import type { CancelReason } from '@whoa/core';
 import { describeStoppedCall } from '@whoa/core/internal';
 import type { TaskRecord } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { type CallPart, type IsElsewhere, isCallPart, toolOf, waitingCallsIn } from './ui/call-parts.ts';
+import { type CallPart, findWaitingCalls, getToolName, type IsElsewhere, isCallPart } from './ui/call-parts.ts';
 
 /** What a page says about one call: a person's answer, or the end of a tool that ran in the page. */
 export type PageAnswer = { readonly toolCallId: string } & (
@@ -54,7 +54,7 @@ export function findCounting(
 ): readonly CountingAnswer[] {
   return message.parts.filter(isCallPart).flatMap((part) => {
     const answer = answers.find(({ toolCallId }) => toolCallId === part.toolCallId);
-    const chunk = answer && chunkFor(part, answer, isElsewhere(toolOf(part)));
+    const chunk = answer && chunkFor(part, answer, isElsewhere(getToolName(part)));
     return chunk ? [{ answer, chunk, isLate: part.state === 'output-error' }] : [];
   });
 }
@@ -122,12 +122,12 @@ export function closeWaiting(
 ): readonly UIMessage[] {
   const last = history.at(-1);
   // Between two turns no call of the server is open, unless it was approved and others are not.
-  const waiting = last?.role === 'assistant' ? waitingCallsIn(last, () => true) : [];
+  const waiting = last?.role === 'assistant' ? findWaitingCalls(last, () => true) : [];
   if (last === undefined || waiting.length === 0) return history;
   const parts = last.parts.map((part) => {
     if (!isCallPart(part) || !waiting.includes(part)) return part;
     const { approval, ...call } = part;
-    const isInPage = approval === undefined || (approval.approved === true && isElsewhere(toolOf(part)));
+    const isInPage = approval === undefined || (approval.approved === true && isElsewhere(getToolName(part)));
     return { ...call, state: 'output-error', errorText: describeWaiting(!isInPage, reason) } as CallPart;
   });
   return [...history.slice(0, -1), { ...last, parts }];

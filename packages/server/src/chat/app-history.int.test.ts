@@ -3,31 +3,31 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createOpenAI } from '@ai-sdk/openai';
-import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createTaskStore } from '@whoa/tasks';
 import { streamText, tool, type UIMessage } from 'ai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDatabase, type Save } from '../../../../test/server/app-database.ts';
-import { CALL, read, say, toReplyText } from '../../../../test/server/chat-stage.ts';
+import { CALL, read, say, toReplyText } from '../../../../test/server/chat-harness.ts';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
 import { startProgram } from '../../../../test/tasks/child.ts';
-import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
 import { createChatHandler } from './chat-handler.ts';
+import { StoppableChatTransport } from './client/stoppable-chat-transport.ts';
 
-const HELLO: Answer = { parts: [{ text: 'Hello.' }] };
-const AGAIN: Answer = { parts: [{ text: 'Hello again.' }] };
+const HELLO: ScriptedResponse = { parts: [{ text: 'Hello.' }] };
+const AGAIN: ScriptedResponse = { parts: [{ text: 'Hello again.' }] };
 
 const INSTANCE = join(import.meta.dirname, '../../../../test/server/children/history-instance.ts');
 
 let chats = 0;
 
-async function startProvider(script: readonly Answer[]) {
+async function startProvider(script: readonly ScriptedResponse[]) {
   const provider = await startLoopbackProvider({ script: [...script] });
   return Object.assign(provider, { [Symbol.asyncDispose]: () => provider.close() });
 }
 
-async function openSite(url: string | undefined, script: readonly Answer[], timeoutMs?: number) {
+async function openSite(url: string | undefined, script: readonly ScriptedResponse[], timeoutMs?: number) {
   const stack = new AsyncDisposableStack();
   const id = `h${++chats}`;
   const provider = await startLoopbackProvider({ script: [...script] });
@@ -98,7 +98,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     if (kind !== 'memory') server = await (kind === 'redis' ? borrowRedis() : borrowPostgres());
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
-  const open = (script: readonly Answer[], timeoutMs?: number) => openSite(server?.url, script, timeoutMs);
+  const open = (script: readonly ScriptedResponse[], timeoutMs?: number) => openSite(server?.url, script, timeoutMs);
 
   test('the message is saved when it is admitted and the reply at its end; the store keeps neither', async () => {
     await using site = await open([CALL, HELLO, AGAIN]);
@@ -127,7 +127,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     expect(site.kept()).toHaveLength(3);
   });
 
-  test('a stopped reply is saved as far as it came, with its report', async () => {
+  test('a stopped reply is saved up to the stop, with its report', async () => {
     await using site = await open([CALL]);
     const reading = read(await site.send(say('u1', 'Hi')));
     await site.started.promise;
@@ -221,7 +221,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     expect(site.log).toEqual([]);
   });
 
-  test('another writer is faster: its message is kept, and the turn is added to it', async () => {
+  test('if another writer is faster, its message is kept and the turn is appended', async () => {
     await using site = await open([HELLO]);
     const race = (id: string) => () => site.db.write(site.id, say(id, `note ${id}`));
     site.db.faults.save.push(race('n1'), () => undefined, race('n2'));
@@ -254,7 +254,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
     expect(site.kept()).toHaveLength(2);
   });
 
-  test('a load that fails after that ends the reply as failed, and the page is told', async () => {
+  test('a load that fails after that ends the reply as failed, and the page is notified', async () => {
     await using site = await open([HELLO], 100);
     site.db.faults.load.push(() => undefined, fail);
     const { chunks } = await site.ask(say('u1', 'Hi'));
@@ -280,7 +280,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
   test.for([
     ['refuses', conflict],
     ['throws', fail],
-  ] as const)('a regenerate that the database %s cuts nothing, and there is no reply', async ([, fault]) => {
+  ] as const)('a regenerate that the database %s truncates nothing, and there is no reply', async ([, fault]) => {
     await using site = await open([HELLO, AGAIN]);
     await site.ask(say('u1', 'Hi'));
     const before = site.db.messages(site.id);

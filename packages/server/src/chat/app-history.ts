@@ -4,8 +4,8 @@ import { systemClock } from '@whoa/core/embed';
 import { describeError, settings } from '@whoa/core/internal';
 import type { SelfManagedWork, TaskOutcome, TaskRecord } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
-import type { Principal } from '../access/principal.ts';
-import { HttpError } from '../api/http/http-error.ts';
+import type { Principal } from '../http/access/principal.ts';
+import { HttpError } from '../http/http-error.ts';
 import { findAnswers } from './answers.ts';
 import { HISTORY_AGENT } from './history-work.ts';
 import { reportPart, withReport } from './stop-reports.ts';
@@ -27,7 +27,7 @@ export interface LoadedChat {
 }
 
 /** A change of a chat. Save all of it or nothing, in one transaction. */
-export interface ChatChange extends ChatOwner {
+interface ChatChange extends ChatOwner {
   /** The whole chat as it is now, in order. */
   readonly messages: readonly UIMessage[];
   /** The messages that are no longer part of it. */
@@ -145,7 +145,7 @@ export class AppHistory {
       try {
         const saved = await this.#saveOnce(owner, base, messages);
         if (saved !== undefined) return saved;
-        cause = new Error('save: another writer has changed the chat in between');
+        cause = new Error('save: another writer has changed the chat in the meantime; load it again');
       } catch (error) {
         cause = error;
       }
@@ -231,7 +231,7 @@ function toOutcome({ token }: SelfManagedContext, error: unknown): TaskOutcome {
   return { status: 'failed', error: { message: describeError(error), code: 'HISTORY_FAILED' } };
 }
 
-/** The reader is told in words that say nothing about the database. */
+/** The reader gets a text that says nothing about the database. */
 function unsaved(error: unknown): Pick<TaskOutcome, 'result'> {
   return { result: { unsaved: describeError(error) } };
 }

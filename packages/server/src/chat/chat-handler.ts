@@ -1,5 +1,5 @@
 import type { UIMessage } from 'ai';
-import type { Identity } from '../access/principal.ts';
+import type { Identity } from '../http/access/principal.ts';
 import { type ChatPage, type ChatPageRequest, requireRights } from './chat-list.ts';
 import { createChatRoutes } from './chat-routes.ts';
 import { type ChatServiceOptions, createChatService } from './chat-service.ts';
@@ -9,7 +9,7 @@ import type { ChatTools } from './reply-options.ts';
 export interface ChatHandlerOptions<Tools extends ChatTools> extends ChatServiceOptions<Tools> {
   /** Where the handler is mounted. Defaults to `/api/chat`. */
   readonly api?: string;
-  /** The request headers that `reply` gets and the store keeps. Defaults to none; `cookie` and `authorization` are refused. */
+  /** The request headers that `reply` gets and the store keeps. Defaults to none; `cookie` and `authorization` are rejected. */
   readonly forwardHeaders?: readonly string[];
 }
 

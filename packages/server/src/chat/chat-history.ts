@@ -1,17 +1,25 @@
 import type { AppContext, CancelReasonInit, Json, Message, Policy } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
-import { isFinalStatus, type NewTask, type TaskRecord, type TaskSummary } from '@whoa/tasks';
+import {
+  type CreateReceipt,
+  isFinalStatus,
+  type NewTask,
+  StoreFullError,
+  type TaskRecord,
+  TaskRejectedError,
+  type TaskSummary,
+} from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
-import type { Principal } from '../access/principal.ts';
-import { HttpError } from '../api/http/http-error.ts';
+import type { Principal } from '../http/access/principal.ts';
+import { HttpError } from '../http/http-error.ts';
 import { closeWaiting, findAnswers } from './answers.ts';
 import { findStarter, withAsked } from './app-history.ts';
 import type { ChatParts, ChatStop, ChatStopReceipt } from './chat-types.ts';
 import { HISTORY_AGENT } from './history-work.ts';
 import { withStopReports } from './stop-reports.ts';
 import { isCallPart } from './ui/call-parts.ts';
-import { chunksOf } from './ui/message-chunks.ts';
-import { uiMessagesOf } from './ui/ui-messages.ts';
+import { toChunks } from './ui/message-chunks.ts';
+import { toUiMessages } from './ui/ui-messages.ts';
 
 /** The start of a run that only holds a name: the last moment there is. */
 export const NEVER = 8.64e15;
@@ -40,7 +48,7 @@ export function requireSize(message: object): Json {
 }
 
 /** Returns the id of the message that a task writes. */
-export function messageIdOf(task: Pick<TaskRecord, 'id' | 'inputs'>): string {
+export function getMessageId(task: Pick<TaskRecord, 'id' | 'inputs'>): string {
   return findAnswers(task)?.messageId ?? task.id;
 }
 
@@ -63,14 +71,16 @@ export async function readMessages(parts: Parts, chat: ChatRef): Promise<readonl
     (task) => task !== undefined && isRun(task),
   ) as TaskRecord[];
   const all = tasks.reduce(withAsked, kept).filter(({ id }) => !tasks.some((task) => task.id === id));
-  const shown = isReply ? all : uiMessagesOf(all as unknown as Message[], chat.chatId);
+  const shown = isReply ? all : toUiMessages(all as unknown as Message[], chat.chatId);
   return withStopReports(shown, store, ref);
 }
 
 /** Creates a task that changes the history of a chat. */
 export function historyTask({ who, chatId }: ChatRef, input: object): NewTask {
   const context = { principal: who } as unknown as AppContext;
-  return { tenant: who.tenant, agent: HISTORY_AGENT, conversation: chatId, input: input as Json, context };
+  // It is not a message.
+  const about = { agent: HISTORY_AGENT, conversation: chatId, keepsQuestions: true };
+  return { tenant: who.tenant, ...about, input: input as Json, context };
 }
 
 /** Changes the history of a chat by a task. Resolves with whether it was changed. */
@@ -89,7 +99,7 @@ export async function findMessage(parts: Parts, chat: ChatRef, id: string): Prom
   return (await readHistory(parts, chat)).findLast((message) => message.id === id && message.role === 'assistant');
 }
 
-/** Finds the message that has asked about a call, and ended its turn with it. */
+/** Finds the message that asks about a call, and ended its turn with it. */
 export async function findAsking(parts: Parts, chat: ChatRef, approvalId: string): Promise<UIMessage | undefined> {
   const isAsked = (part: UIMessage['parts'][number]): boolean => isCallPart(part) && part.approval?.id === approvalId;
   return (await readHistory(parts, chat)).findLast((message) => message.parts.some(isAsked));
@@ -107,7 +117,7 @@ export async function readContinued(
   // Once the task has ended, the message in the history contains what the task added.
   const isWhole = isFinalStatus((await parts.store.get(task))?.status ?? 'success');
   const message = isWhole ? await findMessage(parts, chat, answers.messageId) : before;
-  return { chunks: message ? chunksOf(message) : [], isWhole };
+  return { chunks: message ? toChunks(message) : [], isWhole };
 }
 
 /** Removes a message of the user, and everything after it. Resolves with whether it was removed. */
@@ -141,5 +151,16 @@ export async function findKey(parts: Parts, chat: ChatRef, { id }: UIMessage): P
   if (known === undefined || !isFinalStatus(known.status)) return key;
   // One that was removed since is new.
   const kept = history ? await readHistory(parts, chat) : (await store.conversation({ tenant, conversation }))?.history;
-  return kept?.some((said) => (said as { id?: string }).id === id) ? key : undefined;
+  return kept?.some((message) => (message as { id?: string }).id === id) ? key : undefined;
+}
+
+/** Throws if a task was not let in. */
+export function requireCreated(receipt: CreateReceipt): Extract<CreateReceipt, { task: TaskRecord }> {
+  if (receipt.result === 'created' || receipt.result === 'duplicate') return receipt;
+  throw receipt.result === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
+}
+
+/** Returns the task of the reply whose name a task holds. */
+export function findReplyId({ notBefore, inputs }: TaskRecord): string | undefined {
+  return notBefore === NEVER ? ((inputs[0] as string | null) ?? undefined) : undefined;
 }

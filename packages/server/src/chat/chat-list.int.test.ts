@@ -1,10 +1,10 @@
-// Chats that the store keeps: they are rendered on the server, listed and removed, with the rights of whoever asks.
+// Stored chats: they are rendered on the server, listed and removed, with the rights of the user.
 import type { UIMessage } from 'ai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../../../test/server/app-database.ts';
-import { CALL, KINDS, say, stage } from '../../../../test/server/chat-stage.ts';
+import { CALL, KINDS, openChat, say } from '../../../../test/server/chat-harness.ts';
 import { type BorrowedServer, borrowPostgres, borrowRedis } from '../../../../test/servers/borrow.ts';
-import type { USER_RIGHTS } from '../access/principal.ts';
+import type { USER_RIGHTS } from '../http/access/principal.ts';
 import { type ChatHandler, createChatHandler } from './chat-handler.ts';
 
 const ask = (
@@ -26,7 +26,7 @@ const HELLO = { parts: [{ text: 'Hello.' }] };
 const lookers = (...rights: (typeof USER_RIGHTS)[number][]) => ({ tenant: 'ada', name: 'bob', rights });
 
 test.for(KINDS)('a chat is rendered on the server as its page shows it (%s)', async (kind) => {
-  await using site = await stage(kind, [HELLO], createChatHandler);
+  await using site = await openChat(kind, [HELLO], createChatHandler);
   await talk(site.handler, 'a', 'Hi');
   const shown = (await (await ask(site.handler, 'GET', '/a/messages')).json()) as UIMessage[];
   expect(shown).toHaveLength(2);
@@ -38,7 +38,7 @@ test.for(KINDS)('a chat is rendered on the server as its page shows it (%s)', as
 });
 
 test.for(KINDS)('chats are listed in pages, with their first words (%s)', async (kind) => {
-  await using site = await stage(kind, () => HELLO, createChatHandler);
+  await using site = await openChat(kind, () => HELLO, createChatHandler);
   for (const id of ['a', 'b', 'c']) await talk(site.handler, id, ` What is\n${id}? `);
   await talk(site.handler, 'd', 'Mine', 'eve');
   const first = await site.handler.chats('ada', { limit: 2 });
@@ -53,7 +53,7 @@ test.for(KINDS)('chats are listed in pages, with their first words (%s)', async 
 
 test('a chat in the database of the application is listed there', async () => {
   using db = openDatabase();
-  await using site = await stage('own loop', [HELLO], (options) =>
+  await using site = await openChat('own loop', [HELLO], (options) =>
     createChatHandler({ ...options, history: db.history } as typeof options & { agent?: never }),
   );
   await talk(site.handler, 'a', 'Hi');
@@ -72,7 +72,7 @@ describe.each(['memory', 'redis', 'postgres'] as const)('%s', (kind) => {
   afterAll(() => server?.[Symbol.asyncDispose]());
 
   test('a chat is removed with all that is known of it, and its reply is stopped', async () => {
-    await using site = await stage('own loop', [CALL, HELLO, HELLO], (options) =>
+    await using site = await openChat('own loop', [CALL, HELLO, HELLO], (options) =>
       createChatHandler({ ...options, ...(server && { store: server.url }) }),
     );
     const talking = talk(site.handler, 'a', 'Hi');

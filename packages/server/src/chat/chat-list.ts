@@ -3,14 +3,14 @@ import type { UserMessage } from '@whoa/core/embed';
 import { type ConversationRecord, eraseRecords } from '@whoa/tasks';
 import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage } from 'ai';
-import { may } from '../access/access.ts';
-import { type Identity, type Principal, type Right, toPrincipal } from '../access/principal.ts';
-import { HttpError } from '../api/http/http-error.ts';
+import { may } from '../http/access/access.ts';
+import { type Identity, type Principal, type Right, toPrincipal } from '../http/access/principal.ts';
+import { HttpError } from '../http/http-error.ts';
 import type { ChatRef } from './chat-history.ts';
 import type { ChatParts } from './chat-types.ts';
 
 /** A chat in a list. */
-export interface ChatHead {
+interface ChatHead {
   readonly id: string;
   /** The first words of its user. */
   readonly title: string;

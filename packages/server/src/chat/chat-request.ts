@@ -1,12 +1,12 @@
 import type { TaskRef } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { z } from 'zod';
-import { type Access, may, refuseRight } from '../access/access.ts';
-import type { Principal } from '../access/principal.ts';
-import type { ErrorBody } from '../access/refusal.ts';
-import { invalid } from '../api/http/endpoint.ts';
-import { describeBadBody, HttpError } from '../api/http/http-error.ts';
-import { toRefusal } from '../api/questions.ts';
+import { type Access, may, refuseRight } from '../http/access/access.ts';
+import type { Principal } from '../http/access/principal.ts';
+import type { ErrorBody } from '../http/access/refusal.ts';
+import { invalid } from '../http/endpoint.ts';
+import { describeBadBody, HttpError } from '../http/http-error.ts';
+import { toRefusal } from '../tasks/questions.ts';
 import { readAnswers } from './answers.ts';
 import type { Chat } from './chat.ts';
 import type { ChatPageRequest } from './chat-list.ts';
@@ -106,7 +106,7 @@ export function readSend(
   const runId = run ?? undefined;
   const sent = { body, headers };
   if (Buffer.byteLength(JSON.stringify(sent)) > MAX_SENT_BYTES) {
-    const why = `The body has more than ${MAX_SENT_BYTES} bytes beside its messages; store them and send a reference`;
+    const why = `The body has more than ${MAX_SENT_BYTES} bytes in addition to its messages; store them and send a reference`;
     throw new HttpError(413, { code: 'too-large', message: why });
   }
   const named = messages.find(({ id, role }) => id === messageId && role === 'assistant');
@@ -135,13 +135,12 @@ export async function takeAnswers(
   const isApproval = answers.given.answers.some((answer) => 'approvalId' in answer);
   if (isApproval && !may(who, 'approve')) throw await readError(refuseRight('approve'));
   const continued = await chat.answer(who, answers);
-  for (const answer of continued.counted)
-    if ('approvalId' in answer)
-      access.audit(who, { type: 'approve', tenant: who.tenant, target: answer.approvalId, result: 'accepted' });
+  for (const counted of continued.counted)
+    access.audit(who, { type: 'approve', tenant: who.tenant, ...counted, result: 'accepted' });
   return continued;
 }
 
-/** Opens what continues a message. If another page was first, this one is shown what became of its message. */
+/** Opens what continues a message. If another page was first, this one is shown how its message ended. */
 export async function answerCalls(
   who: Principal,
   answers: ChatAnswers,
@@ -209,17 +208,16 @@ export async function stopChat(
   return receipt;
 }
 
-/** Answers the question that a request names, and records who did. */
+/** Answers the question that a request names. */
 export async function answerQuestion(
   who: Principal,
   request: ApproveRequest & { readonly chatId: string },
-  { chat, access }: Pick<StopContext, 'chat' | 'access'>,
+  { chat }: Pick<StopContext, 'chat'>,
 ): Promise<'accepted'> {
   const { chatId, approvalId, approved, why, remember } = request;
   const decision = approved ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
   const receipt = await chat.approve(who, { chatId, approvalId, decision, ...(why != null && { why }) });
   if (receipt.result === 'not-found') throw notAsked();
-  access.audit(who, { type: 'approve', tenant: who.tenant, target: approvalId, result: receipt.result });
   if (receipt.result === 'too-late') throw toRefusal(receipt);
   return receipt.result;
 }
@@ -230,7 +228,7 @@ export function notAsked(): HttpError {
 }
 
 /** Returns the body of a request. Throws an `HttpError` if it does not match the schema. */
-export async function bodyOf<T>(request: Request, schema: z.ZodType<T>, access: Access): Promise<T> {
+export async function readJsonBody<T>(request: Request, schema: z.ZodType<T>, access: Access): Promise<T> {
   if (!(request.headers.get('content-type') ?? '').startsWith('application/json'))
     throw new HttpError(415, describeBadBody(415));
   const read = await access.readBody(request);

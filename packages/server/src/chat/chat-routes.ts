@@ -1,19 +1,19 @@
 import { type Context, Hono } from 'hono';
-import type { Access } from '../access/access.ts';
-import type { Principal, Right } from '../access/principal.ts';
-import { refuse } from '../access/refusal.ts';
-import { responseTo } from '../api/http/http-error.ts';
+import type { Access } from '../http/access/access.ts';
+import type { Principal, Right } from '../http/access/principal.ts';
+import { refuse } from '../http/access/refusal.ts';
+import { responseTo } from '../http/http-error.ts';
 import type { Chat } from './chat.ts';
 import { requireRights } from './chat-list.ts';
 import {
   answerCalls,
   answerQuestion,
   approveRequest,
-  bodyOf,
   checked,
   LAST_MESSAGE,
   listRequest,
   type OpenReply,
+  readJsonBody,
   readSend,
   replyFor,
   sendRequest,
@@ -49,7 +49,7 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
         const value = c.req.header(name);
         return value === undefined ? [] : [[name.toLowerCase(), value]];
       });
-      const body = await bodyOf(c.req.raw, sendRequest, access);
+      const body = await readJsonBody(c.req.raw, sendRequest, access);
       const sent = readSend(body, Object.fromEntries(headers) as Record<string, string>);
       if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, { chat, access }));
       const ref = await chat.send(who, sent);
@@ -60,6 +60,14 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
     admit(c, 'read', async (who) => {
       const ref = await replyFor(who, { chatId: c.req.param('chatId'), last: c.req.header(LAST_MESSAGE) }, chat);
       return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, (signal) => chat.stream(ref, signal));
+    }),
+  );
+  routes.get('/:chatId/answered', (c) =>
+    admit(c, 'read', async (who) => {
+      const { messageId = '' } = c.req.query();
+      const questions = new Set(c.req.queries('question'));
+      const open = await chat.answered(who, { chatId: c.req.param('chatId'), messageId, questions });
+      return open === undefined ? c.body(null, 204) : replyStream({ request: c.req.raw, who }, open, { access });
     }),
   );
   routes.get('/:chatId/messages', (c) =>
@@ -108,15 +116,15 @@ export function shareRoutes(routes: Hono, { chat, access, onError, via }: Shared
   const admit = createAdmit(access);
   routes.post('/:chatId/stop', (c) =>
     admit(c, 'cancel', async (who) => {
-      const request = { ...(await bodyOf(c.req.raw, stopRequest, access)), chatId: c.req.param('chatId') };
+      const request = { ...(await readJsonBody(c.req.raw, stopRequest, access)), chatId: c.req.param('chatId') };
       const receipt = await stopChat(who, request, { chat, access, via });
       return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
     }),
   );
   routes.post('/:chatId/approve', (c) =>
     admit(c, 'approve', async (who) => {
-      const request = { ...(await bodyOf(c.req.raw, approveRequest, access)), chatId: c.req.param('chatId') };
-      return c.json({ result: await answerQuestion(who, request, { chat, access }) });
+      const request = { ...(await readJsonBody(c.req.raw, approveRequest, access)), chatId: c.req.param('chatId') };
+      return c.json({ result: await answerQuestion(who, request, { chat }) });
     }),
   );
   const app = new Hono();

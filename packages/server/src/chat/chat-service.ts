@@ -10,8 +10,8 @@ import {
   type TaskStore,
   type TaskStoreConfig,
 } from '@whoa/tasks';
-import { type Access, type AccessOptions, createAccess } from '../access/access.ts';
-import type { Authenticate } from '../access/principal.ts';
+import { type Access, type AccessOptions, createAccess } from '../http/access/access.ts';
+import type { Authenticate } from '../http/access/principal.ts';
 import type { LateResult } from './answers.ts';
 import { AppHistory, type ChatHistory, findStarter } from './app-history.ts';
 import { Chat } from './chat.ts';
@@ -24,8 +24,8 @@ import { createIsElsewhere } from './ui/call-parts.ts';
 /** What replies to chats, where they are stored and who may use them, for every protocol. */
 export interface ChatServiceOptions<Tools extends ChatTools>
   extends Partial<ReplyWorkOptions<Tools>>,
-    Pick<RunnerOptions, 'worker' | 'leaseMs' | 'approvals' | 'background' | 'hooks'>,
-    Pick<AccessOptions, 'audit' | 'limits' | 'origins' | 'hosts'> {
+    Pick<RunnerOptions, 'worker' | 'leaseMs' | 'approvals' | 'waitForProvider' | 'background' | 'hooks'>,
+    Pick<AccessOptions, 'audit' | 'limits' | 'origins' | 'hosts' | 'approvers' | 'starterMayAnswer'> {
   /**
    * Where chats are stored: an address (`redis://…`, `postgres://…`), a configuration or a store. Defaults to memory.
    */
@@ -43,7 +43,7 @@ export interface ChatServiceOptions<Tools extends ChatTools>
    * a function alive after its response.
    */
   readonly waitUntil?: (ended: Promise<unknown>) => void;
-  /** How many replies this process runs at once. */
+  /** How many replies this process runs at the same time. */
   readonly concurrency?: number;
 }
 
@@ -67,7 +67,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   checkRuntime();
   checkOptions(options);
   const { agent, reply, policy = 'replace', describeError, concurrency, hooks } = options;
-  const store = storeOf(options.store);
+  const store = openStore(options.store);
   const report = (error: unknown, what = 'chat'): void => reportFailure(hooks, what, error);
   const onFailure = (error: unknown): void => report(error, 'reply');
   let isClosed = false;
@@ -85,7 +85,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     );
   const name = typeof work === 'string' ? work : 'run' in work ? work.name : REPLY_AGENT;
   const isElsewhere = createIsElsewhere(options.tools);
-  const { worker, leaseMs, approvals, background } = options;
+  const { worker, leaseMs, approvals, waitForProvider, background } = options;
   const runner = createRunner({
     store,
     agents: {
@@ -95,11 +95,14 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     ...(worker !== undefined && { worker }),
     ...(leaseMs !== undefined && { leaseMs }),
     ...(approvals !== undefined && { approvals }),
+    ...(waitForProvider !== undefined && { waitForProvider }),
     ...(background !== undefined && { background }),
     ...(hooks !== undefined && { hooks }),
   });
+  const access = createAccess({ ...toAccessOptions(options), onError: report });
   const chat = new Chat({
     store,
+    access,
     runner,
     agent: name,
     isReply: reply !== undefined,
@@ -111,11 +114,10 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     readOnlyTools: readOnlyTools(agent),
     ...(describeError && { describeError }),
   });
-  const { authenticate, audit, limits, origins, hosts = 'any' } = options;
   let serving: Promise<void> | undefined;
   return {
     chat,
-    access: createAccess({ authenticate, audit, limits, origins, hosts, onError: report }),
+    access,
     onError: report,
     begin() {
       serving ??= runner.serve(concurrency === undefined ? {} : { concurrency });
@@ -130,6 +132,11 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   };
 }
 
+function toAccessOptions<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): AccessOptions {
+  const { authenticate, audit, limits, origins, hosts = 'any', approvers, starterMayAnswer } = options;
+  return { authenticate, audit, limits, origins, hosts, approvers, starterMayAnswer };
+}
+
 /** Notes in the history how a call ended that was given up. A newer message may replace the task that does it. */
 async function noteLate(runner: Runner, reply: TaskRecord, end: LateResult): Promise<void> {
   const task = historyTask({ who: findStarter(reply), chatId: reply.conversation! }, end);
@@ -138,7 +145,7 @@ async function noteLate(runner: Runner, reply: TaskRecord, end: LateResult): Pro
   }
 }
 
-function storeOf(store: ChatServiceOptions<ChatTools>['store']): TaskStore {
+function openStore(store: ChatServiceOptions<ChatTools>['store']): TaskStore {
   return typeof store === 'object' && 'create' in store ? store : createTaskStore(store);
 }
 
@@ -156,7 +163,9 @@ function checkRuntime(): void {
   const { EdgeRuntime, navigator } = globalThis as { EdgeRuntime?: unknown; navigator?: { userAgent?: string } };
   if (EdgeRuntime === undefined && navigator?.userAgent !== 'Cloudflare-Workers') return;
   const advice = "use Node, Bun or Deno; in Next.js: export const runtime = 'nodejs'";
-  throw new TypeError(`This runtime has no raw sockets, so it reaches no store, and it ends replies early; ${advice}`);
+  throw new TypeError(
+    `This runtime has no raw sockets, so it cannot reach a store, and it ends replies early; ${advice}`,
+  );
 }
 
 function checkOptions<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): void {

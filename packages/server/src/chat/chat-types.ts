@@ -1,7 +1,9 @@
 import type { Policy } from '@whoa/core';
 import type { Runner, StoreCancelReceipt, TaskRef, TaskStore } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
-import type { Answers, PageAnswer } from './answers.ts';
+import type { Access } from '../http/access/access.ts';
+import type { AuditEvent } from '../http/access/principal.ts';
+import type { Answers } from './answers.ts';
 import type { AppHistory } from './app-history.ts';
 
 /** A user's message, from any protocol adapter. */
@@ -15,7 +17,7 @@ export interface ChatMessage {
   readonly sent?: SentWith | undefined;
 }
 
-/** What a request has beside its message. It is stored, because another instance may take over the reply. */
+/** What a request has in addition to its message. It is stored, because another instance may take over the reply. */
 export interface SentWith {
   /** The rest of the body, as in `sendMessage(message, { body })`. */
   readonly body?: Readonly<Record<string, unknown>>;
@@ -33,11 +35,15 @@ export interface ChatAnswers extends Pick<ChatMessage, 'chatId' | 'runId' | 'sen
   readonly steps: number;
 }
 
-/** What became of the answers of a page. */
+/** An answer to a question of the application's own loop, as the audit records it. */
+export type CountedAnswer = Pick<AuditEvent, 'target' | 'callId' | 'question' | 'shown'>;
+
+/** What happened to the answers of a page. */
 export interface Continued {
   /** The reply that continues the message. */
   readonly ref?: TaskRef;
-  readonly counted: readonly PageAnswer[];
+  /** The approvals that count, for the audit. */
+  readonly counted: readonly CountedAnswer[];
   /** It is continued with the answers of this page. */
   readonly isOwn: boolean;
   /** The message as it is, if it was answered or stopped elsewhere and nothing continues it. */
@@ -91,6 +97,7 @@ export interface ChatParts {
   /** Workers in other processes run it. */
   readonly isRemote: boolean;
   readonly policy: Policy;
+  readonly access: Access;
   readonly waitUntil?: ((ended: Promise<unknown>) => void) | undefined;
   /** Where the chats are kept, if not in the store. */
   readonly history: AppHistory | undefined;

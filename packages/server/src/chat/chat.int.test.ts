@@ -1,22 +1,22 @@
 // A chat over the real `useChat` transport, the real AI SDK and a loopback provider, with an agent and with `streamText`.
-import type { Answer } from '@whoa/ai-sdk/testing';
+import type { ScriptedResponse } from '@whoa/ai-sdk/testing';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { describe, expect, test } from 'vitest';
 import {
   CALL,
   KINDS,
   type Kind,
+  openChat as openAnyChat,
   read,
   say,
-  stage as stageAny,
   toReplyText,
-} from '../../../../test/server/chat-stage.ts';
-import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
+} from '../../../../test/server/chat-harness.ts';
 import { type ChatHandler, createChatHandler } from './chat-handler.ts';
+import { StoppableChatTransport } from './client/stoppable-chat-transport.ts';
 
-const stage = (kind: Kind, script: readonly Answer[]) => stageAny(kind, script, createChatHandler);
+const openChat = (kind: Kind, script: readonly ScriptedResponse[]) => openAnyChat(kind, script, createChatHandler);
 
-/** A page: the transport of `useChat`, and what it shows. */
+/** A page: the transport of `useChat`, and its messages. */
 function openPage(handler: ChatHandler, user = 'ada') {
   const headers = { 'x-user': user };
   const transport = new StoppableChatTransport({
@@ -43,7 +43,7 @@ function openPage(handler: ChatHandler, user = 'ada') {
 
 describe.each(KINDS)('%s', (kind) => {
   test('answers, keeps the history, and the next message knows it', async () => {
-    await using fixture = await stage(kind, [
+    await using fixture = await openChat(kind, [
       CALL,
       { parts: [{ text: 'It is 42.' }] },
       { parts: [{ text: 'As I said.' }] },
@@ -65,8 +65,8 @@ describe.each(KINDS)('%s', (kind) => {
     expect(shown.map(({ id }) => id)).toMatchObject(['u1', expect.any(String), 'u2', expect.any(String)]);
   });
 
-  test('a stop stops the call and keeps what was said; the next message knows the truth', async () => {
-    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
+  test('a stop ends the call and keeps the text; the next message’s model sees the result', async () => {
+    await using fixture = await openChat(kind, [CALL, { parts: [{ text: 'Sorry.' }] }]);
     const page = openPage(fixture.handler);
     const reading = read(await page.send('c', say('u1', 'Go')));
     await fixture.hands.started.promise;
@@ -76,10 +76,10 @@ describe.each(KINDS)('%s', (kind) => {
     expect(toReplyText(first.message)).toBe('Let me see. ');
     expect(first.chunks.map(({ type }) => type)).toContain('data-stop-report');
     expect(JSON.stringify(first.message)).toContain('Interrupted (user)');
-    // Whoever opens the chat later is shown the same.
-    const reportIn = ({ parts }: UIMessage) => parts.filter(({ type }) => type === 'data-stop-report');
-    expect(reportIn(first.message!)).toMatchObject([{ data: { calls: [{ state: 'interrupted' }] } }]);
-    expect((await page.messages('c')).map(reportIn)).toEqual([[], reportIn(first.message!)]);
+    // A page that opens the chat later shows the same.
+    const findReports = ({ parts }: UIMessage) => parts.filter(({ type }) => type === 'data-stop-report');
+    expect(findReports(first.message!)).toMatchObject([{ data: { calls: [{ state: 'interrupted' }] } }]);
+    expect((await page.messages('c')).map(findReports)).toEqual([[], findReports(first.message!)]);
     const second = await read(await page.send('c', say('u2', 'Why?')));
     expect(toReplyText(second.message)).toBe('Sorry.');
     expect(fixture.provider.requests.at(-1)).toMatchObject({ refusal: undefined });
@@ -87,7 +87,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('a reader that leaves stops nothing; it comes back to the whole reply, under the same name', async () => {
-    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+    await using fixture = await openChat(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     const page = openPage(fixture.handler);
     const leaving = new AbortController();
     const stream = await page.send('c', say('u1', 'Go'), leaving.signal);
@@ -107,7 +107,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('a stop that comes before its message counts, and no other run is touched', async () => {
-    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Hello.' }] }]);
+    await using fixture = await openChat(kind, [CALL, { parts: [{ text: 'Hello.' }] }]);
     const page = openPage(fixture.handler);
     const stop = (body: object) =>
       fixture.handler.fetch(
@@ -145,8 +145,8 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await missed.text()).toContain('Hello.');
   });
 
-  test('a user sees only their own chats, and requests without a name or from other pages are refused', async () => {
-    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
+  test('a user sees only their own chats, and requests without a name or from other pages are rejected', async () => {
+    await using fixture = await openChat(kind, [CALL, { parts: [{ text: 'Done.' }] }]);
     const page = openPage(fixture.handler);
     const running = read(await page.send('c', say('u1', 'Go')));
     await fixture.hands.started.promise;
@@ -157,7 +157,7 @@ describe.each(KINDS)('%s', (kind) => {
       fixture.handler.fetch(new Request(`http://app.test/api/chat${path}`, { method, headers }));
     expect((await ask({})).status).toBe(401);
     expect((await ask({ 'x-user': 'ada', origin: 'http://evil.test' })).status).toBe(403);
-    // Its own pages, also behind a proxy that speaks TLS, and one that calls us by another name.
+    // Its own pages, including behind a TLS proxy and behind one that uses another host name.
     for (const headers of [
       { origin: 'http://app.test' },
       { origin: 'https://app.test' },
@@ -172,8 +172,8 @@ describe.each(KINDS)('%s', (kind) => {
     expect((await running).stopped).toBeUndefined();
   });
 
-  test('a reply can be made anew, and a message edited: what followed it is gone', async () => {
-    await using fixture = await stage(kind, [
+  test('a reply can be regenerated, and a message edited: what followed it is gone', async () => {
+    await using fixture = await openChat(kind, [
       { parts: [{ text: 'One.' }] },
       { parts: [{ text: 'Two.' }] },
       { parts: [{ text: 'Three.' }] },
@@ -192,8 +192,8 @@ describe.each(KINDS)('%s', (kind) => {
     expect(JSON.stringify(fixture.provider.requests.at(-1)!.body)).not.toMatch(/One|Two/);
   });
 
-  test('a stopped reply that is made anew is shown without the report of the first', async () => {
-    await using fixture = await stage(kind, [CALL, { parts: [{ text: 'Anew.' }] }]);
+  test('a stopped reply that is regenerated is shown without the report of the first', async () => {
+    await using fixture = await openChat(kind, [CALL, { parts: [{ text: 'Anew.' }] }]);
     const page = openPage(fixture.handler);
     const reading = read(await page.send('c', say('u1', 'Go')));
     await fixture.hands.started.promise;
@@ -207,7 +207,7 @@ describe.each(KINDS)('%s', (kind) => {
   });
 
   test('a stopped turn can be taken out of the history', async () => {
-    await using fixture = await stage(kind, [
+    await using fixture = await openChat(kind, [
       { parts: [{ text: ['Once upon', { stall: true }] }] },
       { parts: [{ text: 'Hi.' }] },
     ]);

@@ -2,19 +2,17 @@ import type { AppContext, CancelReasonInit, Json, Policy } from '@whoa/core';
 import {
   type AnswerReceipt,
   type ConversationRef,
-  type CreateReceipt,
   followTask,
   isFinalStatus,
   type NewTask,
   type Runner,
-  StoreFullError,
   type TaskRecord,
   type TaskRef,
-  TaskRejectedError,
 } from '@whoa/tasks';
 import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage, UIMessageChunk } from 'ai';
-import type { Principal } from '../access/principal.ts';
+import type { Principal } from '../http/access/principal.ts';
+import { keepsQuestions } from '../tasks/answering.ts';
 import { findAnswers, findCounting } from './answers.ts';
 import {
   type ChatRef,
@@ -22,11 +20,13 @@ import {
   findAsking,
   findKey,
   findMessage,
+  findReplyId,
+  getMessageId,
   isRun,
-  messageIdOf,
   NEVER,
   readContinued,
   readMessages,
+  requireCreated,
   requireSize,
   stopWaiting,
 } from './chat-history.ts';
@@ -41,12 +41,13 @@ import type {
   Continued,
 } from './chat-types.ts';
 import { HISTORY_AGENT } from './history-work.ts';
-import { type AskedQuestion, answerQuestion, readQuestions } from './questions.ts';
+import { type AskedQuestion, answerQuestion, answerReply, areOpen, checkAnswers, readQuestions } from './questions.ts';
 import { rollBack } from './roll-back.ts';
 import { isRepeated, isStale } from './stale-answers.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
-import { userMessageOf } from './ui/ui-messages.ts';
+import { toUserMessage } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
+import { type OpenAnswer, openAnswer, type ShownQuestions, stopReply } from './waiting-reply.ts';
 
 /** The page's name for a run, as the store finds its task. */
 type RunName = ConversationRef & { readonly key: string };
@@ -65,22 +66,21 @@ export class Chat {
   /** Stores a message and starts a reply. A message that was stopped before it arrived gets no reply. */
   async send(who: Principal, { chatId, message, runId, regenerate = false, sent }: ChatMessage): Promise<TaskRef> {
     const { isReply, policy, history } = this.#parts;
-    const input = requireSize(isReply ? message : userMessageOf(message));
+    const input = requireSize(isReply ? message : toUserMessage(message));
     // Before anything is stored. The task itself removes what is replied to again, in the same step as it saves the message.
     await history?.read({ chatId, principal: who });
     // The newer message decides about the reply in progress, and then waits until the history is cut.
     if (regenerate && history === undefined) await cutHistory(this.#parts, { who, chatId }, message.id);
     const key = runId ?? (regenerate ? undefined : await findKey(this.#parts, { who, chatId }, message));
-    const task = this.#taskFor(
-      who,
-      { chatId, runId: key, sent, regenerate: regenerate && history !== undefined },
-      input,
-    );
-    return this.#start(task, regenerate ? (history ? 'replace' : 'queue') : policy);
+    const about = { chatId, runId: key, sent, regenerate: regenerate && history !== undefined };
+    const effective = regenerate ? (history ? 'replace' : 'queue') : policy;
+    const keeps = await keepsQuestions(who, { ...who, conversation: chatId, policy: effective }, this.#parts);
+    return this.#start({ ...this.#taskFor(who, about, input), keepsQuestions: keeps }, effective);
   }
 
   /** Continues a message with what a page has answered. */
   async answer(who: Principal, { given, ...request }: ChatAnswers): Promise<Continued> {
+    if (!this.#parts.isReply) return answerReply(this.#parts, who, { chatId: request.chatId, given });
     const chat = { who, chatId: request.chatId };
     const active = await this.#findContinuation({ tenant: who.tenant, chatId: request.chatId }, given.messageId);
     if (active !== undefined) return { ref: active, counted: [], isOwn: isRepeated(findAnswers(active)!, given) };
@@ -91,14 +91,15 @@ export class Chat {
       const shown = isOver ? await this.messages(who, chat.chatId) : [];
       return { counted: [], isOwn: false, message: shown.find(({ id }) => id === given.messageId) };
     }
-    const counted = counting.map(({ answer }) => answer);
-    const input = requireSize({ ...given, answers: counted });
-    return { ref: await this.#start(this.#taskFor(who, request, input), 'queue'), counted, isOwn: true };
+    const answers = counting.map(({ answer }) => answer);
+    const { counted, startedBy } = await checkAnswers(this.#parts, chat, { message: message!, answers });
+    const task = { ...this.#taskFor(who, request, requireSize({ ...given, answers })), startedBy };
+    return { ref: await this.#start(task, 'queue'), counted, isOwn: true };
   }
 
   #taskFor(who: Principal, { chatId, runId, sent, regenerate }: Omit<ChatMessage, 'message'>, input: Json): NewTask {
     const { agent, isReply } = this.#parts;
-    const task = { tenant: who.tenant, agent, conversation: chatId, input };
+    const task = { tenant: who.tenant, agent, conversation: chatId, input, startedBy: who.name || undefined };
     const context = { ...sent, ...(regenerate && { regenerate }), principal: who } as unknown as AppContext;
     return { ...task, ...(runId !== undefined && { key: runId }), ...(isReply && { context }) };
   }
@@ -113,7 +114,7 @@ export class Chat {
     return task !== undefined && findAnswers(task)?.messageId === messageId ? task : undefined;
   }
 
-  /** Returns the message that has asked about a call, and ended its turn with it. */
+  /** Returns the message that asks about a call, and ended its turn with it. */
   findAsking(chat: ChatRef, approvalId: string): Promise<UIMessage | undefined> {
     return findAsking(this.#parts, chat, approvalId);
   }
@@ -143,7 +144,7 @@ export class Chat {
     const task = newest && (await store.get(newest));
     if (task === undefined) return undefined;
     const asked = task.inputs.at(-1) as { id?: string } | undefined;
-    const isMissed = last.id === (last.isPartial ? messageIdOf(task) : asked?.id);
+    const isMissed = last.id === (last.isPartial ? getMessageId(task) : asked?.id);
     return isMissed ? { tenant, id: task.id } : undefined;
   }
 
@@ -169,7 +170,7 @@ export class Chat {
   async *stream(ref: TaskRef, signal: AbortSignal, isAsking = false): AsyncGenerator<UIMessageChunk, undefined> {
     const { store, describeError, isReply } = this.#parts;
     const task = isReply ? await store.get(ref) : undefined;
-    const translator = new UiTranslator(task ? messageIdOf(task) : ref.id, describeError && { describeError });
+    const translator = new UiTranslator(task ? getMessageId(task) : ref.id, describeError && { describeError });
     // The loop's own start has its metadata.
     if (!isReply || !isAsking) yield* translator.start();
     const continued = task && !isAsking ? await readContinued(this.#parts, task) : undefined;
@@ -182,13 +183,23 @@ export class Chat {
       const chunks = seen.type === 'entry' ? translator.translate(seen.event) : translator.end(seen.task);
       if (seen.type === 'entry' && continued?.isWhole === true) continue;
       yield* chunks.filter((chunk) => chunk.type !== 'tool-approval-response' || !known.has(chunk.approvalId));
+      // A page sends answers only when the stream has ended. Its answer continues the message.
+      const { awaited } = translator;
+      if (awaited.length === 0 || !(await areOpen(store, ref, awaited))) continue;
+      yield* translator.pause();
+      return undefined;
     }
     return undefined;
   }
 
-  /** Answers a question about a call. Only a client that has read a question knows its id. */
+  /** Opens a stream that yields once, when one of the questions that a page shows is answered or closed. */
+  async answered(who: Principal, asked: ShownQuestions): Promise<OpenAnswer | undefined> {
+    return this.#parts.isReply ? undefined : openAnswer(this.#parts, asked, await this.find(who, asked));
+  }
+
+  /** Answers a question. Only a client that has read it knows its id. */
   approve(who: Principal, answer: ChatAnswer): Promise<AnswerReceipt> {
-    return answerQuestion(this.#parts.store, who, answer);
+    return answerQuestion(this.#parts, who, answer);
   }
 
   /** Returns the questions of a reply so far, by id. */
@@ -240,13 +251,14 @@ export class Chat {
       task = await this.find(principal, stop);
     }
     const ref = task && { tenant, id: task.id };
-    const answer = ref ? (await store.cancel(ref, reason, { mode: 'now' })).result : 'idle';
     const chat = { who: principal, chatId };
-    if (stop.rollback === true) return { result: answer, ...(await rollBack(this.#parts, { ...chat, ref }, reason)) };
-    const ended = ref && answer === 'too-late' ? await store.get(ref) : undefined;
-    if (ref !== undefined && ended === undefined) return { result: answer };
-    const waiting = { ...chat, messageId: ended ? messageIdOf(ended) : messageId };
-    return { result: answer, ...(await stopWaiting(this.#parts, waiting, reason)) };
+    const isRead = runId !== undefined || stop.rollback === true;
+    const receipt = ref ? await stopReply(this.#parts, { ...chat, ref, isRead }, reason) : { result: 'idle' as const };
+    if (stop.rollback === true) return { ...receipt, ...(await rollBack(this.#parts, { ...chat, ref }, reason)) };
+    const ended = ref && receipt.result === 'too-late' ? await store.get(ref) : undefined;
+    if (ref !== undefined && ended === undefined) return receipt;
+    const waiting = { ...chat, messageId: ended ? getMessageId(ended) : messageId };
+    return { ...receipt, ...(await stopWaiting(this.#parts, waiting, reason)) };
   }
 
   /** Finds a run of a chat by either of its names. */
@@ -285,15 +297,4 @@ export class Chat {
     const { id } = requireCreated(await store.create(task, { policy })).task;
     return { tenant: task.tenant, id };
   }
-}
-
-/** Throws if a task was not let in. */
-function requireCreated(receipt: CreateReceipt): Extract<CreateReceipt, { task: TaskRecord }> {
-  if (receipt.result === 'created' || receipt.result === 'duplicate') return receipt;
-  throw receipt.result === 'rejected' ? new TaskRejectedError() : new StoreFullError(receipt);
-}
-
-/** Returns the task of the reply whose name a task holds. */
-function findReplyId({ notBefore, inputs }: TaskRecord): string | undefined {
-  return notBefore === NEVER ? ((inputs[0] as string | null) ?? undefined) : undefined;
 }

@@ -16,7 +16,7 @@ import { convertArrayToReadableStream, MockLanguageModelV4 } from 'ai/test';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createChatHandler } from './chat-handler.ts';
-import { chunksOf, formMessage } from './ui/message-chunks.ts';
+import { formMessage, toChunks } from './ui/message-chunks.ts';
 
 type Parts =
   Awaited<ReturnType<MockLanguageModelV4['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part[] : never;
@@ -191,7 +191,7 @@ test('a recorded conversation with every kind of part passes unchanged', async (
   ])
     expect(types).toContain(type);
   expect(passed.map((chunk) => JSON.stringify(chunk))).toEqual(plain.map((chunk) => JSON.stringify(chunk)));
-  // What is stored is what a page has formed from the stream.
+  // The stored messages equal those that a page builds from the stream.
   const kept = await handler.fetch(new Request('http://app.test/api/chat/c/messages', { headers }));
   const [, stored] = (await kept.json()) as UIMessage[];
   const same = (message: UIMessage | undefined) =>
@@ -201,5 +201,5 @@ test('a recorded conversation with every kind of part passes unchanged', async (
     );
   expect(same(stored)).toBe(same(await formed(plain)));
   // A page that joins later is streamed the stored message again.
-  expect(JSON.parse(JSON.stringify(await formMessage(stored!.id, chunksOf(stored!))))).toEqual(stored);
+  expect(JSON.parse(JSON.stringify(await formMessage(stored!.id, toChunks(stored!))))).toEqual(stored);
 });

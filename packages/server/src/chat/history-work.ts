@@ -4,7 +4,7 @@ import type { UIMessage } from 'ai';
 import { closeWaiting, type LateResult, withLateEnd } from './answers.ts';
 import { asJson, type IsElsewhere } from './ui/call-parts.ts';
 
-/** The agent that changes a chat's history. It runs as a task of the chat, so never beside a reply. */
+/** The agent that changes a chat's history. It runs as a task of the chat, so never during a reply. */
 export const HISTORY_AGENT = 'whoa-chat-history';
 
 /** A change of a history. */
@@ -16,7 +16,7 @@ type HistoryChange =
   /** Says how a call ended that was given up. */
   | LateResult;
 
-interface Said {
+interface StoredMessage {
   readonly role?: string;
   readonly id?: string;
 }
@@ -32,7 +32,9 @@ export function createHistoryWork(isElsewhere: IsElsewhere): SelfManagedWork {
         return changed(
           messages.at(-1)?.id === change.close ? closeWaiting(messages, change.why, isElsewhere) : messages,
         );
-      const index = (history as readonly Said[]).findLastIndex(({ role, id }) => role === 'user' && id === change.from);
+      const index = (history as readonly StoredMessage[]).findLastIndex(
+        ({ role, id }) => role === 'user' && id === change.from,
+      );
       return changed(index < 0 ? messages : messages.slice(0, index));
     },
   };

@@ -1,4 +1,5 @@
-// A tool that ignores its stop and ends after its turn: the next turn is told, and whoever opens the chat sees it.
+// A tool that ignores its stop and ends after its turn: the next turn's model sees that it did, and so does anyone who
+// opens the chat.
 import { createOpenAI } from '@ai-sdk/openai';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createMemoryStore } from '@whoa/tasks';
@@ -6,9 +7,9 @@ import { streamText, tool, type UIMessage } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { until } from '../../../../test/promises/fixture.ts';
-import { CALL, read, say } from '../../../../test/server/chat-stage.ts';
-import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
+import { CALL, read, say } from '../../../../test/server/chat-harness.ts';
 import { createChatHandler } from './chat-handler.ts';
+import { StoppableChatTransport } from './client/stoppable-chat-transport.ts';
 
 async function openChat() {
   const stack = new AsyncDisposableStack();
@@ -54,20 +55,23 @@ async function openChat() {
 test.for([
   ['finished', (mail: PromiseWithResolvers<string>) => mail.resolve('sent'), 'still finished later: sent'],
   ['failed', (mail: PromiseWithResolvers<string>) => mail.reject(new Error('no server')), 'failed later: no server'],
-] as const)('it %s later: the next turn is told so, and the ended task stays as it was', async ([, end, told]) => {
-  await using chat = await openChat();
-  const [task] = (await chat.store.list({ tenant: 'ada', conversation: 'c' })).tasks;
-  const record = await chat.store.get(task!);
-  expect(await chat.messages()).toContain('Outcome unknown');
-  end(chat.mail);
-  await until(async () => (await chat.messages()).includes(told));
-  expect(await chat.messages()).not.toContain('Outcome unknown: it was still');
-  expect(await chat.store.get(task!)).toEqual(record);
-  await read(await chat.send(say('u2', 'And?')));
-  expect(JSON.stringify(chat.provider.requests.at(-1)!.body)).toContain(told);
-});
+] as const)(
+  'a call that %s later is reported in the next turn, and the ended task does not change',
+  async ([, end, told]) => {
+    await using chat = await openChat();
+    const [task] = (await chat.store.list({ tenant: 'ada', conversation: 'c' })).tasks;
+    const record = await chat.store.get(task!);
+    expect(await chat.messages()).toContain('Outcome unknown');
+    end(chat.mail);
+    await until(async () => (await chat.messages()).includes(told));
+    expect(await chat.messages()).not.toContain('Outcome unknown: it was still');
+    expect(await chat.store.get(task!)).toEqual(record);
+    await read(await chat.send(say('u2', 'And?')));
+    expect(JSON.stringify(chat.provider.requests.at(-1)!.body)).toContain(told);
+  },
+);
 
-test('the next turn that comes first is told what was known, and the one after it the rest', async () => {
+test('the next turn sees the results known so far, and the one after it the rest', async () => {
   await using chat = await openChat();
   await read(await chat.send(say('u2', 'And?')));
   expect(JSON.stringify(chat.provider.requests.at(-1)!.body)).toContain('Outcome unknown');

@@ -14,7 +14,7 @@ function nextWarning(): Promise<string> {
   return warned.promise;
 }
 
-test('a handler without `ai` says so when it is created, and what to install', async () => {
+test('a handler without `ai` fails when it is created, with what to install', async () => {
   const warning = nextWarning();
   const reply = () => ReadableStream.from([]);
   const handler = createChatHandler({ authenticate: () => 'ada', reply });
@@ -26,7 +26,7 @@ test.for([
   ['ioredis', 'redis://127.0.0.1:1'],
   ['pg', 'postgres://127.0.0.1:1/none'],
 ] as const)(
-  'a store without %s is reported with what to install, and the request is refused',
+  'a store without %s is reported with what to install, and the request is rejected',
   async ([peer, store]) => {
     const warning = nextWarning();
     const handler = createChatHandler({ store, authenticate: () => 'ada', agent: 'elsewhere' });

@@ -1,10 +1,10 @@
-// What a chat does not take: too many messages at once, and bodies that are not JSON.
+// Requests that a chat rejects: too many messages at a time, and bodies that are not JSON.
 import { createMemoryStore } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { expect, test } from 'vitest';
-import { CALL, KINDS, read, say, stage, toReplyText } from '../../../../test/server/chat-stage.ts';
-import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
+import { CALL, KINDS, openChat, read, say, toReplyText } from '../../../../test/server/chat-harness.ts';
 import { type ChatHandler, type ChatHandlerOptions, createChatHandler } from './chat-handler.ts';
+import { StoppableChatTransport } from './client/stoppable-chat-transport.ts';
 
 const ask = (handler: ChatHandler, message: string) =>
   handler.fetch(
@@ -15,9 +15,11 @@ const ask = (handler: ChatHandler, message: string) =>
     }),
   );
 
-test('a chat that rejects answers 409 while a reply is under way, and takes the next message after it', async () => {
+test('a chat that rejects answers 409 while a reply is running, and takes the next message after it', async () => {
   const script = [CALL, { parts: [{ text: 'Done.' }] }, { parts: [{ text: 'Next.' }] }];
-  await using fixture = await stage('agent', script, (options) => createChatHandler({ ...options, policy: 'reject' }));
+  await using fixture = await openChat('agent', script, (options) =>
+    createChatHandler({ ...options, policy: 'reject' }),
+  );
   const first = await ask(fixture.handler, 'go');
   await fixture.hands.started.promise;
   const second = await ask(fixture.handler, 'too early');
@@ -43,7 +45,7 @@ test('a store in which too much waits answers 429, with the time to wait, and ma
   await taken.body!.cancel();
 });
 
-test('a body that is no JSON is refused in words that say so', async () => {
+test('a body that is not JSON is rejected with an explanation', async () => {
   await using store = createMemoryStore();
   await using handler = createChatHandler({ store, authenticate: () => 'ada', agent: 'elsewhere' });
   for (const body of ['nonsense', '{"scope":', '']) {
@@ -58,7 +60,7 @@ test('a body that is no JSON is refused in words that say so', async () => {
   }
 });
 
-test('a reply gets the body, the principal and the listed headers, from the store; too much is refused', async () => {
+test('a reply gets the body, the principal and the listed headers, from the store; too much is rejected', async () => {
   await using store = createMemoryStore();
   const seen: object[] = [];
   const options: ChatHandlerOptions<Record<never, never>> = {
@@ -102,8 +104,8 @@ test('a reply gets the body, the principal and the listed headers, from the stor
     expect(() => createChatHandler({ ...options, forwardHeaders: [name] })).toThrow(/^forwardHeaders: /);
 });
 
-test.for(KINDS)('an empty message is refused, and a chat that has one goes on (%s)', async (kind) => {
-  await using fixture = await stage(
+test.for(KINDS)('an empty message is rejected, and a chat that has one continues (%s)', async (kind) => {
+  await using fixture = await openChat(
     kind,
     [{ parts: [{ text: 'One.' }] }, { parts: [{ text: 'Two.' }] }],
     createChatHandler,
@@ -133,7 +135,7 @@ test.for(KINDS)('an empty message is refused, and a chat that has one goes on (%
 });
 
 test('a message that is sent twice is stored once, and both requests get its reply', async () => {
-  await using fixture = await stage('own loop', [CALL, { parts: [{ text: 'Done.' }] }], createChatHandler);
+  await using fixture = await openChat('own loop', [CALL, { parts: [{ text: 'Done.' }] }], createChatHandler);
   const first = await ask(fixture.handler, 'go');
   await fixture.hands.started.promise;
   const second = await ask(fixture.handler, 'go');
@@ -150,9 +152,9 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const photo = (bytes: number) => `data:image/png;base64,${'A'.repeat(bytes)}`;
 
 test.for(KINDS)(
-  'a message that is too large is refused with both numbers before anything is stored (%s)',
+  'a message that is too large is rejected with both numbers before anything is stored (%s)',
   async (kind) => {
-    await using fixture = await stage(kind, () => ({ parts: [{ text: 'Nice.' }] }), createChatHandler);
+    await using fixture = await openChat(kind, () => ({ parts: [{ text: 'Nice.' }] }), createChatHandler);
     const send = (id: string, url: string, more: object = {}) =>
       fixture.handler.fetch(
         new Request('http://app.test/api/chat', {
@@ -178,7 +180,7 @@ test.for(KINDS)(
     expect([whole.status, await whole.json()]).toMatchObject([413, { error: { code: 'body-too-large' } }]);
     expect(await (await send('u1', photo(MAX_BYTES - 1_024))).text()).toContain('Nice.');
     expect(await kept()).toBe(2);
-    // What is refused cuts nothing.
+    // Rejected requests do not truncate the history.
     expect((await send('u1', photo(MAX_BYTES), { trigger: 'regenerate-message' })).status).toBe(413);
     expect(await kept()).toBe(2);
     expect(await (await send('u2', 'https://files.test/cat.png')).text()).toContain('data:');
@@ -186,7 +188,7 @@ test.for(KINDS)(
 );
 
 test('a page sends only its new message, so the files of earlier ones do not count again', async () => {
-  await using fixture = await stage('own loop', () => ({ parts: [{ text: 'Nice.' }] }), createChatHandler);
+  await using fixture = await openChat('own loop', () => ({ parts: [{ text: 'Nice.' }] }), createChatHandler);
   const transport = new StoppableChatTransport({
     api: 'http://app.test/api/chat',
     headers: { 'x-user': 'ada' },

@@ -1,5 +1,5 @@
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { type CallPart, isCallPart, toolOf } from './ui/call-parts.ts';
+import { type CallPart, getToolName, isCallPart } from './ui/call-parts.ts';
 
 interface EffectEvent {
   readonly type?: string;
@@ -18,25 +18,25 @@ export function findRemainingEffects(
   message: UIMessage | undefined,
   readOnlyTools: ReadonlySet<string>,
 ): readonly string[] {
-  const standing = new Set<string>();
+  const remaining = new Set<string>();
   for (const event of journal as readonly EffectEvent[]) {
     if (event.type === 'call-end' && event.result !== undefined) {
       const { callId, tool = '', state } = event.result;
-      if (state !== 'not-started' && !readOnlyTools.has(tool)) standing.add(callId);
+      if (state !== 'not-started' && !readOnlyTools.has(tool)) remaining.add(callId);
     }
     if (event.type === 'undo-end' && event.state === 'undone' && event.callId !== undefined)
-      standing.delete(event.callId);
+      remaining.delete(event.callId);
     for (const chunk of event.chunks ?? [])
-      if (chunk.type === 'tool-input-available' && !readOnlyTools.has(chunk.toolName)) standing.add(chunk.toolCallId);
+      if (chunk.type === 'tool-input-available' && !readOnlyTools.has(chunk.toolName)) remaining.add(chunk.toolCallId);
   }
   for (const part of message?.parts.filter(isCallPart) ?? []) {
-    if (isWithoutEffect(part)) standing.delete(part.toolCallId);
-    else if (!readOnlyTools.has(toolOf(part))) standing.add(part.toolCallId);
+    if (isWithoutEffect(part)) remaining.delete(part.toolCallId);
+    else if (!readOnlyTools.has(getToolName(part))) remaining.add(part.toolCallId);
   }
-  return [...standing];
+  return [...remaining];
 }
 
-/** A person said no, or nobody said yes before it was stopped. */
+/** A person said no, or no one said yes before it was stopped. */
 function isWithoutEffect(part: CallPart): boolean {
   if (part.state === 'output-error') return part.errorText.startsWith('Not started');
   return part.state === 'output-denied' || part.approval?.approved === false;

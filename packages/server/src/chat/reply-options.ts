@@ -1,12 +1,13 @@
-import type { AiSdkTool, StoppableTurn } from '@whoa/ai-sdk';
+import type { StoppableTurn } from '@whoa/ai-sdk';
+import type { AiSdkTool } from '@whoa/ai-sdk/internal';
 import type { ModelMessage, UIMessage, UIMessageChunk } from 'ai';
-import type { Principal } from '../access/principal.ts';
+import type { Principal } from '../http/access/principal.ts';
 
 /** The tools of your own loop, in the AI SDK's format. */
 export type ChatTools = Readonly<Record<string, AiSdkTool>>;
 
-/** What the application's own loop gets beside its turn. */
-export interface ReplyContext {
+/** What the application's own loop gets in addition to its turn. */
+interface ReplyContext {
   readonly chatId: string;
   /** The tenant that owns the chat. */
   readonly tenant: string;
@@ -14,19 +15,19 @@ export interface ReplyContext {
   readonly principal: Principal;
   /** The chat so far, as the page shows it. */
   readonly messages: readonly UIMessage[];
-  /** What the page sent beside the messages: `sendMessage(message, { body })`. At most 16 KB. */
+  /** What the page sent in addition to the messages: `sendMessage(message, { body })`. At most 16 KB. */
   readonly body: Readonly<Record<string, unknown>>;
   /** The headers that `forwardHeaders` lists, by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** What `streamText` returns, or a UI message stream: `toUIMessageStream({ stream: streamText(…).stream, … })`. */
-export type ReplyStream =
+type ReplyStream =
   | AsyncIterable<UIMessageChunk>
   | { toUIMessageStream(options?: { onError?: (error: unknown) => string }): AsyncIterable<UIMessageChunk> };
 
 /** Replies with the application's own loop: `(turn) => streamText({ model, ...turn })`. */
-export type ChatReply<Tools extends ChatTools> = (
+type ChatReply<Tools extends ChatTools> = (
   turn: StoppableTurn<Tools, ModelMessage>,
   context: ReplyContext,
 ) => ReplyStream | PromiseLike<ReplyStream>;

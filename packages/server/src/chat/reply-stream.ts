@@ -1,7 +1,7 @@
 import { systemWorld } from '@whoa/core/embed';
-import type { Access } from '../access/access.ts';
-import type { Principal } from '../access/principal.ts';
-import { eventStream } from '../api/http/sse.ts';
+import type { Access } from '../http/access/access.ts';
+import type { Principal } from '../http/access/principal.ts';
+import { eventStream } from '../http/sse.ts';
 
 export interface ReplyStreamOptions {
   readonly access: Access;

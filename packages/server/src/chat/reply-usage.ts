@@ -1,4 +1,5 @@
-import { earlyUsage, type StoppableTurn } from '@whoa/ai-sdk';
+import type { StoppableTurn } from '@whoa/ai-sdk';
+import { earlyUsage } from '@whoa/ai-sdk/internal';
 import type { Usage } from '@whoa/core';
 import { addUsage, NO_USAGE } from '@whoa/core/internal';
 import type { ModelMessage } from 'ai';

@@ -1,4 +1,4 @@
-// What a reply does when its process was lost while a call ran or waited.
+// Replies whose process was lost while a call ran or waited.
 /* oxlint-disable typescript/no-deprecated -- what applications have */
 import { CancellationToken, type Json } from '@whoa/core';
 import type { SelfManagedWork, TaskOutcome } from '@whoa/tasks';
@@ -27,7 +27,7 @@ interface Given {
   readonly stop?: string;
 }
 
-/** Runs a reply after a worker that has left these chunks. The loop says one word. */
+/** Runs a reply after a worker that has left these chunks. The loop writes one word. */
 async function takeOver({ past = [], input = user, history = [], stop }: Given) {
   using token = new CancellationToken();
   if (stop !== undefined) token.cancel({ kind: stop }, { mode: 'now' });
@@ -66,9 +66,9 @@ async function takeOver({ past = [], input = user, history = [], stop }: Given) 
   return { outcome, replies, before, settled: () => work.settle!(context) };
 }
 
-const messageIn = ({ newMessages = [], history }: TaskOutcome) =>
+const getMessage = ({ newMessages = [], history }: TaskOutcome) =>
   ((history ?? newMessages) as Json[]).at(-1) as unknown as UIMessage;
-const callIn = (outcome: TaskOutcome) => messageIn(outcome).parts.find(isToolUIPart);
+const findCall = (outcome: TaskOutcome) => getMessage(outcome).parts.find(isToolUIPart);
 
 test.for([
   ['a question', 'pay', [asks], 'approval-requested'],
@@ -76,13 +76,13 @@ test.for([
 ] as const)('%s still waits after its process was lost, and the loop does not run', async ([, name, more, state]) => {
   const past: UIMessageChunk[] = [{ type: 'start-step' }, call(name), ...more];
   const { outcome, replies } = await takeOver({ past });
-  expect([outcome.status, replies, callIn(outcome)?.state]).toEqual(['success', 0, state]);
+  expect([outcome.status, replies, findCall(outcome)?.state]).toEqual(['success', 0, state]);
 });
 
 test.for(['shutdown', 'lease-lost'])('a hand-over (%s) leaves a question open', async (stop) => {
   const past: UIMessageChunk[] = [{ type: 'start-step' }, call('pay'), asks];
   const { outcome } = await takeOver({ past, stop });
-  expect([outcome.status, callIn(outcome)?.state]).toEqual(['cancelled', 'approval-requested']);
+  expect([outcome.status, findCall(outcome)?.state]).toEqual(['cancelled', 'approval-requested']);
 });
 
 test.for([
@@ -92,7 +92,7 @@ test.for([
   const past: UIMessageChunk[] = [{ type: 'start-step' }, call(name), ...more];
   const { outcome, settled } = await takeOver({ past, stop: 'user' });
   for (const one of [outcome, await settled()]) {
-    expect(callIn(one)).toMatchObject({ state: 'output-error', errorText: expect.stringMatching(words) as string });
+    expect(findCall(one)).toMatchObject({ state: 'output-error', errorText: expect.stringMatching(words) as string });
     expect(one.stopReport).toMatchObject({ calls: [{ callId: 'c1', tool: name, state }] });
   }
 });
@@ -125,14 +125,14 @@ const yes = {
 test('an approved call that ran when its process was lost never runs again: its outcome is unknown', async () => {
   const past: UIMessageChunk[] = [{ type: 'tool-approval-response', approvalId: 'a1', approved: true }];
   const { outcome, replies } = await takeOver({ past, input: yes, history: [user, asked] });
-  expect(callIn(outcome)).toMatchObject({
+  expect(findCall(outcome)).toMatchObject({
     state: 'output-error',
     errorText: expect.stringMatching(/^Outcome unknown/) as string,
   });
   expect([replies, outcome.history]).toMatchObject([1, [{ id: 'u' }, { id: 'm' }]]);
 });
 
-test('so is it if the process was lost while it was being stopped', async () => {
+test('a reply is also recovered if its process was lost while it was being stopped', async () => {
   const past: UIMessageChunk[] = [{ type: 'tool-approval-response', approvalId: 'a1', approved: true }];
   const { settled } = await takeOver({ past, input: yes, history: [user, asked], stop: 'user' });
   expect(await settled()).toMatchObject({ stopReport: { calls: [{ callId: 'c1', state: 'unknown' }] } });
@@ -154,13 +154,13 @@ test('an answer to one of two questions waits for the other', async () => {
   const both = { ...asked, parts: [...asked.parts, second] };
   const { outcome, replies } = await takeOver({ input: yes, history: [user, both] });
   expect([outcome.status, replies]).toEqual(['success', 0]);
-  const states = messageIn(outcome)
+  const states = getMessage(outcome)
     .parts.filter(isToolUIPart)
     .map(({ state }) => state);
   expect(states).toEqual(['approval-responded', 'approval-requested']);
 });
 
-test.for(['shutdown', 'lease-lost', 'user'])('what a stop (%s) in the middle of a text leaves', async (kind) => {
+test.for(['shutdown', 'lease-lost', 'user'])('a stop (%s) mid-text keeps the text so far', async (kind) => {
   using token = new CancellationToken();
   const written: { chunks: readonly UIMessageChunk[] }[] = [];
   const work = createReplyWork({
@@ -187,6 +187,6 @@ test.for(['shutdown', 'lease-lost', 'user'])('what a stop (%s) in the middle of 
     journal: (event: (typeof written)[number]) => Promise.resolve(void written.push(event)),
   } as unknown as Parameters<SelfManagedWork['runTask']>[0]);
   const types = written.flatMap(({ chunks }) => chunks.map(({ type }) => type));
-  // Whoever takes it over generates an open step again; closed, it would be said twice.
+  // The next worker generates an open step again; closed, its text would appear twice.
   expect(types.slice(3)).toEqual(kind === 'user' ? ['text-end', 'finish-step'] : []);
 });

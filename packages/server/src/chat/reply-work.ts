@@ -1,4 +1,5 @@
-import { type CallLedger, type CallRecord, createStoppableTurn } from '@whoa/ai-sdk';
+import { type CallLedger, createStoppableTurn } from '@whoa/ai-sdk';
+import type { CallRecord } from '@whoa/ai-sdk/internal';
 import type { CancelReason, Json, StopLevel, StopReport, Usage } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { describeError } from '@whoa/core/internal';
@@ -7,8 +8,15 @@ import type { ToolSet, UIMessage } from 'ai';
 import { type Answers, closeWaiting, describeWaiting, findAnswers, findCounting, type LateResult } from './answers.ts';
 import type { ChatTools, ReplyWorkOptions } from './reply-options.ts';
 import { isUsageOnly, UsageCounter, withUsage } from './reply-usage.ts';
-import { type ClosedCall, createWatchedLedger, endOf, reportStop } from './stopped-calls.ts';
-import { asJson, createIsElsewhere, type IsElsewhere, openCallsIn, toolOf, waitingCallsIn } from './ui/call-parts.ts';
+import { type ClosedCall, createWatchedLedger, findEnd, reportStop } from './stopped-calls.ts';
+import {
+  asJson,
+  createIsElsewhere,
+  findOpenCalls,
+  findWaitingCalls,
+  getToolName,
+  type IsElsewhere,
+} from './ui/call-parts.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { formMessage } from './ui/message-chunks.ts';
@@ -33,7 +41,7 @@ export function createReplyWork<Tools extends ChatTools>(options: ReplyRunOption
   };
 }
 
-/** A task that is stopped for these reasons goes on in another process. */
+/** A task that is stopped for these reasons continues in another process. */
 const HAND_OVERS: ReadonlySet<string> = new Set(['shutdown', 'lease-lost']);
 
 class ReplyRun<Tools extends ChatTools> {
@@ -162,10 +170,10 @@ class ReplyRun<Tools extends ChatTools> {
       isAsked = counting.some(({ isLate }) => !isLate);
       // Pages send an answer again after a reply that ended well.
       if (!isAsked) this.#writer.add({ type: 'abort', reason: 'Nothing waited for this answer.' });
-      // Before an approved call starts: if this process is lost, nobody may start it again.
+      // Before an approved call starts: if this process is lost, no one may start it again.
       await this.#writer.flush();
     }
-    return isAsked && waitingCallsIn(await this.#message(), this.#isElsewhere).length === 0;
+    return isAsked && findWaitingCalls(await this.#message(), this.#isElsewhere).length === 0;
   }
 
   /** Streams until the loop and its calls have ended, or the wait is given up. Returns the error, if any. */
@@ -225,7 +233,7 @@ class ReplyRun<Tools extends ChatTools> {
     return usage && { ...usage, isComplete: usage.isComplete && this.#isComplete && !this.#isTakenOver };
   }
 
-  /** Returns the reply so far. Its metadata is its tokens, unless the loop has metadata of its own. */
+  /** Returns the reply so far. Its metadata is its tokens, unless the loop has its own metadata. */
   async #message(): Promise<UIMessage> {
     const id = this.#answers?.messageId ?? this.#context.task.id;
     const message = await formMessage(id, this.#writer.chunks, this.#continued);
@@ -237,16 +245,16 @@ class ReplyRun<Tools extends ChatTools> {
     return { message: await this.#message(), chunks: this.#writer.chunks };
   }
 
-  /** Closes what is open, unless it waits and nobody has stopped it. `records` is what this process knows of its calls. */
+  /** Closes what is open, unless it waits and no one has stopped it. `records` is what this process knows of its calls. */
   async #close(records: readonly CallRecord[] | undefined, reason: CancelReason | undefined): Promise<ClosedCall[]> {
     const isStopped = reason !== undefined && !HAND_OVERS.has(reason.kind);
     const message = await this.#message();
-    const waiting = waitingCallsIn(message, this.#isElsewhere);
+    const waiting = findWaitingCalls(message, this.#isElsewhere);
     const known = new Map(records?.map((record) => [record.toolCallId, record]));
     const closed: ClosedCall[] = [];
-    for (const part of openCallsIn(message)) {
+    for (const part of findOpenCalls(message)) {
       const { toolCallId, approval } = part;
-      const tool = toolOf(part);
+      const tool = getToolName(part);
       const isHeld = waiting.includes(part);
       if (isHeld && !isStopped) continue;
       const record = known.get(toolCallId);
@@ -256,7 +264,7 @@ class ReplyRun<Tools extends ChatTools> {
       const state = (isHeld ? !isInPage : isOwn) ? 'not-started' : 'unknown';
       const end = isHeld
         ? ({ type: 'tool-output-error', toolCallId, errorText: describeWaiting(!isInPage, reason!) } as const)
-        : endOf(toolCallId, record ?? { state }, reason);
+        : findEnd(toolCallId, record ?? { state }, reason);
       this.#writer.add(end);
       if (record === undefined) closed.push({ callId: toolCallId, toolCallId, tool, state });
       known.delete(toolCallId);
@@ -264,7 +272,7 @@ class ReplyRun<Tools extends ChatTools> {
     // Needed because the SDK hides the output of a stopped tool.
     for (const record of known.values())
       if (record.state === 'interrupted' || record.state === 'unknown')
-        this.#writer.add(endOf(record.toolCallId, record, reason));
+        this.#writer.add(findEnd(record.toolCallId, record, reason));
     // Whoever takes it over generates the text of an open step again.
     if (reason === undefined || isStopped) this.#writer.add(...closingChunks(await this.#draft()));
     await this.#writer.flush();
@@ -277,8 +285,8 @@ class ReplyRun<Tools extends ChatTools> {
     const usage = this.#spent();
     const answer = { answer: words, ...(usage && { usage }) };
     if (this.#answers === undefined && (this.#before as readonly unknown[]) === this.#context.history) {
-      const said = [...this.#context.task.inputs, ...(message.parts.length > 0 ? [message] : [])];
-      return { ...answer, newMessages: asJson(said) as Json[] };
+      const added = [...this.#context.task.inputs, ...(message.parts.length > 0 ? [message] : [])];
+      return { ...answer, newMessages: asJson(added) as Json[] };
     }
     return { ...answer, history: asJson(await this.#messages()) as Json[] };
   }

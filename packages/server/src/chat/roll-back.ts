@@ -1,6 +1,6 @@
 import type { CancelReasonInit } from '@whoa/core';
 import { followTask, type TaskRef } from '@whoa/tasks';
-import { type ChatRef, cutHistory, messageIdOf, readHistory, stopWaiting } from './chat-history.ts';
+import { type ChatRef, cutHistory, getMessageId, readHistory, stopWaiting } from './chat-history.ts';
 import type { ChatParts, ChatStopReceipt } from './chat-types.ts';
 import { findRemainingEffects } from './remaining-effects.ts';
 
@@ -18,13 +18,13 @@ export async function rollBack(
   // Until it has ended it may still have effects.
   if (ref) for await (const seen of followTask(store, ref)) if (seen.type === 'entry') journal.push(seen.event);
   const stopped = ref && (await store.get(ref));
-  const closed = await stopWaiting(parts, { ...chat, messageId: stopped && messageIdOf(stopped) }, reason);
+  const closed = await stopWaiting(parts, { ...chat, messageId: stopped && getMessageId(stopped) }, reason);
   if (stopped?.status !== 'cancelled' && closed === undefined) return { rolledBack: false };
-  const messageId = stopped ? messageIdOf(stopped) : closed!.message!.id;
+  const messageId = stopped ? getMessageId(stopped) : closed!.message!.id;
   const history = await readHistory(parts, chat);
   const index = history.findLastIndex(({ id, role }) => id === messageId && role === 'assistant');
-  const standing = findRemainingEffects(journal, history[index], readOnlyTools);
-  if (standing.length > 0) return { ...closed, rolledBack: false, effectsNotUndone: standing };
+  const remaining = findRemainingEffects(journal, history[index], readOnlyTools);
+  if (remaining.length > 0) return { ...closed, rolledBack: false, effectsNotUndone: remaining };
   // What was said after it stays.
   if (index >= 0 && index < history.length - 1) return { ...closed, rolledBack: false };
   // The id of a reply's message is the id of the task that began it.

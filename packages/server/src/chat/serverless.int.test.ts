@@ -1,11 +1,12 @@
-// Functions that end with their response: waitUntil keeps them, another instance takes over, and edge runtimes are refused.
+// Functions that end with their response: waitUntil keeps them running, another instance takes over, and edge runtimes
+// are rejected.
 import { createOpenAI } from '@ai-sdk/openai';
 import { startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createMemoryStore } from '@whoa/tasks';
 import { streamText } from 'ai';
 import { afterEach, expect, test, vi } from 'vitest';
 import { until } from '../../../../test/promises/fixture.ts';
-import { say } from '../../../../test/server/chat-stage.ts';
+import { say } from '../../../../test/server/chat-harness.ts';
 import { createChatHandler } from './chat-handler.ts';
 
 afterEach(() => vi.unstubAllGlobals());
@@ -48,7 +49,7 @@ async function openSite() {
   return { go, handler, waited, send, stop, status, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-test('waitUntil gets the reply, which goes on after its reader has left', async () => {
+test('waitUntil gets the reply, which continues after its reader has left', async () => {
   await using site = await openSite();
   await (await site.send()).body!.cancel();
   expect(site.waited).toHaveLength(1);
@@ -78,7 +79,7 @@ test('waitUntil ends with a stop, and with the handler itself', async () => {
 test.for([
   ['EdgeRuntime', 'edge-runtime'],
   ['navigator', { userAgent: 'Cloudflare-Workers' }],
-] as const)('a runtime without raw sockets is refused at creation, in words (%s)', ([name, value]) => {
+] as const)('a runtime without raw sockets is rejected at creation, in words (%s)', ([name, value]) => {
   vi.stubGlobal(name, value);
   expect(() => createChatHandler({ authenticate: () => 'ada', agent: 'elsewhere' })).toThrow(
     /no raw sockets.*use Node, Bun or Deno; in Next\.js: export const runtime = 'nodejs'/,

@@ -1,7 +1,7 @@
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Answers } from './answers.ts';
 import { isCallPart } from './ui/call-parts.ts';
-import { chunksOf } from './ui/message-chunks.ts';
+import { toChunks } from './ui/message-chunks.ts';
 
 /** Returns whether a page repeats what a message is being continued with. */
 export function isRepeated(used: Answers, { answers }: Answers): boolean {
@@ -27,7 +27,7 @@ export function replay(message: UIMessage): UIMessageChunk[] {
         { type: 'abort', reason: 'Nothing waited for this answer.' },
       ]
     : [{ type: 'finish' }];
-  return [{ type: 'start', messageId: message.id }, ...chunksOf(message), ...end];
+  return [{ type: 'start', messageId: message.id }, ...toChunks(message), ...end];
 }
 
 /** Streams a message to a page that has this many of its steps. The last one may have changed, and is replaced. */

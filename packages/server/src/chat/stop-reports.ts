@@ -14,7 +14,7 @@ export async function withStopReports(
   chat: { readonly tenant: string; readonly conversation: string },
 ): Promise<readonly UIMessage[]> {
   const { tasks } = await store.list({ ...chat, limit: MAX_TASKS });
-  const answers = await answersOf(tasks.slice(0, tasks.findLastIndex(isReported) + 1), store);
+  const answers = await readReplyTasks(tasks.slice(0, tasks.findLastIndex(isReported) + 1), store);
   const reportFor = (id = ''): Part | undefined => {
     const task = answers.get(id);
     return task !== undefined && isReported(task) ? reportPart(task) : undefined;
@@ -31,7 +31,10 @@ export async function withStopReports(
 type Part = Extract<UIMessagePart<UIDataTypes, UITools>, { type: `data-${string}` }> & { readonly id: string };
 
 /** Returns the last task that replied to each message, or continued it; a message may have several replies. */
-async function answersOf(newestFirst: readonly TaskSummary[], store: TaskStore): Promise<Map<string, TaskSummary>> {
+async function readReplyTasks(
+  newestFirst: readonly TaskSummary[],
+  store: TaskStore,
+): Promise<Map<string, TaskSummary>> {
   const inputs = await Promise.all(newestFirst.map(async (task) => (await store.get(task))?.inputs ?? []));
   const answers = new Map<string, TaskSummary>();
   for (const [index, task] of newestFirst.entries()) {

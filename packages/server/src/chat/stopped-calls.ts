@@ -1,4 +1,5 @@
-import { type CallLedger, type CallRecord, createCallLedger } from '@whoa/ai-sdk';
+import { type CallLedger, createCallLedger } from '@whoa/ai-sdk';
+import type { CallRecord } from '@whoa/ai-sdk/internal';
 import type { CancelReason, StopLevel, StopReport } from '@whoa/core';
 import { describeError, describeStoppedCall } from '@whoa/core/internal';
 import type { UIMessageChunk } from 'ai';
@@ -34,7 +35,7 @@ export function reportStop(closed: readonly ClosedCall[], { reason, levels, now 
 }
 
 /** Returns the end of a call whose result the loop never streamed. */
-export function endOf(
+export function findEnd(
   toolCallId: string,
   record: Partial<CallRecord> & Pick<CallRecord, 'state'>,
   reason: CancelReason | undefined,

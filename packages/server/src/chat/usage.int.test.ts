@@ -1,18 +1,18 @@
-// The tokens of every reply are in its record and its message, those of a stopped one as far as they were reported.
+// Every reply's tokens are in its record and its message. For a stopped reply, the tokens that the provider had reported.
 /* oxlint-disable typescript/no-deprecated -- what applications have */
 import { createAnthropic } from '@ai-sdk/anthropic';
-import { type Answer, startLoopbackProvider } from '@whoa/ai-sdk/testing';
+import { type ScriptedResponse, startLoopbackProvider } from '@whoa/ai-sdk/testing';
 import { createMemoryStore } from '@whoa/tasks';
 import { streamText, tool, type UIMessage } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { read, say } from '../../../../test/server/chat-stage.ts';
-import { StoppableChatTransport } from '../client/stoppable-chat-transport.ts';
+import { read, say } from '../../../../test/server/chat-harness.ts';
 import { createChatHandler } from './chat-handler.ts';
+import { StoppableChatTransport } from './client/stoppable-chat-transport.ts';
 
 type Metadata = Parameters<ReturnType<typeof streamText>['toUIMessageStream']>[0];
 
-async function stage(script: readonly Answer[], options?: Metadata) {
+async function openChat(script: readonly ScriptedResponse[], options?: Metadata) {
   const provider = await startLoopbackProvider({ script: [...script] });
   const store = createMemoryStore();
   const model = createAnthropic({ baseURL: provider.url, apiKey: 'x' })('claude-sonnet-4-5');
@@ -53,10 +53,10 @@ async function stage(script: readonly Answer[], options?: Metadata) {
   };
 }
 
-const LOOK: Answer = { parts: [{ call: 'look', id: 'c1', input: {} }] };
+const LOOK: ScriptedResponse = { parts: [{ call: 'look', id: 'c1', input: {} }] };
 
 test('a whole reply has all of its tokens', async () => {
-  await using site = await stage([LOOK, { parts: [{ text: 'Done.' }] }]);
+  await using site = await openChat([LOOK, { parts: [{ text: 'Done.' }] }]);
   const { message } = await read(await site.send('Go'));
   const { usage, stored } = await site.ended();
   expect(usage).toMatchObject({ isComplete: true });
@@ -65,7 +65,7 @@ test('a whole reply has all of its tokens', async () => {
 });
 
 test('a stopped reply has what its provider had reported, marked as not complete', async () => {
-  await using site = await stage([LOOK, { parts: [{ text: ['Half', { stall: true }] }] }]);
+  await using site = await openChat([LOOK, { parts: [{ text: ['Half', { stall: true }] }] }]);
   const said = Promise.withResolvers<void>();
   const reading = read(await site.send('Go'), ({ type }) => type === 'text-delta' && said.resolve());
   await said.promise;
@@ -74,16 +74,16 @@ test('a stopped reply has what its provider had reported, marked as not complete
   const { usage, stored } = await site.ended();
   expect(usage).toMatchObject({ isComplete: false });
   expect(stored).toEqual({ usage });
-  // Both steps count, the one that was cut as far as Anthropic says at its start.
-  await using first = await stage([LOOK, { parts: [{ text: 'Done.' }] }]);
+  // Both steps count. Of the step that was cut off, Anthropic reports the tokens at its start.
+  await using first = await openChat([LOOK, { parts: [{ text: 'Done.' }] }]);
   await read(await first.send('Go'));
   expect(usage!.inputTokens).toBe((await first.ended()).usage!.inputTokens);
 });
 
-test('metadata of the application stays as it is', async () => {
+test('metadata of the application is not changed', async () => {
   const messageMetadata = ({ part }: { part: { type: string } }) =>
     part.type === 'start' ? { model: 'm' } : undefined;
-  await using site = await stage([{ parts: [{ text: 'Done.' }] }], { messageMetadata });
+  await using site = await openChat([{ parts: [{ text: 'Done.' }] }], { messageMetadata });
   const { message } = await read(await site.send('Go'));
   const { usage, stored } = await site.ended();
   expect([message!.metadata, stored]).toEqual([{ model: 'm' }, { model: 'm' }]);

@@ -3,10 +3,10 @@ import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import { systemWorld } from '@whoa/core/embed';
 import { followTask, type NewTask, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
 import { z } from 'zod';
-import { withStoreRetry } from '../api/http/with-store-retry.ts';
+import { withStoreRetry } from '../http/with-store-retry.ts';
 import { type McpAgents, type McpCaller, TASKS_EXTENSION } from './host.ts';
-import { abilitiesIn, cancelFor, INTERNAL, INVALID_PARAMS, serveTaskRequests } from './task-requests.ts';
-import { describeHandle, resultOf } from './task-state.ts';
+import { cancelFor, findAbilities, INTERNAL, INVALID_PARAMS, serveTaskRequests } from './task-requests.ts';
+import { describeHandle, toMcpResult } from './task-state.ts';
 
 type ServerLibrary = typeof import('@modelcontextprotocol/server');
 
@@ -32,7 +32,8 @@ export function createAgentServer(library: ServerLibrary, served: McpAgents, cal
     if (!Object.hasOwn(agents, name)) throw new ProtocolError(INVALID_PARAMS, `There is no tool '${name}'`);
     const input = INPUT.safeParse(given);
     if (!input.success) throw new ProtocolError(INVALID_PARAMS, 'prompt: expected a text that is not empty');
-    const task = { tenant: caller.tenant, agent: name, input: input.data.prompt };
+    const { tenant, name: by } = caller.principal;
+    const task = { tenant, agent: name, input: input.data.prompt, startedBy: by || undefined };
     return (await callAgent(task, { served, caller, context })) as { content: [] };
   });
   serveTaskRequests(mcp, { library, store, caller });
@@ -45,21 +46,21 @@ interface AgentCall {
   readonly context: ServerContext;
 }
 
-/** Starts a task. A host that knows MCP tasks gets it at once; for others the call waits for its end, and owns it. */
+/** Starts a task. A host that knows MCP tasks gets it immediately; for others the call waits for its end, and owns it. */
 async function callAgent(task: NewTask, { served, caller, context }: AgentCall): Promise<object> {
   const { signal } = context.mcpReq;
   const { store, start = (wanted) => create(store, wanted) } = served;
   signal.throwIfAborted();
   const ref = await start(task);
   const stop = () => cancelFor(caller, { store, ref, message: 'the request was cancelled' });
-  if (!signal.aborted && abilitiesIn(context).hasTasks) {
+  if (!signal.aborted && findAbilities(context).hasTasks) {
     const record = await store.get(ref);
     // Don't leave a task whose id its host will never learn.
     if (!signal.aborted && record !== undefined) return { ...describeHandle(record), resultType: 'task' };
   }
   if (signal.aborted) return stop().then(() => ({ content: [] }));
   const ended = await waitForEnd(ref, { served, caller, context });
-  if (ended !== undefined) return resultOf(ended);
+  if (ended !== undefined) return toMcpResult(ended);
   await stop();
   return { content: [] };
 }

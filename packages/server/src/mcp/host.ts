@@ -1,6 +1,7 @@
 // What an MCP host can do, and who it acts for. Without types of the MCP library: it is an optional peer.
 import type { NewTask, TaskRef, TaskStore } from '@whoa/tasks';
-import type { AuditEvent } from '../access/principal.ts';
+import type { Access } from '../http/access/access.ts';
+import type { Principal } from '../http/access/principal.ts';
 
 /** Tasks are an extension of the 2026-07-28 protocol. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
@@ -15,14 +16,10 @@ export interface McpAgents {
   readonly start?: (task: NewTask) => Promise<TaskRef>;
 }
 
-/** Who calls: the tenant of the tasks, and a name for cancel reasons. */
+/** Who calls, and what decides what they may do. */
 export interface McpCaller {
-  readonly tenant: string;
-  readonly name: string;
-  /** Whether it may answer the approval questions of its tasks. */
-  readonly mayApprove: boolean;
-  /** Records in the audit what the caller did to a task. */
-  readonly record?: (event: Pick<AuditEvent, 'type' | 'target' | 'callId' | 'question' | 'result'>) => void;
+  readonly principal: Principal;
+  readonly access: Access;
 }
 
 interface HostAbilities {

@@ -1,11 +1,12 @@
-import { type Access, may } from '../access/access.ts';
-import type { Right } from '../access/principal.ts';
-import { refuse } from '../access/refusal.ts';
+import { type Access, createAccess, may } from '../http/access/access.ts';
+import type { ApproverOptions } from '../http/access/approvers.ts';
+import { type Right, USER_RIGHTS } from '../http/access/principal.ts';
+import { refuse } from '../http/access/refusal.ts';
 import { createAgentServer } from './agent-tools.ts';
 import type { McpAgents, McpCaller } from './host.ts';
 
 /** Options of `serveMcp`. */
-export interface ServeMcpOptions extends McpAgents {
+export interface ServeMcpOptions extends McpAgents, ApproverOptions {
   /** The tenant of the tasks. */
   readonly tenant: string;
   /** Who is named as the one who cancels. Defaults to the tenant. */
@@ -38,7 +39,11 @@ export async function serveMcp(options: ServeMcpOptions): Promise<McpServerHandl
   const library = await loadServer();
   const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  const caller: McpCaller = { tenant, name: by, mayApprove: true };
+  const principal = { tenant, name: by, rights: USER_RIGHTS };
+  const { approvers, starterMayAnswer } = options;
+  const report = (error: unknown): void => onError(error as Error);
+  const access = createAccess({ authenticate: () => principal, approvers, starterMayAnswer, onError: report });
+  const caller: McpCaller = { principal, access };
   const transport = new StdioServerTransport();
   serveStdio(() => createAgentServer(library, options, caller), { transport, onerror: onError });
   process.stdin.once('end', resolve);
@@ -60,6 +65,7 @@ export interface McpHandlerOptions extends McpAgents {
 
 /** Agents for MCP hosts over HTTP. */
 export interface McpHandler {
+  /** Handles a request. */
   readonly fetch: (request: Request) => Promise<Response>;
 }
 
@@ -85,14 +91,8 @@ export async function createMcpHandler(options: McpHandlerOptions): Promise<McpH
       if (missing !== undefined) {
         return refuse(403, { code: 'forbidden', message: `MCP needs the right '${missing}' too` });
       }
-      const { tenant, name } = principal;
-      const caller: McpCaller = {
-        tenant,
-        name,
-        mayApprove: may(principal, 'approve'),
-        record: (event) => access.audit(principal, { ...event, tenant }),
-      };
-      const authInfo = { token: '', clientId: name, scopes: [], extra: { caller } };
+      const caller: McpCaller = { principal, access };
+      const authInfo = { token: '', clientId: principal.name, scopes: [], extra: { caller } };
       return handler.fetch(request, { authInfo });
     },
   };

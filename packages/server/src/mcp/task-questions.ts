@@ -1,42 +1,37 @@
 // Approval questions of a task, asked and answered through its MCP host.
 import type { InputRequests } from '@modelcontextprotocol/server';
-import { type ApprovalAnswer, type ApprovalQuestion, describeLocation, formatQuestion } from '@whoa/core/approval';
-import type { TaskRecord, TaskStore } from '@whoa/tasks';
-import { type PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
+import { type ApprovalQuestion, formatQuestion } from '@whoa/core/approval';
+import { describeLocation, parseAnswer } from '@whoa/core/internal';
+import type { PendingQuestion } from '@whoa/tasks/internal';
 import { z } from 'zod';
+import type { AnswerBody } from '../tasks/answer.ts';
 
 /** What `always` covers when it covers nothing else. */
 const THIS_CALL_ONLY = 'this call only';
 const DISMISSED = 'the user dismissed the question';
-
-/** Reads the questions that wait for an answer now. */
-export async function readQuestions(store: TaskStore, task: TaskRecord): Promise<readonly PendingQuestion[]> {
-  const { status, questions = [] } = task;
-  const open = new Set(
-    questions.filter(({ answer, closed }) => answer === undefined && closed === undefined).map(({ id }) => id),
-  );
-  if (status !== 'running' || open.size === 0) return [];
-  const pending = new PendingQuestions();
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const entries = await store.read(task, { after });
-    for (const entry of entries) pending.note(entry);
-    after = entries.at(-1)?.position;
-  }
-  return pending.list.filter(({ id }) => open.has(id));
-}
+const DECLINED = 'the user declined to answer';
+const PRIMITIVES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean']);
 
 /** Converts questions to the requests of a task. Their keys are random: who has not read a question cannot answer it. */
 export function toInputRequests(questions: readonly PendingQuestion[]): InputRequests {
   return Object.fromEntries(
-    questions.map(({ id, question }) => {
-      const params = { mode: 'form' as const, message: messageOf(question), requestedSchema: schemaOf(question) };
-      return [id, { method: 'elicitation/create' as const, params }];
+    questions.map((asked) => {
+      const { id, kind, question } = asked;
+      const isApproval = kind === 'approve';
+      const message = isApproval
+        ? describeQuestion(question)
+        : [`${question.tool} asks:`, ...formatQuestion(question)].join('\n');
+      const requestedSchema = isApproval ? toApprovalSchema(question) : toAnswerSchema(asked);
+      return [
+        id,
+        { method: 'elicitation/create' as const, params: { mode: 'form' as const, message, requestedSchema } },
+      ];
     }),
   );
 }
 
 /** Everything that would run, because a host shows its user nothing else. */
-function messageOf(question: ApprovalQuestion): string {
+function describeQuestion(question: ApprovalQuestion): string {
   const { tool, effects, why } = question;
   const where = describeLocation(question);
   const title = `${tool} wants to ${effects}${where === undefined ? '' : ` ${where}`}:`;
@@ -44,7 +39,7 @@ function messageOf(question: ApprovalQuestion): string {
   return [title, ...lines, ...(why === undefined ? [] : [`Asked because ${why}`]), 'Allow it?'].join('\n');
 }
 
-function schemaOf({ alwaysScope }: ApprovalQuestion) {
+function toApprovalSchema({ alwaysScope }: ApprovalQuestion) {
   const remember = {
     type: 'boolean' as const,
     title: 'Always',
@@ -60,8 +55,42 @@ const ANSWER = z.discriminatedUnion('action', [
   z.object({ action: z.enum(['decline', 'cancel']) }),
 ]);
 
+/** Hosts show forms with simple fields only. Any other answer is one field of such a form. */
+function toAnswerSchema(asked: PendingQuestion): FormSchema {
+  if (isForm(asked)) return asked.schema as unknown as FormSchema;
+  const { schema = {} } = asked;
+  const answer = PRIMITIVES.has(schema['type']) ? schema : { type: 'string', description: JSON.stringify(schema) };
+  return { type: 'object', properties: { answer }, required: ['answer'] } as unknown as FormSchema;
+}
+
+function isForm({ schema = {} }: PendingQuestion): boolean {
+  const fields = Object.values((schema['properties'] ?? {}) as Record<string, { readonly type?: unknown }>);
+  return schema['type'] === 'object' && fields.length > 0 && fields.every(({ type }) => PRIMITIVES.has(type));
+}
+
+type FormSchema = ReturnType<typeof toApprovalSchema>;
+
+const FORM = z.object({
+  action: z.enum(['accept', 'decline', 'cancel']),
+  content: z.record(z.string(), z.json()).optional(),
+});
+
 /** Reads a host's response to a question. Returns `undefined` if it is none. */
-export function readAnswer(response: unknown): ApprovalAnswer | undefined {
+export function readAnswer(asked: PendingQuestion, response: unknown): AnswerBody | undefined {
+  return asked.kind === 'approve' ? readDecision(response) : readForm(asked, response);
+}
+
+function readForm(asked: PendingQuestion, response: unknown): AnswerBody | undefined {
+  const { data } = FORM.safeParse(response);
+  if (data === undefined) return undefined;
+  const { action, content = {} } = data;
+  if (action !== 'accept') return { error: action === 'cancel' ? DISMISSED : DECLINED };
+  if (isForm(asked)) return { answer: content };
+  const { answer = '' } = content;
+  return { answer: typeof answer === 'string' ? parseAnswer(answer, asked.schema) : answer };
+}
+
+function readDecision(response: unknown): AnswerBody | undefined {
   const { data } = ANSWER.safeParse(response);
   if (data === undefined) return undefined;
   if (data.action === 'accept') return { decision: data.content?.remember === true ? 'always' : 'yes' };

@@ -4,9 +4,13 @@ import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
 import type { TaskRef, TaskStore } from '@whoa/tasks';
 import { z } from 'zod';
-import { withStoreRetry } from '../api/http/with-store-retry.ts';
+import { may } from '../http/access/access.ts';
+import { HttpError } from '../http/http-error.ts';
+import { withStoreRetry } from '../http/with-store-retry.ts';
+import { readOpenQuestions } from '../tasks/answer.ts';
+import { answerFor } from '../tasks/answering.ts';
 import { type McpCaller, MISSING_TASKS, readAbilities } from './host.ts';
-import { readAnswer, readQuestions } from './task-questions.ts';
+import { readAnswer } from './task-questions.ts';
 import { describeTask } from './task-state.ts';
 
 type ServerLibrary = typeof import('@modelcontextprotocol/server');
@@ -24,16 +28,18 @@ interface TaskRequestParts {
 /** Adds the requests about tasks to a server. */
 export function serveTaskRequests({ server }: McpServer, { library, store, caller }: TaskRequestParts): void {
   const { ProtocolError, MissingRequiredClientCapabilityError } = library;
+  const { principal, access } = caller;
+  const mayApprove = may(principal, 'approve');
   const ofTask = (method: string, answer: (ref: TaskRef, context: ServerContext) => Promise<Result | undefined>) => {
     server.setRequestHandler(method, { params: OF_TASK }, async ({ taskId }, context) => {
-      if (!abilitiesIn(context).hasTasks) throw new MissingRequiredClientCapabilityError(MISSING_TASKS);
-      const found = await answer({ tenant: caller.tenant, id: taskId }, context);
+      if (!findAbilities(context).hasTasks) throw new MissingRequiredClientCapabilityError(MISSING_TASKS);
+      const found = await answer({ tenant: principal.tenant, id: taskId }, context);
       if (found === undefined) throw new ProtocolError(INVALID_PARAMS, 'There is no such task');
       return found;
     });
   };
   ofTask('tasks/get', (ref, context) =>
-    describeTask(store, ref, { canAnswer: caller.mayApprove && abilitiesIn(context).canAsk }),
+    describeTask(store, ref, { canAnswer: mayApprove && findAbilities(context).canAsk }),
   );
   ofTask('tasks/cancel', async (ref) => {
     const answer = await cancelFor(caller, { store, ref });
@@ -44,28 +50,30 @@ export function serveTaskRequests({ server }: McpServer, { library, store, calle
     if (inputResponses === undefined) throw new ProtocolError(INVALID_PARAMS, 'inputResponses: expected an object');
     const task = await store.get(ref);
     if (task === undefined) return undefined;
-    if (!caller.mayApprove || !abilitiesIn(context).canAsk)
-      throw new ProtocolError(INVALID_PARAMS, 'This task asks nothing here; approve its calls in the console');
-    // What answers no question that waits now is ignored: it came too late, twice or before the question.
-    const answers = (await readQuestions(store, task)).flatMap((asked) => {
+    if (!mayApprove || !findAbilities(context).canAsk)
+      throw new ProtocolError(
+        INVALID_PARAMS,
+        'This task has no question for this host; answer its questions in the console',
+      );
+    // What answers no question that waits now is ignored: it arrived too late, twice or before the question.
+    const answers = (await readOpenQuestions(store, task)).flatMap((asked) => {
       if (!Object.hasOwn(inputResponses, asked.id)) return [];
-      const value = readAnswer(inputResponses[asked.id]);
-      if (value !== undefined) return [{ id: asked.id, callId: asked.question.callId, value: { ...value } }];
+      const value = readAnswer(asked, inputResponses[asked.id]);
+      if (value !== undefined) return [{ id: asked.id, value: { ...value } }];
       throw new ProtocolError(INVALID_PARAMS, `inputResponses.${asked.id}: expected an answer to the question`);
     });
-    for (const { id, callId, value } of answers) {
-      const given = { value, by: caller.name };
-      const { result } = await withStoreRetry(systemWorld, (nonce) =>
-        store.answer({ tenant: ref.tenant, id }, given, { nonce }),
-      );
-      caller.record?.({ type: 'approve', target: ref.id, callId, question: id, result });
+    for (const { id, value } of answers) {
+      const answered = answerFor(principal, { tenant: ref.tenant, id, value }, { store, access, world: systemWorld });
+      await answered.catch((error: unknown) => {
+        throw error instanceof HttpError ? new ProtocolError(INVALID_PARAMS, error.message) : error;
+      });
     }
     return {};
   });
 }
 
 /** Reads what the host of a request can do. */
-export function abilitiesIn({ mcpReq: { envelope } }: ServerContext): ReturnType<typeof readAbilities> {
+export function findAbilities({ mcpReq: { envelope } }: ServerContext): ReturnType<typeof readAbilities> {
   return readAbilities(envelope);
 }
 
@@ -74,9 +82,10 @@ export async function cancelFor(
   caller: McpCaller,
   { store, ref, message }: { readonly store: TaskStore; readonly ref: TaskRef; readonly message?: string },
 ): Promise<string> {
-  const reason: CancelReasonInit = { kind: 'user', by: caller.name, via: 'mcp', ...(message && { message }) };
+  const { principal, access } = caller;
+  const reason: CancelReasonInit = { kind: 'user', by: principal.name, via: 'mcp', ...(message && { message }) };
   // The protocol has no levels, and its hosts expect a cancel to stop what runs.
   const { result } = await withStoreRetry(systemWorld, () => store.cancel(ref, reason, { mode: 'now' }));
-  caller.record?.({ type: 'cancel', target: ref.id, result });
+  access.audit(principal, { type: 'cancel', tenant: ref.tenant, target: ref.id, result });
   return result;
 }

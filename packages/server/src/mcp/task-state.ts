@@ -1,7 +1,8 @@
 // A task as MCP describes it.
 import type { Result } from '@modelcontextprotocol/server';
 import { isFinalStatus, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
-import { readQuestions, toInputRequests } from './task-questions.ts';
+import { readOpenQuestions } from '../tasks/answer.ts';
+import { toInputRequests } from './task-questions.ts';
 
 const POLL_MS = 1_000;
 const MAX_STATUS_CHARS = 1_000;
@@ -14,8 +15,9 @@ export async function describeTask(
 ): Promise<Result | undefined> {
   const task = await store.get(ref);
   if (task === undefined) return undefined;
-  const questions = canAnswer ? await readQuestions(store, task) : [];
-  if (questions.length === 0) return { ...describeHandle(task), ...statusOf(task) };
+  const asked = canAnswer ? await readOpenQuestions(store, task) : [];
+  const questions = asked.filter(({ kind }) => kind !== 'client');
+  if (questions.length === 0) return { ...describeHandle(task), ...toMcpStatus(task) };
   return { ...describeHandle(task), status: 'input_required', inputRequests: toInputRequests(questions) };
 }
 
@@ -25,7 +27,7 @@ export function describeHandle(task: TaskRecord): Result {
   const statusMessage = messageFor(task);
   return {
     taskId: id,
-    status: statusOf(task).status,
+    status: toMcpStatus(task).status,
     createdAt: new Date(createdAt).toISOString(),
     lastUpdatedAt: new Date(endedAt).toISOString(),
     ttlMs: null,
@@ -35,11 +37,11 @@ export function describeHandle(task: TaskRecord): Result {
 }
 
 /** `failed` means an error of the protocol, so an agent that failed has completed, with an error as its result. */
-function statusOf(task: TaskRecord): { readonly status: string; readonly result?: Result } {
+function toMcpStatus(task: TaskRecord): { readonly status: string; readonly result?: Result } {
   if (!isFinalStatus(task.status)) return { status: 'working' };
   if (task.status === 'cancelled') return { status: 'cancelled' };
   // A result inside another one says itself of which type it is.
-  return { status: 'completed', result: { resultType: 'complete', ...resultOf(task) } };
+  return { status: 'completed', result: { resultType: 'complete', ...toMcpResult(task) } };
 }
 
 function messageFor({ status, waiting = 0, outcome, id }: TaskRecord): string | undefined {
@@ -47,11 +49,11 @@ function messageFor({ status, waiting = 0, outcome, id }: TaskRecord): string | 
   if (status === 'cancelling') return 'is being stopped';
   if (status === 'cancelled') return `cancelled (${outcome?.reason?.kind ?? 'user'}). ${outcome?.answer ?? ''}`.trim();
   if (status !== 'running') return undefined;
-  return waiting > 0 ? `waits for an approval: whoa approve ${id}` : 'runs';
+  return waiting > 0 ? `waits for an answer: whoa approve ${id}` : 'runs';
 }
 
 /** Returns the result of the call that created a task. */
-export function resultOf({ status, outcome }: TaskRecord): Result {
+export function toMcpResult({ status, outcome }: TaskRecord): Result {
   const text = status === 'failed' ? (outcome?.error?.message ?? 'It failed') : (outcome?.answer ?? '');
   const words = status === 'cancelled' ? `Cancelled (${outcome?.reason?.kind ?? 'user'}).\n${text}`.trim() : text;
   return { content: [{ type: 'text', text: words }], ...(status !== 'success' && { isError: true }) };

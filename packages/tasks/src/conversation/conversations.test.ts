@@ -22,7 +22,7 @@ import { createMemoryStore } from '../stores/memory.ts';
 import { createStoreConversations, type StoreConversationsOptions } from './conversations.ts';
 import type { StoreReply } from './reply.ts';
 
-/** Says back what it heard, after a while. */
+/** Repeats its input after a while. */
 const echo: Planner = {
   async next(history, { token }) {
     await sleep(1_000, { clock: token.clock, token });
@@ -52,7 +52,7 @@ test('a message is answered, sent once and kept in the history', async () => {
   await conversations[Symbol.asyncDispose]();
 });
 
-test('the next message knows what was said before, also in another instance', async () => {
+test('the next message’s model sees the history, even in another instance', async () => {
   const { conversations, open, world } = setUp();
   const first = conversations.processMessage('c', 'one');
   await world.clock.advance(1_000);
@@ -191,7 +191,7 @@ test('a message whose instance was shut down is answered by another', async () =
   await other[Symbol.asyncDispose]();
 });
 
-test('however long a conversation is, the store is told only what is new', async () => {
+test('the store gets only new messages, no matter how long a conversation is', async () => {
   const { world, store } = setUp();
   const told: number[] = [];
   const counting = alterStore(store, (name, call, args) => {
@@ -216,7 +216,7 @@ test('a history that the agent made shorter replaces the old one', async () => {
   expect(await conversations.history('c')).toMatchObject([{ content: 'in short' }, { role: 'assistant' }]);
 });
 
-/** An assistant that books at once and then thinks for a long time. */
+/** An assistant that books immediately and then thinks for a long time. */
 function setUpBooking(options: Partial<StoreConversationsOptions> = {}) {
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
@@ -234,13 +234,13 @@ function setUpBooking(options: Partial<StoreConversationsOptions> = {}) {
   return { world, store, sent, open, conversations: open() };
 }
 
-test('a cancel is answered with what was done so far, also by an instance that took the task over', async () => {
+test('a cancel returns the calls so far, even from an instance that took the task over', async () => {
   const { conversations, open, world, sent, store } = setUpBooking();
   const first = conversations.processMessage('c', 'book it');
   await flushMicrotasks();
   expect(await conversations.cancel('c')).toMatchObject({ result: 'accepted' });
   expect(await first).toMatchObject({ status: 'cancelled', text: 'Stopped. Done so far: book.' });
-  // A worker that dies at once: nobody but the store knows what it did.
+  // A worker that dies immediately: only the store knows what it did.
   await using dead = createRunner({
     store: failingOperation('finish', store),
     world,
@@ -265,7 +265,7 @@ const failingOperation = (operation: string, store: TaskStore): TaskStore =>
     name === operation || name === 'renew' ? Promise.reject(new Error('no route')) : call(),
   );
 
-test('how a cancel is described can be chosen; one that fails is reported, and the usual words are said', async () => {
+test('how a cancel is described can be chosen; one that fails is reported, and the default text is used', async () => {
   const errors: unknown[] = [];
   const ask = async (describeCancel: (work: CancelledWork) => string) => {
     const hooks = { 'hook-error': ({ hook, error }: HookError) => errors.push([hook, error]) };
@@ -299,7 +299,7 @@ test('a throwing onReply harms no message and is reported', async () => {
   expect(errors).toEqual([new Error('gateway down')]);
 });
 
-test('a conversation is cancelled by a message on a channel, and by a checker, also when they were added later', async () => {
+test('a conversation is cancelled by a message on a channel, and by a checker, including those added later', async () => {
   const channel = createEventChannel();
   const wanted = new Set(['a', 'b', 'c']);
   const { conversations, world } = setUpBooking({
@@ -355,7 +355,7 @@ test('replies of one conversation are sent one at a time, in order', async () =>
   expect(sent).toEqual(['sending one', 'sent one', 'sending two', 'sent two']);
 });
 
-test('hooks hear messages and cancels as those of conversations in memory do', async () => {
+test('hooks get the same messages and cancels as those of conversations in memory', async () => {
   type Heard = (string | undefined)[];
   const story = async (kind: 'memory' | 'store') => {
     const heard: Heard[] = [];
@@ -427,7 +427,7 @@ test('hooks hear messages and cancels as those of conversations in memory do', a
   );
 });
 
-test('hooks hear the cancel and the answer of a message that was taken over', async () => {
+test('hooks get the cancel and the answer of a message that was taken over', async () => {
   const heard: string[] = [];
   const any = (event: { readonly type: string; readonly conversationId?: string }): void => {
     if (event.conversationId !== undefined) heard.push(`${event.conversationId} ${event.type}`);

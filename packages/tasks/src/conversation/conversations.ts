@@ -19,7 +19,7 @@ import { createRunner } from '../run/store-runner.ts';
 import { isFinalStatus } from '../status.ts';
 import type { StoreCancelReceipt } from '../store.ts';
 import { ObservedConversations, type StoreConversationHooks } from './observed.ts';
-import { early, type ReplyOptions, replyOf, type StoreReply } from './reply.ts';
+import { early, type ReplyOptions, readReply, type StoreReply } from './reply.ts';
 
 type RunInput = Parameters<Agent['run']>[0];
 
@@ -60,6 +60,7 @@ export interface StoreConversations extends AsyncDisposable, Pick<Runner, 'liste
   processMessage(id: string, message: RunInput, options?: StoreMessageOptions): Promise<StoreReply>;
   /** Stops the live run, in any process, and drops the waiting messages. */
   cancel(id: string, reason?: CancelReasonInit, options?: CancelOptions): Promise<StoreCancelReceipt>;
+  /** Returns the messages of a conversation so far. */
   history(id: string): Promise<readonly Message[]>;
   /** Takes over messages whose instance crashed. */
   serve(): Promise<void>;
@@ -115,7 +116,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     const task = await store.get({ tenant, id });
     if (task?.conversation === undefined || !isFinalStatus(task.status)) return;
     const about = { conversationId: task.conversation, messageId: task.key ?? id };
-    await answer({ ...about, ...(await replyOf(task, options)), task }, task.context);
+    await answer({ ...about, ...(await readReply(task, options)), task }, task.context);
   }
 
   const send = createReplySender<StoreReply>({ onReply, hooks: options.hooks, clock: world.clock });
@@ -134,7 +135,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     const wanted = { ...origin, agent: agent.name, input: message as Json, preferredWorker: runner.worker, debounceMs };
     // Pass our own nonce: after a lost response, our own message must not look like a duplicate.
     const nonce = world.createId();
-    const onStoreError = (error: unknown): void => observed.tell({ type: 'store-error', error });
+    const onStoreError = (error: unknown): void => observed.emit({ type: 'store-error', error });
     const receipt = await retryLostResponse(() => store.create(wanted, { policy, nonce }), { world, onStoreError });
     if (receipt.result === 'full') throw new StoreFullError(receipt);
     if (receipt.result === 'rejected') return answer({ ...about, ...early('rejected') }, context);
@@ -145,7 +146,7 @@ function openConversations(options: StoreConversationsOptions): StoreConversatio
     try {
       await runner.runExisting(ref, asked);
       const task = (await store.get(ref)) ?? receipt.task;
-      return await answer({ ...about, ...(await replyOf(task, options)), task }, context);
+      return await answer({ ...about, ...(await readReply(task, options)), task }, context);
     } catch (error) {
       if (!isCancelledError(error) && !(error instanceof LeaseLostError)) throw error;
       return { ...about, status: 'released', text: '', task: receipt.task };

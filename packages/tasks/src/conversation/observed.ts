@@ -10,7 +10,7 @@ export type StoreConversationEvent = RunnerEvent | ConversationEvent<StoreReply>
 
 export type StoreConversationHooks = Hooks<StoreConversationEvent | HookError>;
 
-type Told<Event> = Event extends unknown ? Omit<Event, 'at' | 'conversationId'> : never;
+type UnstampedRunnerEvent<Event> = Event extends unknown ? Omit<Event, 'at' | 'conversationId'> : never;
 
 interface RunHere {
   readonly conversation: string;
@@ -20,7 +20,7 @@ interface RunHere {
 
 /** Reports to hooks what happens in conversations, as those in memory do. */
 export class ObservedConversations {
-  readonly tell: (event: RunnerEvent) => void;
+  readonly emit: (event: RunnerEvent) => void;
   readonly #hooks: StoreConversationHooks | undefined;
   readonly #world: World;
   readonly #dispatch: (event: StoreConversationEvent, about?: { context?: AppContext | undefined }) => void;
@@ -31,10 +31,14 @@ export class ObservedConversations {
     this.#hooks = hooks;
     this.#world = world;
     this.#dispatch = createHookDispatcher<StoreConversationEvent>(hooks);
-    this.tell = this.#dispatch;
+    this.emit = this.#dispatch;
   }
 
-  report(conversationId: string, event: Told<ConversationEvent<StoreReply>>, context?: AppContext): void {
+  report(
+    conversationId: string,
+    event: UnstampedRunnerEvent<ConversationEvent<StoreReply>>,
+    context?: AppContext,
+  ): void {
     const stamped = { ...event, at: this.#world.clock.now(), conversationId };
     this.#dispatch(stamped as ConversationEvent<StoreReply>, { context });
   }

@@ -2,7 +2,7 @@ import { createReason } from '@whoa/core/embed';
 import type { CancelledWork, HookError } from '@whoa/core/internal';
 import { describeEarlyStatus, describeStop } from '@whoa/core/internal';
 import { readJournal } from '../run/journal/read-journal.ts';
-import { standingOf } from '../run/recovery/resume.ts';
+import { readRecoveryState } from '../run/recovery/resume.ts';
 import type { RunnerOptions } from '../run/runner.ts';
 import type { ClientStore } from '../store.ts';
 import type { TaskRecord } from '../task.ts';
@@ -30,10 +30,10 @@ export interface ReplyOptions extends Pick<RunnerOptions, 'store'> {
   readonly describeCancel?: (work: CancelledWork) => string;
 }
 
-type Said = Pick<StoreReply, 'status' | 'text'>;
+type ReplyState = Pick<StoreReply, 'status' | 'text'>;
 
 /** The reply to a message that got no run. */
-export function early(status: EarlyStatus): Said {
+export function early(status: EarlyStatus): ReplyState {
   return { status, text: describeEarlyStatus(status) };
 }
 
@@ -41,7 +41,7 @@ export function early(status: EarlyStatus): Said {
 const EARLY: ReadonlySet<string> = new Set<EarlyStatus>(['superseded', 'merged', 'steered', 'rejected']);
 
 /** Returns the reply for a task that has ended, in any process. */
-export async function replyOf(task: TaskRecord, options: ReplyOptions): Promise<Said> {
+export async function readReply(task: TaskRecord, options: ReplyOptions): Promise<ReplyState> {
   const { status, outcome, startedAt } = task;
   if (status === 'success') return { status: 'answered', text: outcome?.answer ?? '' };
   if (status === 'failed') return { status: 'failed', text: 'Something went wrong; nothing more is running.' };
@@ -53,7 +53,7 @@ export async function replyOf(task: TaskRecord, options: ReplyOptions): Promise<
 
 /** Reads what a cancelled task had done from its record and journal: the worker that ran it may be gone. */
 async function cancelledWork(store: ClientStore, task: TaskRecord): Promise<CancelledWork> {
-  const { results, open } = standingOf(await readJournal(store, task));
+  const { results, open } = readRecoveryState(await readJournal(store, task));
   // Only a lost worker leaves calls open.
   const lost = open.map(({ id, tool, started }) => {
     const state = started ? ('unknown' as const) : ('not-started' as const);

@@ -11,7 +11,7 @@ import { type FollowEvent, followTask } from './follow.ts';
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
 const WORDS = ['one ', 'two ', 'three'];
 
-/** Says a word a second. */
+/** Writes a word a second. */
 const slow: Planner = {
   async next(_history, { token, emit }) {
     for (const text of WORDS) {
@@ -39,7 +39,7 @@ async function collect(following: AsyncIterable<FollowEvent>): Promise<FollowEve
   return seen;
 }
 
-const typesIn = (seen: readonly FollowEvent[]): string[] =>
+const getTypes = (seen: readonly FollowEvent[]): string[] =>
   seen.map((one) => (one.type === 'entry' ? one.event.type : one.type));
 
 test('a task that was started is followed by its id from its first entry to its outcome', async () => {
@@ -48,7 +48,7 @@ test('a task that was started is followed by its id from its first entry to its 
   const following = collect(followTask(store, ref, { world }));
   for (let second = 0; second < 10; second++) await world.clock.advance(1_000);
   const seen = await following;
-  expect(typesIn(seen)).toEqual(expect.arrayContaining(['run-start', 'text', 'turn-end', 'end']));
+  expect(getTypes(seen)).toEqual(expect.arrayContaining(['run-start', 'text', 'turn-end', 'end']));
   expect(seen.at(-1)).toMatchObject({ type: 'end', task: { status: 'success', outcome: { answer: WORDS.join('') } } });
   const positions = seen.flatMap((one) => (one.type === 'entry' ? [one.position] : []));
   expect(positions).toEqual([...new Set(positions)].toSorted((a, b) => a - b));
@@ -63,7 +63,7 @@ test('the words of a task that is followed are seen within 50 ms', async () => {
     for await (const one of followTask(store, started, { world }))
       if (one.type === 'entry' && one.event.type === 'text') seen.push(one.event.text);
   })();
-  // The first is said at once, the others a second after each other.
+  // The first word comes immediately, each of the others a second later.
   await world.clock.advance(50);
   for (let count = 1; count <= WORDS.length; count++) {
     expect(seen).toEqual(WORDS.slice(0, count));
@@ -73,7 +73,7 @@ test('the words of a task that is followed are seen within 50 ms', async () => {
   await following;
 });
 
-test('one who comes back with the last position sees the rest, and nothing twice', async () => {
+test('a reader that returns with the last position gets the rest, and nothing twice', async () => {
   const { world, store, runner } = setUp();
   const started = await runner.start(TASK);
   for (let second = 0; second < 10; second++) await world.clock.advance(1_000);
@@ -95,12 +95,12 @@ test('an outage is waited out: every answer that fails is asked for again', asyn
   const following = collect(followTask(failing, started, { world, onStoreError: (error) => errors.push(error) }));
   for (let step = 0; step < 200; step++) await world.clock.advance(100);
   const seen = await following;
-  expect(typesIn(seen).at(-1)).toBe('end');
-  expect(typesIn(seen)).toContain('turn-end');
+  expect(getTypes(seen).at(-1)).toBe('end');
+  expect(getTypes(seen)).toContain('turn-end');
   expect(errors.length).toBeGreaterThan(3);
 });
 
-test('a signal ends the following at once, also while the store is deaf; the task goes on', async () => {
+test('a signal ends the following immediately, even while the store does not respond; the task continues', async () => {
   const { world, store, runner } = setUp();
   const started = await runner.start(TASK);
   const deaf = alterStore(store, (name, call) => (name === 'get' ? new Promise(() => {}) : call()));
@@ -109,14 +109,14 @@ test('a signal ends the following at once, also while the store is deaf; the tas
     const following = collect(followTask(of, started, { world, signal: controller.signal }));
     await flushMicrotasks();
     controller.abort();
-    expect(typesIn(await following)).not.toContain('end');
+    expect(getTypes(await following)).not.toContain('end');
   }
   expect(await collect(followTask(store, started, { world, signal: AbortSignal.abort() }))).toEqual([]);
   for (let second = 0; second < 10; second++) await world.clock.advance(1_000);
   expect((await started.response).status).toBe('success');
 });
 
-test('a reader that leaves while it waits is let go at once', async () => {
+test('a reader that leaves while it waits is let go immediately', async () => {
   const { world, store, runner } = setUp();
   const started = await runner.start(TASK);
   const following = followTask(store, started, { world });
@@ -139,10 +139,10 @@ test('a task of another tenant, or none, is unknown', async () => {
 
 test('events are typed, and those of a task function can be added', () => {
   type Seen = FollowEvent<{ type: 'my-step'; n: number }>;
-  const numberIn = (seen: Seen): number | undefined =>
+  const findNumber = (seen: Seen): number | undefined =>
     seen.type === 'entry' && seen.event.type === 'my-step' ? seen.event.n : undefined;
-  const wordsIn = (seen: FollowEvent): string | undefined =>
+  const findWords = (seen: FollowEvent): string | undefined =>
     seen.type === 'entry' && seen.event.type === 'text' ? seen.event.text : undefined;
-  expectTypeOf(numberIn).returns.toEqualTypeOf<number | undefined>();
-  expectTypeOf(wordsIn).returns.toEqualTypeOf<string | undefined>();
+  expectTypeOf(findNumber).returns.toEqualTypeOf<number | undefined>();
+  expectTypeOf(findWords).returns.toEqualTypeOf<string | undefined>();
 });

@@ -9,7 +9,7 @@ import { joinReading } from './shared-reading.ts';
 export interface FollowOptions {
   /** Start after this position. Defaults to the beginning of the journal. */
   readonly after?: number;
-  /** Stops following at once. The task continues. */
+  /** Stops following immediately. The task continues. */
   readonly signal?: AbortSignal;
   /** Called each time a request to the store failed; it is retried. */
   readonly onStoreError?: (error: unknown) => void;

@@ -1,4 +1,6 @@
+import type { Json } from '@whoa/core';
 import type { ApprovalQuestion } from '@whoa/core/approval';
+import type { QuestionKind } from '../question.ts';
 import type { JournalEntry } from '../task.ts';
 
 /** A question of a task that no one has answered yet. */
@@ -7,7 +9,10 @@ export interface PendingQuestion {
   readonly id: string;
   /** The position in the journal. */
   readonly asked: number;
+  readonly kind: QuestionKind;
   readonly question: ApprovalQuestion;
+  /** The JSON Schema of the answer, if it is known. */
+  readonly schema?: { readonly [key: string]: Json | undefined };
 }
 
 /** The questions of a task, as its journal tells. */
@@ -20,15 +25,16 @@ export class PendingQuestions {
 
   /** Takes one more entry of the journal into account. */
   note({ event, position }: JournalEntry): void {
-    const { type, id, question, callId, result } = event as {
+    const { type, id, question, callId, result, kind, schema } = event as Partial<PendingQuestion> & {
       readonly type?: string;
-      readonly id?: string;
       readonly callId?: string;
-      readonly question?: ApprovalQuestion;
       readonly result?: { readonly callId?: string };
     };
-    if (type === 'approval-question' && typeof id === 'string' && Array.isArray(question?.fields))
-      this.#pending.set(question.callId, { id, asked: position, question });
+    const isAsked = type === 'approval-question' || type === 'question-asked';
+    if (isAsked && typeof id === 'string' && Array.isArray(question?.fields)) {
+      const known = { kind: kind ?? 'approve', ...(schema && { schema }) };
+      this.#pending.set(question.callId, { id, asked: position, question, ...known });
+    }
     if (type === 'approval-answered' || type === 'question-closed') this.#pending.delete(callId ?? '');
     // Its sub-agent's questions have ids that start with its own.
     if (type === 'call-end')

@@ -3,7 +3,7 @@ import { waitUntilLevel } from '@whoa/core/embed';
 import type { JournalEntry, TaskRecord } from '../task.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
-/** The maximum number of entries that are read at once, and that wait for a reader. */
+/** The maximum number of entries in one read, and that wait for a reader. */
 export const MAX_PAGE = 1_000;
 
 export interface ReaderOptions {
@@ -56,7 +56,7 @@ export class Reader implements AsyncDisposable {
   }
 
   /** Whether its pages, with what it was given, cover everything up to the position of the reading. */
-  get isKeen(): boolean {
+  get isCaughtUp(): boolean {
     return this.#isCaughtUp;
   }
 
@@ -83,7 +83,7 @@ export class Reader implements AsyncDisposable {
   }
 
   /** A listener that throws ends the reading for this reader only. */
-  tellError(error: unknown): void {
+  reportError(error: unknown): void {
     try {
       this.#options.onStoreError?.(error);
     } catch (thrown) {

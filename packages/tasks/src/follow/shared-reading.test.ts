@@ -35,14 +35,14 @@ async function setUp(around: Around = (_name, call) => call()) {
   return { world, memory, store, ref, write, finish, follow, asked, counted };
 }
 
-const numberOf = (seen: FollowEvent | undefined): number | 'end' | undefined =>
+const toNumber = (seen: FollowEvent | undefined): number | 'end' | undefined =>
   seen?.type === 'entry' ? seen.position : seen?.type;
 
 /** Everything that is seen, as it comes. */
 function collect(following: AsyncIterable<FollowEvent>) {
   const seen: (number | 'end' | undefined)[] = [];
   const ended = (async () => {
-    for await (const one of following) seen.push(numberOf(one));
+    for await (const one of following) seen.push(toNumber(one));
     return seen;
   })();
   return { seen, ended };
@@ -98,15 +98,15 @@ test('a reader that does not read holds no other, keeps one page at most, and mi
   }
   expect(keen.seen).toEqual(upTo(3_000));
   const reads = counted('read');
-  expect(numberOf((await first).value)).toBe(1);
+  expect(toNumber((await first).value)).toBe(1);
   await finish();
   expect(await collect(slow).ended).toEqual([...upTo(3_000, 2), 'end']);
-  // What it missed it read itself, a page at a time.
+  // It read the missed entries itself, a page at a time.
   expect(counted('read') - reads).toBeLessThan(6);
   expect(await keen.ended).toHaveLength(3_001);
 });
 
-test('while no reader keeps up, nothing is read', async () => {
+test('the journal is not read while no reader keeps up', async () => {
   const { write, finish, follow, counted } = await setUp();
   const slow = follow();
   const first = slow.next();
@@ -121,12 +121,12 @@ test('while no reader keeps up, nothing is read', async () => {
   const reads = counted('read');
   await writeSome();
   expect(counted('read')).toBe(reads);
-  expect(numberOf((await first).value)).toBe(1);
+  expect(toNumber((await first).value)).toBe(1);
   await finish();
   expect(await collect(slow).ended).toEqual([...upTo(5_000, 2), 'end']);
 });
 
-test('a lost hint is made up for in bounded time, and a quiet task is seldom asked about', async () => {
+test('a lost hint is compensated in bounded time, and an idle task is rarely polled', async () => {
   const deaf: Around = (name, call) =>
     name === 'watch' ? Promise.resolve({ [Symbol.asyncDispose]: () => Promise.resolve() }) : call();
   const { write, finish, follow, counted, world } = await setUp(deaf);
@@ -144,7 +144,7 @@ test('a lost hint is made up for in bounded time, and a quiet task is seldom ask
   expect(await ended).toEqual([...upTo(5), 'end']);
 });
 
-test('one who joins sees at once what no hint came of', async () => {
+test('a reader that joins immediately gets entries without a hint', async () => {
   const deaf: Around = (name, call) =>
     name === 'watch' ? Promise.resolve({ [Symbol.asyncDispose]: () => Promise.resolve() }) : call();
   const { write, follow } = await setUp(deaf);
@@ -152,7 +152,7 @@ test('one who joins sees at once what no hint came of', async () => {
   await flushMicrotasks();
   await write(2);
   const late = follow();
-  expect(numberOf((await late.next()).value)).toBe(1);
+  expect(toNumber((await late.next()).value)).toBe(1);
   await flushMicrotasks();
   expect(early.seen).toEqual([1, 2]);
 });
@@ -186,7 +186,7 @@ test('removed entries leave a gap, also at the end, and readers do not wait for 
   expect(late).toEqual([1, 'end']);
 });
 
-test('an outage in the middle is told to all and waited out by all', async () => {
+test('an outage halfway is reported to all, and all wait it out', async () => {
   let isOut = false;
   const { write, finish, follow, world } = await setUp((_name, call) =>
     isOut ? Promise.reject(new StoreBusyError('out')) : call(),
@@ -230,7 +230,7 @@ test('a listener for errors that throws ends its own reader only', async () => {
   expect(await other.ended).toEqual([1, 'end']);
 });
 
-test('when the last reader has gone nothing is left: no watch, no timer, no question', async () => {
+test('the last reader leaves no watch, no timer and no request behind', async () => {
   let watching = 0;
   const { write, follow, asked, world } = await setUp(async (name, call) => {
     if (name !== 'watch') return call();
@@ -259,15 +259,15 @@ test('when the last reader has gone nothing is left: no watch, no timer, no ques
   await write();
   await world.clock.advance(60_000);
   expect(asked.length).toBe(before);
-  // The next one begins anew.
+  // The next reader starts from the beginning.
   const next = follow();
-  expect(numberOf((await next.next()).value)).toBe(1);
+  expect(toNumber((await next.next()).value)).toBe(1);
   await next.return!();
   await next.return!();
   expect([watching, world.clock.pending]).toEqual([0, 0]);
 });
 
-test('one who is cancelled before it began asks nothing', async () => {
+test('a reader that is cancelled before it starts sends no request', async () => {
   const { follow, asked, world } = await setUp();
   expect(await collect(follow({ signal: AbortSignal.abort() })).ended).toEqual([]);
   const never = follow();
@@ -295,7 +295,7 @@ test('a watch that opens after the last reader has left is closed', async () => 
   expect([left, world.clock.pending]).toEqual([1, 0]);
 });
 
-test('who follows for another tenant shares nothing, and is told that there is no such task', async () => {
+test('a reader for another tenant shares nothing, and gets that the task does not exist', async () => {
   const { store, ref, world, follow, write } = await setUp();
   const own = collect(follow());
   await flushMicrotasks();

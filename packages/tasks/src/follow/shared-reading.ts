@@ -10,10 +10,10 @@ import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 /** While a task is followed, its worker writes more often, until this long after the last look. */
 const WATCH_MS = 30_000;
 /** The watch is renewed after this. With the longest pause between looks it stays well below `WATCH_MS / 2`. */
-const NOTE_MS = 4_000;
+const REGISTER_MS = 4_000;
 /** Without a hint, the store is asked after this long. The pause doubles each time nothing was new. */
-const LOOK_MS = 1_000;
-const MAX_LOOK_MS = 10_000;
+const POLL_INTERVAL_MS = 1_000;
+const MAX_POLL_INTERVAL_MS = 10_000;
 /** Pauses vary by up to this share, so that followers that started together do not ask together. */
 const JITTER = 0.2;
 
@@ -57,9 +57,9 @@ class SharedReading implements Reading {
   #wake = Promise.withResolvers<void>();
   /** What the next look has to read: new entries, or the whole task. */
   #due: 'nothing' | 'journal' | 'task' = 'task';
-  #lookMs = LOOK_MS;
+  #pollIntervalMs = POLL_INTERVAL_MS;
   #hasStarted = false;
-  #notedAt = -Infinity;
+  #registeredAt = -Infinity;
   #position: number | undefined;
   #end: TaskRecord | undefined;
   #failure: { readonly error: unknown } | undefined;
@@ -101,9 +101,9 @@ class SharedReading implements Reading {
   async read(after: number): Promise<readonly JournalEntry[]> {
     const { store, task, world } = this.#options;
     const now = world.clock.now();
-    const isNoted = !this.#hasStarted || this.#end !== undefined || now < this.#notedAt + NOTE_MS;
-    const entries = await store.read(task, { after, limit: MAX_PAGE, ...(!isNoted && { watchTtlMs: WATCH_MS }) });
-    if (!isNoted) this.#notedAt = now;
+    const isRegistered = !this.#hasStarted || this.#end !== undefined || now < this.#registeredAt + REGISTER_MS;
+    const entries = await store.read(task, { after, limit: MAX_PAGE, ...(!isRegistered && { watchTtlMs: WATCH_MS }) });
+    if (!isRegistered) this.#registeredAt = now;
     return entries;
   }
 
@@ -126,7 +126,7 @@ class SharedReading implements Reading {
 
   async #watch(): Promise<void> {
     const { store, task } = this.#options;
-    const watching = await store.watch(task, (hint) => this.#hear(hint));
+    const watching = await store.watch(task, (hint) => this.#handleHint(hint));
     // All readers may have left in the meantime.
     if (this.#token.isCancelled) await watching[Symbol.asyncDispose]();
     else this.#watching = watching;
@@ -137,18 +137,18 @@ class SharedReading implements Reading {
       await this.#watching?.[Symbol.asyncDispose]();
     } catch (error) {
       // The store removes watchers that no longer listen.
-      this.#tellError(error);
+      this.#reportError(error);
     }
   }
 
   /** Ignores commands: they are for the worker. */
-  #hear({ type }: Hint): void {
+  #handleHint({ type }: Hint): void {
     if (type !== 'command') this.#scheduleLook(type === 'journal' ? 'journal' : 'task');
   }
 
   #scheduleLook(due: 'journal' | 'task'): void {
     if (this.#due !== 'task') this.#due = due;
-    this.#lookMs = LOOK_MS;
+    this.#pollIntervalMs = POLL_INTERVAL_MS;
     this.#wake.resolve();
   }
 
@@ -173,7 +173,7 @@ class SharedReading implements Reading {
 
   /** Reads new entries up to a position, or at least one page. Reads nothing if all readers still have pages. */
   async #readOn(to: number | undefined): Promise<void> {
-    const isNoteDue = this.#hasStarted && this.#options.world.clock.now() >= this.#notedAt + NOTE_MS;
+    const isNoteDue = this.#hasStarted && this.#options.world.clock.now() >= this.#registeredAt + REGISTER_MS;
     for (let isFirst = true; ; isFirst = false) {
       const from = this.#position!;
       if (to !== undefined && from >= to && !(isFirst && isNoteDue)) return;
@@ -192,12 +192,12 @@ class SharedReading implements Reading {
 
   #publish(page: Page): void {
     this.#position = Math.max(this.#position!, page.to);
-    this.#lookMs = LOOK_MS;
+    this.#pollIntervalMs = POLL_INTERVAL_MS;
     for (const reader of this.#readers) reader.receive(page);
   }
 
   get #hasCaughtUpReader(): boolean {
-    for (const reader of this.#readers) if (reader.isKeen) return true;
+    for (const reader of this.#readers) if (reader.isCaughtUp) return true;
     return false;
   }
 
@@ -205,9 +205,9 @@ class SharedReading implements Reading {
   async #pause(): Promise<void> {
     const { world } = this.#options;
     this.#wake = Promise.withResolvers();
-    const timer = world.clock.setTimer(this.#lookMs * (1 - JITTER * world.random()), () => {
+    const timer = world.clock.setTimer(this.#pollIntervalMs * (1 - JITTER * world.random()), () => {
       this.#due = 'task';
-      this.#lookMs = Math.min(2 * this.#lookMs, MAX_LOOK_MS);
+      this.#pollIntervalMs = Math.min(2 * this.#pollIntervalMs, MAX_POLL_INTERVAL_MS);
       this.#wake.resolve();
     });
     try {
@@ -219,10 +219,10 @@ class SharedReading implements Reading {
   }
 
   #ask<T>(question: () => Promise<T>): Promise<T> {
-    return retryWhileUnavailable(question, { token: this.#token, onStoreError: (error) => this.#tellError(error) });
+    return retryWhileUnavailable(question, { token: this.#token, onStoreError: (error) => this.#reportError(error) });
   }
 
-  #tellError(error: unknown): void {
-    for (const reader of this.#readers) reader.tellError(error);
+  #reportError(error: unknown): void {
+    for (const reader of this.#readers) reader.reportError(error);
   }
 }

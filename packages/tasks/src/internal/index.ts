@@ -1,5 +1,14 @@
 // For Whoa's own packages. Anything here may change in any release.
 
+// Stores by kind. Others use `createTaskStore`.
+export { createSqliteStore } from '../stores/sqlite.ts';
+export { createRedisStore } from '../stores/redis.ts';
+export { createPostgresStore } from '../stores/postgres.ts';
+
+// What operators see.
+export type { TenantPage, WorkerPage, QueuePage, QuestionPage } from '../overview.ts';
+
+// The rest.
 export { createSqliteSessions } from '../stores/sqlite-sessions.ts';
 export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/database-file.ts';
 export { readStoreConfig } from '../stores/factory.ts';

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { createSqliteStore } from '../stores/sqlite.ts';
+import { claim, TENANT } from '../testing/case.ts';
+import { askAndPark, YES } from '../testing/contract/questions/asking.ts';
 import { migrateStore } from './migration.ts';
 
 function temporaryFile(): Disposable & { readonly file: string } {
@@ -31,14 +33,14 @@ test('an empty file is not a store yet, and a plan leaves it empty', async () =>
   raw.close();
 });
 
-test('an invalid configuration, and a store in memory, are refused', async () => {
-  await expect(migrateStore('memory:')).rejects.toThrow(/nothing to migrate/);
+test('an invalid configuration, and a store in memory, are rejected', async () => {
+  await expect(migrateStore('memory:')).rejects.toThrow(/no data to migrate/);
   await expect(migrateStore('mysql://host')).rejects.toThrow(/^store: expected an address/);
   await expect(migrateStore({ backend: 'sqlite', path: 'tasks.db' } as never)).rejects.toThrow(/path/);
   await expect(migrateStore({ backend: 'postgres', schema: 'A b' })).rejects.toThrow(/^schema:/);
 });
 
-test('a store that is too new or too old for this version is refused, and the error explains what to do', async () => {
+test('a store that is too new or too old for this version is rejected, and the error explains what to do', async () => {
   using folder = temporaryFile();
   await createSqliteStore(folder)[Symbol.asyncDispose]();
   for (const [format, advice] of [
@@ -53,4 +55,19 @@ test('a store that is too new or too old for this version is refused, and the er
     }
     expect(() => createSqliteStore(folder)).toThrow(advice);
   }
+});
+
+test('a parked task, its question and its answer pass a migration like any live task', async () => {
+  using folder = temporaryFile();
+  const store = createSqliteStore(folder);
+  const [open, answered] = [await askAndPark(store), await askAndPark(store)];
+  await store.answer({ tenant: TENANT, id: answered.asked[0]! }, YES);
+  const before = await Promise.all([store.get(open.ref), store.get(answered.ref)]);
+  await store[Symbol.asyncDispose]();
+  for (const mode of ['plan', 'prepare', 'finish'] as const) await migrateStore(`sqlite:${folder.file}`, mode);
+  await using after = createSqliteStore(folder);
+  expect(await Promise.all([after.get(open.ref), after.get(answered.ref)])).toEqual(before);
+  expect(before.map((task) => task?.stage)).toEqual(['parked', 'ready']);
+  expect(await after.answer({ tenant: TENANT, id: open.asked[0]! }, YES)).toMatchObject({ result: 'accepted' });
+  expect((await claim(after, open.id)).orders.questions).toMatchObject([{ answer: { by: 'ada' } }]);
 });

@@ -16,7 +16,7 @@ export interface MigrationPlan extends MigratedStore {
 /**
  * Prepares a store for this version of Whoa, by the same configuration or address as `createTaskStore`. `plan` changes
  * nothing in a store that exists. `prepare` creates what is missing; processes of older versions do not notice. `finish`
- * also writes the newest format; after that, older versions are refused. Each can be repeated.
+ * also writes the newest format; after that, older versions are rejected. Each can be repeated.
  *
  * @returns What is still missing, and the format.
  * @throws TypeError or {@link SettingsError} when the configuration is invalid or names a store in memory;
@@ -41,7 +41,7 @@ export async function migrateStore(
 function migrate(config: TaskStoreConfig, mode: MigrationMode): Promise<MigratedStore> {
   switch (config.backend) {
     case 'memory':
-      throw new TypeError('store: a store in memory ends with its process and has nothing to migrate');
+      throw new TypeError('store: a memory store ends with its process and has no data to migrate');
     case 'sqlite':
       return migrateSqlite(config, mode);
     case 'redis':

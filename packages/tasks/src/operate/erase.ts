@@ -37,7 +37,7 @@ export interface EraseReceipt {
 }
 
 const WAIT_MS = 60_000;
-const LOOK_MS = 250;
+const POLL_INTERVAL_MS = 250;
 const MAX_SHOWN = 100;
 
 /**
@@ -157,7 +157,7 @@ class Erasure {
 
 async function pause(clock: Clock, signal: AbortSignal | undefined): Promise<void> {
   const over = Promise.withResolvers<void>();
-  const timer = clock.setTimer(LOOK_MS, over.resolve);
+  const timer = clock.setTimer(POLL_INTERVAL_MS, over.resolve);
   const stop = (): void => over.resolve();
   signal?.addEventListener('abort', stop, { once: true });
   await over.promise;

@@ -60,7 +60,7 @@ export async function readFleetLoad(store: Pick<OperatorStore, 'queues' | 'worke
       const isPaused = paused.some((target) => 'agent' in target && target.agent === agent);
       const count = { ready: countReady(own), running: running[agent] ?? 0 };
       const isUnserved = count.ready > 0 && waiting === 0 && count.running === 0 && !isPaused;
-      return { agent, ...count, oldestWaitMs: oldestOf(own, now), waiting, isPaused, isUnserved };
+      return { agent, ...count, oldestWaitMs: measureOldestWait(own, now), waiting, isPaused, isUnserved };
     }),
     paused,
     unsettled: countReady(byAgent.get(SETTLE) ?? []),
@@ -72,6 +72,6 @@ function countReady(queues: readonly Queue[]): number {
   return queues.reduce((sum, { ready }) => sum + ready, 0);
 }
 
-function oldestOf(queues: readonly Queue[], now: number): number {
+function measureOldestWait(queues: readonly Queue[], now: number): number {
   return queues.reduce((oldest, { oldestReadyAt }) => Math.max(oldest, now - oldestReadyAt), 0);
 }

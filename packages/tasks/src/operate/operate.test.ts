@@ -202,7 +202,7 @@ test('one conversation is erased, and the others stay', async () => {
   expect((await store.list({ tenant: TENANT })).tasks.map((task) => task.conversation)).toEqual(['b']);
 });
 
-test('a task that does not end is named in the receipt, and an erasure that is stopped says so', async () => {
+test('a task that does not end is named in the receipt, and a stopped erasure reports it', async () => {
   const world = createVirtualWorld();
   await using store = createMemoryStore({ world });
   const { by } = await claim(store, (await create(store)).id);

@@ -25,13 +25,13 @@ export type RequeueReceipt =
 export async function requeueTask(store: ClientStore, ref: TaskRef): Promise<RequeueReceipt> {
   const old = await store.get(ref);
   if (old === undefined) return { result: 'not-found' };
-  const { tenant, agent, conversation, priority, status, context } = old;
+  const { tenant, agent, conversation, priority, status, context, startedBy } = old;
   if (!isFinalStatus(status) || status === 'success') return { result: 'not-failed', status };
   const input = joinInputs(old.inputs);
   if (input === undefined) return { result: 'merged-inputs' };
   const key = `requeue ${old.id}`;
   const receipt = await store.create(
-    { tenant, agent, conversation, priority, context, input, key },
+    { tenant, agent, conversation, priority, context, input, key, startedBy, keepsQuestions: true },
     { policy: 'queue' },
   );
   if (receipt.result === 'created') return { result: 'requeued', task: receipt.task };

@@ -10,9 +10,9 @@ import type { OperationContext } from './tables.ts';
 export function applyAnswer(
   { id, task: owner, tenant }: QuestionRef & { readonly task: string },
   given: DriverAnswer,
-  moment: OperationContext,
+  context: OperationContext,
 ): AnswerReceipt {
-  const { tables, now } = moment;
+  const { tables, now } = context;
   const task = tables.task(owner);
   const question = task?.tenant === tenant ? tables.question(owner, id) : undefined;
   if (task === undefined || question === undefined) return { result: 'not-found' };
@@ -21,18 +21,18 @@ export function applyAnswer(
   if (question.state !== 'open') return toTooLate(question);
   const answer = { ...(JSON.parse(given.text) as NewAnswer & { by?: string }), at: now };
   tables.saveQuestion({ ...question, state: 'answered', answer, nonce: given.nonce });
-  sendOrder(withCounts(task, tables), 'command', moment);
+  sendOrder(withCounts(task, tables), 'command', context);
   return { result: 'accepted', question: id, at: now };
 }
 
 /** Closes questions that were not answered in time, and cancels parked tasks at their deadline. Returns whether there are more. */
-export function expireQuestions(limit: number, moment: OperationContext): boolean {
-  const { tables, now } = moment;
+export function expireQuestions(limit: number, context: OperationContext): boolean {
+  const { tables, now } = context;
   let first = tables.firstExpired(now);
   for (let expired = 0; first !== undefined && expired < limit; expired++) {
-    const task = closeOpen(first, 'expired', moment);
-    if (task.stage === 'parked' && (task.deadline ?? Infinity) <= now) cancelTask(task, toOverdueStop(now), moment);
-    else sendOrder(task, 'command', moment);
+    const task = closeOpen(first, 'expired', context);
+    if (task.stage === 'parked' && (task.deadline ?? Infinity) <= now) cancelTask(task, toOverdueStop(now), context);
+    else sendOrder(task, 'command', context);
     first = tables.firstExpired(now);
   }
   return first !== undefined;

@@ -5,32 +5,33 @@ import { isFinalStatus } from '../status.ts';
 import type { SendReceipt, StoreCancelReceipt } from '../store.ts';
 import type { StopRequest } from '../stores/driver.ts';
 import { type ConversationRef, isWatched, type TaskCommand, type TaskRef } from '../task.ts';
+import { closeOpen } from './questions.ts';
 import { endUnstarted, hasStarted, leaveConversation } from './queue.ts';
 import { sendOrder } from './stage.ts';
 import { levelAt, orderStop } from './stop-order.ts';
 import type { OperationContext, StoredTask } from './tables.ts';
 
-/** Asks a task to stop. A task that never started ends at once. */
-export function applyCancel(ref: TaskRef, stop: StopRequest, moment: OperationContext): StoreCancelReceipt {
-  const task = moment.tables.task(ref.id);
+/** Asks a task to stop. A task that never started ends immediately. */
+export function applyCancel(ref: TaskRef, stop: StopRequest, context: OperationContext): StoreCancelReceipt {
+  const task = context.tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { result: 'not-found' };
-  return cancelTask(task, dated(stop, moment), moment);
+  return cancelTask(task, dated(stop, context), context);
 }
 
 /** Asks the current task of a conversation to stop, and ends all waiting tasks. */
 export function applyCancelConversation(
   ref: ConversationRef,
   stop: StopRequest,
-  moment: OperationContext,
+  context: OperationContext,
 ): StoreCancelReceipt {
-  const { tables } = moment;
+  const { tables } = context;
   const conversation = tables.conversation(ref);
   const { debouncing, waiting = [], current } = conversation ?? {};
-  const asked = dated(stop, moment);
+  const asked = dated(stop, context);
   let receipt: StoreCancelReceipt = { result: 'not-found' };
   // Cancel the current task last: while it is live, no other task can start.
   for (const id of [debouncing, ...waiting, current]) {
-    if (id !== undefined) receipt = cancelTask(tables.task(id)!, asked, moment);
+    if (id !== undefined) receipt = cancelTask(tables.task(id)!, asked, context);
   }
   return receipt;
 }
@@ -41,25 +42,25 @@ function dated(stop: StopRequest, { now }: OperationContext): DatedStop {
   return { ...stop, reason: createReason(stop.reason, now) };
 }
 
-export function cancelTask(task: StoredTask, asked: DatedStop, moment: OperationContext): StoreCancelReceipt {
-  const { now } = moment;
+export function cancelTask(task: StoredTask, asked: DatedStop, context: OperationContext): StoreCancelReceipt {
+  const { now } = context;
   if (isFinalStatus(task.status)) return { result: 'too-late', status: task.status };
   if (!hasStarted(task)) {
-    withdrawSteer(task, moment);
-    leaveConversation(endUnstarted(task, asked.reason, moment), moment);
+    withdrawSteer(task, context);
+    leaveConversation(endUnstarted(task, asked.reason, context), context);
     return { result: 'accepted', status: 'cancelled', level: 'drain', reason: asked.reason, killAt: now };
   }
-  const { result, stop } = orderStop(task, asked, moment);
+  const { result, stop } = orderStop(task, asked, context);
   return { result, status: 'cancelling', level: levelAt(stop, now), reason: stop.reason, killAt: stop.killAt };
 }
 
 /** Ends waiting tasks whose deadline has passed, whoever runs their agents. Returns whether there are more. */
-export function endOverdue(limit: number, moment: OperationContext): boolean {
-  const { tables, now } = moment;
+export function endOverdue(limit: number, context: OperationContext): boolean {
+  const { tables, now } = context;
   const asked = toOverdueStop(now);
   let first = tables.firstOverdue(now);
   for (let ended = 0; first !== undefined && ended < limit; ended++) {
-    cancelTask(first, asked, moment);
+    cancelTask(first, asked, context);
     first = tables.firstOverdue(now);
   }
   return first !== undefined;
@@ -71,11 +72,11 @@ export function toOverdueStop(now: number): DatedStop {
 }
 
 /** Withdraws the task's message from the current task if it has not read it yet. */
-function withdrawSteer({ id, steered }: StoredTask, moment: OperationContext): void {
-  const reader = steered === undefined ? undefined : moment.tables.task(steered);
+function withdrawSteer({ id, steered }: StoredTask, context: OperationContext): void {
+  const reader = steered === undefined ? undefined : context.tables.task(steered);
   const commands = reader?.commands.filter((one) => one.type !== 'steer' || one.task !== id) ?? [];
   if (reader !== undefined && commands.length < reader.commands.length) {
-    sendOrder({ ...reader, commands }, 'command', moment);
+    sendOrder({ ...reader, commands }, 'command', context);
   }
 }
 
@@ -83,30 +84,33 @@ function withdrawSteer({ id, steered }: StoredTask, moment: OperationContext): v
 export function applySend(
   ref: TaskRef,
   command: TaskCommand,
-  { nonce, ...moment }: OperationContext & { nonce: string },
+  { nonce, ...context }: OperationContext & { nonce: string },
 ): SendReceipt {
-  const { tables } = moment;
+  const { tables } = context;
   const task = tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant) return { result: 'not-found' };
   // Check this first: since the first request, the command may have been carried out and the task may have ended.
-  const sent = tables.sent(ref.id, nonce);
+  const sent = tables.findCommandNumber(ref.id, nonce);
   if (sent !== undefined) return { result: 'accepted', number: sent };
   if (task.status !== 'init' && task.status !== 'running') return { result: 'too-late', status: task.status };
   if (task.commands.length >= LIMITS.maxCommands) return { result: 'full' };
   const number = task.commandsSent + 1;
-  sendOrder({ ...task, commands: [...task.commands, { ...command, number }], commandsSent: number }, 'command', moment);
-  tables.saveSent(task.id, { nonce, number });
+  // The user wrote instead of answering.
+  const present = command.type === 'steer' ? closeOpen(task, 'withdrawn', context) : task;
+  const commands = [...task.commands, { ...command, number }];
+  sendOrder({ ...present, commands, commandsSent: number }, 'command', context);
+  tables.saveCommandNonce(task.id, { nonce, number });
   return { result: 'accepted', number };
 }
 
 /** Records that a client is reading the journal. Writes only when the last record would soon expire. */
-export function markWatched(ref: TaskRef, watchTtlMs: number, moment: OperationContext): void {
-  const { tables, now } = moment;
+export function markWatched(ref: TaskRef, watchTtlMs: number, context: OperationContext): void {
+  const { tables, now } = context;
   const task = tables.task(ref.id);
   if (task === undefined || task.tenant !== ref.tenant || isFinalStatus(task.status)) return;
   if ((task.watchedUntil ?? 0) >= now + watchTtlMs / 2) return;
   const watched = { ...task, watchedUntil: now + watchTtlMs };
   // A reader does not wake a task that waits for an answer.
   if (isWatched(task, now) || task.stage === 'parked') tables.saveTask(watched);
-  else sendOrder(watched, 'command', moment);
+  else sendOrder(watched, 'command', context);
 }

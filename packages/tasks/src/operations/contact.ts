@@ -2,13 +2,17 @@ import { LIMITS } from '../rules/rules.ts';
 import { newDomain, type OperationContext } from './tables.ts';
 
 /**
- * Records a worker's visit. During an outage, a failover or a clock step no worker could beat, so afterwards all
+ * Records a worker's contact. During an outage, a failover or a clock step no worker could beat, so afterwards all
  * sessions get another lease. Returns whether there is something to sweep, and asks one worker at a time: expired
  * sessions, ended tasks past their retention, waiting ones past their deadline, or questions that expired.
- * `tells`: the visitor is told, or sweeps itself; others must not use the request up.
+ * `maySweep`: the worker learns that a sweep is due, or sweeps itself; others must not use the request up.
  */
-export function visit(leaseMs: number, moment: OperationContext, { tells }: { readonly tells: boolean }): boolean {
-  const { tables, now, rules } = moment;
+export function recordContact(
+  leaseMs: number,
+  context: OperationContext,
+  { maySweep }: { readonly maySweep: boolean },
+): boolean {
+  const { tables, now, rules } = context;
   const before = tables.domain() ?? newDomain(now);
   let state = before;
   if (before.lastContactAt > now) {
@@ -29,7 +33,7 @@ export function visit(leaseMs: number, moment: OperationContext, { tells }: { re
   const hasOld = isDue && (tables.firstEnded() ?? Infinity) + rules.retentionMs <= now;
   const hasOverdue = isDue && (tables.firstOverdue(now) ?? tables.firstExpired(now)) !== undefined;
   const expired =
-    tells && (hasExpired || hasOld || hasOverdue) && now - state.sweepRequestedAt >= LIMITS.sweepRequestIntervalMs;
+    maySweep && (hasExpired || hasOld || hasOverdue) && now - state.sweepRequestedAt >= LIMITS.sweepRequestIntervalMs;
   if (expired) state = { ...state, sweepRequestedAt: now };
   if (state !== before || tables.domain() === undefined) tables.saveDomain(state);
   return expired;

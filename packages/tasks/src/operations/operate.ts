@@ -6,9 +6,9 @@ import { resume } from './stage.ts';
 import { newDomain, type OperationContext } from './tables.ts';
 
 /** Stops or resumes the delivery of an agent's or a tenant's tasks. */
-export function applyPause(target: PauseTarget, isPaused: boolean, moment: OperationContext): void {
-  moment.tables.setPaused(target, isPaused);
-  if (!isPaused) resume(target, moment);
+export function applyPause(target: PauseTarget, isPaused: boolean, context: OperationContext): void {
+  context.tables.setPaused(target, isPaused);
+  if (!isPaused) resume(target, context);
 }
 
 /** Keeps what a client found out, or tells one client that it is due. */

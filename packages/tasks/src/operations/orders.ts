@@ -4,8 +4,8 @@ import { isWatched } from '../task.ts';
 import { questionsFor } from './questions.ts';
 import type { OperationContext, StoredTask } from './tables.ts';
 
-/** Returns what a task's work needs beside its head. */
-export function loadOf(
+/** Returns what a task's work needs in addition to its head. */
+export function toLoad(
   { inputOwner, tenant, conversation, context }: StoredTask,
   tables: OperationContext['tables'],
 ): TaskLoad {

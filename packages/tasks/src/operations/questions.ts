@@ -3,7 +3,7 @@ import type { Question, QuestionEnd } from '../question.ts';
 import { CLOSED_FROM, type QuestionCounts } from '../rules/questions.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { DriverBatch } from '../stores/driver.ts';
-import { type KeptQuestion, type OperationContext, type StoredTask, type Tables, toQuestion } from './tables.ts';
+import { type OperationContext, type StoredQuestion, type StoredTask, type Tables, toQuestion } from './tables.ts';
 
 /** Asks and closes the questions of a batch. Throws before it writes if the batch may not. Returns the task, not saved. */
 export function applyQuestions(
@@ -41,7 +41,7 @@ export function closeOpen(
   if (!task.questionCounts?.open) return task;
   // Its worker settles a cancelled task: there is nothing to journal for each question.
   const state = why === 'cancelled' ? 'closed' : 'unread';
-  const isMeant = (one: KeptQuestion): boolean =>
+  const isMeant = (one: StoredQuestion): boolean =>
     one.state === 'open' && (why !== 'expired' || (one.expiresAt ?? Infinity) <= now);
   const meant = tables.liveQuestions(task.id).filter(isMeant);
   for (const one of meant) tables.saveQuestion({ ...one, state, closed: { why, at: now } });

@@ -7,10 +7,10 @@ import type { ConversationRef } from '../task.ts';
 import { closeOpen } from './questions.ts';
 import { end, promote, sendOrder } from './stage.ts';
 import { orderStop } from './stop-order.ts';
-import { type Conversation, hintOf, type OperationContext, recordOf, type StoredTask, type Tables } from './tables.ts';
+import { type Conversation, type OperationContext, type StoredTask, type Tables, toHint, toRecord } from './tables.ts';
 
 /** Returns the conversation of a task; `undefined` if it has none. */
-export function conversationOf(
+export function findTaskConversation(
   { tenant, conversation }: Pick<StoredTask, 'tenant' | 'conversation'>,
   tables: Tables,
 ): Conversation | undefined {
@@ -25,31 +25,33 @@ function openConversation(ref: ConversationRef, tables: Tables): Conversation {
 const NO_INPUTS = '';
 
 /** Admits a task to its conversation: it is next, waits, is passed to the current task as a message, or is rejected. */
-export function admit(task: StoredTask, policy: Policy, moment: OperationContext): CreateReceipt {
-  const { tables, now } = moment;
-  const conversation = conversationOf(task, tables)!;
+export function admit(task: StoredTask, policy: Policy, context: OperationContext): CreateReceipt {
+  const { tables, now } = context;
+  const conversation = findTaskConversation(task, tables)!;
   const current = conversation.current === undefined ? undefined : tables.task(conversation.current)!;
   const state = current === undefined ? 'none' : (current.status as CurrentState);
   const admission = ADMISSION_TABLE[policy][state];
   if (current === undefined || admission === 'start') {
     tables.saveConversation({ ...conversation, current: task.id, changedAt: now });
-    return receiptFor(announced(promote(task, moment), tables), tables);
+    return receiptFor(announced(promote(task, context), tables), tables);
   }
-  if (admission === 'replace') return replace(task, { conversation, current }, moment);
+  if (admission === 'replace') return replace(task, { conversation, current }, context);
   if (admission === 'reject' || conversation.waiting.length >= LIMITS.maxQueued) return { result: 'rejected' };
   const isSame = current.context === task.context;
-  const isSteered = admission === 'steer' && isSame && current.commands.length < LIMITS.maxCommands;
+  const isKeeping = task.keepsQuestions === true && (current.questionCounts?.open ?? 0) > 0;
+  const isSteered = admission === 'steer' && isSame && !isKeeping && current.commands.length < LIMITS.maxCommands;
   // The user wrote instead of answering. A task that starts later is not a message of now.
-  const present = (task.notBefore ?? 0) > now ? current : closeOpen(current, 'withdrawn', moment);
-  if (!isSteered && present !== current) sendOrder(present, 'command', moment);
+  const isLater = (task.notBefore ?? 0) > now;
+  const present = isLater || isKeeping ? current : closeOpen(current, 'withdrawn', context);
+  if (!isSteered && present !== current) sendOrder(present, 'command', context);
   const last = admission === 'merge' ? tables.task(conversation.waiting.at(-1) ?? '') : undefined;
-  if (last !== undefined && canMerge(last, task, tables)) return merge(task, { conversation, last }, moment);
-  if (!isSteered) return enqueue(task, { conversation, waiting: [...conversation.waiting, task.id] }, moment);
-  const earlier = steer(present, task, moment);
+  if (last !== undefined && canMerge(last, task, tables)) return merge(task, { conversation, last }, context);
+  if (!isSteered) return enqueue(task, { conversation, waiting: [...conversation.waiting, task.id] }, context);
+  const earlier = steer(present, task, context);
   const ahead = conversation.waiting.filter((id) => earlier.has(id));
   const behind = conversation.waiting.filter((id) => !earlier.has(id));
   const waiting = [...ahead, task.id, ...behind];
-  return enqueue({ ...task, steered: current.id }, { conversation, waiting }, moment);
+  return enqueue({ ...task, steered: current.id }, { conversation, waiting }, context);
 }
 
 function canMerge(last: StoredTask, task: StoredTask, tables: Tables): boolean {
@@ -62,22 +64,22 @@ function canMerge(last: StoredTask, task: StoredTask, tables: Tables): boolean {
 function merge(
   task: StoredTask,
   { conversation, last }: { conversation: Conversation; last: StoredTask },
-  moment: OperationContext,
+  context: OperationContext,
 ): CreateReceipt {
-  const inputOwner = endMerged(last, task, moment);
-  moment.tables.moveInputs(task.inputOwner, inputOwner);
+  const inputOwner = endMerged(last, task, context);
+  context.tables.moveInputs(task.inputOwner, inputOwner);
   const waiting = [...conversation.waiting.slice(0, -1), task.id];
-  return enqueue({ ...task, inputOwner }, { conversation, waiting }, moment);
+  return enqueue({ ...task, inputOwner }, { conversation, waiting }, context);
 }
 
 /** Ends a task whose messages a newer one takes over. They are passed on, not copied: returns their owner. */
-export function endMerged(task: StoredTask, newer: StoredTask, moment: OperationContext): string {
-  const reason = createReason({ kind: 'merged', message: `taken over by ${newer.id}` }, moment.now);
-  endUnstarted({ ...task, inputOwner: NO_INPUTS }, reason, moment);
+export function endMerged(task: StoredTask, newer: StoredTask, context: OperationContext): string {
+  const reason = createReason({ kind: 'merged', message: `taken over by ${newer.id}` }, context.now);
+  endUnstarted({ ...task, inputOwner: NO_INPUTS }, reason, context);
   if (task.inputOwner !== task.id) return task.inputOwner;
   // Not its id: that belongs to another task once this one is removed and its key is used again.
   const owner = crypto.randomUUID();
-  moment.tables.moveInputs(task.id, owner);
+  context.tables.moveInputs(task.id, owner);
   return owner;
 }
 
@@ -94,32 +96,32 @@ function enqueue(
 }
 
 function announced(task: StoredTask, tables: Tables): StoredTask {
-  tables.tell(hintOf('status', task));
+  tables.notify(toHint('status', task));
   return task;
 }
 
 /** Returns the receipt for the creator of a task. */
 export function receiptFor(task: StoredTask, tables: Tables): CreateReceipt & { result: 'created' } {
   const { superseded = [], steered } = task;
-  return { result: 'created', task: recordOf(task, tables), superseded, ...(steered !== undefined && { steered }) };
+  return { result: 'created', task: toRecord(task, tables), superseded, ...(steered !== undefined && { steered }) };
 }
 
 function replace(
   task: StoredTask,
   { conversation, current }: { conversation: Conversation; current: StoredTask },
-  moment: OperationContext,
+  context: OperationContext,
 ): CreateReceipt {
-  const { tables, now } = moment;
+  const { tables, now } = context;
   const reason = createReason({ kind: 'superseded', message: 'a newer message arrived' }, now);
-  for (const id of conversation.waiting) endUnstarted(tables.task(id)!, reason, moment);
+  for (const id of conversation.waiting) endUnstarted(tables.task(id)!, reason, context);
   const newest = { ...task, superseded: [...conversation.waiting, current.id] };
   if (hasStarted(current)) {
-    orderStop(current, { ...GRACEFUL, undo: false, reason }, moment);
-    return enqueue(newest, { conversation, waiting: [task.id] }, moment);
+    orderStop(current, { ...GRACEFUL, undo: false, reason }, context);
+    return enqueue(newest, { conversation, waiting: [task.id] }, context);
   }
-  endUnstarted(current, reason, moment);
+  endUnstarted(current, reason, context);
   tables.saveConversation({ ...conversation, current: task.id, waiting: [], changedAt: now });
-  return receiptFor(announced(promote(newest, moment), tables), tables);
+  return receiptFor(announced(promote(newest, context), tables), tables);
 }
 
 /** Returns whether a task may have had effects. Then it must be settled, not just ended. */
@@ -128,19 +130,19 @@ export function hasStarted({ status, position }: StoredTask): boolean {
 }
 
 /** Passes the message to the current task. Returns which waiting tasks are such messages. */
-function steer(current: StoredTask, task: StoredTask, moment: OperationContext): ReadonlySet<string> {
+function steer(current: StoredTask, task: StoredTask, context: OperationContext): ReadonlySet<string> {
   const number = current.commandsSent + 1;
-  const message = moment.tables.inputs(task.inputOwner).at(-1)!;
+  const message = context.tables.inputs(task.inputOwner).at(-1)!;
   const command = { type: 'steer' as const, message, task: task.id, number };
   const earlier = current.commands.flatMap((one) => (one.type === 'steer' ? [one.task ?? ''] : []));
-  sendOrder({ ...current, commands: [...current.commands, command], commandsSent: number }, 'command', moment);
+  sendOrder({ ...current, commands: [...current.commands, command], commandsSent: number }, 'command', context);
   return new Set(earlier);
 }
 
 /** Removes an ended task from its conversation. Returns the next task, if that changed. */
-export function leaveConversation(task: StoredTask, moment: OperationContext): string | undefined {
-  const { tables, now } = moment;
-  const conversation = conversationOf(task, tables);
+export function leaveConversation(task: StoredTask, context: OperationContext): string | undefined {
+  const { tables, now } = context;
+  const conversation = findTaskConversation(task, tables);
   if (conversation === undefined) return undefined;
   const { debouncing, current, ...rest } = conversation;
   const waiting = conversation.waiting.filter((id) => id !== task.id);
@@ -151,11 +153,11 @@ export function leaveConversation(task: StoredTask, moment: OperationContext): s
   }
   const [successor, ...others] = waiting;
   tables.saveConversation({ ...kept, waiting: others, ...(successor !== undefined && { current: successor }) });
-  if (successor !== undefined) promote(tables.task(successor)!, moment);
+  if (successor !== undefined) promote(tables.task(successor)!, context);
   return successor;
 }
 
 /** Ends a task that never started. The caller must remove it from its conversation. */
-export function endUnstarted(task: StoredTask, reason: CancelReason, moment: OperationContext): StoredTask {
-  return end(task, { status: 'cancelled', reason }, moment);
+export function endUnstarted(task: StoredTask, reason: CancelReason, context: OperationContext): StoredTask {
+  return end(task, { status: 'cancelled', reason }, context);
 }

@@ -3,15 +3,15 @@ import { LIMITS, SUSPECTS } from '../rules/rules.ts';
 import { toAgent } from '../rules/suspects.ts';
 import { applyTransition } from '../rules/transitions.ts';
 import { endQuestions } from './questions.ts';
-import { hintOf, type OperationContext, type ReadyQueue, type StoredTask, toReadyQueue } from './tables.ts';
+import { type OperationContext, type ReadyQueue, type StoredTask, toHint, toReadyQueue } from './tables.ts';
 
 /** Makes a task ready, and notifies one waiting worker. */
 export function makeReady(task: StoredTask, { tables, now }: OperationContext): StoredTask {
   const ready = applyTransition(task, 'ready', { now });
-  const lane = toReadyQueue(ready);
+  const readyQueue = toReadyQueue(ready);
   tables.saveTask(ready);
-  tables.openReadyQueue(lane);
-  ring(lane, { tables, now });
+  tables.openReadyQueue(readyQueue);
+  wakeWorker(readyQueue, { tables, now });
   return ready;
 }
 
@@ -30,79 +30,79 @@ export function delayUntil(
  * Moves a task on when it is next: it waits for its start time, then for its preferred worker, then any worker can take
  * it. The preferred worker is notified, so that it need not wait.
  */
-export function promote(task: StoredTask, moment: OperationContext): StoredTask {
-  const { tables, now } = moment;
+export function promote(task: StoredTask, context: OperationContext): StoredTask {
+  const { tables, now } = context;
   const { policy: _policy, ...next } = task;
   const { notBefore, worker } = next;
-  if (notBefore !== undefined && notBefore > now) return delayUntil(next, notBefore, moment);
-  if (worker === undefined) return makeReady(next, moment);
-  const later = delayUntil(next, now + LIMITS.preferredWorkerMs, moment);
-  tables.tell(hintOf('wake', later));
+  if (notBefore !== undefined && notBefore > now) return delayUntil(next, notBefore, context);
+  if (worker === undefined) return makeReady(next, context);
+  const later = delayUntil(next, now + LIMITS.preferredWorkerMs, context);
+  tables.notify(toHint('preferred', later));
   return later;
 }
 
 /** Lets a free worker settle a task that no worker holds. */
-export function makeSettleable(task: StoredTask, moment: OperationContext): void {
+export function makeSettleable(task: StoredTask, context: OperationContext): void {
   const { worker: _worker, ...rest } = task;
-  moment.tables.tell(hintOf('cancel', rest));
-  makeReady(rest, moment);
+  context.tables.notify(toHint('cancel', rest));
+  makeReady(rest, context);
 }
 
 /** Notifies one waiting worker that a task is ready. */
-function ring(
-  { agent: lane }: Pick<ReadyQueue, 'agent'>,
+function wakeWorker(
+  { agent: readyQueue }: Pick<ReadyQueue, 'agent'>,
   { tables, now }: Pick<OperationContext, 'tables' | 'now'>,
 ): void {
-  const agent = toAgent(lane);
+  const agent = toAgent(readyQueue);
   const worker = tables.takeWaiter(agent, now - LIMITS.idleWorkerTtlMs);
-  if (worker !== undefined) tables.tell({ type: 'work', worker, domain: 0, agent });
+  if (worker !== undefined) tables.notify({ type: 'ready', worker, domain: 0, agent });
 }
 
 /** Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then. */
-export function sendOrder(task: StoredTask, type: 'cancel' | 'command', moment: OperationContext): StoredTask {
-  const { tables, now } = moment;
+export function sendOrder(task: StoredTask, type: 'cancel' | 'command', context: OperationContext): StoredTask {
+  const { tables, now } = context;
   const ordered = applyTransition(task, 'order', { now });
-  tables.tell(hintOf(type, ordered));
-  if (task.stage === 'parked') return wake(ordered, moment);
+  tables.notify(toHint(type, ordered));
+  if (task.stage === 'parked') return wake(ordered, context);
   tables.saveTask(ordered);
   return ordered;
 }
 
-function wake(task: StoredTask, moment: OperationContext): StoredTask {
-  const awake = applyTransition(task, 'wake', { now: moment.now });
-  moment.tables.tell(hintOf('wake', awake));
-  return makeReady(awake, moment);
+function wake(task: StoredTask, context: OperationContext): StoredTask {
+  const awake = applyTransition(task, 'wake', { now: context.now });
+  context.tables.notify(toHint('preferred', awake));
+  return makeReady(awake, context);
 }
 
 /** The only function that ends a task. The caller must remove it from its conversation. */
 export function end(
   task: StoredTask,
   outcome: NonNullable<StoredTask['outcome']>,
-  moment: OperationContext,
+  context: OperationContext,
 ): StoredTask {
-  const { tables, now } = moment;
-  const ended = applyTransition(endQuestions(task, moment), 'end', { now, status: outcome.status, outcome });
+  const { tables, now } = context;
+  const ended = applyTransition(endQuestions(task, context), 'end', { now, status: outcome.status, outcome });
   tables.saveTask(ended);
-  if (task.stage === 'held') freeSlot(ended, moment);
-  tables.tell(hintOf('status', ended));
+  if (task.stage === 'held') freeSlot(ended, context);
+  tables.notify(toHint('status', ended));
   return ended;
 }
 
 /** Call it when a task no longer runs: tasks that waited because of a limit can be taken now. */
-export function freeSlot({ tenant, agent }: StoredTask, moment: OperationContext): void {
-  const { rules } = moment;
-  if (rules.maxRunningPerTenant !== undefined) resume({ tenant }, moment);
-  if (rules.maxRunningPerAgent !== undefined) resume({ agent }, moment);
+export function freeSlot({ tenant, agent }: StoredTask, context: OperationContext): void {
+  const { rules } = context;
+  if (rules.maxRunningPerTenant !== undefined) resume({ tenant }, context);
+  if (rules.maxRunningPerAgent !== undefined) resume({ agent }, context);
 }
 
 /** Lets workers take tasks of a tenant or an agent again. */
 export function resume(target: PauseTarget, { tables, now }: Pick<OperationContext, 'tables' | 'now'>): void {
   if ('tenant' in target) {
-    for (const agent of tables.readyLanes(target.tenant)) {
+    for (const agent of tables.readyQueueNames(target.tenant)) {
       tables.openReadyQueue({ agent, tenant: target.tenant });
-      ring({ agent }, { tables, now });
+      wakeWorker({ agent }, { tables, now });
     }
   } else if (tables.firstReadyQueue([target.agent, SUSPECTS + target.agent]) !== undefined) {
-    ring(target, { tables, now });
+    wakeWorker(target, { tables, now });
   }
 }

@@ -11,9 +11,9 @@ import type { OperationContext, StoredTask } from './tables.ts';
 export function orderStop(
   task: StoredTask,
   { level, abortMs, killMs, undo, reason }: StopRequest & { readonly reason: CancelReason },
-  moment: OperationContext,
+  context: OperationContext,
 ): { result: 'accepted' | 'escalated' | 'unchanged'; stop: StopOrder } {
-  const { now } = moment;
+  const { now } = context;
   const asked = { level, abortAt: now + abortMs, killAt: now + killMs, undo };
   const before = task.stop;
   if (before !== undefined && !isStronger(asked, before, now)) return { result: 'unchanged', stop: before };
@@ -26,9 +26,9 @@ export function orderStop(
   };
   // A task that has started must be settled, not just ended, even if no worker holds it at the moment.
   const { status } = nextStatus(task.status === 'init' ? 'running' : task.status, 'cancel');
-  const stopping = { ...closeOpen(task, 'cancelled', moment), status, stop };
-  if (task.stage === 'held') sendOrder(stopping, 'cancel', moment);
-  else makeSettleable({ ...stopping, orderNumber: task.orderNumber + 1 }, moment);
+  const stopping = { ...closeOpen(task, 'cancelled', context), status, stop };
+  if (task.stage === 'held') sendOrder(stopping, 'cancel', context);
+  else makeSettleable({ ...stopping, orderNumber: task.orderNumber + 1 }, context);
   return { result: before === undefined ? 'accepted' : 'escalated', stop };
 }
 

@@ -4,7 +4,7 @@ import type { Question } from '../question.ts';
 import { parseActivity } from '../rules/activity.ts';
 import { toContext } from '../rules/new-task.ts';
 import type { QuestionCounts, QuestionState } from '../rules/questions.ts';
-import { toLaneName } from '../rules/suspects.ts';
+import { toReadyQueueName } from '../rules/suspects.ts';
 import type { TaskStatus } from '../status.ts';
 import type { Hint } from '../store.ts';
 import type { ListRequest, QuestionsRequest, StoreRules } from '../stores/driver.ts';
@@ -12,7 +12,7 @@ import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, Tas
 
 /** A task as a local store keeps it: its head, and fields that only the store and its worker may know. */
 export interface StoredTask extends TaskSummary {
-  /** Owner of its inputs: its id, or a name of their own once they were passed on. */
+  /** Owner of its inputs: its id, or a separate name once they were passed on. */
   readonly inputOwner: string;
   /** JSON text, the same for equal contexts. */
   readonly context?: string;
@@ -23,20 +23,22 @@ export interface StoredTask extends TaskSummary {
   readonly released?: string;
   /** Crashes since the last progress that are this task's own: it was the only suspect of its session. */
   readonly charges?: number;
-  /** The claim that was taken away last. Its worker may still hand it back, which takes the crash back. */
+  /** The claim that was taken away last. Its worker may still release it, which takes the crash back. */
   readonly lostClaim?: string;
   /** That crash was charged. */
   readonly isCharged?: boolean;
+  /** See `NewTask`. */
+  readonly keepsQuestions?: boolean;
   /** Its worker has not confirmed the latest order. */
-  readonly told?: boolean;
+  readonly hasPendingOrders?: boolean;
   /** For `parseActivity`. */
-  readonly keptActivity?: string;
+  readonly storedActivity?: string;
   /** Left out if it never asked. */
   readonly questionCounts?: QuestionCounts;
 }
 
 /** A question as a local store keeps it. */
-export interface KeptQuestion extends Question {
+export interface StoredQuestion extends Question {
   readonly task: string;
   readonly tenant: string;
   readonly state: QuestionState;
@@ -62,7 +64,7 @@ export interface Session {
   readonly suspect?: string;
   readonly takeNumber: number;
   /** The tasks of the last take that returned any. */
-  readonly took: readonly string[];
+  readonly lastTaken: readonly string[];
   /** The claim of that take. */
   readonly lastTakeClaim?: string;
   /** When it last held a task. */
@@ -71,7 +73,7 @@ export interface Session {
 
 /** What a domain remembers about time. */
 export interface DomainState {
-  /** The last visit of a worker, within an eighth of a lease. */
+  /** The last contact of a worker, within an eighth of a lease. */
   readonly lastContactAt: number;
   /** Nothing is freed before this time. */
   readonly graceUntil: number;
@@ -99,21 +101,21 @@ export interface ReadyQueue {
 
 /** Tasks by stage, and the workers that wait for them. */
 export interface StageTables {
-  /** Puts a lane with ready tasks behind all others, unless it is already open. */
-  openReadyQueue(lane: ReadyQueue): void;
-  closeReadyQueue(lane: ReadyQueue): void;
-  /** Returns whether a lane of suspects or of tasks to undo may be open, which is rare. */
-  hasReservedLanes(): boolean;
-  /** Returns the open lane among these names that waited longest. */
+  /** Puts a ready queue with ready tasks behind all others, unless it is already open. */
+  openReadyQueue(readyQueue: ReadyQueue): void;
+  closeReadyQueue(readyQueue: ReadyQueue): void;
+  /** Returns whether a ready queue of suspects or of tasks to undo may be open, which is rare. */
+  hasReservedQueues(): boolean;
+  /** Returns the open ready queue among these names that waited longest. */
   firstReadyQueue(names: readonly string[]): ReadyQueue | undefined;
-  /** Moves a lane behind all others. */
-  rotateReadyQueue(lane: ReadyQueue): void;
-  /** Returns the first task of a lane: highest priority, then longest ready. */
-  firstReady(lane: ReadyQueue): StoredTask | undefined;
-  countReady(lane: ReadyQueue, limit: number): number;
-  /** Returns the names of a tenant's lanes with ready tasks, without `SETTLE`. */
-  readyLanes(tenant: string): readonly string[];
-  countHeldOf(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
+  /** Moves a ready queue behind all others. */
+  rotateReadyQueue(readyQueue: ReadyQueue): void;
+  /** Returns the first task of a ready queue: highest priority, then longest ready. */
+  firstReady(readyQueue: ReadyQueue): StoredTask | undefined;
+  countReady(readyQueue: ReadyQueue, limit: number): number;
+  /** Returns the names of a tenant's ready queues with ready tasks, without `SETTLE`. */
+  readyQueueNames(tenant: string): readonly string[];
+  countHeld(of: { readonly tenant: string } | { readonly agent: string }, limit: number): number;
   /** Returns tasks in `later` whose time has come. */
   due(now: number, limit: number): readonly StoredTask[];
   nextLater(): number | undefined;
@@ -146,7 +148,7 @@ export interface SessionTables {
 
 /**
  * The tables that operations work on: one transaction in a local store. Nothing here waits, so no other operation can
- * run in between. Where a task is found (ready in its lane, later, queued, held by a session, told) follows from its
+ * run in between. Where a task is found (ready in its ready queue, later, queued, held by a session, with pending orders) follows from its
  * fields.
  */
 export interface Tables extends StageTables, SessionTables {
@@ -162,7 +164,7 @@ export interface Tables extends StageTables, SessionTables {
   saveConversation(conversation: Conversation): void;
   history(ref: ConversationRef): readonly Json[];
   /** Adds to a history, at little cost however long it is. */
-  addHistory(ref: ConversationRef, said: readonly string[]): void;
+  addHistory(ref: ConversationRef, messages: readonly string[]): void;
   clearHistory(ref: ConversationRef): void;
 
   /** Removes what an older task with the same id may have left. */
@@ -172,18 +174,18 @@ export interface Tables extends StageTables, SessionTables {
   removeConversation(ref: ConversationRef): void;
   addEntries(id: string, entries: readonly JournalEntry[]): void;
   /** Returns the total size of the given entries that exist. */
-  bytesOf(id: string, positions: readonly number[]): number;
+  measureEntries(id: string, positions: readonly number[]): number;
   removeEntries(id: string, positions: readonly number[]): void;
   /** Returns the number of a command by its nonce. */
-  sent(id: string, nonce: string): number | undefined;
+  findCommandNumber(id: string, nonce: string): number | undefined;
   /** Stores a nonce. Only the nonces of the latest `maxNonces` numbers must be kept. */
-  saveSent(id: string, sent: { readonly nonce: string; readonly number: number }): void;
+  saveCommandNonce(id: string, command: { readonly nonce: string; readonly number: number }): void;
 
-  question(task: string, id: string): KeptQuestion | undefined;
-  saveQuestion(question: KeptQuestion): void;
+  question(task: string, id: string): StoredQuestion | undefined;
+  saveQuestion(question: StoredQuestion): void;
   /** Returns the questions of a task that are not closed, oldest first. */
-  liveQuestions(task: string): readonly KeptQuestion[];
-  questionsOf(task: string): readonly KeptQuestion[];
+  liveQuestions(task: string): readonly StoredQuestion[];
+  allQuestions(task: string): readonly StoredQuestion[];
 
   isPaused(target: PauseTarget): boolean;
   setPaused(target: PauseTarget, isPaused: boolean): void;
@@ -191,7 +193,7 @@ export interface Tables extends StageTables, SessionTables {
   firstEnded(): number | undefined;
 
   /** Notifies watchers once the transaction has been committed. */
-  tell(hint: Hint): void;
+  notify(hint: Hint): void;
 }
 
 /** Read queries of a local store. */
@@ -219,10 +221,10 @@ export interface Queries {
     readonly limit: number;
   }): readonly string[];
   /** Lists open questions of a tenant, oldest first. */
-  openQuestions(request: QuestionsRequest): readonly KeptQuestion[];
+  openQuestions(request: QuestionsRequest): readonly StoredQuestion[];
   entries(id: string, range: { readonly after: number; readonly limit: number }): readonly JournalEntry[];
   /** Removes old tasks, conversations and sessions, at most `limit` of each. Returns whether there may be more. */
-  forget(
+  purge(
     before: { readonly endedAt: number; readonly changedAt: number; readonly lastHeldAt: number },
     limit: number,
   ): boolean;
@@ -235,13 +237,13 @@ export interface OperationContext {
   readonly rules: StoreRules;
 }
 
-/** Returns the lane of a ready task. */
+/** Returns the ready queue of a ready task. */
 export function toReadyQueue(task: StoredTask): ReadyQueue {
-  return { agent: toLaneName(task), tenant: task.tenant };
+  return { agent: toReadyQueueName(task), tenant: task.tenant };
 }
 
 /** Creates the hint for a task's watchers. A cancel includes its order. */
-export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal', task: StoredTask): Hint {
+export function toHint(type: 'status' | 'cancel' | 'command' | 'preferred' | 'journal', task: StoredTask): Hint {
   const { id, tenant, worker, conversation, epoch, claim, orderNumber, stop } = task;
   return {
     type,
@@ -256,26 +258,34 @@ export function hintOf(type: 'status' | 'cancel' | 'command' | 'wake' | 'journal
 }
 
 /** Returns the fields of a task that callers may see. */
-export function headOf(task: StoredTask): TaskSummary {
-  const { inputOwner: _inputsOf, session: _session, claim: _claim, released: _released, told: _told, ...rest } = task;
-  const { charges: _charges, lostClaim: _lostClaim, isCharged: _isCharged, ...open } = rest;
-  const { keptActivity, context: _context, questionCounts, ...head } = open;
+export function toSummary(task: StoredTask): TaskSummary {
+  const {
+    inputOwner: _inputOwner,
+    session: _session,
+    claim: _claim,
+    released: _released,
+    hasPendingOrders: _hasPendingOrders,
+    ...rest
+  } = task;
+  const { charges: _charges, lostClaim: _lostClaim, isCharged: _isCharged, keepsQuestions: _keeps, ...open } = rest;
+  const { storedActivity, context: _context, questionCounts, ...head } = open;
   return {
     ...head,
-    ...(keptActivity !== undefined && { activity: parseActivity(keptActivity, head) }),
+    ...(storedActivity !== undefined && { activity: parseActivity(storedActivity, head) }),
+    ...(questionCounts !== undefined && { hasAsked: true }),
     ...(questionCounts !== undefined && questionCounts.open > 0 && { waiting: questionCounts.open }),
   };
 }
 
 /** Returns what callers may see of a task, with its inputs and context. */
-export function recordOf(task: StoredTask, tables: Tables): TaskRecord {
-  const asked = task.questionCounts === undefined ? undefined : tables.questionsOf(task.id).map(toQuestion);
+export function toRecord(task: StoredTask, tables: Tables): TaskRecord {
+  const asked = task.questionCounts === undefined ? undefined : tables.allQuestions(task.id).map(toQuestion);
   const questions = asked && { questions: asked };
-  return { ...headOf(task), inputs: tables.inputs(task.inputOwner), ...toContext(task.context), ...questions };
+  return { ...toSummary(task), inputs: tables.inputs(task.inputOwner), ...toContext(task.context), ...questions };
 }
 
 /** Returns what callers may see of a question. */
-export function toQuestion(question: KeptQuestion): Question {
+export function toQuestion(question: StoredQuestion): Question {
   const { task: _task, tenant: _tenant, state: _state, nonce: _nonce, ...shown } = question;
   return shown;
 }

@@ -9,12 +9,12 @@ import type { DriverBatch, FinishRequest } from '../stores/driver.ts';
 import type { JournalEntry } from '../task.ts';
 import { ordersFor } from './orders.ts';
 import { applyQuestions } from './questions.ts';
-import { conversationOf, endUnstarted, leaveConversation } from './queue.ts';
-import { end, freeSlot, makeReady } from './stage.ts';
-import { hintOf, type OperationContext, type StoredTask, type Tables } from './tables.ts';
+import { endUnstarted, findTaskConversation, leaveConversation } from './queue.ts';
+import { delayUntil, end, freeSlot, makeReady } from './stage.ts';
+import { type OperationContext, type StoredTask, type Tables, toHint } from './tables.ts';
 
-export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: OperationContext): Orders {
-  const { tables, now, rules } = moment;
+export function applyAppend(by: ClaimRef, batch: DriverBatch, context: OperationContext): Orders {
+  const { tables, now, rules } = context;
   const task = getClaimedTask(tables, by);
   const { after, events, replaces, done, resetsAttempts, activity } = batch;
   const alreadyThere = events.length > 0 && task.position === after + events.length;
@@ -27,26 +27,21 @@ export function applyAppend(by: ClaimRef, batch: DriverBatch, moment: OperationC
   if (journalBytes > Math.max(rules.maxJournalBytes, task.journalBytes)) {
     throw new JournalFullError(task.id, task.journalBytes, rules.maxJournalBytes);
   }
-  const asking = alreadyThere ? task : applyQuestions(task, batch, moment);
+  const asking = alreadyThere ? task : applyQuestions(task, batch, context);
   const commands = task.commands.filter(({ number }) => !done.includes(number));
   if (removed.length > 0) tables.removeEntries(task.id, removed);
-  if (added.length > 0) tables.addEntries(task.id, entriesOf(added, { after, epoch: by.epoch, at: now }));
-  const kept = alreadyThere || activity === undefined ? {} : { keptActivity: activity };
-  const appended = {
-    ...asking,
-    position,
-    journalBytes,
-    commands,
-    ...(resetsAttempts && { attempts: 0, charges: 0 }),
-    ...kept,
-  };
+  if (added.length > 0) tables.addEntries(task.id, toEntries(added, { after, epoch: by.epoch, at: now }));
+  const kept = alreadyThere || activity === undefined ? {} : { storedActivity: activity };
+  const reset = resetsAttempts && { attempts: 0, charges: 0 };
+  const appended = { ...asking, position, journalBytes, commands, ...reset, ...kept };
   tables.saveTask(appended);
-  if (added.length > 0) tables.tell(hintOf('journal', appended));
-  endSteered(task, done, moment);
-  return ordersFor(appended, moment);
+  // A new question changes the record, too.
+  if (added.length > 0) tables.notify(toHint(batch.asks.length > 0 ? 'status' : 'journal', appended));
+  endSteered(task, done, context);
+  return ordersFor(appended, context);
 }
 
-function entriesOf(
+function toEntries(
   events: readonly string[],
   { after, epoch, at }: { after: number; epoch: number; at: number },
 ): readonly JournalEntry[] {
@@ -57,56 +52,58 @@ function bytesAfter(
   task: StoredTask,
   { added, replaces, tables }: { added: readonly string[]; replaces: readonly number[]; tables: Tables },
 ): number {
-  let bytes = task.journalBytes - (replaces.length > 0 ? tables.bytesOf(task.id, replaces) : 0);
+  let bytes = task.journalBytes - (replaces.length > 0 ? tables.measureEntries(task.id, replaces) : 0);
   for (const event of added) bytes += Buffer.byteLength(event);
   return bytes;
 }
 
 /** Ends the tasks of messages that the current task has read. */
-function endSteered(task: StoredTask, done: readonly number[], moment: OperationContext): void {
+function endSteered(task: StoredTask, done: readonly number[], context: OperationContext): void {
   for (const command of task.commands) {
     if (command.type !== 'steer' || command.task === undefined || !done.includes(command.number)) continue;
-    const waiting = moment.tables.task(command.task);
+    const waiting = context.tables.task(command.task);
     if (waiting?.status !== 'init') continue;
-    const reason = createReason({ kind: 'steered', message: `answered by ${task.id}` }, moment.now);
-    leaveConversation(endUnstarted(waiting, reason, moment), moment);
+    const reason = createReason({ kind: 'steered', message: `answered by ${task.id}` }, context.now);
+    leaveConversation(endUnstarted(waiting, reason, context), context);
   }
 }
 
-export function applyRelease(by: ClaimRef, moment: OperationContext): ReleaseResult {
-  const { tables } = moment;
+export function applyRelease(by: ClaimRef, delayMs: number, context: OperationContext): ReleaseResult {
+  const { tables } = context;
   const found = tables.task(by.id);
   if (found?.released === by.claim) return { result: 'unchanged' };
-  if (found?.lostClaim === by.claim) return releaseLate(found, moment);
+  if (found?.lostClaim === by.claim) return releaseLate(found, context);
   const own = getClaimedTask(tables, by);
-  const released = applyTransition(own, 'release', { now: moment.now, released: by.claim });
-  freeSlot(own, moment);
-  tables.tell(hintOf('wake', released));
-  makeReady(released, moment);
+  const released = applyTransition(own, 'release', { now: context.now, released: by.claim });
+  freeSlot(own, context);
+  tables.notify(toHint('preferred', released));
+  // Only a task that will run again is delayed: a stop never waits.
+  if (delayMs > 0 && released.status === 'init') delayUntil(released, context.now + delayMs, context);
+  else makeReady(released, context);
   return { result: 'released' };
 }
 
-/** Parks a task if its worker has acted on everything, and only answers can make it go on. */
-export function applyPark(by: ClaimRef, seen: SeenByWorker, moment: OperationContext): ParkReceipt {
-  const { tables, now } = moment;
+/** Parks a task if its worker has acted on everything, and only answers can make it continue. */
+export function applyPark(by: ClaimRef, seen: SeenByWorker, context: OperationContext): ParkReceipt {
+  const { tables, now } = context;
   if (tables.task(by.id)?.released === by.claim) return { result: 'unchanged' };
   const own = getClaimedTask(tables, by);
   const { open = 0, pending = 0 } = own.questionCounts ?? {};
   const isRead = own.position === seen.position && own.orderNumber === seen.orderNumber && own.commands.length === 0;
   if (own.status !== 'running' || !isRead || open === 0 || pending > 0) {
-    return { result: 'busy', orders: ordersFor(own, moment) };
+    return { result: 'busy', orders: ordersFor(own, context) };
   }
   const parked = applyTransition(own, 'park', { now, released: by.claim });
   tables.saveTask(parked);
-  freeSlot(own, moment);
-  tables.tell(hintOf('status', parked));
+  freeSlot(own, context);
+  tables.notify(toHint('status', parked));
   return { result: 'parked' };
 }
 
 /** Takes a crash back: the worker that seemed to be lost is alive, and has stopped its work. */
 function releaseLate(
   { lostClaim, isCharged, charges = 0, ...task }: StoredTask,
-  moment: OperationContext,
+  context: OperationContext,
 ): ReleaseResult {
   // The attempt of its next worker still counts, and progress may have reset its own.
   const isCounted = task.attempts > Number(task.stage === 'held');
@@ -118,10 +115,10 @@ function releaseLate(
     released: lostClaim!,
   };
   if (task.stage === 'held' || task.stage === 'parked') {
-    moment.tables.saveTask(back);
+    context.tables.saveTask(back);
   } else {
-    moment.tables.tell(hintOf('wake', back));
-    makeReady(back, moment);
+    context.tables.notify(toHint('preferred', back));
+    makeReady(back, context);
   }
   return { result: 'unchanged' };
 }
@@ -129,9 +126,9 @@ function releaseLate(
 export function applyFinish(
   by: ClaimRef,
   { outcome, newMessages, replacesHistory }: FinishRequest,
-  moment: OperationContext,
+  context: OperationContext,
 ): FinishResult {
-  const { tables, now } = moment;
+  const { tables, now } = context;
   const before = tables.task(by.id);
   if (before !== undefined && isFinalStatus(before.status) && before.claim === by.claim && before.epoch === by.epoch) {
     return { result: 'unchanged', status: before.status };
@@ -139,9 +136,9 @@ export function applyFinish(
   const task = getClaimedTask(tables, by);
   const { status } = nextStatus(task.status, outcome.status);
   if (!isFinalStatus(status)) throw new LeaseLostError(by.id, by.epoch);
-  appendHistory(task, { newMessages, replacesHistory }, moment);
-  const ended = end(task, { ...settledOutcome(task, outcome, now), status }, moment);
-  const successor = leaveConversation(ended, moment);
+  appendHistory(task, { newMessages, replacesHistory }, context);
+  const ended = end(task, { ...settledOutcome(task, outcome, now), status }, context);
+  const successor = leaveConversation(ended, context);
   return { result: 'finished', status, ...(successor !== undefined && { successor }) };
 }
 
@@ -150,7 +147,7 @@ function appendHistory(
   { newMessages, replacesHistory }: Pick<FinishRequest, 'newMessages' | 'replacesHistory'>,
   { tables }: OperationContext,
 ): void {
-  const conversation = conversationOf(task, tables);
+  const conversation = findTaskConversation(task, tables);
   if (conversation === undefined) return;
   if (replacesHistory) tables.clearHistory(conversation);
   tables.addHistory(conversation, newMessages);

@@ -4,7 +4,7 @@ export const BACKGROUND = 'background/';
 const KEY = new RegExp(`^${BACKGROUND}(.*)/[^/]*$`, 's');
 
 /** Returns the conversation that a background task belongs to; undefined for other tasks. */
-export function backgroundOf(task: {
+export function findBackgroundOwner(task: {
   readonly key?: string | undefined;
   readonly conversation?: string | undefined;
 }): string | undefined {

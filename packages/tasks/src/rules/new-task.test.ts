@@ -48,7 +48,7 @@ test.each([
 });
 
 test.each([undefined, null, 0, true, '', ' \n ', [], {}, [[]], { text: 'x' }, { role: 'assistant', content: 'x' }])(
-  'there is no title for %j',
+  'input without text has no title: %j',
   (input) => {
     expect(toTitle(input)).toBeUndefined();
   },
@@ -59,11 +59,11 @@ test.each([
   { role: 'user', content: 7 },
   { role: 'user', parts: {} },
   [7, { type: 'text', text: 7 }],
-])('there is no title for nonsense such as %j', (input) => {
+])('invalid input has no title: %j', (input) => {
   expect(toTitle(input)).toBeUndefined();
 });
 
-test('whatever the text, a title is short, well-formed and in one line', () => {
+test('a title of any text is short, well-formed and on one line', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 400, size: 'max' }), (text) => {
       const title = toTitle(text) ?? 'none';

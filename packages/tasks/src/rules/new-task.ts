@@ -6,7 +6,7 @@ import { applyTransition } from './transitions.ts';
 /** Returns a task as it is when it has just been created, before a store decides where it waits. */
 export function toNewTask(request: CreateRequest, now: number): TaskSummary {
   const { id, tenant, agent, conversation, title, key, nonce, preferredWorker, priority } = request;
-  const { notBefore, deadline, traceparent } = request;
+  const { notBefore, deadline, traceparent, startedBy } = request;
   const given = {
     id,
     tenant,
@@ -19,6 +19,7 @@ export function toNewTask(request: CreateRequest, now: number): TaskSummary {
     ...(notBefore !== undefined && { notBefore }),
     ...(deadline !== undefined && { deadline }),
     ...(traceparent !== undefined && { traceparent }),
+    ...(startedBy !== undefined && { startedBy }),
   };
   return applyTransition(given as TaskSummary, 'create', { now });
 }
@@ -35,7 +36,7 @@ const WORDS = new RegExp(`[^\\s\\p{Cc}]{1,${MAX_TITLE_CHARACTERS + 1}}`, 'gu');
 /** Returns the text of an input in one line, cut if it is long; `undefined` if it has no text. */
 export function toTitle(input: unknown): string | undefined {
   let title = '';
-  for (const text of textsIn(input)) {
+  for (const text of findTexts(input)) {
     for (const [word] of text.matchAll(WORDS)) {
       title += title === '' ? word : ` ${word}`;
       if (title.length > MAX_TITLE_CHARACTERS) return cut(title);
@@ -51,7 +52,7 @@ function cut(title: string): string {
 }
 
 /** An input that a user wrote: a text, its parts, or a message that has them as `content`, or as `parts` in a chat. */
-function textsIn(input: unknown): readonly string[] {
+function findTexts(input: unknown): readonly string[] {
   if (typeof input === 'string') return [input];
   if (Array.isArray(input)) return input.flatMap(textOfPart);
   const { role, content, parts } = (input ?? {}) as { role?: unknown; content?: unknown; parts?: unknown };

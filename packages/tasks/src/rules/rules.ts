@@ -9,7 +9,7 @@ import type { TaskStatus } from '../status.ts';
  * - `merge`: it takes the place and the messages of the last waiting task, if their contexts are equal; otherwise it waits.
  * - `replace`: waiting tasks end as superseded. A current task that never started ends too, and this one starts; otherwise
  * the current task is ordered to stop, and this one waits.
- * - `steer`: its message is passed to the current task, and it waits in case the message comes too late.
+ * - `steer`: its message is passed to the current task, and it waits in case the message arrives too late.
  */
 export type Admission = 'start' | 'wait' | 'merge' | 'replace' | 'steer' | 'reject';
 
@@ -35,13 +35,13 @@ export const GRACEFUL: Readonly<{ level: StopLevel; abortMs: number; killMs: num
 /** Why a task ends at its deadline. */
 export const OVERDUE = { kind: 'deadline', message: 'the deadline of the task has passed' } as const;
 
-/** The lane of tasks that only have to be settled: any worker can do that. No agent's name starts with it. */
+/** The ready queue of tasks that only have to be settled: any worker can do that. No agent's name starts with it. */
 export const SETTLE = '*';
-/** Starts the name of the lane in which an agent's suspects wait: tasks whose workers crashed repeatedly. */
+/** Starts the name of the ready queue in which an agent's suspects wait: tasks whose workers crashed repeatedly. */
 export const SUSPECTS = '*?';
-/** Starts the name of the lane for cancelled tasks whose calls must be undone by a worker that has their agent. */
+/** Starts the name of the ready queue for cancelled tasks whose calls must be undone by a worker that has their agent. */
 export const UNDO = '*!';
-/** The first name after those of all these lanes, in byte order. */
+/** The first name after those of all these ready queues, in byte order. */
 export const AFTER_RESERVED = '+';
 
 /** All limits of a store. Stores in other languages get them as generated text (`npm run rules`), never by hand. */
@@ -81,9 +81,9 @@ export const LIMITS = {
   sweepRequestIntervalMs: 1_000,
   /** How long a session is kept after it ended or last held a task. */
   sessionRetentionMs: 86_400_000,
-  /** The last contact is written when it is older than this share of a lease: a visit without changes should write nothing. */
+  /** The last contact is written when it is older than this share of a lease: a contact without changes should write nothing. */
   contactShare: 0.125,
-  /** A gap between visits longer than this share of a lease is an outage. Beats come every third. */
+  /** A gap between contacts longer than this share of a lease is an outage. Beats come every third. */
   outageShare: 0.5,
 } as const;
 

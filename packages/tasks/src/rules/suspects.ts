@@ -1,7 +1,7 @@
 import type { TaskStatus } from '../status.ts';
 import { LIMITS, SETTLE, SUSPECTS, UNDO } from './rules.ts';
 
-interface LaneTask {
+interface ReadyQueueTask {
   readonly agent: string;
   readonly status: TaskStatus;
   readonly attempts: number;
@@ -9,24 +9,26 @@ interface LaneTask {
 }
 
 /** Returns whether a task that no worker holds is a suspect: its workers may have crashed because of it. */
-export function isSuspect({ status, attempts }: Pick<LaneTask, 'status' | 'attempts'>): boolean {
+export function isSuspect({ status, attempts }: Pick<ReadyQueueTask, 'status' | 'attempts'>): boolean {
   return status !== 'cancelling' && attempts >= LIMITS.suspectAttempts;
 }
 
-/** Returns the name of the lane in which a task waits when it is ready. */
-export function toLaneName(task: LaneTask): string {
+/** Returns the name of the ready queue in which a task waits when it is ready. */
+export function toReadyQueueName(task: ReadyQueueTask): string {
   if (task.status === 'cancelling') return task.stop?.undo === true ? UNDO + task.agent : SETTLE;
   return isSuspect(task) ? SUSPECTS + task.agent : task.agent;
 }
 
-/** Returns the agent of a lane; `SETTLE` if any worker can take its tasks. */
-export function toAgent(lane: string): string {
-  return lane.startsWith(SUSPECTS) || lane.startsWith(UNDO) ? lane.slice(SUSPECTS.length) : lane;
+/** Returns the agent of a ready queue; `SETTLE` if any worker can take its tasks. */
+export function toAgent(readyQueue: string): string {
+  return readyQueue.startsWith(SUSPECTS) || readyQueue.startsWith(UNDO)
+    ? readyQueue.slice(SUSPECTS.length)
+    : readyQueue;
 }
 
-/** Returns whether a lane's tasks are delivered despite pauses and limits: a cancel must not wait for either. */
-export function isExempt(lane: string): boolean {
-  return lane === SETTLE || lane.startsWith(UNDO);
+/** Returns whether a ready queue's tasks are delivered despite pauses and limits: a cancel must not wait for either. */
+export function isExempt(readyQueue: string): boolean {
+  return readyQueue === SETTLE || readyQueue.startsWith(UNDO);
 }
 
 /** Returns the delay before a task is taken again. Every store computes the same, so it is not random. */

@@ -10,7 +10,7 @@ const task = {
   session: 's',
   claim: 'c',
   worker: 'w',
-  told: false,
+  hasPendingOrders: false,
   lostClaim: 'l',
   released: 'r',
   epoch: 3,
@@ -23,13 +23,17 @@ const task = {
 const NAMES = Object.keys(TRANSITIONS) as (keyof typeof TRANSITIONS)[];
 
 test.each(NAMES)('%s changes the fields that the table names, and no other', (name) => {
-  const { next, set, plus, given = [], now = [], first = [], none = [], told } = TRANSITIONS[name];
+  const { next, set, plus, given = [], now = [], first = [], none = [], hasPendingOrders } = TRANSITIONS[name];
   const named = [...Object.keys({ ...set, ...plus }), ...given, ...now, ...first, ...none];
   const fields = Object.fromEntries(given.map((field) => [field, `given ${field}`]));
   const before: Record<string, unknown> = { ...task };
   const after: Record<string, unknown> = { ...applyTransition(task, name, { ...fields, now: 9 }) };
   const changed = Object.keys({ ...before, ...after }).filter((field) => before[field] !== after[field]);
-  const mayChange = [...named, ...(next === undefined ? [] : ['status']), ...(told === undefined ? [] : ['told'])];
+  const mayChange = [
+    ...named,
+    ...(next === undefined ? [] : ['status']),
+    ...(hasPendingOrders === undefined ? [] : ['hasPendingOrders']),
+  ];
   expect(mayChange).toEqual(expect.arrayContaining(changed));
   for (const field of none) expect(after).not.toHaveProperty(field);
   for (const field of given) expect(after[field]).toBe(`given ${field}`);
@@ -50,15 +54,15 @@ test('a count never falls below zero, and the first time is kept', () => {
     stage: 'held',
     attempts: 1,
     startedAt: 5,
-    told: true,
+    hasPendingOrders: true,
     session: 's2',
   });
 });
 
-test('only a worker that holds a task has to be told of an order', () => {
-  expect(applyTransition(task, 'order', { now: 9 })).toMatchObject({ orderNumber: 5, told: true });
+test('only a worker that holds a task has orders to confirm', () => {
+  expect(applyTransition(task, 'order', { now: 9 })).toMatchObject({ orderNumber: 5, hasPendingOrders: true });
   expect(applyTransition({ ...task, stage: 'ready' }, 'order', { now: 9 })).toMatchObject({
     orderNumber: 5,
-    told: false,
+    hasPendingOrders: false,
   });
 });

@@ -14,8 +14,8 @@ export interface Transition {
   /** The time of the store, unless there is an earlier one. */
   readonly first?: readonly string[];
   readonly none?: readonly string[];
-  /** When its worker has to be told: if the worker holds it, or if it has orders. */
-  readonly told?: 'held' | 'ordered';
+  /** When its worker has orders to confirm: if the worker holds it, or if it has orders. */
+  readonly hasPendingOrders?: 'held' | 'ordered';
 }
 
 type TransitionName =
@@ -24,7 +24,7 @@ type TransitionName =
   | 'release'
   | 'park'
   | 'wake'
-  | 'free'
+  | 'reclaim'
   | 'end'
   | 'order'
   | 'ready'
@@ -32,7 +32,7 @@ type TransitionName =
   | 'queue';
 
 const COUNTS = { epoch: 0, attempts: 0, crashes: 0, orderNumber: 0, position: 0, journalBytes: 0, commandsSent: 0 };
-const HOLDER = ['session', 'claim', 'worker', 'told'];
+const HOLDER = ['session', 'claim', 'worker', 'hasPendingOrders'];
 
 /** TypeScript applies this table. `npm run rules` writes it into the SQL files. */
 export const TRANSITIONS: Readonly<Record<TransitionName, Transition>> = {
@@ -44,7 +44,7 @@ export const TRANSITIONS: Readonly<Record<TransitionName, Transition>> = {
     given: ['session', 'claim', 'worker'],
     first: ['startedAt'],
     none: ['stageAt', 'policy', 'released'],
-    told: 'ordered',
+    hasPendingOrders: 'ordered',
   },
   /** Handed back; `ready` follows. */
   release: { next: 'release', plus: { epoch: 1, attempts: -1 }, given: ['released'], none: HOLDER },
@@ -53,7 +53,7 @@ export const TRANSITIONS: Readonly<Record<TransitionName, Transition>> = {
   /** No longer parked; `ready` follows. */
   wake: { next: 'release' },
   /** Taken away from a worker that is lost; `ready`, `delay` or `end` follows. */
-  free: {
+  reclaim: {
     next: 'release',
     plus: { epoch: 1, crashes: 1 },
     given: ['charges', 'isCharged', 'lostClaim'],
@@ -63,9 +63,9 @@ export const TRANSITIONS: Readonly<Record<TransitionName, Transition>> = {
     set: { commands: [] },
     given: ['status', 'outcome'],
     now: ['endedAt'],
-    none: ['stage', 'stageAt', 'policy', 'told', 'lostClaim'],
+    none: ['stage', 'stageAt', 'policy', 'hasPendingOrders', 'lostClaim'],
   },
-  order: { plus: { orderNumber: 1 }, told: 'held' },
+  order: { plus: { orderNumber: 1 }, hasPendingOrders: 'held' },
   ready: { set: { stage: 'ready' }, now: ['stageAt'], none: ['policy'] },
   delay: { set: { stage: 'delayed' }, given: ['stageAt'] },
   queue: { set: { stage: 'queued' }, none: ['stageAt', 'policy'] },
@@ -86,6 +86,7 @@ export function applyTransition<T extends Moved>(
   for (const field of rule.now ?? []) after[field] = now;
   for (const field of rule.first ?? []) after[field] ??= now;
   for (const field of rule.none ?? []) delete after[field];
-  if (rule.told !== undefined) after['told'] = rule.told === 'held' ? task.stage === 'held' : task.orderNumber > 0;
+  if (rule.hasPendingOrders !== undefined)
+    after['hasPendingOrders'] = rule.hasPendingOrders === 'held' ? task.stage === 'held' : task.orderNumber > 0;
   return after as T;
 }

@@ -17,7 +17,7 @@ import type { TaskHandler } from './work.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'book it' };
 
-function toolOf(name: string, rest: Partial<Tool> = {}): Tool {
+function createTool(name: string, rest: Partial<Tool> = {}): Tool {
   const execute = (): string => `${name} ran`;
   const made = defineTool({ name, description: name, inputSchema: z.object({}), effects: 'read', execute });
   return { ...made, ...rest } as Tool;
@@ -63,25 +63,29 @@ function setUp({ planner = inSteps(), tools = [], work, alter = (store) => store
   return { world, store, runner };
 }
 
-async function listed(
-  store: TaskStore,
-): Promise<{ id: string; tenant: string; activity?: TaskActivity; outcome?: Pick<TaskOutcome, 'usage'> }> {
+async function listed(store: TaskStore): Promise<{
+  id: string;
+  tenant: string;
+  waiting?: number;
+  activity?: TaskActivity;
+  outcome?: Pick<TaskOutcome, 'usage'>;
+}> {
   return (await store.list({ tenant: 'acme' })).tasks[0]!;
 }
 
 test('turns, calls and usage are counted, and agree with the outcome', async () => {
   const planner = inSteps(spending(calling('look', 'pay'), used(10, 1)), spending(reply('done'), used(20, 2)));
-  const { runner, store } = setUp({ planner, tools: [toolOf('look'), toolOf('pay')] });
+  const { runner, store } = setUp({ planner, tools: [createTool('look'), createTool('pay')] });
   await runner.run(TASK);
   const { activity, outcome } = await listed(store);
-  expect(activity).toEqual({ turns: 2, calls: 2, questions: 0, usage: used(30, 3) });
+  expect(activity).toEqual({ turns: 2, calls: 2, usage: used(30, 3) });
   expect(outcome?.usage).toEqual(activity?.usage);
 });
 
 test('a list shows what a running task has done, and that a reply may still use more', async () => {
   const [called, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const [result, answer] = [Promise.withResolvers<string>(), Promise.withResolvers<Step>()];
-  const look = toolOf('look', {
+  const look = createTool('look', {
     execute: () => {
       called.resolve();
       return result.promise;
@@ -95,22 +99,28 @@ test('a list shows what a running task has done, and that a reply may still use 
   const { runner, store, world } = setUp({ planner, tools: [look] });
   const running = runner.run(TASK);
   await called.promise;
-  expect((await listed(store)).activity).toEqual({ turns: 1, calls: 1, questions: 0, usage: used(10, 1) });
+  expect((await listed(store)).activity).toEqual({ turns: 1, calls: 1, usage: used(10, 1) });
   result.resolve('seen');
   await asked.promise;
   await world.clock.advance(60_000);
   expect((await listed(store)).activity).toMatchObject({ turns: 1, usage: used(10, 1, false) });
   answer.resolve(reply('done'));
   await running;
-  expect((await listed(store)).activity).toEqual({ turns: 2, calls: 1, questions: 0, usage: used(10, 1) });
+  expect((await listed(store)).activity).toEqual({ turns: 2, calls: 1, usage: used(10, 1) });
 });
+
+/** How many questions wait, and what else was counted. */
+async function readWaiting(store: TaskStore): Promise<(number | undefined)[]> {
+  const { waiting, activity } = await listed(store);
+  return [waiting, activity?.turns, activity?.calls];
+}
 
 /** A task whose agent asks whether it may pay, and then pays for as long as it likes. */
 async function asking(rest: Partial<Tool> = {}) {
   const paying = Promise.withResolvers<string>();
   const approvals = createTaskApprovals();
   const execute = (): Promise<string> => paying.promise;
-  const pay = toolOf('pay', { effects: 'write', execute, ...rest });
+  const pay = createTool('pay', { effects: 'write', execute, ...rest });
   const made = setUp({ planner: inSteps(calling('pay')), tools: [pay], approvals });
   const running = made.runner.run(TASK);
   await flushMicrotasks();
@@ -119,10 +129,10 @@ async function asking(rest: Partial<Tool> = {}) {
 
 test('a question is shown while it waits, and no longer once it is answered', async () => {
   const { store, running, ref, paying } = await asking();
-  expect((await listed(store)).activity?.questions).toBe(1);
+  expect((await listed(store)).waiting).toBe(1);
   await answerCall(store, ref, { callId: 'c0', decision: 'yes' });
   await flushMicrotasks();
-  expect((await listed(store)).activity).toMatchObject({ turns: 1, calls: 1, questions: 0 });
+  expect(await readWaiting(store)).toEqual([undefined, 1, 1]);
   paying.resolve('paid');
   expect(await running).toMatchObject({ status: 'success' });
 });
@@ -131,28 +141,28 @@ test.each(['no', 'never'] as const)('a question that is answered with %s waits n
   const { store, running, ref } = await asking();
   await answerCall(store, ref, { callId: 'c0', decision });
   expect(await running).toMatchObject({ status: 'success' });
-  expect((await listed(store)).activity).toMatchObject({ turns: 2, calls: 1, questions: 0 });
+  expect(await readWaiting(store)).toEqual([undefined, 2, 1]);
 });
 
-test('a question about a cancelled call waits no more, though the task goes on', async () => {
+test('a question about a cancelled call waits no more, though the task continues', async () => {
   const { store, running, ref } = await asking();
   await store.send(ref, { type: 'cancel-call', callId: 'c0' });
   await running;
-  expect((await listed(store)).activity).toMatchObject({ turns: 2, calls: 1, questions: 0 });
+  expect(await readWaiting(store)).toEqual([undefined, 2, 1]);
 });
 
 test('a question of a cancelled task waits no more', async () => {
   const { store, running, ref } = await asking();
   await store.cancel(ref);
   expect(await running).toMatchObject({ status: 'cancelled' });
-  expect((await listed(store)).activity).toMatchObject({ turns: 1, calls: 1, questions: 0 });
+  expect(await readWaiting(store)).toEqual([undefined, 1, 1]);
 });
 
-test('a question of a task that is handed back waits no more until it is asked again', async () => {
+test('a question of a task that is handed back still waits', async () => {
   const { store, running, runner } = await asking();
   await runner[Symbol.asyncDispose]();
   await running.catch(() => {});
-  expect(await listed(store)).toMatchObject({ status: 'init', activity: { turns: 1, calls: 1, questions: 0 } });
+  expect(await listed(store)).toMatchObject({ status: 'init', waiting: 1, activity: { turns: 1, calls: 1 } });
 });
 
 test('a call that is cancelled before its question is ready asks nothing, and the next call can ask', async () => {
@@ -164,8 +174,8 @@ test('a call that is cancelled before its question is ready asks nothing, and th
   };
   const approvals = createTaskApprovals();
   const tools = [
-    toolOf('pay', { effects: 'write', preview } as unknown as Partial<Tool>),
-    toolOf('book', { effects: 'write' }),
+    createTool('pay', { effects: 'write', preview } as unknown as Partial<Tool>),
+    createTool('book', { effects: 'write' }),
   ];
   const { store, runner } = setUp({ planner: inSteps(calling('pay', 'book')), tools, approvals });
   const running = runner.run(TASK);
@@ -175,7 +185,7 @@ test('a call that is cancelled before its question is ready asks nothing, and th
   await flushMicrotasks();
   ready.resolve({ title: 'pay' });
   await flushMicrotasks();
-  expect((await listed(store)).activity?.questions).toBe(1);
+  expect((await listed(store)).waiting).toBe(1);
   await answerCall(store, ref, { callId: 'c1', decision: 'yes' });
   expect(await running).toMatchObject({ status: 'success' });
 });
@@ -187,7 +197,7 @@ async function crashed(
   isCancelled = false,
 ) {
   const planner = inSteps(spending(reply('done'), used(5, 5)));
-  const made = setUp({ planner, tools: [toolOf('look')] });
+  const made = setUp({ planner, tools: [createTool('look')] });
   const { store, world, runner } = made;
   const receipt = await store.create(TASK);
   const id = receipt.result === 'created' ? receipt.task.id : '';
@@ -202,21 +212,21 @@ async function crashed(
 const STARTED = { type: 'run-start', agent: 'assistant', input: { role: 'user', content: 'book it' } };
 const ended = ({ message }: Step): Json => entryFor({ type: 'turn-end', turn: 1, message });
 
-test('a worker goes on from what a lost one had counted', async () => {
-  const before = { turns: 1, calls: 1, questions: 1, usage: used(10, 1) };
+test('a worker continues from what a lost one had counted', async () => {
+  const before = { turns: 1, calls: 1, usage: used(10, 1) };
   const { activity, outcome } = await crashed(before, [STARTED, ended(calling('look'))]);
-  expect(activity).toEqual({ turns: 2, calls: 1, questions: 0, usage: used(15, 6) });
+  expect(activity).toEqual({ turns: 2, calls: 1, usage: used(15, 6) });
   expect(outcome?.usage).toEqual(used(15, 6));
 });
 
-test('what a reply used that was lost with its worker is not known', async () => {
-  const before = { turns: 0, calls: 0, questions: 0, usage: used(0, 0, false) };
+test('the usage of a reply that was lost with its worker is unknown', async () => {
+  const before = { turns: 0, calls: 0, usage: used(0, 0, false) };
   const { activity, outcome } = await crashed(before, [STARTED, { type: 'turn-start', turn: 1 }]);
   expect([activity?.usage, outcome?.usage]).toEqual([used(5, 5, false), used(5, 5, false)]);
 });
 
 test('the usage of lost workers is in the outcome of a task that only has to be ended', async () => {
-  const before = { turns: 1, calls: 0, questions: 0, usage: used(10, 1) };
+  const before = { turns: 1, calls: 0, usage: used(10, 1) };
   const finished = await crashed(before, [STARTED, ended(reply('said'))]);
   const cancelled = await crashed(before, [STARTED, ended(reply('said'))], true);
   expect([finished.outcome?.usage, cancelled.outcome?.usage]).toEqual([used(10, 1), used(10, 1)]);
@@ -229,7 +239,7 @@ test('agents inside calls count for the usage only', async () => {
   const { runner, store } = setUp({ planner: inSteps(spending(first, used(10, 1))), tools: [tool] });
   await runner.run(TASK);
   const { activity, outcome } = await listed(store);
-  expect(activity).toEqual({ turns: 2, calls: 1, questions: 0, usage: used(110, 11) });
+  expect(activity).toEqual({ turns: 2, calls: 1, usage: used(110, 11) });
   expect(outcome?.usage).toEqual(used(110, 11));
 });
 
@@ -241,12 +251,12 @@ test('a turn counts once, however often it has to be written', async () => {
       if (name === 'append' && lost++ % 2 === 0) throw new Error('the answer was lost');
       return answer;
     });
-  const { runner, store, world } = setUp({ planner: inSteps(calling('look')), tools: [toolOf('look')], alter });
+  const { runner, store, world } = setUp({ planner: inSteps(calling('look')), tools: [createTool('look')], alter });
   const running = runner.run(TASK);
   let isOver = false;
   running.finally(() => (isOver = true)).catch(() => {});
   while (!isOver) await world.clock.advance(100);
-  expect((await listed(store)).activity).toEqual({ turns: 2, calls: 1, questions: 0 });
+  expect((await listed(store)).activity).toEqual({ turns: 2, calls: 1 });
   expect(lost).toBeGreaterThan(2);
 });
 

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { type Around, alterStore } from '../../../../test/tasks/altered-store.ts';
 import type { CreateReceipt, TaskStore } from '../store.ts';
 import { createMemoryStore } from '../stores/memory.ts';
+import { createTaskApprovals } from './questions/approvals.ts';
 import type { AdoptedTask } from './runner.ts';
 import { createRunner } from './store-runner.ts';
 
@@ -59,10 +60,32 @@ test('an adopted run is a task with the same end, the same answer and its events
   expect(await response).toMatchObject({ status: 'success', answer: 'Fine.' });
   const record = await store.get(await ref());
   expect(record).toMatchObject({ status: 'success', inputs: ['How?'], outcome: { answer: 'Fine.' } });
-  expect(record?.activity).toEqual({ turns: 1, calls: 0, questions: 0, usage: (await run.outcome).usage });
+  expect(record?.activity).toEqual({ turns: 1, calls: 0, usage: (await run.outcome).usage });
   expect(record?.outcome?.usage).toEqual(record?.activity?.usage);
   const types = (await store.read(await ref())).map(({ event }) => (event as { type: string }).type);
   expect(types).toEqual(expect.arrayContaining(['run-start', 'turn-start', 'turn-end']));
+});
+
+test('an adopted run asks a user through the store, and its task keeps its worker', async () => {
+  const { store, ref } = setUp([]);
+  const runner = createRunner({ store, agents: {}, approvals: createTaskApprovals({ parkAfterMs: 0 }) });
+  onTestFinished(() => runner[Symbol.asyncDispose]());
+  const ask = defineTool({
+    name: 'ask',
+    description: 'Asks.',
+    inputSchema: z.object({}).loose(),
+    answeredBy: 'user',
+    answerSchema: z.string(),
+  });
+  const model = createScriptedModel([[{ call: 'ask' }], ['Thanks.']]);
+  const agent = createAgent({ name: 'assistant', model, tools: [ask] });
+  const { response } = runner.adopt(TASK, (options) => agent.run('How?', options));
+  const asked = async () => (await store.questions({ tenant: TENANT })).questions[0]?.id;
+  while ((await asked()) === undefined) await new Promise((resolve) => setImmediate(resolve));
+  expect(runner.live).toBe(1);
+  await store.answer({ tenant: TENANT, id: (await asked())! }, { value: { answer: 'so' } });
+  expect(await response).toMatchObject({ status: 'success', answer: 'Thanks.' });
+  expect(await store.get(await ref())).toMatchObject({ questions: [{ closed: { why: 'answered' } }] });
 });
 
 test('a cancel in the store stops an adopted run, with its reason', async () => {
@@ -100,7 +123,7 @@ test('a call of an adopted run is in the store before it starts', async () => {
   token[Symbol.dispose]();
 });
 
-test('a cancel of its own token ends the task too', async () => {
+test("a cancel of the run's token ends the task too", async () => {
   const { adopt, started, store, ref } = setUp(SLOW);
   const token = new CancellationToken();
   const { run, response } = adopt(token);
@@ -145,7 +168,7 @@ test('a run whose task another worker took is cancelled, and no call starts', as
   expect(await response).toMatchObject({ status: 'running' });
 });
 
-test('a store that fails is reported, and the run goes on, with its calls', async () => {
+test('a store that fails is reported, and the run continues, with its calls', async () => {
   const broken = new Error('disk full');
   const { adopt, problems, started } = setUp(SLOW, () => (name, call) => {
     return name === 'create' ? Promise.reject(broken) : call();
@@ -167,7 +190,7 @@ test('a runner that stops cancels the runs it adopted and hands their tasks back
   expect(await store.get(await ref())).toMatchObject({ status: 'init' });
 });
 
-test('a runner that was stopped cancels a run at once', async () => {
+test('a runner that was stopped cancels a run immediately', async () => {
   const { adopt, runner } = setUp(SLOW);
   await runner.stop();
   const { run, response } = adopt();
@@ -175,7 +198,7 @@ test('a runner that was stopped cancels a run at once', async () => {
   expect(await run.outcome).toMatchObject({ status: 'cancelled', reason: { kind: 'shutdown' } });
 });
 
-test('a run that cannot start is no task', async () => {
+test('a run that cannot start creates no task', async () => {
   const { runner, store } = setUp([]);
   const agent = createAgent({ name: 'assistant', model: createScriptedModel([]) });
   expect(() => runner.adopt(TASK, (options) => agent.run(7 as never, options))).toThrow(TypeError);

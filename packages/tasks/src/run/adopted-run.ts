@@ -2,7 +2,7 @@ import { isCancelledError, type Run, type RunOptions } from '@whoa/core';
 import type { TaskRecord } from '../task.ts';
 
 /** What a runner needs from a run that it adopts. Pass these options to `agent.run`. */
-export type AdoptOptions = Required<Pick<RunOptions, 'beforeTurn' | 'beforeCall' | 'beforeUndo'>>;
+export type AdoptOptions = Required<Pick<RunOptions, 'beforeTurn' | 'beforeCall' | 'beforeUndo' | 'answer'>>;
 
 /**
  * A run that started before its task was claimed. Its calls and undos wait for the claim: after a crash the journal would
@@ -19,6 +19,11 @@ export class AdoptedRun {
       // Don't wait for the claim here: a model's words have no effects, and the user waits for them.
       beforeTurn: (turn) => this.#claim?.beforeTurn?.(turn),
       beforeCall: async (call, context) => (await this.#claimed.promise)?.beforeCall?.(call, context),
+      answer: async (request, context) => {
+        const claim = await this.#claimed.promise;
+        if (claim === undefined) throw new Error('no one can be asked: it did not become a task');
+        return claim.answer?.(request, context);
+      },
       beforeUndo: async (call) => (await this.#claimed.promise)?.beforeUndo?.(call),
     });
   }
@@ -29,7 +34,7 @@ export class AdoptedRun {
     this.#claimed.resolve(options);
   }
 
-  /** Called when the runner has finished with the task. If it was never claimed here, the run must not go on. */
+  /** Called when the runner has finished with the task. If it was never claimed here, the run must not continue. */
   finish({ outcome }: TaskRecord): void {
     if (this.#claim !== undefined) return;
     this.adopted.cancel(outcome?.reason ?? { kind: 'lease-lost', message: 'another worker took the task' }, {
@@ -38,7 +43,7 @@ export class AdoptedRun {
     this.#claimed.resolve(undefined);
   }
 
-  /** Called when it cannot become a task. If the runner was stopped, so is the run; otherwise it goes on without a task. */
+  /** Called when it cannot become a task. If the runner was stopped, so is the run; otherwise it continues without a task. */
   fail(error: unknown): never {
     if (isCancelledError(error)) this.adopted.cancel(error.reason, { mode: 'now' });
     this.#claimed.resolve(undefined);

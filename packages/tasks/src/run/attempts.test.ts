@@ -1,4 +1,4 @@
-// What an attempt leaves undone must not reach the next one, which may begin in the same worker before it is over.
+// Unfinished work of an attempt must not reach the next one, which may start in the same worker before the first has ended.
 import { createAgent, defineTool, type Tool } from '@whoa/core';
 import { callTools, type Planner, reply } from '@whoa/core/model';
 import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
@@ -26,7 +26,10 @@ function calling(name: string): Planner {
   };
 }
 
-const refOf = async (store: TaskStore) => ({ tenant: 'acme', id: (await store.list({ tenant: 'acme' })).tasks[0]!.id });
+const readRef = async (store: TaskStore) => ({
+  tenant: 'acme',
+  id: (await store.list({ tenant: 'acme' })).tasks[0]!.id,
+});
 
 test('a message is marked as read in the write that shows it was: whoever takes the task over reads it once', async () => {
   const world = createVirtualWorld();
@@ -48,7 +51,7 @@ test('a message is marked as read in the write that shows it was: whoever takes 
   const runner = createRunner({ store, agents: { assistant: agent }, world });
   const running = runner.run(TASK);
   await started.promise;
-  const sent = await memory.send(await refOf(memory), { type: 'steer', message: 'be brief' });
+  const sent = await memory.send(await readRef(memory), { type: 'steer', message: 'be brief' });
   await flushMicrotasks();
   slow.resolve('ok');
   await running;

@@ -1,10 +1,14 @@
-import type { CancellationToken } from '@whoa/core';
+import { type CancellationToken, createAgent } from '@whoa/core';
+import { callTools, reply } from '@whoa/core/model';
+import { flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
+import { scripted, tool } from '../../../../test/tasks/runner-set-up.ts';
 import { followTask } from '../follow/follow.ts';
 import type { TaskStore } from '../store.ts';
 import { createTaskStore } from '../stores/factory.ts';
 import type { TaskRef } from '../task.ts';
 import { type Background, cancelBackground, createBackground, createBackgroundKey } from './background.ts';
+import { createTaskApprovals } from './questions/approvals.ts';
 import { createRunner } from './store-runner.ts';
 
 const tenant = 'acme';
@@ -37,12 +41,12 @@ function openWorker(store: TaskStore, background: Background = createBackground(
   return { runner, tokens, left, leave, background, [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose]() };
 }
 
-async function endOf(store: TaskStore, ref: TaskRef) {
+async function waitForEnd(store: TaskStore, ref: TaskRef) {
   for await (const seen of followTask(store, ref)) if (seen.type === 'end') return seen.task;
   throw new Error('It has no end');
 }
 
-test('what a task leaves running outlives it, and is stopped by its conversation, once', async () => {
+test('background work outlives its task, and is stopped by its conversation, once', async () => {
   await using store = createTaskStore('memory:');
   await using worker = openWorker(store);
   expect(await cancelBackground(store, chat, STOP)).toEqual([]);
@@ -53,7 +57,7 @@ test('what a task leaves running outlives it, and is stopped by its conversation
   expect(await cancelBackground(store, { tenant: 'other', conversation: 'c' }, STOP)).toEqual([]);
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted', 'accepted']);
   for (const ref of worker.left.slice(0, 2))
-    expect(await endOf(store, ref)).toMatchObject({
+    expect(await waitForEnd(store, ref)).toMatchObject({
       status: 'cancelled',
       outcome: { reason: STOP, isComplete: false },
     });
@@ -61,7 +65,7 @@ test('what a task leaves running outlives it, and is stopped by its conversation
   expect(await cancelBackground(store, chat, STOP)).toEqual([]);
 });
 
-test('a task that was stopped leaves nothing running, though its worker has not heard of it yet', async () => {
+test('a stopped task leaves nothing running, even before its worker learns of it', async () => {
   await using store = createTaskStore('memory:');
   const background = createBackground();
   const started = Promise.withResolvers<void>();
@@ -92,7 +96,7 @@ test('a task that was stopped leaves nothing running, though its worker has not 
   expect(background.live).toBe(0);
 });
 
-test('what is left running does not keep a worker from taking tasks, and what it starts belongs to the same conversation', async () => {
+test('background work does not keep a worker from taking tasks, and work that it starts belongs to the same conversation', async () => {
   await using store = createTaskStore('memory:');
   const background = createBackground();
   const seen: string[] = [];
@@ -122,7 +126,7 @@ test('what is left running does not keep a worker from taking tasks, and what it
   expect(seen).toEqual(['["acme","c"]', '["acme","c"]']);
   const receipt = await store.create({ tenant, agent: 'next', input: 'go' });
   if (receipt.result !== 'created') throw new Error(receipt.result);
-  expect(await endOf(store, receipt.task)).toMatchObject({ outcome: { answer: 'next' } });
+  expect(await waitForEnd(store, receipt.task)).toMatchObject({ outcome: { answer: 'next' } });
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted', 'accepted']);
 });
 
@@ -134,7 +138,7 @@ test('a task of any agent is stopped with the background it names; one in a conv
   expect(await cancelBackground(store, chat, STOP)).toEqual(['accepted']);
 });
 
-test('when its process stops, what was left running ends with it, and another one says so', async () => {
+test('background work ends with its process, and another process reports it', async () => {
   await using store = createTaskStore('memory:');
   const worker = openWorker(store);
   await worker.leave('c');
@@ -142,7 +146,7 @@ test('when its process stops, what was left running ends with it, and another on
   expect(worker.tokens[0]).toMatchObject({ isCancelled: true, reason: { kind: 'shutdown' } });
   await using other = openWorker(store);
   await other.runner.serve();
-  const { status, outcome } = await endOf(store, worker.left[0]!);
+  const { status, outcome } = await waitForEnd(store, worker.left[0]!);
   expect({ status, message: outcome?.error?.message }).toEqual({
     status: 'failed',
     message: expect.stringContaining('The process that ran this work has ended') as string,
@@ -168,9 +172,43 @@ test('work that ignores its stop is given up on', async () => {
   expect(await cancelBackground(store, chat, STOP)).toEqual(['unchanged']);
   const ref = await left.promise;
   expect(await store.cancel(ref, STOP, { mode: 'kill' })).toMatchObject({ result: 'escalated' });
-  expect(await endOf(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: STOP } });
+  expect(await waitForEnd(store, ref)).toMatchObject({ status: 'cancelled', outcome: { reason: STOP } });
 });
 
 test('outside of a task nothing can be left running', async () => {
   await expect(createBackground().start(() => Promise.resolve())).rejects.toThrow('start was called outside a task');
+});
+
+test('a task whose background process runs stays with its worker while it waits for an answer', async () => {
+  await using store = createTaskStore('memory:');
+  const background = createBackground();
+  const approvals = createTaskApprovals({ parkAfterMs: 0 });
+  const end = Promise.withResolvers<void>();
+  const planner = scripted(
+    () => callTools([{ id: 'c1', tool: 'leave', input: {} }]),
+    () => callTools([{ id: 'c2', tool: 'pay', input: {} }]),
+    () => reply('Done.'),
+  );
+  const leave = tool('leave', async () => (await background.start(() => end.promise)).id, { effects: 'read' });
+  const pay = tool('pay', () => 'paid', { effects: 'write' });
+  const agent = createAgent({ name: 'clerk', planner, tools: [leave, pay], approve: approvals.approve });
+  const stages: string[] = [];
+  const parked = Promise.withResolvers<void>();
+  const onEnd = ({ status }: { status: string }): void => {
+    stages.push(status);
+    if (status === 'parked') parked.resolve();
+  };
+  const hooks = { 'task-end': onEnd };
+  await using runner = createRunner({ store, background, approvals, agents: { clerk: agent }, hooks });
+  const receipt = await store.create({ tenant, agent: 'clerk', input: 'go' });
+  const { id } = (receipt as { task: { id: string } }).task;
+  await runner.serve({ concurrency: 1 });
+  while ((await store.questions({ tenant })).questions.length === 0) await flushMicrotasks();
+  await flushMicrotasks();
+  expect(stages).toEqual([]);
+  expect(await store.get({ tenant, id })).toMatchObject({ stage: 'held', waiting: 1 });
+  end.resolve();
+  await parked.promise;
+  expect(stages.toSorted()).toEqual(['parked', 'success']);
+  expect(await store.get({ tenant, id })).toMatchObject({ stage: 'parked', waiting: 1 });
 });

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { CancelReasonInit } from '@whoa/core';
 import { systemWorld, type WorkContext } from '@whoa/core/embed';
-import { BACKGROUND, backgroundOf } from '../rules/background.ts';
+import { BACKGROUND, findBackgroundOwner } from '../rules/background.ts';
 import type { ClientStore, StoreCancelReceipt } from '../store.ts';
 import type { ConversationRef, TaskRef, TaskResponse, TaskSummary } from '../task.ts';
 import type { TaskFunction, TaskHandler } from './work.ts';
@@ -33,6 +33,8 @@ interface StartingTask {
   readonly store: ClientStore;
   /** Runs the started work. */
   readonly runner: { readonly worker: string; runExisting(task: TaskRef): Promise<TaskResponse> };
+  /** Keeps the task on this worker until it is disposed: other workers cannot reach what it started. */
+  readonly preventParking: () => Disposable;
 }
 
 interface HeldBackground {
@@ -67,7 +69,7 @@ export function createBackgroundKey(conversation: string): string {
  * import { createBackgroundProcesses } from '@whoa/tools';
  *
  * const background = createBackground();
- * const processes = createBackgroundProcesses({ containment, keeper: background });
+ * const processes = createBackgroundProcesses({ containment, registry: background });
  * const runner = createRunner({ store, agents: { assistant: agent }, background });
  * ```
  */
@@ -80,22 +82,22 @@ export function createBackground(): Background {
   const starting = (): StartingTask => {
     const found = current.getStore();
     if (found === undefined)
-      throw new Error('background: start was called outside a task; pass the background to the runner too');
+      throw new Error('background: start was called outside a task; pass the same background to the runner');
     return found;
   };
   // What a background task starts belongs to the same conversation.
-  const ownerOf = (task: TaskSummary): string => task.conversation ?? backgroundOf(task) ?? task.id;
+  const getOwner = (task: TaskSummary): string => task.conversation ?? findBackgroundOwner(task) ?? task.id;
 
   return {
     async start(work, { name = '' } = {}) {
-      const { task, store, runner } = starting();
-      const [{ tenant }, { worker }] = [task, runner];
-      const key = createBackgroundKey(ownerOf(task));
+      const { task, store, runner, preventParking } = starting();
+      const [{ tenant, startedBy }, { worker }] = [task, runner];
+      const key = createBackgroundKey(getOwner(task));
       const [allowed, started] = [Promise.withResolvers<boolean>(), Promise.withResolvers<'started'>()];
       held.set(key, { work, isAllowed: allowed.promise, begin: () => started.resolve('started') });
       try {
         const input = name.slice(0, MAX_NAME);
-        const created = await store.create({ tenant, agent: AGENT, key, input, preferredWorker: worker });
+        const created = await store.create({ tenant, agent: AGENT, key, input, startedBy, preferredWorker: worker });
         if (!('task' in created))
           throw new Error('background: not started, because too many tasks are waiting; try again later');
         const ref = { tenant, id: created.task.id };
@@ -108,7 +110,12 @@ export function createBackground(): Background {
           throw new Error('background: not started, because its task was stopped');
         }
         const ended = outside(() => runner.runExisting(ref));
-        ended.finally(() => held.delete(key)).catch(() => {});
+        const here = preventParking();
+        const forget = (): void => {
+          held.delete(key);
+          here[Symbol.dispose]();
+        };
+        ended.finally(forget).catch(() => {});
         const first = await Promise.race([started.promise, ended]);
         if (first !== 'started') throw new Error(`background: not started; its task is ${first.status}`);
         return ref;
@@ -120,7 +127,7 @@ export function createBackground(): Background {
     },
     owner() {
       const { task } = starting();
-      return JSON.stringify([task.tenant, ownerOf(task)]);
+      return JSON.stringify([task.tenant, getOwner(task)]);
     },
     runInTask: (task, work) => current.run(task, work),
     async run({ task, ...context }) {

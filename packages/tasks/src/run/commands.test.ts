@@ -3,11 +3,11 @@ import { callTools, type Planner, reply } from '@whoa/core/model';
 import { flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { answerCall } from '../../../../test/tasks/answer-call.ts';
-import { deferred, idOf, scripted, setUp, TASK, tool } from '../../../../test/tasks/runner-set-up.ts';
+import { deferred, readFirstId, scripted, setUp, TASK, tool } from '../../../../test/tasks/runner-set-up.ts';
 import { PendingQuestions } from '../follow/pending-questions.ts';
 import { createTaskApprovals } from './questions/approvals.ts';
 
-test('one call can be stopped from outside; the run goes on', async () => {
+test('a single call can be stopped from outside while the run continues', async () => {
   const started = deferred<string>();
   const slow = tool('slow', async (_input, { callId, token }) => {
     started.happen(callId);
@@ -21,11 +21,11 @@ test('one call can be stopped from outside; the run goes on', async () => {
   const { runner, store } = setUp({ planner, tools: [slow] });
   const running = runner.run(TASK);
   await started.promise;
-  await store.send({ tenant: 'acme', id: await idOf(store) }, { type: 'cancel-call', callId: 'c1' });
+  await store.send({ tenant: 'acme', id: await readFirstId(store) }, { type: 'cancel-call', callId: 'c1' });
   expect(await running).toMatchObject({ status: 'success', answer: 'went on' });
 });
 
-test('a message sent to a running task is heard at the next boundary', async () => {
+test('a message sent to a running task is delivered at the next boundary', async () => {
   const started = deferred();
   const release = deferred();
   const slow = tool('slow', async () => {
@@ -40,7 +40,7 @@ test('a message sent to a running task is heard at the next boundary', async () 
   const { runner, store } = setUp({ planner, tools: [slow] });
   const running = runner.run(TASK);
   await started.promise;
-  const ref = { tenant: 'acme', id: await idOf(store) };
+  const ref = { tenant: 'acme', id: await readFirstId(store) };
   await store.send(ref, { type: 'steer', message: 'be brief' });
   await flushMicrotasks();
   release.happen();
@@ -64,7 +64,7 @@ test('a call waits for an answer that comes through the store', async () => {
   const { runner, store } = setUp({ planner, tools: [book], approvals });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  const ref = { tenant: 'acme', id: await idOf(store) };
+  const ref = { tenant: 'acme', id: await readFirstId(store) };
   expect(await answerCall(store, ref, { callId: 'c2', decision: 'yes' })).toEqual({ result: 'not-found' });
   await answerCall(store, ref, { callId: 'c1', decision: 'yes' });
   await flushMicrotasks();
@@ -72,12 +72,12 @@ test('a call waits for an answer that comes through the store', async () => {
   expect((await running).answer).toBe('booked; Not started: denied: too dear');
 });
 
-test.each([null, 5, { role: 'tool' }])('a run that is told %j goes on as if nothing had been said', async (message) => {
+test.each([null, 5, { role: 'tool' }])('a run that gets %j continues as if nothing had been sent', async (message) => {
   const { promise: answered, happen: answer } = deferred<string>();
   const { runner, store } = setUp({ planner: { next: async () => reply(await answered) } });
   const running = runner.run({ ...TASK, conversation: 'c1' });
   await flushMicrotasks();
-  const ref = { tenant: 'acme', id: await idOf(store) };
+  const ref = { tenant: 'acme', id: await readFirstId(store) };
   const sent = await store.send(ref, { type: 'steer', message });
   const behind = await store.create({ ...TASK, conversation: 'c1', input: message }, { policy: 'steer' });
   await flushMicrotasks();
@@ -86,12 +86,12 @@ test.each([null, 5, { role: 'tool' }])('a run that is told %j goes on as if noth
   const refusals = (await store.read(ref)).filter(({ event }) => (event as { receipt?: string }).receipt === 'refused');
   expect(sent).toMatchObject({ result: 'accepted' });
   expect(refusals).toHaveLength(2);
-  // What was sent as a task of its own says itself what is wrong with it.
+  // The order that was sent as a separate task reports what is wrong with it.
   const { id } = (behind as { task: { id: string } }).task;
   expect(await runner.runExisting({ tenant: 'acme', id })).toMatchObject({ status: 'failed' });
 });
 
-test('a question of a sub-agent has an id of its own, and a yes to its parent’s call does not answer it', async () => {
+test('a question of a sub-agent has its own id, and a yes to its parent’s call does not answer it', async () => {
   const approvals = createTaskApprovals();
   let booked = 0;
   const book = tool('book', () => `booked ${++booked}`, { effects: 'write' });
@@ -105,7 +105,7 @@ test('a question of a sub-agent has an id of its own, and a yes to its parent’
   const { runner, store } = setUp({ planner: once('helper'), tools, approvals });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  const ref = { tenant: 'acme', id: await idOf(store) };
+  const ref = { tenant: 'acme', id: await readFirstId(store) };
   const pending = async () => {
     const questions = new PendingQuestions();
     for (const entry of await store.read(ref)) questions.note(entry);

@@ -3,7 +3,7 @@ import type { UserMessage } from '@whoa/core/embed';
 import type { Orders } from '../delivery.ts';
 import type { NumberedCommand } from '../task.ts';
 import type { Journal } from './journal/journal.ts';
-import { messageOf } from './work.ts';
+import { toUserMessage } from './work.ts';
 
 type Steer = Extract<NumberedCommand, { type: 'steer' }>;
 
@@ -68,7 +68,7 @@ export class Commands {
   #steer(run: Run, { message, number }: Steer): boolean {
     const token = new CancellationToken({ name: `message ${number}` });
     try {
-      const given = run.steer(messageOf(message), { token });
+      const given = run.steer(toUserMessage(message), { token });
       this.#steers.set(given.message, { number, token });
       return true;
     } catch {

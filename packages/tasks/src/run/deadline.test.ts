@@ -41,7 +41,7 @@ function setUp(work?: TaskHandler) {
   return { world, store, serve, create, turns: () => turns };
 }
 
-test('a task that runs when its deadline comes is stopped at that moment, and keeps what it said', async () => {
+test('a task that runs at its deadline is stopped immediately, and keeps its text', async () => {
   const { world, store, serve, create } = setUp();
   const ref = await create(5_000);
   serve();
@@ -66,7 +66,7 @@ test('a task that is taken after its deadline is never begun', async () => {
   expect(turns()).toBe(0);
 });
 
-test('a task whose worker died is not begun again after its deadline, and what it had said is kept', async () => {
+test('a task whose worker died is not started again after its deadline, and its text is kept', async () => {
   const { world, store, serve, create, turns } = setUp();
   const ref = await create(20_000);
   const by = await claimFor(store, ref.id, { worker: 'dead', leaseMs: LEASE_MS });
@@ -100,7 +100,7 @@ test('a cancel before the deadline keeps its own reason, and a task that ended i
   expect(await store.get(second)).toMatchObject({ status: 'success' });
 });
 
-test('work of one’s own hears of the deadline by its token, before it begins too', async () => {
+test('self-managed work gets the deadline through its token, even before it starts', async () => {
   const heard: unknown[] = [];
   const work: SelfManagedWork = {
     async runTask({ token }) {

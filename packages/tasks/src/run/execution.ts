@@ -9,8 +9,10 @@ import { ClaimHolder } from './claim/claim-holder.ts';
 import type { Session } from './claim/session.ts';
 import { readJournal } from './journal/read-journal.ts';
 import { outcomeOfWork } from './outcome.ts';
+import { ProviderWaiter } from './provider-wait.ts';
 import { Parking } from './questions/parking.ts';
 import type { RecordedWork } from './recording.ts';
+import { type RecoveryState, readRecoveryState } from './recovery/resume.ts';
 import { settleTask } from './recovery/settle-task.ts';
 import type { RunnerOptions } from './runner.ts';
 import {
@@ -23,7 +25,7 @@ import {
 } from './work.ts';
 import type { WorkerContext } from './worker-context.ts';
 
-export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume'> {
+export interface ExecutionOptions extends Pick<RunnerOptions, 'approvals' | 'resume' | 'waitForProvider'> {
   readonly context: WorkerContext;
   readonly work: TaskHandler | AdoptedRun;
   /** The session that holds the claim. */
@@ -52,6 +54,7 @@ export class Execution {
   /** The earlier messages; `undefined` until they are loaded. */
   #history: readonly Json[] | undefined;
   #isStopped = true;
+  #waiter: ProviderWaiter | undefined;
 
   constructor(taken: TakenTask, options: ExecutionOptions) {
     const { history, ...own } = taken.load ?? { inputs: [] };
@@ -59,8 +62,11 @@ export class Execution {
     this.#history = history;
     this.#options = options;
     this.holder = new ClaimHolder(taken, options);
-    const { context, isCrowded, approvals } = options;
-    const { parkAfterMs = PARK_AFTER_MS } = approvals ?? {};
+    const { context, work, approvals } = options;
+    // No other worker can continue an adopted run.
+    const canPark = !isAdopted(work);
+    const parkAfterMs = canPark ? (approvals?.parkAfterMs ?? PARK_AFTER_MS) : Infinity;
+    const isCrowded = (): boolean => canPark && options.isCrowded();
     this.parking = new Parking({ context, holder: this.holder, parkAfterMs, isCrowded });
   }
 
@@ -113,17 +119,25 @@ export class Execution {
     // Unless it resolves, it may still run: then the claim must not be handed back.
     this.#isStopped = !isHeldWork(work);
     if (isHeldWork(work)) return work.runTask(given);
-    if (isAdopted(work)) return followRun(work, this.#recorded(history));
+    const inTask = <T>(perform: () => T): T => approvals?.runInTask(questions, perform) ?? perform();
+    if (isAdopted(work)) return inTask(() => followRun(work, this.#recorded(history)));
     if (!isAgent(work)) return outcomeOfWork(runFunction(work, given), token);
-    questions.restore(previousJournal);
-    const perform = () => runAgent({ ...this.#recorded(history), agent: work, past: previousJournal, resume, world });
-    return approvals?.runInTask(questions, perform) ?? perform();
+    questions.remembered.restore(previousJournal);
+    const recovery = readRecoveryState(previousJournal);
+    this.#waiter = this.#createWaiter(recovery);
+    const agentWork = { agent: work, recovery, resume, world, approvals };
+    return inTask(() => runAgent({ ...this.#recorded(history), ...agentWork, waiter: this.#waiter }));
   }
 
   #recorded(history: readonly Json[]): RecordedWork {
     const { task, holder, parking } = this;
     const { check, onEvent } = this.#options;
     return { task, history, holder, parking, check: () => check(this), checkHeld: () => this.#checkHeld(), onEvent };
+  }
+
+  #createWaiter({ wait: before }: RecoveryState): ProviderWaiter | undefined {
+    const { waitForProvider: rule, context } = this.#options;
+    return rule && new ProviderWaiter({ rule, world: context.world, holder: this.holder, before });
   }
 
   /** Retries until the store has confirmed that the session survived a sleep of the machine, or the lease is over. */
@@ -147,16 +161,19 @@ export class Execution {
     return this.#history;
   }
 
-  /** Writes the end. After a shutdown of this process, hands the task back instead. */
+  /** Writes the end. After a shutdown of this process, or to wait for a provider, hands the task back instead. */
   async #end(outcome: TaskOutcome): Promise<FinalStatus | 'released'> {
     const { claim } = this.holder;
+    const { delayMs } = this.#waiter ?? {};
+    const isLeaving = outcome.status === 'cancelled' && outcome.reason?.kind === 'shutdown';
     const { context } = this.#options;
     const { store, leaseMs, world } = context;
     const until = world.clock.now() + leaseMs;
     for (;;) {
       try {
-        if (outcome.status === 'cancelled' && outcome.reason?.kind === 'shutdown' && !this.holder.isStopOrdered) {
-          await store.release(claim);
+        // If it was cancelled meanwhile, the store does not delay it, and its next worker settles it.
+        if (delayMs !== undefined || (isLeaving && !this.holder.isStopOrdered)) {
+          await store.release(claim, delayMs === undefined ? {} : { delayMs });
           return 'released';
         }
         return (await store.finish(claim, outcome)).status;

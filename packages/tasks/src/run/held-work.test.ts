@@ -6,7 +6,7 @@ import type { SelfManagedContext } from './work.ts';
 
 const wanted = { tenant: 'acme', agent: 'held', input: 'go', conversation: 'c' };
 
-test('work that says itself how it ended is never abandoned, and its words are the history', async () => {
+test('self-managed work is never abandoned, and its messages are the history', async () => {
   await using store = createTaskStore('memory:');
   const started = Promise.withResolvers<CancellationToken>();
   const release = Promise.withResolvers<void>();
@@ -32,7 +32,7 @@ test('work that says itself how it ended is never abandoned, and its words are t
   expect((await store.conversation({ tenant: 'acme', conversation: 'c' }))?.history).toEqual(['go', 'half']);
 });
 
-test('a task whose worker was lost is settled by the work itself if it was being cancelled, else it goes on', async () => {
+test('a task whose worker was lost is settled by the work itself if it was being cancelled, else it continues', async () => {
   await using store = createTaskStore();
   const lost = { session: 'gone', claim: 'gone-1', worker: 'gone', leaseMs: 1 };
   const leave = async (events: { type: string }[]) => {
@@ -60,7 +60,7 @@ test('a task whose worker was lost is settled by the work itself if it was being
   expect(await runner.runExisting(other)).toMatchObject({ status: 'success', answer: 'went on after said' });
 });
 
-test('a store can be named by its address; an address of nothing says which there are, and keeps its password', () => {
+test('a store can be given by its address; an unknown scheme is rejected with the known ones, without the password', () => {
   expect(() => createTaskStore('mysql://root:secret@db')).toThrow(
     /^store: expected an address that starts with 'redis:'/,
   );

@@ -26,12 +26,12 @@ function setUp(
   return { world, store, runner };
 }
 
-const refOf = async (store: TaskStore) => {
+const readRef = async (store: TaskStore) => {
   const { id } = (await store.list({ tenant: 'acme' })).tasks[0]!;
   return { tenant: 'acme', id };
 };
 
-const typesOf = (journal: readonly JournalEntry[]): unknown[] =>
+const getTypes = (journal: readonly JournalEntry[]): unknown[] =>
   journal.map(({ event }) => (event as { type?: Json }).type);
 
 test('a reader sees words as they come, and afterwards the journal has each of them once', async () => {
@@ -47,7 +47,7 @@ test('a reader sees words as they come, and afterwards the journal has each of t
   });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  const ref = await refOf(store);
+  const ref = await readRef(store);
   const seen: JournalEntry[] = [];
   for (let second = 0; second <= words.length; second++) {
     seen.push(...(await store.read(ref, { after: seen.at(-1)?.position ?? 0, watchTtlMs: 60_000 })));
@@ -59,12 +59,12 @@ test('a reader sees words as they come, and afterwards the journal has each of t
   expect(words.join('').startsWith(shown.join(''))).toBe(true);
   expect(shown.length).toBeGreaterThan(1);
   const journal = await store.read(ref);
-  expect(typesOf(journal)).not.toContain('text');
+  expect(getTypes(journal)).not.toContain('text');
   expect(JSON.stringify(journal)).toContain(words.join(''));
   expect(seen.map(({ position }) => position)).toEqual(seen.map(({ position }) => position).toSorted((a, b) => a - b));
 });
 
-test('a run whose journal is full is stopped for its budget, and its end says so', async () => {
+test('a run whose journal is full is stopped for its budget, and its end reports it', async () => {
   const { store, runner } = setUp(
     async ({ journal, token }) => {
       for (;;) {
@@ -76,7 +76,7 @@ test('a run whose journal is full is stopped for its budget, and its end says so
   );
   const response = await runner.run(TASK);
   expect(response.status).toBe('cancelled');
-  const record = (await store.get(await refOf(store)))!;
+  const record = (await store.get(await readRef(store)))!;
   expect(record.outcome?.reason).toMatchObject({
     kind: 'budget',
     message: expect.stringContaining('maxJournalBytes') as string,
@@ -85,7 +85,7 @@ test('a run whose journal is full is stopped for its budget, and its end says so
   expect(record.journalBytes).toBeGreaterThan(40_000);
 });
 
-test('work that goes on writing into a full journal is told, and what is missing is counted', async () => {
+test('work that keeps writing into a full journal is notified, and missing entries are counted', async () => {
   let refused: unknown;
   const { store, runner } = setUp(
     async ({ journal }) => {
@@ -100,7 +100,7 @@ test('work that goes on writing into a full journal is told, and what is missing
   );
   await runner.run(TASK);
   expect(refused).toMatchObject({ code: 'JOURNAL_FULL' });
-  const ref = await refOf(store);
+  const ref = await readRef(store);
   expect((await store.get(ref))?.outcome).toMatchObject({ status: 'success', answer: 'done all the same' });
   const last = (await store.read(ref)).at(-1)!.event;
   expect(last).toMatchObject({ type: 'journal-truncated', entries: 1, bytes: expect.any(Number) as number });
@@ -149,8 +149,8 @@ test('a history that is made shorter is in the journal, the last one only', asyn
     { compact: (messages) => [{ role: 'user', content: `compacted ${++turns} of ${messages.length}` }] },
   );
   await runner.run(TASK);
-  const journal = await store.read(await refOf(store));
-  expect(typesOf(journal).filter((type) => type === 'history')).toHaveLength(1);
+  const journal = await store.read(await readRef(store));
+  expect(getTypes(journal).filter((type) => type === 'history')).toHaveLength(1);
   const compacted = journal.find(({ event }) => (event as { type: string }).type === 'history-compacted')!.event;
   expect(compacted).not.toHaveProperty('messages');
 });

@@ -16,7 +16,11 @@ import { entryFor, toErrorData } from './journal/entry.ts';
  * earlier runs of the task have used.
  */
 export function outcomeOfRun(outcome: Outcome, known: readonly Json[], before: Usage): TaskOutcome {
-  const base = { answer: outcome.text, usage: addUsage(before, outcome.usage), ...saidIn(outcome.messages, known) };
+  const base = {
+    answer: outcome.text,
+    usage: addUsage(before, outcome.usage),
+    ...toNewMessages(outcome.messages, known),
+  };
   if (outcome.status === 'success') return { ...base, status: 'success' };
   if (outcome.status === 'failed') return { ...base, status: 'failed', error: toErrorData(outcome.error) };
   return {
@@ -51,7 +55,7 @@ export async function outcomeOfWork(work: Promise<Json | undefined>, token: Canc
 /**
  * Returns the change that turns the stored history into these messages: only the new ones, if the rest is unchanged.
  */
-export function saidIn(
+export function toNewMessages(
   messages: readonly Message[],
   known: readonly Json[],
 ): { readonly newMessages: readonly Json[] } | { readonly history: readonly Json[] } {

@@ -18,8 +18,8 @@ async function startTask(endsAt: StopLevel = 'abort') {
   let isSilent = false;
   const store = alterStore(inner, (name, call, args) => {
     if (name === 'watch') {
-      const tell = args[1] as typeof push;
-      [push, args[1]] = [tell, (hint: Hint) => !isSilent && tell(hint)];
+      const emit = args[1] as typeof push;
+      [push, args[1]] = [emit, (hint: Hint) => !isSilent && emit(hint)];
     } else asked.push(name);
     if (name === 'claim') claim = (args[1] as { claim: string }).claim;
     return call();
@@ -63,7 +63,7 @@ test('a cancel that brings its order along stops the work without a question to 
   expect(await running).toMatchObject({ status: 'cancelled', msg: 'enough' });
 });
 
-test('an order for another claim is not obeyed: the store is asked, and says that there is none', async () => {
+test('an order for another claim is not applied: a heartbeat finds no order', async () => {
   const { asked, forge, token, inner, ref, running } = await startTask();
   for (const epoch of [0, 2, Number.NaN]) await forge({ epoch, stop: STOP });
   await forge({ epoch: 1, claim: 'guessed', stop: STOP });
@@ -109,7 +109,7 @@ test('a cancel that brings no order proves nothing, and one that is true is foun
   expect(await running).toMatchObject({ status: 'cancelled' });
 });
 
-test('an order heard twice, late, or after a harder one changes nothing', async () => {
+test('an order that arrives twice, late, or after a higher one changes nothing', async () => {
   const { forge, token, inner, ref, running } = await startTask('kill');
   const levels: string[] = [];
   token.onCancel((level) => levels.push(level));

@@ -2,6 +2,7 @@ import type { CallResult, Json, RunEvent, RunOptions } from '@whoa/core';
 import type { TaskRecord } from '../task.ts';
 import type { AdoptOptions } from './adopted-run.ts';
 import type { ClaimHolder } from './claim/claim-holder.ts';
+import type { ProviderWaiter } from './provider-wait.ts';
 import type { Parking } from './questions/parking.ts';
 
 /** A task, and where its run is recorded. */
@@ -11,6 +12,8 @@ export interface RecordedWork {
   readonly history: readonly Json[];
   readonly holder: ClaimHolder;
   readonly parking: Parking;
+  /** Left out if the task does not wait for the provider of its model. */
+  readonly waiter?: ProviderWaiter | undefined;
   readonly onEvent: ((event: RunEvent) => void) | undefined;
   /** Called before each turn and each wave. Cancels the token if the task must stop. */
   readonly check: () => Promise<void>;
@@ -38,19 +41,22 @@ export function record(
   return {
     onEvent(event) {
       if (event.type === 'wave-start') boundary.reach();
-      const isStart = event.type === 'run-start' && version !== undefined;
-      if (event.type !== 'run-end') note(work, isStart ? { ...event, version } : event);
+      for (const one of work.waiter?.filter(event) ?? [event]) {
+        const isStart = one.type === 'run-start' && version !== undefined;
+        if (one.type !== 'run-end') recordEvent(work, isStart ? { ...one, version } : one);
+      }
       if (event.type === 'steer-delivered') work.holder.commands.delivered(event.message);
       work.onEvent?.(event);
     },
     beforeTurn: () => work.check(),
     beforeCall: boundary.beforeCall,
+    answer: work.holder.questions.answerCall,
     // Wait for the flush: the `undo-start` event is in the journal by now, but not yet in the store.
     beforeUndo: () => work.holder.journal.flushWhole(),
   };
 }
 
-interface Noted {
+interface RecordedEvent {
   readonly type: string;
   /** Of the agent whose run starts. */
   readonly version?: string;
@@ -59,26 +65,33 @@ interface Noted {
   readonly message?: unknown;
   readonly callId?: string;
   readonly tool?: string;
-  readonly result?: Pick<CallResult, 'callId' | 'startedAt'>;
+  readonly result?: Pick<CallResult, 'callId' | 'startedAt' | 'state'>;
   /** The event of a run inside a call. */
-  readonly event?: Noted;
+  readonly event?: RecordedEvent;
 }
 
 /** Reasons that end the run but not the task: the worker hands the task on. */
 const HANDOVER_REASONS: ReadonlySet<string> = new Set(['lease-lost', 'shutdown']);
 
-export function note({ holder, parking }: RecordedWork, event: Noted): void {
+export function recordEvent({ holder, parking }: RecordedWork, event: RecordedEvent): void {
   const { journal, activity, questions } = holder;
   activity.note(event);
-  parking.note(event);
+  parking.record(event);
   if (isLeftToNext(event, holder)) return;
-  // A call that asked before waits again, under the same question.
-  if (event.type === 'approval-requested' && questions.isAsked(event.callId ?? '')) return;
+  const { type, callId = '' } = event;
+  // A call that asked before waits again, under the same question. If that is about its result, it was approved before.
+  if (type === 'approval-requested' && questions.isAsked(callId)) return;
+  const isForResult = questions.isAsked(callId, 'answer') || questions.isAsked(callId, 'client');
+  if (type === 'approval-answered' && isForResult) return;
   journal.add(withoutHistory(event));
   const answered = nestedAnswer(event);
   if (answered !== undefined) {
     journal.add(answered);
     journal.closeQuestions(questions.takeCloses(answered.callId ?? ''));
+  }
+  for (const close of questions.takeCloses(findNestedEnd(event))) {
+    journal.add({ type: 'question-closed', ...close, callId: findNestedEnd(event) });
+    journal.closeQuestions([close]);
   }
   if (event.type === 'call-end') questions.endCall(event.result!.callId);
   // Write this as a separate entry: the next one replaces it.
@@ -87,9 +100,12 @@ export function note({ holder, parking }: RecordedWork, event: Noted): void {
 }
 
 /** Whether an event only says that this worker hands the task on: the stop, and calls that its next worker can start. */
-function isLeftToNext({ type, reason, result }: Noted, { token }: ClaimHolder): boolean {
-  if (type === 'call-end')
-    return result?.startedAt === undefined && token.reason !== undefined && HANDOVER_REASONS.has(token.reason.kind);
+function isLeftToNext({ type, reason, result }: RecordedEvent, { token, questions }: ClaimHolder): boolean {
+  if (type === 'call-end') {
+    if (token.reason === undefined || !HANDOVER_REASONS.has(token.reason.kind)) return false;
+    const { callId = '', state, startedAt } = result ?? {};
+    return startedAt === undefined || (state === 'unknown' && questions.mayBeInClient(callId));
+  }
   return (
     (type === 'level-changed' || type === 'cancel-requested') &&
     reason !== undefined &&
@@ -98,14 +114,21 @@ function isLeftToNext({ type, reason, result }: Noted, { token }: ClaimHolder): 
 }
 
 /** Returns the answer to a sub-agent's question with the call id and tool of that question. */
-function nestedAnswer({ type, callId, tool, event }: Noted): Noted | undefined {
+function nestedAnswer({ type, callId, tool, event }: RecordedEvent): RecordedEvent | undefined {
   if (type !== 'call-event' || event === undefined) return undefined;
   const answer = event.type === 'approval-answered' ? event : nestedAnswer(event);
   return answer && { ...answer, callId: `${callId}/${answer.callId}`, tool: `${tool} › ${answer.tool}` };
 }
 
+/** Returns the id of a sub-agent's call that has ended, as its question has it; otherwise an empty text. */
+function findNestedEnd({ type, callId, event }: RecordedEvent): string {
+  if (type !== 'call-event' || event === undefined) return '';
+  const inner = event.type === 'call-end' ? event.result!.callId : findNestedEnd(event);
+  return inner === '' ? '' : `${callId}/${inner}`;
+}
+
 /** Drops the history of a run inside a call: such a run is never resumed on its own. */
-function withoutHistory(event: Noted): Noted {
+function withoutHistory(event: RecordedEvent): RecordedEvent {
   if (event.type === 'call-event' && event.event !== undefined) {
     return { ...event, event: withoutHistory(event.event) };
   }
@@ -129,13 +152,15 @@ export class WaveBoundary {
   }
 
   /** Don't let a call start before its intent is stored: after a crash nothing would show that it may have run. */
-  readonly beforeCall: NonNullable<RunOptions['beforeCall']> = async ({ id, tool }) => {
+  readonly beforeCall: NonNullable<RunOptions['beforeCall']> = async ({ id, tool }, { tool: { answeredBy } }) => {
     const { parking } = this.#work;
     const { journal, token, questions } = this.#work.holder;
     await this.#checked;
     token.throwIfCancelled();
+    // Nothing runs here: the question and the result are all there is to write.
+    if (answeredBy !== undefined) return;
     parking.startCall(id);
-    const intent = { type: 'call-intent', callId: id, tool };
+    const intent = { type: 'call-intent', callId: id, tool, shown: questions.findShown(id) };
     const closes = questions.takeCloses(id);
     if (closes.length > 0) {
       // In one step: an answer that was acted on is never acted on again.

@@ -31,6 +31,11 @@ export const RUNNER_RULES: settings.Rules<RunnerOptions> = {
   cancellationChecker: callback,
   approvals: settings.rule('approvals', settings.isObject),
   resume: oneOf('any', 'same-version'),
+  waitForProvider: settings.group<NonNullable<RunnerOptions['waitForProvider']>>({
+    maxMs: required(boundedMs({ max: 30 * DAY_MS })),
+    backoffMs: beatMs,
+    maxBackoffMs: beatMs,
+  }),
   background: having('a background', 'start', 'runInTask', 'run'),
   hooks: settings.hooks,
   world: worldRule,

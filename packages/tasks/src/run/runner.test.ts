@@ -4,13 +4,21 @@ import { createVirtualWorld, flushMicrotasks } from '@whoa/core/testing';
 import { expect, test } from 'vitest';
 import { alterStore } from '../../../../test/tasks/altered-store.ts';
 import { claimFor, expireSessions } from '../../../../test/tasks/claimed.ts';
-import { deferred, idOf, scripted, setUp, TASK, tool, untilCancelled } from '../../../../test/tasks/runner-set-up.ts';
+import {
+  deferred,
+  readFirstId,
+  scripted,
+  setUp,
+  TASK,
+  tool,
+  untilCancelled,
+} from '../../../../test/tasks/runner-set-up.ts';
 import { JournalGapError } from '../errors.ts';
 import { createMemoryStore } from '../stores/memory.ts';
 import { UnknownOutcomeError } from '../unknown-outcome.ts';
 import { createRunner } from './store-runner.ts';
 
-test('an agent runs as a task, and the answer says what the store says', async () => {
+test('an agent runs as a task, and the answer equals the stored one', async () => {
   const { runner, store } = setUp();
   const response = await runner.run(TASK);
   expect(response).toMatchObject({ status: 'success', success: true, answer: 'hi', msg: '' });
@@ -97,7 +105,7 @@ test('work that another worker holds is not waited for where that is asked', asy
   const { runner, runnerOptions, store } = setUp({ work: untilCancelled });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  const ref = { tenant: 'acme', id: await idOf(store) };
+  const ref = { tenant: 'acme', id: await readFirstId(store) };
   await using other = createRunner({ ...runnerOptions, worker: 'other' });
   expect(await other.runExisting(ref, { wait: false })).toMatchObject({ status: 'running' });
   await store.cancel(ref, {}, { mode: 'now' });
@@ -117,11 +125,11 @@ test('work that was done when the cancel came is cancelled and complete', async 
   expect((await store.get({ tenant: 'acme', id }))?.outcome?.isComplete).toBe(true);
 });
 
-test('work that is deaf is abandoned when the ladder ends', async () => {
+test('work that ignores its signal is abandoned when the ladder ends', async () => {
   const { runner, store, world } = setUp({ work: () => new Promise(() => {}) });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  await store.cancel({ tenant: 'acme', id: await idOf(store) }, {}, { mode: 'now' });
+  await store.cancel({ tenant: 'acme', id: await readFirstId(store) }, {}, { mode: 'now' });
   await world.clock.advance(2_000);
   expect((await running).status).toBe('cancelled');
 });
@@ -130,7 +138,7 @@ test('a worker that is shut down hands its task back, and another finishes it', 
   const { runner, store, world, runnerOptions } = setUp({ work: untilCancelled });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  const id = await idOf(store);
+  const id = await readFirstId(store);
   const disposed = runner[Symbol.asyncDispose]();
   await expect(running).rejects.toThrow(/shutdown/);
   await disposed;
@@ -190,12 +198,12 @@ test('a worker that serves no agents leaves their tasks to those who claim them 
   await runner.stop();
 });
 
-test('an agent this runner does not have is said so, and the task is left to others', async () => {
+test('an agent this runner does not have is reported, and the task is left to others', async () => {
   const { runner, store } = setUp();
   for (const agent of ['other', 'constructor', '__proto__']) {
     await expect(runner.run({ ...TASK, agent })).rejects.toThrow(`no '${agent}', only assistant`);
   }
-  expect(await store.get({ tenant: 'acme', id: await idOf(store) })).toMatchObject({ status: 'init' });
+  expect(await store.get({ tenant: 'acme', id: await readFirstId(store) })).toMatchObject({ status: 'init' });
 });
 
 test('events are written less often while no client is reading', async () => {
@@ -211,7 +219,7 @@ test('events are written less often while no client is reading', async () => {
   const { runner, store, world } = setUp({ planner });
   const running = runner.run(TASK);
   await world.clock.advance(2_000);
-  const ref = { tenant: 'acme', id: await idOf(store) };
+  const ref = { tenant: 'acme', id: await readFirstId(store) };
   expect(await store.read(ref, { watchTtlMs: 60_000 })).toEqual([]);
   await world.clock.advance(300);
   const soon = await store.read(ref);
@@ -314,7 +322,7 @@ test('a task that was being cancelled when its worker died is settled by a worke
   await runner[Symbol.asyncDispose]();
 });
 
-test('tasks of other agents cost a worker nothing, however many wait', async () => {
+test('tasks of other agents cost a worker nothing, no matter how many wait', async () => {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   const asked: string[] = [];

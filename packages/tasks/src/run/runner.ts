@@ -66,6 +66,14 @@ export interface RunnerOptions {
    * `same-version` fails it, with what was done so far. Defaults to `any`.
    */
   readonly resume?: ResumeRule;
+  /**
+   * What happens when the provider of an agent's model is overloaded or cannot be reached, after the model's own retries. The
+   * task is handed back and takes no slot; after a while a worker repeats the turn, and the model sees nothing of it.
+   * It fails when `maxMs` have passed since the first failure without a complete reply. The first wait is `backoffMs`
+   * (5,000); it doubles up to `maxBackoffMs` (60,000), or is as long as the provider asks, and each is up to twice as long
+   * at random. Defaults to none: the task fails immediately.
+   */
+  readonly waitForProvider?: { readonly maxMs: number; readonly backoffMs?: number; readonly maxBackoffMs?: number };
   /** Keeps work that tasks leave running on purpose. */
   readonly background?: Background;
   readonly hooks?: Hooks<RunnerEvent | HookError>;
@@ -74,9 +82,9 @@ export interface RunnerOptions {
 
 export interface RunTaskOptions {
   readonly policy?: Policy;
-  /** False: return at once, with the task's status, if another worker holds it or it is not ready. */
+  /** False: return immediately, with the task's status, if another worker holds it or it is not ready. */
   readonly wait?: boolean;
-  /** Cancels the task, also in the store. */
+  /** Cancels the task, including in the store. */
   readonly token?: CancellationToken;
   readonly signal?: AbortSignal;
   /** Called with every event of the agent's run in this process, as it happens. It cannot slow the run down. */
@@ -84,7 +92,7 @@ export interface RunTaskOptions {
 }
 
 export interface ServeOptions {
-  /** How many tasks run at once. Defaults to 16. */
+  /** How many tasks run at the same time. Defaults to 16. */
   readonly concurrency?: number;
   /**
    * Takes tasks of these agents only. Defaults to all of the runner's. With an empty list it takes only tasks that must
@@ -103,7 +111,7 @@ export interface StartedTask extends TaskRef {
 export interface AdoptedTask {
   readonly run: Run;
   /**
-   * Resolves when the task has ended. Rejects if the store failed; the run then goes on without a task, and other
+   * Resolves when the task has ended. Rejects if the store failed; the run then continues without a task, and other
    * processes cannot stop it.
    */
   readonly response: Promise<TaskResponse>;
@@ -119,7 +127,7 @@ export interface Runner extends AsyncDisposable {
   /** Creates a task and runs it here. The response always matches the store. */
   run(task: NewTask, options?: RunTaskOptions): Promise<TaskResponse>;
   /**
-   * Starts a run at once and makes it a task, so that other processes can see, follow and stop it. `start` must pass its
+   * Starts a run immediately and makes it a task, so that other processes can see, follow and stop it. `start` must pass its
    * options on to `agent.run`. The run's calls wait until the task is claimed here; if another worker took the task, or
    * it was cancelled before, the run is cancelled.
    */
@@ -137,7 +145,7 @@ export interface Runner extends AsyncDisposable {
    * `graceful`, and disposing uses `now`. Calling it again can only make the stop harder.
    */
   stop(mode?: StopMode): Promise<void>;
-  /** Replaces the checker, also for tasks under way; `undefined` removes it. */
+  /** Replaces the checker, including for running tasks; `undefined` removes it. */
   setCancellationChecker(checker: CancellationChecker | undefined): void;
   /** Obeys the cancel messages of one more channel, until the returned object is disposed. */
   listen(channel: EventChannel): Disposable;

@@ -236,9 +236,11 @@ class StoreRunner implements Runner {
     this.#live.set(id, execution);
     if (this.#takes?.isFull) for (const { parking } of this.#live.values()) parking.update();
     this.#orders.schedulePoll();
-    this.#context.tell({ type: 'task-start', tenant, id, epoch, ...(conversation !== undefined && { conversation }) });
+    this.#context.emit({ type: 'task-start', tenant, id, epoch, ...(conversation !== undefined && { conversation }) });
     if (this.#context.shutdown.isCancelled) execution.holder.cancel({ kind: 'shutdown' }, { mode: 'now' });
-    const living = background?.runInTask({ ...taken, store, runner: this }, () => execution.live()) ?? execution.live();
+    const preventParking = () => execution.parking.preventParking();
+    const starting = { ...taken, store, runner: this, preventParking };
+    const living = background?.runInTask(starting, () => execution.live()) ?? execution.live();
     this.#context.waitFor(living);
     let status: ExecutionEnd | 'lost' = 'lost';
     try {
@@ -246,7 +248,7 @@ class StoreRunner implements Runner {
     } finally {
       if (this.#live.get(id) === execution) this.#live.delete(id);
       if (this.#live.size === 0) this.#orders.stopPolling();
-      this.#context.tell({ type: 'task-end', tenant, id, status });
+      this.#context.emit({ type: 'task-end', tenant, id, status });
       this.#takes?.pumpSoon();
     }
   }

@@ -1,5 +1,6 @@
 import type { Agent, CancellationToken, Json } from '@whoa/core';
-import type { Cleanup, UserMessage } from '@whoa/core/embed';
+import type { UserMessage } from '@whoa/core/embed';
+import type { Cleanup } from '@whoa/core/internal';
 import type { JournalEntry, TaskOutcome, TaskRecord } from '../task.ts';
 import type { AdoptedRun } from './adopted-run.ts';
 
@@ -17,6 +18,7 @@ export interface TaskContext {
    * earlier crashes are no longer charged to the task.
    */
   readonly journal: (event: { readonly type: string } & Record<string, Json>) => Promise<void>;
+  /** Registers a cleanup that runs when the work has ended, however it ended. */
   readonly defer: (cleanup: Cleanup) => void;
 }
 
@@ -64,7 +66,7 @@ export function isAdopted(work: TaskHandler | AdoptedRun): work is AdoptedRun {
 }
 
 /** Converts a message for an agent: a string becomes a user message. */
-export function messageOf(message: Json): UserMessage {
+export function toUserMessage(message: Json): UserMessage {
   const given = message as unknown as UserMessage;
   return typeof given === 'object' && given !== null && 'role' in given
     ? given

@@ -9,6 +9,9 @@ import { RUNNER_DEFAULTS } from './runner-rules.ts';
 /** The pause before a request is repeated that the store failed or did not answer. */
 export const RETRY_DELAY_MS = 100;
 
+/** Names are part of claims. Redis keeps a record in a third of the memory while none of its fields has more than 64 bytes. */
+const NAME_CHARACTERS = 12;
+
 /** What all parts of one worker share. */
 export class WorkerContext {
   readonly store: TaskStore;
@@ -20,19 +23,19 @@ export class WorkerContext {
   readonly flushIntervalMs: number;
   /** Cancelled when the worker stops. */
   readonly shutdown: CancellationToken;
-  readonly tell: (event: RunnerEvent) => void;
-  readonly onStoreError = (error: unknown): void => this.tell({ type: 'store-error', error });
+  readonly emit: (event: RunnerEvent) => void;
+  readonly onStoreError = (error: unknown): void => this.emit({ type: 'store-error', error });
   readonly #pending = new Set<Promise<unknown>>();
 
   constructor(options: RunnerOptions) {
     this.store = options.store;
     this.world = options.world ?? systemWorld;
-    this.worker = options.worker ?? `${process.pid}-${this.world.createId()}`;
+    this.worker = options.worker ?? `${process.pid}-${this.world.createId().slice(0, NAME_CHARACTERS)}`;
     this.leaseMs = options.leaseMs ?? RUNNER_DEFAULTS.leaseMs;
     this.pollIntervalMs = options.pollIntervalMs ?? RUNNER_DEFAULTS.pollIntervalMs;
     this.flushIntervalMs = options.flushIntervalMs ?? RUNNER_DEFAULTS.flushIntervalMs;
     this.shutdown = new CancellationToken({ name: 'runner', clock: this.world.clock });
-    this.tell = createHookDispatcher<RunnerEvent>(options.hooks);
+    this.emit = createHookDispatcher<RunnerEvent>(options.hooks);
   }
 
   /** Runs work that no caller awaits. Reports its errors, except a lost lease: that is reported as the task's end. */

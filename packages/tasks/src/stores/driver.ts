@@ -55,23 +55,41 @@ export interface StoreDriver extends AsyncDisposable {
   readonly generations?: readonly number[];
   /** Returns the shard count for a new task's id, which must match that of its conversation or key. */
   shardsFor?(task: ShardedTask, nonce: string): Promise<number>;
+  /** Creates a task, or returns the one that has the same key. */
   create(request: CreateRequest): Promise<DriverReceipt>;
+  /** Gives ready tasks to a worker. */
   take(request: Required<TakeRequest>): Promise<TakeResult>;
+  /** Gives one named task to a worker. */
   claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult>;
+  /** Returns what the work of a claimed task needs: its inputs and the earlier messages. */
   load(claim: ClaimRef): Promise<TaskLoad>;
+  /** Renews a worker's session, and returns its orders. */
   heartbeat(heartbeat: Required<Heartbeat>): Promise<HeartbeatResult>;
+  /** Returns the tasks that a session holds. */
   held(session: SessionRef): Promise<readonly HeldTask[]>;
+  /** Frees the tasks of workers whose sessions have expired. */
   sweep(options: { readonly domain: number; readonly limit: number }): Promise<SweepResult>;
+  /** Adds events to a task's journal, if the claim still holds. */
   append(claim: ClaimRef, batch: DriverBatch): Promise<Orders>;
-  release(claim: ClaimRef): Promise<ReleaseResult>;
+  /** Returns a task, so that another worker can take it. `delayMs`: 0 for one that can be taken immediately. */
+  release(claim: ClaimRef, delayMs: number): Promise<ReleaseResult>;
+  /** Sets a task aside until a question is answered. */
   park(claim: ClaimRef, seen: SeenByWorker): Promise<ParkReceipt>;
+  /** Ends a task with its outcome. */
   finish(claim: ClaimRef, end: FinishRequest): Promise<FinishResult>;
+  /** Records a cancel, and orders the worker that holds the task to stop it. */
   cancel(target: TaskRef | ConversationRef, stop: StopRequest): Promise<StoreCancelReceipt>;
+  /** Sends a command to the worker that holds a task. */
   send(task: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt>;
+  /** Answers a task's question. */
   answer(question: QuestionRef & { readonly task: string }, given: DriverAnswer): Promise<AnswerReceipt>;
+  /** Returns a task, if it exists. */
   get(task: TaskRef): Promise<TaskRecord | undefined>;
+  /** Lists tasks, newest first. */
   list(filter: ListRequest): Promise<ListPage>;
+  /** Reads a task's journal after a position. */
   read(task: TaskRef, options: ReadRequest): Promise<readonly JournalEntry[]>;
+  /** Returns the state of a conversation. */
   conversation(ref: ConversationRef): Promise<ConversationRecord | undefined>;
   /** Counts a tenant's tasks by status, each up to a limit. */
   counts(request: { readonly tenant: string; readonly limit: number }): Promise<Readonly<Record<TaskStatus, number>>>;
@@ -91,8 +109,11 @@ export interface StoreDriver extends AsyncDisposable {
   }): Promise<readonly string[]>;
   /** Lists a tenant's open questions after a given one, oldest first. */
   questions(request: QuestionsRequest): Promise<readonly Question[]>;
+  /** Pauses or resumes delivery for an agent or a tenant. */
   pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  /** Removes a task that has ended. */
   remove(target: TaskRef | ConversationRef): Promise<RemoveReceipt>;
+  /** Calls back when something may have changed. */
   watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable>;
 }
 

@@ -44,7 +44,7 @@ export function createTaskStore(config: TaskStoreConfig | string = { backend: 'm
   }
 }
 
-function configOf(address: string): TaskStoreConfig {
+function parseStoreUrl(address: string): TaskStoreConfig {
   const [, scheme = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(address) ?? [];
   if (scheme === 'memory') return { backend: 'memory' };
   if (scheme === 'redis' || scheme === 'rediss') return { backend: 'redis', url: address };
@@ -64,7 +64,7 @@ function configOf(address: string): TaskStoreConfig {
  * @throws TypeError or {@link SettingsError} when it is invalid.
  */
 export function readStoreConfig(config: TaskStoreConfig | string): TaskStoreConfig {
-  const given = typeof config === 'string' ? configOf(config) : config;
+  const given = typeof config === 'string' ? parseStoreUrl(config) : config;
   const backend = required(oneOf(...Object.keys(BACKENDS)));
   const named = settings.readSettings<Pick<TaskStoreConfig, 'backend'>>(given, { backend }, { allowUnknown: true });
   return settings.readSettings<TaskStoreConfig>(given, { backend, ...BACKENDS[named.backend] });

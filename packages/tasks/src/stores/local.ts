@@ -2,16 +2,16 @@ import { applyAnswer, expireQuestions } from '../operations/answer.ts';
 import { applyCancel, applyCancelConversation, applySend, endOverdue, markWatched } from '../operations/cancel.ts';
 import { applyCreate } from '../operations/create.ts';
 import { applyPause, applyRemove, applyShare } from '../operations/operate.ts';
-import { loadOf } from '../operations/orders.ts';
+import { toLoad } from '../operations/orders.ts';
 import { applyBeat, applyHeld, applySweep } from '../operations/session.ts';
 import {
-  headOf,
   type OperationContext,
   type Queries,
-  recordOf,
   type StoredTask,
   type Tables,
   toQuestion,
+  toRecord,
+  toSummary,
 } from '../operations/tables.ts';
 import { applyClaim, applyTake } from '../operations/take.ts';
 import { applyAppend, applyFinish, applyPark, applyRelease, getClaimedTask } from '../operations/work.ts';
@@ -47,7 +47,7 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
       return task === undefined || isForgotten(task) ? undefined : task;
     },
   };
-  const transact = <T>(work: (moment: OperationContext) => T): Promise<T> =>
+  const transact = <T>(work: (context: OperationContext) => T): Promise<T> =>
     engine.transact(() => work({ tables, now: engine.now(), rules }));
   const visible = (ref: TaskRef): StoredTask | undefined => {
     const task = tables.task(ref.id);
@@ -58,44 +58,44 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
     name: engine.name,
     domains: 1,
     create: (request) =>
-      transact((moment) => {
-        forget(tables, moment, LIMITS.maxPurged);
-        return applyCreate(request, moment);
+      transact((context) => {
+        purge(tables, context, LIMITS.maxPurged);
+        return applyCreate(request, context);
       }),
-    take: (request) => transact((moment) => applyTake(request, moment)),
-    claim: (id, request) => transact((moment) => applyClaim(id, request, moment)),
-    load: (claim) => engine.query(() => loadOf(getClaimedTask(tables, claim), tables)),
-    heartbeat: (beat) => transact((moment) => applyBeat(beat, moment)),
+    take: (request) => transact((context) => applyTake(request, context)),
+    claim: (id, request) => transact((context) => applyClaim(id, request, context)),
+    load: (claim) => engine.query(() => toLoad(getClaimedTask(tables, claim), tables)),
+    heartbeat: (beat) => transact((context) => applyBeat(beat, context)),
     held: (session) => engine.query(() => applyHeld(session, { tables })),
     sweep: ({ limit }) =>
-      transact((moment) => {
-        const isMoreOld = forget(tables, moment, limit);
-        const isMoreOverdue = endOverdue(limit, moment);
-        const isMoreExpired = expireQuestions(limit, moment);
-        const answer = applySweep(limit, moment);
+      transact((context) => {
+        const isMoreOld = purge(tables, context, limit);
+        const isMoreOverdue = endOverdue(limit, context);
+        const isMoreExpired = expireQuestions(limit, context);
+        const answer = applySweep(limit, context);
         return { ...answer, hasMore: answer.hasMore || isMoreOld || isMoreOverdue || isMoreExpired };
       }),
-    append: (claim, batch) => transact((moment) => applyAppend(claim, batch, moment)),
-    release: (claim) => transact((moment) => applyRelease(claim, moment)),
-    park: (claim, seen) => transact((moment) => applyPark(claim, seen, moment)),
-    finish: (claim, end) => transact((moment) => applyFinish(claim, end, moment)),
+    append: (claim, batch) => transact((context) => applyAppend(claim, batch, context)),
+    release: (claim, delayMs) => transact((context) => applyRelease(claim, delayMs, context)),
+    park: (claim, seen) => transact((context) => applyPark(claim, seen, context)),
+    finish: (claim, end) => transact((context) => applyFinish(claim, end, context)),
     cancel: (target, stop) =>
-      transact((moment) =>
-        'id' in target ? applyCancel(target, stop, moment) : applyCancelConversation(target, stop, moment),
+      transact((context) =>
+        'id' in target ? applyCancel(target, stop, context) : applyCancelConversation(target, stop, context),
       ),
-    send: (task, command, nonce) => transact((moment) => applySend(task, command, { ...moment, nonce })),
-    answer: (question, given) => transact((moment) => applyAnswer(question, given, moment)),
+    send: (task, command, nonce) => transact((context) => applySend(task, command, { ...context, nonce })),
+    answer: (question, given) => transact((context) => applyAnswer(question, given, context)),
     get: (ref) =>
       engine.query(() => {
         const task = visible(ref);
-        return task && recordOf(task, tables);
+        return task && toRecord(task, tables);
       }),
-    list: (request) => engine.query(() => pageOf(request, tables, isForgotten)),
+    list: (request) => engine.query(() => toPage(request, tables, isForgotten)),
     read(ref, { after, limit, watchTtlMs }) {
       const entries = () => (visible(ref) ? tables.entries(ref.id, { after, limit }) : []);
       if (watchTtlMs === undefined) return engine.query(entries);
-      return transact((moment) => {
-        markWatched(ref, watchTtlMs, moment);
+      return transact((context) => {
+        markWatched(ref, watchTtlMs, context);
         return entries();
       });
     },
@@ -107,9 +107,9 @@ export function createLocalDriver(engine: Engine, rules: StoreRules): StoreDrive
 }
 
 /** Removes records past their retention. Returns whether there may be more. */
-function forget(tables: Queries, { now, rules }: Pick<OperationContext, 'now' | 'rules'>, limit: number): boolean {
+function purge(tables: Queries, { now, rules }: Pick<OperationContext, 'now' | 'rules'>, limit: number): boolean {
   const [endedAt, changedAt] = [now - rules.retentionMs, now - rules.conversationRetentionMs];
-  return tables.forget({ endedAt, changedAt, lastHeldAt: now - LIMITS.sessionRetentionMs }, limit);
+  return tables.purge({ endedAt, changedAt, lastHeldAt: now - LIMITS.sessionRetentionMs }, limit);
 }
 
 type OperatorMethod =
@@ -125,7 +125,7 @@ type OperatorMethod =
 
 interface OperatorParts {
   readonly tables: Tables & Queries;
-  readonly transact: <T>(work: (moment: OperationContext) => T) => Promise<T>;
+  readonly transact: <T>(work: (context: OperationContext) => T) => Promise<T>;
   readonly rules: StoreRules;
 }
 
@@ -155,11 +155,11 @@ function operatorMethods(
         }
         return { queues, running, waiting, paused, now };
       }),
-    share: (request) => transact((moment) => applyShare(request, moment)),
+    share: (request) => transact((context) => applyShare(request, context)),
     conversations: (request) => engine.query(() => tables.conversations(request)),
     questions: (request) => engine.query(() => tables.openQuestions(request).map(toQuestion)),
-    pause: (target, isPaused) => transact((moment) => applyPause(target, isPaused, moment)),
-    remove: (target) => transact((moment) => applyRemove(target, moment)),
+    pause: (target, isPaused) => transact((context) => applyPause(target, isPaused, context)),
+    remove: (target) => transact((context) => applyRemove(target, context)),
   };
 }
 
@@ -174,12 +174,12 @@ function seenWorkers(
   return { sessions, waiters: tables.waiters(now - LIMITS.idleWorkerTtlMs, limit), now };
 }
 
-function pageOf(request: ListRequest, tables: Queries, isForgotten: (task: StoredTask) => boolean): ListPage {
+function toPage(request: ListRequest, tables: Queries, isForgotten: (task: StoredTask) => boolean): ListPage {
   const { limit } = request;
   const found = tables.list({ ...request, limit: limit + 1 });
   const shown = found.slice(0, limit);
   const last = shown.at(-1);
-  const tasks = shown.filter((task) => !isForgotten(task)).map(headOf);
+  const tasks = shown.filter((task) => !isForgotten(task)).map(toSummary);
   return found.length > limit && last ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
 }
 

@@ -10,7 +10,7 @@ describe('the contract on memory', () => {
   }
 });
 
-test('the contract has at least 120 cases, each with a title of its own', () => {
+test('the contract has at least 120 cases, each with its own title', () => {
   const titles = new Set(storeContract.map(({ title }) => title));
   expect(titles.size).toBe(storeContract.length);
   expect(titles.size).toBeGreaterThanOrEqual(120);

@@ -3,15 +3,15 @@ import { systemWorld, type World } from '@whoa/core/embed';
 import type {
   Conversation,
   DomainState,
-  KeptQuestion,
   Queries,
   Session,
+  StoredQuestion,
   StoredTask,
   Tables,
 } from '../operations/tables.ts';
 import type { PauseTarget } from '../overview.ts';
 import { compareQuestions } from '../question.ts';
-import { backgroundOf } from '../rules/background.ts';
+import { findBackgroundOwner } from '../rules/background.ts';
 import { LIMITS } from '../rules/rules.ts';
 import type { Hint, TaskStore } from '../store.ts';
 import type { StoreOptions } from '../store-options.ts';
@@ -19,7 +19,7 @@ import type { ConversationRef, JournalEntry } from '../task.ts';
 import { createCheckedStore } from './checked/checked-store.ts';
 import type { ListRequest } from './driver.ts';
 import { createLocalDriver } from './local.ts';
-import { copyOf } from './memory/copy.ts';
+import { copyDeep } from './memory/copy.ts';
 import { TaskIndexes } from './memory/index-tables.ts';
 import { createStoreRules } from './store-rules.ts';
 import { Watchers } from './watchers.ts';
@@ -48,14 +48,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TaskStore {
       // No lock is needed: nothing in a transaction waits, and an operation that throws does so before it saves
       // anything.
       async transact(work) {
-        const answer = copyOf(work());
-        const hints = copyOf(tables.takeHints());
-        // Notify in a later microtask: don't call the caller back in the middle of a change.
+        const answer = copyDeep(work());
+        const hints = copyDeep(tables.takeHints());
+        // Notify in a later microtask: don't call the caller back during a change.
         await Promise.resolve();
-        for (const hint of hints) watchers.tell(hint);
+        for (const hint of hints) watchers.notify(hint);
         return answer;
       },
-      query: (work) => Promise.resolve(copyOf(work())),
+      query: (work) => Promise.resolve(copyDeep(work())),
       watch: (filter, listener) => Promise.resolve(watchers.add(filter, listener)),
       [Symbol.asyncDispose]() {
         watchers.clear();
@@ -79,7 +79,7 @@ class MemoryTables {
   /** For each task, the numbers of commands by their nonces, oldest first. */
   readonly #sent = new Map<string, Map<string, number>>();
   /** By task. */
-  readonly #questions = new Map<string, Map<string, KeptQuestion>>();
+  readonly #questions = new Map<string, Map<string, StoredQuestion>>();
   /** Ended tasks, earliest end first: a map keeps insertion order. */
   readonly #ended = new Map<string, number>();
   /** Targets as JSON. */
@@ -91,33 +91,33 @@ class MemoryTables {
     ...this.#indexes.operations,
     task: (id) => this.#tasks.get(id),
     saveTask: (task) => this.#saveTask(task),
-    addInput: (owner, input) => void listIn(this.#inputs, owner).push(input),
+    addInput: (owner, input) => void getList(this.#inputs, owner).push(input),
     inputs: (owner) => this.#inputs.get(owner) ?? [],
     inputsCount: (owner) => this.#inputs.get(owner)?.length ?? 0,
     moveInputs: (from, to) => {
-      listIn(this.#inputs, to).push(...(this.#inputs.get(from) ?? []));
+      getList(this.#inputs, to).push(...(this.#inputs.get(from) ?? []));
       this.#inputs.delete(from);
     },
-    conversation: (ref) => this.#conversations.get(keyOf(ref)),
+    conversation: (ref) => this.#conversations.get(toKey(ref)),
     saveConversation: (conversation) => {
-      const key = keyOf(conversation);
+      const key = toKey(conversation);
       this.#conversations.delete(key);
       this.#conversations.set(key, conversation);
     },
-    history: (ref) => this.#histories.get(keyOf(ref)) ?? [],
-    addHistory: (ref, said) => {
-      const history = listIn(this.#histories, keyOf(ref));
-      for (const message of said) history.push(JSON.parse(message) as Json);
+    history: (ref) => this.#histories.get(toKey(ref)) ?? [],
+    addHistory: (ref, messages) => {
+      const history = getList(this.#histories, toKey(ref));
+      for (const message of messages) history.push(JSON.parse(message) as Json);
     },
-    clearHistory: (ref) => this.#histories.delete(keyOf(ref)),
+    clearHistory: (ref) => this.#histories.delete(toKey(ref)),
     clear: (id) => {
       this.#clear(id);
       this.#inputs.delete(id);
     },
     removeTask: (task) => this.#removeTask(task),
-    removeConversation: (ref) => this.#removeConversation(keyOf(ref)),
-    sent: (id, nonce) => this.#sent.get(id)?.get(nonce),
-    saveSent: (id, { nonce, number }) => {
+    removeConversation: (ref) => this.#removeConversation(toKey(ref)),
+    findCommandNumber: (id, nonce) => this.#sent.get(id)?.get(nonce),
+    saveCommandNonce: (id, { nonce, number }) => {
       const sent = this.#sent.get(id) ?? new Map<string, number>();
       this.#sent.set(id, sent.set(nonce, number));
       for (const [old, at] of sent) if (at <= number - LIMITS.maxNonces) sent.delete(old);
@@ -125,17 +125,17 @@ class MemoryTables {
     question: (task, id) => this.#questions.get(task)?.get(id),
     saveQuestion: (question) => {
       const { task, id } = question;
-      this.#questions.set(task, (this.#questions.get(task) ?? new Map<string, KeptQuestion>()).set(id, question));
+      this.#questions.set(task, (this.#questions.get(task) ?? new Map<string, StoredQuestion>()).set(id, question));
     },
-    liveQuestions: (task) => this.#questionsOf(task).filter(({ state }) => state !== 'closed'),
-    questionsOf: (task) => this.#questionsOf(task),
+    liveQuestions: (task) => this.#getQuestions(task).filter(({ state }) => state !== 'closed'),
+    allQuestions: (task) => this.#getQuestions(task),
     openQuestions: ({ tenant, after, limit }) => {
       const asking = [...(this.#byTenant.get(tenant)?.values() ?? [])].filter((task) => task.questionCounts?.open);
-      const open = asking.flatMap(({ id }) => this.#questionsOf(id)).filter(({ state }) => state === 'open');
+      const open = asking.flatMap(({ id }) => this.#getQuestions(id)).filter(({ state }) => state === 'open');
       const wanted = open.filter((one) => after === undefined || compareQuestions(one, after) > 0);
       return wanted.toSorted(compareQuestions).slice(0, limit);
     },
-    bytesOf: (id, positions) => {
+    measureEntries: (id, positions) => {
       const wanted = new Set(positions);
       const found = (this.#journals.get(id) ?? []).filter(({ position }) => wanted.has(position));
       return found.reduce((bytes, { event }) => bytes + Buffer.byteLength(JSON.stringify(event)), 0);
@@ -145,7 +145,7 @@ class MemoryTables {
       const left = (this.#journals.get(id) ?? []).filter(({ position }) => !removed.has(position));
       this.#journals.set(id, left);
     },
-    addEntries: (id, entries) => void listIn(this.#journals, id).push(...entries),
+    addEntries: (id, entries) => void getList(this.#journals, id).push(...entries),
     session: (id) => this.#sessions.get(id),
     saveSession: (session) => void this.#sessions.set(session.id, session),
     firstSession: () => {
@@ -158,7 +158,7 @@ class MemoryTables {
     sessionsAfter: (at) => [...this.#sessions.values()].filter(({ expiresAt = 0 }) => expiresAt > at),
     domain: () => this.#domain,
     saveDomain: (state) => void (this.#domain = state),
-    tell: (hint) => this.#hints.push(hint),
+    notify: (hint) => this.#hints.push(hint),
     list: (filter) => this.#list(filter),
     countStatus: ({ tenant, status, endedAt: before }, limit) => {
       const tasks = [...(this.#byTenant.get(tenant)?.values() ?? [])];
@@ -195,7 +195,7 @@ class MemoryTables {
       while (first > 0 && journal[first - 1]!.position > after) first--;
       return journal.slice(first, first + limit);
     },
-    forget: (before, limit) => this.#forget(before, limit),
+    purge: (before, limit) => this.#purge(before, limit),
   };
 
   takeHints(): Hint[] {
@@ -220,7 +220,7 @@ class MemoryTables {
     this.#questions.delete(id);
   }
 
-  #questionsOf(task: string): KeptQuestion[] {
+  #getQuestions(task: string): StoredQuestion[] {
     return [...(this.#questions.get(task)?.values() ?? [])].toSorted(compareQuestions);
   }
 
@@ -242,13 +242,13 @@ class MemoryTables {
       (task) =>
         (status === undefined || task.status === status) &&
         (conversation === undefined || task.conversation === conversation) &&
-        (owner === undefined || backgroundOf(task) === owner) &&
+        (owner === undefined || findBackgroundOwner(task) === owner) &&
         (after === undefined || newestFirst(after, task) < 0),
     );
     return wanted.toSorted(newestFirst).slice(0, limit);
   }
 
-  #forget({ endedAt, changedAt, lastHeldAt }: Parameters<Queries['forget']>[0], limit: number): boolean {
+  #purge({ endedAt, changedAt, lastHeldAt }: Parameters<Queries['purge']>[0], limit: number): boolean {
     let removed = 0;
     for (const [id, at] of first(this.#ended, limit)) {
       if (at > endedAt) break;
@@ -277,13 +277,13 @@ function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-function listIn<T>(lists: Map<string, T[]>, key: string): T[] {
+function getList<T>(lists: Map<string, T[]>, key: string): T[] {
   const list = lists.get(key) ?? [];
   lists.set(key, list);
   return list;
 }
 
-function keyOf({ tenant, conversation }: ConversationRef): string {
+function toKey({ tenant, conversation }: ConversationRef): string {
   return JSON.stringify([tenant, conversation]);
 }
 

@@ -50,7 +50,7 @@ export function createPostgresStore(options: PostgresStoreOptions = {}): TaskSto
     server: { ...timeouts, url: options.listenUrl ?? url },
     clock: world.clock,
     pollIntervalMs: checkDuration('pollIntervalMs', pollIntervalMs),
-    onHint: (hint) => watchers.tell(hint),
+    onHint: (hint) => watchers.notify(hint),
   });
   return createCheckedStore(new PostgresDriver({ database, notifier, watchers, rules }), { rules, world });
 }

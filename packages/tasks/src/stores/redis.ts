@@ -41,23 +41,23 @@ import type { Library } from './redis/library.ts';
 import type { Arguments, OperationName } from './redis/operations.ts';
 import { checkOptions, type RedisStoreOptions, TIMEOUT_MS } from './redis/options.ts';
 import { createOverview } from './redis/overview-calls.ts';
-import { pageOf } from './redis/replies/pages.ts';
+import { toPage } from './redis/replies/pages.ts';
 import { toAnswerReceipt } from './redis/replies/question-replies.ts';
-import { conversationOf, entriesOf } from './redis/replies/read-replies.ts';
+import { toConversation, toEntries } from './redis/replies/read-replies.ts';
 import {
-  beatAnswerOf,
-  cancelReceiptOf,
-  claimAnswerOf,
-  createReceiptOf,
-  finishReceiptOf,
-  heldOf,
-  loadOf,
-  ordersOf,
-  recordOf,
-  sendReceiptOf,
-  sweepAnswerOf,
-  takeAnswerOf,
+  toCancelReceipt,
+  toClaimResult,
+  toCreateReceipt,
+  toFinishResult,
+  toHeartbeatResult,
+  toHeldTasks,
+  toLoad,
+  toOrders,
   toParkReceipt,
+  toRecord,
+  toSendReceipt,
+  toSweepResult,
+  toTakeResult,
 } from './redis/replies/replies.ts';
 import { Shards } from './redis/shards.ts';
 import { createStoreRules } from './store-rules.ts';
@@ -112,41 +112,42 @@ class RedisDriver {
 
   async create(request: CreateRequest): Promise<DriverReceipt> {
     const { id, nonce, conversation = '', key = '', preferredWorker = '', notBefore = '', deadline = '' } = request;
-    const { title = '', traceparent = '' } = request;
+    const { title = '', traceparent = '', startedBy = '', keepsQuestions } = request;
     const isOfBefore = this.generations.length > 1 && createTaskId(request, { nonce, shards: this.domains }) !== id;
-    const optional = { conversation, key, worker: preferredWorker, notBefore, deadline, title, traceparent };
-    const own = { maxReady: this.#rules.maxReady, isOfBefore: isOfBefore ? 1 : 0 };
-    const reply = await this.#shards.run('create', id, { ...request, ...optional, ...own });
+    const optional = { conversation, key, worker: preferredWorker, notBefore, deadline, title, traceparent, startedBy };
+    const flags = { isOfBefore: isOfBefore ? 1 : 0, keepsQuestions: keepsQuestions === true ? 1 : '' };
+    const { maxReady } = this.#rules;
+    const reply = await this.#shards.run('create', id, { ...request, ...optional, ...flags, maxReady });
     if ((reply as readonly Reply[])[0] === 'gone') {
       throw new StoreBusyError('The conversation or key was removed during the request; nothing changed, try again');
     }
-    return createReceiptOf(reply, request);
+    return toCreateReceipt(reply, request);
   }
 
   async take(request: Required<TakeRequest>): Promise<TakeResult> {
     const { domain, session, worker, leaseMs, claim, takeNumber, limit, agents, maxBytes } = request;
     const about = { sessionId: session, worker, leaseMs: Math.ceil(leaseMs), claim, takeNumber, limit, maxBytes };
     const values = { ...about, agentsText: JSON.stringify(agents), list: agents };
-    return takeAnswerOf(await this.#shards.runOn(domain, 'take', values));
+    return toTakeResult(await this.#shards.runOn(domain, 'take', values));
   }
 
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
     const { session, worker, leaseMs, claim, maxBytes } = request;
     const about = { id, sessionId: session, worker, leaseMs: Math.ceil(leaseMs), claim, maxBytes };
-    return claimAnswerOf(await this.#shards.run('claim', id, about));
+    return toClaimResult(await this.#shards.run('claim', id, about));
   }
 
-  readonly load: StoreDriver['load'] = async (claim) => loadOf((await this.#own('load', claim, claim))[1]!);
+  readonly load: StoreDriver['load'] = async (claim) => toLoad((await this.#own('load', claim, claim))[1]!);
 
   async heartbeat({ domain, session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
     const list = confirmed.flatMap(({ id, epoch, claim, orderNumber }) => [id, epoch, claim, orderNumber]);
-    return beatAnswerOf(await this.#shards.runOn(domain, 'heartbeat', { sessionId: session, count, list }));
+    return toHeartbeatResult(await this.#shards.runOn(domain, 'heartbeat', { sessionId: session, count, list }));
   }
 
   readonly held: StoreDriver['held'] = async ({ domain, session }) =>
-    heldOf(await this.#shards.runOn(domain, 'held', { session }));
+    toHeldTasks(await this.#shards.runOn(domain, 'held', { session }));
   readonly sweep: StoreDriver['sweep'] = async ({ domain, limit }) =>
-    sweepAnswerOf(await this.#shards.runOn(domain, 'sweep', { limit }));
+    toSweepResult(await this.#shards.runOn(domain, 'sweep', { limit }));
 
   async append(claim: ClaimRef, batch: DriverBatch): Promise<Orders> {
     const { after, events, replaces, done, resetsAttempts, activity = '', asks, closes } = batch;
@@ -163,12 +164,12 @@ class RedisDriver {
     if (answer === 'gap') throw new JournalGapError(claim.id, Number(found), after);
     if (answer === 'full') throw new JournalFullError(claim.id, Number(found), maxJournalBytes);
     if (answer === 'refused') throw new QuestionRefusedError(claim.id, found as QuestionRefusedError['why']);
-    if (told !== null) this.#tellOwn('journal', claim, told);
-    return ordersOf(found);
+    if (told !== null) this.#notifyOwn(asks.length > 0 ? 'status' : 'journal', claim, told);
+    return toOrders(found);
   }
 
-  readonly release: StoreDriver['release'] = async (claim) =>
-    ({ result: (await this.#own('release', claim, claim))[0] }) as ReleaseResult;
+  readonly release: StoreDriver['release'] = async (claim, delayMs) =>
+    ({ result: (await this.#own('release', claim, { ...claim, delayMs }))[0] }) as ReleaseResult;
 
   readonly park: StoreDriver['park'] = async (claim, seen) =>
     toParkReceipt(await this.#own('park', claim, { ...claim, ...seen }));
@@ -178,8 +179,8 @@ class RedisDriver {
     const bytes = newMessages.reduce((sum, message) => sum + Buffer.byteLength(message), 0);
     const pieces = { asked, reason: optional(reason), complete: optional(isComplete), rest: JSON.stringify(rest) };
     const values = { ...claim, ...pieces, replacesHistory: replacesHistory ? 1 : 0, bytes, list: newMessages };
-    const { receipt, told } = finishReceiptOf(await this.#own('finish', claim, values));
-    if (told !== undefined) this.#tellOwn('status', claim, told);
+    const { receipt, notified } = toFinishResult(await this.#own('finish', claim, values));
+    if (notified !== undefined) this.#notifyOwn('status', claim, notified);
     return receipt;
   }
 
@@ -191,11 +192,12 @@ class RedisDriver {
       'id' in target
         ? this.#shards.run('cancel', target.id, { ...target, ...asked })
         : this.#shards.talk('cancelConversation', target, { ...target, ...asked });
-    return cancelReceiptOf(await reply);
+    return toCancelReceipt(await reply);
   }
 
   async send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
-    return sendReceiptOf(await this.#shards.run('send', id, { id, tenant, nonce, command: JSON.stringify(command) }));
+    const what = { command: JSON.stringify(command), kind: command.type };
+    return toSendReceipt(await this.#shards.run('send', id, { id, tenant, nonce, ...what }));
   }
 
   readonly answer: StoreDriver['answer'] = async ({ tenant, id, task }, { text, nonce }) => {
@@ -205,24 +207,24 @@ class RedisDriver {
 
   async get({ tenant, id }: TaskRef): Promise<TaskRecord | undefined> {
     const reply = await this.#shards.run('get', id, { id, tenant });
-    return reply === null ? undefined : recordOf(reply);
+    return reply === null ? undefined : toRecord(reply);
   }
 
   async list({ tenant, status, conversation, backgroundOf = '', limit, after }: ListRequest): Promise<ListPage> {
     const from = { at: after?.createdAt ?? '', last: after?.id ?? '', limit: limit + 1 };
     const of = { tenant, status: status ?? '', conversation: conversation ?? '', background: backgroundOf };
     const shards = conversation === undefined ? undefined : this.#shards.ofConversation({ tenant, conversation });
-    return pageOf(await this.#shards.runOnAll('list', { ...of, ...from }, shards), limit);
+    return toPage(await this.#shards.runOnAll('list', { ...of, ...from }, shards), limit);
   }
 
   async read({ tenant, id }: TaskRef, { after, limit, watchTtlMs }: ReadRequest): Promise<readonly JournalEntry[]> {
     const part = { id, tenant, after, limit };
-    if (watchTtlMs === undefined) return entriesOf(await this.#shards.run('read', id, part));
-    return entriesOf(await this.#shards.run('readAlong', id, { ...part, watchTtlMs: Math.ceil(watchTtlMs) }));
+    if (watchTtlMs === undefined) return toEntries(await this.#shards.run('read', id, part));
+    return toEntries(await this.#shards.run('readAlong', id, { ...part, watchTtlMs: Math.ceil(watchTtlMs) }));
   }
 
   async conversation(ref: ConversationRef): Promise<ConversationRecord | undefined> {
-    return conversationOf(await this.#shards.talk('conversation', ref, ref), ref);
+    return toConversation(await this.#shards.talk('conversation', ref, ref), ref);
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
@@ -241,7 +243,7 @@ class RedisDriver {
     const inAll = (name: string, shards: readonly number[] = all): ChannelRef[] =>
       shards.map((domain) => ({ channel: this.#shards.tags[domain]! + name, domain }));
     if (worker !== undefined) return inAll(`inbox:${worker}`);
-    const owner = tenant ?? (id === undefined ? undefined : await this.#shards.run('tenantOf', id, { id }));
+    const owner = tenant ?? (id === undefined ? undefined : await this.#shards.run('readTenant', id, { id }));
     if (owner === undefined) throw new TypeError('watch: expected a tenant, a worker or a task to watch');
     if (id !== undefined) return inAll(`changes:${String(owner)}`, [this.#shards.ofId(id)]);
     const shards =
@@ -250,9 +252,9 @@ class RedisDriver {
   }
 
   /** Notifies watchers in this process about its own worker's changes, so that the server need not send them back. */
-  #tellOwn(type: 'status' | 'journal', { id }: ClaimRef, [tenant, worker, conversation]: readonly string[]): void {
+  #notifyOwn(type: 'status' | 'journal', { id }: ClaimRef, [tenant, worker, conversation]: readonly string[]): void {
     const hint = { type, id, tenant: tenant!, worker: worker!, ...(conversation && { conversation }) };
-    this.#channels.tell(`${this.#shards.tags[this.#shards.ofId(id)]!}inbox:${worker!}`, hint);
+    this.#channels.notify(`${this.#shards.tags[this.#shards.ofId(id)]!}inbox:${worker!}`, hint);
   }
 
   /** Runs an operation of the claim's holder. */

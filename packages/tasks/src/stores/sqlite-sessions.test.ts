@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSqliteStore } from './sqlite.ts';
-import { createSqliteSessions, type KeptSession } from './sqlite-sessions.ts';
+import { createSqliteSessions, type StoredSession } from './sqlite-sessions.ts';
 
-interface Session extends KeptSession {
+interface Session extends StoredSession {
   readonly title: string;
 }
 
@@ -71,7 +71,7 @@ test('sessions are listed page by page, the latest first, each exactly once and 
   await expect(sessions.list({ limit: 0 })).rejects.toThrow(RangeError);
 });
 
-test('it shares its file with the tasks, also with one that was made before there were sessions', async () => {
+test('sessions share the file of the tasks, even one from before sessions existed', async () => {
   using folder = temporaryFolder();
   await using store = createSqliteStore(folder);
   await store.create({ tenant: 'acme', agent: 'a', input: 'hello' });
@@ -91,7 +91,7 @@ test('a save that had to wait does not undo a later one, nor a removal', async (
   const other = occupy(folder.file);
   const waiting = [sessions.save(session('one', 1)), sessions.save(session('two', 1))];
   other.leave();
-  // These find the file free at once; those above look again later.
+  // These find the file unlocked; the ones above retry later.
   await Promise.all([...waiting, sessions.save(session('one', 2)), sessions.remove('two')]);
   expect(await sessions.load('one')).toEqual(session('one', 2));
   expect(await sessions.load('two')).toBeUndefined();
@@ -108,7 +108,7 @@ test('a save that fails leaves the old session', async () => {
   expect(await sessions.load('one')).toEqual(session('one', 1));
 });
 
-test('once closed, it says so', async () => {
+test('a closed session store reports that it is closed', async () => {
   using folder = temporaryFolder();
   const sessions = createSqliteSessions<Session>(folder);
   await sessions[Symbol.asyncDispose]();

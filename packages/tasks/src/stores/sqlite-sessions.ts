@@ -4,7 +4,7 @@ import { Database, type Row } from './sqlite/database.ts';
 import { getDefaultPath, prepareFile } from './sqlite/database-file.ts';
 
 /** The fields of a session that the store reads. All other fields are stored unchanged; they must be JSON. */
-export interface KeptSession {
+export interface StoredSession {
   readonly id: string;
   readonly cwd: string;
   /** Milliseconds since the epoch. */
@@ -20,7 +20,7 @@ interface SessionsFilter {
 }
 
 /** Stores sessions in the file of the tasks. Several processes may use it; the last save of a session wins. */
-export interface SqliteSessions<Session extends KeptSession> extends AsyncDisposable {
+export interface SqliteSessions<Session extends StoredSession> extends AsyncDisposable {
   load(id: string): Promise<Session | undefined>;
   save(session: Session): Promise<void>;
   /** Lists sessions, latest first, without their messages. */
@@ -43,7 +43,7 @@ ON CONFLICT (id) DO UPDATE SET cwd = excluded.cwd, updatedAt = excluded.updatedA
  *
  * @returns The sessions. Dispose them to close the file.
  */
-export function createSqliteSessions<Session extends KeptSession>({
+export function createSqliteSessions<Session extends StoredSession>({
   file = getDefaultPath(),
 }: {
   readonly file?: string;
@@ -52,7 +52,7 @@ export function createSqliteSessions<Session extends KeptSession>({
   return new Sessions(new Database(file, { synchronous: 'NORMAL' }));
 }
 
-class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {
+class Sessions<Session extends StoredSession> implements SqliteSessions<Session> {
   readonly #database: Database;
   /** The latest save of each session that is being saved. */
   readonly #saving = new Map<string, object>();
@@ -65,7 +65,7 @@ class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {
   async load(id: string): Promise<Session | undefined> {
     const row = await this.#read(() => this.#database.get('SELECT head, messages FROM sessions WHERE id = ?', [id]));
     if (row === undefined) return undefined;
-    return { ...headOf(row), messages: JSON.parse(row['messages'] as string) as unknown[] } as unknown as Session;
+    return { ...toSummary(row), messages: JSON.parse(row['messages'] as string) as unknown[] } as unknown as Session;
   }
 
   async save(session: Session): Promise<void> {
@@ -87,13 +87,13 @@ class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {
 
   async list({ cwd, cursor, limit = LIST_LIMIT }: SessionsFilter = {}): ReturnType<SqliteSessions<Session>['list']> {
     checkLimit('limit', limit);
-    const { updatedAt, id } = cursor === undefined ? { updatedAt: Infinity, id: '' } : placeOf(cursor);
+    const { updatedAt, id } = cursor === undefined ? { updatedAt: Infinity, id: '' } : parseCursor(cursor);
     const [where, values] = cwd === undefined ? ['', []] : ['cwd = ? AND ', [cwd]];
     const sql = `SELECT id, updatedAt, head FROM sessions WHERE ${where}(updatedAt, id) < (?, ?) ORDER BY updatedAt DESC, id DESC LIMIT ?`;
     const rows = await this.#read(() => this.#database.all(sql, [...values, updatedAt, id, limit + 1]));
     const page = rows.slice(0, limit);
     const last = page.at(-1);
-    const sessions = page.map((row) => headOf<Session>(row));
+    const sessions = page.map((row) => toSummary<Session>(row));
     if (rows.length <= limit || last === undefined) return { sessions };
     return { sessions, next: `${last['updatedAt'] as number}/${last['id'] as string}` };
   }
@@ -119,11 +119,11 @@ class Sessions<Session extends KeptSession> implements SqliteSessions<Session> {
   }
 }
 
-function headOf<Session>(row: Row): Omit<Session, 'messages'> {
+function toSummary<Session>(row: Row): Omit<Session, 'messages'> {
   return JSON.parse(row['head'] as string) as Omit<Session, 'messages'>;
 }
 
-function placeOf(cursor: string): { updatedAt: number; id: string } {
+function parseCursor(cursor: string): { updatedAt: number; id: string } {
   const [, updatedAt, id] = /^(-?\d+(?:\.\d+)?)\/(.*)$/s.exec(cursor) ?? [];
   if (updatedAt === undefined || id === undefined)
     throw new RangeError('cursor: expected the `next` of a previous page');

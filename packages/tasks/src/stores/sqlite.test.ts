@@ -14,7 +14,7 @@ function temporaryFolder(): Disposable & { readonly path: string; readonly file:
   return { path, file: join(path, 'tasks.db'), [Symbol.dispose]: () => rmSync(path, { recursive: true }) };
 }
 
-test('what was written is there after the store was closed and opened again', async () => {
+test('data survives closing and opening the store', async () => {
   using folder = temporaryFolder();
   const ref = { tenant: 'acme', id: '' };
   {
@@ -41,7 +41,7 @@ test('every file is readable by its owner alone', async () => {
   }
 });
 
-test('a folder that all users can write to is refused', async () => {
+test('a folder that all users can write to is rejected', async () => {
   using folder = temporaryFolder();
   await chmod(folder.path, 0o777);
   expect(() => createSqliteStore(folder)).toThrow(/use a private folder/);
@@ -86,12 +86,12 @@ test('no operation reads a whole table', async () => {
     'SELECT record FROM tasks WHERE id = ?1',
     'SELECT record FROM tasks WHERE tenant = ?1 ORDER BY createdAt DESC, id DESC LIMIT 5',
     'SELECT record FROM tasks WHERE tenant = ?1 AND status = ?2 AND (createdAt, id) < (?3, ?4) ORDER BY createdAt DESC, id DESC LIMIT 5',
-    "SELECT record FROM tasks WHERE tenant = ?1 AND lane = ?2 AND stage = 'ready' ORDER BY priority DESC, stageAt, id LIMIT 1",
+    "SELECT record FROM tasks WHERE tenant = ?1 AND readyQueue = ?2 AND stage = 'ready' ORDER BY priority DESC, stageAt, id LIMIT 1",
     "SELECT record FROM tasks WHERE stage = 'delayed' AND stageAt <= ?1 ORDER BY stageAt LIMIT 5",
     "SELECT record FROM tasks WHERE session = ?1 AND stage = 'held' LIMIT 5",
-    "SELECT record FROM tasks WHERE session = ?1 AND told = 1 AND stage = 'held' LIMIT 5",
+    "SELECT record FROM tasks WHERE session = ?1 AND hasPendingOrders = 1 AND stage = 'held' LIMIT 5",
     "SELECT 1 FROM tasks WHERE tenant = ?1 AND stage = 'held' LIMIT 5",
-    'SELECT * FROM lanes WHERE agent = ?1 ORDER BY tick LIMIT 1',
+    'SELECT * FROM ready_queues WHERE agent = ?1 ORDER BY tick LIMIT 1',
     'SELECT worker FROM waiters WHERE agent = ?1 ORDER BY at LIMIT 1',
     'DELETE FROM waiters WHERE worker = ?1',
     'SELECT record FROM worker_sessions WHERE expiresAt > ?1',
@@ -124,7 +124,7 @@ async function watched(folder: { file: string }, world = createVirtualWorld()) {
   return { store, world, ref: { tenant: 'acme', id }, hints, next };
 }
 
-test('a note on the bell that makes no sense is not believed, and the next cancel is heard all the same', async () => {
+test('an invalid note in the notifier is ignored, and the next cancel still arrives', async () => {
   using folder = temporaryFolder();
   const { store, ref, hints, next } = await watched(folder);
   await using other = createSqliteStore(folder);
@@ -148,7 +148,7 @@ test('a change notifier file that others can write to is made private', async ()
   expect(store.name).toBe('sqlite');
 });
 
-test('a change notifier file that is a symbolic link is refused', () => {
+test('a change notifier file that is a symbolic link is rejected', () => {
   using folder = temporaryFolder();
   writeFileSync(`${folder.file}-elsewhere`, '');
   symlinkSync(`${folder.file}-elsewhere`, `${folder.file}-bell`);
@@ -156,7 +156,7 @@ test('a change notifier file that is a symbolic link is refused', () => {
 });
 
 test.skipIf(process.getuid?.() !== 0)(
-  'a change notifier file of another user is refused (only root can create one)',
+  'a change notifier file of another user is rejected (only root can create one)',
   () => {
     using folder = temporaryFolder();
     writeFileSync(`${folder.file}-bell`, '');
@@ -181,7 +181,7 @@ test('the bell brings the order along', async () => {
 test('a cancel whose notification was lost is found by the poll', async () => {
   using folder = temporaryFolder();
   const { store, world, ref, hints } = await watched(folder);
-  // The other process rings a bell that is not the one we listen to.
+  // The other process now writes to a notifier that we do not watch.
   rmSync(`${folder.file}-bell`);
   await using other = createSqliteStore(folder);
   await other.cancel(ref);
@@ -191,7 +191,7 @@ test('a cancel whose notification was lost is found by the poll', async () => {
   await store[Symbol.asyncDispose]();
 });
 
-test('a process that missed changes is told to look at everything', async () => {
+test('a process that missed changes is asked to look at everything', async () => {
   using folder = temporaryFolder();
   const { store, world, ref, hints } = await watched(folder);
   rmSync(`${folder.file}-bell`);
@@ -212,7 +212,7 @@ test('the bell does not grow', async () => {
   expect(statSync(`${folder.file}-bell`).size).toBeLessThanOrEqual(4_096);
 });
 
-test('a file from before the first release, or of another program, is refused and left alone', () => {
+test('a file from before the first release, or of another program, is rejected and left alone', () => {
   using folder = temporaryFolder();
   const old = new DatabaseSync(folder.file);
   old.exec('CREATE TABLE conversations (id TEXT); PRAGMA user_version = 4');

@@ -52,8 +52,8 @@ class SqliteEngine implements Engine {
   readonly #pollIntervalMs: number;
   #poll: Disposable | undefined;
   #listening: Promise<void> | undefined;
-  #heard = 0;
-  #told = 0;
+  #lastReceived = 0;
+  #lastNotified = 0;
 
   constructor({
     file = getDefaultPath(),
@@ -83,12 +83,12 @@ class SqliteEngine implements Engine {
 
   async transact<T>(work: () => T): Promise<T> {
     const { answer, hints, first } = await this.#database.write(() => {
-      const told = this.tables.begin();
+      const lastNotified = this.tables.begin();
       const done = work();
-      if (told.hints.length > 0) this.#trimChanges(told.hints.length);
-      return { answer: done, hints: told.hints, first: told.last - told.hints.length + 1 };
+      if (lastNotified.hints.length > 0) this.#trimChanges(lastNotified.hints.length);
+      return { answer: done, hints: lastNotified.hints, first: lastNotified.last - lastNotified.hints.length + 1 };
     });
-    if (hints.length > 0) this.#notifier.ring(first, hints);
+    if (hints.length > 0) this.#notifier.notify(first, hints);
     return answer;
   }
 
@@ -122,42 +122,42 @@ class SqliteEngine implements Engine {
     return Promise.resolve();
   }
 
-  #trimChanges(told: number): void {
-    this.#told += told;
-    if (this.#told < MAX_CHANGES / 10) return;
-    this.#told = 0;
+  #trimChanges(lastNotified: number): void {
+    this.#lastNotified += lastNotified;
+    if (this.#lastNotified < MAX_CHANGES / 10) return;
+    this.#lastNotified = 0;
     this.#database.run('DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?', [MAX_CHANGES]);
   }
 
-  /** Handles a ring. If the ring contains the next change, the database need not be read. */
-  #hear(): void {
-    const ring = this.#notifier.readLast();
-    const next = this.#heard + 1;
-    if (ring?.first !== next) {
-      const isOld = ring !== undefined && ring.first + ring.hints.length <= next;
+  /** Handles a notification. If it contains the next change, the database need not be read. */
+  #onNotification(): void {
+    const last = this.#notifier.readLast();
+    const next = this.#lastReceived + 1;
+    if (last?.first !== next) {
+      const isOld = last !== undefined && last.first + last.hints.length <= next;
       if (!isOld) this.#listen();
       return;
     }
-    this.#heard += ring.hints.length;
-    for (const hint of ring.hints) this.#watchers.tell(hint);
+    this.#lastReceived += last.hints.length;
+    for (const hint of last.hints) this.#watchers.notify(hint);
   }
 
   /** Notifies watchers of the changes since the last notification. */
   #listen(): void {
     try {
-      if (this.#watchers.size > 0) this.#tellChanges();
+      if (this.#watchers.size > 0) this.#notifyChanges();
     } catch (error) {
-      // Another process holds the lock; the next ring or poll finds the same changes again.
+      // Another process holds the lock; the next notification or poll finds the same changes again.
       if (!isBusy(error)) throw error;
     }
   }
 
-  #tellChanges(): void {
+  #notifyChanges(): void {
     for (;;) {
-      const { hints, last, missed, more } = changesAfter(this.#database, this.#heard);
-      this.#heard = last;
-      if (missed) this.#watchers.tell({ type: 'resync' });
-      for (const hint of hints) this.#watchers.tell(hint);
+      const { hints, last, missed, more } = changesAfter(this.#database, this.#lastReceived);
+      this.#lastReceived = last;
+      if (missed) this.#watchers.notify({ type: 'resync' });
+      for (const hint of hints) this.#watchers.notify(hint);
       if (!more) return;
     }
   }
@@ -175,10 +175,10 @@ class SqliteEngine implements Engine {
   }
 
   async #startListening(): Promise<void> {
-    this.#heard = await this.#database.read(() => lastChange(this.#database));
+    this.#lastReceived = await this.#database.read(() => lastChange(this.#database));
     // All watchers may have left in the meantime.
     if (this.#watchers.size === 0) return;
-    this.#notifier.listen(() => this.#hear());
+    this.#notifier.listen(() => this.#onNotification());
     this.#pollAgain();
   }
 

@@ -9,7 +9,7 @@ interface Watcher {
 const FIELDS = ['id', 'worker', 'conversation', 'tenant'] as const;
 const ANY = '';
 
-/** The watchers in this process, indexed by their filters, however many there are. */
+/** The watchers in this process, indexed by their filters, no matter how many there are. */
 export class Watchers {
   readonly #watchers = new Map<string, Set<Watcher>>();
   #size = 0;
@@ -35,7 +35,7 @@ export class Watchers {
   }
 
   /** A listener that throws does not affect the others. */
-  tell(hint: Hint): void {
+  notify(hint: Hint): void {
     for (const { filter, listener } of this.#concerned(hint)) {
       try {
         listener(filter.worker === undefined ? withoutOrder(hint) : hint);
@@ -52,7 +52,7 @@ export class Watchers {
 
   #concerned(hint: Hint): Watcher[] {
     if (hint.type === 'resync') return [...this.#watchers.values()].flatMap((group) => [...group]);
-    if (hint.type === 'work') return [...(this.#watchers.get(`worker ${hint.worker}`) ?? [])];
+    if (hint.type === 'ready') return [...(this.#watchers.get(`worker ${hint.worker}`) ?? [])];
     const keys = [ANY, ...FIELDS.map((field) => `${field} ${hint[field]}`)];
     const found = keys.flatMap((key) => [...(this.#watchers.get(key) ?? [])]);
     return found.filter(({ filter }) =>

@@ -43,10 +43,10 @@ export function fresh(prefix: string): string {
   return `${prefix}-${++made}`;
 }
 
-type Asked = Partial<Omit<ClaimRequest, 'session'>> & { readonly session?: string };
+type ClaimOptions = Partial<Omit<ClaimRequest, 'session'>> & { readonly session?: string };
 
-/** Asks for a task, in a session of its own unless one is named. */
-export function tryClaim(store: TaskStore, id: string, asked: Asked = {}): Promise<ClaimResult> {
+/** Asks for a task, in a separate session unless one is named. */
+export function tryClaim(store: TaskStore, id: string, asked: ClaimOptions = {}): Promise<ClaimResult> {
   return store.claim(id, {
     worker: 'w1',
     leaseMs: LEASE_MS,
@@ -57,17 +57,17 @@ export function tryClaim(store: TaskStore, id: string, asked: Asked = {}): Promi
 }
 
 /** Claims a task, or fails. */
-export async function claim(store: TaskStore, id: string, asked: Asked = {}): Promise<Claimed> {
+export async function claim(store: TaskStore, id: string, asked: ClaimOptions = {}): Promise<Claimed> {
   const answer = await tryClaim(store, id, asked);
   if (answer.result !== 'claimed') return assert.fail(`expected a claim, got ${answer.result}`);
   const { claim: by, task, orders } = answer;
-  claimsOf(store, id).push(by);
+  toClaims(store, id).push(by);
   return { by, task, orders, ...(answer.load ?? (await store.load(by))) };
 }
 
 const CLAIMS = new WeakMap<TaskStore, Map<string, ClaimRef[]>>();
 
-function claimsOf(store: TaskStore, id: string): ClaimRef[] {
+function toClaims(store: TaskStore, id: string): ClaimRef[] {
   const ofStore = CLAIMS.get(store) ?? new Map<string, ClaimRef[]>();
   const claims = ofStore.get(id) ?? [];
   CLAIMS.set(store, ofStore.set(id, claims));
@@ -76,7 +76,7 @@ function claimsOf(store: TaskStore, id: string): ClaimRef[] {
 
 /** The first, second, … claim that a case made of a task. */
 export function nth(store: TaskStore, id: string, number: number): ClaimRef {
-  return claimsOf(store, id)[number - 1] ?? assert.fail(`task ${id} was not claimed ${number} times`);
+  return toClaims(store, id)[number - 1] ?? assert.fail(`task ${id} was not claimed ${number} times`);
 }
 
 /** A claim with everything its worker needs. */

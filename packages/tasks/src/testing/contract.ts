@@ -8,20 +8,23 @@ import { historyCases } from './contract/conversation/history.ts';
 import { holdCases } from './contract/conversation/hold.ts';
 import { mergeCases } from './contract/conversation/merge.ts';
 import { cancelCases } from './contract/delivery/cancel.ts';
+import { delayedReleaseCases } from './contract/delivery/delayed-release.ts';
 import { journalCases } from './contract/delivery/journal.ts';
 import { journalBoundCases } from './contract/delivery/journal-bound.ts';
 import { lateReleaseCases } from './contract/delivery/late-release.ts';
 import { leaseCases } from './contract/delivery/lease.ts';
-import { wakeupCases } from './contract/delivery/ring.ts';
 import { limitCases } from './contract/delivery/running-limits.ts';
 import { sessionCases } from './contract/delivery/session.ts';
 import { suspectQueueCases } from './contract/delivery/suspect-queues.ts';
 import { suspectCases } from './contract/delivery/suspects.ts';
 import { takeCases } from './contract/delivery/take.ts';
+import { wakeupCases } from './contract/delivery/wakeup.ts';
 import { watchCases } from './contract/delivery/watch.ts';
 import { answerCases } from './contract/questions/answer.ts';
 import { askCases } from './contract/questions/ask.ts';
 import { closeCases } from './contract/questions/close.ts';
+import { eraseCases } from './contract/questions/erase.ts';
+import { keepCases } from './contract/questions/keep.ts';
 import { parkCases } from './contract/questions/park.ts';
 import { createCases } from './contract/record/create.ts';
 import { fleetCases } from './contract/record/fleet.ts';
@@ -50,6 +53,7 @@ export interface StoreHarness extends AsyncDisposable {
 /** A kind of store under the contract. */
 export interface StoreKind {
   readonly name: string;
+  /** Creates what one case needs: stores on fresh data, and a clock to move. */
   createHarness(): Promise<StoreHarness>;
   /** Why cases with a requirement are skipped. */
   readonly skips?: Partial<Record<NonNullable<ContractCase['needs']>, string>>;
@@ -62,6 +66,7 @@ export const storeContract: readonly ContractCase[] = [
   ...headCases,
   ...leaseCases,
   ...lateReleaseCases,
+  ...delayedReleaseCases,
   ...suspectCases,
   ...suspectQueueCases,
   ...takeCases,
@@ -73,6 +78,8 @@ export const storeContract: readonly ContractCase[] = [
   ...answerCases,
   ...parkCases,
   ...closeCases,
+  ...keepCases,
+  ...eraseCases,
   ...journalBoundCases,
   ...nonceCases,
   ...repeatCases,

@@ -4,7 +4,6 @@ export {
   formatContractReports,
   storeContract,
   runContractCase,
-  findSkipReason,
   type StoreKind,
 } from './contract.ts';
 

@@ -18,7 +18,7 @@ export interface ModelTask {
   position: number;
   ends: number;
   /** The epoch of the last append, which says that one question waits. */
-  askedIn?: number;
+  isUsed?: true;
   /** Every claim there ever was, oldest first. */
   readonly claims: ClaimRef[];
   /** The claim that handed it back last, if no other claimed it since. */
@@ -32,7 +32,7 @@ export interface Model {
 }
 
 /** Takes a task from its session. */
-export function free(task: ModelTask): void {
+export function reclaim(task: ModelTask): void {
   task.held = false;
   task.epoch++;
   if (task.status === 'running') task.status = 'init';

@@ -6,7 +6,7 @@ import type { FinalStatus } from '../status.ts';
 import type { TaskStore } from '../store.ts';
 import { expire, tryClaim, usingResource } from './case.ts';
 import type { StoreHarness, StoreKind } from './contract.ts';
-import { end, free, type Model, type ModelTask } from './model-state.ts';
+import { end, type Model, type ModelTask, reclaim } from './model-state.ts';
 
 interface Real {
   readonly store: TaskStore;
@@ -34,7 +34,7 @@ export interface ModelOptions {
  */
 export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, options: ModelOptions): Promise<void> {
   const { runs, seed = 1, maxCommands = 40 } = options;
-  const commands = fc.commands(commandsOf(fc), { maxCommands: maxCommands });
+  const commands = fc.commands(createCommands(fc), { maxCommands: maxCommands });
   const property = fc.asyncProperty(commands, async (sequence) => {
     await usingResource(await kind.createHarness(), async (harness) => {
       await usingResource(await harness.open({ maxAttempts: MAX_ATTEMPTS }), async (store) => {
@@ -46,7 +46,7 @@ export async function checkStoreModel(fc: typeof FastCheck, kind: StoreKind, opt
   await fc.assert(property, { numRuns: runs, seed });
 }
 
-function commandsOf(fc: typeof FastCheck): FastCheck.Arbitrary<Command>[] {
+function createCommands(fc: typeof FastCheck): FastCheck.Arbitrary<Command>[] {
   const index = fc.nat(MAX_TASKS - 1);
   const stale = fc.nat(2);
   const status = fc.constantFrom<FinalStatus>('success', 'failed', 'cancelled');
@@ -87,7 +87,7 @@ const exists =
     i < tasks.length;
 const isLive = ({ status }: ModelTask): boolean => status === 'init' || status === 'running' || status === 'cancelling';
 /** A claim of a task: the latest, or one before; a made-up one if it never had so many. */
-const claimOf = ({ id, claims }: ModelTask, ago: number): ClaimRef =>
+const getClaim = ({ id, claims }: ModelTask, ago: number): ClaimRef =>
   claims.at(-1 - ago) ?? { id, epoch: 1, session: 'none', claim: 'none' };
 const isOwned = (task: ModelTask, ago: number): boolean => ago === 0 && task.held;
 /** Whether anything of it may have happened: then a cancel leaves it to be settled. */
@@ -155,7 +155,7 @@ function claimCommand(i: number): Command {
 function loadCommand(i: number): Command {
   return command(`load(${i})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const load = await ownedOnly(task.held, store.load(claimOf(task, 0)));
+    const load = await ownedOnly(task.held, store.load(getClaim(task, 0)));
     if (load !== undefined) assert.deepEqual(load.inputs, [1]);
   });
 }
@@ -164,20 +164,20 @@ function appendCommand(i: number, { ago, progress }: { ago: number; progress: bo
   return command(`append(${i}, -${ago}, ${progress})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
     const owned = isOwned(task, ago);
-    const activity = { turns: task.position + 1, calls: 0, questions: 1 };
+    const activity = { turns: task.position + 1, calls: 0 };
     const batch = { after: task.position, events: ['x'], activity, resetsAttempts: progress };
-    await ownedOnly(owned, store.append(claimOf(task, ago), batch));
+    await ownedOnly(owned, store.append(getClaim(task, ago), batch));
     if (!owned) return;
     if (progress) task.attempts = task.charges = 0;
     task.position++;
-    task.askedIn = task.epoch;
+    task.isUsed = true;
   });
 }
 
 function finishCommand(i: number, { ago, end: asked }: { ago: number; end: FinalStatus }): Command {
   return command(`finish(${i}, -${ago}, ${asked})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const by = claimOf(task, ago);
+    const by = getClaim(task, ago);
     const owned = isOwned(task, ago);
     const repeated = task.ends > 0 && by === task.claims.at(-1) && by.epoch === task.epoch;
     const receipt = await ownedOnly(owned || repeated, store.finish(by, { status: asked }));
@@ -205,7 +205,7 @@ function cancelCommand(i: number): Command {
 function releaseCommand(i: number, ago: number): Command {
   return command(`release(${i}, -${ago})`, exists(i), async (model, { store }) => {
     const task = model.tasks[i]!;
-    const by = claimOf(task, ago);
+    const by = getClaim(task, ago);
     const owned = isOwned(task, ago);
     const repeated = task.released === by;
     const { lost } = task;
@@ -219,7 +219,7 @@ function releaseCommand(i: number, ago: number): Command {
       task.lost = undefined;
       if (lost!.isCharged) task.charges = Math.max(0, task.charges - 1);
     } else {
-      free(task);
+      reclaim(task);
       task.attempts = Math.max(0, task.attempts - 1);
     }
     task.released = by;
@@ -241,7 +241,7 @@ function expireCommand(): Command {
         task.lost = { claim: task.claims.at(-1)!, isCharged };
         task.crashes++;
         const isLost = task.status === 'running' && task.crashes >= LIMITS.maxCrashes;
-        free(task);
+        reclaim(task);
         if (isLost) end(model, task, 'failed');
       }
     },
@@ -254,7 +254,7 @@ async function ownedOnly<T>(owned: boolean, work: Promise<T>): Promise<T | undef
   return undefined;
 }
 
-/** What the store says now, beside what it should say. */
+/** What the store says now, compared with what it should say. */
 async function compare(model: Model, { store }: Real): Promise<void> {
   const live = new Map<string, number>();
   for (const task of model.tasks) {
@@ -262,8 +262,7 @@ async function compare(model: Model, { store }: Real): Promise<void> {
     const { status, epoch, position, attempts, crashes } = record ?? assert.fail('a task is gone');
     const expected = [task.status, task.epoch, task.position, task.attempts, task.crashes];
     assert.deepEqual([status, epoch, position, attempts, crashes], expected);
-    const questions = isLive(task) && task.askedIn === epoch ? 1 : 0;
-    const did = task.askedIn === undefined ? undefined : { turns: position, calls: 0, questions };
+    const did = task.isUsed ? { turns: position, calls: 0 } : undefined;
     assert.deepEqual(record?.activity, did);
     assert.ok(task.ends <= 1);
     if ((status === 'running' || status === 'cancelling') && task.conversation !== undefined) {

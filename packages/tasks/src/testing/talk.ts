@@ -8,10 +8,10 @@ import { fresh, LEASE_MS, record, TENANT } from './case.ts';
 /** The conversation of the cases. */
 export const CONVERSATION: ConversationRef = { tenant: TENANT, conversation: 'c1' };
 
-type Said = Partial<NewTask> & { readonly policy?: Policy };
+type MessageOptions = Partial<NewTask> & { readonly policy?: Policy };
 
 /** Sends a message to the conversation. The policy defaults to `replace`. */
-export async function say(store: TaskStore, input: string, options: Policy | Said): Promise<TaskRecord> {
+export async function say(store: TaskStore, input: string, options: Policy | MessageOptions): Promise<TaskRecord> {
   const { policy = 'replace', ...rest } = typeof options === 'string' ? { policy: options } : options;
   const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input, ...rest }, { policy });
   return receipt.result === 'created' ? receipt.task : assert.fail(`expected a task, got ${receipt.result}`);
@@ -20,7 +20,7 @@ export async function say(store: TaskStore, input: string, options: Policy | Sai
 export const statuses = (store: TaskStore, tasks: readonly TaskRecord[]): Promise<string[]> =>
   Promise.all(tasks.map(async ({ id }) => (await record(store, id)).status));
 
-export const kindOf = async (store: TaskStore, { id }: TaskRecord): Promise<string | undefined> =>
+export const readReasonKind = async (store: TaskStore, { id }: TaskRecord): Promise<string | undefined> =>
   (await record(store, id)).outcome?.reason?.kind;
 
 /** Takes for a new worker, and returns the ids of the tasks. */
@@ -34,12 +34,12 @@ export async function take(
   store: TaskStore,
   rest: Partial<TakeRequest> = {},
 ): Promise<TakeResult & { result: 'taken' }> {
-  const answer = await store.take({ ...requestOf(), ...rest });
+  const answer = await store.take({ ...createTakeRequest(), ...rest });
   return answer.result === 'taken' ? answer : assert.fail(`expected tasks, got ${answer.result}`);
 }
 
 /** Creates the first take of a new session. */
-export function requestOf(): TakeRequest {
+export function createTakeRequest(): TakeRequest {
   const [session, claim] = [fresh('session'), fresh('claim')];
   return {
     domain: 0,

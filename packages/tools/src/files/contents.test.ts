@@ -61,7 +61,7 @@ test('folders are not written elsewhere, and folders made for a write that faile
   expect(workspace.list()).toEqual(['sub', 'sub/a.txt']);
 });
 
-test('a cancel ends the wait for deaf contents: before the write nothing was changed, afterwards it is unknown', async () => {
+test('a cancel ends the wait for contents that ignore their signal: before the write nothing was changed, afterwards it is unknown', async () => {
   using workspace = createWorkspace({ 'a.txt': 'saved' });
   const cancelWhenAsked = async (contents: (ask: () => Promise<never>) => FileContents) => {
     using token = new CancellationToken();

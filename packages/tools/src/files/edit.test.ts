@@ -39,7 +39,7 @@ test('new text gets the line breaks of its place, also in a file that has both k
   expect(applyEdits('one', [{ oldText: 'one', newText: 'x\r\ny' }], 'alone')).toBe('x\ny');
 });
 
-test('pieces that occur never, twice or over each other are refused, and nothing is changed', async () => {
+test('pieces that occur never, twice or over each other are rejected, and nothing is changed', async () => {
   using workspace = createWorkspace({ 'a.txt': 'abc abc xyz' });
   const edit = createEditTool({ root: workspace.path });
   const failing = [

@@ -6,7 +6,7 @@ import { checkShown, previewChange, readBefore } from './change/change.ts';
 import { FileKeeper } from './change/file-keeper.ts';
 import { changeUnderLock } from './change/file-lock.ts';
 import { undoChange } from './change/undo-change.ts';
-import { diffOf } from './change/unified-diff.ts';
+import { createDiff } from './change/unified-diff.ts';
 import { writeContent } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
 import { notAFile, type ResolvedPath } from './path/resolved-path.ts';
@@ -74,7 +74,7 @@ export function createEditTool({ contents, undoFolder, ...options }: ChangeToolO
         const call = { ...context, path: join(root.path, resolved.displayPath) };
         const undo = await keeper?.keep(call, text, after);
         await writeContent(file, after, { baseVersion: before.baseVersion });
-        const diff = diffOf(resolved.displayPath, text, after);
+        const diff = createDiff(resolved.displayPath, text, after);
         const lines = diff.changedLines.join(', ');
         return {
           content: `Edited ${resolved.displayPath}: ${count(edits.length, 'replacement')} at line ${lines}.`,

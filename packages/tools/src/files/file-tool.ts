@@ -1,5 +1,6 @@
 import { getSystemErrorMessage } from 'node:util';
-import { defineTool, type Tool, type ToolDefinition } from '@whoa/core';
+import { defineTool, type Tool } from '@whoa/core';
+import type { ToolDefinition } from '@whoa/core/embed';
 
 /** Defines a tool for a path. System errors are explained with the path as the model knows it. */
 export function defineFileTool<Input extends { readonly path: string }>(

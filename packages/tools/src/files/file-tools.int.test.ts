@@ -8,7 +8,7 @@ import { createFileTools } from './file-tools.ts';
 
 expectNothingLeft();
 
-test('all tools share a root and say what they do', () => {
+test('all tools share a root and declare their effects', () => {
   using workspace = createWorkspace();
   const said = createFileTools({ root: workspace.path }).map(
     ({ name, effects, replay }) => `${name} ${effects} ${replay}`,
@@ -48,7 +48,7 @@ const subjects: Record<string, Subject> = {
   },
   edit: {
     files: () => ({ 'a.txt': 'a', 'big.txt': `start${'A'.repeat(24_000_000)}` }),
-    // It leaves what it looks for in place, so that it ends well every time.
+    // The edit keeps its search text in place, so that it succeeds every time.
     input: { path: 'a.txt', edits: [{ oldText: 'a', newText: 'ba' }] },
     slow: { path: 'big.txt', edits: [{ oldText: 'start', newText: 'begin' }] },
     isBusy: isWriting,
@@ -63,7 +63,7 @@ const subjects: Record<string, Subject> = {
   },
 };
 
-function contractOf(name: string, { files, input, slow, isBusy }: Subject): ToolContractOptions {
+function createContract(name: string, { files, input, slow, isBusy }: Subject): ToolContractOptions {
   return {
     create() {
       const workspace = createWorkspace(files());
@@ -87,4 +87,6 @@ function contractOf(name: string, { files, input, slow, isBusy }: Subject): Tool
   };
 }
 
-describeToolContract(Object.fromEntries(Object.entries(subjects).map(([name, it]) => [name, contractOf(name, it)])));
+describeToolContract(
+  Object.fromEntries(Object.entries(subjects).map(([name, it]) => [name, createContract(name, it)])),
+);

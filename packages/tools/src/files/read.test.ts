@@ -8,7 +8,7 @@ import { createReadTool } from './read.ts';
 
 expectNothingLeft();
 
-test('a file is read whole, and people are told where it is', async () => {
+test('a file is read whole, and people see where it is', async () => {
   using workspace = createWorkspace({ 'src/a.txt': 'one\ntwo\r\nthree\n' });
   const result = await callTool(createReadTool({ root: workspace.path }), { path: 'src/a.txt' });
   expect(result).toMatchObject({
@@ -18,7 +18,7 @@ test('a file is read whole, and people are told where it is', async () => {
   });
 });
 
-test('a part of a file is read, and how to go on is said', async () => {
+test('a part of a file is read, and the result shows how to continue', async () => {
   using workspace = createWorkspace({ 'a.txt': Array.from({ length: 5_000 }, (_, i) => `line ${i + 1}`).join('\n') });
   const read = createReadTool({ root: workspace.path });
   const part = await callTool(read, { path: 'a.txt', offset: 10, limit: 2 });
@@ -29,7 +29,7 @@ test('a part of a file is read, and how to go on is said', async () => {
   expect(past).toMatchObject({ state: 'failed', content: "'a.txt' has fewer than 5001 lines" });
 });
 
-test('a file that is not UTF-8 is shown, and its reader is told', async () => {
+test('a file that is not UTF-8 is shown, and its reader is notified', async () => {
   using workspace = createWorkspace({});
   workspace.write('latin1.txt', Buffer.from('h\xf6he\n', 'latin1'));
   const { content } = await callTool(createReadTool({ root: workspace.path }), { path: 'latin1.txt' });
@@ -43,7 +43,7 @@ test('characters are never cut in two, wherever chunks and limits fall', async (
   expect(content).toMatch(/^x{2000} \[\+63536 characters\]\nend ü😀$/);
 });
 
-test('how much of a very long line is left out is said truly, whatever it is read in', async () => {
+test('the result shows how much of a very long line is left out, whatever it is read in', async () => {
   using workspace = createWorkspace({ 'a.txt': `${'x'.repeat(300_000)}\n${'y'.repeat(2_001)}\nend` });
   const { content } = await callTool(createReadTool({ root: workspace.path }), { path: 'a.txt' });
   expect(content).toMatch(/^x{2000} \[\+298000 characters\]\ny{2000} \[\+1 characters\]\nend$/);
@@ -56,7 +56,7 @@ test('very much text is cut at the limit', async () => {
   expect(result.content).toContain('continue with offset 50');
 });
 
-test('what is not text is refused, an image is shown', async () => {
+test('binary files are rejected, and images are shown', async () => {
   using workspace = createWorkspace();
   workspace.write('a.bin', Buffer.from([1, 0, 2]));
   workspace.write('a.png', Buffer.from('89504e47', 'hex'));
@@ -71,7 +71,7 @@ test('what is not text is refused, an image is shown', async () => {
   expect((await callTool(read, { path: 'huge.png' })).content).toContain('6000000 bytes');
 });
 
-test('a folder, a pipe and nothing at all are refused without waiting', async () => {
+test('a folder, a pipe and nothing at all are rejected without waiting', async () => {
   using workspace = createWorkspace({ 'sub/a': '' });
   mkfifoSync(workspace.at('pipe'));
   const read = createReadTool({ root: workspace.path });

@@ -8,7 +8,7 @@ import { type FileContents, type FileInCall, readElsewhere } from './contents.ts
 import { defineFileTool } from './file-tool.ts';
 import { notAFile, openToRead } from './path/resolved-path.ts';
 import { type Root, rootFrom } from './path/root.ts';
-import { holding } from './path/using-resource.ts';
+import { usingResource } from './path/using-resource.ts';
 import { count, cutLine, isBinary } from './text.ts';
 
 const MAX_LINES = 2_000;
@@ -69,7 +69,7 @@ export function createReadTool({ contents, ...options }: TextToolOptions): Tool<
     effects: 'read',
     replay: 'safe',
     execute: (wanted, context) =>
-      holding(root.locate(wanted.path), (resolved) => {
+      usingResource(root.locate(wanted.path), (resolved) => {
         if (resolved.kind !== 'file') throw notAFile(wanted.path, resolved.kind);
         return readPart({ root, resolved, contents, context }, wanted);
       }),
@@ -79,14 +79,14 @@ export function createReadTool({ contents, ...options }: TextToolOptions): Tool<
 async function readPart(asked: FileInCall, { offset = 1, limit = MAX_LINES }: ReadInput): Promise<ToolResult> {
   const { displayPath } = asked.resolved;
   const mediaType = IMAGES[extname(displayPath).toLowerCase()];
-  return holding(openToRead(asked.resolved), async (file) => {
+  return usingResource(openToRead(asked.resolved), async (file) => {
     const { size } = await file.stat();
     const range = size > MAX_WHOLE_BYTES ? { line: offset, limit: limit + 1 } : {};
     const text = mediaType === undefined ? await readElsewhere(asked, range) : undefined;
     if (text !== undefined) {
       // An editor without support for ranges returns the whole text.
       const isPart = range.limit !== undefined && text.split('\n', limit + 3).length <= limit + 2;
-      const part = linesOf(text, { offset: isPart ? 1 : offset, limit });
+      const part = selectLines(text, { offset: isPart ? 1 : offset, limit });
       return describePart(part, { shown: displayPath, offset, size: isPart ? size : Buffer.byteLength(text) });
     }
     if (mediaType !== undefined) return readImage(file, { shown: displayPath, size, mediaType });
@@ -144,7 +144,7 @@ async function readLines(
   return { ...collected.part, stopped: false, binary: false };
 }
 
-function linesOf(text: string, { offset, limit }: { offset: number; limit: number }): Part {
+function selectLines(text: string, { offset, limit }: { offset: number; limit: number }): Part {
   const collected = new LineCollector(offset, limit);
   collected.add(text);
   collected.finish();

@@ -12,7 +12,7 @@ expectNothingLeft();
 const WRITER = join(import.meta.dirname, '../../../../test/fixtures/writer.ts');
 const isTemp = (name: string) => name.endsWith('.tmp');
 
-test('when the host is killed in the middle, the file is whole and the next write takes the temp file away', async () => {
+test('a file is whole after its host is killed mid-write, and the next write removes the temp file', async () => {
   using workspace = createWorkspace({ 'a.txt': 'z'.repeat(16_000_000) });
   for (let round = 0; round < 5; round++) {
     const args = ['--conditions=@whoa/source', WRITER, workspace.path];
@@ -29,7 +29,7 @@ test('when the host is killed in the middle, the file is whole and the next writ
   }
 });
 
-test.runIf(process.getuid?.() === 0)('a file that is a mount of its own is written too', async () => {
+test.runIf(process.getuid?.() === 0)('a file that is its own mount is written too', async () => {
   using workspace = createWorkspace({ 'outside.txt': 'the old content, and a long one', 'root/a.txt': '' });
   execFileSync('mount', ['--bind', workspace.at('outside.txt'), workspace.at('root/a.txt')]);
   try {

@@ -56,7 +56,7 @@ test('characters that straddle two chunks are written whole', async () => {
   expect(workspace.read('a.txt') === content).toBe(true);
 });
 
-test('folders, pipes and places outside are refused, and nothing is created on the way', async () => {
+test('folders, pipes and places outside are rejected, and nothing is created on the way', async () => {
   using workspace = createWorkspace({ 'root/sub/a': '' });
   mkfifoSync(workspace.at('root/pipe'));
   symlinkSync('../outside.txt', workspace.at('root/out'));
@@ -67,7 +67,7 @@ test('folders, pipes and places outside are refused, and nothing is created on t
   expect(workspace.list()).toEqual(['root', 'root/out', 'root/pipe', 'root/sub', 'root/sub/a']);
 });
 
-test('cancelled mid-way: the old file, no temp file, no new folder, and it says so', async () => {
+test('cancelled mid-way: the old file, no temp file, no new folder, and the call reports it', async () => {
   using workspace = createWorkspace({ 'a.txt': 'old' });
   const write = createWriteTool({ root: workspace.path });
   for (const path of ['a.txt', 'new/folder/a.txt']) {
@@ -85,7 +85,7 @@ test('cancelled mid-way: the old file, no temp file, no new folder, and it says 
   expect(workspace.read('a.txt')).toBe('old');
 });
 
-test('killed mid-way it is waited for while it tidies up, so its end is known', async () => {
+test('killed midway, it may still tidy up, so its end is known', async () => {
   using workspace = createWorkspace({ 'a.txt': 'old' });
   using token = new CancellationToken();
   const input = { path: 'a.txt', content: 'A'.repeat(32_000_000) };

@@ -6,7 +6,7 @@ import { checkShown, previewChange, readBefore } from './change/change.ts';
 import { FileKeeper } from './change/file-keeper.ts';
 import { changeUnderLock } from './change/file-lock.ts';
 import { undoChange } from './change/undo-change.ts';
-import { diffOf } from './change/unified-diff.ts';
+import { createDiff } from './change/unified-diff.ts';
 import { writeContent } from './contents.ts';
 import { defineFileTool } from './file-tool.ts';
 import { rootFrom } from './path/root.ts';
@@ -70,7 +70,7 @@ export function createWriteTool({ contents, undoFolder, ...options }: ChangeTool
           path: resolved.displayPath,
           created: isNew,
           bytes,
-          ...(before.text === undefined ? { diff: null } : diffOf(resolved.displayPath, before.text, content)),
+          ...(before.text === undefined ? { diff: null } : createDiff(resolved.displayPath, before.text, content)),
           ...(undo && { undo: { ...undo } }),
         };
         return { content: `${verb} ${resolved.displayPath} (${count(bytes, 'byte')}).`, details };

@@ -8,7 +8,7 @@ import type { AskingTask, CreatedTask, ServerTask } from './server-task.ts';
 const POLL_MS = 1_000;
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 10_000;
-/** How often a task is asked about that was told to stop. */
+/** How often the status of a stopping task is read. */
 const STOP_POLL_MS = 100;
 /** How long a task may take to stop. Usually the ladder ends the wait earlier. */
 const MAX_STOP_MS = 60_000;
@@ -43,7 +43,7 @@ export interface FollowOptions {
   readonly name: string;
   readonly token: CancellationToken;
   readonly clock: Clock;
-  /** Aborts when the connection is closed for good. */
+  /** Aborts when the connection is closed permanently. */
   readonly closing: AbortSignal;
   readonly onStatus: (message: string) => void;
 }
@@ -81,14 +81,14 @@ export async function followTask(
         throw await cancelRemoteTask(error, requests);
       });
     }
-    if (task.status !== 'working' && task.status !== 'input_required') return endOf(task, requests, options);
+    if (task.status !== 'working' && task.status !== 'input_required') return toCallResult(task, requests, options);
   }
   return stopTask(requests, options);
 }
 
-type Asked = ServerTask | { readonly status: 'lost'; readonly error: unknown };
+type TaskResponse = ServerTask | { readonly status: 'lost'; readonly error: unknown };
 
-function ask(requests: TaskRequests, until: 'drain' | 'kill'): Promise<Asked> {
+function ask(requests: TaskRequests, until: 'drain' | 'kill'): Promise<TaskResponse> {
   return requests.get(until).catch((error: unknown) => ({ status: 'lost', error }));
 }
 
@@ -103,20 +103,21 @@ async function stopTask(requests: TaskRequests, options: FollowOptions): Promise
     const task = await ask(requests, 'kill');
     if (task.status === 'lost') {
       if (++failures >= MAX_FAILURES || !requests.canRetry(task.error)) throw toLost(task.error, options);
-    } else if (task.status !== 'working' && task.status !== 'input_required') return endOf(task, requests, options);
+    } else if (task.status !== 'working' && task.status !== 'input_required')
+      return toCallResult(task, requests, options);
     else failures = 0;
     await pause(STOP_POLL_MS, 'kill', options);
   }
-  throw new LostAnswerError(`The MCP server '${name}' was told to cancel its task and did not say that it stopped`);
+  throw new LostAnswerError(`The MCP server '${name}' was asked to cancel its task and did not confirm the end`);
 }
 
-function endOf(task: ServerTask, requests: TaskRequests, { name }: FollowOptions): CallToolResult {
+function toCallResult(task: ServerTask, requests: TaskRequests, { name }: FollowOptions): CallToolResult {
   if (task.status === 'completed') return requests.parseResult(task.result);
   if (task.status === 'failed') throw new TaskFailedError(task.error.message);
   throw new TaskCancelledError(`The MCP server '${name}' cancelled the task`);
 }
 
-/** A task that is no longer followed must not go on unseen. */
+/** A task that is no longer followed must not continue unseen. */
 async function cancelRemoteTask(error: Error, requests: TaskRequests): Promise<Error> {
   await requests.cancel().catch(() => undefined);
   return error;

@@ -3,7 +3,7 @@ import type { Clock } from '@whoa/core/embed';
 
 /**
  * Aborts a request when its call is cancelled, with only the kind of the reason. During the first `debounceMs` of a request it
- * waits for the rest of them, or for `kill`: a response that is lost on the way may name a task, which then goes on unseen.
+ * waits for the rest of them, or for `kill`: a response that is lost on the way may name a task, which then continues unseen.
  */
 export function forwardCancel(
   token: CancellationToken,

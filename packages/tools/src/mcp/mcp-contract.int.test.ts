@@ -5,7 +5,7 @@ import type { ToolContractOptions } from '../testing/index.ts';
 
 expectNothingLeft();
 
-function contractOf(mode: 'stdio' | 'http'): ToolContractOptions {
+function createContract(mode: 'stdio' | 'http'): ToolContractOptions {
   return {
     async create() {
       const opened = await openTestServer(mode);
@@ -28,9 +28,9 @@ function contractOf(mode: 'stdio' | 'http'): ToolContractOptions {
 }
 
 describeToolContract({
-  'MCP over stdio': contractOf('stdio'),
+  'MCP over stdio': createContract('stdio'),
   'MCP over HTTP': {
-    ...contractOf('http'),
+    ...createContract('http'),
     skip: {
       'leaves-nothing': 'fetch keeps idle connections for some seconds; the check after the file looks for them',
     },

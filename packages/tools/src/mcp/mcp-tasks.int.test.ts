@@ -91,7 +91,7 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
     expect(opened.log()).toBe(before);
   });
 
-  test('a kill leaves at once and still tells the server', async () => {
+  test('a kill returns immediately and still notifies the server', async () => {
     using token = new CancellationToken();
     const result = start(opened.tool('killed'), token);
     await opened.waitForLog('tasks/get killed');
@@ -101,15 +101,15 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
   });
 
   test.each([
-    ['nonsense', /could not say how its task ended|gave an answer that is none/],
-    ['no_result', /gave an answer that is none for its task/],
+    ['nonsense', /could not say how its task ended|sent an invalid response/],
+    ['no_result', /sent an invalid response for its task/],
     ['no_id', /started a task that cannot be followed/],
     ['forgets', /could not say how its task ended \(unknown task\)/],
   ])('nonsense about a task (%s) ends its call, unknown', async (name, words) => {
     const result = await callTool(opened.tool(name), {});
     expect(result).toMatchObject({ state: 'unknown', isError: true });
     expect(result.content).toMatch(words);
-    // Nobody follows it any more, so it must not go on.
+    // No one follows it any more, so it must not keep running.
     if (name === 'nonsense') expect(opened.log()).toContain('tasks/cancel nonsense');
   });
 
@@ -127,7 +127,7 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
     expect(await callTool(opened.tool('stubborn'), {})).toMatchObject({ state: 'unknown' });
     const more = await callTool(opened.tool('asks_more'), {});
     expect(more).toMatchObject({ state: 'failed' });
-    expect(more.content).toContain('only yes or no can be answered');
+    expect(more.content).toContain('only yes or no questions can be answered');
   });
 
   test('a cancel while the user is asked withdraws the question and cancels the task', async () => {
@@ -146,7 +146,7 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
   });
 });
 
-test('a question without an approval cancels the task, and says what to do', async () => {
+test('a question without an approval cancels the task, and fails with what to do', async () => {
   await using opened = await open('http');
   const result = await callTool(opened.tool('asks'), {});
   expect(result.content).toBe(

@@ -35,7 +35,7 @@ function start(tool: Tool, token: CancellationToken) {
 }
 
 describe.each(['stdio', 'http'] as const)('%s', (mode) => {
-  test('tools are ours: names, schemas, what they do, content for the model and details for people', async () => {
+  test('MCP tools become Whoa tools: names, schemas, effects, content for the model and details for people', async () => {
     await using opened = await openTestServer(mode, { trustHints: true });
     const { mcp, tool } = opened;
     expect(mcp.tools.map(({ name, effects, replay }) => `${name} ${effects} ${replay}`)).toEqual([
@@ -90,7 +90,7 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
     expect(await callTool(opened.tool('echo'), { say: 'still here' })).toMatchObject({ content: 'still here' });
   });
 
-  test('a deaf tool is left within the ladder, says it may have taken effect, and harms no other call', async () => {
+  test('a tool that ignores its signal is abandoned within the ladder, reported as unknown, and affects no other call', async () => {
     await using opened = await openTestServer(mode);
     using token = new CancellationToken();
     const { result } = start(opened.tool('deaf'), token);
@@ -102,7 +102,7 @@ describe.each(['stdio', 'http'] as const)('%s', (mode) => {
     expect(ended.content).toContain('It may have taken effect');
     expect(await other).toMatchObject({ state: 'finished', content: 'meanwhile' });
     expect(token.statistics).toEqual({ children: 0, listeners: 0 });
-    // Its late answer finds nobody and breaks nothing.
+    // Its late result reaches no one and breaks nothing.
     if (mode === 'stdio') await opened.waitForLog('deaf went on to its end');
     expect(await callTool(opened.tool('echo'), { say: 'after' })).toMatchObject({ content: 'after' });
   });
@@ -173,7 +173,7 @@ test('an HTTP server that went away fails the call, and the next call finds it w
   await second.stop();
 });
 
-test('a server that does not exist, or says nothing, says so in time and leaves nothing', async () => {
+test('a server that does not exist, or sends nothing, is reported in time and leaves nothing', async () => {
   const command = { type: 'stdio', command: '/no/such/server' } as const;
   await expect(createMcpTools({ name: 'gone', transport: command })).rejects.toThrow(
     /'gone' could not be reached \(exit code 127; .*\/no\/such\/server: not found/,
@@ -214,7 +214,7 @@ test('closing ends a server behind a wrapper that ignores everything, and does n
   workspace[Symbol.dispose]();
 });
 
-test('a server sees none of our secrets, only what it is given', async () => {
+test('a server gets none of our secrets, only the given variables', async () => {
   process.env['SECRET_OF_OURS'] = 'x';
   await using opened = await openTestServer('stdio');
   const { content } = await callTool(opened.tool('environment'), {});
@@ -223,13 +223,13 @@ test('a server sees none of our secrets, only what it is given', async () => {
   delete process.env['SECRET_OF_OURS'];
 });
 
-test('after closing, calls say that it is closed, and closing twice is nothing new', async () => {
+test('calls after closing fail as closed, and closing twice changes nothing', async () => {
   const opened = await openTestServer('stdio');
   const pid = Number((await callTool(opened.tool('pid'), {})).content);
   await opened.mcp[Symbol.asyncDispose]();
   await opened.mcp[Symbol.asyncDispose]();
   expect(isAlive(pid)).toBe(false);
-  expect((await callTool(opened.tool('pid'), {})).content).toContain('was closed; open it again');
+  expect((await callTool(opened.tool('pid'), {})).content).toContain('was closed; create its tools again');
   await opened[Symbol.asyncDispose]();
   expect(existsSync(opened.workspace.path)).toBe(false);
 });
@@ -242,12 +242,12 @@ const openMisbehaving = (mode: string) =>
   });
 
 test.each(['null', 'text', 'other-kind'])(
-  'an answer that is none (%s) ends its call at once, unknown',
+  'an invalid response (%s) ends its call immediately, as unknown',
   async (mode) => {
     await using odd = await openMisbehaving(mode);
     const result = await callTool(odd.tools[0]!, {});
     expect(result).toMatchObject({ state: 'unknown', isError: true });
-    expect(result.content).toMatch(/^Outcome unknown: The MCP server 'odd' gave an answer that is none/);
+    expect(result.content).toMatch(/^Outcome unknown: The MCP server 'odd' sent an invalid response/);
   },
 );
 

@@ -50,7 +50,7 @@ test('structured content that is nested too deeply is named and left out', () =>
   expect(resultFromMcp(said)).toEqual({ content: `done\n${left}` });
 });
 
-test('endless text is cut, and how much is said', () => {
+test('endless text is cut, and the result shows how much', () => {
   const { content } = resultFromMcp({ content: [{ type: 'text', text: 'x'.repeat(100_010) }] });
   expect(content).toMatch(/x\n\[\+10 characters\]$/);
 });

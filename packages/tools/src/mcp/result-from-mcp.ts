@@ -18,9 +18,15 @@ export function resultFromMcp({ content, structuredContent: given, isError }: Ca
   const parts = content.map(partFrom);
   if (isTooDeep) parts.push({ type: 'text', text: TOO_DEEP });
   const text = parts.every((part) => part.type === 'text');
-  const said = structuredContent !== undefined && parts.length === 0 ? JSON.stringify(structuredContent) : undefined;
+  const fallback =
+    structuredContent !== undefined && parts.length === 0 ? JSON.stringify(structuredContent) : undefined;
   return {
-    content: said === undefined ? (text ? cut(parts.map((part) => part.text).join('\n')) : cutParts(parts)) : cut(said),
+    content:
+      fallback === undefined
+        ? text
+          ? cut(parts.map((part) => part.text).join('\n'))
+          : cutParts(parts)
+        : cut(fallback),
     ...(structuredContent !== undefined && { details: { structuredContent: structuredContent as Json } }),
     ...(isError === true && { isError }),
   };

@@ -72,7 +72,7 @@ export function wrapTaskResponse(message: JSONRPCMessage): void {
 }
 
 /** Finds the task that a call became. `invalid` is one that cannot be followed. */
-export function taskOf({ _meta }: CallToolResult): CreatedTask | 'invalid' | undefined {
+export function parseTask({ _meta }: CallToolResult): CreatedTask | 'invalid' | undefined {
   const carried = _meta?.[TASK_KEY];
   if (carried === undefined) return undefined;
   const { data } = createdTask.safeParse(carried);

@@ -74,8 +74,8 @@ export class StdioTransport implements Transport {
   async #waitForEnd(server: ServerProcess): Promise<void> {
     const tooLate = new AbortController();
     const wait = sleep(EXIT_GRACE_MS, undefined, { signal: tooLate.signal });
-    const heard = finished(server.stderr).catch(() => {});
-    await Promise.race([Promise.all([server.ended, heard]), wait]);
+    const stderrEnded = finished(server.stderr).catch(() => {});
+    await Promise.race([Promise.all([server.ended, stderrEnded]), wait]);
     tooLate.abort();
     await wait.catch(() => {});
     this.#end ??= await Promise.race([server.ended, Promise.resolve(undefined)]);

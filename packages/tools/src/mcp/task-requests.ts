@@ -2,10 +2,11 @@ import type { CallToolResult } from '@modelcontextprotocol/client';
 import { CancellationToken } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import { rankLevel } from '@whoa/core/internal';
-import { loadClient, type McpConnection, type ServerCall } from './connection.ts';
+import type { McpConnection, ServerCall } from './connection.ts';
 import { followTask, TaskFailedError, type TaskRequests } from './follow-task.ts';
 import { LostAnswerError } from './lost-answer.ts';
-import { type AskingTask, acknowledgement, type InputRequest, serverTask, taskOf } from './server-task.ts';
+import { loadClient } from './open-connection.ts';
+import { type AskingTask, acknowledgement, type InputRequest, parseTask, serverTask } from './server-task.ts';
 
 /** A question that a task of a server asks. */
 interface McpQuestion {
@@ -40,7 +41,7 @@ export async function callOrFollow(
   options: CallOptions,
 ): Promise<CallToolResult> {
   const result = await connection.call(call);
-  const created = taskOf(result);
+  const created = parseTask(result);
   if (created === undefined) return result;
   const { name, clock, closing } = connection;
   if (created === 'invalid')
@@ -67,7 +68,7 @@ async function createTaskRequests(connection: McpConnection, task: TaskOfCall): 
         connection.request(request, token),
       );
       if (found.taskId !== taskId)
-        throw new LostAnswerError(`The MCP server '${connection.name}' described another task`);
+        throw new LostAnswerError(`The MCP server '${connection.name}' reported another task`);
       return found;
     },
     async cancel() {
@@ -87,7 +88,7 @@ async function createTaskRequests(connection: McpConnection, task: TaskOfCall): 
         for (const key of fresh) sent.add(key);
       } catch (error) {
         if (call.token.isCancelled || ++failures < MAX_UPDATES) return;
-        throw new LostAnswerError(`The MCP server '${connection.name}' does not take the answer to its question`, {
+        throw new LostAnswerError(`The MCP server '${connection.name}' did not accept the answer to its question`, {
           cause: error,
         });
       }
@@ -97,7 +98,7 @@ async function createTaskRequests(connection: McpConnection, task: TaskOfCall): 
     parseResult(result) {
       const parsed = specTypeSchemas.CallToolResult['~standard'].validate(result);
       if (parsed.issues === undefined) return parsed.value as CallToolResult;
-      throw new LostAnswerError(`The MCP server '${connection.name}' gave an answer that is none for its task`);
+      throw new LostAnswerError(`The MCP server '${connection.name}' sent an invalid response for its task`);
     },
   };
 }
@@ -112,10 +113,11 @@ async function answerAll({ inputRequests }: AskingTask, answering: Answering): P
   const { connection, answers, approve, call } = answering;
   for (const [key, request] of Object.entries(inputRequests)) {
     if (answers.has(key)) continue;
-    const message = questionIn(request);
+    const message = findQuestion(request);
     if (message === undefined || approve === undefined) {
       const words = `The MCP server '${connection.name}' asks for input (${message ?? request.method})`;
-      const help = approve === undefined ? 'pass approve to createMcpTools' : 'only yes or no can be answered';
+      const help =
+        approve === undefined ? 'pass approve to createMcpTools' : 'only yes or no questions can be answered';
       throw new TaskFailedError(`${words}, so its task was cancelled; ${help}`);
     }
     const stop = new AbortController();
@@ -133,7 +135,7 @@ async function answerAll({ inputRequests }: AskingTask, answering: Answering): P
 }
 
 /** The text of a question that yes or no answers. */
-function questionIn({ method, params = {} }: InputRequest): string | undefined {
+function findQuestion({ method, params = {} }: InputRequest): string | undefined {
   const { message, mode = 'form', requestedSchema } = params;
   const { required = [] } = (requestedSchema ?? {}) as { required?: unknown };
   const isPlain =

@@ -1,6 +1,7 @@
 import type { Tool as McpTool, ToolAnnotations } from '@modelcontextprotocol/client';
 import { createInterruptedError, defineTool, isCancelledError, type Tool, type ToolResult } from '@whoa/core';
-import type { Effects, InputSchema } from '@whoa/core/embed';
+import type { InputSchema } from '@whoa/core/embed';
+import type { Effects } from '@whoa/core/internal';
 import { CallOutcomeUnknownError } from '@whoa/core/internal';
 import type { McpConnection } from './connection.ts';
 import { TaskCancelledError, TaskFailedError } from './follow-task.ts';
@@ -26,7 +27,7 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
     description: tool.description ?? tool.title ?? tool.name,
     inputSchema: anyObject,
     inputJsonSchema: tool.inputSchema,
-    effects: effectsOf(hints),
+    effects: toEffects(hints),
     replay: hints.readOnlyHint === true || hints.idempotentHint === true ? 'safe' : 'never',
     timeoutMs: callTimeoutMs,
     async execute(args, { token, update }) {
@@ -54,7 +55,7 @@ export function toolFromMcp(tool: McpTool, options: McpToolOptions): Tool {
   }) as Tool;
 }
 
-function effectsOf({ readOnlyHint, destructiveHint }: ToolAnnotations): Effects {
+function toEffects({ readOnlyHint, destructiveHint }: ToolAnnotations): Effects {
   if (readOnlyHint === true) return 'read';
   return destructiveHint === false ? 'write' : 'execute';
 }

@@ -1,6 +1,7 @@
 import type { KernelBoundary } from './containment/kernel-boundary.ts';
 import type { ProcessIdentity, ProcessStatus } from './identity/identity.ts';
-import { nameOf, type Scope, type ScopePart } from './identity/scope.ts';
+import { isAfter, type ProcessMoment, readMoment } from './identity/moment.ts';
+import { formatIdentity, type Scope, type ScopePart } from './identity/scope.ts';
 import { type SignalResult, signalGroup, signalProcess } from './signal.ts';
 
 /** The result of the last step. `tags`: no tagged process is left; `kernel`: no process at all. */
@@ -33,6 +34,7 @@ export class Ending {
   readonly #asked = new Set<string>();
   readonly #frozen = new Set<string>();
   readonly #killed = new Map<string, SignalResult>();
+  #askedAt: ProcessMoment | undefined;
   #askUntil: number;
   #cleanLooks = 0;
   #cleanSince = 0;
@@ -54,11 +56,11 @@ export class Ending {
   step(look: { isComplete: () => boolean }): Ended | 'again' | 'wait' {
     const live = this.scope.members;
     const now = performance.now();
-    for (const member of live) if (!this.#fence?.isPost(member)) this.#seen.add(nameOf(member));
+    for (const member of live) if (!this.#fence?.isPost(member)) this.#seen.add(formatIdentity(member));
     if (live.length === 0) return this.#verify(look);
     this.#cleanLooks = 0;
     if (now < this.#askUntil) return this.#ask(live);
-    const isLost = live.every((member) => this.#killed.get(nameOf(member)) === 'refused');
+    const isLost = live.every((member) => this.#killed.get(formatIdentity(member)) === 'refused');
     if (isLost || now > this.#askUntil + MAX_KILL_MS) return this.#endedWith('no', live);
     return this.#kill(live);
   }
@@ -80,14 +82,20 @@ export class Ending {
 
   /** Sends CONT too: stopped processes do not handle TERM. */
   #ask(live: readonly ProcessStatus[]): 'wait' {
+    this.#askedAt ??= readMoment();
     const groups = this.#asked.size === 0 && this.#fence === undefined ? this.#askGroups() : new Set<number>();
     for (const member of live) {
-      const name = nameOf(member);
-      if (this.#asked.has(name) || this.#fence?.isPost(member)) continue;
+      const name = formatIdentity(member);
+      if (this.#asked.has(name) || this.#fence?.isPost(member) || this.#isCleaningUp(member, live)) continue;
       this.#asked.add(name);
       if (!groups.has(member.group) && signalProcess(member, 'SIGTERM') === 'sent') signalProcess(member, 'SIGCONT');
     }
     return 'wait';
+  }
+
+  /** Whether a process was started by another that was asked to end: by its trap, to clean up. It has the grace period. */
+  #isCleaningUp(process: ProcessStatus, live: readonly ProcessStatus[]): boolean {
+    return isAfter(process, this.#askedAt!) && live.some(({ pid }) => pid === process.parent);
   }
 
   /** Signal the whole group in one step: a shell that gets TERM after its child could start the next command. */
@@ -101,24 +109,24 @@ export class Ending {
   #kill(live: readonly ProcessStatus[]): 'again' | 'wait' {
     if (this.#isFenceAtWork()) return 'wait';
     const [root] = this.scope.roots;
-    const unfinished = live.filter((member) => !this.#killed.has(nameOf(member)));
+    const unfinished = live.filter((member) => !this.#killed.has(formatIdentity(member)));
     if (unfinished.length === 0) return 'wait';
     const oneGroup = root !== undefined && live.every((member) => member.group === root.pid);
     if (oneGroup && signalGroup(root, 'SIGKILL', { isHeld: this.scope.isHeld() }) === 'sent') {
-      for (const member of live) this.#killed.set(nameOf(member), 'sent');
+      for (const member of live) this.#killed.set(formatIdentity(member), 'sent');
       return 'wait';
     }
-    const moving = unfinished.filter((member) => !this.#frozen.has(nameOf(member)));
+    const moving = unfinished.filter((member) => !this.#frozen.has(formatIdentity(member)));
     if (moving.length > 0 && this.#freezes++ < MAX_FREEZES) {
       // Stop them all first: processes that are killed one by one can fork in between.
       for (const member of moving) {
-        this.#frozen.add(nameOf(member));
+        this.#frozen.add(formatIdentity(member));
         signalProcess(member, 'SIGSTOP');
       }
       return 'again';
     }
     this.#freezes = 0;
-    for (const member of unfinished) this.#killed.set(nameOf(member), signalProcess(member, 'SIGKILL'));
+    for (const member of unfinished) this.#killed.set(formatIdentity(member), signalProcess(member, 'SIGKILL'));
     return 'wait';
   }
 

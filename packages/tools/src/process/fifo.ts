@@ -56,7 +56,9 @@ export class Pipes implements AsyncDisposable {
       await promisify(execFile)(requireHelper('mkfifo'), ['-m', '600', ...names], { env: {} });
       this.#names.push(...names);
     } catch (error) {
-      throw new Error(`Could not create pipes in ${this.#folder} with mkfifo; is it installed?`, { cause: error });
+      throw new Error(`Could not create pipes in ${this.#folder} with mkfifo; install it (coreutils)`, {
+        cause: error,
+      });
     } finally {
       this.#making = undefined;
     }

@@ -45,11 +45,11 @@ export function findProgram(
 function isOutside(workspace: string, path: string): boolean {
   if (SYSTEM_FOLDERS.includes(path)) return true;
   if (!isAbsolute(path)) return false;
-  const root = realPathOf(workspace);
-  return isUnder(root, realPathOf(homedir())) || !(isUnder(root, path) || isUnder(root, realPathOf(path)));
+  const root = resolveRealPath(workspace);
+  return isUnder(root, resolveRealPath(homedir())) || !(isUnder(root, path) || isUnder(root, resolveRealPath(path)));
 }
 
-function realPathOf(path: string): string {
+function resolveRealPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {

@@ -35,7 +35,7 @@ export class Sweeper {
       this.#attribution.lookAtFamily('whole' in scope ? scope.whole : scope) &&
       ending.step({ isComplete: () => false }) === 'wait';
     if (this.#isRunning) this.#wake();
-    else this.#run(isUnderWay ? TICK_MS : 0).catch((error: unknown) => this.#cancelRemoteTask(error));
+    else this.#run(isUnderWay ? TICK_MS : 0).catch((error: unknown) => this.#abandonEndings(error));
     return promise;
   }
 
@@ -81,12 +81,12 @@ export class Sweeper {
   }
 
   /** A wake shortens the pause. With many commands a look is expensive, so leave half of the time to other work. */
-  async #pause(ms: number, lookMs: number): Promise<void> {
-    if (ms === 0 && lookMs < TICK_MS) {
+  async #pause(ms: number, scanMs: number): Promise<void> {
+    if (ms === 0 && scanMs < TICK_MS) {
       await setImmediate();
       return;
     }
-    const dearMs = lookMs < TICK_MS ? 0 : lookMs;
+    const dearMs = scanMs < TICK_MS ? 0 : scanMs;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.max(ms, dearMs));
       this.#wake = () => {
@@ -99,7 +99,7 @@ export class Sweeper {
   }
 
   /** Without a readable `/proc` nothing can be verified. */
-  #cancelRemoteTask(error: unknown): void {
+  #abandonEndings(error: unknown): void {
     process.emitWarning(new Error('Could not read the process table; nothing is verified', { cause: error }));
     for (const { resolve } of this.#endings.values()) resolve({ verified: 'no', ended: 0, survivors: [] });
     this.#endings.clear();

@@ -34,7 +34,7 @@ export class WatchdogLink implements AsyncDisposable {
     this.#roots.set(root.pid, root);
     if (this.#watchdog === undefined) this.#start();
     else {
-      this.#unsentHints += lineOf('+', root);
+      this.#unsentHints += formatLine('+', root);
       this.#flush();
     }
   }
@@ -43,7 +43,7 @@ export class WatchdogLink implements AsyncDisposable {
   delete(root: ProcessIdentity): void {
     this.#roots.delete(root.pid);
     if (this.#unsentHints === '') setImmediate(() => this.#flush());
-    this.#unsentHints += lineOf('-', root);
+    this.#unsentHints += formatLine('-', root);
   }
 
   /** Closes the pipe and waits until the watchdog has ended. */
@@ -83,7 +83,7 @@ export class WatchdogLink implements AsyncDisposable {
     watchdog.unref();
     lifeline.unref();
     lifeline.write(`${this.#registration}\n`);
-    this.#unsentHints = [...this.#roots.values()].map((root) => lineOf('+', root)).join('');
+    this.#unsentHints = [...this.#roots.values()].map((root) => formatLine('+', root)).join('');
     this.#flush();
   }
 
@@ -116,6 +116,6 @@ export function findWatchdog(): string {
   );
 }
 
-function lineOf(sign: '+' | '-', { pid, startTime }: ProcessIdentity): string {
+function formatLine(sign: '+' | '-', { pid, startTime }: ProcessIdentity): string {
   return `${sign}${pid} ${startTime}\n`;
 }

@@ -41,7 +41,7 @@ export async function requireSandbox(sandbox: Sandbox, folder: string): Promise<
   if (reason === undefined) return;
   throw new Error(
     `The sandbox '${sandbox.kind}' does not work here: ${reason}. Install bubblewrap 0.8 or later (apt install bubblewrap) and ` +
-      "allow user namespaces, or choose the sandbox 'none' knowingly",
+      "allow user namespaces, or choose the sandbox 'none' deliberately",
   );
 }
 
@@ -52,11 +52,11 @@ async function probe(sandbox: Sandbox, folder: string): Promise<string | undefin
   const [file = '', ...args] = entrance.argv;
   const child = spawn(file, args, { env: {}, stdio: entrance.stdio, timeout: MAX_PROBE_MS, killSignal: 'SIGKILL' });
   entrance[Symbol.dispose]();
-  let said = '';
-  child.stderr!.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(0, MAX_REASON_CHARS)));
+  let output = '';
+  child.stderr!.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(0, MAX_REASON_CHARS)));
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
   });
-  return code === 0 ? undefined : said.trim().replaceAll('\n', '; ') || `bubblewrap ended with ${code}`;
+  return code === 0 ? undefined : output.trim().replaceAll('\n', '; ') || `bubblewrap ended with ${code}`;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Containment } from '../process/containment/containment.ts';
 import { findProgram, pathOutside } from '../process/programs.ts';
 import { askGit, type GitSetting, readGitSettings, userEnvironment } from './git-settings.ts';
-import { runsLater, statsOf } from './run-later.ts';
+import { findStats, runsLater } from './run-later.ts';
 
 const SUBCOMMANDS = 'add commit checkout switch restore reset stash branch tag merge rm mv'.split(' ');
 /** Options that start programs, write to any file or enter submodules. Git accepts the beginning of an option. */
@@ -32,7 +32,7 @@ export function readGitCommand(command: string): readonly string[] | undefined {
 /** Finds the git that runs for a command, by its full path. Returns `undefined` for a command that a shell has to run. */
 export function findGit(command: string, { sandbox, workspace }: Containment): string | undefined {
   if (sandbox !== 'workspace' || workspace === undefined || readGitCommand(command) === undefined) return undefined;
-  if (!statsOf(join(workspace, '.git/config'))?.isFile()) return undefined;
+  if (!findStats(join(workspace, '.git/config'))?.isFile()) return undefined;
   try {
     return findProgram('git', { workspace, path: process.env['PATH'] });
   } catch {

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { isUnder } from '../process/programs.ts';
 import { EXECUTES, readGitSettings, userEnvironment } from './git-settings.ts';
-import { findRepositories, statsOf, UNASKED, walkFolders } from './run-later.ts';
+import { findRepositories, findStats, UNASKED, walkFolders } from './run-later.ts';
 
 const MAX_FOLDERS = 2_000;
 const MAX_REPOSITORIES = 64;
@@ -28,8 +28,10 @@ export async function guardWorkspace(workspace: string, hidden: readonly string[
     const found = findRepositories(folder, entries).filter((git) => git !== workspace);
     repositories.push(...found.slice(0, MAX_REPOSITORIES - repositories.length));
   });
-  if (statsOf(join(workspace, '.git'))?.isSymbolicLink()) {
-    throw new Error(`sandbox.workspace: ${workspace}/.git is a symbolic link, which cannot be protected`);
+  if (findStats(join(workspace, '.git'))?.isSymbolicLink()) {
+    throw new Error(
+      `sandbox.workspace: ${workspace}/.git is a symbolic link, which cannot be protected; replace it with a folder`,
+    );
   }
   const listed = UNASKED.map((name) => join(workspace, name));
   const always = [...repositories, ...ownCode(workspace)];
@@ -51,7 +53,7 @@ export const hide = (path: string): string[] => ['--tmpfs', path, '--remount-ro'
 const readOnly = (path: string): Guard => [path, '--ro-bind-try', path, path];
 
 function exists(path: string): boolean {
-  const stats = statsOf(path);
+  const stats = findStats(path);
   return stats?.isFile() === true || stats?.isDirectory() === true;
 }
 
@@ -65,7 +67,7 @@ async function guardGitFiles(folder: string): Promise<Guard[]> {
       return [guardOr(resolve(dirname(origin), value), ['--ro-bind', '/dev/null'])];
     if (key === 'core.hookspath' && isNamed) return [guardOr(resolve(folder, value), ['--tmpfs'])];
     const words = EXECUTES.test(key) ? value.split(/[\s!"'();&|]+/).map((word) => resolve(folder, word)) : [];
-    return [origin, ...words].filter((path) => statsOf(path)?.isFile()).map(readOnly);
+    return [origin, ...words].filter((path) => findStats(path)?.isFile()).map(readOnly);
   });
   return guards.filter(([path]) => !isUnder(path, folder));
 }

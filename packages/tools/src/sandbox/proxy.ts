@@ -21,7 +21,7 @@ interface Target {
 /** Listens on a socket in a private folder, which is removed when the host ends. */
 export async function startProxy(socket: string, options: NetworkOptions): Promise<AllowListProxy> {
   const rules = options.allow.map(readRule);
-  const judge = async (target: Target): Promise<string> => {
+  const checkTarget = async (target: Target): Promise<string> => {
     const { address, reason } = await judgeTarget(target, rules);
     options.onRequest?.({
       at: Date.now(),
@@ -34,7 +34,7 @@ export async function startProxy(socket: string, options: NetworkOptions): Promi
   };
   const open = new Set<Duplex>();
   const server = createServer((request, response) => {
-    forward(request, response, judge).catch((error: unknown) => refuse(response, error));
+    forward(request, response, checkTarget).catch((error: unknown) => refuse(response, error));
   });
   server.maxConnections = MAX_CONNECTIONS;
   server.on('connection', (connection: Socket) => {
@@ -43,7 +43,7 @@ export async function startProxy(socket: string, options: NetworkOptions): Promi
   });
   server.on('connect', (request, client, head) => {
     client.on('error', () => client.destroy());
-    tunnel(request, client, { head, judge }).catch((error: unknown) => {
+    tunnel(request, client, { head, checkTarget }).catch((error: unknown) => {
       client.end(
         `HTTP/1.1 ${error instanceof Refusal ? '403 Forbidden' : '502 Bad Gateway'}\r\n\r\n${describeError(error)}\n`,
       );
@@ -67,13 +67,13 @@ export async function startProxy(socket: string, options: NetworkOptions): Promi
 
 class Refusal extends Error {}
 
-type Judge = (target: Target) => Promise<string>;
+type CheckTarget = (target: Target) => Promise<string>;
 
-async function forward(request: IncomingMessage, response: ServerResponse, judge: Judge): Promise<void> {
+async function forward(request: IncomingMessage, response: ServerResponse, checkTarget: CheckTarget): Promise<void> {
   const url = new URL(request.url ?? '');
   if (url.protocol !== 'http:') throw new Refusal('only http and https are allowed');
   const target = { host: url.hostname, port: Number(url.port || 80) };
-  const host = await judge(target);
+  const host = await checkTarget(target);
   const { 'proxy-connection': _, ...headers } = request.headers;
   const onward = httpRequest({
     host,
@@ -87,7 +87,7 @@ async function forward(request: IncomingMessage, response: ServerResponse, judge
     response.writeHead(answer.statusCode ?? 502, answer.headers);
     answer.pipe(response);
   });
-  onward.once('timeout', () => onward.destroy(new Error('the server does not answer')));
+  onward.once('timeout', () => onward.destroy(new Error('the server did not respond')));
   onward.once('error', (error) => refuse(response, error));
   response.once('close', () => onward.destroy());
   request.pipe(onward);
@@ -96,12 +96,12 @@ async function forward(request: IncomingMessage, response: ServerResponse, judge
 async function tunnel(
   request: IncomingMessage,
   client: Duplex,
-  { head, judge }: { head: Buffer; judge: Judge },
+  { head, checkTarget }: { head: Buffer; checkTarget: CheckTarget },
 ): Promise<void> {
   const [, host = '', port = ''] = /^\[?([^\]]+?)\]?:(\d+)$/.exec(request.url ?? '') ?? [];
-  const address = await judge({ host, port: Number(port) });
+  const address = await checkTarget({ host, port: Number(port) });
   const server = connect({ host: address, port: Number(port), timeout: CONNECT_MS });
-  server.once('timeout', () => server.destroy(new Error('the server does not answer')));
+  server.once('timeout', () => server.destroy(new Error('the server did not respond')));
   await new Promise<void>((resolve, reject) => server.once('connect', resolve).once('error', reject));
   server.setTimeout(0);
   server.on('error', () => client.destroy());

@@ -49,7 +49,7 @@ export function runsLater(path: string): boolean {
  * @returns One line for each, relative to the folder. `since` is in milliseconds since 1970.
  */
 export async function findRunLater(folder: string, since: number): Promise<readonly string[]> {
-  const isNew = (path: string): boolean => (statsOf(path)?.ctimeMs ?? 0) > since;
+  const isNew = (path: string): boolean => (findStats(path)?.ctimeMs ?? 0) > since;
   const lines: string[] = [];
   const limits = { maxFolders: MAX_FOLDERS, skip: ['.git'] };
   const isComplete = await walkFolders(folder, limits, async (here, entries) => {
@@ -94,12 +94,12 @@ export function findRepositories(folder: string, entries: readonly Dirent[] = []
 }
 
 /** Undefined also where a file takes the place of a folder on the way, for which `lstatSync` throws. */
-export function statsOf(path: string): Stats | undefined {
+export function findStats(path: string): Stats | undefined {
   return attempt(() => lstatSync(path));
 }
 
 function repositoryFiles(git: string): string[] {
-  if (statsOf(git)?.isDirectory() !== true) return [git];
+  if (findStats(git)?.isDirectory() !== true) return [git];
   const hooks = attempt(() => readdirSync(join(git, 'hooks'))) ?? [];
   return [...GIT_PARTS, ...hooks.map((name) => join('hooks', name))].map((part) => join(git, part));
 }

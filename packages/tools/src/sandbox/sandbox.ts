@@ -44,7 +44,7 @@ export interface Sandbox extends AsyncDisposable {
   readonly workspace: string;
   /** A script for the shell that starts the command. */
   readonly script: string;
-  /** Whether commands run beside a bridge to the proxy. */
+  /** Whether commands run next to a bridge to the proxy. */
   readonly isOnline: boolean;
   /** Finds what must be protected and starts the proxy, once. */
   open(folder: string): Promise<void>;
@@ -82,7 +82,7 @@ export function createSandbox(asked: SandboxKind | SandboxOptions): Sandbox | un
       bridge = bridgeMounts((await proxy).socket);
     },
     enter({ argv, env, cwd: wanted = workspace, stdio, folder: host, gitMounts }) {
-      if (guards === undefined) throw new Error('The sandbox is not open');
+      if (guards === undefined) throw new Error('The sandbox is closed; open it again');
       const cwd = existsSync(wanted) ? realpathSync(wanted) : wanted;
       if (!isUnder(workspace, cwd)) throw new Error(`cwd: ${cwd} is outside the sandbox's workspace ${workspace}`);
       const mounts = [...(gitMounts === undefined ? guards.forCommands : [...guards.forGit, ...gitMounts]), ...bridge];

@@ -54,7 +54,7 @@ test('background processes end with their owner', async () => {
 });
 
 test('background processes end with the token they belong to, when it is cancelled and when it is disposed', async () => {
-  for (const end of [(token: CancellationToken) => token.cancel({ kind: 'user' }, { mode: 'now' }), disposeOf]) {
+  for (const end of [(token: CancellationToken) => token.cancel({ kind: 'user' }, { mode: 'now' }), cancelAndCheck]) {
     const token = new CancellationToken();
     await using background = createBackgroundProcesses({ containment, token });
     const { id, pid } = await background.start(server, where);
@@ -66,14 +66,14 @@ test('background processes end with the token they belong to, when it is cancell
   }
 });
 
-test('one that ends by itself is remembered with its exit code', async () => {
+test('a background process that exits by itself is remembered with its exit code', async () => {
   await using background = createBackgroundProcesses({ containment });
   const { id } = await background.start('echo over; exit 7', where);
   await until(() => background.get(id)!.state === 'ended');
   expect(background.get(id)).toMatchObject({ output: { tail: 'over\n' }, end: { exit: { code: 7 } } });
 });
 
-test('there are only so many at a time, and the last ended ones are remembered', async () => {
+test('the number of background processes is limited, and the last ended ones are remembered', async () => {
   await using background = createBackgroundProcesses({ containment, maxProcesses: 2 });
   const starts = await Promise.allSettled([1, 2, 3].map(() => background.start('sleep 305', where)));
   expect(starts.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
@@ -81,7 +81,7 @@ test('there are only so many at a time, and the last ended ones are remembered',
   await background.start('true', where);
 });
 
-function disposeOf(token: CancellationToken): void {
+function cancelAndCheck(token: CancellationToken): void {
   token[Symbol.dispose]();
 }
 

@@ -12,7 +12,7 @@ export interface BackgroundOptions {
   /** Cancelling it ends all processes: the token of a run, for example. Without one they run until this is disposed. */
   readonly token?: CancellationToken;
   /** Keeps each process for the task that starts it, so that any process can stop it: `createBackground` of `@whoa/tasks`. */
-  readonly keeper?: BackgroundRegistry;
+  readonly registry?: BackgroundRegistry;
 }
 
 /** Keeps work and its owner. Owners cannot see, read or stop the processes of others. */
@@ -34,9 +34,11 @@ export interface BackgroundProcess {
 
 /** Processes that outlive the call that started them, but not this object. */
 export interface BackgroundProcesses extends AsyncDisposable {
+  /** Starts a command that outlives its call. */
   start(command: string, options: Pick<ShellOptions, 'cwd' | 'env'>): Promise<BackgroundProcess>;
   /** Running processes and the last ones that ended. */
   list(): readonly BackgroundProcess[];
+  /** Returns a process by its id, if it exists. */
   get(id: string): BackgroundProcess | undefined;
   /** Ends a process and all it started. Resolves with `undefined` if the id is unknown. Can be called again after the end. */
   stop(id: string, options?: { readonly mode?: StopMode }): Promise<ShellResult | undefined>;
@@ -63,8 +65,8 @@ interface Entry {
  * @throws Error, from `start`, when too many are running.
  */
 export function createBackgroundProcesses(options: BackgroundOptions): BackgroundProcesses {
-  const { containment, keeper, maxProcesses = MAX_PROCESSES } = options;
-  const ownerNow = (): string => keeper?.owner() ?? '';
+  const { containment, registry, maxProcesses = MAX_PROCESSES } = options;
+  const ownerNow = (): string => registry?.owner() ?? '';
   const entries = new Map<string, Entry>();
   const runs = new Set<Promise<ShellResult>>();
   const owner = new CancellationToken({ parent: options.token, name: 'background', inheritFrom: 'abort' });
@@ -78,14 +80,14 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
   async function start(command: string, where: Pick<ShellOptions, 'cwd' | 'env'>): Promise<BackgroundProcess> {
     const running = mine().filter((entry) => entry.end === undefined).length;
     if (running + starting >= maxProcesses) {
-      throw new Error(`${maxProcesses} background processes run already; stop one first`);
+      throw new Error(`${maxProcesses} background processes are already running; stop one first`);
     }
     const id = `bg${++started}`;
     const token = owner.child(id);
     const whose = ownerNow();
     starting++;
     try {
-      const launched = await launch(command, { ...where, containment, token, keeper, runs });
+      const launched = await launch(command, { ...where, containment, token, registry, runs });
       const entry: Entry = { id, owner: whose, command, token, ...launched };
       entries.set(id, entry);
       entry.run.then((end) => settle(entry, end)).catch(() => {});
@@ -128,7 +130,7 @@ export function createBackgroundProcesses(options: BackgroundOptions): Backgroun
 }
 
 interface LaunchOptions extends Pick<ShellOptions, 'cwd' | 'env' | 'containment' | 'token'> {
-  readonly keeper: BackgroundRegistry | undefined;
+  readonly registry: BackgroundRegistry | undefined;
   /** Every process from its launch to its end. */
   readonly runs: Set<Promise<ShellResult>>;
 }
@@ -136,7 +138,7 @@ interface LaunchOptions extends Pick<ShellOptions, 'cwd' | 'env' | 'containment'
 /** Starts a process, with its keeper if there is one. Resolves when it runs. */
 function launch(
   command: string,
-  { keeper, runs, ...shell }: LaunchOptions,
+  { registry, runs, ...shell }: LaunchOptions,
 ): Promise<{ readonly live: LiveShell; readonly run: Promise<ShellResult> }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ live: LiveShell; run: Promise<ShellResult> }>();
   const begin = (): Promise<ShellResult> => {
@@ -152,7 +154,7 @@ function launch(
     run.catch(reject);
     return run;
   };
-  const began = keeper?.start((context) => kept(begin, shell.token, context), { name: command }) ?? begin();
+  const began = registry?.start((context) => kept(begin, shell.token, context), { name: command }) ?? begin();
   return Promise.race([promise, began.then(() => promise)]);
 }
 

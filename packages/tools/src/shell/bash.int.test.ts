@@ -31,11 +31,11 @@ interface Details {
   readonly cleanup: { readonly verified: string; readonly ended: number; readonly survivors: number };
   readonly logPath?: string;
 }
-const detailsOf = (result: CallResult): Details => result.details as unknown as Details;
+const getDetails = (result: CallResult): Details => result.details as unknown as Details;
 
 type Update = Extract<CallEvent, { type: 'call-update' }>;
 
-interface Play extends BashToolOptions {
+interface BashOptions extends BashToolOptions {
   readonly input?: Record<string, unknown>;
   /** Cancel as soon as the output contains this. */
   readonly cancelAt?: string;
@@ -45,7 +45,7 @@ interface Play extends BashToolOptions {
 }
 
 /** Runs one command as a model's call would run. */
-async function play(command: string, options: Play = {}): Promise<CallResult> {
+async function runBash(command: string, options: BashOptions = {}): Promise<CallResult> {
   const { input, cancelAt, mode = 'now', token = new CancellationToken(), onUpdate: hear, ...rest } = options;
   const onUpdate = (event: Update): void => {
     hear?.(event);
@@ -64,10 +64,10 @@ async function play(command: string, options: Play = {}): Promise<CallResult> {
   }
 }
 
-test('a command returns what it printed, and its details say how it went', async () => {
-  const result = await play('echo out; echo err >&2; printf "\\033[31mred\\033[0m"');
+test('a command returns its output, and its details show how it ended', async () => {
+  const result = await runBash('echo out; echo err >&2; printf "\\033[31mred\\033[0m"');
   expect(result).toMatchObject({ state: 'finished', isError: false, content: 'out\nerr\nred' });
-  expect(detailsOf(result)).toMatchObject({
+  expect(getDetails(result)).toMatchObject({
     exitCode: 0,
     signal: null,
     output: { tail: 'out\nerr\n\u001b[31mred\u001b[0m', bytes: 20, omittedBytes: 0 },
@@ -75,85 +75,82 @@ test('a command returns what it printed, and its details say how it went', async
   });
 });
 
-test.runIf(process.platform === 'linux')(
-  'the model and the user are told which hosts a command can reach',
-  async () => {
-    const describe = async (network?: { allow: string[] }) => {
-      await using own = createContainment({
-        sandbox: { kind: 'workspace', workspace: cwd, ...(network && { network }) },
-      });
-      const tool = createBashTool({ containment: own, cwd });
-      return { ...(await tool.preview!({ command: 'true' }, { signal: AbortSignal.abort() })), said: tool.description };
-    };
-    expect(await describe()).toMatchObject({
-      sandbox: 'workspace',
-      said: expect.stringContaining('and has no network.') as string,
+test.runIf(process.platform === 'linux')('the model and the user see which hosts a command can reach', async () => {
+  const describe = async (network?: { allow: string[] }) => {
+    await using own = createContainment({
+      sandbox: { kind: 'workspace', workspace: cwd, ...(network && { network }) },
     });
-    expect(await describe({ allow: ['a.example', '*.b.example'] })).toMatchObject({
-      sandbox: 'workspace, reaching a.example, *.b.example',
-      said: expect.stringContaining('and can reach only a.example, *.b.example.') as string,
-    });
-  },
-);
+    const tool = createBashTool({ containment: own, cwd });
+    return { ...(await tool.preview!({ command: 'true' }, { signal: AbortSignal.abort() })), said: tool.description };
+  };
+  expect(await describe()).toMatchObject({
+    sandbox: 'workspace',
+    said: expect.stringContaining('and has no network.') as string,
+  });
+  expect(await describe({ allow: ['a.example', '*.b.example'] })).toMatchObject({
+    sandbox: 'workspace, reaching a.example, *.b.example',
+    said: expect.stringContaining('and can reach only a.example, *.b.example.') as string,
+  });
+});
 
 test('an exit code that is not zero is an error, with the end of the output', async () => {
-  expect(await play('echo broken; exit 3')).toMatchObject({ isError: true, content: 'Exit code 3\nbroken' });
-  expect(await play('kill -9 $$')).toMatchObject({ isError: true, content: 'Ended by SIGKILL\n(no output)' });
+  expect(await runBash('echo broken; exit 3')).toMatchObject({ isError: true, content: 'Exit code 3\nbroken' });
+  expect(await runBash('kill -9 $$')).toMatchObject({ isError: true, content: 'Ended by SIGKILL\n(no output)' });
 });
 
 test('standard output and error stay in the order written, and /dev/stderr can be opened', async () => {
   const lines = 'for i in 1 2 3 4 5; do echo out $i; echo err $i > /dev/stderr; done';
   const expected = [1, 2, 3, 4, 5].flatMap((i) => [`out ${i}`, `err ${i}`]).join('\n');
-  expect(await play(lines)).toMatchObject({ content: expected });
+  expect(await runBash(lines)).toMatchObject({ content: expected });
 });
 
-test('standard input is empty: a command that reads it gets the end at once', async () => {
-  expect(await play('cat; echo done')).toMatchObject({ content: 'done' });
+test('standard input is empty: a command that reads it gets the end immediately', async () => {
+  expect(await runBash('cat; echo done')).toMatchObject({ content: 'done' });
 });
 
 test('secrets of the host do not reach the command, and no tag of ours confuses it', async () => {
   process.env['SECRET_OF_THE_TEST'] = 'hush';
-  expect(toText((await play('env')).content)).not.toContain('hush');
-  expect(toText((await play('env', { env: { allow: ['SECRET_*'] } })).content)).toContain('hush');
+  expect(toText((await runBash('env')).content)).not.toContain('hush');
+  expect(toText((await runBash('env', { env: { allow: ['SECRET_*'] } })).content)).toContain('hush');
   delete process.env['SECRET_OF_THE_TEST'];
 });
 
 test('cancelled before the start, nothing is started', async () => {
   const token = new CancellationToken();
   token.cancel({ kind: 'user' }, { mode: 'now' });
-  expect(await play('touch started', { token })).toMatchObject({ state: 'not-started' });
+  expect(await runBash('touch started', { token })).toMatchObject({ state: 'not-started' });
   expect(existsSync(join(cwd, 'started'))).toBe(false);
 });
 
 test('cancelled in the same tick as the call, it ends as fast as any', async () => {
   const token = new CancellationToken();
-  const playing = play('sleep 303', { token });
+  const running = runBash('sleep 303', { token });
   token.cancel({ kind: 'user' }, { mode: 'now' });
-  expect(['not-started', 'interrupted']).toContain((await playing).state);
+  expect(['not-started', 'interrupted']).toContain((await running).state);
 });
 
-test('cancelled mid-way, what was printed so far is kept', async () => {
-  const result = await play('echo ä first; echo second; sleep 303; echo never', { cancelAt: 'second' });
+test('a cancelled command keeps its output so far', async () => {
+  const result = await runBash('echo ä first; echo second; sleep 303; echo never', { cancelAt: 'second' });
   expect(result.state).toBe('interrupted');
   expect(toText(result.content)).toContain('ä first\nsecond');
   expect(toText(result.content)).not.toContain('never');
-  expect(detailsOf(result)).toMatchObject({ signal: 'SIGTERM', cleanup: { verified: 'tags', survivors: 0 } });
-  expect(detailsOf(result).cleanup.ended).toBeGreaterThan(0);
+  expect(getDetails(result)).toMatchObject({ signal: 'SIGTERM', cleanup: { verified: 'tags', survivors: 0 } });
+  expect(getDetails(result).cleanup.ended).toBeGreaterThan(0);
 });
 
-test('killed at once, the call still ends interrupted and not unknown', async () => {
-  const result = await play("trap '' TERM; echo up; while :; do sleep 303; done", { cancelAt: 'up', mode: 'kill' });
+test('killed immediately, the call still ends interrupted and not unknown', async () => {
+  const result = await runBash("trap '' TERM; echo up; while :; do sleep 303; done", { cancelAt: 'up', mode: 'kill' });
   expect(result.state).toBe('interrupted');
-  expect(detailsOf(result)).toMatchObject({ signal: 'SIGKILL', cleanup: { verified: 'tags', survivors: 0 } });
+  expect(getDetails(result)).toMatchObject({ signal: 'SIGKILL', cleanup: { verified: 'tags', survivors: 0 } });
 });
 
-test('a cancel after the end changes nothing, and a second cancel is no other', async () => {
+test('a cancel after the end changes nothing, and neither does a second one', async () => {
   const token = new CancellationToken();
-  const result = await play('echo done', { token });
+  const result = await runBash('echo done', { token });
   expect(token.cancel({ kind: 'user' }).result).toBe('too-late');
   expect(result.state).toBe('finished');
   const second = new CancellationToken();
-  const twice = await play('echo up; sleep 303', {
+  const twice = await runBash('echo up; sleep 303', {
     cancelAt: 'up',
     onUpdate: () => second.cancel({ kind: 'user' }, { mode: 'now' }),
     token: second,
@@ -161,15 +158,15 @@ test('a cancel after the end changes nothing, and a second cancel is no other', 
   expect(twice.state).toBe('interrupted');
 });
 
-test('a command that takes too long is ended, and the model is told so', async () => {
-  const result = await play('echo begun; setsid sleep 303 & sleep 303', { input: { timeoutSeconds: 0.3 } });
+test('a command that takes too long is ended, and the model sees it', async () => {
+  const result = await runBash('echo begun; setsid sleep 303 & sleep 303', { input: { timeoutSeconds: 0.3 } });
   expect(result).toMatchObject({ state: 'finished', isError: true });
   expect(toText(result.content)).toMatch(/^Stopped: it took longer than 0.3 s. Output so far:\nbegun/);
-  expect(detailsOf(result).cleanup).toMatchObject({ survivors: 0 });
+  expect(getDetails(result).cleanup).toMatchObject({ survivors: 0 });
 });
 
-test('a time-out longer than allowed is refused with the bounds', async () => {
-  const result = await play('true', { input: { timeoutSeconds: 601 } });
+test('a time-out longer than allowed is rejected with the bounds', async () => {
+  const result = await runBash('true', { input: { timeoutSeconds: 601 } });
   expect(toText(result.content)).toContain('timeoutSeconds: expected 0.001 to 600');
 });
 
@@ -178,29 +175,29 @@ test('output is shown while the command runs', async () => {
   const onUpdate = (event: Update): void => {
     seen.push(toText(event.partial.content));
   };
-  await play('for i in 1 2 3; do echo $i; sleep 0.15; done', { onUpdate });
+  await runBash('for i in 1 2 3; do echo $i; sleep 0.15; done', { onUpdate });
   expect(seen.length).toBeGreaterThanOrEqual(2);
   expect(seen[0]).toMatch(/^1/);
 });
 
 test('a grandchild that holds the output open does not delay the return, and is ended', async () => {
-  const result = await play('sleep 303 & echo started; exit 0');
+  const result = await runBash('sleep 303 & echo started; exit 0');
   expect(result).toMatchObject({ state: 'finished', isError: false });
   expect(toText(result.content)).toBe('started\n[ended, because the command had returned: 1 of its processes]');
   expect(result.endedAt - result.startedAt!).toBeLessThan(2_000);
 });
 
-test('what a process substitution prints after its shell has ended is not lost', async () => {
-  const result = await play('echo a > >(sleep 0.05; tr a b)');
+test('output of a process substitution after the exit of its shell is not lost', async () => {
+  const result = await runBash('echo a > >(sleep 0.05; tr a b)');
   expect(result.isError).toBe(false);
   expect(toText(result.content)).toMatch(/^b/);
 });
 
-test('an escaped child that keeps printing cannot hold a cancel up, and is heard no more', async () => {
+test('an escaped child that keeps printing cannot delay a cancel, and its output is no longer read', async () => {
   const script = "timeout 300 sh -c 'while :; do echo tick; sleep 0.01; done'; echo never";
-  const result = await play(script, { cancelAt: 'tick' });
+  const result = await runBash(script, { cancelAt: 'tick' });
   expect(result.state).toBe('interrupted');
-  expect(detailsOf(result).cleanup).toMatchObject({ survivors: 0, verified: 'tags' });
+  expect(getDetails(result).cleanup).toMatchObject({ survivors: 0, verified: 'tags' });
 });
 
 test('git removes its index.lock when a commit with an open editor is cancelled', async () => {
@@ -215,7 +212,7 @@ test('git removes its index.lock when a commit with an open editor is cancelled'
   writeFileSync(join(repository, 'file'), 'two');
   const editor = join(cwd, 'editor');
   writeFileSync(editor, '#!/bin/sh\necho editing\nsleep 303\n', { mode: 0o755 });
-  const result = await play(`GIT_EDITOR=${editor} git commit -a`, { cwd: repository, cancelAt: 'editing' });
+  const result = await runBash(`GIT_EDITOR=${editor} git commit -a`, { cwd: repository, cancelAt: 'editing' });
   expect(result.state).toBe('interrupted');
   expect(existsSync(join(repository, '.git/index.lock'))).toBe(false);
   git('add', '.');
@@ -224,52 +221,52 @@ test('git removes its index.lock when a commit with an open editor is cancelled'
 
 test("a trap on TERM and EXIT runs, so that a script's own lock is removed", async () => {
   const script = "touch lock; trap 'rm -f lock; echo tidied' TERM EXIT; echo locked; sleep 303 & wait";
-  const result = await play(script, { cancelAt: 'locked' });
+  const result = await runBash(script, { cancelAt: 'locked' });
   expect(toText(result.content)).toContain('tidied');
   expect(existsSync(join(cwd, 'lock'))).toBe(false);
 });
 
-test('a full log is kept only when asked for and needed, for this user only, and goes with its owner', async () => {
+test('a full log is kept only when requested and needed, for this user only, and is removed with its owner', async () => {
   await using own = createContainment();
-  const short = await play('echo short', { containment: own, keepLog: true });
-  expect(detailsOf(short).logPath).toBeUndefined();
+  const short = await runBash('echo short', { containment: own, keepLog: true });
+  expect(getDetails(short).logPath).toBeUndefined();
   expect(readdirSync(own.folder()).filter((name) => name.endsWith('.log'))).toEqual([]);
-  const long = await play('seq 100000', { containment: own, keepLog: true });
-  const logPath = detailsOf(long).logPath!;
+  const long = await runBash('seq 100000', { containment: own, keepLog: true });
+  const logPath = getDetails(long).logPath!;
   expect(statSync(logPath).mode & 0o777).toBe(0o600);
   expect(readFileSync(logPath, 'utf8').trimEnd().split('\n')).toHaveLength(100_000);
   expect(toText(long.content)).toContain(logPath);
-  const kept = await play('seq 100000', { containment: own, keepLog: { folder: cwd } });
+  const kept = await runBash('seq 100000', { containment: own, keepLog: { folder: cwd } });
   await own[Symbol.asyncDispose]();
   expect(existsSync(logPath)).toBe(false);
-  expect(detailsOf(kept).logPath!.startsWith(cwd)).toBe(true);
-  expect(existsSync(detailsOf(kept).logPath!)).toBe(true);
+  expect(getDetails(kept).logPath!.startsWith(cwd)).toBe(true);
+  expect(existsSync(getDetails(kept).logPath!)).toBe(true);
 });
 
-test('what a command prints last is never lost, however much it is', async () => {
-  const result = await play('seq 200000; echo the end');
+test('the end of a command’s output is never lost, no matter how long it is', async () => {
+  const result = await runBash('seq 200000; echo the end');
   expect(toText(result.content).endsWith('the end')).toBe(true);
   expect(toText(result.content).startsWith('1\n2\n')).toBe(true);
-  expect(detailsOf(result).output.omittedBytes).toBeGreaterThan(1_000_000);
+  expect(getDetails(result).output.omittedBytes).toBeGreaterThan(1_000_000);
 });
 
 test('a gigabyte of output keeps memory flat', async () => {
-  await play('yes | head -c 50000000');
+  await runBash('yes | head -c 50000000');
   globalThis.gc?.();
   const before = process.memoryUsage.rss();
   let peak = before;
   const sampler = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 10);
-  const result = await play('yes | head -c 1000000000');
+  const result = await runBash('yes | head -c 1000000000');
   clearInterval(sampler);
-  expect(detailsOf(result).output.bytes).toBe(1_000_000_000);
+  expect(getDetails(result).output.bytes).toBe(1_000_000_000);
   console.log(`1 GB: memory grew by ${((peak - before) / 2 ** 20).toFixed(1)} MB`);
   expect(peak - before).toBeLessThan(64 * 2 ** 20);
 });
 
 test('endless output is cancelled like any other', async () => {
-  const result = await play('yes', { cancelAt: 'y' });
+  const result = await runBash('yes', { cancelAt: 'y' });
   expect(result.state).toBe('interrupted');
-  expect(detailsOf(result).cleanup.survivors).toBe(0);
+  expect(getDetails(result).cleanup.survivors).toBe(0);
 });
 
 test('no listener is left on a token that outlives many commands', async () => {

@@ -132,6 +132,6 @@ function bashInput(background: boolean): z.ZodType<BashInput> {
       .optional(),
   };
   if (!background) return strictInput(fields);
-  const keep = z.boolean().describe('Keep it running and return at once with its id').optional();
+  const keep = z.boolean().describe('Keep it running and return its id immediately').optional();
   return strictInput({ ...fields, background: keep });
 }

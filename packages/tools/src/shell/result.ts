@@ -10,12 +10,12 @@ export const MAX_CHARACTERS = 16_000;
 export function shellResult(end: ShellResult, about: { command: string; timeoutMs: number | undefined }): ToolResult {
   const words = [headline(end, about.timeoutMs), toText(end), leftBehind(end)].filter((part) => part !== '');
   const isError = end.exit.code !== 0 || end.stopped !== undefined;
-  return { content: words.join('\n'), details: detailsOf(end, about.command), isError };
+  return { content: words.join('\n'), details: toDetails(end, about.command), isError };
 }
 
 /** The partial result of a stopped command. */
 export function partialResult(end: ShellResult, command: string): ToolResult {
-  return { content: toText(end), details: detailsOf(end, command) };
+  return { content: toText(end), details: toDetails(end, command) };
 }
 
 /** The output of a running command so far. */
@@ -57,7 +57,7 @@ function leftBehind({ cleanup, stopped, removed, output }: ShellResult): string 
   return lines.join('\n');
 }
 
-function detailsOf(end: ShellResult, command: string): Json {
+function toDetails(end: ShellResult, command: string): Json {
   return {
     command,
     exitCode: end.exit.code,

@@ -56,7 +56,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const startedAt = performance.now();
   const own = token.child({ name: 'shell', inheritFrom: 'abort' });
   if (timeoutMs !== undefined) own.cancelAfter(timeoutMs, { kind: 'deadline' }, { mode: 'now' });
-  const capture = new Capture({ logFolder: logFolderOf(options) });
+  const capture = new Capture({ logFolder: findLogFolder(options) });
   const progress = createProgress(capture, options);
   let isKept = false;
   let git: GitCall | undefined;
@@ -73,7 +73,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
       },
     });
     options.onStart?.({ pid: contained.pid, read: () => capture.read() });
-    const { exit, cleanup } = await endOf(contained, own);
+    const { exit, cleanup } = await waitForEnd(contained, own);
     const output = capture.read();
     isKept = output.omittedBytes > 0;
     return {
@@ -95,12 +95,12 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   }
 }
 
-function logFolderOf({ keepLog, containment }: ShellOptions): string | undefined {
+function findLogFolder({ keepLog, containment }: ShellOptions): string | undefined {
   if (typeof keepLog === 'object') return keepLog.folder;
   return keepLog ? containment.folder() : undefined;
 }
 
-async function endOf(
+async function waitForEnd(
   contained: ContainedProcess,
   token: CancellationToken,
 ): Promise<{ exit: ProcessExit; cleanup: CleanupReport }> {
@@ -134,11 +134,11 @@ function createProgress(
   return {
     note() {
       if (onProgress === undefined || timer !== undefined) return;
-      const tell = (): void => {
+      const notify = (): void => {
         timer = undefined;
         onProgress(capture.read());
       };
-      timer = token.clock.setTimer(PROGRESS_MS, tell, { keepAlive: false });
+      timer = token.clock.setTimer(PROGRESS_MS, notify, { keepAlive: false });
     },
     [Symbol.dispose]: () => timer?.[Symbol.dispose](),
   };

@@ -7,7 +7,7 @@ import { createBashTool } from './bash.ts';
 const command = 'setsid sleep 309 & echo up; wait';
 const planner = { next: () => callTools([{ id: '1', tool: 'bash', input: { command } }]) };
 
-test.each(['now', 'kill'] as const)('a run that is stopped (%s) says how many processes it ended', async (mode) => {
+test.each(['now', 'kill'] as const)('a run that is stopped (%s) reports how many processes it ended', async (mode) => {
   await using containment = createContainment();
   const agent = createAgent({ name: 'coder', planner, tools: [createBashTool({ containment }) as unknown as Tool] });
   const run = agent.run('go', { hooks: { 'call-update': () => run.cancel({ kind: 'user' }, { mode }) } });

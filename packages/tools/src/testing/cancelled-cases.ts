@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { CancellationToken, Tool, ToolContext } from '@whoa/core';
 import type { CaseDefinition } from './harness.ts';
-import { assertStopped, boundOf, within } from './running-call.ts';
+import { assertStopped, getBound, within } from './running-call.ts';
 
 /** Cancels a tool at every possible moment. */
 export const cancelledCases: readonly CaseDefinition[] = [
@@ -26,7 +26,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
       const input = await parse(tool.inputSchema, slow.input);
       const { context, tidy } = bareContext(token);
       const ended = Promise.resolve(tool.execute(input, context)).catch(() => undefined);
-      await within(boundOf(tool, timeoutMs), ended, 'it did not end');
+      await within(getBound(tool, timeoutMs), ended, 'it did not end');
       await tidy();
     },
   },
@@ -44,7 +44,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
         },
       };
       const trial = stage.start(cancelled, slow.input);
-      const result = await within(boundOf(tool, timeoutMs), trial.result, 'the call did not end');
+      const result = await within(getBound(tool, timeoutMs), trial.result, 'the call did not end');
       if (result.state !== 'finished') assertStopped(tool, result, trial);
     },
   },
@@ -54,8 +54,8 @@ export const cancelledCases: readonly CaseDefinition[] = [
     async check(subject, stage) {
       const { timeoutMs } = stage;
       const trial = await stage.startSlow(subject);
-      trial.token.cancel({ kind: 'superseded' }, { mode: { abortMs: boundOf(subject.tool, timeoutMs) } });
-      const result = await within(boundOf(subject.tool, timeoutMs), trial.result, 'the call did not end');
+      trial.token.cancel({ kind: 'superseded' }, { mode: { abortMs: getBound(subject.tool, timeoutMs) } });
+      const result = await within(getBound(subject.tool, timeoutMs), trial.result, 'the call did not end');
       assertStopped(subject.tool, result, trial);
       if (result.state === 'interrupted') assert.equal(result.reason, trial.token.reason);
     },
@@ -66,10 +66,10 @@ export const cancelledCases: readonly CaseDefinition[] = [
     async check(subject, stage) {
       const { timeoutMs } = stage;
       const trial = await stage.startSlow(subject);
-      const mode = { abortMs: boundOf(subject.tool, timeoutMs) };
+      const mode = { abortMs: getBound(subject.tool, timeoutMs) };
       trial.token.cancel({ kind: 'user', message: 'first' }, { mode });
       trial.token.cancel({ kind: 'deadline', message: 'second' }, { mode });
-      const result = await within(boundOf(subject.tool, timeoutMs), trial.result, 'the call did not end');
+      const result = await within(getBound(subject.tool, timeoutMs), trial.result, 'the call did not end');
       assertStopped(subject.tool, result, trial);
       if (result.reason !== undefined) assert.equal(result.reason.message, 'first');
       assert.equal(trial.events.filter(({ type }) => type === 'call-end').length, 1);
@@ -97,7 +97,7 @@ export const cancelledCases: readonly CaseDefinition[] = [
       const { timeoutMs } = stage;
       const trial = await stage.startSlow(subject);
       trial.token.cancel({ kind: 'shutdown' }, { mode: 'kill' });
-      const bound = boundOf(subject.tool, timeoutMs);
+      const bound = getBound(subject.tool, timeoutMs);
       const result = await within(bound, trial.result, 'the call did not end');
       const allowed = subject.tool.whenCancelled === 'finish' ? ['finished', 'unknown'] : ['interrupted', 'unknown'];
       assert.ok(allowed.includes(result.state), `it ended '${result.state}'`);

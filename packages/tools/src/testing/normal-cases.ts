@@ -3,7 +3,7 @@ import { getEventListeners } from 'node:events';
 import type { CancellationToken } from '@whoa/core';
 import type { CaseDefinition, Stage } from './harness.ts';
 import { listResources, waitForNoNewResources } from './resources.ts';
-import { boundOf, within } from './running-call.ts';
+import { getBound, within } from './running-call.ts';
 import type { ToolUnderTest } from './subject.ts';
 
 const REPEATS = 5;
@@ -52,7 +52,7 @@ export const orderlyCases: readonly CaseDefinition[] = [
 
 async function useInEveryWay(subject: ToolUnderTest, stage: Stage, parent?: CancellationToken): Promise<void> {
   const { tool, input } = subject;
-  const bound = boundOf(tool, stage.timeoutMs);
+  const bound = getBound(tool, stage.timeoutMs);
   for (const given of [input, null]) {
     const trial = stage.start(tool, given, parent);
     await trial.result;

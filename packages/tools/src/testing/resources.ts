@@ -62,7 +62,7 @@ function surplus(before: readonly string[], now: readonly string[]): string[] {
 }
 
 function listDescriptors(): string[] {
-  return entriesOf('/proc/self/fd').flatMap((fd) => {
+  return readEntries('/proc/self/fd').flatMap((fd) => {
     const target = attempt(() => readlinkSync(`/proc/self/fd/${fd}`));
     return target === undefined || target.startsWith('anon_inode:') ? [] : [`descriptor ${target}`];
   });
@@ -70,7 +70,7 @@ function listDescriptors(): string[] {
 
 function listProcesses(): string[] {
   const children = new Map<number, { pid: number; name: string }[]>();
-  for (const entry of entriesOf('/proc')) {
+  for (const entry of readEntries('/proc')) {
     const stat = /^\d+$/.test(entry) ? attempt(() => readFileSync(`/proc/${entry}/stat`, 'utf8')) : undefined;
     const [, pid, name = '', parent] = /^(\d+) \((.*)\) \S (\d+)/s.exec(stat ?? '') ?? [];
     if (pid === undefined) continue;
@@ -88,7 +88,7 @@ function listProcesses(): string[] {
   return found;
 }
 
-function entriesOf(folder: string): string[] {
+function readEntries(folder: string): string[] {
   return attempt(() => readdirSync(folder)) ?? [];
 }
 

@@ -90,6 +90,6 @@ export function assertStopped(tool: Tool, { state }: CallResult, { ledger }: Run
 }
 
 /** The time limit of the trial's cancel. */
-export function boundOf({ whenCancelled, timeoutMs: ownMs = 0 }: Tool, timeoutMs: number): number {
+export function getBound({ whenCancelled, timeoutMs: ownMs = 0 }: Tool, timeoutMs: number): number {
   return whenCancelled === 'finish' ? ownMs + timeoutMs : timeoutMs;
 }

@@ -13,7 +13,7 @@ const LONG_MS = 400;
 
 type Execute = (ms: number, context: ToolContext) => Promise<string>;
 
-function contractOf(execute: Execute, rest: Partial<Tool> = {}): ToolContractOptions {
+function createContract(execute: Execute, rest: Partial<Tool> = {}): ToolContractOptions {
   const tool = defineTool({
     name: 'wait',
     description: 'Waits',
@@ -25,7 +25,7 @@ function contractOf(execute: Execute, rest: Partial<Tool> = {}): ToolContractOpt
   return { create: () => ({ tool: whole, input: { ms: 0 }, slow: { input: { ms: LONG_MS } } }), timeoutMs: BOUND_MS };
 }
 
-async function failuresOf(options: ToolContractOptions): Promise<string[]> {
+async function findFailures(options: ToolContractOptions): Promise<string[]> {
   const failures: string[] = [];
   for (const { id, run } of createToolContract(options)) {
     await run().catch(() => failures.push(id));
@@ -44,19 +44,22 @@ const obedient: Execute = async (ms, { signal, token }) => {
   }
 };
 
-test('a tool that stops when told passes every case', async () => {
-  expect(await failuresOf(contractOf(obedient))).toEqual([]);
+test('a tool that stops on cancel passes every case', async () => {
+  expect(await findFailures(createContract(obedient))).toEqual([]);
 });
 
 test('a tool that must finish passes too: it is let finish', async () => {
-  const finishing = contractOf((ms) => sleep(ms / 8).then(() => 'done'), { whenCancelled: 'finish', timeoutMs: 1_000 });
+  const finishing = createContract((ms) => sleep(ms / 8).then(() => 'done'), {
+    whenCancelled: 'finish',
+    timeoutMs: 1_000,
+  });
   const skip = { 'throws-after-abort': 'it does not hear the abort' };
-  const failing = await failuresOf({ ...finishing, skip });
+  const failing = await findFailures({ ...finishing, skip });
   expect(failing.filter((id) => !(id in skip))).toEqual([]);
 });
 
-test('a tool that hears nothing is found out', async () => {
-  const failures = await failuresOf(contractOf(async (ms) => sleep(ms).then(() => 'done')));
+test('a tool that ignores its signal fails the contract', async () => {
+  const failures = await findFailures(createContract(async (ms) => sleep(ms).then(() => 'done')));
   expect(failures).toEqual(
     expect.arrayContaining(['cancelled-mid-way', 'cancelled-twice', 'killed-mid-way', 'started-too-late']),
   );
@@ -73,7 +76,7 @@ test('a tool that listens too late misses the cancel that came before, and is fo
       });
     });
   };
-  expect(await failuresOf(contractOf(late))).toEqual(['started-too-late', 'cancelled-in-the-same-tick']);
+  expect(await findFailures(createContract(late))).toEqual(['started-too-late', 'cancelled-in-the-same-tick']);
 });
 
 test('a tool that leaves a timer or a listener behind is found out', async () => {
@@ -82,12 +85,12 @@ test('a tool that leaves a timer or a listener behind is found out', async () =>
     timers.push(setTimeout(() => undefined, 10_000));
     return obedient(ms, context);
   };
-  expect(await failuresOf(contractOf(withTimer))).toEqual(['leaves-nothing']);
+  expect(await findFailures(createContract(withTimer))).toEqual(['leaves-nothing']);
   for (const timer of timers) clearTimeout(timer);
 });
 
 test('a skipped case has a reason and is not run', () => {
-  const cases = createToolContract({ ...contractOf(obedient), skip: { deaf: 'it is over at once' } });
+  const cases = createToolContract({ ...createContract(obedient), skip: { deaf: 'it is over at once' } });
   expect(cases.filter(({ skip }) => skip !== undefined)).toMatchObject([{ id: 'deaf', skip: 'it is over at once' }]);
   expect(new Set(cases.map(({ name }) => name)).size).toBe(cases.length);
 });

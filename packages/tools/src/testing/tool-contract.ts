@@ -6,6 +6,7 @@ import { wrappedCases } from './wrapped-cases.ts';
 
 /** The options of the tool contract. */
 export interface ToolContractOptions {
+  /** Creates the tool for one case, with inputs for it. */
   readonly create: () => ToolUnderTest | Promise<ToolUnderTest>;
   /** Cases that cannot apply to this tool, by id, each with its reason. */
   readonly skip?: Readonly<Partial<Record<ToolContractCaseId, string>>>;
@@ -20,6 +21,7 @@ export interface ToolContractCase {
   readonly name: string;
   /** If set, don't run this case. It says why. */
   readonly skip?: string;
+  /** Runs the case. It rejects if the tool does not keep the contract. */
   readonly run: () => Promise<void>;
 }
 

@@ -2,7 +2,8 @@ import { accessSync, appendFileSync, constants, statSync } from 'node:fs';
 import { delimiter, resolve } from 'node:path';
 import { type ProxiedAgent, type ProxyEvent, proxyAcp } from '@whoa/acp';
 import { describeError } from '@whoa/core/internal';
-import { createContainment, detectSandbox, SANDBOX_KINDS, type SandboxOptions } from '@whoa/tools';
+import { createContainment, detectSandbox, type SandboxOptions } from '@whoa/tools';
+import { SANDBOX_KINDS } from '@whoa/tools/internal';
 import { readDuration, UsageError, type Use } from '../command.ts';
 import type { System } from '../system.ts';
 import { rendered } from '../terminal/boundary.ts';
@@ -32,7 +33,7 @@ export async function runProxy(
   const [file, ...rest] = command;
   if (!file) throw new UsageError('expected a command after --, for example: whoa acp -- opencode acp');
   for (const name of ['model', 'agent', 'config', 'yes'] as const)
-    if (values[name]) throw new UsageError(`--${name}: not with a command, which has its own`);
+    if (values[name]) throw new UsageError(`--${name}: cannot be combined with a command, which has its own`);
   const waitMs = values.wait === undefined ? undefined : readDuration('--wait', values.wait);
   const log = values.log === undefined ? undefined : resolve(system.cwd(), values.log);
   const { sandbox, env } = readSandbox(values, system);
@@ -60,12 +61,12 @@ export async function runProxy(
       system.stderr.write(`${rendered(`whoa acp: --log: ${describeError(error)}`)}\n`);
     }
   };
-  // A path that cannot be written is told at the start.
+  // A path that cannot be written is reported at the start.
   if (log !== undefined) appendFileSync(log, '', { mode: 0o600 });
   const onEvent = (event: ProxyEvent): void => {
     keep(`${JSON.stringify({ at: Date.now(), ...event })}\n`);
-    const said = describeEvent(event);
-    if (said !== undefined) system.stderr.write(`${rendered(`whoa acp: ${said}`)}\n`);
+    const line = describeEvent(event);
+    if (line !== undefined) system.stderr.write(`${rendered(`whoa acp: ${line}`)}\n`);
   };
   const proxy = own(proxyAcp({ start, onEvent, ...(waitMs !== undefined && { waitMs }) }));
   explainWaiting('acp');
@@ -124,7 +125,7 @@ function readSandbox(
   const isNamed = [folder, readable, key, host].some((list) => list.length > 0);
   if (kind === 'none' && isNamed) throw new UsageError('--folder, --readable, --key and --host need --sandbox');
   const missing = key.find((name) => env[name] === undefined);
-  if (missing !== undefined) throw new UsageError(`--key ${missing}: there is no such variable`);
+  if (missing !== undefined) throw new UsageError(`--key ${missing}: this variable is not set`);
   const names = kind === 'none' ? Object.keys(env) : [...HARMLESS, ...key];
   const given = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
   const network = host.length === 0 ? {} : { network: { allow: host } };
@@ -160,7 +161,7 @@ function describeEvent(event: ProxyEvent): string | undefined {
     case 'restart':
       return `the agent is started again: ${event.why}`;
     case 'restore':
-      return event.mode === 'new' ? 'a session began anew without its memory' : 'a session was loaded again';
+      return event.mode === 'new' ? 'a session started again without its memory' : 'a session was loaded again';
     case 'problem':
       return event.message;
     case 'end': {

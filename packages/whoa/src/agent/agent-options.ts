@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { SANDBOX_KINDS } from '@whoa/tools';
+import { SANDBOX_KINDS } from '@whoa/tools/internal';
 import { readCount, readDuration, UsageError } from '../command.ts';
 import type { System } from '../system.ts';
 
@@ -31,7 +31,7 @@ export const AGENT_HELP = `  --model NAME    anthropic:NAME, openai:NAME, compat
   --sandbox KIND  what commands may access. workspace: write to this folder only, no network, none of your keys;
                   read-only: write nowhere; none: everything that you can access. Defaults to workspace where
                   bubblewrap works, otherwise none. MCP servers run outside the sandbox
-  --yes           ask only about protected paths and calls that a rule of the configuration asks about; without a
+  --yes           ask only about protected paths and calls that a rule in the configuration covers; without a
                   terminal it needs --sandbox
   --timeout TIME  stop a prompt that takes longer, such as 90s, 5m or 1h
   --max-turns N, --max-calls N, --max-tokens N

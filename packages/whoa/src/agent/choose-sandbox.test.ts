@@ -4,18 +4,18 @@ import { expect, test } from 'vitest';
 import { createWorkspace } from '../../../../test/workspace.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 
-const wishes = { word: undefined, config: {}, yes: false, isTerminal: true, env: {} };
+const request = { word: undefined, config: {}, yes: false, isTerminal: true, env: {} };
 
-test('without a word it is what works, and in a home folder none, said with the reason', async () => {
-  const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, cwd: homedir() });
+test('the default sandbox is the one that works, and in a home folder none, with the reason', async () => {
+  const { options, shown, needsConsent } = await chooseSandbox({ ...request, cwd: homedir() });
   expect(options).toEqual({ kind: 'none' });
   expect(shown).toMatch(/^sandbox none: commands can access everything that you can \(no other works here: /);
   expect(needsConsent).toBe(false);
 });
 
 test('everything allowed without a sandbox needs a word: asked at a terminal, refused without one', async () => {
-  expect(await chooseSandbox({ ...wishes, yes: true, cwd: homedir() })).toMatchObject({ needsConsent: true });
-  const alone = { ...wishes, yes: true, isTerminal: false, cwd: homedir() };
+  expect(await chooseSandbox({ ...request, yes: true, cwd: homedir() })).toMatchObject({ needsConsent: true });
+  const alone = { ...request, yes: true, isTerminal: false, cwd: homedir() };
   await expect(chooseSandbox(alone)).rejects.toMatchObject({
     name: 'UsageError',
     message: '--yes without a terminal needs a sandbox choice: add --sandbox workspace, read-only or none',
@@ -30,16 +30,16 @@ test('everything allowed without a sandbox needs a word: asked at a terminal, re
 test('the word on the command line counts more than the configuration', async () => {
   using workspace = createWorkspace();
   const config = { sandbox: 'read-only' as const };
-  const chosen = await chooseSandbox({ ...wishes, word: 'none', config, cwd: workspace.path });
+  const chosen = await chooseSandbox({ ...request, word: 'none', config, cwd: workspace.path });
   expect(chosen.options.kind).toBe('none');
   expect(chosen.shown).toBe('sandbox none: commands can access everything that you can');
 });
 
-test('what commands ask of the network is kept beside the tasks, in a file for this user alone', async () => {
+test('network requests of commands are logged next to the tasks, in a file that only this user can read', async () => {
   using workspace = createWorkspace();
   const env = { XDG_STATE_HOME: workspace.at('state') };
   const sandbox = { kind: 'workspace', network: { allow: ['example.com'] } } as const;
-  const { options } = await chooseSandbox({ ...wishes, word: 'none', config: { sandbox }, cwd: workspace.path, env });
+  const { options } = await chooseSandbox({ ...request, word: 'none', config: { sandbox }, cwd: workspace.path, env });
   options.network!.onRequest!({
     at: 1,
     host: 'example.org',
@@ -52,11 +52,11 @@ test('what commands ask of the network is kept beside the tasks, in a file for t
   expect(statSync(workspace.at('state/whoa/network.log')).mode & 0o777).toBe(0o600);
 });
 
-test('a word that is none is refused, and so is a sandbox that cannot be had', async () => {
-  await expect(chooseSandbox({ ...wishes, word: 'strong', cwd: homedir() })).rejects.toThrow(
+test('an unknown word is rejected, and so is an unavailable sandbox', async () => {
+  await expect(chooseSandbox({ ...request, word: 'strong', cwd: homedir() })).rejects.toThrow(
     "--sandbox: expected one of workspace, read-only, none, got 'strong'",
   );
-  await expect(chooseSandbox({ ...wishes, word: 'workspace', cwd: homedir() })).rejects.toThrow(
+  await expect(chooseSandbox({ ...request, word: 'workspace', cwd: homedir() })).rejects.toThrow(
     /^--sandbox workspace does not work here: sandbox\.workspace: .*; choose a folder below it$/,
   );
 });

@@ -1,7 +1,8 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
-import { detectSandbox, type NetworkRequest, SANDBOX_KINDS, type SandboxKind, type SandboxOptions } from '@whoa/tools';
+import { detectSandbox, type NetworkRequest, type SandboxKind, type SandboxOptions } from '@whoa/tools';
+import { SANDBOX_KINDS } from '@whoa/tools/internal';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
@@ -36,8 +37,8 @@ const MEANING: Readonly<Record<SandboxKind, string>> = {
 };
 
 /** Chooses the sandbox of `--sandbox`, then of the configuration, then the best one that works on this machine. */
-export async function chooseSandbox(wishes: SandboxRequest): Promise<ChosenSandbox> {
-  const { word, config, yes, isTerminal, cwd, env } = wishes;
+export async function chooseSandbox(request: SandboxRequest): Promise<ChosenSandbox> {
+  const { word, config, yes, isTerminal, cwd, env } = request;
   const given = typeof config.sandbox === 'string' ? { kind: config.sandbox } : withLog(config.sandbox, env);
   const kind = word === undefined ? given?.kind : readWord(word);
   if (kind === undefined) {

@@ -21,7 +21,7 @@ const result = (callId: string, content: string): Message => ({
   endedAt: 1,
 });
 
-/** A run of many calls: its user said something only once, at the beginning. */
+/** A run of many calls with a single user message, at the beginning. */
 const LONG = [
   user('Fix it.'),
   ...Array.from({ length: 10 }, (_, i) => [call(`c${i}`), result(`c${i}`, 'x'.repeat(300))]).flat(),
@@ -51,7 +51,7 @@ test('the older part becomes a summary, and results stay with their calls', asyn
   expect(await createCompact(model, 1_500)(after, context)).toBe(after);
 });
 
-test('nothing is compacted when the last message alone is too long, or when there is no summary', async () => {
+test('a history is not compacted when its last message alone is too long, or when there is no summary', async () => {
   const model = createScriptedModel([[{ fail: new Error('gone') }]]);
   const history = [user('Hi.'), user('y'.repeat(9_000))];
   expect(await createCompact(model, 1_500)(history, context)).toBe(history);

@@ -21,7 +21,7 @@ test.each([
   expect(redact(`A=${key}\nB="${key}"`)).toEqual({ text: `A=[redacted: ${name}]\nB="[redacted: ${name}]"`, count: 2 });
 });
 
-test('what only looks a little like a key stays', () => {
+test('text that only resembles a key is kept', () => {
   const text = 'sk-learn task-management-of-all-the-things AKIAx ghp_short mask-and-more-of-these-words';
   expect(createKeyRedaction({})(text)).toEqual({ text, count: 0 });
 });

@@ -21,7 +21,7 @@ test('the folder is for this user only, and old logs are removed from it', () =>
   expect(readdirSync(folder)).toEqual(['new.log']);
 });
 
-test('where there can be no folder there are no logs', () => {
+test('logs are disabled where the folder cannot be created', () => {
   const file = join(scratch(), 'file');
   writeFileSync(file, '');
   expect(openLogFolder(join(file, 'logs'))).toBe(false);

@@ -7,7 +7,7 @@ const KEPT_MS = 7 * 24 * 3_600_000;
 /**
  * Opens the folder for output that is too long for a screen, and removes old files from it.
  *
- * @returns What the shell tool is told about logs: none are kept where the folder cannot be made.
+ * @returns What the shell tool knows about logs: none are kept where the folder cannot be made.
  */
 export function openLogFolder(folder: string): false | { readonly folder: string } {
   try {

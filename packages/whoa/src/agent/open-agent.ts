@@ -2,17 +2,11 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Agent, createAgent, type Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
-import { createCleanupList } from '@whoa/core/embed';
+import { createCleanupList } from '@whoa/core/internal';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
-import {
-  createBashTool,
-  createContainment,
-  createFileTools,
-  createRoot,
-  type FileContents,
-  removeOldContents,
-} from '@whoa/tools';
-import { realPathOf } from '../approvals/path-pattern.ts';
+import { createBashTool, createContainment, createFileTools, createRoot, removeOldContents } from '@whoa/tools';
+import type { FileContents } from '@whoa/tools/internal';
+import { resolveRealPath } from '../approvals/path-pattern.ts';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { UsageError } from '../command.ts';
 import type { AgentFactory, AgentSetup, WhoaConfig } from '../config/config.ts';
@@ -128,10 +122,10 @@ function withRunOptions(agent: Agent, { budgets, surroundings }: OpenAgentOption
  * hidden from it. Throws in one of our own folders.
  */
 function findOwnFolders({ cwd, surroundings, sandbox }: OpenAgentOptions): readonly string[] {
-  const real = realPathOf(cwd, '/');
+  const real = resolveRealPath(cwd, '/');
   const { folders } = protectedPaths(surroundings.env);
   const own = folders.find((folder) => `${real}/`.startsWith(`${folder}/`));
-  if (own !== undefined) throw new UsageError(`${own} is whoa's own folder; start the agent in another one`);
+  if (own !== undefined) throw new UsageError(`${own} belongs to whoa itself; start the agent in another folder`);
   const below = folders.filter((folder) => folder.startsWith(`${real}/`));
   return sandbox.kind === 'none' ? below : below.filter(create);
 }

@@ -9,7 +9,7 @@ import { openAgents } from './open-agents.ts';
 
 const write = [{ call: 'write', input: { path: 'a', content: 'new' } }];
 
-/** An agent that writes a file and then does what `after` says. */
+/** An agent that writes a file and then calls `after`. */
 async function openWriter(after: Parameters<typeof createScriptedModel>[0]) {
   const home = mkdtempSync(join(tmpdir(), 'whoa-forget-'));
   onTestFinished(() => rmSync(home, { recursive: true }));

@@ -40,7 +40,7 @@ export function agentNames({ agents = {} }: WhoaConfig): readonly string[] {
   return names.length === 0 ? [OWN_NAME] : names;
 }
 
-/** What MCP hosts are told about agents. */
+/** What MCP hosts learn about agents. */
 export function describeAgents(names: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(names.map((name) => [name, `Gives a prompt to the agent '${name}'`]));
 }
@@ -67,12 +67,12 @@ export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents
     cwd,
     env,
   });
-  const judge = createJudge({ rules: config.approvals ?? [], yes, cwd, protectedPaths: protectedPaths(env) });
-  const approvals = createTaskApprovals({ decide: judge });
+  const decide = createJudge({ rules: config.approvals ?? [], yes, cwd, protectedPaths: protectedPaths(env) });
+  const approvals = createTaskApprovals({ decide: decide });
   const approve: Approve = Object.assign<Approve, Approve>(
     (request, context) => approvals.approve(request, context),
     // Rules can require an approval for calls that only read, too.
-    { isRequired: (request) => judge(request).decision !== 'allow' } as Approve,
+    { isRequired: (request) => decide(request).decision !== 'allow' } as Approve,
   );
   const opened: AsyncDisposable[] = [];
   const dispose = async (): Promise<void> => {

@@ -2,7 +2,6 @@ import type { Agent, CancellationToken } from '@whoa/core';
 import type { Ask } from '@whoa/core/approval';
 import { waitUntilLevel } from '@whoa/core/embed';
 import type { TaskApprovals } from '@whoa/tasks';
-import type { SandboxOptions } from '@whoa/tools';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { createRunApprovals } from '../approvals/run-approvals.ts';
@@ -11,7 +10,7 @@ import type { WhoaConfig } from '../config/config.ts';
 import type { System } from '../system.ts';
 import type { Screen } from '../terminal/screen.ts';
 import type { PromptBudgets } from './agent-options.ts';
-import { chooseSandbox, type SandboxRequest } from './choose-sandbox.ts';
+import { type ChosenSandbox, chooseSandbox, type SandboxRequest } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
 import { RUN_LATER } from './run-later-report.ts';
 import { askForConsent } from './sandbox-consent.ts';
@@ -47,7 +46,7 @@ export async function openTerminalAgent(options: TerminalAgentOptions): Promise<
   const approvals = createRunApprovals({
     ask: options.ask,
     until: options.until,
-    judge: createJudge({
+    decide: createJudge({
       rules: config.approvals ?? [],
       yes: values.yes,
       cwd,
@@ -55,8 +54,8 @@ export async function openTerminalAgent(options: TerminalAgentOptions): Promise<
     }),
     onRemoteAnswer: ({ decision }) => screen.note(`  answered from elsewhere: ${decision}`),
   });
-  const wishes = { word: values.sandbox, config, yes: values.yes };
-  const sandbox = await settleSandbox(wishes, { screen, asJson: values.json, token, system });
+  const request = { word: values.sandbox, config, yes: values.yes };
+  const { options: sandbox, shown, needsConsent } = await settleSandbox(request, { screen, token, system });
   if (!values.json) screen.status(() => 'opening the agent');
   const { approve } = approvals;
   const opening = openAgent({
@@ -77,21 +76,22 @@ export async function openTerminalAgent(options: TerminalAgentOptions): Promise<
   if (opened.by === 'error') throw opened.error;
   // Resources that are half open end with the process.
   if (opened.by === 'level') return undefined;
+  if (values.json) screen.data({ type: 'sandbox', sandbox: sandbox.kind });
+  else if (!needsConsent) screen.note(screen.style('dim', shown));
   return { agent: options.own(opened.value).agent, approvals };
 }
 
-/** Prints what commands may access. Asks for consent if `--yes` would run without a sandbox that was not chosen explicitly. */
+/** Asks for consent if `--yes` would run without a sandbox that was not chosen explicitly. */
 async function settleSandbox(
-  wishes: Pick<SandboxRequest, 'word' | 'config' | 'yes'>,
-  { screen, asJson, token, system }: { screen: Screen; asJson: boolean; token: CancellationToken; system: System },
-): Promise<SandboxOptions> {
+  request: Pick<SandboxRequest, 'word' | 'config' | 'yes'>,
+  { screen, token, system }: { screen: Screen; token: CancellationToken; system: System },
+): Promise<ChosenSandbox> {
   const isTerminal = system.stdin.isTTY === true;
   const { env } = system;
-  const { options, shown, needsConsent } = await chooseSandbox({ ...wishes, isTerminal, cwd: system.cwd(), env });
-  if (asJson) screen.data({ type: 'sandbox', sandbox: options.kind });
-  else screen.note(screen.style('dim', shown));
-  if (needsConsent && !(await askForConsent(screen, token.signal, system))) {
+  const chosen = await chooseSandbox({ ...request, isTerminal, cwd: system.cwd(), env });
+  if (chosen.needsConsent) screen.note(screen.style('dim', chosen.shown));
+  if (chosen.needsConsent && !(await askForConsent(screen, token.signal, system))) {
     throw new UsageError("not allowed without a sandbox; remove --yes, or add '--sandbox none'");
   }
-  return options;
+  return chosen;
 }

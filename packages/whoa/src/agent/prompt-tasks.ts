@@ -1,9 +1,15 @@
 import type { AcpOptions } from '@whoa/acp';
-import type { Run, RunOptions } from '@whoa/core';
-import { createCleanupList } from '@whoa/core/embed';
-import type { NewTask, Runner, TaskStore } from '@whoa/tasks';
+import type { Agent, Run, RunOptions } from '@whoa/core';
+import { createCleanupList } from '@whoa/core/internal';
+import type { NewTask, Runner, TaskApprovals, TaskStore } from '@whoa/tasks';
 import type { WhoaConfig } from '../config/config.ts';
 import { reportCleanup } from '../terminal/report-cleanup.ts';
+
+interface OpenedTasks {
+  readonly store: TaskStore;
+  readonly createRunner: typeof import('@whoa/tasks').createRunner;
+  readonly tenant: string;
+}
 
 /** How long to wait for the store when the command ends. */
 const CLOSE_MS = 5_000;
@@ -12,11 +18,18 @@ const CLOSE_MS = 5_000;
 export interface PromptTasks extends AsyncDisposable {
   /** Opens the store. Call it before the first prompt, not at startup: it loads the driver. */
   open(): Promise<void>;
+  /**
+   * Makes the prompts of an agent tasks, whose questions can be answered from other processes too. Call it before its first
+   * prompt, and dispose what it returns after the last one.
+   */
+  use(agent: Agent, approvals: TaskApprovals): AsyncDisposable;
   readonly startRun: NonNullable<AcpOptions['startRun']>;
 }
 
 export function createPromptTasks(config: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): PromptTasks {
-  let opened: { readonly runner: Runner; readonly store: TaskStore; readonly tenant: string } | undefined;
+  let opened: OpenedTasks | undefined;
+  /** One for each agent: a runner has the approvals of one session. */
+  const runners = new WeakMap<Agent, Runner>();
   const unsettled = new Set<Promise<unknown>>();
   const cleanups = createCleanupList({ name: 'the tasks of prompts', timeoutMs: CLOSE_MS, onError: reportCleanup });
 
@@ -28,14 +41,19 @@ export function createPromptTasks(config: Pick<WhoaConfig, 'store'>, env: NodeJS
       ]);
       if (opened !== undefined) return;
       const store = openStore(config, env);
-      const runner = createRunner({ store, agents: {} });
-      opened = { store, runner, tenant: LOCAL_TENANT };
+      opened = { store, createRunner, tenant: LOCAL_TENANT };
       cleanups.defer(() => store[Symbol.asyncDispose]());
-      cleanups.defer(() => runner[Symbol.asyncDispose]());
       cleanups.defer(() => Promise.all(unsettled));
     },
+    use(agent, approvals) {
+      const { store, createRunner } = opened!;
+      const runner = createRunner({ store, agents: {}, approvals });
+      runners.set(agent, runner);
+      return runner;
+    },
     startRun(agent, input, options) {
-      const { runner, tenant } = opened!;
+      const { tenant } = opened!;
+      const runner = runners.get(agent)!;
       const task = { tenant, agent: agent.name, input: input as unknown as NewTask['input'] };
       const start = (required: RunOptions): Run => agent.run(input, { ...options, ...required });
       const { run, response } = runner.adopt(task, start, { token: options.token });
@@ -49,5 +67,5 @@ export function createPromptTasks(config: Pick<WhoaConfig, 'store'>, env: NodeJS
 
 /** The prompt continues, but other processes cannot stop it. */
 function warn(error: unknown): void {
-  process.emitWarning(new Error('A prompt could not be registered as a task', { cause: error }));
+  process.emitWarning(new Error('Could not register a prompt as a task', { cause: error }));
 }

@@ -1,14 +1,17 @@
 import { statSync } from 'node:fs';
 import type { AcpSession, McpServer } from '@whoa/acp';
 import type { Agent, Tool } from '@whoa/core';
-import { createApprovals, toVisibleLine } from '@whoa/core/approval';
-import { describeError } from '@whoa/core/internal';
-import { createMcpTools, type FileContents } from '@whoa/tools';
+import { describeError, toVisibleLine } from '@whoa/core/internal';
+import type { TaskApprovals } from '@whoa/tasks';
+import { createMcpTools } from '@whoa/tools';
+import type { FileContents } from '@whoa/tools/internal';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
+import { createRunApprovals } from '../approvals/run-approvals.ts';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import type { System } from '../system.ts';
+import { WITHDRAWN } from '../terminal/ask.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
 
@@ -25,16 +28,21 @@ export interface SessionAgentOptions {
   readonly system: System;
 }
 
+export interface SessionAgent {
+  readonly agent: Agent;
+  readonly approvals: TaskApprovals;
+}
+
 /** Opens the agent of an editor session, with the editor's files and MCP servers. */
-export async function openSessionAgent(session: AcpSession, wishes: SessionAgentOptions): Promise<Agent> {
-  const { config, model, agent: name, yes, system } = wishes;
+export async function openSessionAgent(session: AcpSession, options: SessionAgentOptions): Promise<SessionAgent> {
+  const { config, model, agent: name, yes, system } = options;
   const { env } = system;
   if (!statSync(session.cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`there is no folder '${session.cwd}'`);
   }
   // Use the folder of the session, not the one that the editor started us in.
   const { options: sandbox, shown } = await chooseSandbox({
-    word: wishes.sandbox,
+    word: options.sandbox,
     config,
     yes: false,
     isTerminal: false,
@@ -42,6 +50,21 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionAgent
     env,
   });
   system.stderr.write(`whoa acp: ${shown}\n`);
+  const approvals = createRunApprovals({
+    // A question that is answered from elsewhere is withdrawn in the editor.
+    ask: async (question, context, about) => {
+      const answer = await session.ask(question, context, about);
+      return context.signal.aborted ? WITHDRAWN : answer;
+    },
+    until: 'until this session is closed',
+    decide: createJudge({
+      rules: config.approvals ?? [],
+      yes,
+      cwd: session.cwd,
+      protectedPaths: protectedPaths(env),
+    }),
+    onRemoteAnswer: ({ decision }) => session.notify(`A question was answered from elsewhere: ${decision}`),
+  });
   const open = await openAgent({
     config,
     name,
@@ -49,25 +72,16 @@ export async function openSessionAgent(session: AcpSession, wishes: SessionAgent
     cwd: session.cwd,
     surroundings: system,
     sandbox,
-    approve: createApprovals({
-      ask: session.ask,
-      alwaysUntil: 'until this session is closed',
-      decide: createJudge({
-        rules: config.approvals ?? [],
-        yes,
-        cwd: session.cwd,
-        protectedPaths: protectedPaths(env),
-      }),
-    }),
-    contents: contentsIn(session),
+    approve: approvals.approve,
+    contents: toFileContents(session),
     tools: await connectAll(session, system),
   });
   session.defer(() => open[Symbol.asyncDispose]());
-  return open.agent;
+  return { agent: open.agent, approvals };
 }
 
 /** Reads and writes files through the editor, if it supports that. */
-function contentsIn({ files: { readText, writeText } }: AcpSession): FileContents {
+function toFileContents({ files: { readText, writeText } }: AcpSession): FileContents {
   return {
     ...(readText && { read: (path, options) => explained('read', readText(path, options)) }),
     ...(writeText && { write: (path, text, options) => explained('write', writeText(path, text, options)) }),
@@ -82,7 +96,7 @@ async function explained<T>(verb: string, answer: Promise<T>): Promise<T> {
   }
 }
 
-/** Connects to the editor's servers. One that fails is left out, and the user is told; the session opens without it. */
+/** Connects to the editor's servers. One that fails is left out, and the user is notified; the session opens without it. */
 async function connectAll(session: AcpSession, system: System): Promise<readonly Tool[]> {
   const tools = new Map<string, Tool>();
   const leaveOut = ({ name }: McpServer, error: unknown): void =>

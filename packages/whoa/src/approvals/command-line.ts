@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 
-/** A command line, parsed as far as possible without a shell. */
+/** A command line, parsed to the extent possible without a shell. */
 export interface CommandLine {
-  /** The words of each command, as far as they could be parsed. */
+  /** The words of each command, if they could be parsed. */
   readonly commands: readonly (readonly string[])[];
   /** Whether a shell runs exactly these words: no expansion, glob, redirection, assignment, grouping or keyword. */
   readonly isCertain: boolean;

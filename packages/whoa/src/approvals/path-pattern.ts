@@ -3,13 +3,13 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 
 /** Resolves all links of a path, even if the last part does not exist yet. */
-export function realPathOf(path: string, cwd: string): string {
+export function resolveRealPath(path: string, cwd: string): string {
   const whole = resolve(cwd, path);
   try {
     return realpathSync(whole);
   } catch {
     const parent = dirname(whole);
-    return parent === whole ? whole : join(realPathOf(parent, cwd), basename(whole));
+    return parent === whole ? whole : join(resolveRealPath(parent, cwd), basename(whole));
   }
 }
 
@@ -18,14 +18,14 @@ export function createPathTest(pattern: string, cwd: string): (path: string) => 
   const fixed = fixedPart(pattern, cwd);
   if (!/[*?]/.test(pattern)) return (path) => path === fixed;
   const rest = pattern.slice(beforeStars(pattern).length).replace(/^\//, '');
-  const expression = new RegExp(`^${literal(fixed === '/' ? '' : fixed)}/${sourceOf(rest)}$`, 's');
+  const expression = new RegExp(`^${literal(fixed === '/' ? '' : fixed)}/${toRegExpSource(rest)}$`, 's');
   return (path) => expression.test(path);
 }
 
 /** The real path of what stands before the first star of a pattern. */
 export function fixedPart(pattern: string, cwd: string): string {
   const fixed = /[*?]/.test(pattern) ? beforeStars(pattern) || (pattern.startsWith('/') ? '/' : '.') : pattern;
-  return realPathOf(expandHome(fixed), cwd);
+  return resolveRealPath(expandHome(fixed), cwd);
 }
 
 export function expandHome(path: string): string {
@@ -36,7 +36,7 @@ function beforeStars(pattern: string): string {
   return /^[^*?]*(?=\/)/.exec(pattern)?.[0] ?? '';
 }
 
-function sourceOf(glob: string): string {
+function toRegExpSource(glob: string): string {
   return glob
     .split(/(\*\*\/|\*\*|\*|\?)/)
     .map((part) => SOURCES[part] ?? literal(part))

@@ -4,9 +4,9 @@ import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { runsLater } from '@whoa/tools';
 import { compiledFolder } from '../compiled.ts';
 import { configFolder } from '../config/config-folder.ts';
-import { realPathOf } from './path-pattern.ts';
+import { resolveRealPath } from './path-pattern.ts';
 
-/** Calls on these paths are asked about despite rules and `--yes`: they could change what runs later, or read your keys. */
+/** Calls on these paths need approval despite rules and `--yes`: they could change what runs later, or read your keys. */
 export interface ProtectedPaths {
   /** Our own folders: configuration, tasks and compiled code. */
   readonly folders: readonly string[];
@@ -22,10 +22,10 @@ const GIT =
 
 export function protectedPaths(env: NodeJS.ProcessEnv): ProtectedPaths {
   const folders = [configFolder(env), dirname(getDefaultSqlitePath(env)), compiledFolder(env)];
-  return { folders: folders.filter((folder) => folder !== undefined).map((folder) => realPathOf(folder, '/')) };
+  return { folders: folders.filter((folder) => folder !== undefined).map((folder) => resolveRealPath(folder, '/')) };
 }
 
-/** Returns why a call with this real path, or that mentions these texts, must be asked about even if it is allowed. */
+/** Returns why a call with this real path, or that mentions these texts, needs approval even if it is allowed. */
 export function findProtectionReason(
   { effects }: Pick<ApprovalRequest, 'effects'>,
   { path, mentions }: { readonly path: string | undefined; readonly mentions: readonly string[] },
@@ -36,7 +36,7 @@ export function findProtectionReason(
     return 'it accesses a file that may contain keys';
   if (effects === 'read') return undefined;
   if (texts.some((text) => GIT.test(text)) || path?.endsWith('/.git')) return 'it may change what git runs';
-  if (path !== undefined && runsLater(relative(realPathOf(cwd, '/'), path)))
+  if (path !== undefined && runsLater(relative(resolveRealPath(cwd, '/'), path)))
     return 'it may change a file that runs programs later';
   const isOurs = texts.some((text) => folders.some((folder) => isBelow(text, folder)));
   return isOurs ? 'it accesses the folders of whoa itself' : undefined;

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defineTool } from '@whoa/core';
 import type { ApprovalRequest } from '@whoa/core/approval';
-import type { Effects } from '@whoa/core/embed';
+import type { Effects } from '@whoa/core/internal';
 import { expect, onTestFinished, test } from 'vitest';
 import { createWorkspace } from '../../../../test/workspace.ts';
 import { type ApprovalRule, createJudge } from './rules.ts';
@@ -34,7 +34,7 @@ function setUp(
 
 const allow = (command: string): ApprovalRule => ({ decision: 'allow', tool: 'bash', command });
 
-test('without rules reading is allowed and everything else is asked about; --yes allows the rest', () => {
+test('reading is allowed without rules and everything else needs approval; --yes allows the rest', () => {
   const asking = setUp([]);
   expect([asking.read('a'), asking.write('a'), asking.command('ls'), asking.call('other')]).toEqual([
     'allow',
@@ -167,18 +167,18 @@ test.each([
   'exec git push',
   'time git push',
   'sh -c "$X"',
-])('what may be denied is asked about even under --yes: %j', (command) => {
+])('commands that may be denied need approval even under --yes: %j', (command) => {
   const { command: judge, why } = setUp(denyPush, { yes: true });
   expect(judge(command)).toBe('ask');
   expect(why(command)).toBe("a rule restricts every tool: commands that start with 'git push'; this may be one");
 });
 
 test.each(['make', 'git', 'git status', 'git commit -m push', 'ls -l && npm test', 'npm ci; npm run "a b"'])(
-  'what cannot be denied runs under --yes: %j',
+  'commands that cannot be denied run under --yes: %j',
   (command) => expect(setUp(denyPush, { yes: true }).command(command)).toBe('allow'),
 );
 
-test('a rule that asks about a command is heard in a line of several, and behind a wrapper', () => {
+test('a rule that requires approval for a command applies in a line of several, and behind a wrapper', () => {
   const { command } = setUp([{ decision: 'ask', command: 'git' }], { yes: true });
   expect([command('ls && git push'), command('env git push'), command('ls && make')]).toEqual(['ask', 'ask', 'allow']);
 });
@@ -248,7 +248,7 @@ test('a path above the folder of the agent is not one that runs later', () => {
   expect([write('a.ts'), write('.codex/a')]).toEqual(['allow', 'ask']);
 });
 
-test('what is run later and what holds keys is asked about, whatever rules and --yes say', () => {
+test('files that run later or hold keys need approval, no matter what rules and --yes allow', () => {
   const { workspace, write, read, command } = setUp([{ decision: 'allow' }], { yes: true });
   mkdirSync(workspace.at('.git/hooks'), { recursive: true });
   symlinkSync('.git/hooks', workspace.at('innocent'));
@@ -330,7 +330,7 @@ test('a path is seen wherever the input of another tool names it', () => {
   expect(call('mcp_files', { path: 'a', paths: ['b'], deep: [{ n: 1 }, null] })).toBe('allow');
 });
 
-test('a rule that allows a path does not allow another one beside it', () => {
+test('a rule that allows a path does not allow another one next to it', () => {
   const { call, write } = setUp([{ decision: 'allow', path: 'src/**' }]);
   expect([write('src/a'), call('mcp_move', { path: 'src/a' })]).toEqual(['allow', 'allow']);
   expect(call('mcp_move', { path: 'src/a', destination: 'lib/a' })).toBe('ask');

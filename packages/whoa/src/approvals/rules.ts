@@ -1,10 +1,11 @@
 import { basename } from 'node:path';
-import type { ApprovalRequest, Judge } from '@whoa/core/approval';
+import type { ApprovalRequest } from '@whoa/core/approval';
+import type { DecideApproval } from '@whoa/core/internal';
 import { type CommandLine, isWrapper, readCommandLine } from './command-line.ts';
-import { createPathTest, expandHome, fixedPart, realPathOf } from './path-pattern.ts';
+import { createPathTest, expandHome, fixedPart, resolveRealPath } from './path-pattern.ts';
 import { findProtectionReason, type ProtectedPaths } from './protected-paths.ts';
 
-type ApprovalDecision = ReturnType<Judge>;
+type ApprovalDecision = ReturnType<DecideApproval>;
 
 /** Allows, asks about or denies the calls that match it. */
 export interface ApprovalRule {
@@ -35,9 +36,9 @@ interface Subject {
 
 /**
  * Decides calls by rules. `deny` always wins. Otherwise the most specific rule wins; of two equally specific ones, `ask` wins.
- * Calls that may be what a rule restricts and calls on protected paths are asked about even if a rule allows them.
+ * Calls that may be what a rule restricts and calls on protected paths need approval even if a rule allows them.
  */
-export function createJudge({ rules, yes, cwd, protectedPaths }: JudgeOptions): Judge {
+export function createJudge({ rules, yes, cwd, protectedPaths }: JudgeOptions): DecideApproval {
   return (request) => {
     const subject = toSubject(request, cwd);
     const some = rules.filter(({ tool }) => isTool(tool, request.tool.name));
@@ -62,22 +63,22 @@ const MAX_PATH = 4_096;
 function toSubject({ input, effects }: ApprovalRequest, cwd: string): Subject {
   const { command, path: named } = (input ?? {}) as { readonly command?: unknown; readonly path?: unknown };
   const line = typeof command === 'string' ? readCommandLine(command) : undefined;
-  const path = typeof named === 'string' ? realPathOf(named, cwd) : undefined;
+  const path = typeof named === 'string' ? resolveRealPath(named, cwd) : undefined;
   // A tool that writes to its path has other texts for the file. One that executes may mean anything by them.
   const isPlain = effects === 'read' || (effects === 'write' && path !== undefined);
   if (line === undefined && isPlain) return { path, line, mentions: [] };
   const others = path === undefined ? input : { ...(input as object), path: undefined };
-  const texts = [...textsIn(others), ...(line?.commands.flat() ?? [])];
+  const texts = [...findTexts(others), ...(line?.commands.flat() ?? [])];
   const words = new Set(texts.flatMap((text) => [text, ...text.split(SEPARATORS)]));
   const paths = [...words]
     .filter(({ length }) => length > 0 && length <= MAX_PATH)
-    .map((word) => realPathOf(expandHome(word), cwd));
+    .map((word) => resolveRealPath(expandHome(word), cwd));
   return { path, line, mentions: [...words, ...paths] };
 }
 
-function textsIn(value: unknown): string[] {
+function findTexts(value: unknown): string[] {
   if (typeof value === 'string') return [value];
-  return Object.values((value ?? {}) as object).flatMap(textsIn);
+  return Object.values((value ?? {}) as object).flatMap(findTexts);
 }
 
 /** Whether a call is plainly what a rule means. To deny one, it is enough that a command of a line is, or a word a path. */
@@ -100,7 +101,7 @@ function mayApply({ decision, command, path }: ApprovalRule, { line, mentions }:
   if (command === undefined && path === undefined) return false;
   if (line?.isCertain === false) return true;
   if (path !== undefined) {
-    const [fixed, root] = [`${fixedPart(path, cwd)}/`, `${realPathOf(cwd, '/')}/`];
+    const [fixed, root] = [`${fixedPart(path, cwd)}/`, `${resolveRealPath(cwd, '/')}/`];
     return mentions.some((word) => word.startsWith(root) && fixed.startsWith(`${word}/`));
   }
   const commands = line?.commands ?? [];
@@ -118,7 +119,7 @@ function isTool(pattern: string | undefined, name: string): boolean {
 const SYSTEM_FOLDER = /^\/(?:usr\/(?:local\/)?)?s?bin\//;
 
 function beginsWith(words: readonly string[], command: string, decision: ApprovalRule['decision']): boolean {
-  const [program = '', ...rest] = prefixOf(command);
+  const [program = '', ...rest] = getCommandPrefix(command);
   const [name = '', ...others] = words;
   const isProgram =
     decision === 'allow'
@@ -129,19 +130,19 @@ function beginsWith(words: readonly string[], command: string, decision: Approva
 
 /** Whether a command may run another one: by a wrapper, behind options of the program, or because it names the program. */
 function couldRun([name = '', ...others]: readonly string[], command: string): boolean {
-  const [program = '', ...rest] = prefixOf(command);
+  const [program = '', ...rest] = getCommandPrefix(command);
   if (isWrapper(name)) return true;
   const isNamed = (text: string): boolean => text.split(/[\s/=;|&()'"]+/).includes(basename(program));
   if (basename(name) !== basename(program)) return others.some(isNamed);
   return others[rest.findIndex((word, index) => others[index] !== word)]?.startsWith('-') ?? false;
 }
 
-function prefixOf(command: string): readonly string[] {
+function getCommandPrefix(command: string): readonly string[] {
   return readCommandLine(command).commands[0] ?? [];
 }
 
 function strongest(rules: readonly ApprovalRule[]): ApprovalDecision | undefined {
-  const [rule] = rules.toSorted((a, b) => weightOf(b) - weightOf(a) || asks(b) - asks(a));
+  const [rule] = rules.toSorted((a, b) => measureWeight(b) - measureWeight(a) || asks(b) - asks(a));
   if (rule?.decision === 'ask') return { decision: 'ask', why: `a rule asks about ${describeRule(rule)}` };
   return rule && { decision: rule.decision };
 }
@@ -149,9 +150,9 @@ function strongest(rules: readonly ApprovalRule[]): ApprovalDecision | undefined
 const asks = ({ decision }: ApprovalRule): number => (decision === 'ask' ? 1 : 0);
 
 /** How specific a rule is. */
-function weightOf({ tool = '', command, path }: ApprovalRule): number {
+function measureWeight({ tool = '', command, path }: ApprovalRule): number {
   const named = tool === '' ? 0 : tool.endsWith('*') ? 1 : 2;
-  if (command !== undefined) return 10 * prefixOf(command).length + named;
+  if (command !== undefined) return 10 * getCommandPrefix(command).length + named;
   return path === undefined ? named : 10 * path.replace(/\*+/g, '').length + named;
 }
 

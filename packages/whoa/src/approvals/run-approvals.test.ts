@@ -6,7 +6,7 @@ import { createRunApprovals } from './run-approvals.ts';
 
 const GIVEN_UP: ApprovalAnswer = { decision: 'no' };
 
-/** Approvals whose terminal answers when told, and withdraws when its signal fires. */
+/** Approvals whose terminal answers on request, and withdraws when its signal fires. */
 function setUp() {
   const asked: ApprovalQuestion[] = [];
   const published: ApprovalQuestion[] = [];
@@ -24,7 +24,7 @@ function setUp() {
   const approvals = createRunApprovals({
     ask,
     until: 'until this run ends',
-    judge: () => ({ decision: 'ask' }),
+    decide: () => ({ decision: 'ask' }),
     onRemoteAnswer: (answer) => remote.push(answer),
   });
   // As a task of a store: the first answer counts.
@@ -41,6 +41,7 @@ function setUp() {
       return new Promise((resolve) => open.set(question.callId, resolve));
     },
     answer: (callId, answer) => Promise.resolve(settle(callId, answer)),
+    isAsked: (callId) => open.has(callId),
     remembered: new Map<string, boolean>(),
   };
   const request = (id: string): ApprovalRequest => {
@@ -87,7 +88,7 @@ test('an answer to another call, before the question or after it, answers nothin
   expect(asked).toHaveLength(1);
 });
 
-test('an always from elsewhere covers what the question says, and a why reaches the model', async () => {
+test('an always from another terminal covers the scope of the question, and a reason reaches the model', async () => {
   const { approve, answer, turn, asked } = setUp();
   const denied = approve('one');
   await turn();

@@ -2,7 +2,7 @@ import { mkdtempSync, rmdirSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AcpOptions, type AuthMethod, type SessionSetting, serveAcp } from '@whoa/acp';
+import { type AcpOptions, type SessionSetting, serveAcp } from '@whoa/acp';
 import { CancellationToken } from '@whoa/core';
 import { describeError } from '@whoa/core/internal';
 import type { SandboxRequest } from '../agent/choose-sandbox.ts';
@@ -22,26 +22,26 @@ const help = `whoa acp [options]
 whoa acp [options] -- COMMAND [ARGUMENT…]     (experimental)
 
 Serves an agent with a shell and file tools to an editor, over the Agent Client Protocol on standard input and output. The editor
-starts it; see docs/guides/editors.md for the settings. Prompts are tasks: 'whoa tasks', 'whoa watch' and 'whoa cancel' work on them.
+starts it; see docs/guides/editors.md for the settings. Prompts are tasks: use 'whoa tasks', 'whoa watch' and 'whoa cancel' on them.
 
   --model NAME    anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE
   --agent NAME    an agent of the configuration
   --config FILE   the configuration file; defaults to whoa.config.ts in your configuration folder
   --sandbox KIND  what commands may access in the folder of a session: workspace, read-only or none
-  --yes           ask only about protected paths and calls that a rule of the configuration asks about; needs --sandbox
+  --yes           ask only about protected paths and calls that a rule in the configuration covers; needs --sandbox
 
-With COMMAND, stands between the editor and that agent, and makes it stop. Everything passes unchanged. When you cancel, an agent that
-does not answer in time is answered for, its questions and calls are closed, and the processes that the prompt started are ended. One
-that stays stuck is started again. Nothing of it outlives the editor. Experimental.
+With COMMAND, works as a proxy between the editor and that agent, and makes the agent stop. Messages pass unchanged. If the agent does
+not respond to a cancel in time, the proxy responds for it, closes its questions and calls, and ends the processes that the prompt
+started. It restarts an agent that stays stuck. When the editor exits, everything ends. Experimental.
 
-  --wait DURATION      how long the agent may take to answer a cancel; defaults to 800ms
-  --log FILE           append what each stop did, one JSON object per line; it is also said on standard error
-  --sandbox KIND       run the whole agent in the sandbox: workspace or read-only. It sees the folder it is started in, no keys and no
-                       network, but for what you name; each of these can be repeated:
-  --folder PATH          a folder of its own that it may write to, such as ~/.config/opencode
-  --readable PATH        a folder that it may read, such as the one that it is installed in
-  --key NAME             a variable of the environment that it gets
-  --host NAME            a host that it may reach, such as api.anthropic.com`;
+  --wait DURATION      how long the agent may take to respond to a cancel; defaults to 800ms
+  --log FILE           append a record of each stop, one JSON object per line; standard error shows it too
+  --sandbox KIND       run the whole agent in the sandbox: workspace or read-only. It can access the current folder, but no keys and no
+                       network, except what you list. Each of these can be repeated:
+  --folder PATH          a folder that the agent may write to, such as ~/.config/opencode
+  --readable PATH        a folder that the agent may read, such as its installation folder
+  --key NAME             an environment variable to pass on
+  --host NAME            a host that the agent may connect to, such as api.anthropic.com`;
 
 const OPTIONS = {
   model: { type: 'string' },
@@ -71,7 +71,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const config = await loadConfig(values.config, system);
   const { env } = system;
   await requireSandbox({ word: values.sandbox, config, yes: values.yes, env });
-  const wishes = {
+  const request = {
     config,
     model: values.model,
     agent: values.agent,
@@ -86,7 +86,9 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     async createAgent(session) {
       const { openSessionAgent } = await import('../agent/session-agent.ts');
       await tasks.open();
-      const agent = await openSessionAgent(session, wishes);
+      const { agent, approvals } = await openSessionAgent(session, request);
+      const used = tasks.use(agent, approvals);
+      session.defer(() => used[Symbol.asyncDispose]());
       // Everything is loaded now. Write the cache already: an editor may end us with SIGKILL.
       flushCompileCache();
       return agent;
@@ -97,7 +99,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     ...(config.policy && { policy: config.policy }),
     contextTokens: config.contextTokens ?? CONTEXT_TOKENS,
     ...(config.stopMode !== undefined && { stopMode: config.stopMode }),
-    settings: settingsFor(wishes),
+    settings: settingsFor(request),
     authMethods: [LOGIN],
     authenticate: () => {
       // Throws an error that names the variables to set if no key is set.
@@ -115,18 +117,18 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
 }
 
 /** Fails at startup if no session could use the requested sandbox. Each session has its own folder, so any folder will do. */
-async function requireSandbox(wishes: Omit<SandboxRequest, 'isTerminal' | 'cwd'>): Promise<void> {
-  if (wishes.word === undefined && wishes.config.sandbox === undefined && !wishes.yes) return;
+async function requireSandbox(request: Omit<SandboxRequest, 'isTerminal' | 'cwd'>): Promise<void> {
+  if (request.word === undefined && request.config.sandbox === undefined && !request.yes) return;
   const { chooseSandbox } = await import('../agent/choose-sandbox.ts');
   const cwd = mkdtempSync(join(tmpdir(), `whoa-probe-${process.pid}-`));
   try {
-    await chooseSandbox({ ...wishes, isTerminal: false, cwd });
+    await chooseSandbox({ ...request, isTerminal: false, cwd });
   } finally {
     rmdirSync(cwd);
   }
 }
 
-const LOGIN: AuthMethod = {
+const LOGIN: NonNullable<AcpOptions['authMethods']>[number] = {
   id: 'key',
   name: 'A key in the environment',
   description: `Set ${Object.values(KEYED_PROVIDERS)

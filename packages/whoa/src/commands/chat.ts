@@ -17,14 +17,14 @@ import { Screen } from '../terminal/screen.ts';
 const help = `whoa chat [options]
 whoa chat --continue [TASK] [options]
 
-Talks with an agent that has a shell and file tools in this folder. It remembers what was said and done. What you type while it
-works reaches it before its next step. It asks before calls that write or execute.
+Starts a chat with an agent that has a shell and file tools in this folder. The agent remembers the conversation. It reads what you
+type while it works before its next step, and asks before calls that write or execute.
 
-  --continue      go on with the last conversation in this folder, or with that of TASK
+  --continue      continue the last conversation in this folder, or TASK's
 ${AGENT_HELP}
 
-Esc or Ctrl-C stops what the agent does, harder each time; the conversation goes on. Ctrl-D, or Ctrl-C twice while it is idle,
-leaves. Every prompt is a task: 'whoa tasks', 'whoa watch', 'whoa cancel', 'whoa approve' and 'whoa steer' work on it.`;
+Esc or Ctrl-C stops the agent, harder each time; the conversation continues. Ctrl-D, or Ctrl-C twice while the agent is idle, exits.
+Every prompt is a task: use 'whoa tasks', 'whoa watch', 'whoa cancel', 'whoa approve' and 'whoa steer' on it.`;
 
 const OPTIONS = { ...OPEN_OPTIONS, ...AGENT_OPTIONS } as const satisfies OptionTable;
 const WAYS = 'Esc stops the agent, Ctrl-D leaves; what you type while it works steers it.';
@@ -36,7 +36,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (!system.stdin.isTTY || !system.stdout.isTTY || !system.stderr.isTTY || values.json)
     throw new UsageError('a chat needs a terminal; without one, use: whoa run "prompt"');
   if (!values.continue && positionals.length > 0)
-    throw new UsageError(`unexpected argument '${positionals[0]}'; say it when the chat has begun`);
+    throw new UsageError(`unexpected argument '${positionals[0]}'; type it after the chat has started`);
   const budgets = readBudgets(values);
   const isFull = values.output === 'full';
   enterFolder(values.cwd, system);
@@ -73,7 +73,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   lines = own(readLines(chat, screen));
   await chat.closed;
   screen.input(undefined);
-  screen.note(screen.style('dim', `'${commandName()} chat --continue' goes on with this conversation.`));
+  screen.note(screen.style('dim', `'${commandName()} chat --continue' continues this conversation.`));
   return EXIT.success;
 }
 

@@ -10,9 +10,9 @@ import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa console [options]
 
-Opens a page on this machine that shows your tasks: what they say and do, a timeline, the stop report. Stop them there, answer
-their questions, steer them. Nothing else has to run. It uses the store of your configuration, by default the file that all
-terminals share. Other machines cannot reach the page.
+Opens a page on this machine that shows your tasks: their output, a timeline, the stop report. You can stop and steer them there, and
+answer their questions. Nothing else has to run. It uses your configuration's store, by default the file that all terminals share.
+Other machines cannot reach the page.
 
   --open         open the page in your browser
   --port PORT    defaults to a free port
@@ -46,7 +46,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const code = login.createCode({ tenant: LOCAL_TENANT, name: userName(), rights: [...USER_RIGHTS, 'operate'] });
   const address = `${url}${page.path}/#code=${code}`;
   if (values.json) screen.data({ type: 'listening', url: address });
-  else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the page; your tasks go on.`);
+  else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the page, not your tasks.`);
   if (values.open) openBrowser(address);
   await ended;
   return EXIT.success;

@@ -14,8 +14,8 @@ import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa demo [options]
 
-Starts a page on this machine with a working agent and a Stop button. It needs no key: the text of the agent is scripted, the
-processes it runs are real. Nothing is kept, and the page cannot be reached from other machines.
+Starts a page on this machine with a working agent and a Stop button. It needs no API key: the agent's text is
+scripted, but its processes are real. Nothing is stored, and other machines cannot reach the page.
 
   --open        open the page in your browser
   --port PORT   defaults to a free port

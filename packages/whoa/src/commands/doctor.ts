@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
-import { detectContainments, detectSandbox, findRipgrep } from '@whoa/tools';
+import { detectContainments, detectSandbox } from '@whoa/tools';
+import { findRipgrep } from '@whoa/tools/internal';
 import { type Command, EXIT, readArguments, type Use } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { configFolder } from '../config/config-folder.ts';
@@ -15,14 +16,14 @@ import {
   parseModelName,
 } from '../model/model-name.ts';
 import type { ConnectionContext, System } from '../system.ts';
-import { openStore, storeOf } from '../tasks/local-tasks.ts';
+import { getStore, openStore } from '../tasks/local-tasks.ts';
 import { Screen } from '../terminal/screen.ts';
 import { oneLine } from '../terminal/text/plain-text.ts';
 
 const help = `whoa doctor [--config FILE] [--json]
 
-Checks this machine: how process trees are ended, the sandbox, ripgrep, the task store, models and their keys, and the
-configuration. Says what to do about what is missing.
+Checks this machine: containment of process trees, the sandbox, ripgrep, the task store, models and their keys, and the configuration.
+Suggests a fix for each problem.
 
 Exit code: 0 if 'whoa run' can work here, 1 if something must be fixed first.`;
 
@@ -150,7 +151,7 @@ async function checkStore(config: WhoaConfig, own: Use, { env }: ConnectionConte
 }
 
 function describeStore(config: WhoaConfig, env: NodeJS.ProcessEnv): { name: string; location: string } {
-  const store = storeOf(config);
+  const store = getStore(config);
   if (store === undefined || ('backend' in store && store.backend === 'sqlite')) {
     return { name: 'SQLite', location: store?.file ?? getDefaultSqlitePath(env) };
   }
@@ -164,7 +165,7 @@ function lookAtKeys(env: NodeJS.ProcessEnv): Finding[] {
     if (env[variable]) return { about, name, state: 'ok', text: `${variable} is set; --model ${name}:${model}` };
     return { about, name, state: 'missing', text: 'no key', advice: `set ${variable}` };
   });
-  const text = `any server that speaks OpenAI's chat protocol; --model compatible:http://localhost:11434/v1:NAME`;
+  const text = `any server that supports OpenAI's chat API; --model compatible:http://localhost:11434/v1:NAME`;
   const key = env[COMPATIBLE_KEY] ? `${COMPATIBLE_KEY} is set` : `set ${COMPATIBLE_KEY} if the server needs a key`;
   return [...keyed, { about, name: 'compatible', state: 'ok', text: `${text} (${key})` }];
 }

@@ -6,7 +6,7 @@ import { listenForEnd } from '../terminal/interrupts.ts';
 const help = `whoa echo [--delay SECONDS]
 
 Serves a minimal agent to an editor, over the Agent Client Protocol on standard input and output: it waits, then repeats the
-prompt. Use it to learn what a cancel does.
+prompt. Use it to try out cancels.
 
   --delay SECONDS   how long it waits; defaults to 1`;
 

@@ -14,8 +14,8 @@ import { listenForEnd } from '../terminal/interrupts.ts';
 
 const help = `whoa mcp [options]
 
-Serves the agents of your configuration to an MCP host, on standard input and output: each agent is one tool, and its calls are tasks
-that run in this folder. The host starts it. 'whoa tasks', 'whoa watch', 'whoa approve' and 'whoa cancel' work on them.
+Serves your configuration's agents to an MCP host, on standard input and output: each agent is one tool, and its calls are tasks that
+run in this folder. The host starts it. Use 'whoa tasks', 'whoa watch', 'whoa approve' and 'whoa cancel' on the tasks.
 
   --agent NAME    only this agent; can be repeated. Defaults to all agents of the configuration
   --model NAME    as for 'whoa run'
@@ -23,8 +23,8 @@ that run in this folder. The host starts it. 'whoa tasks', 'whoa watch', 'whoa a
   --yes           allow calls that no rule matches; needs --sandbox
   --config FILE   the configuration file
 
-When the host closes the connection, or on SIGTERM, running tasks are cancelled and it exits. What a killed one left is cancelled by
-the next one.`;
+When the host closes the connection, or on SIGTERM, the command cancels its running tasks and exits. If it was killed, the next
+'whoa mcp' cancels them.`;
 
 const OPTIONS = {
   agent: { type: 'string', multiple: true },
@@ -44,11 +44,10 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }),
   );
   const store = own(openStore(config, system.env));
-  const { resume, stopMode = 'now' } = config;
+  const { resume, waitForProvider, stopMode = 'now' } = config;
+  const chosen = { ...(resume !== undefined && { resume }), ...(waitForProvider !== undefined && { waitForProvider }) };
   const worker = createWorkerName();
-  const runner = own(
-    createRunner({ store, agents, approvals, hooks, worker, ...(resume !== undefined && { resume }) }),
-  );
+  const runner = own(createRunner({ store, agents, approvals, hooks, worker, ...chosen }));
   await cancelOrphanedTasks(store);
   // It takes no tasks of others. It settles those that were cancelled and have no worker.
   await runner.serve({ agents: [] });
@@ -63,7 +62,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const serving = own(await serveMcp({ ...served, onError: report }));
   explainWaiting('mcp', 'an MCP host on standard input; see docs/guides/tools/mcp.md');
   const reason = await Promise.race([ended, serving.closed.then(() => LEFT)]);
-  // Nobody else runs these tasks, so they end with this process.
+  // No one else runs these tasks, so they end with this process.
   token.cancel(reason, { mode: stopMode });
   await Promise.all(unsettled);
   return EXIT.success;

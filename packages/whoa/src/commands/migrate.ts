@@ -4,20 +4,20 @@ import { type Command, EXIT, readArguments, UsageError, type Use } from '../comm
 import type { WhoaConfig } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
-import { storeOf } from '../tasks/local-tasks.ts';
+import { getStore } from '../tasks/local-tasks.ts';
 import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa migrate [--plan | --finish] [--config FILE] [--json]
 
-Prepares the store of your configuration for this version of Whoa, while workers of this version and of the one before use it:
-creates a store that does not exist yet, and adds columns and indexes. Can be run again at any time.
+Prepares your configuration's store for this version of Whoa, while workers of this version and the previous one use it: creates the
+store if it does not exist, and adds columns and indexes. You can run it again at any time.
 
-  --plan         show what there is to do; change nothing
-  --finish       also write the new format, after which older versions are refused. Only when no process of one is left
-  --config FILE  the configuration file, which names the store
+  --plan         show the steps and change nothing
+  --finish       also write the new format; older versions can then no longer use the store. Run it when no process uses an older version
+  --config FILE  the configuration file, which specifies the store
   --json         print one JSON object
 
-Exit code: 0 if it is done, 1 if it failed.`;
+Exit code: 0 success, 1 failed.`;
 
 const NO_ADDRESS = `the store of your configuration has no address: write 'store: process.env.STORE_URL' instead of creating it, or call migrateStore of @whoa/tasks`;
 const OPTIONS = {
@@ -36,19 +36,19 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const screen = own(new Screen(system));
   const plan = await migrateStore(store, isPlan ? 'plan' : isFinish ? 'finish' : 'prepare');
   if (asJson) screen.data({ type: 'plan', ...plan });
-  else for (const line of linesOf(plan)) screen.line(line);
+  else for (const line of formatLines(plan)) screen.line(line);
   return EXIT.success;
 }
 
 function findStore(config: WhoaConfig, env: NodeJS.ProcessEnv): TaskStoreConfig {
-  const store = storeOf(config);
+  const store = getStore(config);
   if (store !== undefined && 'claim' in store) throw new UsageError(NO_ADDRESS, 'CONFIG');
-  if (store?.backend === 'memory') throw new UsageError('a store in memory has nothing to migrate', 'CONFIG');
+  if (store?.backend === 'memory') throw new UsageError('the memory store has no data to migrate', 'CONFIG');
   if (store !== undefined && store.backend !== 'sqlite') return store;
   return { backend: 'sqlite', ...store, file: store?.file ?? getDefaultSqlitePath(env) };
 }
 
-function* linesOf({ store, format, newest, missing }: MigrationPlan): Generator<string> {
+function* formatLines({ store, format, newest, missing }: MigrationPlan): Generator<string> {
   if (format === undefined) {
     yield `${store} does not exist yet; 'whoa migrate' creates it with format ${newest}.`;
     return;

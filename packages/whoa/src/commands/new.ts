@@ -8,8 +8,8 @@ import { Screen } from '../terminal/screen.ts';
 
 const help = `whoa new tool NAME [--folder FOLDER]
 
-Creates a tool that stops when it is cancelled, and the test that proves it: NAME.ts and NAME.test.ts. The test passes as it is;
-fill in the TODOs, and the test fails if the tool no longer stops. Existing files are not overwritten.
+Creates a tool that stops when you cancel it, and a test that proves it: NAME.ts and NAME.test.ts. The test passes as written. Fill in
+the TODOs; the test fails if the tool no longer stops. Existing files are not overwritten.
 
   --folder FOLDER   where to create them; defaults to this folder`;
 

@@ -19,16 +19,16 @@ import { readPrompt } from '../terminal/text/read-prompt.ts';
 const help = `whoa run [options] "prompt"
 whoa run --continue [TASK] [options] "prompt"
 
-Gives a prompt to an agent with a shell and file tools in this folder, and shows what it does. Standard input that is not a
-terminal is the prompt, or is added to it. It asks before calls that write or execute. The run is a task: 'whoa tasks',
-'whoa watch', 'whoa cancel', 'whoa approve' and 'whoa steer' work on it from other terminals.
+Runs an agent on a prompt, with a shell and file tools in this folder, and shows what it does. Piped input is the prompt, or is
+added to it. The agent asks before calls that write or execute. The run is a task: use 'whoa tasks', 'whoa watch', 'whoa cancel',
+'whoa approve' and 'whoa steer' on it from other terminals.
 
-  --continue      the agent remembers the last run in this folder, or the one of TASK
+  --continue      continue the last run in this folder, or TASK
 ${AGENT_HELP}
   --json          print one JSON object per line: every event, and the result at the end
 
-Ctrl-C once lets running calls finish (the ladder of your configuration can change that), twice interrupts them, three
-times kills them and exits.
+Press Ctrl-C once to let running calls finish (stopMode in your configuration can change that), twice to interrupt them, three times
+to kill them and exit.
 Exit code: 0 success, 1 failed, 2 wrong usage, 130 cancelled.`;
 
 const OPTIONS = { ...OPEN_OPTIONS, ...AGENT_OPTIONS } as const satisfies OptionTable;
@@ -80,7 +80,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   view = asJson ? undefined : new RunView(screen, { tools: open.agent.tools, first, isFull });
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
   const onTask = (id: string): void => view?.begin(id);
-  const task = await perform({ ...open, prompt, conversation, store }, { own, token, show, onTask, env });
+  const task = await runPrompt({ ...open, prompt, conversation, store }, { own, token, show, onTask, env });
   if (task === undefined) return printNothing(screen, asJson);
   if (asJson) screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
   else printEnd(task, screen);
@@ -100,7 +100,7 @@ interface Prompt extends TerminalAgent {
   readonly store: TaskStore;
 }
 
-interface Performance {
+interface RunPromptOptions {
   readonly own: Use;
   readonly token: CancellationToken;
   readonly show: (event: RunEvent) => void;
@@ -109,9 +109,9 @@ interface Performance {
 }
 
 /** Runs the prompt as a task and returns its final record, or `undefined` if it was cancelled before there was one. */
-async function perform(
+async function runPrompt(
   { agent, approvals, prompt, conversation, store }: Prompt,
-  { own, token, show, onTask, env }: Performance,
+  { own, token, show, onTask, env }: RunPromptOptions,
 ): Promise<TaskRecord | undefined> {
   let failure: unknown;
   const conversations = own(
@@ -131,7 +131,10 @@ async function perform(
   const reply = await conversations.processMessage(conversation, prompt, { policy: 'reject', token, onEvent: show });
   if (reply.status === 'rejected') throw await busy(store, conversation, commandName(env));
   if (reply.status === 'released') {
-    throw new Error('the store could not be reached in time, so the task was given up', { cause: failure });
+    throw new Error(
+      'the store could not be reached in time, so the task was abandoned; check the store and run it again',
+      { cause: failure },
+    );
   }
   return reply.task;
 }

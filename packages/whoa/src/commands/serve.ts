@@ -8,7 +8,7 @@ import {
   createLogin,
   createMcpHandler,
   createTaskApi,
-  type Listening,
+  type ListeningServer,
 } from '@whoa/server';
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
@@ -29,28 +29,34 @@ import { startWorker, type Worker } from '../worker/start-worker.ts';
 
 const help = `whoa serve [options]
 
-Serves the tasks of your configuration's store over HTTP (/v1, described by /openapi.json; /metrics for Prometheus), a page that shows and stops them
-(/console), a chat for useChat (/api/chat) and for AG-UI clients (/api/ag-ui), and the agents as tools for MCP hosts (/mcp), until it is stopped. Clients need a token, even on this machine. One is created at the start and shown
-once, unless WHOA_TOKEN or --token-file is set.
+Serves the tasks in your configuration's store over HTTP until you stop it:
 
-  --agent NAME       the agent of the chat; defaults to the first agent of the configuration
+  /v1                      the task API, described by /openapi.json
+  /console                 a page that shows and stops tasks
+  /api/chat, /api/ag-ui    a chat for useChat and for AG-UI clients
+  /mcp                     the agents as tools for MCP hosts
+  /metrics                 metrics for Prometheus
+
+Clients need a token, even on this machine. Without WHOA_TOKEN or --token-file, the command creates one at the start and shows it once.
+
+  --agent NAME       the agent that answers in the chat; defaults to the first agent in the configuration
   --port PORT        defaults to 8787; 0 chooses a free port
   --host HOST        defaults to 127.0.0.1, which other machines cannot reach. For any other, put a proxy with TLS in front of it
-  --hostname NAME    with another --host: a name that clients use, such as app.example.com; can be repeated. Then no other is accepted
+  --hostname NAME    with another --host: a name that clients use, such as app.example.com; can be repeated. Other names are rejected
   --origin ORIGIN    the origin of a page that may send requests, such as https://app.example.com; can be repeated
   --token-file FILE  tokens as JSON: [{ "sha256": "…", "tenant": "acme", "name": "ann", "rights": ["read", "start", "cancel"] }]
   --drain SECONDS    how long it accepts requests after SIGTERM while /readyz reports 503; defaults to drainMs of your configuration, or 5
   --work             also run tasks in this process, as 'whoa worker' does
-  --concurrency N    with --work: how many tasks at once; defaults to 16
+  --concurrency N    with --work: how many tasks run at the same time; defaults to 16
   --model NAME       with --work: as for 'whoa run'
   --sandbox KIND     with --work: what commands may access: workspace, read-only or none
   --yes              with --work: allow calls that no rule matches; needs --sandbox
   --config FILE      the configuration file
   --json             print one JSON object per line
 
-On SIGTERM it is no longer ready, but accepts requests until the drain ends or another signal arrives: a load balancer has time to
-choose another server. Ctrl-C does not wait. Then it closes open streams, so that clients reconnect to another server, and hands
-running tasks back. One more signal ends it immediately.`;
+On SIGTERM the server reports that it is not ready, but accepts requests until the drain ends or another signal arrives, so that a load
+balancer has time to choose another server. Ctrl-C skips the drain. Then the server closes open streams, so that clients reconnect to
+another server, and returns its tasks to the store. One more signal ends it immediately.`;
 
 const OPTIONS = {
   agent: { type: 'string' },
@@ -82,7 +88,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
   const { host, model, sandbox, yes, json: asJson } = values;
   const origins = readOrigins(values.origin);
-  const hosts = hostsOf(host, values.hostname, origins);
+  const hosts = toHosts(host, values.hostname, origins);
   const config = await loadConfig(values.config, system);
   const [chatAgent = ''] = chooseNames(config, values.agent === undefined ? undefined : [values.agent]);
   const { authenticate: byToken, made } = readServerTokens(values['token-file'], system);
@@ -112,16 +118,17 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const engine = own(await openEngine({ config, store: opened, screen, asJson }));
   const store = telemetry.observeStore(engine.store);
   own(telemetry.watchQueues(opened));
-  const { stopMode, resume } = config;
+  const { approvers, starterMayAnswer } = config;
   if (open !== undefined)
-    worker = own(await startWorker({ ...open, engine, concurrency, stopMode, resume, telemetry, screen, asJson }));
+    worker = own(await startWorker({ ...open, engine, concurrency, config, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
-  const shared = { authenticate, origins, hosts, store, hooks };
+  const rules = { authenticate, origins, hosts, approvers, starterMayAnswer };
+  const shared = { ...rules, store, hooks };
   const chat = own(createChatHandler({ ...shared, agent: chatAgent, api: CHAT }));
   const agUi = own(createAgUiHandler({ ...shared, agent: chatAgent, api: AG_UI }));
-  const access = createAccess({ authenticate, origins, hosts, onError });
+  const access = createAccess({ ...rules, onError });
   const names = agentNames(config);
   const mcp = await createMcpHandler({ store, access, agents: describeAgents(names) });
   const tasks = createTaskApi({ store, login, access, agents: names, metrics: prometheus.read, isDraining, onError });
@@ -159,7 +166,7 @@ function readOrigins(given: readonly string[] = []): readonly string[] {
 }
 
 /** Accept only our own host names, against DNS rebinding. Beyond loopback only the operator knows the names. */
-function hostsOf(host: string, names: readonly string[], origins: readonly string[]): readonly string[] | 'any' {
+function toHosts(host: string, names: readonly string[], origins: readonly string[]): readonly string[] | 'any' {
   const wrong = names.find((name) => URL.parse(`http://${name}`)?.host !== name);
   if (wrong !== undefined) throw new UsageError(`--hostname: expected a name such as app.example.com, got '${wrong}'`);
   if (!LOOPBACK.includes(host) && names.length === 0) return 'any';
@@ -167,7 +174,7 @@ function hostsOf(host: string, names: readonly string[], origins: readonly strin
 }
 
 interface Start {
-  readonly listening: Listening;
+  readonly listening: ListeningServer;
   readonly chatAgent: string;
   readonly made: string | undefined;
   readonly isWorking: boolean;

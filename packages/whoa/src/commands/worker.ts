@@ -15,12 +15,12 @@ import { startWorker, type Worker } from '../worker/start-worker.ts';
 
 const help = `whoa worker [options]
 
-Takes tasks from the store of your configuration and runs them with the agents of your configuration, in this folder, until it is
-stopped. It takes over the tasks of workers that died. Calls that no rule decides wait for an approval through the store.
+Takes tasks from your configuration's store and runs them with your configuration's agents, in this folder, until you stop it. It takes
+over the tasks of crashed workers. Calls that no rule decides wait for an approval through the store.
 With an engine in your configuration, such as BullMQ, the engine decides when a task starts.
 
   --agent NAME        only tasks for this agent; can be repeated. Defaults to all agents of the configuration
-  --concurrency N     how many tasks at once; defaults to 16
+  --concurrency N     how many tasks run at the same time; defaults to 16
   --model NAME        as for 'whoa run'
   --sandbox KIND      what commands may access: workspace, read-only or none
   --yes               allow calls that no rule matches; needs --sandbox
@@ -28,13 +28,13 @@ With an engine in your configuration, such as BullMQ, the engine decides when a 
   --host HOST         the address of the health port; defaults to 127.0.0.1
   --metrics-port PORT serve /metrics for Prometheus, to everyone who can reach the port
   --metrics-host HOST the address of the metrics port; defaults to 127.0.0.1, which other machines cannot reach
-  --watchdog SECONDS  a second process kills the worker when its event loop was blocked for this long; defaults to 10, 0 disables it
+  --watchdog SECONDS  a second process kills the worker if its event loop is blocked for this long; defaults to 10, 0 disables it
   --config FILE       the configuration file
   --json              print one JSON object per line, when a task starts and ends
 
-On SIGTERM or Ctrl-C it takes no more tasks, lets running calls finish as the ladder of your configuration says (graceful: 10 s),
-and hands its tasks back to other workers. A second signal ends it immediately; its tasks are taken over when its lease ends.
-If the store refuses it, because a newer version changed its format, it says so and exits with 1.`;
+On SIGTERM or Ctrl-C the worker takes no more tasks, lets running calls finish within stopMode of your configuration (graceful: 10 s),
+and returns its tasks to the store. A second signal ends it immediately; other workers take over its tasks when its lease ends.
+Exits with 1 if a newer version has changed the store's format.`;
 
 const OPTIONS = {
   agent: { type: 'string', multiple: true },
@@ -76,11 +76,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }));
   const store = own(openSharedStore(config, 'worker', system.env));
   if (prometheus !== undefined) own(telemetry.watchQueues(store));
-  const { stopMode, resume } = config;
   const engine = own(await openEngine({ config, store, screen, asJson }));
-  worker = own(
-    await startWorker({ ...open, engine, concurrency, stopMode: stopMode, resume, telemetry, screen, asJson }),
-  );
+  worker = own(await startWorker({ ...open, engine, concurrency, config, telemetry, screen, asJson }));
   const webhooks = await startWebhooks({ config, store, telemetry, screen, asJson });
   if (webhooks !== undefined) own(webhooks);
   const agents = Object.keys(open.agents);
@@ -89,7 +86,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   else {
     screen.note(screen.style('dim', open.sandboxShown));
     screen.note(
-      `takes tasks for ${agents.join(', ')}, ${concurrency} at once${health ? `; ${health.url}/readyz` : ''}`,
+      `takes tasks for ${agents.join(', ')}, ${concurrency} at the same time${health ? `; ${health.url}/readyz` : ''}`,
     );
   }
   await Promise.race([ended, worker.refused]);
@@ -99,7 +96,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
 /** The engine has one queue: it would hand out tasks of the other agents here, too. */
 function refuseSome(given: readonly string[], names: readonly string[]): void {
   if (names.every((name) => given.includes(name))) return;
-  throw new UsageError('--agent: the engine of the configuration hands out tasks of every agent; leave --agent out');
+  throw new UsageError("--agent: the configuration's engine delivers tasks of every agent; remove --agent");
 }
 
 function readPort(option: string, port: string | undefined): number | undefined {

@@ -16,6 +16,7 @@ test('a configuration with everything in it is well', () => {
   ];
   expect(check({ agents, store, approvals, ...rest })).not.toThrow();
   expect(check({ sandbox: 'read-only' })).not.toThrow();
+  expect(check({ waitForProvider: { maxMs: 3_600_000, backoffMs: 1_000 } })).not.toThrow();
   expect(check({ sandbox: { kind: 'workspace', network: { allow: ['example.com'] }, readable: [] } })).not.toThrow();
   expect(check({ store: { backend: 'sqlite' }, stopMode: 'now', policy: 'reject' })).not.toThrow();
   expect(check({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, stopMode: {} })).not.toThrow();
@@ -28,11 +29,18 @@ test('a configuration with everything in it is well', () => {
 test.each<[object, string]>([
   [
     { queue: {} },
-    "unknown field 'queue'; use model, contextTokens, instructions, agents, store, engine, policy, stopMode, resume, sandbox",
+    "unknown field 'queue'; use model, contextTokens, instructions, agents, store, engine, policy, stopMode, resume, waitForProvider",
   ],
   [{ engine: 'bullmq' }, "engine: expected bullmq({ connection: 'redis://…' }) from '@whoa/bullmq'"],
   [{ engine: {} }, 'engine: expected bullmq({'],
   [{ resume: 'never' }, "resume: expected one of any, same-version, got 'never'"],
+  [{ waitForProvider: 600_000 }, 'waitForProvider: expected { maxMs: 600_000 }'],
+  [{ waitForProvider: {} }, 'waitForProvider: maxMs: expected { maxMs: 600_000 }'],
+  [{ waitForProvider: { maxMs: 0 } }, 'waitForProvider: maxMs: expected'],
+  [
+    { waitForProvider: { maxMs: 1, max: 1 } },
+    "waitForProvider: unknown field 'max'; use maxMs, backoffMs, maxBackoffMs",
+  ],
   [{ model: 7 }, "model: expected a string, such as 'anthropic:claude-sonnet-4-5'"],
   [{ contextTokens: '200k' }, 'contextTokens: expected a whole number of tokens, such as 200_000'],
   [{ contextTokens: 10 }, 'contextTokens: expected a whole number of tokens'],
@@ -60,6 +68,8 @@ test.each<[object, string]>([
   [{ sandbox: { network: { allow: [] } } }, "sandbox: kind: expected 'workspace'"],
   [{ sandbox: { kind: 'none', net: 1 } }, "sandbox: unknown field 'net'; use kind, readable, network, limits"],
   [{ sandbox: { kind: 'workspace', network: 'all' } }, "sandbox: network: expected { allow: ['api.example.com'] }"],
+  [{ approvers: ['ann'] }, 'approvers: expected (question, principal) => true or false'],
+  [{ starterMayAnswer: 'no' }, 'starterMayAnswer: expected true or false'],
   [{ webhooks: 'https://example.com' }, "webhooks: expected [{ url: 'https://…', secret: 'whsec_…' }]"],
   [{ webhooks: [{ secret: 's' }] }, 'webhooks: entry 1: url: expected a string that is not empty'],
   [{ webhooks: [{ url: 'u', secret: 7 }] }, "webhooks: entry 1: secret: expected 'whsec_…', or a list"],
@@ -83,12 +93,12 @@ test.each<[object, string]>([
   ]),
   [{ drainMs: -1 }, 'drainMs: expected milliseconds from 0 to 3600000, got -1'],
   [{ drainMs: '5s' }, "drainMs: expected milliseconds from 0 to 3600000, got '5s'"],
-])('%o is refused, and the field is named', (config, words) => {
+])('%o is rejected, and the field is named', (config, words) => {
   expect(check(config)).toThrow(expect.objectContaining({ name: 'UsageError', code: 'CONFIG' }));
   expect(check(config)).toThrow(`whoa.config.ts: ${words}`);
 });
 
-test('what is written is checked while it is written', () => {
+test('the compiler checks a configuration as it is written', () => {
   expectTypeOf<WhoaConfig['store']>().toEqualTypeOf<string | TaskStoreConfig | TaskStore | undefined>();
   expectTypeOf<WhoaConfig['policy']>().toEqualTypeOf<'queue' | 'replace' | 'reject' | undefined>();
   expectTypeOf(defineConfig).toBeCallableWith({ store: { backend: 'sqlite', file: '/srv/tasks.db' }, stopMode: 'now' });

@@ -5,11 +5,13 @@ import { UsageError } from '../command.ts';
 import type { WhoaConfig } from './config.ts';
 
 const MAX_LEVEL_MS = 3_600_000;
+const MAX_WAIT_MS = 30 * 86_400_000;
 const AGENT = 'createAgent({ … }) or a function that returns one';
 const ENGINE = "expected bullmq({ connection: 'redis://…' }) from '@whoa/bullmq'";
 const CONTEXT = 'expected a whole number of tokens, such as 200_000, and at least 1000';
 const LADDER = "expected 'graceful', 'now', 'kill' or { drainMs: 5_000, abortMs: 2_000 }";
 const SANDBOX = "expected 'workspace', 'read-only', 'none', or { kind: 'workspace', network: … }";
+const APPROVERS = 'expected (question, principal) => true or false';
 const WEBHOOKS = "expected [{ url: 'https://…', secret: 'whsec_…' }]";
 const RULES = "expected [{ decision: 'allow', tool: 'bash', command: 'npm test' }]";
 
@@ -27,7 +29,7 @@ const store = z.union([
   ),
   z
     .looseObject(
-      { backend: oneOf(['sqlite', 'redis', 'postgres', 'memory']), file: z.unknown().optional() },
+      { backend: checkOneOf(['sqlite', 'redis', 'postgres', 'memory']), file: z.unknown().optional() },
       "expected an address ('redis://…', 'postgres://…', 'sqlite:/…'), { backend: 'sqlite', file: '/…/tasks.db' }, or a store",
     )
     .refine(({ backend, file }) => backend !== 'sqlite' || file === undefined || isAbsolutePath(file), {
@@ -36,7 +38,7 @@ const store = z.union([
     }),
 ]);
 
-const policy = oneOf(['queue', 'replace', 'reject'], {
+const policy = checkOneOf(['queue', 'replace', 'reject'], {
   steer: ' (an editor expects a response to every prompt, so prompts cannot be merged)',
 });
 
@@ -52,6 +54,10 @@ const stopMode = z.union([
   strict({ drainMs: levelMs, abortMs: levelMs }, LADDER, LADDER),
 ]);
 
+const WAIT = 'expected { maxMs: 600_000 }, in milliseconds; also backoffMs and maxBackoffMs';
+const waitMs = z.number(WAIT).positive(WAIT).max(MAX_WAIT_MS, WAIT);
+const waitForProvider = strict({ maxMs: waitMs, backoffMs: waitMs.optional(), maxBackoffMs: waitMs.optional() }, WAIT);
+
 const kind = z.enum(['workspace', 'read-only', 'none'], SANDBOX);
 const network = z.custom(isAllowList, "expected { allow: ['api.example.com'] }").optional();
 const sandbox = z.union([
@@ -63,7 +69,7 @@ const text = z.string('expected a string that is not empty').min(1, 'expected a 
 const command = text.refine(isOneCommand, "expected the first words of one command, such as 'npm test'");
 const rule = strict(
   {
-    decision: oneOf(['allow', 'ask', 'deny']),
+    decision: checkOneOf(['allow', 'ask', 'deny']),
     tool: text.optional(),
     command: command.optional(),
     path: text.optional(),
@@ -74,11 +80,12 @@ const rule = strict(
   'expected command or path, not both',
 );
 
+const WEBHOOK_EVENTS = ['success', 'failed', 'cancelled', 'question.asked', 'question.answered', 'question.closed'];
 const webhook = strict(
   {
     url: text,
     secret: z.union([text, z.array(text, "expected 'whsec_…', or a list of the new and the old one")]),
-    events: z.array(oneOf(['success', 'failed', 'cancelled'])).optional(),
+    events: z.array(checkOneOf(WEBHOOK_EVENTS)).optional(),
     allowPrivateAddresses: z.boolean('expected true or false').optional(),
   },
   WEBHOOKS,
@@ -94,9 +101,12 @@ const CONFIG = strict(
     engine: z.custom((value) => typeof value === 'function', ENGINE).optional(),
     policy: policy.optional(),
     stopMode: stopMode.optional(),
-    resume: oneOf(['any', 'same-version']).optional(),
+    resume: checkOneOf(['any', 'same-version']).optional(),
+    waitForProvider: waitForProvider.optional(),
     sandbox: sandbox.optional(),
     approvals: z.array(rule, RULES).optional(),
+    approvers: z.custom((value) => typeof value === 'function', APPROVERS).optional(),
+    starterMayAnswer: z.boolean('expected true or false').optional(),
     webhooks: z.array(webhook, WEBHOOKS).optional(),
     drainMs: levelMs,
   } satisfies Record<keyof WhoaConfig, z.ZodType>,
@@ -131,7 +141,10 @@ function example(form: string) {
 }
 
 /** `why` explains why a value is not allowed. */
-function oneOf<const Values extends readonly string[]>(values: Values, why: Readonly<Record<string, string>> = {}) {
+function checkOneOf<const Values extends readonly string[]>(
+  values: Values,
+  why: Readonly<Record<string, string>> = {},
+) {
   return z.enum(values, {
     error: ({ input }) =>
       `expected one of ${values.join(', ')}, got ${shown(input)}${typeof input === 'string' ? (why[input] ?? '') : ''}`,

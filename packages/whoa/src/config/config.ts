@@ -1,10 +1,11 @@
-import type { PromptPolicy } from '@whoa/acp';
+import type { AcpOptions } from '@whoa/acp';
 import type { Agent, StopMode, Tool } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
-import type { Cleanup } from '@whoa/core/embed';
+import type { Cleanup } from '@whoa/core/internal';
 import type { Model } from '@whoa/core/model';
+import type { AccessOptions } from '@whoa/server';
 import type { Webhook } from '@whoa/server/webhooks';
-import type { EngineFactory, TaskStore, TaskStoreConfig } from '@whoa/tasks';
+import type { EngineFactory, RunnerOptions, TaskStore, TaskStoreConfig } from '@whoa/tasks';
 import type { SandboxKind, SandboxOptions } from '@whoa/tools';
 import type { ApprovalRule } from '../approvals/rules.ts';
 
@@ -43,7 +44,7 @@ export interface WhoaConfig {
   /** A queue in front of the store, for `serve` and `worker`: `bullmq({ … })` from `@whoa/bullmq`. Defaults to none. */
   readonly engine?: EngineFactory;
   /** What a new prompt in an editor does to the running one. Defaults to `queue`. */
-  readonly policy?: PromptPolicy;
+  readonly policy?: NonNullable<AcpOptions['policy']>;
   /**
    * The mode of a stop that names none: the first Ctrl-C, `whoa cancel` without `--mode`, the stop button of an editor.
    * Defaults to `graceful`, in an editor to `now`.
@@ -56,11 +57,17 @@ export interface WhoaConfig {
    * `same-version` fails it. Defaults to `any`.
    */
   readonly resume?: 'any' | 'same-version';
+  /** How long `worker` lets a task wait whose model's provider is overloaded or cannot be reached. Defaults to none: it fails. */
+  readonly waitForProvider?: RunnerOptions['waitForProvider'];
   /** What commands may access; `--sandbox` overrides it. Defaults to `workspace` where bubblewrap works, otherwise to `none`. */
   readonly sandbox?: SandboxKind | Omit<SandboxOptions, 'workspace'>;
   /** Which calls are allowed without asking, which need an approval, and which are denied. */
   readonly approvals?: readonly ApprovalRule[];
-  /** Where `serve` and `worker` report ended tasks. */
+  /** Decides who may answer a question through `serve`, in addition to the right `approve`. Anything but `true` means no. */
+  readonly approvers?: AccessOptions['approvers'];
+  /** Whether whoever started a task may answer its questions through `serve`. Defaults to `true`. */
+  readonly starterMayAnswer?: boolean;
+  /** Where `serve` and `worker` report ended tasks, and questions. */
   readonly webhooks?: readonly Webhook[];
 }
 

@@ -23,19 +23,19 @@ test.each([
   ['whoa', 0o777],
   ['whoa/whoa.config.mjs', 0o666],
   ['.', 0o777],
-])('a configuration is refused if all users can write to %s', (path, mode) => {
+])('a configuration is rejected if all users can write to %s', (path, mode) => {
   const { workspace, env } = home({ 'whoa/whoa.config.mjs': '' });
   chmodSync(workspace.at(path), mode);
   expect(() => findConfig(env)).toThrow(/all users can write to.*chmod o-w/);
 });
 
-test.runIf(process.getuid?.() === 0)('a configuration of another user is refused', () => {
+test.runIf(process.getuid?.() === 0)('a configuration of another user is rejected', () => {
   const { workspace, env } = home({ 'whoa/whoa.config.mjs': '' });
   chownSync(workspace.at('whoa'), 12_345, 12_345);
   expect(() => findConfig(env)).toThrow(/belongs to another user/);
 });
 
-test('what is given must exist and export a configuration', async () => {
+test('a given configuration file must exist and export a configuration', async () => {
   const { workspace, env } = home({ 'empty.mjs': '', 'good.mjs': "export const config = { model: 'scripted:x' };" });
   const surroundings = { env, cwd: () => workspace.path };
   await expect(loadConfig(workspace.at('none.mjs'), surroundings)).rejects.toThrow(/none.mjs does not exist/);

@@ -4,7 +4,7 @@ import { registerHooks } from 'node:module';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { realPathOf } from '../approvals/path-pattern.ts';
+import { resolveRealPath } from '../approvals/path-pattern.ts';
 import { UsageError } from '../command.ts';
 import type { ConnectionContext } from '../system.ts';
 import type { WhoaConfig } from './config.ts';
@@ -38,8 +38,8 @@ export async function loadConfig(path: string | undefined, { env, cwd }: Connect
 
 /** An agent in this folder could write the file that the next command runs. A home folder has all files of its user. */
 function refuseBelow(cwd: string, file: string, { HOME = homedir() }: NodeJS.ProcessEnv): void {
-  const folder = `${realPathOf(cwd, '/')}/`;
-  if (!realPathOf(file, '/').startsWith(folder) || `${realPathOf(HOME, '/')}/`.startsWith(folder)) return;
+  const folder = `${resolveRealPath(cwd, '/')}/`;
+  if (!resolveRealPath(file, '/').startsWith(folder) || `${resolveRealPath(HOME, '/')}/`.startsWith(folder)) return;
   throw new UsageError(
     `${file} is below this folder, so it is not loaded; start whoa in another folder, or use --config`,
   );
@@ -49,8 +49,11 @@ async function importConfig(file: string): Promise<{ default?: WhoaConfig; confi
   try {
     return (await import(pathToFileURL(file).href)) as { default?: WhoaConfig; config?: WhoaConfig };
   } catch (error) {
-    const said = (error as Error).message ?? String(error);
-    throw new UsageError(`${file} cannot be loaded: ${said}${placeOf(error, file)}${adviceOn(error)}`, 'CONFIG');
+    const message = (error as Error).message ?? String(error);
+    throw new UsageError(
+      `${file} cannot be loaded: ${message}${describePlace(error, file)}${adviceOn(error)}`,
+      'CONFIG',
+    );
   }
 }
 
@@ -64,11 +67,11 @@ function adviceOn(error: unknown): string {
 }
 
 /** Where a syntax error is, if that can be found out. */
-function placeOf(error: unknown, file: string): string {
+function describePlace(error: unknown, file: string): string {
   if (!(error instanceof SyntaxError)) return '';
   // The stack begins with the place for TypeScript. For JavaScript, only Node itself prints it.
-  const told = /^\S+:\d+\n/.test(error.stack ?? '') ? error.stack! : checkSyntax(file);
-  const [, path = '', line] = /^(\S+):(\d+)\n/.exec(told) ?? [];
+  const output = /^\S+:\d+\n/.test(error.stack ?? '') ? error.stack! : checkSyntax(file);
+  const [, path = '', line] = /^(\S+):(\d+)\n/.exec(output) ?? [];
   if (line === undefined) return '';
   return `, in line ${line}${path.endsWith(basename(file)) ? '' : ` of ${path}`}`;
 }

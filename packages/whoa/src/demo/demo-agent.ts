@@ -4,7 +4,7 @@ import { type Containment, createBashTool } from '@whoa/tools';
 import { z } from 'zod';
 
 const WORD_MS = 60;
-const LOOK_MS = 1_500;
+const LOOKUP_MS = 1_500;
 const PUBLISH_MS = 4_000;
 const MAX_PUBLISH_MS = 10_000;
 
@@ -49,7 +49,7 @@ export function createDemoAgent({ containment, cwd }: DemoAgentOptions): Agent {
     inputSchema: z.object({}),
     effects: 'read',
     async execute(_, { token }) {
-      await sleep(LOOK_MS, { clock: token.clock, token });
+      await sleep(LOOKUP_MS, { clock: token.clock, token });
       return { content: '3 fixes, 1 feature, no breaking change' };
     },
   });

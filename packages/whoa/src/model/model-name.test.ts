@@ -19,7 +19,7 @@ test.each([
 });
 
 test.each(['', 'gpt-5', 'anthropic:', 'compatible:localhost:1:x', 'compatible:http://localhost:11434/v1', 'other:x'])(
-  '%j is refused with the forms that exist',
+  '%j is rejected with the forms that exist',
   (text) => {
     expect(() => parseModelName(text)).toThrow(
       /expected anthropic:NAME, openai:NAME, compatible:URL:NAME or scripted:FILE/,
@@ -27,7 +27,7 @@ test.each(['', 'gpt-5', 'anthropic:', 'compatible:localhost:1:x', 'compatible:ht
   },
 );
 
-test('without a name, the model is the one whose key is there', () => {
+test('the default model is the one whose key is set', () => {
   expect(defaultModelName({ OPENAI_API_KEY: 'k' })).toBe('openai:gpt-5');
   expect(defaultModelName({ OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' })).toMatch(/^anthropic:/);
   expect(defaultModelName({ WHOA_MODEL: 'scripted:x', OPENAI_API_KEY: 'k' })).toBe('scripted:x');

@@ -39,7 +39,7 @@ export function defaultModelName(env: NodeJS.ProcessEnv): string {
   }
   const variables = Object.values(KEYED_PROVIDERS).map(({ variable }) => variable);
   throw new MissingKeyError(
-    `no model: set ${variables.join(' or ')}, or name one with --model (${FORMS}); 'whoa demo' needs none`,
+    `no model is set: set ${variables.join(' or ')}, or choose one with --model (${FORMS}); 'whoa demo' needs none`,
   );
 }
 

@@ -8,7 +8,7 @@ function write(content: string): string {
   return workspace.at('script.json');
 }
 
-test('a script says its replies one after the other', async () => {
+test('a script returns its replies in sequence', async () => {
   const model = await openScript(
     write('{ "wordMs": 0, "replies": [["One two", { "call": "bash", "input": { "x": 1 } }]] }'),
   );
@@ -25,7 +25,7 @@ test.each([
   ['["x"]', 'has a reply that is not a list'],
   ['[[7]]', 'has an invalid step: 7'],
   ['{ "replies": [[]], "wordMs": "1" }', 'has a wordMs that is not a number'],
-])('%s is refused: %s', async (content, what) => {
+])('%s is rejected: %s', async (content, what) => {
   await expect(openScript(write(content))).rejects.toThrow(what);
 });
 

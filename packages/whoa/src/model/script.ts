@@ -3,7 +3,7 @@ import type { Model } from '@whoa/core/model';
 import { createScriptedModel, type ScriptedStep } from '@whoa/core/testing';
 import { UsageError } from '../command.ts';
 
-/** Opens a model that plays a script file: `[["Let me see. ", { "call": "bash", "input": {…} }], ["Done."]]`. */
+/** Opens a model that follows a script file: `[["Let me see. ", { "call": "bash", "input": {…} }], ["Done."]]`. */
 export async function openScript(file: string): Promise<Model> {
   const wrong = (what: string): UsageError =>
     new UsageError(
@@ -23,12 +23,12 @@ export async function openScript(file: string): Promise<Model> {
   if (typeof wordMs !== 'number') throw wrong('has a wordMs that is not a number');
   const steps = replies.map((reply) => {
     if (!Array.isArray(reply)) throw wrong('has a reply that is not a list');
-    return reply.map((step) => stepOf(step, wrong));
+    return reply.map((step) => parseStep(step, wrong));
   });
   return createScriptedModel(steps, { wordMs });
 }
 
-function stepOf(step: unknown, wrong: (what: string) => UsageError): ScriptedStep {
+function parseStep(step: unknown, wrong: (what: string) => UsageError): ScriptedStep {
   if (typeof step === 'string') return step;
   const { call, input = {}, waitMs, fail } = (step ?? {}) as Record<string, unknown>;
   if (typeof call === 'string') return { call, input };

@@ -63,7 +63,7 @@ import { createToolContract } from '@whoa/tools/testing';
 import { create${Name}, type ${Name}Work } from './${name}.ts';
 
 // Run it with: node --test ${name}.test.ts
-describe('${name} stops when told', () => {
+describe('${name} stops when you cancel it', () => {
   const cases = createToolContract({
     create() {
       const { promise: busy, resolve: begin } = Promise.withResolvers<void>();

@@ -1,10 +1,10 @@
-import { type Listening, listen } from '@whoa/server';
+import { type ListeningServer, listen } from '@whoa/server';
 
 /** Listens on a port. Its errors say what to do. */
 export async function listenAt(
   handler: Parameters<typeof listen>[0],
   { host = '127.0.0.1', port }: { host?: string; port: number },
-): Promise<Listening> {
+): Promise<ListeningServer> {
   try {
     return await listen(handler, { host, port });
   } catch (error) {

@@ -1,14 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import {
-  type Authenticate,
-  createToken,
-  createTokenAuthenticator,
-  type Right,
-  type TokenEntry,
-  USER_RIGHTS,
-} from '@whoa/server';
+import { type Authenticate, createToken, createTokenAuthenticator, type Right, USER_RIGHTS } from '@whoa/server';
 import { UsageError } from '../command.ts';
 import type { ConnectionContext } from '../system.ts';
 import { LOCAL_TENANT } from '../tasks/local-tasks.ts';
@@ -33,12 +26,12 @@ export function readServerTokens(file: string | undefined, { env, cwd }: Connect
   delete env[TOKEN_VARIABLE];
   if (given !== undefined && given.length < MIN_CHARACTERS)
     throw new UsageError(`${TOKEN_VARIABLE}: too short; use at least ${MIN_CHARACTERS} random characters`);
-  const { token, sha256 } = given === undefined ? createToken() : { token: given, sha256: hashOf(given) };
+  const { token, sha256 } = given === undefined ? createToken() : { token: given, sha256: hashToken(given) };
   const entry = { sha256, tenant: LOCAL_TENANT, name: 'operator', rights: RIGHTS };
   return { authenticate: createTokenAuthenticator([entry]), ...(given === undefined && { made: token }) };
 }
 
-function readTokenFile(file: string): TokenEntry[] {
+function readTokenFile(file: string): Parameters<typeof createTokenAuthenticator>[0] {
   const wrong = (what: string): UsageError =>
     new UsageError(
       `--token-file: ${file} ${what}; write [{ "sha256": "…", "tenant": "acme", "name": "ann", "rights": ["read", "cancel"] }]`,
@@ -62,6 +55,6 @@ function readTokenFile(file: string): TokenEntry[] {
   });
 }
 
-function hashOf(token: string): string {
+function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }

@@ -44,9 +44,9 @@ async function waitForAnswer(id: string, number: number, { source, screen }: Can
   const isLostForGood = createLostCheck(source);
   await source.follow(id, {
     onEntry({ event }) {
-      const told = event as { readonly type?: string; readonly number?: number; readonly receipt?: string };
-      if (told.type !== 'command-handled' || told.number !== number) return undefined;
-      answer = told.receipt ?? 'not-found';
+      const handled = event as { readonly type?: string; readonly number?: number; readonly receipt?: string };
+      if (handled.type !== 'command-handled' || handled.number !== number) return undefined;
+      answer = handled.receipt ?? 'not-found';
       return 'stop';
     },
     onRecord: async (record) => ((await isLostForGood(record)) ? 'stop' : undefined),

@@ -19,10 +19,10 @@ export async function findTask(
   if (exact !== undefined) return exact;
   const { tasks } = await listTasks(source, { limit: MAX_LISTED });
   const found = tasks.filter(({ id }) => id.startsWith(given));
-  const [only] = found;
-  const task = only !== undefined && found.length === 1 ? await source.get(only.id) : undefined;
+  const task = found.length === 1 ? await source.get(found[0]!.id) : undefined;
   if (task !== undefined) return task;
-  if (found.length <= 1) throw new UsageError(`there is no task '${given}'; ${where}`);
+  if (found.length <= 1)
+    throw new UsageError(`there is no task '${given}'; ${where}, with --all-tenants those of every tenant`);
   const some = found.slice(0, MAX_SHOWN).map(({ id }) => id);
   throw new UsageError(`'${given}' matches ${found.length} tasks, such as ${some.join(', ')}; use more of the id`);
 }

@@ -27,14 +27,15 @@ export async function findConversation(
   };
   if (given !== undefined) {
     const { id, conversation } = await findTask(source, given, surroundings);
-    if (conversation === undefined) throw new UsageError(`--continue: ${id} belongs to no conversation`);
+    if (conversation === undefined)
+      throw new UsageError(`--continue: ${id} is not part of a conversation; leave TASK out, or choose another`);
     return conversation;
   }
   const prefix = folderPrefix(surroundings.cwd());
   const { tasks } = await listTasks(source, { limit: MAX_LISTED });
   const last = tasks.find(({ conversation }) => conversation?.startsWith(prefix));
   if (last?.conversation !== undefined) return last.conversation;
-  throw new UsageError('--continue: nothing was run in this folder yet, or it was too long ago');
+  throw new UsageError('--continue: no recent run in this folder');
 }
 
 function folderPrefix(folder: string): string {

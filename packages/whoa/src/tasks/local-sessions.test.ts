@@ -26,7 +26,7 @@ const record = (id: string, updatedAt: number, cwd = '/a'): SessionRecord => ({
   updatedAt,
 });
 
-test('a session that was saved is loaded as it was, by whoever opens the file next', async () => {
+test('a saved session is loaded unchanged by the next process that opens the file', async () => {
   {
     await using sessions = createLocalSessions();
     await sessions.save(record('one', 1));
@@ -58,7 +58,7 @@ test('a list shows what an editor shows, the latest first, page by page', async 
   await expect(sessions.list({ cursor: 'not ours' })).rejects.toThrow(RangeError);
 });
 
-test('nothing is opened before somebody asks, and an id from outside reaches nothing else', async () => {
+test('the session store is opened on first use, and a foreign id reaches no other file', async () => {
   await using sessions = createLocalSessions();
   expect(existsSync(join(state, 'whoa'))).toBe(false);
   for (const id of ['../secret', '/etc/passwd', '', '.', 'a/b', 'a\0b', '__proto__', "'; DROP TABLE tasks; --"]) {

@@ -1,7 +1,7 @@
 import type { SessionRecord, SessionStore, SessionSummary } from '@whoa/acp';
 import type { createSqliteSessions } from '@whoa/tasks/internal';
 import type { WhoaConfig } from '../config/config.ts';
-import { storeOf } from './local-tasks.ts';
+import { getStore } from './local-tasks.ts';
 
 type Sessions = ReturnType<typeof createSqliteSessions<SessionRecord>>;
 
@@ -10,7 +10,7 @@ type Sessions = ReturnType<typeof createSqliteSessions<SessionRecord>>;
  * The file is opened on first use.
  */
 export function createLocalSessions(config: Pick<WhoaConfig, 'store'> = {}): SessionStore & AsyncDisposable {
-  const store = storeOf(config);
+  const store = getStore(config);
   const file = store !== undefined && 'backend' in store && store.backend === 'sqlite' ? store.file : undefined;
   let opened: Promise<Sessions> | undefined;
   const open = async (): Promise<Sessions> => {
@@ -28,7 +28,7 @@ export function createLocalSessions(config: Pick<WhoaConfig, 'store'> = {}): Ses
     save: async (record) => (await sessions()).save(record),
     async list(filter) {
       const page = await (await sessions()).list(filter);
-      return { sessions: page.sessions.map(summaryOf), ...(page.next !== undefined && { nextCursor: page.next }) };
+      return { sessions: page.sessions.map(toSummary), ...(page.next !== undefined && { nextCursor: page.next }) };
     },
     remove: async (id) => (await sessions()).remove(id),
     async [Symbol.asyncDispose]() {
@@ -37,6 +37,6 @@ export function createLocalSessions(config: Pick<WhoaConfig, 'store'> = {}): Ses
   };
 }
 
-function summaryOf({ settings, createdAt, ...summary }: Omit<SessionRecord, 'messages'>): SessionSummary {
+function toSummary({ settings, createdAt, ...summary }: Omit<SessionRecord, 'messages'>): SessionSummary {
   return summary;
 }

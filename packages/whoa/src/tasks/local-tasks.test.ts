@@ -35,10 +35,10 @@ test('a task that waits past its deadline ends when tasks are looked at, though 
   const deadline = world.clock.now() + 1_000;
   const created = await store.create({ tenant: LOCAL_TENANT, agent: 'assistant', input: 'How?', deadline });
   const { id } = (created as { task: { id: string } }).task;
-  const statusOf = async (): Promise<string | undefined> => (await store.get({ tenant: LOCAL_TENANT, id }))?.status;
+  const readStatus = async (): Promise<string | undefined> => (await store.get({ tenant: LOCAL_TENANT, id }))?.status;
   await reclaimLost(store);
-  expect(await statusOf()).toBe('init');
+  expect(await readStatus()).toBe('init');
   await world.clock.advance(1_000);
   await reclaimLost(store);
-  expect(await statusOf()).toBe('cancelled');
+  expect(await readStatus()).toBe('cancelled');
 });

@@ -1,13 +1,6 @@
 import { SettingsError } from '@whoa/core';
-import {
-  createSqliteStore,
-  createTaskStore,
-  isFinalStatus,
-  type TaskStore,
-  type TaskStoreConfig,
-  type TaskSummary,
-} from '@whoa/tasks';
-import { getDefaultSqlitePath, readStoreConfig } from '@whoa/tasks/internal';
+import { createTaskStore, isFinalStatus, type TaskStore, type TaskStoreConfig, type TaskSummary } from '@whoa/tasks';
+import { createSqliteStore, getDefaultSqlitePath, readStoreConfig } from '@whoa/tasks/internal';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
@@ -18,7 +11,7 @@ const ID_CHARACTERS = 11;
 
 /** Opens the store of the configuration. Defaults to the file that all terminals of this user share. */
 export function openStore(config: Pick<WhoaConfig, 'store'>, env: NodeJS.ProcessEnv): TaskStore {
-  const store = storeOf(config);
+  const store = getStore(config);
   if (store !== undefined && 'claim' in store) return store;
   if (store !== undefined && store.backend !== 'sqlite') return createTaskStore(store);
   const file = store?.file ?? getDefaultSqlitePath(env);
@@ -30,7 +23,7 @@ export function openStore(config: Pick<WhoaConfig, 'store'>, env: NodeJS.Process
 }
 
 /** Returns the store of the configuration, or its options. */
-export function storeOf({ store }: Pick<WhoaConfig, 'store'>): TaskStoreConfig | TaskStore | undefined {
+export function getStore({ store }: Pick<WhoaConfig, 'store'>): TaskStoreConfig | TaskStore | undefined {
   if (store === undefined || (typeof store === 'object' && 'claim' in store)) return store;
   try {
     return readStoreConfig(store);
@@ -42,7 +35,7 @@ export function storeOf({ store }: Pick<WhoaConfig, 'store'>): TaskStoreConfig |
 
 /** Opens the store of the configuration for a process that shares its tasks with others. */
 export function openSharedStore(config: Pick<WhoaConfig, 'store'>, command: string, env: NodeJS.ProcessEnv): TaskStore {
-  const store = storeOf(config);
+  const store = getStore(config);
   if (store === undefined || !('backend' in store) || store.backend !== 'memory') return openStore(config, env);
   const why = `whoa ${command} shares tasks with other processes, which a memory store cannot do`;
   throw new UsageError(`${why}: use 'sqlite', 'redis' or 'postgres'`, 'CONFIG');
@@ -75,6 +68,7 @@ export async function reclaimLost(store: TaskStore): Promise<void> {
 }
 
 /** Whether the worker of a task died and no other worker has taken it. */
-export function isLost({ status, stage, crashes }: TaskSummary): boolean {
-  return !isFinalStatus(status) && stage !== 'held' && stage !== 'parked' && crashes > 0;
+export function isLost({ status, stage, crashes, activity }: TaskSummary): boolean {
+  const isKept = stage === 'held' || stage === 'parked' || activity?.providerWait !== undefined;
+  return !isFinalStatus(status) && !isKept && crashes > 0;
 }

@@ -1,4 +1,5 @@
-import type { FleetLoad, TaskCounts, TaskStatus, WorkerPage } from '@whoa/tasks';
+import type { FleetLoad, TaskCounts, TaskStatus } from '@whoa/tasks';
+import type { WorkerPage } from '@whoa/tasks/internal';
 import { EXIT } from '../command.ts';
 import type { Screen } from '../terminal/screen.ts';
 import { formatDuration } from '../terminal/text/durations.ts';

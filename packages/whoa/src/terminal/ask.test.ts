@@ -36,7 +36,7 @@ function setUp({ isTTY = true, columns = 62, rows = 24 } = {}) {
     ask: (question: Partial<ApprovalQuestion> = {}, signal = new AbortController().signal) =>
       ask({ ...QUESTION, ...question }, { signal }),
     seen: () => seen,
-    /** Waits until something was printed so many times. */
+    /** Waits until a text was printed `times` times. */
     shown: (text: string, times = 1) =>
       new Promise<void>((resolve) => {
         const look = (): void => {
@@ -65,7 +65,7 @@ test.each([
   expect(await asked).toEqual(answer);
 });
 
-test('what runs, where, and what always covers is on the screen before the prompt', async () => {
+test('the command, its folder and the scope of always are on the screen before the prompt', async () => {
   const { input, ask, shown, seen } = setUp();
   const asked = ask({ why: 'a rule asks' });
   await shown('why not: ');
@@ -83,7 +83,7 @@ test('what runs, where, and what always covers is on the screen before the promp
   await asked;
 });
 
-test('what was typed before the question is no answer to it, whole lines and half ones', async () => {
+test('lines and partial lines that were typed before the question do not answer it', async () => {
   const { input, ask, shown } = setUp();
   input.write('y\ny\n');
   input.write('y');
@@ -98,9 +98,9 @@ test('what was typed before the question is no answer to it, whole lines and hal
   expect(await next).toEqual({ decision: 'no', why: 'no, make check' });
 });
 
-test('what is typed while the terminal takes its time with the question is no answer either', async () => {
+test('text that is typed while a slow terminal prints the question does not answer it', async () => {
   const { input, ask, shown } = setUp();
-  // A terminal changes its mode when it has shown what was printed; until then people type what they like.
+  // A terminal changes its mode after it has shown the output; until then users can type.
   const setRawMode = (isRaw: boolean): void => void (isRaw || input.write('y\r'));
   Object.assign(input, { setRawMode });
   const asked = ask();
@@ -132,7 +132,7 @@ test('a no on the first page is one', async () => {
   expect(await asked).toEqual({ decision: 'no', why: 'too long' });
 });
 
-test('a line that is too long never begins a line of its own', async () => {
+test('a line that is too long never begins a new line', async () => {
   const { input, ask, shown, seen } = setUp({ columns: 40 });
   const evil = `echo ${'x'.repeat(70)}  [y]es, [n]o, [a]lways, or say why not: 日本日本日本日本日本日本日本`;
   const asked = ask({ fields: [{ name: 'command', lines: [evil] }] });
@@ -148,7 +148,7 @@ test('a line that is too long never begins a line of its own', async () => {
   await asked;
 });
 
-test('a cancel takes the question away, also before it is asked, and the next one is asked anew', async () => {
+test('a cancel takes the question away, also before it is asked, and the next one is asked again', async () => {
   const { input, ask, shown } = setUp();
   const stop = new AbortController();
   const asked = ask({}, stop.signal);

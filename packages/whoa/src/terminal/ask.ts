@@ -1,4 +1,5 @@
-import { type ApprovalAnswer, type ApprovalQuestion, describeLocation, formatQuestion } from '@whoa/core/approval';
+import { type ApprovalAnswer, type ApprovalQuestion, formatQuestion } from '@whoa/core/approval';
+import { describeLocation } from '@whoa/core/internal';
 import type { Output, Style } from './boundary.ts';
 import { type TypedInput, TypedLines } from './input/typed-lines.ts';
 import type { Screen } from './screen.ts';
@@ -43,7 +44,7 @@ export function createTerminalAsk({
     const known = lines?.();
     const reader = known ?? new TypedLines({}, input, output);
     try {
-      const pages = pagesOf(question, screen);
+      const pages = toPages(question, screen);
       for (const [index, page] of pages.entries()) {
         for (const line of page) held.note(line);
         const isLast = index === pages.length - 1;
@@ -61,7 +62,7 @@ export function createTerminalAsk({
   };
 }
 
-function pagesOf(question: ApprovalQuestion, screen: Screen): string[][] {
+function toPages(question: ApprovalQuestion, screen: Screen): string[][] {
   const { tool, effects, alwaysScope, why } = question;
   const where = describeLocation(question);
   const width = screen.columns - GUTTER.length - 1;

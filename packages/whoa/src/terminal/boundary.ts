@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { styleText } from 'node:util';
-import { toInertText } from '@whoa/core/approval';
+import { toInertText } from '@whoa/core/internal';
 
 // All output goes through this file. Our own styles are marks that text from elsewhere cannot forge, and only marks become
 // escape sequences.

@@ -36,7 +36,7 @@ test('Ctrl-C once drains, twice aborts, three times kills and exits after a last
   token[Symbol.dispose]();
 });
 
-test('a fourth Ctrl-C exits at once', () => {
+test('a fourth Ctrl-C exits immediately', () => {
   const waits: number[] = [];
   const { signals, token, exits, listening } = setUp({ onLastWait: (ms) => waits.push(ms) });
   for (let press = 0; press < 3; press++) signals.emit('SIGINT');
@@ -47,7 +47,7 @@ test('a fourth Ctrl-C exits at once', () => {
   token[Symbol.dispose]();
 });
 
-test('the first Ctrl-C means what the person configured, and the next one goes further', () => {
+test('the first Ctrl-C uses the configured mode, and the next one escalates', () => {
   const { signals, token, listening } = setUp({ first: 'now' });
   const levels = [0, 1].map(() => {
     signals.emit('SIGINT');
@@ -58,7 +58,7 @@ test('the first Ctrl-C means what the person configured, and the next one goes f
   token[Symbol.dispose]();
 });
 
-test('a Ctrl-C goes further than the stop that somebody elsewhere has begun', () => {
+test('a Ctrl-C escalates a stop that was started elsewhere', () => {
   const { signals, token, listening } = setUp({ level: () => 'drain' });
   signals.emit('SIGINT');
   expect(token.level).toBe('abort');

@@ -31,8 +31,8 @@ export interface InterruptOptions {
 export function listenForInterrupts(options: InterruptOptions): Disposable {
   const { token, exit, first = 'graceful', clock = systemClock, signals = process } = options;
   const reached = (): StopLevel | undefined => {
-    const told = options.level?.();
-    return LEVELS.findLast((level) => level === told || level === token.level);
+    const reported = options.level?.();
+    return LEVELS.findLast((level) => level === reported || level === token.level);
   };
   let exitTimer: Disposable | undefined;
   const onInterrupt = (): void => {

@@ -20,7 +20,7 @@ function output(isTTY: boolean) {
   };
 }
 
-test('a sign of life comes after a second of silence, and goes without a trace', async () => {
+test('a progress indicator appears after a second of silence, and disappears without a trace', async () => {
   const [stdout, stderr, clock] = [output(true), output(true), new VirtualClock()];
   const screen = new Screen({ stdout, stderr, clock });
   screen.status(() => 'thinking');
@@ -45,7 +45,7 @@ test('a terminal that does not know its size is taken for one of 80 columns and 
   expect({ columns, rows }).toEqual({ columns: 80, rows: 24 });
 });
 
-test('what is piped gets neither signs of life nor escapes, and the answer alone', async () => {
+test('piped output gets only the answer, without progress or escapes', async () => {
   const [stdout, stderr, clock] = [output(false), output(false), new VirtualClock()];
   const screen = new Screen({ stdout, stderr, clock });
   screen.status(() => 'thinking');
@@ -58,7 +58,7 @@ test('what is piped gets neither signs of life nor escapes, and the answer alone
   expect(stderr.text).toBe('aside\n');
 });
 
-test('on a terminal a note begins its own line', () => {
+test('a note starts on a new line on a terminal', () => {
   const [stdout, stderr] = [output(true), output(true)];
   const screen = new Screen({ stdout, stderr });
   screen.say('Half a\x1b[31m line');
@@ -67,7 +67,7 @@ test('on a terminal a note begins its own line', () => {
   expect(stderr.text).toBe('\r\x1b[Knote\n');
 });
 
-test('it is told once when nobody reads any more', () => {
+test('the screen is notified once when its output is closed', () => {
   const [stdout, stderr] = [output(false), output(false)];
   let gone = 0;
   new Screen({ stdout, stderr, onGone: () => gone++ });
@@ -77,7 +77,7 @@ test('it is told once when nobody reads any more', () => {
   expect(gone).toBe(1);
 });
 
-test('while a question is asked nothing else is shown; then everything is, in order', async () => {
+test('output is held back during a question, and shown in order afterwards', async () => {
   const [stdout, stderr, clock] = [output(true), output(true), new VirtualClock()];
   const screen = new Screen({ stdout, stderr, clock });
   screen.status(() => 'thinking');
@@ -95,8 +95,8 @@ test('while a question is asked nothing else is shown; then everything is, in or
   screen[Symbol.dispose]();
 });
 
-/** What was written last, without styles. */
-function lastOf({ written }: { readonly written: readonly string[] }): string {
+/** The last output, without styles. */
+function getLast({ written }: { readonly written: readonly string[] }): string {
   return written.at(-1)!.replaceAll('\x1b[1m', '').replaceAll('\x1b[22m', '');
 }
 
@@ -106,19 +106,19 @@ test('the line that is typed stays below the output, and whole lines of the repl
   screen.say('Half a');
   screen.input('be b', 4);
   expect(stdout.text).toBe('Half a\n');
-  expect(lastOf(stderr)).toBe('\r\x1b[K› be b');
+  expect(getLast(stderr)).toBe('\r\x1b[K› be b');
   screen.say(' line');
   expect(stdout.text).toBe('Half a\n');
   screen.say(' more.\nNext');
   expect(stdout.text).toBe('Half a\n line more.\n');
-  expect(lastOf(stderr)).toBe('\r\x1b[K› be b');
+  expect(getLast(stderr)).toBe('\r\x1b[K› be b');
   screen.input(undefined);
   expect(stdout.text).toBe('Half a\n line more.\nNext');
   screen.input('x\x1b[31m\u202e', 0);
-  expect(lastOf(stderr)).toBe('\r\x1b[K› \x1b7x<U+001B>[31m<U+202E>\x1b8');
+  expect(getLast(stderr)).toBe('\r\x1b[K› \x1b7x<U+001B>[31m<U+202E>\x1b8');
   for (const cursor of [0, 400, 1_000]) {
     screen.input('y'.repeat(1_000), cursor);
-    expect(lastOf(stderr).length).toBeLessThan(90);
+    expect(getLast(stderr).length).toBeLessThan(90);
   }
 });
 
@@ -129,9 +129,9 @@ test('the line that is typed is not drawn over a question, and comes back after 
   const held = screen.hold();
   screen.input('be br', 5);
   held.input('no', 1, 'why not: ');
-  expect(lastOf(stderr)).toBe('\r\x1b[Kwhy not: n\x1b7o\x1b8');
+  expect(getLast(stderr)).toBe('\r\x1b[Kwhy not: n\x1b7o\x1b8');
   held.endInput();
-  expect(lastOf(stderr)).toBe('\n');
+  expect(getLast(stderr)).toBe('\n');
   held[Symbol.dispose]();
-  expect(lastOf(stderr)).toBe('\r\x1b[K› be br');
+  expect(getLast(stderr)).toBe('\r\x1b[K› be br');
 });

@@ -1,7 +1,7 @@
-import { toInertText } from '@whoa/core/approval';
 import { type Clock, systemClock } from '@whoa/core/embed';
+import { toInertText } from '@whoa/core/internal';
 import { jsonLine, type Output, rendered, type Style, styled, writeRaw } from './boundary.ts';
-import { columnsOf, wrapLine } from './text/wrap.ts';
+import { measureColumns, wrapLine } from './text/wrap.ts';
 
 /** Show the status after this time without output. */
 const SILENCE_MS = 1_000;
@@ -213,7 +213,7 @@ export class Screen implements Disposable {
   #drawInput(line: string, cursor: number, prompt = PROMPT): void {
     const width = this.columns - prompt.length - 1;
     const before = wrapLine(toInertText(line.slice(Math.max(0, cursor - MAX_COLUMNS), cursor)), width).at(-1)!;
-    const after = wrapLine(toInertText(line.slice(cursor, cursor + MAX_COLUMNS)), width, columnsOf(before))[0]!;
+    const after = wrapLine(toInertText(line.slice(cursor, cursor + MAX_COLUMNS)), width, measureColumns(before))[0]!;
     const row = `${rendered(this.style('bold', prompt))}${before}`;
     writeRaw(this.#stderr, `${CLEAR_LINE}${row}${after === '' ? '' : `\x1b7${after}\x1b8`}`);
   }

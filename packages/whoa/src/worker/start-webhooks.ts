@@ -1,6 +1,6 @@
 import { SettingsError } from '@whoa/core';
 import type { Telemetry } from '@whoa/server/telemetry';
-import { createWebhooks, type WebhookAttempt, type WebhooksOptions } from '@whoa/server/webhooks';
+import { createWebhooks, type WebhookAttempt } from '@whoa/server/webhooks';
 import type { TaskStore } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
@@ -25,14 +25,14 @@ export async function startWebhooks(given: WebhookSettings): Promise<AsyncDispos
   const started = openWebhooks({
     store,
     webhooks,
-    onAttempt: (attempt) => tell(attempt, given),
+    onAttempt: (attempt) => printAttempt(attempt, given),
     onError: () => telemetry.count('whoa.store.errors'),
   });
   await started.start();
   return started;
 }
 
-function openWebhooks(options: WebhooksOptions): ReturnType<typeof createWebhooks> {
+function openWebhooks(options: Parameters<typeof createWebhooks>[0]): ReturnType<typeof createWebhooks> {
   try {
     return createWebhooks(options);
   } catch (error) {
@@ -41,7 +41,7 @@ function openWebhooks(options: WebhooksOptions): ReturnType<typeof createWebhook
   }
 }
 
-function tell(attempt: WebhookAttempt, { telemetry, screen, asJson }: WebhookSettings): void {
+function printAttempt(attempt: WebhookAttempt, { telemetry, screen, asJson }: WebhookSettings): void {
   const { url, taskId, result, error = '', nextInMs } = attempt;
   telemetry.count('whoa.webhook.attempts', result);
   // The rest of the URL may be a secret.

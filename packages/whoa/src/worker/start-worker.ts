@@ -1,4 +1,3 @@
-import type { StopMode } from '@whoa/core';
 import { describeError } from '@whoa/core/internal';
 import type { Telemetry } from '@whoa/server/telemetry';
 import { createRunner, type RunnerEvent, type TaskEngine, type TaskStore } from '@whoa/tasks';
@@ -15,9 +14,7 @@ export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals' |
   /** Hands out the tasks. */
   readonly engine: TaskEngine;
   readonly concurrency: number;
-  /** How running calls are stopped before their tasks are handed back. */
-  readonly stopMode: StopMode | undefined;
-  readonly resume: WhoaConfig['resume'];
+  readonly config: Pick<WhoaConfig, 'resume' | 'stopMode' | 'waitForProvider'>;
   readonly telemetry: Telemetry;
   readonly screen: Screen;
   readonly asJson: boolean;
@@ -32,14 +29,15 @@ export interface Worker extends AsyncDisposable {
 }
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { engine, agents, approvals, hooks, concurrency, stopMode, resume, telemetry, screen, asJson } = options;
+  const { engine, agents, approvals, hooks, concurrency, config, telemetry, screen, asJson } = options;
+  const { resume, stopMode, waitForProvider } = config;
   const { promise: refused, reject: refuse } = Promise.withResolvers<never>();
   refused.catch(() => {});
-  const tell = (event: RunnerEvent): void => {
+  const printEvent = (event: RunnerEvent): void => {
     if ('error' in event && (event.error as { code?: unknown } | undefined)?.code === 'STORE_SETUP')
       refuse(event.error);
-    else if (asJson) screen.data(dataOf(event));
-    else screen.note(lineOf(event));
+    else if (asJson) screen.data(toLogData(event));
+    else screen.note(formatEvent(event));
   };
   const runner = createRunner(
     telemetry.observe({
@@ -47,13 +45,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       agents,
       approvals,
       ...(resume !== undefined && { resume }),
-      hooks: { ...hooks, any: (event) => event.type !== 'hook-error' && tell(event) },
+      ...(waitForProvider !== undefined && { waitForProvider }),
+      hooks: { ...hooks, any: (event) => event.type !== 'hook-error' && printEvent(event) },
     }),
   );
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
     if (runner.live > 0 && !asJson)
       screen.note(`handing back ${runner.live} running; another signal exits immediately`);
+    // The mode says how running calls are stopped before their tasks are handed back.
     return engine.close(stopMode);
   };
   await engine.serve(runner, { concurrency });
@@ -79,12 +79,12 @@ async function answers(store: TaskStore): Promise<boolean> {
   return promise;
 }
 
-function dataOf(event: RunnerEvent): object {
+function toLogData(event: RunnerEvent): object {
   return 'error' in event ? { ...event, error: describeError(event.error) } : event;
 }
 
-function lineOf(event: RunnerEvent): string {
-  if (event.type === 'task-start') return `▸ ${shortId(event.id)} of ${oneLine(event.tenant, 60)} begins`;
+function formatEvent(event: RunnerEvent): string {
+  if (event.type === 'task-start') return `▸ started ${shortId(event.id)} (${oneLine(event.tenant, 60)})`;
   if (event.type === 'task-end') return `▪ ${shortId(event.id)} ${event.status}`;
   return `✘ ${event.type}: ${oneLine(describeError(event.error), MAX_LINE_CHARACTERS)}`;
 }

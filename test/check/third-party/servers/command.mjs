@@ -1,4 +1,4 @@
-// What a careful author of a tool does: the command runs in a process group of its own, and a signal ends the whole group.
+// What the careful author of a tool does: run the command in a separate process group, and signal the whole group.
 import { spawn } from 'node:child_process';
 
 export function runCommand(command, signal) {

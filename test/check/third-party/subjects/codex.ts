@@ -5,9 +5,9 @@ export const codex: Subject = {
   title: 'Codex (ACP adapter)',
   protocol: 'acp',
   packages: { '@agentclientprotocol/codex-acp': '2.6.0', '@openai/codex': '0.166.0' },
-  about: 'In the mode agent-full-access: its sandbox has no network, so the witness inside could not report.',
+  about: 'In the mode agent-full-access: its sandbox has no network, so the probe inside could not report.',
   fairly:
-    'Codex keeps a command that outlives its turn as a background process on purpose, and reports that to the model in the next turn. `late-effect`, `left-root`, `left-child` and `left-deaf` are this one decision.',
+    'Codex keeps a command that outlives its turn as a background process on purpose, and reports that to the model in the next turn. `late-effect`, `left-root`, `left-child` and `left-unresponsive` are this one decision.',
   page: 'README of the package; config.md of Codex',
   command: (location) => [bin(location, 'codex-acp')],
   env: () => ({ INITIAL_AGENT_MODE: 'agent-full-access', NO_BROWSER: '1' }),

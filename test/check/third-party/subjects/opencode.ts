@@ -13,7 +13,7 @@ export const opencode: Subject = {
   files: ({ provider }) => ({ '.config/opencode/opencode.json': JSON.stringify(openAiCompatible(provider)) }),
 };
 
-/** The configuration that OpenCode and what is built on it understand. */
+/** The configuration of OpenCode and of agents built on it. */
 export function openAiCompatible(provider: string): unknown {
   const model = { name: 'check', tool_call: true, limit: { context: 100_000, output: 8_000 } };
   return {

@@ -1,4 +1,5 @@
-// The chats of users, as their pages show them. Tabs and instances may write at once, so each save names the version it changes.
+// The chats of users, as their pages show them. Tabs and instances may write at the same time, so each save names the
+// version it changes.
 import type { UIMessage } from 'ai';
 import type { ShopMessage } from './assistant';
 import { db } from './db';
@@ -9,7 +10,7 @@ export function loadChat(user: string, id: string): { messages: ShopMessage[]; v
   return { messages, version: Number(row?.['version'] ?? 0) };
 }
 
-/** Saves a chat, and returns its new version: none if it has changed since it was loaded. */
+/** Saves a chat, and returns its new version, or `undefined` if it has changed since it was loaded. */
 export function saveChat(user: string, id: string, changed: { messages: readonly UIMessage[]; version: number }) {
   const version = changed.version + 1;
   const { changes } = db

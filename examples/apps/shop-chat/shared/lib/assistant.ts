@@ -1,4 +1,4 @@
-// The model and what it can do. Whose orders it works on comes from the session, never from the model.
+// The model and its tools. The customer comes from the session, never from the model.
 import { openai } from '@ai-sdk/openai';
 import { type InferUITools, tool, type UIDataTypes, type UIMessage } from 'ai';
 import { z } from 'zod';
@@ -32,7 +32,7 @@ export type ShopMessage = UIMessage<unknown, UIDataTypes, InferUITools<typeof to
 /** The options of `streamText` for a user. */
 export function assistantFor(user: string) {
   return {
-    // Your provider: OPENAI_API_KEY, and OPENAI_BASE_URL for others that speak the same protocol.
+    // Your provider: OPENAI_API_KEY, and OPENAI_BASE_URL for others with the same protocol.
     model: openai.chat(process.env['MODEL'] ?? 'gpt-5-mini'),
     instructions: `You help ${user} with orders of a shop. Use your tools; do not ask before you call them.`,
     tools,

@@ -14,12 +14,12 @@ export function logIn(name: string, password: string): string | undefined {
   return id;
 }
 
-/** Returns the user of a request, or nobody. */
-export function userOf(request: Request): string | undefined {
+/** Returns the user of a request, or `undefined`. */
+export function findUser(request: Request): string | undefined {
   return userOfSession(/(?:^|; )session=([\w-]+)/.exec(request.headers.get('cookie') ?? '')?.[1]);
 }
 
-/** Returns the user of the page that is being rendered. Others have to log in. */
+/** Returns the user of the current page. Without one, redirects to the login. */
 export async function currentUser(): Promise<string> {
   return userOfSession((await cookies()).get('session')?.value) ?? redirect('/login');
 }

@@ -1,24 +1,24 @@
 import {
   type Fields,
-  fieldsOf,
-  firstOf,
+  findFirst,
+  findLoneSurrogate,
   isEmptyContent,
   isJsonObject,
-  listOf,
-  loneSurrogateIn,
   type ProviderRefusal,
   TOOL_NAME,
-  textIn,
+  toFields,
+  toList,
+  toText,
 } from './strict.ts';
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool']);
 
 /** Finds what OpenAI's Chat Completions API would refuse in a request's history. */
 export function validateChat(body: unknown): ProviderRefusal | undefined {
-  const { messages, tools } = fieldsOf(body);
-  const half = loneSurrogateIn(body);
+  const { messages, tools } = toFields(body);
+  const half = findLoneSurrogate(body);
   if (half !== undefined) return { rule: 'chat-unicode', message: UNREADABLE, param: half };
-  return firstOf(refusals(listOf(messages))) ?? firstOf(checkTools(listOf(tools)));
+  return findFirst(refusals(toList(messages))) ?? findFirst(checkTools(toList(tools)));
 }
 
 /** OpenAI's error for a body it cannot parse. */
@@ -31,9 +31,9 @@ function* checkTools(tools: readonly Fields[]): Generator<ProviderRefusal> {
 
 function* checkName(call: Fields, at: string): Generator<ProviderRefusal> {
   const param = `${at}.function.name`;
-  if (TOOL_NAME.test(textIn(fieldsOf(call['function'])['name']))) return;
-  const said = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";
-  yield { rule: 'chat-name', message: `Invalid '${param}': ${said}`, param };
+  if (TOOL_NAME.test(toText(toFields(call['function'])['name']))) return;
+  const detail = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";
+  yield { rule: 'chat-name', message: `Invalid '${param}': ${detail}`, param };
 }
 
 const MAX_ID_LENGTH = 40;
@@ -50,15 +50,15 @@ function* refusals(messages: readonly Fields[]): Generator<ProviderRefusal> {
   let answered = new Set<string>();
   for (const [index, message] of messages.entries()) {
     const at = `messages.[${index}]`;
-    if (!ROLES.has(textIn(message['role'])))
-      yield { rule: 'chat-role', message: `Invalid value: '${textIn(message['role'])}'.`, param: `${at}.role` };
+    if (!ROLES.has(toText(message['role'])))
+      yield { rule: 'chat-role', message: `Invalid value: '${toText(message['role'])}'.`, param: `${at}.role` };
     if (message['role'] === 'tool') {
       yield* checkResult({ message, at, open, answered });
       continue;
     }
     if (open.size > 0) yield unanswered(open, at);
-    const calls = listOf(message['tool_calls']);
-    open = new Set(calls.map(({ id }) => textIn(id)));
+    const calls = toList(message['tool_calls']);
+    open = new Set(calls.map(({ id }) => toText(id)));
     answered = new Set();
     if (message['role'] === 'assistant') yield* checkAssistant(message, at);
     else if (isEmptyContent(message['content']))
@@ -79,10 +79,10 @@ interface ResultCheck {
 }
 
 function* checkResult({ message, at, open, answered }: ResultCheck): Generator<ProviderRefusal> {
-  const id = textIn(message['tool_call_id']);
+  const id = toText(message['tool_call_id']);
   if (open.size === 0 && answered.size === 0) {
-    const said = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
-    yield { rule: 'chat-result-of-call', message: `Invalid parameter: ${said}`, param: `${at}.role` };
+    const detail = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
+    yield { rule: 'chat-result-of-call', message: `Invalid parameter: ${detail}`, param: `${at}.role` };
   }
   if (answered.has(id)) {
     yield {
@@ -92,17 +92,17 @@ function* checkResult({ message, at, open, answered }: ResultCheck): Generator<P
     };
   }
   if (!open.delete(id)) {
-    const said = `'tool_call_id' of '${id}' not found in 'tool_calls' of previous message.`;
-    yield { rule: 'chat-result-of-call', message: `Invalid parameter: ${said}`, param: `${at}.tool_call_id` };
+    const detail = `'tool_call_id' of '${id}' not found in 'tool_calls' of previous message.`;
+    yield { rule: 'chat-result-of-call', message: `Invalid parameter: ${detail}`, param: `${at}.tool_call_id` };
   }
   answered.add(id);
 }
 
 function* checkAssistant(message: Fields, at: string): Generator<ProviderRefusal> {
-  const calls = listOf(message['tool_calls']);
+  const calls = toList(message['tool_calls']);
   if (Array.isArray(message['tool_calls']) && calls.length === 0) {
-    const said = 'empty array. Expected an array with minimum length 1, but got an empty array instead.';
-    yield { rule: 'chat-calls-not-empty', message: `Invalid '${at}.tool_calls': ${said}`, param: `${at}.tool_calls` };
+    const detail = 'empty array. Expected an array with minimum length 1, but got an empty array instead.';
+    yield { rule: 'chat-calls-not-empty', message: `Invalid '${at}.tool_calls': ${detail}`, param: `${at}.tool_calls` };
   }
   if (calls.length === 0 && isEmptyContent(message['content']))
     yield {
@@ -110,7 +110,7 @@ function* checkAssistant(message: Fields, at: string): Generator<ProviderRefusal
       message: `Invalid value for 'content': expected a string, got null.`,
       param: `${at}.content`,
     };
-  const ids = calls.map(({ id }) => textIn(id));
+  const ids = calls.map(({ id }) => toText(id));
   if (ids.includes('') || new Set(ids).size < ids.length)
     yield {
       rule: 'chat-id',
@@ -119,12 +119,12 @@ function* checkAssistant(message: Fields, at: string): Generator<ProviderRefusal
     };
   for (const [index, call] of calls.entries()) {
     const where = `${at}.tool_calls[${index}]`;
-    if (textIn(call['id']).length > MAX_ID_LENGTH) {
-      const said = `string too long. Expected a string with maximum length ${MAX_ID_LENGTH}`;
-      yield { rule: 'chat-id', message: `Invalid '${where}.id': ${said}`, param: `${where}.id` };
+    if (toText(call['id']).length > MAX_ID_LENGTH) {
+      const detail = `string too long. Expected a string with maximum length ${MAX_ID_LENGTH}`;
+      yield { rule: 'chat-id', message: `Invalid '${where}.id': ${detail}`, param: `${where}.id` };
     }
     yield* checkName(call, where);
-    if (!isJsonObject(fieldsOf(call['function'])['arguments']))
+    if (!isJsonObject(toFields(call['function'])['arguments']))
       yield {
         rule: 'chat-arguments',
         message: `Invalid '${at}.tool_calls': arguments must be a JSON object.`,

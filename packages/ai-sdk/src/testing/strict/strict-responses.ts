@@ -1,26 +1,26 @@
 import type { Rule } from '../rules.ts';
 import {
   type Fields,
-  fieldsOf,
-  firstOf,
+  findFirst,
+  findLoneSurrogate,
   isEmptyContent,
   isJsonObject,
-  listOf,
-  loneSurrogateIn,
   type ProviderRefusal,
   type StrictOptions,
   TOOL_NAME,
-  textIn,
+  toFields,
+  toList,
+  toText,
 } from './strict.ts';
 import { UNREADABLE } from './strict-chat.ts';
 
 /** Finds what OpenAI's Responses API would refuse in a request's history. */
 export function validateResponses(body: unknown, options: StrictOptions = {}): ProviderRefusal | undefined {
-  const { input, tools } = fieldsOf(body);
-  if (loneSurrogateIn(body) !== undefined) return refused('responses-unicode', UNREADABLE);
+  const { input, tools } = toFields(body);
+  if (findLoneSurrogate(body) !== undefined) return refused('responses-unicode', UNREADABLE);
   if (typeof input === 'string')
     return input.trim() === '' ? refused('responses-not-empty', "Invalid 'input': empty.") : undefined;
-  return firstOf(refusals(listOf(input), options)) ?? firstOf(checkTools(listOf(tools)));
+  return findFirst(refusals(toList(input), options)) ?? findFirst(checkTools(toList(tools)));
 }
 
 function* checkTools(tools: readonly Fields[]): Generator<ProviderRefusal> {
@@ -29,9 +29,9 @@ function* checkTools(tools: readonly Fields[]): Generator<ProviderRefusal> {
 }
 
 function* checkName(name: unknown, at: string): Generator<ProviderRefusal> {
-  if (TOOL_NAME.test(textIn(name))) return;
-  const said = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";
-  yield refused('responses-name', `Invalid '${at}.name': ${said}`);
+  if (TOOL_NAME.test(toText(name))) return;
+  const detail = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.";
+  yield refused('responses-name', `Invalid '${at}.name': ${detail}`);
 }
 
 const MAX_ID_LENGTH = 64;
@@ -44,12 +44,12 @@ function* refusals(items: readonly Fields[], options: StrictOptions): Generator<
     switch (item['type'] ?? 'message') {
       case 'function_call':
         yield* checkCall(item, calls);
-        calls.add(textIn(item['call_id']));
-        open.add(textIn(item['call_id']));
+        calls.add(toText(item['call_id']));
+        open.add(toText(item['call_id']));
         break;
       case 'function_call_output':
         yield* checkOutput(item, calls, open);
-        open.delete(textIn(item['call_id']));
+        open.delete(toText(item['call_id']));
         break;
       case 'reasoning':
         yield* checkReasoning(item, items[index + 1], options);
@@ -57,7 +57,7 @@ function* refusals(items: readonly Fields[], options: StrictOptions): Generator<
       case 'web_search_call':
         break;
       case 'item_reference':
-        yield refused('responses-reference', `Item with id '${textIn(item['id'])}' not found.`);
+        yield refused('responses-reference', `Item with id '${toText(item['id'])}' not found.`);
         break;
       default:
         // A result must come before the next message.
@@ -74,11 +74,11 @@ function* refusals(items: readonly Fields[], options: StrictOptions): Generator<
 }
 
 function* checkCall(item: Fields, calls: ReadonlySet<string>): Generator<ProviderRefusal> {
-  const id = textIn(item['call_id']);
+  const id = toText(item['call_id']);
   if (id === '') yield refused('responses-id', "Missing required parameter: 'call_id'.");
   if (id.length > MAX_ID_LENGTH) {
-    const said = `string too long. Expected a string with maximum length ${MAX_ID_LENGTH}`;
-    yield refused('responses-id', `Invalid 'input.call_id': ${said}`);
+    const detail = `string too long. Expected a string with maximum length ${MAX_ID_LENGTH}`;
+    yield refused('responses-id', `Invalid 'input.call_id': ${detail}`);
   }
   yield* checkName(item['name'], 'input');
   if (calls.has(id)) yield refused('responses-id', `Duplicate function call with call_id ${id}.`);
@@ -87,7 +87,7 @@ function* checkCall(item: Fields, calls: ReadonlySet<string>): Generator<Provide
 }
 
 function* checkOutput(item: Fields, calls: ReadonlySet<string>, open: ReadonlySet<string>): Generator<ProviderRefusal> {
-  const id = textIn(item['call_id']);
+  const id = toText(item['call_id']);
   if (!calls.has(id))
     yield refused('responses-result-of-call', `No tool call found for function call output with call_id ${id}.`);
   if (!open.has(id)) yield refused('responses-one-result', `Duplicate function call output with call_id ${id}.`);
@@ -98,11 +98,11 @@ function* checkReasoning(
   next: Fields | undefined,
   { isGenuine }: StrictOptions,
 ): Generator<ProviderRefusal> {
-  const id = textIn(item['id']);
-  const proof = textIn(item['encrypted_content']);
+  const id = toText(item['id']);
+  const proof = toText(item['encrypted_content']);
   if (proof === '') {
-    const said = 'Items are not persisted when `store` is set to false.';
-    yield refused('responses-reasoning', `Item with id '${id}' not found. ${said} Try again with encrypted content.`);
+    const detail = 'Items are not persisted when `store` is set to false.';
+    yield refused('responses-reasoning', `Item with id '${id}' not found. ${detail} Try again with encrypted content.`);
   }
   if (isGenuine?.(proof) === false)
     yield refused('responses-reasoning', `The encrypted content for item ${id} could not be verified.`);

@@ -17,28 +17,28 @@ export interface StrictOptions {
 /** Untrusted JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-export function fieldsOf(value: unknown): Fields {
+export function toFields(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 }
 
-export function listOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
+export function toList(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.map(toFields) : [];
 }
 
-export function textIn(value: unknown): string {
+export function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
 /** Whether some text or list of blocks is empty. */
 export function isEmptyContent(content: unknown): boolean {
   if (typeof content === 'string') return content.trim() === '';
-  const blocks = listOf(content);
-  return blocks.length === 0 || blocks.some((block) => 'text' in block && textIn(block['text']).trim() === '');
+  const blocks = toList(content);
+  return blocks.length === 0 || blocks.some((block) => 'text' in block && toText(block['text']).trim() === '');
 }
 
 export function isJsonObject(text: unknown): boolean {
   try {
-    const value: unknown = JSON.parse(textIn(text));
+    const value: unknown = JSON.parse(toText(text));
     return typeof value === 'object' && value !== null && !Array.isArray(value);
   } catch {
     return false;
@@ -46,11 +46,11 @@ export function isJsonObject(text: unknown): boolean {
 }
 
 /** Finds half of a character, which is not allowed in a request. Returns its path. */
-export function loneSurrogateIn(value: unknown, at = ''): string | undefined {
+export function findLoneSurrogate(value: unknown, at = ''): string | undefined {
   if (typeof value === 'string') return value.isWellFormed() ? undefined : at || 'body';
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, item] of Object.entries(value)) {
-    const where = name.isWellFormed() ? loneSurrogateIn(item, at === '' ? name : `${at}.${name}`) : at;
+    const where = name.isWellFormed() ? findLoneSurrogate(item, at === '' ? name : `${at}.${name}`) : at;
     if (where !== undefined) return where;
   }
   return undefined;
@@ -60,7 +60,7 @@ export function loneSurrogateIn(value: unknown, at = ''): string | undefined {
 export const TOOL_NAME: RegExp = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** Returns the first refusal. Checks are generators, so that each reads from top to bottom. */
-export function firstOf(refusals: Iterable<ProviderRefusal>): ProviderRefusal | undefined {
+export function findFirst(refusals: Iterable<ProviderRefusal>): ProviderRefusal | undefined {
   for (const refusal of refusals) return refusal;
   return undefined;
 }

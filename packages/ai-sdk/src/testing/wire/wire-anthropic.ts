@@ -1,14 +1,14 @@
 import {
-  argumentsOf,
-  chunksOf,
   type Fault,
   type Frame,
-  finishOf,
   isFault,
+  joinWords,
   type ScriptedResponse,
   type ScriptedResponsePart,
+  toArguments,
+  toChunks,
+  toFinish,
   USAGE,
-  wordsIn,
 } from '../script.ts';
 import { validateAnthropic } from '../strict/strict-anthropic.ts';
 import { type FrameContext, frame, type Wire } from './wire.ts';
@@ -53,7 +53,7 @@ function* frames(answer: ScriptedResponse, context: FrameContext): Generator<Fra
     else yield* block(part, index, context);
     index += 'search' in part ? 2 : 1;
   }
-  const delta = { stop_reason: STOP_REASONS[finishOf(answer)], stop_sequence: null };
+  const delta = { stop_reason: STOP_REASONS[toFinish(answer)], stop_sequence: null };
   yield event({ type: 'message_delta', delta, usage: { output_tokens: usage.outputTokens } });
   yield event({ type: 'message_stop' });
 }
@@ -65,7 +65,7 @@ function* block(
 ): Generator<Frame | Fault> {
   let index = at;
   const start = (content_block: Event): Frame => event({ type: 'content_block_start', index, content_block });
-  function* deltas(type: string, field: string, chunks: ReturnType<typeof chunksOf>): Generator<Frame | Fault> {
+  function* deltas(type: string, field: string, chunks: ReturnType<typeof toChunks>): Generator<Frame | Fault> {
     for (const chunk of chunks) {
       if (typeof chunk !== 'string') yield chunk;
       else yield event({ type: 'content_block_delta', index, delta: { type, [field]: chunk } }, chunk);
@@ -73,11 +73,11 @@ function* block(
   }
   if ('text' in part) {
     yield start({ type: 'text', text: '' });
-    yield* deltas('text_delta', 'text', chunksOf(part.text));
+    yield* deltas('text_delta', 'text', toChunks(part.text));
   } else if ('thinking' in part) {
     yield start({ type: 'thinking', thinking: '' });
-    yield* deltas('thinking_delta', 'thinking', chunksOf(part.thinking));
-    const signature = part.signature ?? `sig_${context.id}_${index}_${wordsIn(part.thinking).length}`;
+    yield* deltas('thinking_delta', 'thinking', toChunks(part.thinking));
+    const signature = part.signature ?? `sig_${context.id}_${index}_${joinWords(part.thinking).length}`;
     if (signature !== false) {
       context.issue(signature);
       yield event({ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature } });
@@ -94,7 +94,7 @@ function* block(
     yield event({ type: 'content_block_start', index: ++index, content_block: result });
   } else {
     yield start({ type: 'tool_use', id: part.id ?? `toolu_${context.id}_${index}`, name: part.call, input: {} });
-    yield* deltas('input_json_delta', 'partial_json', chunksOf(argumentsOf(part)));
+    yield* deltas('input_json_delta', 'partial_json', toChunks(toArguments(part)));
   }
   yield event({ type: 'content_block_stop', index });
 }

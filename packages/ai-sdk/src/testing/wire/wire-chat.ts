@@ -1,12 +1,12 @@
 import {
-  argumentsOf,
-  chunksOf,
   type Fault,
   type Frame,
-  finishOf,
   isFault,
   type ScriptedResponse,
   type ScriptedResponsePart,
+  toArguments,
+  toChunks,
+  toFinish,
   USAGE,
 } from '../script.ts';
 import type { ProviderRefusal } from '../strict/strict.ts';
@@ -42,7 +42,7 @@ function* frames(answer: ScriptedResponse, { id, model }: FrameContext): Generat
     if (isFault(part)) yield part;
     else yield* deltas(part, { chunk, id, index: 'call' in part ? calls++ : 0 });
   }
-  const finish_reason = FINISH_REASONS[finishOf(answer)];
+  const finish_reason = FINISH_REASONS[toFinish(answer)];
   yield frame({ ...base, choices: [{ index: 0, delta: {}, finish_reason }] });
   const { inputTokens, outputTokens } = usage;
   const counts = {
@@ -62,17 +62,17 @@ interface Position {
 
 function* deltas(part: Exclude<ScriptedResponsePart, Fault>, { chunk, id, index }: Position): Generator<Frame | Fault> {
   if ('redacted' in part || 'search' in part) return;
-  let chunks: ReturnType<typeof chunksOf>;
-  let deltaOf: (words: string) => unknown;
+  let chunks: ReturnType<typeof toChunks>;
+  let toDelta: (words: string) => unknown;
   if ('call' in part) {
     const name = { name: part.call, arguments: '' };
     yield chunk({ tool_calls: [{ index, id: part.id ?? `call_${id}_${index}`, type: 'function', function: name }] });
-    chunks = chunksOf(argumentsOf(part));
-    deltaOf = (words) => ({ tool_calls: [{ index, function: { arguments: words } }] });
+    chunks = toChunks(toArguments(part));
+    toDelta = (words) => ({ tool_calls: [{ index, function: { arguments: words } }] });
   } else {
     // OpenAI does not send thinking here; compatible servers stream it like this.
-    chunks = chunksOf('text' in part ? part.text : part.thinking);
-    deltaOf = (words) => ('text' in part ? { content: words } : { reasoning_content: words });
+    chunks = toChunks('text' in part ? part.text : part.thinking);
+    toDelta = (words) => ('text' in part ? { content: words } : { reasoning_content: words });
   }
-  for (const words of chunks) yield typeof words === 'string' ? chunk(deltaOf(words), words) : words;
+  for (const words of chunks) yield typeof words === 'string' ? chunk(toDelta(words), words) : words;
 }

@@ -1,15 +1,15 @@
 import {
-  argumentsOf,
   type Chunks,
-  chunksOf,
   type Fault,
   type Frame,
-  finishOf,
   isFault,
+  joinWords,
   type ScriptedResponse,
   type ScriptedResponsePart,
+  toArguments,
+  toChunks,
+  toFinish,
   USAGE,
-  wordsIn,
 } from '../script.ts';
 import { validateResponses } from '../strict/strict-responses.ts';
 import { type FrameContext, frame, type Wire } from './wire.ts';
@@ -61,7 +61,7 @@ function* frames(answer: ScriptedResponse, context: FrameContext): Generator<Fra
   }
   const { inputTokens, outputTokens } = usage;
   const counts = { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
-  const isCut = finishOf(answer) === 'length';
+  const isCut = toFinish(answer) === 'length';
   const status = isCut ? 'incomplete' : 'completed';
   const incomplete_details = isCut ? { reason: 'max_output_tokens' } : null;
   const whole = { ...response, status, incomplete_details, output, usage: counts };
@@ -96,8 +96,8 @@ function* item(part: Exclude<ScriptedResponsePart, Fault>, position: Position): 
       item: { ...call, status: 'in_progress', arguments: '' },
     });
     const about = { item_id: call.id, output_index };
-    yield* deltas(argumentsOf(part), { type: 'response.function_call_arguments.delta', ...about }, send);
-    const text = wordsIn(argumentsOf(part));
+    yield* deltas(toArguments(part), { type: 'response.function_call_arguments.delta', ...about }, send);
+    const text = joinWords(toArguments(part));
     yield send({ type: 'response.function_call_arguments.done', ...about, name: part.call, arguments: text });
     whole = { ...call, status: 'completed', arguments: text };
   } else if ('search' in part) {
@@ -113,7 +113,7 @@ function* item(part: Exclude<ScriptedResponsePart, Fault>, position: Position): 
       output_index,
       item: { ...thought, encrypted_content: null, summary: [] },
     });
-    const summary = 'thinking' in part ? [yield* summaryOf(part.thinking, thought.id, position)] : [];
+    const summary = 'thinking' in part ? [yield* writeSummary(part.thinking, thought.id, position)] : [];
     const proof = 'redacted' in part ? part.redacted : (part.signature ?? `enc_${id}`);
     if (proof !== false) context.issue(proof);
     whole = { ...thought, encrypted_content: proof === false ? null : proof, summary };
@@ -124,24 +124,28 @@ function* item(part: Exclude<ScriptedResponsePart, Fault>, position: Position): 
 
 function* words(text: Chunks, item_id: string, { send, output_index }: Position): Generator<Frame | Fault, Item> {
   const about = { item_id, output_index, content_index: 0 };
-  const part = (said: string): Item => ({ type: 'output_text', text: said, annotations: [], logprobs: [] });
+  const part = (content: string): Item => ({ type: 'output_text', text: content, annotations: [], logprobs: [] });
   yield send({ type: 'response.content_part.added', ...about, part: part('') });
   yield* deltas(text, { type: 'response.output_text.delta', ...about, logprobs: [] }, send);
-  yield send({ type: 'response.output_text.done', ...about, text: wordsIn(text), logprobs: [] });
-  yield send({ type: 'response.content_part.done', ...about, part: part(wordsIn(text)) });
-  return part(wordsIn(text));
+  yield send({ type: 'response.output_text.done', ...about, text: joinWords(text), logprobs: [] });
+  yield send({ type: 'response.content_part.done', ...about, part: part(joinWords(text)) });
+  return part(joinWords(text));
 }
 
-function* summaryOf(text: Chunks, item_id: string, { send, output_index }: Position): Generator<Frame | Fault, Item> {
+function* writeSummary(
+  text: Chunks,
+  item_id: string,
+  { send, output_index }: Position,
+): Generator<Frame | Fault, Item> {
   const about = { item_id, output_index, summary_index: 0 };
-  const part = (said: string): Item => ({ type: 'summary_text', text: said });
+  const part = (content: string): Item => ({ type: 'summary_text', text: content });
   yield send({ type: 'response.reasoning_summary_part.added', ...about, part: part('') });
   yield* deltas(text, { type: 'response.reasoning_summary_text.delta', ...about }, send);
-  yield send({ type: 'response.reasoning_summary_text.done', ...about, text: wordsIn(text) });
-  yield send({ type: 'response.reasoning_summary_part.done', ...about, part: part(wordsIn(text)) });
-  return part(wordsIn(text));
+  yield send({ type: 'response.reasoning_summary_text.done', ...about, text: joinWords(text) });
+  yield send({ type: 'response.reasoning_summary_part.done', ...about, part: part(joinWords(text)) });
+  return part(joinWords(text));
 }
 
 function* deltas(chunks: Chunks, about: Event, send: Send): Generator<Frame | Fault> {
-  for (const delta of chunksOf(chunks)) yield typeof delta === 'string' ? send({ ...about, delta }, delta) : delta;
+  for (const delta of toChunks(chunks)) yield typeof delta === 'string' ? send({ ...about, delta }, delta) : delta;
 }

@@ -19,7 +19,7 @@ const FEATURES: Features = {
 };
 
 /**
- * Checks an agent that speaks A2A, by the official client. `url` is where its agent card is found.
+ * Checks an agent that supports A2A, by the official client. `url` is where its agent card is found.
  *
  * @returns The adapter, for `runChecks`.
  */

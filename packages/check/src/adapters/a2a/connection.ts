@@ -34,7 +34,7 @@ export class A2aConnection implements Connection {
 
   async status(id: string): Promise<TurnEnd['kind'] | 'running'> {
     const { status } = await this.#client.getTask({ tenant: '', id });
-    return endOf(status)?.kind ?? 'running';
+    return findTurnEnd(status)?.kind ?? 'running';
   }
 
   cancelTask(id: string): Promise<string> {
@@ -50,7 +50,7 @@ export class A2aConnection implements Connection {
 async function cancelTask(client: Client, id: string): Promise<string> {
   try {
     const { status } = await client.cancelTask({ tenant: '', id, metadata: undefined });
-    return `the cancel was answered with the state ${nameOf(status)}`;
+    return `the cancel was answered with the state ${describeStatus(status)}`;
   } catch (error) {
     const { name, message } = error as Error;
     return `the cancel was refused: ${name}: ${message}`;
@@ -87,7 +87,7 @@ class A2aConversation implements Conversation {
     const turn = this.#last;
     if (turn === undefined) return;
     if (!(await within(NAME_MS, turn.id())))
-      throw new Error('the agent did not name its task, so it cannot be cancelled');
+      throw new Error('the agent did not report a task id, so the task cannot be cancelled');
     await cancelTask(this.#client, await turn.id());
   }
 
@@ -108,7 +108,7 @@ class A2aConversation implements Conversation {
       }
       recordPayload(turn, payload);
     }
-    if (turn.seen.every(({ what }) => what !== 'end')) turn.end('gone', 'the stream ended before the task did');
+    if (turn.observations.every(({ what }) => what !== 'end')) turn.end('gone', 'the stream ended before the task did');
   }
 }
 
@@ -119,10 +119,10 @@ function recordPayload(turn: TurnLog, payload: StreamResponse['payload']): void 
     turn.end('completed', 'a message instead of a task');
   } else if (payload !== undefined) {
     const { status } = payload.value;
-    const end = endOf(status);
+    const end = findTurnEnd(status);
     if (end !== undefined) turn.record({ what: 'end', end });
     else if (status?.message !== undefined) turn.record({ what: 'text', text: toText(status.message.parts) });
-    else turn.record({ what: 'other', said: nameOf(status) });
+    else turn.record({ what: 'other', detail: describeStatus(status) });
   }
 }
 
@@ -142,13 +142,13 @@ const ENDS: Readonly<Record<string, TurnEnd['kind']>> = {
   'auth-required': 'error',
 };
 
-function nameOf(status: TaskStatus | undefined): string {
+function describeStatus(status: TaskStatus | undefined): string {
   return STATES[status?.state ?? 0] ?? 'auth-required';
 }
 
 /** How a task ended, if it did. */
-function endOf(status: TaskStatus | undefined): TurnEnd | undefined {
-  const state = nameOf(status);
+function findTurnEnd(status: TaskStatus | undefined): TurnEnd | undefined {
+  const state = describeStatus(status);
   const kind = ENDS[state];
   return kind && { kind, detail: `the state is ${state}` };
 }

@@ -1,7 +1,7 @@
 import * as acp from '@agentclientprotocol/sdk';
 import type { Adapter, Answer, Connection, Conversation, Features, Turn } from '../../adapter.ts';
 import { within } from '../../clock.ts';
-import type { CheckHarness } from '../../stage/stage.ts';
+import type { CheckHarness } from '../../harness/check-harness.ts';
 import type { TurnLog } from '../../turn-log.ts';
 import { type AgentCommand, type StartedProcess, startProcess } from '../agent-process.ts';
 import { type FrameTap, tapFrames } from '../frames.ts';
@@ -15,7 +15,7 @@ const GREETING_MS = 120_000;
 const NO_TASKS = 'ACP has no tasks: only the connection that sent a prompt can cancel it';
 
 /**
- * Checks an agent that speaks the Agent Client Protocol over standard input and output, as an editor does.
+ * Checks an agent that supports the Agent Client Protocol over standard input and output, as an editor does.
  *
  * @returns The adapter for `runChecks`.
  */
@@ -36,7 +36,7 @@ export function createAcpAdapter(command: AgentCommand): Adapter {
       'cancel-by-id': NO_TASKS,
       'second-instance': NO_TASKS,
     },
-    connect: (stage) => AcpConnection.connect(command, stage),
+    connect: (harness) => AcpConnection.connect(command, harness),
     async [Symbol.asyncDispose]() {},
   };
 }
@@ -61,7 +61,7 @@ class AcpConnection implements Connection {
   readonly features: Features;
   readonly process: StartedProcess;
   readonly #parts: Parts;
-  #witness: readonly string[] = [];
+  #probe: readonly string[] = [];
 
   private constructor(parts: Parts, { agentInfo, agentCapabilities }: acp.InitializeResponse) {
     this.process = parts.process;
@@ -71,10 +71,10 @@ class AcpConnection implements Connection {
     this.features = canClose ? {} : { close: 'the agent does not offer session/close' };
   }
 
-  static async connect(command: AgentCommand, stage: CheckHarness): Promise<AcpConnection> {
-    const process = startProcess(command, stage);
+  static async connect(command: AgentCommand, harness: CheckHarness): Promise<AcpConnection> {
+    const process = startProcess(command, harness);
     try {
-      return await AcpConnection.#greet(process, stage);
+      return await AcpConnection.#greet(process, harness);
     } catch (error) {
       await process[Symbol.asyncDispose]();
       const stderrTail = process.stderrTail().trim();
@@ -82,7 +82,7 @@ class AcpConnection implements Connection {
     }
   }
 
-  static async #greet(process: StartedProcess, stage: CheckHarness): Promise<AcpConnection> {
+  static async #greet(process: StartedProcess, harness: CheckHarness): Promise<AcpConnection> {
     const log = new SessionLog();
     const { stdin, stdout } = process.child;
     const tap = tapFrames(stdin, stdout, {
@@ -107,7 +107,7 @@ class AcpConnection implements Connection {
     const hasLeft = (): Promise<boolean> => within(EXIT_MS, exited);
     const isGone = process.hasExited() || (await greeted.then(() => false, hasLeft));
     if (isGone) throw new Error("the agent ended before it answered 'initialize'");
-    return new AcpConnection({ process, client, tap, log, folder: stage.folder, questions }, await greeted);
+    return new AcpConnection({ process, client, tap, log, folder: harness.folder, questions }, await greeted);
   }
 
   answerQuestions(mode: 'allow' | 'by-check'): void {
@@ -115,15 +115,15 @@ class AcpConnection implements Connection {
   }
 
   async open(): Promise<Conversation> {
-    const [command = '', ...args] = this.#witness;
-    const mcpServers: acp.McpServer[] = command === '' ? [] : [{ name: 'witness', command, args, env: [] }];
+    const [command = '', ...args] = this.#probe;
+    const mcpServers: acp.McpServer[] = command === '' ? [] : [{ name: 'probe', command, args, env: [] }];
     const { client, folder } = this.#parts;
     const { sessionId } = await client.request(acp.methods.agent.session.new, { cwd: folder, mcpServers });
     return new AcpConversation(this.#parts, sessionId);
   }
 
-  offerWitness(command: readonly string[]): void {
-    this.#witness = command;
+  offerProbe(command: readonly string[]): void {
+    this.#probe = command;
   }
 
   async cancelUnknown(): Promise<string> {
@@ -149,7 +149,7 @@ class Questions {
     const { promise, resolve } = Promise.withResolvers<acp.RequestPermissionResponse>();
     const answer = (chosen: Answer): void => resolve(outcomeFor(chosen, options));
     const { mode } = this;
-    this.#log.turnOf(sessionId)?.record({ what: 'question', answer, isWithdrawn: () => signal.aborted });
+    this.#log.findTurn(sessionId)?.record({ what: 'question', answer, isWithdrawn: () => signal.aborted });
     if (mode === 'allow') answer('allow');
     return promise;
   }

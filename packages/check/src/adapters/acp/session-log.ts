@@ -17,7 +17,7 @@ export class SessionLog {
     return turn;
   }
 
-  turnOf(sessionId: string): TurnLog | undefined {
+  findTurn(sessionId: string): TurnLog | undefined {
     return this.#turns.get(sessionId);
   }
 
@@ -43,7 +43,7 @@ export class SessionLog {
       if (turn !== undefined) recordUpdate(turn, params?.['update'] as Record<string, unknown>);
     } else if (method === undefined) {
       const turn = this.#prompts.get(id);
-      if (turn !== undefined) turn.record({ what: 'end', end: endOf(frame) });
+      if (turn !== undefined) turn.record({ what: 'end', end: toTurnEnd(frame) });
     }
   }
 
@@ -52,7 +52,7 @@ export class SessionLog {
   }
 }
 
-function endOf({ error, result }: Frame): TurnEnd {
+function toTurnEnd({ error, result }: Frame): TurnEnd {
   if (error !== undefined) return { kind: 'error', detail: `error ${error.code}: ${error.message}` };
   const reason = String(result?.['stopReason']);
   return { kind: reason === 'cancelled' ? 'cancelled' : 'completed', detail: `stopReason ${reason}` };
@@ -76,10 +76,10 @@ function recordUpdate(turn: TurnLog, update: Readonly<Record<string, unknown>>):
   } else if (kind === 'tool_call' || kind === 'tool_call_update') {
     const id = String(update['toolCallId']);
     const status = (update['status'] as string | null | undefined) ?? (kind === 'tool_call' ? 'pending' : undefined);
-    if (status === undefined) turn.record({ what: 'other', said: kind });
+    if (status === undefined) turn.record({ what: 'other', detail: kind });
     else {
       const isOpen = status !== 'completed' && status !== 'failed';
-      turn.record({ what: 'call', id, isOpen, said: status });
+      turn.record({ what: 'call', id, isOpen, detail: status });
     }
-  } else turn.record({ what: 'other', said: kind });
+  } else turn.record({ what: 'other', detail: kind });
 }

@@ -6,7 +6,7 @@ import { loadLibrary } from '../load-library.ts';
 import { createStreamAdapter, type Reading, type StreamClient, type StreamServerOptions } from '../streams.ts';
 
 /**
- * Checks a server that speaks AG-UI, by the official `HttpAgent`.
+ * Checks a server that supports AG-UI, by the official `HttpAgent`.
  *
  * @returns The adapter, for `runChecks`.
  */
@@ -22,7 +22,7 @@ async function load({ url, headers }: { url: string; headers: Record<string, str
   };
 }
 
-/** Makes a response that breaks off one that ends: the official client prints the error, and rejects a promise of its own. */
+/** Makes a response that breaks off one that ends: the official client prints the error, and rejects its own promise. */
 async function fetchToTheEnd(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, init);
   const reader = response.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -69,16 +69,16 @@ class AgUiClient implements StreamClient {
 function recordEvent(turn: TurnLog, event: BaseEvent): void {
   const { type, toolCallId: id = '', delta = '' } = event as BaseEvent & { toolCallId?: string; delta?: string };
   if (type === 'TEXT_MESSAGE_CONTENT') turn.record({ what: 'text', text: delta });
-  else if (type === 'TOOL_CALL_START') turn.record({ what: 'call', id, isOpen: true, said: type });
+  else if (type === 'TOOL_CALL_START') turn.record({ what: 'call', id, isOpen: true, detail: type });
   else if (type === 'TOOL_CALL_END' || type === 'TOOL_CALL_RESULT')
-    turn.record({ what: 'call', id, isOpen: false, said: type });
-  else if (type === 'RUN_FINISHED' || type === 'RUN_ERROR') turn.record({ what: 'end', end: endOf(event) });
-  else turn.record({ what: 'other', said: type });
+    turn.record({ what: 'call', id, isOpen: false, detail: type });
+  else if (type === 'RUN_FINISHED' || type === 'RUN_ERROR') turn.record({ what: 'end', end: toTurnEnd(event) });
+  else turn.record({ what: 'other', detail: type });
 }
 
-function endOf(event: BaseEvent): TurnEnd {
+function toTurnEnd(event: BaseEvent): TurnEnd {
   const { type, outcome, message } = event as BaseEvent & { outcome?: { type: string }; message?: string };
   if (type === 'RUN_ERROR') return { kind: 'error', detail: `RUN_ERROR: ${message}` };
-  const said = `RUN_FINISHED, outcome ${outcome?.type ?? 'absent'}`;
-  return { kind: outcome?.type === 'cancelled' ? 'cancelled' : 'completed', detail: said };
+  const detail = `RUN_FINISHED, outcome ${outcome?.type ?? 'absent'}`;
+  return { kind: outcome?.type === 'cancelled' ? 'cancelled' : 'completed', detail: detail };
 }

@@ -44,7 +44,7 @@ class ChatClient implements StreamClient {
       abortSignal: signal,
     });
     const recorder = recordChunks(turn);
-    const seen = chunks.pipeThrough(
+    const received = chunks.pipeThrough(
       new TransformStream({
         transform(chunk, controller) {
           recorder.add(chunk);
@@ -52,7 +52,7 @@ class ChatClient implements StreamClient {
         },
       }),
     );
-    const states = this.#library.readUIMessageStream<UIMessage>({ stream: seen, terminateOnError: true });
+    const states = this.#library.readUIMessageStream<UIMessage>({ stream: received, terminateOnError: true });
     for await (const message of states) this.#keep(message);
     recorder.close();
   }

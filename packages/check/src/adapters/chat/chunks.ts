@@ -12,9 +12,9 @@ export interface ChunkRecorder {
 export function recordChunks(turn: TurnLog): ChunkRecorder {
   let hasEnded = false;
   let failure: string | undefined;
-  const end = (kind: 'cancelled' | 'completed' | 'error' | 'gone', said: string): void => {
+  const end = (kind: 'cancelled' | 'completed' | 'error' | 'gone', detail: string): void => {
     hasEnded = true;
-    turn.end(kind, said);
+    turn.end(kind, detail);
   };
   return {
     add(chunk) {
@@ -25,7 +25,7 @@ export function recordChunks(turn: TurnLog): ChunkRecorder {
       else if (chunk.type === 'finish')
         end(failure === undefined ? 'completed' : 'error', failure ?? `finish ${chunk.finishReason ?? ''}`.trim());
       else if ('toolCallId' in chunk) recordCall(turn, chunk.toolCallId, chunk);
-      else turn.record({ what: 'other', said: chunk.type });
+      else turn.record({ what: 'other', detail: chunk.type });
     },
     close() {
       if (hasEnded) return;
@@ -40,5 +40,5 @@ const ENDS_A_CALL = ['tool-output-available', 'tool-output-error', 'tool-output-
 function recordCall(turn: TurnLog, id: string, chunk: UIMessageChunk): void {
   const isPreliminary = 'preliminary' in chunk && chunk.preliminary === true;
   const isOpen = !ENDS_A_CALL.includes(chunk.type) || isPreliminary;
-  turn.record({ what: 'call', id, isOpen, said: chunk.type });
+  turn.record({ what: 'call', id, isOpen, detail: chunk.type });
 }

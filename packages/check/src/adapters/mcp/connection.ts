@@ -3,7 +3,7 @@ import type { Connection, Conversation, Features, TurnEnd } from '../../adapter.
 import { type CallTarget, McpConversation } from './conversation.ts';
 import type { McpAdapterOptions } from './options.ts';
 import { PieceTransport } from './stdio-transport.ts';
-import { kindOf, TASKS_EXTENSION, TaskRequests, wrapTaskResponse } from './tasks.ts';
+import { classifyTask, TASKS_EXTENSION, TaskRequests, wrapTaskResponse } from './tasks.ts';
 
 export type Library = typeof import('@modelcontextprotocol/client');
 
@@ -80,7 +80,7 @@ export class McpConnection implements Connection {
   }
 
   async status(id: string): Promise<TurnEnd['kind'] | 'running'> {
-    const end = kindOf(await new TaskRequests(this.#client).get(id));
+    const end = classifyTask(await new TaskRequests(this.#client).get(id));
     return end === 'running' ? end : end.kind;
   }
 
@@ -109,5 +109,5 @@ function chooseTool(
     return { tool: name, argumentsFor: (prompt) => ({ ...given, [field]: prompt }) };
   }
   const names = tools.map(({ name }) => name).join(', ');
-  throw new Error(`no tool takes one text as a prompt: name the tool and its other arguments (it has: ${names})`);
+  throw new Error(`no tool accepts a single text as its prompt; choose one with --tool (it has: ${names})`);
 }

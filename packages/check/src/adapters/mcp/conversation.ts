@@ -4,7 +4,7 @@ import { within } from '../../clock.ts';
 import { TurnLog } from '../../turn-log.ts';
 import { describeError } from '../describe-error.ts';
 import type { PieceTransport } from './stdio-transport.ts';
-import { endOfCall, kindOf, type McpTask, TaskRequests, taskIdOf } from './tasks.ts';
+import { classifyTask, endOfCall, findTaskId, type McpTask, TaskRequests } from './tasks.ts';
 
 /** What is called. */
 export interface CallTarget {
@@ -20,7 +20,7 @@ export interface CallTarget {
 
 /** Longer than any turn: the kit has its own limits. */
 const CALL_MS = 2_000_000_000;
-/** A server that makes a call a task says so within this time. */
+/** A server that makes a call a task reports it within this time. */
 const HANDLE_MS = 2_000;
 const POLL_MS = 40;
 
@@ -94,7 +94,7 @@ class ToolCall {
     const { signal } = this.#abort;
     const call = { name: tool, arguments: argumentsFor(prompt) };
     const result = await client.callTool(call, { signal, timeout: CALL_MS });
-    const taskId = taskIdOf(result);
+    const taskId = findTaskId(result);
     if (taskId === undefined) {
       this.#taskId.reject(new Error('the call did not become a task'));
       this.log.record({ what: 'end', end: endOfCall(result) });
@@ -108,7 +108,7 @@ class ToolCall {
     const { closing } = this.#target;
     while (!closing.aborted) {
       const task = await this.#tasks.get(taskId);
-      const end = kindOf(task);
+      const end = classifyTask(task);
       if (end !== 'running') return this.log.record({ what: 'end', end });
       this.#ask(taskId, task);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));

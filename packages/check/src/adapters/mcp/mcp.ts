@@ -46,10 +46,10 @@ function createStdioAdapter(options: McpAdapterOptions): Adapter {
       'second-instance': own,
       restart: own,
     },
-    async connect(stage) {
+    async connect(harness) {
       const library = await load();
       const connect = async (mode: 'auto' | 'legacy'): Promise<McpConnection> => {
-        const process = startProcess(command, stage);
+        const process = startProcess(command, harness);
         try {
           const transport = new PieceTransport(process);
           return Object.assign(await McpConnection.connect({ library, options, mode, transport }), { process });

@@ -6,7 +6,7 @@ export interface McpAdapterOptions extends Omit<AgentServerOptions, 'url'> {
   readonly url?: string;
   /** The tool to call. Defaults to the only one, or the first that needs one text. */
   readonly tool?: string;
-  /** Arguments beside the prompt, which is put into the first required text that is not among them. */
+  /** Arguments in addition to the prompt, which is put into the first required text that is not among them. */
   readonly arguments?: Readonly<Record<string, unknown>>;
   /** Whether to offer the server MCP tasks. Defaults to `true`. */
   readonly tasks?: boolean;

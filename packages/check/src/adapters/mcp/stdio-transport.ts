@@ -2,7 +2,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import type { StartedProcess } from '../agent-process.ts';
 import { splitLines } from '../frames.ts';
 
-/** Speaks to a process that the kit started, and can send two messages in one piece. */
+/** Talks to a process that the kit started, and can send two messages in one piece. */
 export class PieceTransport implements Transport {
   onclose?: () => void;
   onmessage?: (message: JSONRPCMessage) => void;

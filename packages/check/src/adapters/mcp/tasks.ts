@@ -37,7 +37,7 @@ export function wrapTaskResponse(message: JSONRPCMessage): void {
 }
 
 /** Returns the id of the task that a call became, if it did. */
-export function taskIdOf({ _meta }: CallToolResult): string | undefined {
+export function findTaskId({ _meta }: CallToolResult): string | undefined {
   return created.safeParse(_meta?.[TASK_KEY]).data?.taskId;
 }
 
@@ -71,7 +71,7 @@ export class TaskRequests {
 }
 
 /** How a task stands. */
-export function kindOf({ status, result, error }: McpTask): TurnEnd | 'running' {
+export function classifyTask({ status, result, error }: McpTask): TurnEnd | 'running' {
   if (status === 'working' || status === 'input_required') return 'running';
   if (status === 'cancelled') return { kind: 'cancelled', detail: 'the task is cancelled' };
   if (status === 'failed') return { kind: 'error', detail: `the task failed: ${error?.message ?? ''}` };

@@ -14,7 +14,7 @@ import { CallIds, ReplyCallIds, TurnCallIds } from './call-ids.ts';
 const result = (callId: string) => ({ role: 'tool' as const, callId, tool: 't', content: '', isError: false });
 const start = (callId: string): ModelPart => ({ type: 'call-start', callId, tool: 't' });
 const end = (callId: string): ModelPart => ({ type: 'call-end', callId, tool: 't', input: {} });
-const idOf = (part: ModelPart): string | undefined => ('callId' in part ? part.callId : undefined);
+const findCallId = (part: ModelPart): string | undefined => ('callId' in part ? part.callId : undefined);
 
 const idsAfter = (...taken: ModelMessage[]): ReplyCallIds => {
   const ids = new CallIds();
@@ -32,20 +32,20 @@ test('an id that is free stays, one that is taken gets a number, and all parts o
     end('a'),
     end('b'),
   ];
-  expect(parts.map((part) => idOf(ids.own(part)))).toEqual(['c', 'c', 'a-2', 'a-2', 'a-2', 'b-3']);
+  expect(parts.map((part) => findCallId(ids.own(part)))).toEqual(['c', 'c', 'a-2', 'a-2', 'a-2', 'b-3']);
   const words: ModelPart = { type: 'text', text: 'as it is' };
   expect(ids.own(words)).toBe(words);
 });
 
 test('two calls of one reply under one id are two calls', () => {
   const ids = idsAfter();
-  expect([start('x'), end('x'), start('x'), end('x')].map((part) => idOf(ids.own(part)))).toEqual([
+  expect([start('x'), end('x'), start('x'), end('x')].map((part) => findCallId(ids.own(part)))).toEqual([
     'x',
     'x',
     'x-2',
     'x-2',
   ]);
-  expect([start('y'), start('y'), end('y'), end('y')].map((part) => idOf(ids.own(part)))).toEqual([
+  expect([start('y'), start('y'), end('y'), end('y')].map((part) => findCallId(ids.own(part)))).toEqual([
     'y',
     'y-2',
     'y-2',
@@ -53,7 +53,7 @@ test('two calls of one reply under one id are two calls', () => {
   ]);
 });
 
-test('a provider that counts its calls anew in every reply gets each result for its own call, and each is undone for itself', async () => {
+test('a provider that counts its calls again in every reply gets each result for its own call, and each is undone for itself', async () => {
   const world = createVirtualWorld();
   const recorder = createRecorder();
   const undone: string[] = [];
@@ -127,7 +127,7 @@ function setUpRun(planner: Planner, execute: Tool['execute'] = () => 'done') {
   return { agent, run, events, check: () => expect(checkHistory(recorder.history)).toEqual([]) };
 }
 
-test("a call keeps its provider's id beside its own, and all events use its own", async () => {
+test("a call keeps its provider's id next to its own, and all events use its own", async () => {
   const planner: Planner = {
     next(_, { turn, emit }) {
       if (turn === 3) return reply('bye');
@@ -191,11 +191,11 @@ test('a call that a message holds and its step does not make is not started', as
   const step = callTools([{ id: 'c', tool: 'work', input: {} }]);
   const { run, check } = setUpRun({ next: () => ({ ...step, calls: [] }) });
   const [call] = (await run.outcome).calls;
-  expect(call).toMatchObject({ state: 'not-started', content: 'Not started: its planner did not ask for it to run' });
+  expect(call).toMatchObject({ state: 'not-started', content: 'Not started: its planner did not run it' });
   check();
 });
 
-test('what a planner says after its turn is not shown: it would be in no message', async () => {
+test('text that a planner emits after its turn is not shown: it would be in no message', async () => {
   let late: (() => void) | undefined;
   const planner: Planner = {
     next(_, { turn, emit }) {
@@ -213,7 +213,7 @@ test('what a planner says after its turn is not shown: it would be in no message
 });
 
 test.each([undefined, null, 7, {}, { message: reply('x').message }, { message: {}, calls: [] }])(
-  'a planner that returns %j fails the run, and is told what to return',
+  'a planner that returns %j fails the run, and learns what to return',
   async (step) => {
     const { run } = setUpRun({ next: () => step as never });
     expect(await run.outcome).toMatchObject({
@@ -271,7 +271,7 @@ test.each([
     expect(run.cancelCall('s', { kind: 'user', by: 'anna' })).toMatchObject({ result: 'accepted' });
     expect(run.cancelCall('s')).toMatchObject({ result: 'unchanged', reason: { by: 'anna' } });
     finish?.();
-    // An answer that does not come is waited for a little.
+    // It waits briefly for a response that does not come.
     await world.clock.advance(1_000);
     const outcome = await run.outcome;
     expect(outcome.status).toBe('success');
@@ -333,9 +333,14 @@ test('renaming the ids of a step changes nothing that already has one', () => {
   expect(message).toStrictEqual({
     role: 'assistant',
     stopReason: 'tool-use',
-    content: [words, free, { ...known, callId: 'a-2' }, { type: 'call', callId: 'c', tool: 't', input: 3 }],
+    content: [
+      words,
+      { ...free, dependsOn: ['a-2', 'elsewhere'] },
+      { ...known, callId: 'a-2' },
+      { type: 'call', callId: 'c', tool: 't', input: 3 },
+    ],
   });
-  expect(message.content[1]).toBe(free);
+  expect(message.content[0]).toBe(words);
   expect(calls).toStrictEqual([
     { id: 'a-2', tool: 't', input: 2 },
     { id: 'b', tool: 't', input: 1, dependsOn: ['a-2', 'elsewhere'] },

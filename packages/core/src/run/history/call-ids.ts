@@ -1,3 +1,4 @@
+import type { Call } from '../../tool/call/call.ts';
 import type { ModelMessage, ModelPart } from '../reply/model.ts';
 import type { Step } from '../reply/planner.ts';
 import type { AssistantPart, Message } from './message.ts';
@@ -106,13 +107,21 @@ export class TurnCallIds {
     for (const { id: callId, tool, input } of calls) {
       if (!seen.has(callId)) content.push(named({ type: 'call' as const, callId, tool, input }, this.own(callId)));
     }
-    return {
-      message: { ...message, content },
-      calls: calls.map((call) => ({
-        ...call,
-        id: this.own(call.id),
-        ...(call.dependsOn && { dependsOn: call.dependsOn.map((id) => this.#own.get(id) ?? id) }),
-      })),
-    };
+    const own = calls.map((call) => ({
+      ...call,
+      id: this.own(call.id),
+      ...(call.dependsOn && { dependsOn: call.dependsOn.map((id) => this.#own.get(id) ?? id) }),
+    }));
+    return { message: { ...message, content: withNeeds(content, own) }, calls: own };
   }
+}
+
+/** Adds to calls what they depend on: a worker that continues the run has only the message. */
+function withNeeds(content: AssistantPart[], calls: readonly Call[]): AssistantPart[] {
+  const needs = new Map(calls.flatMap(({ id, dependsOn }) => (dependsOn?.length ? [[id, dependsOn] as const] : [])));
+  if (needs.size === 0) return content;
+  return content.map((part) => {
+    const dependsOn = part.type === 'call' ? needs.get(part.callId) : undefined;
+    return dependsOn === undefined ? part : { ...part, dependsOn };
+  });
 }

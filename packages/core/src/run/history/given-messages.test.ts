@@ -27,7 +27,7 @@ test.each<[unknown, string]>([
   [[{ type: 'image', data: 'A' }], `input[0]: expected ${CONTENT}`],
   [[{ type: 'image', mediaType: 'a/b' }], `input[0]: expected ${CONTENT}`],
   [[{ ...image, type: 'video' }], `input[0]: expected ${CONTENT}`],
-])('%j is no input', (given, message) => {
+])('%j is not a valid input', (given, message) => {
   expect(() => readInput(given, 'input')).toThrow(message);
 });
 
@@ -64,7 +64,7 @@ test.each<[unknown, string]>([
     { role: 'assistant', content },
     'history[0].content: expected the parts of a reply',
   ]),
-])('%j is no message of a history', (given, message) => {
+])('%j is not a message of a history', (given, message) => {
   expect(() => readMessage(given, 'history[0]')).toThrow(message);
 });
 
@@ -77,7 +77,7 @@ const reply = { role: 'assistant', content: [text], stopReason: 'stop' } as cons
 const usage = { inputTokens: 1, outputTokens: 2, isComplete: true };
 
 test.each<[object]>([[{}], [{ usage }], [{ provider: 'p', api: 'a', model: 'm' }]])(
-  'a reply with %j besides is recorded as it is',
+  'a reply that also has %j is recorded unchanged',
   (more) => {
     expect(recordReply({ ...reply, ...more } as never)).toStrictEqual({ ...reply, ...more });
   },
@@ -93,7 +93,7 @@ test.each<[object]>([
   [{ provider: 7 }],
   [{ api: 7 }],
   [{ model: null }],
-])('a reply with %j is none', (wrong) => {
+])('a reply with %j is invalid', (wrong) => {
   expect(() => recordReply({ ...reply, ...wrong } as never)).toThrow(
     "message: expected an assistant's message with its parts, stopReason and optional usage",
   );

@@ -15,7 +15,7 @@ const tool = defineTool({
   execute: () => 'done',
 });
 
-test('what the events of a run build is the history of that run, also when it was made shorter in the middle', async () => {
+test('the events of a run build its history, even when it was compacted halfway', async () => {
   const summary: Message = { role: 'user', content: 'In short: go.' };
   const replies = [['one ', { call: 'tool' }, { call: 'tool' }], ['two ', { call: 'tool' }], ['three']] as const;
   for (const compact of [undefined, (messages: readonly Message[]) => (messages.length > 3 ? [summary] : messages)]) {

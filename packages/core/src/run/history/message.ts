@@ -16,6 +16,8 @@ export type AssistantPart =
       readonly providerId?: string;
       readonly tool: string;
       readonly input: unknown;
+      /** The calls of this reply that must have succeeded before it starts, if its planner requires it. */
+      readonly dependsOn?: readonly string[];
     };
 
 /** Model tokens, as the provider reported them. `isComplete: false`: a reply was cut off, so there may be more. */
@@ -35,7 +37,7 @@ export interface UserMessage {
   readonly content: Content;
 }
 
-/** What created a reply, as far as the provider adapter knows. For users and logs; never sent to a model. */
+/** What created a reply, if the provider adapter knows it. For users and logs; never sent to a model. */
 export interface ReplySource {
   readonly provider?: string;
   /** Which of the provider's APIs replied. */

@@ -64,7 +64,7 @@ test('every call is followed by its one result, in order, wherever the results s
   );
 });
 
-test('an id that comes again in a later reply names another call, with a result of its own', () => {
+test('an id that comes again in a later reply names another call, with its own result', () => {
   const history = [
     assistant([call('a')]),
     result('a', { content: 'first' }),
@@ -79,7 +79,7 @@ test('an id that comes again in a later reply names another call, with a result 
   ]);
 });
 
-test('a call without a result is said to be unknown', () => {
+test('a call without a result is reported as unknown', () => {
   expect(prepareMessages([assistant([call('a')]), { role: 'user', content: 'and?' }])).toMatchObject([
     { role: 'assistant' },
     { role: 'tool', callId: 'a', content: 'Outcome unknown: no result was recorded.', isError: true },
@@ -87,7 +87,7 @@ test('a call without a result is said to be unknown', () => {
   ]);
 });
 
-test('content is bounded, and the cut says how much is missing', () => {
+test('content is bounded, and the marker shows how much is missing', () => {
   const long = `${'a'.repeat(MAX_CONTENT_CHARACTERS)}tail`;
   const [message] = prepareMessages([{ role: 'user', content: long }]);
   const content = message!.content as string;
@@ -100,7 +100,7 @@ test('content is bounded, and the cut says how much is missing', () => {
   expect(types).toEqual(['image', content.length, '\n[… 4 of 4 characters cut …]\n'.length]);
 });
 
-test('nothing is ever empty', () => {
+test('prepared messages are never empty', () => {
   const history = [
     { role: 'user', content: ' ' } as const,
     { role: 'user', content: [] } as const,
@@ -148,7 +148,7 @@ test('any history becomes a valid one', () => {
   );
 });
 
-test('tools describe themselves to the model, or say what is missing', () => {
+test('tools are described to the model, or reported as incomplete', () => {
   const base = { name: 'x', description: 'does x', execute: () => '' };
   expect(describeTools([defineTool({ ...base, inputSchema: z.object({ a: z.string() }) }) as Tool])).toMatchObject([
     { name: 'x', description: 'does x', inputJsonSchema: { type: 'object', required: ['a'] } },
@@ -162,7 +162,7 @@ test('tools describe themselves to the model, or say what is missing', () => {
   );
 });
 
-test('ids, names and characters that a provider would refuse are mended, and calls and results still agree', () => {
+test('ids, names and characters that a provider would reject are repaired, and calls and results still agree', () => {
   const nasty = (callId: string, tool: string): AssistantPart => ({
     type: 'call',
     callId,
@@ -208,7 +208,7 @@ test('a result that stands before its call is still its result, the first one if
   expect(contents([result('b'), assistant([call('a')])])).toEqual(['Outcome unknown: no result was recorded.']);
 });
 
-test('a part that is fit to be sent is sent as it is', () => {
+test('a valid part is sent unchanged', () => {
   const fit: AssistantPart = {
     type: 'call',
     callId: 'a',
@@ -246,7 +246,7 @@ test.each<[string, Partial<AssistantPart & { type: 'call' }>, object]>([
     { input: { a: 'ok', b: '\ufffd', c: 3 } },
   ],
   ['an input that is a text', { input: 'cut \ud83d' }, { input: 'cut \ufffd' }],
-])('what a provider would refuse is mended: %s', (_name, given, wanted) => {
+])('invalid history is repaired for the provider: %s', (_name, given, wanted) => {
   const part = { type: 'call', callId: 'a', tool: 't', input: {}, ...given } as const;
   const [message] = prepareMessages([assistant([part])]);
   expect(message!.content[0]).toStrictEqual({ ...part, ...wanted });

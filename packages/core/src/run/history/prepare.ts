@@ -15,7 +15,7 @@ import type { AssistantMessage, AssistantPart, Message, ToolMessage } from './me
  * @returns The messages to send.
  */
 export function prepareMessages(history: readonly Message[]): ModelMessage[] {
-  const results = resultsOf(history);
+  const results = findResults(history);
   const ids = new CallIds();
   const prepared: ModelMessage[] = [];
   for (const message of history) {
@@ -78,7 +78,7 @@ function madeWhole(value: unknown): unknown {
 type CallPart = AssistantPart & { type: 'call' };
 
 /** Matches results with calls: the first result that follows the call, or one from elsewhere. Ids may recur. */
-function resultsOf(history: readonly Message[]): ReadonlyMap<AssistantPart, ToolMessage> {
+function findResults(history: readonly Message[]): ReadonlyMap<AssistantPart, ToolMessage> {
   const results = new Map<AssistantPart, ToolMessage>();
   const open = new Map<string, CallPart>();
   const strays = new Map<string, ToolMessage>();

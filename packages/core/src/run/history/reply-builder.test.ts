@@ -62,7 +62,7 @@ test('a thought after words is another, and its signature is its own', () => {
   expect(built([thought('a'), said('b'), { type: 'thinking-end', signature: 's' }]).finished().content).toHaveLength(3);
 });
 
-test('it has begun with the first part and is finished when the provider says so', () => {
+test('a reply starts with its first part and is finished when the provider reports it', () => {
   const builder = built([]);
   expect([builder.hasStarted, builder.isFinished, builder.stopReason]).toEqual([false, false, undefined]);
   builder.add({ type: 'usage' });
@@ -81,7 +81,7 @@ test('a reply that was cut off requests nothing, and may have cost more than was
   });
 });
 
-test('counts are put together as they come, and what is no count is not counted', () => {
+test('counts are put together as they come, and invalid counts are ignored', () => {
   const counts: ModelPart[] = [
     { type: 'usage', inputTokens: 5 },
     { type: 'usage', outputTokens: 1 },
@@ -94,7 +94,7 @@ test('counts are put together as they come, and what is no count is not counted'
   expect(built([...counts, zero]).finished().usage).toMatchObject({ inputTokens: 0 });
 });
 
-test('who made it is said as far as it is known', () => {
+test('a reply reports its provider and model if they are known', () => {
   expect(built([]).finished()).toStrictEqual({ ...message, content: [] });
   const source = { provider: 'p', api: 'a', model: 'm' };
   expect(built([], source).finished()).toStrictEqual({ ...message, content: [], ...source });

@@ -46,10 +46,10 @@ export class ReplyBuilder {
         this.#isThinking = false;
         break;
       case 'call-end':
-        this.#parts.push(callOf(part));
+        this.#parts.push(toCall(part));
         break;
       case 'usage':
-        this.#usage = { ...this.#usage, ...countsIn(part) };
+        this.#usage = { ...this.#usage, ...toCounts(part) };
         break;
       case 'finish':
         this.#stopReason = part.stopReason;
@@ -69,8 +69,8 @@ export class ReplyBuilder {
 
   /** The reply so far. Its calls are left out: a reply that was cut off requests nothing. */
   cut(stopReason: 'aborted' | 'error'): AssistantMessage {
-    const said = this.#parts.filter(({ type }) => type !== 'call');
-    return this.#message(said, stopReason, false);
+    const withoutCalls = this.#parts.filter(({ type }) => type !== 'call');
+    return this.#message(withoutCalls, stopReason, false);
   }
 
   #message(content: readonly AssistantPart[], stopReason: StopReason, isComplete: boolean): AssistantMessage {
@@ -97,12 +97,12 @@ export class ReplyBuilder {
   }
 }
 
-function callOf({ callId, providerId, tool, input }: ModelPart & { type: 'call-end' }): AssistantPart {
+function toCall({ callId, providerId, tool, input }: ModelPart & { type: 'call-end' }): AssistantPart {
   return { type: 'call', callId, ...(providerId !== undefined && { providerId }), tool, input };
 }
 
 /** Keeps only valid counts: a provider that reports nonsense has reported nothing. */
-function countsIn({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }) {
+function toCounts({ inputTokens, outputTokens }: { inputTokens?: number; outputTokens?: number }) {
   return { ...(isCount(inputTokens) && { inputTokens }), ...(isCount(outputTokens) && { outputTokens }) };
 }
 

@@ -32,7 +32,7 @@ test('every call has one result: the first that comes, or the one it is closed w
   expect(transcript.messages.at(-1)).toMatchObject({ role: 'tool', callId: 'b' });
 });
 
-test('the text is that of all answers; one without any part is no message, and what it cost is counted', () => {
+test('the text joins all replies; a reply without parts is not a message, and its usage is counted', () => {
   const onUsage = vi.fn();
   const transcript = new Transcript(onUsage);
   expect([transcript.text, transcript.usage]).toEqual(['', { inputTokens: 0, outputTokens: 0, isComplete: true }]);
@@ -53,7 +53,7 @@ test('the text is that of all answers; one without any part is no message, and w
   expect(onUsage.mock.calls).toEqual([[usage], [cut.usage]]);
 });
 
-test('a history that is none is refused by name', () => {
+test('an invalid history is rejected by name', () => {
   const transcript = new Transcript();
   expect(() => transcript.replace('x' as never)).toThrow('history: expected a list of messages');
   expect(() => transcript.replace([{ role: 'user', content: '' }, 7 as never])).toThrow(

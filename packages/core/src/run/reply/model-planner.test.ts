@@ -41,7 +41,7 @@ function setUp(replies: readonly ScriptedReply[], options: Partial<AgentParts> &
     return expect.fail(`no ${type}`);
   };
   const check = () => {
-    recorder.look(root);
+    recorder.recordToken(root);
     expect(checkHistory(recorder.history)).toEqual([]);
     expect(model.open).toBe(0);
     expect(world.clock.pending).toBe(0);
@@ -77,7 +77,7 @@ test('a model is asked with instructions, tools and the prepared history, turn b
   check();
 });
 
-test('cancelled mid-text: the stream is closed at once at every level, the words so far and the usage are kept', async () => {
+test('cancelled mid-text: the stream is closed immediately at every level, the words so far and the usage are kept', async () => {
   for (const mode of ['graceful', 'now', 'kill'] as const) {
     const { run, model, until, check } = setUp([['One two ', { until: never }, 'three']]);
     await until('text');
@@ -194,7 +194,7 @@ test('a cancel does not wait for the back-off', async () => {
   check();
 });
 
-test('what cannot be repeated fails the run: a refusal, too many attempts, too long a wait, words already shown', async () => {
+test('errors that cannot be retried fail the run: a refusal, too many attempts, too long a wait, text that was already shown', async () => {
   const cases: [ScriptedReply[], number, RetryOptions?][] = [
     [[[{ fail: refusal({ isRetryable: false, status: 400 }) }]], 1],
     [[[{ fail: refusal() }]], 2, { maxAttempts: 2, backoffMs: 1 }],
@@ -212,7 +212,7 @@ test('what cannot be repeated fails the run: a refusal, too many attempts, too l
   }
 });
 
-test('words shown before a failure are kept, and said to be cut off', async () => {
+test('text shown before a failure is kept, and marked as cut off', async () => {
   const { run } = setUp([['Half a ', { fail: refusal() }]]);
   const outcome = await run.outcome;
   expect(outcome).toMatchObject({
@@ -224,7 +224,7 @@ test('words shown before a failure are kept, and said to be cut off', async () =
   expect(outcome.messages.at(-1)).toMatchObject({ stopReason: 'error' });
 });
 
-test('a provider that goes silent is given up and asked again', async () => {
+test('a silent provider is abandoned and retried', async () => {
   const { run, model, clock, check } = setUp([[{ until: never }], ['Here.']], { retry: { idleTimeoutMs: 5_000 } });
   await clock.advance(4_999);
   expect(model.requests).toHaveLength(1);
@@ -233,7 +233,7 @@ test('a provider that goes silent is given up and asked again', async () => {
   check();
 });
 
-test('a deaf stream holds a cancel up for a moment only, and is named', async () => {
+test('a stream that ignores its signal delays a cancel only briefly, and is named', async () => {
   const world = createVirtualWorld();
   let returned = false;
   const agent = createAgent({
@@ -280,7 +280,7 @@ test('a stream that just ends is not mistaken for a whole reply', async () => {
   expect(await agent.run('x').outcome).toMatchObject({
     status: 'failed',
     text: 'so ',
-    error: { message: 'The stream ended before the reply did' },
+    error: { message: 'The stream ended before the reply was complete' },
   });
 });
 
@@ -298,7 +298,7 @@ test('an agent needs tools whose schemas can be described to a model', () => {
   );
 });
 
-// The time it takes is not what is tested, and it takes some where the machine is busy.
+// The duration is not under test, and it depends on other load.
 test('hundreds of turns and thousands of calls are one run', { timeout: 60_000 }, async () => {
   const step = Array.from({ length: 10 }, () => ({ call: 'lookup', input: { q: 'x' } }));
   const { run, check } = setUp([...Array.from({ length: 300 }, () => step), ['Done.']]);
@@ -306,7 +306,7 @@ test('hundreds of turns and thousands of calls are one run', { timeout: 60_000 }
   check();
 });
 
-test('a planner of its own closes its stream at any level and returns the words so far', async () => {
+test('a custom planner closes its stream at any level and returns the words so far', async () => {
   const world = createVirtualWorld();
   const model = createScriptedModel([['One ', { until: never }, 'two']], { clock: world.clock });
   const planner = createModelPlanner({ model, tools: [], world });

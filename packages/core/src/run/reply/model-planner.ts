@@ -73,7 +73,7 @@ export function createModelPlanner(given: ModelPlannerOptions): Planner {
             await streamReply(model, request, { ...context, idleTimeoutMs: retry.idleTimeoutMs }),
             spent,
           );
-          return { message, calls: callsOf(message) };
+          return { message, calls: findCalls(message) };
         } catch (error) {
           const failed = error as ReplyError;
           const partial = spending(failed.partial, spent);
@@ -132,6 +132,6 @@ function isModelError(error: unknown): error is ModelError {
   return error instanceof Error && 'code' in error && error.code === 'MODEL_ERROR';
 }
 
-function callsOf({ content }: AssistantMessage): Call[] {
+function findCalls({ content }: AssistantMessage): Call[] {
   return content.filter((part) => part.type === 'call').map(({ callId: id, tool, input }) => ({ id, tool, input }));
 }

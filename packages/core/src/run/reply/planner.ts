@@ -27,6 +27,7 @@ export interface PlannerContext {
 
 /** Decides the next step. A model is one planner; a fixed plan is another. */
 export interface Planner {
+  /** Decides the next step from the history. */
   next(history: readonly Message[], context: PlannerContext): Promise<Step> | Step;
 }
 

@@ -60,13 +60,13 @@ test.each<[string, ModelPart[], object]>([
   ['before any word', [{ type: 'usage', inputTokens: 1 }], { hasShown: false, hasStarted: true, content: [] }],
   ['after words', [words('So')], { hasShown: true, hasStarted: true, content: [{ type: 'text', text: 'So' }] }],
 ])(
-  'a stream that ends %s broke off, and says what it had',
+  'a stream that ends %s is reported as cut off, with its text',
   async (_, given, { content, ...had }: { content?: unknown }) => {
     const error = await setUp(() => parts(...given)).failure();
     expect(error).toMatchObject({
       name: 'ReplyError',
       code: 'REPLY_TRUNCATED',
-      message: 'The stream ended before the reply did',
+      message: 'The stream ended before the reply was complete',
       cause: { isRetryable: true },
       partial: { role: 'assistant', content, stopReason: 'error' },
       ...had,
@@ -80,8 +80,8 @@ test.each<[ModelPart, string]>([
   [{ type: 'call-start', callId: 'c' } as never, "The model sent a 'call-start' whose tool is not a string"],
   [{ type: 'call-arguments', text: '' } as never, "The model sent a 'call-arguments' whose callId is not a string"],
   [{ type: 'call-end', callId: 'c' } as never, "The model sent a 'call-end' whose tool is not a string"],
-  [{ type: 'finish', stopReason: 'error' }, 'The model broke its reply off'],
-])('%j fails the reply for good', async (part, message) => {
+  [{ type: 'finish', stopReason: 'error' }, "The model's reply was cut off"],
+])('%j fails the reply permanently', async (part, message) => {
   const error = await setUp(() => parts(words('So'), part)).failure();
   expect(error).toMatchObject({ message, cause: { isRetryable: false }, partial: { stopReason: 'error' } });
   expect(error.cause).toBeInstanceOf(ModelError);
@@ -110,7 +110,7 @@ test('cancelled, it is what had come, and what still runs is named', async () =>
   expect(leaveRunning.mock.calls).toEqual([['model stream', expect.any(Promise)]]);
 });
 
-test('nothing is read of a stream that was cancelled before its first part', async () => {
+test('a stream that was cancelled before its first part is not read', async () => {
   const next = vi.fn(() => new Promise<never>(() => {}));
   const { ask, token } = setUp(() => ({ [Symbol.asyncIterator]: () => ({ next }) }));
   token.cancel();

@@ -60,15 +60,16 @@ export async function streamReply(
       if (characters > MAX_REPLY_CHARACTERS)
         throw new ModelError(`The reply is longer than ${MAX_REPLY_CHARACTERS} characters`, { isRetryable: false });
       builder.add(own);
-      if (builder.stopReason === 'error') throw new ModelError('The model broke its reply off', { isRetryable: false });
+      if (builder.stopReason === 'error') throw new ModelError("The model's reply was cut off", { isRetryable: false });
       if (builder.isFinished) stream.expectEnd();
-      const event = eventOf(own);
+      const event = toEvent(own);
       if (event === undefined) continue;
       hasShown = true;
       emit(event);
     }
     if (!builder.isFinished && token.isCancelled) return builder.cut('aborted');
-    if (!builder.isFinished) throw new ModelError('The stream ended before the reply did', { isRetryable: true });
+    if (!builder.isFinished)
+      throw new ModelError('The stream ended before the reply was complete', { isRetryable: true });
     return builder.finished();
   } catch (error) {
     if (builder.isFinished && builder.stopReason !== 'error') return builder.finished();
@@ -97,7 +98,7 @@ function checkPart(part: ModelPart): ModelPart {
 }
 
 /** The event that users see for a part as it arrives. */
-function eventOf(part: ModelPart): TurnEvent | undefined {
+function toEvent(part: ModelPart): TurnEvent | undefined {
   if (part.type === 'text' || part.type === 'thinking') return { type: part.type, text: part.text };
   if (part.type === 'call-start') return { type: 'call-planned', callId: part.callId, tool: part.tool };
   return undefined;

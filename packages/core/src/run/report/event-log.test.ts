@@ -4,7 +4,7 @@ import type { RunEvent } from './events.ts';
 
 const event = (turn: number): RunEvent => ({ type: 'turn-start', turn, runId: 'r', at: turn });
 
-test('a reader that leaves while it waits is let go at once', async () => {
+test('a reader that leaves while it waits is let go immediately', async () => {
   const log = new EventLog();
   const reader = log[Symbol.asyncIterator]();
   const waiting = reader.next();
@@ -116,14 +116,14 @@ test.each<[string, RunEvent, number]>([
   ['a number', started(7), STARTED_BYTES + 8],
   ['null', started(null), STARTED_BYTES + 8],
   ['an object', started({ a: 'xx', b: [true] }), STARTED_BYTES + 64 + 4 + 64 + 8],
-])('%s weigh what they hold', async (_, one, bytes) => {
+])('%s count with the size of their content', async (_, one, bytes) => {
   // Twice the limit is where it is cut back to the limit.
   expect(await kept(one, { count: 8, maxBytes: 4 * bytes })).toBe(4);
   expect(await kept(one, { count: 8, maxBytes: 4 * bytes + 1 })).toBe(8);
   expect(await kept(one, { count: 9, maxBytes: 4 * bytes + 1 })).toBe(4);
 });
 
-test('what lies deeper than anyone looks weighs nothing more', async () => {
+test('values below the depth limit add no weight', async () => {
   let deep: unknown = 'x'.repeat(10_000);
   for (let depth = 0; depth < 8; depth++) deep = { deep };
   const bytes = STARTED_BYTES + 8 * 64 + 20_000;

@@ -31,7 +31,7 @@ export class EventLog implements AsyncIterable<RunEvent> {
   push(event: RunEvent): void {
     if (this.#closed) return;
     this.#events.push(event);
-    this.#bytes += bytesOf(event);
+    this.#bytes += measureBytes(event);
     // Trim in bulk: shifting one by one would make every event cost the length of the log.
     if (this.#events.length >= 2 * this.#max || this.#bytes >= 2 * this.#maxBytes) this.#trim();
     this.#wakeReaders();
@@ -42,7 +42,7 @@ export class EventLog implements AsyncIterable<RunEvent> {
     let kept = 0;
     let bytes = 0;
     while (kept < Math.min(this.#max, this.#events.length)) {
-      const size = bytesOf(this.#events[this.#events.length - 1 - kept]!);
+      const size = measureBytes(this.#events[this.#events.length - 1 - kept]!);
       if (kept > 0 && bytes + size > this.#maxBytes) break;
       bytes += size;
       kept++;
@@ -116,7 +116,7 @@ const OBJECT_BYTES = 64;
 const MAX_DEPTH = 8;
 
 /** The approximate size of an event. The outcome at the end is not counted, because the run keeps it anyway. */
-function bytesOf(event: RunEvent): number {
+function measureBytes(event: RunEvent): number {
   if (event.type === 'text' || event.type === 'thinking') return 2 * OBJECT_BYTES + 2 * event.text.length;
   if (event.type === 'run-end') return OBJECT_BYTES;
   try {

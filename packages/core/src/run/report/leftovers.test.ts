@@ -16,7 +16,7 @@ function setUp() {
   return { clock, left, names, settling };
 }
 
-test('what is left is waited for a second, or as long as it was given, and named if it still runs', async () => {
+test('a run waits a second for leftovers, or as long as they were given, and reports those that still run', async () => {
   const { clock, left, names, settling } = setUp();
   left.add('stream', never);
   left.add('short', never, 10);
@@ -30,7 +30,7 @@ test('what is left is waited for a second, or as long as it was given, and named
   expect(clock.pending).toBe(0);
 });
 
-test('what ends, well or not, is no longer left', async () => {
+test('work that ends is removed from the leftovers', async () => {
   const { clock, left, names, settling } = setUp();
   const fails = Promise.withResolvers<void>();
   left.add('ends', Promise.resolve());

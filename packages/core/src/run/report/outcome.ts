@@ -6,7 +6,7 @@ import type { StopReport } from './report.ts';
 interface OutcomeBase {
   readonly runId: string;
   readonly agent: string;
-  /** The text of the last reply, as far as it got, after those that a steering message followed. */
+  /** The text of the last reply, complete or not, after those that a steering message followed. */
   readonly text: string;
   /** The history with everything this run added. It is a valid history for the next run, however this one ended. */
   readonly messages: readonly Message[];

@@ -55,7 +55,7 @@ test.each<[Partial<StopReport>, string]>([
   [{ isClean: false }, 'Stopped after 20 ms (user); not everything is tidy.'],
   [{ reason: { kind: 'user', at: 0, by: 'anna' } }, 'Stopped after 20 ms (user, by anna); nothing was left behind.'],
   [{ reason: { kind: 'user', at: 0, via: 'cli' } }, 'Stopped after 20 ms (user, via cli); nothing was left behind.'],
-])('%j is told first as %s', (rest, sentence) => {
+])('%j is described first as %s', (rest, sentence) => {
   expect(formatStopReport(report(rest)).split('\n')[0]).toBe(sentence);
 });
 
@@ -71,7 +71,7 @@ test.each<[StoppedCall, string]>([
   [call('finished', { undo: 'failed' }), 'finished, undo failed'],
   [call('finished', { undo: 'failed', undoError: 'changed since' }), 'finished, undo failed, changed since'],
   [call('not-started'), 'not started'],
-])('%j is told as %s', (stopped, words) => {
+])('%j is described as %s', (stopped, words) => {
   expect(formatStopReport(report({ calls: [stopped] })).split('\n')[1]).toBe(`         +5 ms  bash ${words}`);
 });
 
@@ -80,7 +80,7 @@ test('finished calls that have no undo are named', () => {
   expect(lines.at(-1)).toBe('       no undo  mail (c9) finished and stays');
 });
 
-test('calls of one tool are told apart by their ids', () => {
+test('ids distinguish calls of one tool', () => {
   const call = { tool: 'book', state: 'finished', afterMs: 5, wasWaitedFor: false } as const;
   const calls: StoppedCall[] = [
     { ...call, callId: 'c1', undo: 'undone' },

@@ -20,43 +20,49 @@ const inside = (tool: string, event: object): UnstampedEvent => ({
   event: event as RunEvent,
 });
 
-function reportOf(...events: UnstampedEvent[]): StopReport {
+function createReport(...events: UnstampedEvent[]): StopReport {
   const reporter = new StopReporter();
   for (const event of events) reporter.observe({ runId: 'r', at: 1_000, ...event } as RunEvent);
   return reporter.finish(1_004);
 }
 
-test('what ended well before the cancel is not part of the stop', () => {
-  expect(reportOf(end('a', 'finished'), end('b', 'failed'), cancel)).toMatchObject({ calls: [], isClean: true });
+test('calls that ended before the cancel are not part of the stop', () => {
+  expect(createReport(end('a', 'finished'), end('b', 'failed'), cancel)).toMatchObject({ calls: [], isClean: true });
 });
 
 test('a call that was abandoned before the cancel and may still run is named', () => {
-  const report = reportOf(end('a', 'unknown'), cancel);
+  const report = createReport(end('a', 'unknown'), cancel);
   expect(report).toMatchObject({ isClean: false, calls: [{ callId: 'a', state: 'unknown' }] });
   expect(formatStopReport(report).split('\n')[0]).toBe('Stopped after 4 ms (user); 1 abandoned.');
 });
 
-test('one that was abandoned and has come back since is not', () => {
+test('an abandoned call that has returned since is not reported as abandoned', () => {
   const returned: UnstampedEvent = { type: 'call-ended-late', callId: 'a', tool: 'bash', late };
-  expect(reportOf(end('a', 'unknown'), returned, cancel)).toMatchObject({ calls: [], isClean: true });
-  expect(reportOf(cancel, end('a', 'unknown'), returned)).toMatchObject({ calls: [{ callId: 'a' }], isClean: false });
+  expect(createReport(end('a', 'unknown'), returned, cancel)).toMatchObject({ calls: [], isClean: true });
+  expect(createReport(cancel, end('a', 'unknown'), returned)).toMatchObject({
+    calls: [{ callId: 'a' }],
+    isClean: false,
+  });
 });
 
 test('processes that survived an earlier call are named', () => {
   const survived = { cleanup: { verified: 'tags', ended: 2, survivors: 1 } };
-  expect(reportOf(end('a', 'finished', survived), cancel)).toMatchObject({ isClean: false, calls: [{ survivors: 1 }] });
+  expect(createReport(end('a', 'finished', survived), cancel)).toMatchObject({
+    isClean: false,
+    calls: [{ survivors: 1 }],
+  });
 });
 
 test('processes whose end this machine cannot prove are not called ended', () => {
-  const report = reportOf(cancel, end('a', 'interrupted', { cleanup: { verified: 'no', ended: 2, survivors: 0 } }));
+  const report = createReport(cancel, end('a', 'interrupted', { cleanup: { verified: 'no', ended: 2, survivors: 0 } }));
   expect(report).toMatchObject({ isClean: false, calls: [{ unverified: true }] });
   expect(formatStopReport(report)).toMatch(
     /not everything is tidy.*\n.*\n.*bash interrupted, 2 processes ended, not verified/,
   );
 });
 
-test('what sub-agents did is reported too, however deep, by the way to it', () => {
-  const report = reportOf(
+test('calls of sub-agents are reported by their path, at any depth', () => {
+  const report = createReport(
     cancel,
     inside('editor', inside('writer', { ...end('c7', 'unknown'), at: 1_002 })),
     inside('editor', { type: 'call-waiting', callId: 'pay', tool: 'pay', level: 'abort', reason, until: 2_000 }),
@@ -84,7 +90,7 @@ test('levels and the reply are reported in time since the first, and under the f
     turn: 1,
     message: { role: 'assistant', content: [], stopReason },
   });
-  const report = reportOf(
+  const report = createReport(
     words('never counted'),
     { type: 'turn-start', turn: 1 },
     words('ab'),
@@ -105,12 +111,12 @@ test('levels and the reply are reported in time since the first, and under the f
     cleanupErrors: [],
     isClean: true,
   });
-  expect(reportOf(cancel, words('x'), turnEnd('stop'))).not.toHaveProperty('reply');
+  expect(createReport(cancel, words('x'), turnEnd('stop'))).not.toHaveProperty('reply');
 });
 
-test('what is abandoned and is no call is named by the way to it, and nothing is clean', () => {
+test('abandoned work other than calls is named by its path, and makes the stop unclean', () => {
   const left: UnstampedEvent = { type: 'work-abandoned', name: 'planner' };
-  const report = reportOf(at(990, cancel), left, inside('editor', { ...left, at: 1_002 }));
+  const report = createReport(at(990, cancel), left, inside('editor', { ...left, at: 1_002 }));
   expect(report).toMatchObject({
     abandoned: [
       { name: 'planner', afterMs: 10 },
@@ -120,9 +126,9 @@ test('what is abandoned and is no call is named by the way to it, and nothing is
   });
 });
 
-test('what only looks like an event of ours is passed over', () => {
+test('objects that only look like events are skipped', () => {
   const odd = [null, 7, { type: 'call-end' }, { type: 'cleanup-error', tool: 'x' }, { type: 'call-end', result: null }];
-  const report = reportOf(cancel, ...odd.map((event) => inside('odd', event as object)));
+  const report = createReport(cancel, ...odd.map((event) => inside('odd', event as object)));
   expect(report).toMatchObject({ calls: [], cleanupErrors: [], isClean: true });
 });
 
@@ -136,8 +142,8 @@ test.each<[Json | undefined, object, boolean]>([
   [{ cleanup: { ended: 2, survivors: 0, verified: 'tags' } }, { processesEnded: 2, survivors: 0 }, true],
   [{ cleanup: { survivors: 1 } }, { survivors: 1 }, false],
   [{ cleanup: { verified: 'no' } }, { unverified: true }, false],
-])('details of %j say of processes %j', (details, said, clean) => {
-  const report = reportOf(cancel, end('a', 'finished', details));
+])('details of %j report the processes %j', (details, said, clean) => {
+  const report = createReport(cancel, end('a', 'finished', details));
   expect(report.calls).toStrictEqual([
     { callId: 'a', tool: 'bash', state: 'finished', afterMs: 0, wasWaitedFor: false, ...said },
   ]);
@@ -152,16 +158,16 @@ test('an undo is reported with how its call had ended, also long before the canc
     state,
   });
   const base = { tool: 'bash', afterMs: 0, wasWaitedFor: false };
-  const report = reportOf(end('a', 'failed'), cancel, undo('a', 'undone'), undo('b', 'undone'));
+  const report = createReport(end('a', 'failed'), cancel, undo('a', 'undone'), undo('b', 'undone'));
   expect(report.calls).toStrictEqual([
     { ...base, callId: 'a', state: 'failed', undo: 'undone' },
     { ...base, callId: 'b', state: 'finished', undo: 'undone' },
   ]);
   expect(report.isClean).toBe(true);
-  expect(reportOf(cancel, undo('a', 'failed')).isClean).toBe(false);
+  expect(createReport(cancel, undo('a', 'failed')).isClean).toBe(false);
 });
 
 test('a report is frozen through and through', () => {
-  const report = reportOf(cancel, end('a', 'finished'));
+  const report = createReport(cancel, end('a', 'finished'));
   expect([report, report.levels, report.calls, report.calls[0]].every(Object.isFrozen)).toBe(true);
 });

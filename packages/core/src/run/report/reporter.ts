@@ -116,7 +116,7 @@ export class StopReporter {
     const { tool, state, endedAt } = result;
     const callId = way.ids + result.callId;
     this.#states.set(callId, state);
-    const call: SeenCall = { callId, tool: way.tools + tool, state, at: endedAt, ...processesOf(result) };
+    const call: SeenCall = { callId, tool: way.tools + tool, state, at: endedAt, ...findProcesses(result) };
     // Of the calls that ended before the cancel, report only those that may still be running.
     if (this.#cancelledAt !== undefined || state === 'unknown' || call.survivors) this.#calls.set(callId, call);
   }
@@ -139,7 +139,7 @@ function isClean({ state, survivors = 0, unverified, undo = 'undone' }: StoppedC
 }
 
 /** Tools that run processes report in `details.cleanup` what they ended, and whether that is proved. */
-function processesOf({ details }: CallResult): Pick<StoppedCall, 'processesEnded' | 'survivors' | 'unverified'> {
+function findProcesses({ details }: CallResult): Pick<StoppedCall, 'processesEnded' | 'survivors' | 'unverified'> {
   if (typeof details !== 'object' || details === null || !('cleanup' in details)) return {};
   const cleanup = (details as { cleanup?: unknown }).cleanup as
     | { ended?: unknown; survivors?: unknown; verified?: unknown }

@@ -92,13 +92,13 @@ export async function runBounded<T, Meaning>(work: BoundedWork<T, Meaning>): Pro
   return work.onEnd(truth);
 }
 
-/** Checks that work which is always waited for has a time limit. */
+/** Checks that work that Whoa always waits for has a time limit. */
 export function checkFinishBound(work: Pick<Bound, 'name' | 'whenCancelled' | 'timeoutMs' | 'graceMs'>): void {
   if (work.whenCancelled !== 'finish') return;
   if (work.graceMs !== undefined)
     throw new SettingsError('graceMs', `'${work.name}' finishes when cancelled, and is abandoned at timeoutMs`);
   if (work.timeoutMs === undefined) {
-    throw new SettingsError('timeoutMs', `'${work.name}' finishes when cancelled, so it needs a bound`);
+    throw new SettingsError('timeoutMs', `'${work.name}' finishes when cancelled, so it needs a timeoutMs`);
   }
   shieldMs(work.timeoutMs, 'timeoutMs');
 }
@@ -174,7 +174,7 @@ function waitForBoundedResult<T>(
   return new Promise((resolve) => {
     running.then(
       (value) => resolve({ state: 'finished', value }),
-      (error: unknown) => resolve(failureOf(error, own)),
+      (error: unknown) => resolve(toFailure(error, own)),
     );
     // Removed with the token, which is disposed after the work and its cleanup.
     own.onCancel((level) => {
@@ -188,7 +188,7 @@ function waitForBoundedResult<T>(
   });
 }
 
-function failureOf(error: unknown, own: CancellationToken): BoundedResult<never> {
+function toFailure(error: unknown, own: CancellationToken): BoundedResult<never> {
   const { reason } = own;
   return reason === undefined ? { state: 'failed', error } : { state: 'interrupted', error, reason };
 }
@@ -205,7 +205,7 @@ async function endInThisLoop<T>(
   let end = otherwise;
   running.then(
     (value) => (end = { state: 'finished', value }),
-    (error: unknown) => (end = failureOf(error, own)),
+    (error: unknown) => (end = toFailure(error, own)),
   );
   await waitForLoop();
   return end;

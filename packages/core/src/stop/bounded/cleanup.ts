@@ -6,7 +6,7 @@ import { waitUntilLevel } from '../wait.ts';
 /** A cleanup function. The signal fires when the time for cleanups is over. */
 export type Cleanup = (context: { readonly signal: AbortSignal }) => unknown;
 
-/** All cleanups of one piece of work share this limit. A cleanup that takes longer is reported, not waited for. */
+/** All cleanups of one piece of work share this limit. A cleanup that takes longer is reported and left alone. */
 export const CLEANUP_MS = 2_000;
 
 /** A cleanup that threw, rejected, or did not end in time. */

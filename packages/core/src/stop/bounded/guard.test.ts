@@ -13,7 +13,7 @@ function setUp() {
   return { clock, token: new CancellationToken({ clock }), ledger: createLedger() };
 }
 
-/** Work that ends when told to. */
+/** Work that the test ends. */
 function held<T>() {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   return { work: () => promise, resolve, reject };
@@ -26,7 +26,7 @@ async function settle(promise: Promise<unknown>): Promise<{ value?: unknown; err
   );
 }
 
-test('work that is left alone resolves and rejects as it is', async () => {
+test('work that is not cancelled resolves and rejects unchanged', async () => {
   const { token } = setUp();
   expect(await guard(() => 7, { name: 'seven', token })).toBe(7);
   expect(await guard(() => Promise.resolve('later'), { name: 'later' })).toBe('later');
@@ -117,7 +117,7 @@ test('abandoned work is in the ledger under its key, or under a generated one', 
   expect(keys.get('one')).not.toBe(keys.get('two'));
 });
 
-test('deaf work is abandoned exactly when the ladder ends; its late result reaches only the ledger', async () => {
+test('work that ignores its signal is abandoned exactly when the ladder ends; its late result reaches only the ledger', async () => {
   const { clock, token, ledger } = setUp();
   const { work, resolve } = held<string>();
   let ended: number | undefined;
@@ -164,7 +164,7 @@ test('a ledger that fails is a process warning with its error, and nothing else 
   warn.mockRestore();
 });
 
-test('a late failure is written down as well, and is no unhandled rejection', async () => {
+test('a late failure is recorded, too, and is not an unhandled rejection', async () => {
   const { token, ledger } = setUp();
   const { work, reject } = held();
   const result = settle(guard(work, { name: 'deaf', token, ledger }));
@@ -207,7 +207,7 @@ test.each([
   [0, 300],
   [50, 350],
   [undefined, 2_300],
-])('a deaf function is abandoned `graceMs` (%s) after its time is over', async (graceMs, endsAt) => {
+])('a function that ignores its signal is abandoned `graceMs` (%s) after its timeout', async (graceMs, endsAt) => {
   const { clock, token } = setUp();
   const start = clock.now();
   const { work } = held();
@@ -288,7 +288,7 @@ test('only a cancel that has to wait calls `onWait`', async () => {
   token[Symbol.dispose]();
 });
 
-test('what work threw when its time was over is the cause', async () => {
+test('the error that work threw after its timeout is the cause', async () => {
   const { clock, token } = setUp();
   const { work, reject } = held();
   const result = settle(guard(work, { name: 'slow', token, timeoutMs: 300 }));
@@ -298,7 +298,7 @@ test('what work threw when its time was over is the cause', async () => {
   expect((await result).error).toMatchObject({ code: 'CALL_TIMEOUT', state: 'interrupted', cause: failed });
 });
 
-test('a guard without a function is refused', async () => {
+test('a guard without a function is rejected', async () => {
   const nothing = undefined as unknown as () => void;
   await expect(guard(nothing, { name: 'x' })).rejects.toThrow('execute: expected a function');
 });
@@ -424,7 +424,7 @@ test("a cleanup's signal fires when its time is over, and names the owner", asyn
   warn.mockRestore();
 });
 
-test('killed work that settles before the event loop turns is not abandoned, however many promises that takes', async () => {
+test('killed work that settles before the event loop turns is not abandoned, no matter how many promises that takes', async () => {
   const { token, ledger } = setUp();
   const working = settle(
     guard(
@@ -500,7 +500,7 @@ test('a cleanup that fails or hangs is reported, bounded, and keeps the others f
   warn.mockRestore();
 });
 
-test('abandoned work that registers a cleanup late has it run at once', async () => {
+test('abandoned work that registers a cleanup late has it run immediately', async () => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const { token } = setUp();
   const { work, resolve } = held<undefined>();

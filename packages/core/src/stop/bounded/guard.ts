@@ -11,6 +11,7 @@ import { type BoundedResult, checkFinishBound, runBounded, type WhenCancelled, t
 import { CLEANUP_MS } from './cleanup.ts';
 import { enterInLedger, type Ledger, ledgerRule } from './ledger.ts';
 
+/** Options of `guard`. */
 export interface GuardOptions {
   /** The name used in errors and in the ledger. */
   readonly name: string;
@@ -60,14 +61,9 @@ export async function guard<T>(execute: (context: WorkContext) => T | PromiseLik
   const { name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs = CLEANUP_MS } = options;
   const token = tokenFor(options, { name });
   try {
+    const shared = { execute, token, name, whenCancelled, timeoutMs, graceMs, cleanupTimeoutMs };
     return await runBounded<T, T>({
-      execute,
-      token,
-      name,
-      whenCancelled,
-      timeoutMs,
-      graceMs,
-      cleanupTimeoutMs,
+      ...shared,
       onCleanupError: warn,
       ...(options.onWait && { onWait: options.onWait }),
       onEnd(end) {

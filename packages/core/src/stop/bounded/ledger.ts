@@ -22,8 +22,11 @@ export interface AbandonedWork {
 
 /** Records abandoned work, separately from the record of the run that abandoned it. */
 export interface Ledger {
+  /** Records work that was abandoned. */
   abandon(work: AbandonedWork): void;
+  /** Records how abandoned work ended after all. */
   returned(key: string, late: LateResult): void;
+  /** Returns all abandoned work, with its late ends. */
   entries(): readonly AbandonedWork[];
 }
 

@@ -38,10 +38,10 @@ export class CancelListeners {
   }
 
   /** Calls listeners in the order they were added. A listener that is removed meanwhile is not called. */
-  tell(level: StopLevel, reason: CancelReason, onError: (error: unknown) => void): void {
+  notify(level: StopLevel, reason: CancelReason, onError: (error: unknown) => void): void {
     let one = this.#first;
     while (one?.next) one = one.next;
-    for (; one !== undefined; one = one.previous) one.tell(level, reason, onError);
+    for (; one !== undefined; one = one.previous) one.notify(level, reason, onError);
   }
 
   clear(): void {
@@ -64,7 +64,7 @@ export class Subscription implements Disposable {
     this.#call = call;
   }
 
-  tell(level: StopLevel, reason: CancelReason, onError: (error: unknown) => void): void {
+  notify(level: StopLevel, reason: CancelReason, onError: (error: unknown) => void): void {
     // A listener may raise the level itself and is then ahead of the loop that called it: never report a lower level
     // after a higher one, nor the same one twice.
     const rank = rankLevel(level);
@@ -95,5 +95,5 @@ function reportListener(error: unknown, onError: (error: unknown) => void): void
 
 /** The default handler for a listener's error. */
 export function warnOfListener(error: unknown): void {
-  warn(new Error('A cancel listener threw; the cancel went on without it', { cause: error }));
+  warn(new Error('A cancel listener threw; the cancel continued without it', { cause: error }));
 }

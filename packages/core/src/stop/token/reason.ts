@@ -37,10 +37,10 @@ export type CancelReasonLike = CancelReasonInit | string;
  */
 export function createReason(given: CancelReasonLike, now: number): CancelReason {
   const init = initFrom(given);
-  const texts = ['message', 'by', 'via', 'traceparent'].map((name) => [name, textIn(init, name)] as const);
-  const at = fieldOf(init, 'at');
+  const texts = ['message', 'by', 'via', 'traceparent'].map((name) => [name, findText(init, name)] as const);
+  const at = findField(init, 'at');
   return Object.freeze({
-    kind: textIn(init, 'kind') || 'user',
+    kind: findText(init, 'kind') || 'user',
     ...Object.fromEntries(texts.filter(([, text]) => text !== undefined)),
     at: typeof at === 'number' && Number.isFinite(at) ? at : now,
   });
@@ -50,7 +50,7 @@ export function createReason(given: CancelReasonLike, now: number): CancelReason
 function initFrom(given: unknown): object {
   if (typeof given === 'string') return { message: given };
   if (typeof given !== 'object' || given === null) return {};
-  return isError(given) ? { message: textIn(given, 'message') } : given;
+  return isError(given) ? { message: findText(given, 'message') } : given;
 }
 
 function isError(value: unknown): value is Error {
@@ -61,13 +61,13 @@ function isError(value: unknown): value is Error {
   }
 }
 
-function textIn(given: unknown, name: string): string | undefined {
-  const value = fieldOf(given, name);
+function findText(given: unknown, name: string): string | undefined {
+  const value = findField(given, name);
   return typeof value === 'string' ? value : undefined;
 }
 
 /** Reads a field of an untrusted value: it may not be an object, getters may throw, proxies may be revoked. */
-function fieldOf(given: unknown, name: string): unknown {
+function findField(given: unknown, name: string): unknown {
   try {
     return (given as Record<string, unknown>)[name];
   } catch {
@@ -90,7 +90,7 @@ const abortErrors = new WeakMap<CancelReason, DOMException>();
  * The value of `signal.reason`. Keep it a `DOMException` named `AbortError`: provider SDKs turn any other value into an
  * ordinary failure. The message gives third parties only the kind; the whole reason is in `cause`.
  */
-export function abortErrorOf(reason: CancelReason): DOMException {
+export function toAbortError(reason: CancelReason): DOMException {
   let error = abortErrors.get(reason);
   if (error === undefined) {
     // Pass the name as a string and set the cause by hand: only Node accepts them as options.
@@ -122,13 +122,13 @@ function reasonOfSignal(signal: AbortSignal): CancelReasonInit {
   const error: unknown = signal.reason;
   if (typeof error === 'string') return { message: error, via: 'signal' };
   if (!isError(error)) return { via: 'signal' };
-  const cause = fieldOf(error, 'cause');
+  const cause = findField(error, 'cause');
   if (isReason(cause)) return cause;
-  const [name, message] = [textIn(error, 'name'), textIn(error, 'message')];
-  const said = { via: 'signal', ...(message !== undefined && { message }) };
-  if (name === 'TimeoutError') return { kind: 'deadline', ...said };
+  const [name, message] = [findText(error, 'name'), findText(error, 'message')];
+  const reason = { via: 'signal', ...(message !== undefined && { message }) };
+  if (name === 'TimeoutError') return { kind: 'deadline', ...reason };
   // The default reason of an abort.
-  return name === 'AbortError' ? { via: 'signal' } : said;
+  return name === 'AbortError' ? { via: 'signal' } : reason;
 }
 
 /** Calls back with the reason when a signal aborts, immediately if it has. Dispose the result to stop listening. */
@@ -140,5 +140,5 @@ export function whenAborted(signal: AbortSignal, callback: (reason: CancelReason
 }
 
 function isReason(value: unknown): value is CancelReason {
-  return textIn(value, 'kind') !== undefined && typeof fieldOf(value, 'at') === 'number';
+  return findText(value, 'kind') !== undefined && typeof findField(value, 'at') === 'number';
 }

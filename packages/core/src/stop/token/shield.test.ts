@@ -29,7 +29,7 @@ test('a shield under a cancelled token holds as well, and can still be cancelled
   expect(clock.pending).toBe(0);
 });
 
-test('a shield without a sensible bound is refused', () => {
+test('a shield without a sensible bound is rejected', () => {
   const parent = new CancellationToken();
   for (const timeoutMs of [0, -1, MAX_SHIELD_MS + 1, Number.NaN]) {
     expect(() => shield(parent, { timeoutMs })).toThrow(
@@ -38,7 +38,7 @@ test('a shield without a sensible bound is refused', () => {
   }
 });
 
-test('a ladder says how long it is', () => {
+test('a ladder has a total duration', () => {
   expect([getLadderMs('graceful'), getLadderMs('now'), getLadderMs('kill'), getLadderMs({ drainMs: 5 })]).toEqual([
     12_000, 2_000, 0, 5,
   ]);

@@ -16,7 +16,7 @@ export const shieldMs: Rule = boundedMs({ max: MAX_SHIELD_MS });
  *
  * @example
  * ```ts
- * import { shield } from '@whoa/core';
+ * import { shield } from '@whoa/core/embed';
  *
  * using shielded = shield(token, { timeoutMs: 5_000, name: 'commit' });
  * await fetch('https://bank.example.com/commit', { method: 'POST', signal: shielded.signal });

@@ -123,7 +123,7 @@ test('a timer that fires a moment early does not make the ladder shorter', () =>
   expect(timers.map(([ms]) => ms)).toEqual([50, 50.75]);
 });
 
-test('a bad ladder is refused at once and cancels nothing', () => {
+test('a bad ladder is rejected immediately and cancels nothing', () => {
   const { token } = setUp();
   expect(() => token.cancel({}, { mode: { drainMs: -1 } })).toThrow('drainMs: expected 0 to 3600000 ms, got -1');
   expect(() => token.cancel({}, { mode: { abortMs: Number.NaN } })).toThrow('abortMs');
@@ -191,7 +191,7 @@ test('asking for undo as well is an escalation, and it reaches the tree below', 
   expect(token.child().undo).toBe(true);
 });
 
-test('cancelling after the end is a no-op that says so', () => {
+test('cancelling after the end is a no-op that reports it', () => {
   const { token, levels } = setUp();
   token[Symbol.dispose]();
   expect(token.cancel({}, { mode: 'kill' })).toEqual({ result: 'too-late' });
@@ -220,7 +220,7 @@ test('throwIfCancelled throws a CancelledError with code and reason', () => {
   expect((error as CancelledError).reason).toBe(token.reason);
 });
 
-test('a listener added late is called at once, once, with the level reached', () => {
+test('a listener added late is called immediately, once, with the level reached', () => {
   const { token } = setUp();
   token.cancel({}, { mode: 'now' });
   const late = vi.fn();
@@ -230,7 +230,7 @@ test('a listener added late is called at once, once, with the level reached', ()
   expect(late.mock.calls.map(([level]) => level as string)).toEqual(['abort', 'kill']);
 });
 
-test('a disposed listener is not called, also when it is disposed by the listener before it', () => {
+test('a disposed listener is not called, even when it is disposed by the listener before it', () => {
   const { token } = setUp();
   const never = vi.fn();
   token.onCancel(() => second[Symbol.dispose]());
@@ -428,7 +428,7 @@ test('disposing unlinks: from the middle, the front and the back', () => {
   expect(children.map((child) => child.isCancelled)).toEqual([false, false, false, true, false]);
 });
 
-test('what still lives under a token that ends is stopped, not forgotten', async () => {
+test('work that still runs under a disposed token is stopped', async () => {
   const { clock, token } = setUp();
   const child = token.child('orphan');
   const deep = child.child();
@@ -478,7 +478,7 @@ test('a deadline cancels, and is gone when it fired, was disposed, or its token 
   expect(endedBare.clock.pending).toBe(0);
 });
 
-test('the timer of a deadline is given back when it has fired, not when its token ends', () => {
+test('the timer of a deadline is released when it has fired, not when its token ends', () => {
   let fire: (() => void) | undefined;
   const dispose = vi.fn();
   const clock = {
@@ -496,7 +496,7 @@ test('the timer of a deadline is given back when it has fired, not when its toke
   expect(dispose).toHaveBeenCalledTimes(1);
 });
 
-test('from(signal) is cancelled when the signal aborts: at once, at abort, with what the signal says', () => {
+test('from(signal) is cancelled when the signal aborts: immediately, at abort, with the signal’s reason', () => {
   const { clock } = createVirtualWorld();
   const controller = new AbortController();
   const token = CancellationToken.from(controller.signal, { clock });
@@ -506,7 +506,7 @@ test('from(signal) is cancelled when the signal aborts: at once, at abort, with 
   token[Symbol.dispose]();
 });
 
-test('from(signal) understands signals that were aborted before, time-outs, and values that are no errors', () => {
+test('from(signal) understands signals that were aborted before, time-outs, and values that are not errors', () => {
   const { clock } = createVirtualWorld();
   const from = (reason: unknown) => CancellationToken.from(AbortSignal.abort(reason), { clock }).reason;
   const at = clock.now();
@@ -534,7 +534,7 @@ test('a reason survives the way through a signal unchanged', () => {
   bridged[Symbol.dispose]();
 });
 
-test('from(signal) takes its listener off the signal when it ends, and can have a parent', () => {
+test('from(signal) removes its listener from the signal when it is disposed, and can have a parent', () => {
   const controller = new AbortController();
   const { token: parent } = setUp();
   const tokens = Array.from({ length: 10 }, () => CancellationToken.from(controller.signal, { parent }));
@@ -605,20 +605,20 @@ test('a waiting ladder lets the process end when the last child, the last listen
   expect(kept).toEqual([false]);
   expect(token.signal.aborted).toBe(false);
   expect(kept).toEqual([true]);
-  // Once the signal has fired there is nothing left to tell it.
+  // A signal that has fired cannot be notified again.
   token.cancel({}, { mode: 'now' });
   expect(token.signal.aborted).toBe(true);
   expect(kept).toEqual([false]);
 });
 
 test('a string, or an error, as a reason is kept as its message', () => {
-  const reasonOf = (given: unknown) => {
+  const cancelWith = (given: unknown) => {
     using token = new CancellationToken({ clock: createVirtualWorld().clock });
     token.cancel(given as string);
     return token.reason;
   };
-  expect(reasonOf('because')).toMatchObject({ kind: 'user', message: 'because' });
-  expect(reasonOf(new Error('it broke'))).toMatchObject({ kind: 'user', message: 'it broke' });
+  expect(cancelWith('because')).toMatchObject({ kind: 'user', message: 'because' });
+  expect(cancelWith(new Error('it broke'))).toMatchObject({ kind: 'user', message: 'it broke' });
 });
 
 test('a cancel never fails for its reason, whatever it is', () => {
@@ -681,7 +681,7 @@ test('children can be named, by a word or by an option', () => {
   expect([token.child('a').name, token.child({ name: 'b' }).name, token.child().name]).toEqual(['a', 'b', 'token']);
 });
 
-test('a reason is plain data with nothing in it that was not said', () => {
+test('a reason is plain data with only the given fields', () => {
   const { token } = setUp();
   token.cancel({ message: 'm', by: 'b', via: 'v' });
   expect(token.reason).toStrictEqual({ kind: 'user', message: 'm', by: 'b', via: 'v', at: token.clock.now() });
@@ -700,7 +700,7 @@ test('every signal of one cancelled tree has the very same reason', () => {
   expect(signals[0]?.reason).toBe(signals[1]?.reason);
 });
 
-test('disposing twice in a row does not touch what was made in between', () => {
+test('disposing twice does not affect children created in between', () => {
   const { token } = setUp();
   token[Symbol.dispose]();
   const child = token.child();
@@ -724,7 +724,7 @@ function catchError(action: () => void): unknown {
 }
 
 test.each([null, 7, 'kill', Object.defineProperty({}, 'mode', { get: () => expect.unreachable() })])(
-  'a cancel whose options cannot be read says so and changes nothing: %#',
+  'a cancel whose options cannot be read reports it and changes nothing: %#',
   (options) => {
     using token = new CancellationToken();
     expect(() => token.cancel('enough', options as never)).toThrow(

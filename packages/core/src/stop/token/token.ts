@@ -4,10 +4,9 @@ import { CancelledError } from '../errors.ts';
 import type { StopLevel, StopSchedule } from './level.ts';
 import { createStopSchedule, earliest, levelAt, rankLevel, shortenGrace } from './level.ts';
 import { type CancelListener, CancelListeners, warnOfListener } from './listeners.ts';
-import { abortErrorOf, type CancelReason, type CancelReasonLike, createReason, whenAborted } from './reason.ts';
+import { type CancelReason, type CancelReasonLike, createReason, toAbortError, whenAborted } from './reason.ts';
 import { type CancelOptions, type CancelReceipt, readCancelOptions } from './receipt.ts';
 
-/** Options of a token. */
 export interface TokenOptions {
   readonly parent?: CancellationToken | undefined;
   readonly name?: string | undefined;
@@ -29,9 +28,8 @@ const NOTHING = KILL + 1;
  * Asks one piece of work, and everything under it, to stop.
  *
  * Tokens form a tree. A cancel marks the whole subtree before it calls the first listener, so a half-cancelled tree is
- * never visible. A cancelled token stays cancelled, its level only rises, and it keeps its first reason.
- *
- * Dispose a token when its work has ended: that unlinks it, and cancels what is still running under it.
+ * never visible. A cancelled token stays cancelled, its level only rises, and it keeps its first reason. Dispose a token
+ * when its work has ended: that unlinks it, and cancels what is still running under it.
  *
  * @example
  * ```ts
@@ -142,21 +140,23 @@ export class CancellationToken implements Disposable {
     return timer;
   }
 
+  /** Throws a `CancelledError` if the token is cancelled. */
   throwIfCancelled(): void {
     if (this.#reason !== undefined) throw new CancelledError(this.#reason);
   }
 
+  /** Creates a token that is cancelled with this one, and can be cancelled alone. */
   child(options?: string | Omit<TokenOptions, 'parent'>): CancellationToken {
-    if (options === undefined) return new CancellationToken({ parent: this });
     const named = typeof options === 'string' ? { name: options } : options;
     return new CancellationToken({ ...named, parent: this });
   }
 
+  /** Calls a listener once for each level that is reached, including those reached before. */
   onCancel(listener: CancelListener): Disposable {
     // After the end no level can change, so the listener is called with the level reached and is not kept.
     const listeners = this.#ended ? new CancelListeners() : (this.#listeners ??= new CancelListeners());
     const subscription = listeners.add(listener);
-    if (this.#reason !== undefined) subscription.tell(this.level!, this.#reason, this.#onListenerError);
+    if (this.#reason !== undefined) subscription.notify(this.level!, this.#reason, this.#onListenerError);
     this.#holdProcess();
     return subscription;
   }
@@ -229,7 +229,7 @@ export class CancellationToken implements Disposable {
     for (const token of marked) token.#notify();
   }
 
-  /** Takes over the parent's state, as far as this token inherits it. */
+  /** Takes over the parent's state, to the extent that this token inherits it. */
   #inherit(): boolean {
     const parent = this.#parent!;
     if (parent.#reason === undefined || parent.#rank < this.#inheritFrom) return false;
@@ -249,11 +249,11 @@ export class CancellationToken implements Disposable {
 
   #notify(): void {
     this.#fireSignal();
-    this.#listeners?.tell(this.level!, this.#reason!, this.#onListenerError);
+    this.#listeners?.notify(this.level!, this.#reason!, this.#onListenerError);
   }
 
   #fireSignal(): void {
-    if (this.#rank >= ABORT) this.#controller?.abort(abortErrorOf(this.#reason!));
+    if (this.#rank >= ABORT) this.#controller?.abort(toAbortError(this.#reason!));
   }
 
   #setStep(): void {

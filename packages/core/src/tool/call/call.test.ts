@@ -16,6 +16,6 @@ test.each<[string, unknown, string]>([
   ['more than texts in what it needs', [{ id: 'a', tool: 't', dependsOn: ['b', 7] }], 'calls[0]: expected a call'],
   ['keys that are no texts', [{ id: 'a', tool: 't', exclusive: [7] }], 'calls[0]: expected a call'],
   ['a second that is none', [{ id: 'a', tool: 't' }, { id: 'b' }], 'calls[1]: expected a call'],
-])('calls with %s are refused by name', (_, calls, message) => {
+])('calls with %s are rejected by name', (_, calls, message) => {
   expect(() => readCalls(calls as never)).toThrow(message);
 });

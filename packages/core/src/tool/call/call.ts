@@ -73,6 +73,9 @@ export interface Approve {
   readonly isRequired?: (request: ApprovalRequest) => boolean;
 }
 
+/** Gets the answer to a call whose tool has no code. If it rejects, there is none: a call to a user is then not started. */
+export type AnswerCall = (request: ApprovalRequest, context: QuestionContext) => unknown;
+
 /** Awaited before every call starts, whatever its effects. If `beforeCall` rejects, the call is not started. */
 export type BeforeCall = (call: Call, context: { readonly tool: Tool; readonly signal: AbortSignal }) => unknown;
 
@@ -80,8 +83,9 @@ export type BeforeCall = (call: Call, context: { readonly tool: Tool; readonly s
 export interface CallScope {
   readonly token: CancellationToken;
   /** Absent when there are no listeners: then no event is created. */
-  readonly tell: ((event: CallEvent) => void) | undefined;
+  readonly emit: ((event: CallEvent) => void) | undefined;
   readonly approve: Approve | undefined;
+  readonly answer: AnswerCall | undefined;
   readonly beforeCall: BeforeCall | undefined;
   readonly redact: Redact | undefined;
   readonly context: AppContext | undefined;

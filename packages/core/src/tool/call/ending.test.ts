@@ -83,7 +83,7 @@ const HOSTILE_INPUTS: Readonly<Record<string, () => unknown>> = {
 };
 
 test.each(Object.entries(HOSTILE_INPUTS))(
-  '%s as a result ends one call, and its siblings are waited for',
+  '%s as a result ends one call, and its siblings still finish',
   async (_, make) => {
     const { clock, execute, ends, token } = setUp([
       tool('quick', () => 'q'),
@@ -124,7 +124,7 @@ const THROWN: Readonly<Record<string, [() => unknown, string]>> = {
   'an object in a circle': [cycle, '[object Object]'],
 };
 
-test.each(Object.entries(THROWN))('%s as an error ends one call, and says what it can', async (_, [make, said]) => {
+test.each(Object.entries(THROWN))('%s as an error fails one call, with a message', async (_, [make, said]) => {
   const { execute, ends } = setUp([
     tool('bad', () => Promise.reject(make() as Error)),
     tool('sibling', () => flushMicrotasks().then(() => 'done')),
@@ -152,7 +152,7 @@ test('the model learns that a result could not be read, and the call has finishe
   ]);
 });
 
-test('images and texts keep what a model needs, and nothing else', async () => {
+test('images and texts keep only the fields that a model needs', async () => {
   const image = { type: 'image', mediaType: 'image/png', data: 'AAAA', secret: 1 };
   const { execute } = setUp([tool('draw', () => ({ content: [image, { type: 'text', text: 'x', extra: 1 }, 7] }))]);
   expect((await execute('draw'))[0]?.content).toEqual([
@@ -191,7 +191,7 @@ test('an update that cannot be read affects nothing else', async () => {
   expect(await execute('odd')).toMatchObject([{ state: 'finished', content: 'done' }]);
 });
 
-test('only a tool that reads, or says so, is sure to have left nothing half done', async () => {
+test('only a tool that reads, or declares it, is sure to have left nothing half done', async () => {
   const obedient: Execute = (_, { signal }) =>
     new Promise((__, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
   const sure: Execute = (_, { token: own }) =>
@@ -276,7 +276,7 @@ test('the model learns only the kind of a cancel elsewhere', async () => {
   expect((await execute('inner'))[0]).toMatchObject({ state: 'failed', content: 'Cancelled (user)' });
 });
 
-test('nothing that a tool holds on to can change its record', async () => {
+test('a record does not change when a tool changes its objects later', async () => {
   const details = { lines: ['one'] };
   const content = [{ type: 'text' as const, text: 'one' }];
   const { execute, token, events } = setUp([
@@ -345,9 +345,9 @@ test('an abandoned call gives its keys back when it ends, whatever it ends with'
   ]);
 });
 
-test('a tool whose bound cannot hold is refused when the runtime is made', () => {
+test('a tool whose bound cannot hold is rejected when the runtime is made', () => {
   const boundless = { ...tool('boundless', () => 'x'), whenCancelled: 'finish' } as Tool;
-  expect(() => setUp([boundless])).toThrow("timeoutMs: 'boundless' finishes when cancelled, so it needs a bound");
+  expect(() => setUp([boundless])).toThrow("timeoutMs: 'boundless' finishes when cancelled, so it needs a timeoutMs");
 });
 
 test.each([0, -1, Number.NaN, 1e12])('a cleanup may not have %s ms', (cleanupTimeoutMs) => {
@@ -357,7 +357,7 @@ test.each([0, -1, Number.NaN, 1e12])('a cleanup may not have %s ms', (cleanupTim
 });
 
 test.each(['a text', [7], { length: 1 }])(
-  'exclusive keys that are no list of texts (%j) refuse the call',
+  'exclusive keys that are not a list of texts (%j) reject the call',
   async (keys) => {
     const { execute } = setUp([tool('work', () => 'x', { exclusive: () => keys as never })]);
     expect(await execute('work')).toMatchObject([
@@ -367,7 +367,7 @@ test.each(['a text', [7], { length: 1 }])(
 );
 
 test.each(['abort', 'kill'] as const)(
-  'a call that is cancelled (%s) where its start is told does not begin',
+  'a call that is cancelled (%s) where its start is reported does not begin',
   async (level) => {
     const ran = vi.fn();
     const { execute, token } = setUp([tool('rm', ran), tool('pay', ran, { whenCancelled: 'finish', timeoutMs: 100 })], {
@@ -378,7 +378,7 @@ test.each(['abort', 'kill'] as const)(
   },
 );
 
-test('a call that was cancelled by a listener for the question is not asked about', async () => {
+test('a call that was cancelled by a listener for its question needs no answer', async () => {
   const approve = vi.fn(() => true);
   const { execute, token } = setUp([tool('rm', () => 'x')], {
     approve,
@@ -388,7 +388,7 @@ test('a call that was cancelled by a listener for the question is not asked abou
   expect(approve).not.toHaveBeenCalled();
 });
 
-test('a clock that fails once loses one call, and its siblings are waited for', async () => {
+test('a clock that fails once loses one call, and its siblings still finish', async () => {
   const { clock: sound } = createVirtualWorld();
   let fails = false;
   const now = (): number => {
@@ -441,13 +441,13 @@ test.each<[string, unknown]>([
   ['a call that is none', [null]],
   ['a call without a text for its tool', [{ id: 'c', tool: Symbol('x'), input: {} }]],
   ['a revoked proxy', [revoked()]],
-])('calls with %s are refused in words, before any begins', async (_, calls) => {
+])('calls with %s are rejected in words, before any begins', async (_, calls) => {
   const { runtime, events } = setUp([]);
   await expect(runtime.execute(calls as never)).rejects.toMatchObject({ code: 'INVALID_SETTING' });
   expect(events).toEqual([]);
 });
 
-test('content of too many parts is cut, and says so; a list that cannot be shown is named', async () => {
+test('content of too many parts is cut, and reports it; a list that cannot be shown is named', async () => {
   const many = Array.from({ length: 10_005 }, () => ({ type: 'text', text: '' }));
   const { execute } = setUp([
     tool('many', () => ({ content: many })),
@@ -467,7 +467,7 @@ test.each<[unknown, string]>([
   [undefined, 'undefined'],
   [null, 'null'],
   [{ type: 7 }, 'an object'],
-])('what a call nests must be an event, and %j is none', async (event, got) => {
+])('a nested event must be an event, and %j is not one', async (event, got) => {
   const { execute, events } = setUp([
     tool('nests', (_, { emitNested }) => {
       emitNested({ type: 'inner' });
@@ -485,7 +485,7 @@ test.each<[string, () => unknown]>([
   ['returns nothing', () => undefined],
   ['returns no text', () => ({ text: 7, count: 1 })],
   ['does not count', () => ({ text: 'x', count: Number.NaN })],
-])('nothing of a result goes on where the redaction %s; the call ends as it ended', async (_, redact) => {
+])('no part of a result passes if the redaction %s; the state of the call is kept', async (_, redact) => {
   const { execute, token, events, clock, runtime } = setUp(
     [
       tool('secret', () => ({ content: 'secret', details: { secret: 'secret' } })),
@@ -510,7 +510,7 @@ test.each<[string, () => unknown]>([
   expect(next).toMatchObject([{ state: 'finished' }]);
 });
 
-test('keys that are no list of texts keep a call from beginning', async () => {
+test('keys that are not a list of texts keep a call from starting', async () => {
   const { execute } = setUp([tool('keys', () => 'x', { exclusive: () => falseLength() as string[] })]);
   expect(await execute('keys')).toMatchObject([
     { state: 'not-started', content: expect.stringContaining('must return a list of strings') as string },

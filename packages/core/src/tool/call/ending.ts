@@ -14,6 +14,7 @@ import {
   type Json,
   type ToolResult,
 } from '../result.ts';
+import type { Tool } from '../tool.ts';
 import type { Call } from './call.ts';
 
 /** How work that started ended. */
@@ -36,14 +37,14 @@ export interface Ending {
 }
 
 /** Creates the result of a call that started, within the limits and frozen. Never throws, whatever the call did. */
-export function endingOf(end: StartedResult, started: StartedCall): Ending {
+export function toEnding(end: StartedResult, started: StartedCall): Ending {
   const raw = toResultFields(end, started);
-  const said = redactResult(raw, started.redact);
-  const content = boundContent(said.content);
-  if (said.details === undefined) {
-    return { result: Object.freeze({ ...started.about, ...said, content }), wholeDetails: undefined };
+  const fields = redactResult(raw, started.redact);
+  const content = boundContent(fields.content);
+  if (fields.details === undefined) {
+    return { result: Object.freeze({ ...started.about, ...fields, content }), wholeDetails: undefined };
   }
-  const result = { ...started.about, ...said, content, details: boundDetails(said.details) };
+  const result = { ...started.about, ...fields, content, details: boundDetails(fields.details) };
   // Undo gets the whole details that the tool returned.
   return { result: Object.freeze(result), wholeDetails: raw.details };
 }
@@ -60,7 +61,9 @@ function toResultFields(end: StartedResult, { effects, nested, shown }: StartedC
         return { state: 'unknown', content: outcomeUnknown(end.error), isError: true };
       return { state: 'failed', content: describeError(end.error), isError: true };
     case 'interrupted': {
-      const partial = (isCancelledError(end.error) ? partialOf(end.error) : undefined) ?? shown;
+      if (isOutcomeUnknownError(end.error))
+        return { state: 'unknown', content: outcomeUnknown(end.error), isError: true, reason: end.reason };
+      const partial = (isCancelledError(end.error) ? findPartial(end.error) : undefined) ?? shown;
       const effect = isCancelledError(end.error) ? end.error.effect : undefined;
       if (effect === 'unknown') return stopped('unknown', end.reason, { partial });
       const error = isCausedByCancel(end.error) ? undefined : describeError(end.error);
@@ -80,7 +83,7 @@ function finished({ content, details, isError = false }: ToolResult): ResultFiel
 /** A run inside a call may have been stopped, or have failed, by itself. Either way it returns what it had. */
 function toNestedResultFields(end: StartedResult & { readonly error: unknown }): ResultFields {
   const { error } = end;
-  const partial = partialOf(error);
+  const partial = findPartial(error);
   if (isCancelledError(error)) return stopped('interrupted', error.reason, { partial, effects: 'read' });
   const message = describeError(error);
   if (end.state === 'interrupted') {
@@ -107,10 +110,10 @@ function stopped(
   reason: CancelReason,
   { partial, effects, error }: Known = {},
 ): ResultFields {
-  const said = describeStoppedCall(state, reason, { effects, error });
+  const description = describeStoppedCall(state, reason, { effects, error });
   return {
     state,
-    content: partial === undefined ? said : withPartial(said, partial.content),
+    content: partial === undefined ? description : withPartial(description, partial.content),
     isError: true,
     reason,
     ...(error !== undefined && { error }),
@@ -118,14 +121,14 @@ function stopped(
   };
 }
 
-function withPartial(said: string, partial: Content): Content {
-  const heading = `${said} Output so far:\n`;
+function withPartial(description: string, partial: Content): Content {
+  const heading = `${description} Output so far:\n`;
   return typeof partial === 'string'
     ? heading + partial
     : Object.freeze([Object.freeze({ type: 'text' as const, text: heading }), ...partial]);
 }
 
-function partialOf(error: unknown): ToolResult | undefined {
+function findPartial(error: unknown): ToolResult | undefined {
   try {
     const { partial } = error as { partial?: unknown };
     return isObject(partial) && 'content' in partial ? normalizeResult(partial) : undefined;
@@ -134,9 +137,10 @@ function partialOf(error: unknown): ToolResult | undefined {
   }
 }
 
-/** The result of a call that was stopped before it started. */
-export function notStarted(call: Call, token: CancellationToken): CallResult {
-  return unstarted(call, token, stopped('not-started', token.reason!));
+/** The result of a call that was stopped before it started. A client may have run it as soon as it has seen it. */
+export function notStarted(call: Call, token: CancellationToken, tool?: Pick<Tool, 'answeredBy'>): CallResult {
+  const state = tool?.answeredBy === 'client' ? 'unknown' : 'not-started';
+  return unstarted(call, token, stopped(state, token.reason!));
 }
 
 /** The result of a call that could not start, with its own reason. */
@@ -154,6 +158,6 @@ function outcomeUnknown(error: unknown): string {
   return `Outcome unknown: ${describeError(error)}. It may have taken effect.`;
 }
 
-function unstarted(call: Call, { clock }: CancellationToken, said: ResultFields): CallResult {
-  return Object.freeze({ callId: call.id, tool: call.tool, endedAt: clock.now(), ...said });
+function unstarted(call: Call, { clock }: CancellationToken, fields: ResultFields): CallResult {
+  return Object.freeze({ callId: call.id, tool: call.tool, endedAt: clock.now(), ...fields });
 }

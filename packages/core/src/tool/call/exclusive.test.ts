@@ -25,7 +25,7 @@ test('a call waits for each of its keys, and takes none before all are free', as
   expect(await settled(second)).toBeTypeOf('function');
 });
 
-test('keys that are given back twice are free once', async () => {
+test('keys that are released twice are free once', async () => {
   const { take } = setUp();
   const keys = new ExclusiveKeys();
   const release = await take(keys, 'first', 'a');

@@ -51,7 +51,7 @@ export class ExclusiveKeys {
 
   #busy(keys: readonly string[]): Holder | undefined {
     for (const key of keys) {
-      const holder = this.#holdersOf(key).get(key);
+      const holder = this.#getHolders(key).get(key);
       if (holder !== undefined) return holder;
     }
     return undefined;
@@ -60,14 +60,14 @@ export class ExclusiveKeys {
   #take(keys: readonly string[], holder: string): () => void {
     const { promise: released, resolve } = Promise.withResolvers<void>();
     const mine = { holder, released };
-    for (const key of keys) this.#holdersOf(key).set(key, mine);
+    for (const key of keys) this.#getHolders(key).set(key, mine);
     return () => {
-      for (const key of keys) if (this.#holdersOf(key).get(key) === mine) this.#holdersOf(key).delete(key);
+      for (const key of keys) if (this.#getHolders(key).get(key) === mine) this.#getHolders(key).delete(key);
       resolve();
     };
   }
 
-  #holdersOf(key: string): Map<string, Holder> {
-    return this.#lender === undefined || this.#lent?.has(key) ? this.#holders : this.#lender.#holdersOf(key);
+  #getHolders(key: string): Map<string, Holder> {
+    return this.#lender === undefined || this.#lent?.has(key) ? this.#holders : this.#lender.#getHolders(key);
   }
 }

@@ -8,7 +8,7 @@ import type { CallResult } from '../result.ts';
 import { createRuntime, type RuntimeOptions } from '../runtime.ts';
 import { defineTool, type Tool, type ToolContext } from '../tool.ts';
 import type { Call } from './call.ts';
-import { NESTED, type ParentRun } from './nested.ts';
+import { NESTED, type NestedContext, type ParentRun, type WithNested } from './nested.ts';
 import { findUndoData } from './undo-data.ts';
 
 const tool = (name: string, execute: (context: ToolContext) => unknown, rest: Partial<Tool> = {}): Tool =>
@@ -23,9 +23,13 @@ const tool = (name: string, execute: (context: ToolContext) => unknown, rest: Pa
     ...rest,
   }) as Tool;
 
-/** A tool whose calls are runs of their own. */
-const nestedTool = (name: string, execute: (context: ToolContext) => unknown, rest: Partial<Tool> = {}): Tool =>
-  tool(name, execute, { ...rest, [NESTED]: true });
+/** A tool whose calls are separate runs. */
+const nestedTool = (name: string, execute: (context: InnerContext) => unknown, rest: Partial<Tool> = {}): Tool => {
+  const nested: WithNested<Partial<Tool>, true> = { ...rest, [NESTED]: true };
+  return tool(name, execute, nested);
+};
+
+type InnerContext = WithNested<ToolContext, NestedContext>;
 
 const call = (id: string, toolName = id, rest: Partial<Call> = {}): Call => ({
   id,
@@ -41,7 +45,8 @@ function setUp(tools: readonly Tool[], options: Partial<RuntimeOptions> = {}) {
   const leaveRunning = vi.fn();
   const parent: ParentRun = { addUsage: () => {}, undoes: () => false, leaveRunning };
   const hooks = { any: (event: RuntimeEvent) => events.push(event) };
-  const runtime = createRuntime({ tools, world, hooks, [NESTED]: parent, ...options });
+  const inner: WithNested<RuntimeOptions, ParentRun> = { tools, world, hooks, [NESTED]: parent, ...options };
+  const runtime = createRuntime(inner);
   const execute = (...calls: Call[]): Promise<CallResult[]> =>
     runtime.execute(calls, { token }).catch((error: { partial: CallResult[] }) => error.partial);
   return { ...world, token, events, runtime, execute, leaveRunning };
@@ -80,7 +85,7 @@ test('without hooks there are no events, and every call ends the same', async ()
   warned.mockRestore();
 });
 
-test('what a call shows or nests after its end is not reported', async () => {
+test('output and nested events after the end of a call are not reported', async () => {
   let late: (() => void) | undefined;
   const { execute, events } = setUp([
     tool('x', ({ update, emitNested }) => {
@@ -97,7 +102,7 @@ test('what a call shows or nests after its end is not reported', async () => {
   expect(events).toHaveLength(before);
 });
 
-test('what an abandoned call had shown is kept, and its late end is reported like a result', async () => {
+test('an abandoned call’s output is kept, and its late end is reported like a result', async () => {
   const { clock, token, execute, events, runtime } = setUp(
     [
       tool('shows', ({ update }) => {
@@ -121,11 +126,11 @@ test('what an abandoned call had shown is kept, and its late end is reported lik
     { state: 'failed', error: new Error('late failure') },
   ].map((end) => ({ at: clock.now(), ...end }));
   expect(events.flatMap((event) => (event.type === 'call-ended-late' ? [event.late] : []))).toStrictEqual(late);
-  const lateOf = (key: string) => runtime.ledger.entries().find((entry) => entry.key === key)?.late;
-  expect([lateOf('runtime/shows'), lateOf('runtime/fails')]).toStrictEqual(late);
+  const findLate = (key: string) => runtime.ledger.entries().find((entry) => entry.key === key)?.late;
+  expect([findLate('runtime/shows'), findLate('runtime/fails')]).toStrictEqual(late);
 });
 
-test('a record holds only what there is to say', async () => {
+test('a record has no empty fields', async () => {
   const { clock, token, execute } = setUp([
     tool('quick', () => 'done'),
     tool('obeys', (context) => atAbort(context, context.signal)),
@@ -150,7 +155,7 @@ test.each<[string, unknown]>([
   ['a text', 'half'],
   ['nothing', null],
   ['an object without content', { details: 1 }],
-])('%s as what a stopped call has so far is not handed over', async (_, partial) => {
+])('%s is not accepted as the partial result of a stopped call', async (_, partial) => {
   const { token, execute } = setUp([
     tool('odd', (context) => atAbort(context, new CancelledError({ kind: 'user', at: 0 }, { partial }))),
   ]);
@@ -162,7 +167,7 @@ test.each<[string, unknown]>([
   expect(Object.keys(odd!)).not.toContain('error');
 });
 
-test('a run inside a call that fails hands over what it had', async () => {
+test('a run inside a call that fails returns its partial result', async () => {
   const fails = (name: string, error: unknown): Tool => nestedTool(name, () => Promise.reject(error as Error));
   const { execute } = setUp([
     fails('bare', new Error('no model')),
@@ -180,7 +185,7 @@ test('a run inside a call that fails hands over what it had', async () => {
   ]);
 });
 
-test('a run inside a call that answers the cancel with an error of its own was interrupted, and reports it', async () => {
+test('a run inside a call that answers the cancel with its own error was interrupted, and reports it', async () => {
   const { token, execute } = setUp([
     nestedTool('run', (context) => atAbort(context, withPartial('no undo', { content: 'half' })), { effects: 'write' }),
   ]);
@@ -196,9 +201,9 @@ test('a run inside a call that answers the cancel with an error of its own was i
   ]);
 });
 
-test('only calls that are runs are given what runs need', async () => {
+test('only calls that are runs get the context for runs', async () => {
   const given: unknown[] = [];
-  const keep = (context: ToolContext): string => {
+  const keep = (context: InnerContext): string => {
     given.push(context[NESTED]);
     return 'done';
   };
@@ -265,7 +270,7 @@ test('a call that can be given no time limit is not started', async () => {
   ]);
 });
 
-test('only of calls that can be undone more is kept than their record', async () => {
+test('undo data is kept only for calls that can be undone', async () => {
   const { execute } = setUp([
     tool('plain', () => 'x'),
     tool('undoable', () => ({ content: 'x', details: 1 }), { undo() {} }),
@@ -275,7 +280,7 @@ test('only of calls that can be undone more is kept than their record', async ()
   expect(findUndoData(undoable!)).toMatchObject({ input: 7, keys: [], details: 1 });
 });
 
-test('an id is taken while its call is under way, and free after it', async () => {
+test('an id is taken while its call is running, and free after it', async () => {
   const { execute, runtime } = setUp([tool('slow', () => flushMicrotasks().then(() => 'done'))]);
   const first = execute(call('1', 'slow'));
   await expect(runtime.execute([call('0', 'slow'), call('1', 'slow')])).rejects.toThrow(
@@ -285,7 +290,7 @@ test('an id is taken while its call is under way, and free after it', async () =
   expect(await execute(call('1', 'slow'))).toMatchObject([{ state: 'finished' }]);
 });
 
-test('calls that share a key of their own run in waves, which are told with their calls', async () => {
+test('calls that share a key run in waves, which are reported with their calls', async () => {
   const { execute, events } = setUp([tool('edit', () => 'x')]);
   const keyed = (id: string): Call => call(id, 'edit', { exclusive: ['file'] });
   await execute(keyed('a'), call('b', 'edit'), keyed('c'));

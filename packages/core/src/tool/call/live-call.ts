@@ -12,8 +12,8 @@ import type { CallResult, ToolResult } from '../result.ts';
 import type { CallPreview, RawResult, Tool, ToolContext } from '../tool.ts';
 import type { PlannedCall } from '../waves.ts';
 import type { Call, CallScope } from './call.ts';
-import { endingOf, notStarted, refused } from './ending.ts';
-import { NESTED, type NestedContext, type NestedRun } from './nested.ts';
+import { notStarted, refused, toEnding } from './ending.ts';
+import { NESTED, type NestedContext, type NestedRun, type WithNested } from './nested.ts';
 import { saveUndoData } from './undo-data.ts';
 
 /** The receipt of a cancel of one call. */
@@ -25,7 +25,11 @@ export interface Prepared {
   readonly keys: readonly string[];
   /** The preview shown to the user who approved it. */
   readonly shown?: CallPreview | undefined;
+  /** Returns the result of a call whose tool has no code. */
+  readonly answer?: ((context: WorkContext) => RawResult | Promise<RawResult>) | undefined;
 }
+
+type Writable<T> = { -readonly [Field in keyof T]: T[Field] };
 
 /** One call of an execution, from the request to its result. */
 export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall {
@@ -59,7 +63,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     ({ id: this.id, tool: this.name, dependsOn: this.dependsOn, exclusive: this.exclusive } = call);
     ({ whenCancelled: this.whenCancelled, timeoutMs: this.timeoutMs } = tool);
     ({ token: this.token, cleanupTimeoutMs: this.cleanupTimeoutMs } = scope);
-    this.nested = tool[NESTED] === true;
+    this.nested = (tool as WithNested<Tool, true>)[NESTED] === true;
   }
 
   /** Stops only this call. One that has not started never will; one that must finish and has started refuses. */
@@ -81,7 +85,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     return this.#own?.isCancelled ? this.#own : this.token.isCancelled ? this.token : undefined;
   }
 
-  /** Call this in the same tick as the last check of `stopped`: from here on it runs as work. */
+  /** Call this in the same tick as the last check of `stopped`: after that it runs as work. */
   ready(prepared: Prepared, release?: () => void): this {
     this.#prepared = prepared;
     this.#release = release;
@@ -98,7 +102,7 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   endUnstarted(error?: unknown): CallResult {
     const { stopped } = this;
     this.#close();
-    return stopped === undefined ? refused(this.call, this.token, error) : notStarted(this.call, stopped);
+    return stopped === undefined ? refused(this.call, this.token, error) : notStarted(this.call, stopped, this.tool);
   }
 
   inner(): Promise<unknown> | undefined {
@@ -108,12 +112,12 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
   onStart(own: CancellationToken): void {
     this.#own = own;
     this.#startedAt = this.#now();
-    this.#scope.tell?.({ type: 'call-start', at: this.#startedAt, ...this.#about(), input: this.#prepared!.input });
+    this.#scope.emit?.({ type: 'call-start', at: this.#startedAt, ...this.#about(), input: this.#prepared!.input });
   }
 
   execute(context: WorkContext): RawResult | Promise<RawResult> {
     // Extended, not copied: the context belongs to this call alone.
-    const grown = context as { -readonly [Field in keyof ToolContext]: ToolContext[Field] };
+    const grown = context as Writable<WithNested<ToolContext, NestedContext>>;
     grown.callId = this.call.id;
     grown.workId = this.#scope.workId;
     grown.context = this.#scope.context;
@@ -121,20 +125,21 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     grown.update = (shown) => this.#update(shown);
     grown.emitNested = (event) => this.#nest(event);
     if (this.nested) grown[NESTED] = this.#nestedContext();
-    return this.tool.execute(this.#prepared!.input, grown);
+    const { input, answer } = this.#prepared!;
+    return answer === undefined ? this.tool.execute(input, grown) : answer(grown);
   }
 
   onWait(level: StopLevel, reason: CancelReason): void {
     const until = this.#startedAt! + this.timeoutMs!;
-    this.#scope.tell?.({ type: 'call-waiting', at: this.#now(), ...this.#about(), level, reason, until });
+    this.#scope.emit?.({ type: 'call-waiting', at: this.#now(), ...this.#about(), level, reason, until });
   }
 
   onCleanupError(error: CleanupError, running?: Promise<unknown>): void {
     if (running !== undefined) this.leaveRunning('cleanup', running, 0);
-    this.#scope.tell?.({ type: 'cleanup-error', at: this.#now(), ...this.#about(), error });
+    this.#scope.emit?.({ type: 'cleanup-error', at: this.#now(), ...this.#about(), error });
   }
 
-  /** Closes the call: nothing it does from here on is shown. */
+  /** Closes the call: nothing it does after that is shown. */
   onEnd(end: BoundedResult<RawResult>): CallResult {
     if (end.state !== 'unknown') this.#release?.();
     if (end.state === 'not-started') return this.endUnstarted();
@@ -144,12 +149,12 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     const about = { callId: this.call.id, tool: this.name, startedAt: this.#startedAt!, endedAt };
     const { redact } = this.#scope;
     const started = { about, effects: this.tool.effects, nested: this.nested, shown: this.#partial, redact };
-    const { result, wholeDetails } = endingOf(end, started);
+    const { result, wholeDetails } = toEnding(end, started);
     if (this.tool.undo !== undefined) {
       saveUndoData(result, { ...this.#prepared!, details: wholeDetails, nested: this.#run });
     }
     if (end.state === 'unknown') this.#abandon(end, result);
-    this.#scope.tell?.({ type: 'call-end', at: endedAt, result });
+    this.#scope.emit?.({ type: 'call-end', at: endedAt, result });
     return result;
   }
 
@@ -164,10 +169,10 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
         else returned.then(release, release);
       };
     }
-    const { parent, redact, approve } = this.#scope;
+    const { parent, redact, approve, answer } = this.#scope;
     const workId = `${this.#scope.workId ?? ''}/${this.call.id}`;
     const path = [...(parent?.path ?? []), this.#about()];
-    return { ...parent, workId, keys, redact, approve, path, enter: (run) => (this.#run = run) };
+    return { ...parent, workId, keys, redact, approve, answer, path, enter: (run) => (this.#run = run) };
   }
 
   #close(): void {
@@ -178,14 +183,14 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
 
   /** An abandoned call keeps its keys until it really ends, and its late end changes only the ledger. */
   #abandon({ reason, late }: { reason: CancelReason; late: Promise<LateResult> }, result: CallResult): void {
-    const { ledger, ledgerKey, tell, redact } = this.#scope;
+    const { ledger, ledgerKey, emit, redact } = this.#scope;
     const work = { key: ledgerKey(this.call.id), name: this.name, reason, abandonedAt: result.endedAt };
     const returned = late.then((end) => {
       this.#release?.();
       return lateResult(end, redact);
     });
     const onReturn = (end: LateResult): void =>
-      tell?.({ type: 'call-ended-late', at: end.at, ...this.#about(), late: end });
+      emit?.({ type: 'call-ended-late', at: end.at, ...this.#about(), late: end });
     enterInLedger(ledger, work, { late: returned, onReturn });
   }
 
@@ -193,14 +198,14 @@ export class LiveCall implements BoundedWork<RawResult, CallResult>, PlannedCall
     if (this.#isOver) return;
     const partial = redactResult(normalizeResult(shown), this.#scope.redact);
     this.#partial = partial;
-    this.#scope.tell?.({ type: 'call-update', at: this.#now(), ...this.#about(), partial });
+    this.#scope.emit?.({ type: 'call-update', at: this.#now(), ...this.#about(), partial });
   }
 
   #nest(event: { readonly type: string }): void {
     if (typeof event !== 'object' || event === null || typeof event.type !== 'string') {
       throw unexpected('event', event, 'an event of a run inside the call');
     }
-    if (!this.#isOver) this.#scope.tell?.({ type: 'call-event', at: this.#now(), ...this.#about(), event });
+    if (!this.#isOver) this.#scope.emit?.({ type: 'call-event', at: this.#now(), ...this.#about(), event });
   }
 
   #about(): { callId: string; tool: string } {

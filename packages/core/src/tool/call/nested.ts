@@ -5,6 +5,9 @@ import type { ExclusiveKeys } from './exclusive.ts';
 /** Marks a tool whose calls are nested runs, and carries their context. All copies of this package share it. */
 export const NESTED: unique symbol = Symbol.for('@whoa/core/nested');
 
+/** Adds what only nested runs use to a public type, which does not show it. */
+export type WithNested<Public, Value> = Public & { readonly [NESTED]?: Value };
+
 /** How an undo ended. `unknown`: it did not end in time. */
 export type UndoState = 'undone' | 'failed' | 'unknown';
 
@@ -52,7 +55,8 @@ export interface NestedContext extends Partial<ParentRun> {
   readonly keys: ExclusiveKeys;
   /** The call is not abandoned before this run has settled, and undoing the call undoes the run. */
   readonly enter: (run: NestedRun) => void;
-  /** Redaction applies inside too, and so does the approval of an agent that has none. */
+  /** Redaction applies inside too, and so do the approval and the answers of an agent that has none. */
   readonly redact: Redact | undefined;
   readonly approve: ((...question: never[]) => unknown) | undefined;
+  readonly answer?: ((...question: never[]) => unknown) | undefined;
 }

@@ -5,7 +5,7 @@ import { createVirtualWorld, flushMicrotasks } from '../../testing/virtual-world
 import { createRuntime, type RuntimeOptions } from '../runtime.ts';
 import { defineTool, type Tool } from '../tool.ts';
 import type { ApprovalReply, Approve, Call } from './call.ts';
-import { NESTED } from './nested.ts';
+import { NESTED, type ParentRun, type WithNested } from './nested.ts';
 
 const tool = (name: string, execute: Tool['execute'], rest: Partial<Tool> = {}): Tool =>
   ({ ...defineTool({ name, description: name, inputSchema: z.unknown(), execute }), ...rest }) as Tool;
@@ -34,7 +34,7 @@ test.each<[string, unknown, string]>([
   ['null', null, 'Not started: denied: null'],
   ['nothing', undefined, 'Not started: denied: undefined'],
   ['a function', Object.assign(() => {}, { approved: true, toString: () => 'f' }), 'Not started: denied: f'],
-])('an approver that says %s', async (_, answer, content) => {
+])('an approver that returns %s denies the call', async (_, answer, content) => {
   const { runtime } = setUp([tool('write', () => 'written')], { approve: () => answer as ApprovalReply });
   expect(await runtime.execute([call('write')])).toMatchObject([{ content }]);
 });
@@ -53,10 +53,11 @@ test('approval and `beforeCall` get everything about a call', async () => {
 test('a question that is not answered when the call is stopped is left running, a no is not', async () => {
   const leaveRunning = vi.fn();
   const answers: Record<string, Promise<boolean>> = { no: Promise.resolve(false), open: new Promise(() => {}) };
-  const { runtime, token } = setUp([tool('write', () => 'written')], {
+  const options: WithNested<Partial<RuntimeOptions>, ParentRun> = {
     approve: ({ call: { id } }) => answers[id]!,
     [NESTED]: { addUsage: () => {}, undoes: () => false, leaveRunning },
-  });
+  };
+  const { runtime, token } = setUp([tool('write', () => 'written')], options);
   await runtime.execute([call('no', 'write')], { token });
   expect(leaveRunning).not.toHaveBeenCalled();
   const open = runtime.execute([call('open', 'write')], { token }).catch(() => {});
@@ -114,7 +115,7 @@ test('a call that is stopped by a listener for its start never runs, even if it 
   expect(ran).not.toHaveBeenCalled();
 });
 
-test('a question that fails is answered with no, and an answer that comes after the stop is none', async () => {
+test('a failed question counts as a no, and an answer after the stop has no effect', async () => {
   const late = Promise.withResolvers<boolean>();
   const answers: unknown[] = [];
   const { runtime } = setUp([tool('write', () => 'written')], {
@@ -142,7 +143,7 @@ test('a tool that needs a yes does not start where no one can be asked, nor whil
   ]);
   expect((await runtime.execute([call('pay')]))[0]).toMatchObject({
     state: 'not-started',
-    content: 'Not started: it needs approval, and its agent has no `approve` to ask',
+    content: 'Not started: it needs approval, and its agent has no `approve` function',
   });
   expect(needsApproval).toHaveBeenCalledWith({}, { callId: 'pay', signal: expect.any(AbortSignal) as AbortSignal });
   const running = runtime.execute([call('slow')], { token });

@@ -5,6 +5,7 @@ import { describeError } from '../normalize.ts';
 import type { CallResult } from '../result.ts';
 import { parseInput } from '../schema.ts';
 import type { CallPreview } from '../tool.ts';
+import { prepareAnswer } from './answer.ts';
 import type { ApprovalRequest, CallScope } from './call.ts';
 import type { LiveCall, Prepared } from './live-call.ts';
 
@@ -25,12 +26,13 @@ const NO_KEYS: readonly string[] = [];
 /** Prepares a call: a valid input, approval, and its exclusive keys. */
 function prepare(call: LiveCall, scope: CallScope): Prepared | Promise<Prepared> {
   const input = parseInput(call.tool.inputSchema, call.call.input);
-  const mayWait = isPromiseLike(input) || scope.beforeCall !== undefined || call.tool.needsApproval !== undefined;
+  const isAsking = call.tool.needsApproval !== undefined || call.tool.answeredBy !== undefined;
+  const mayWait = isPromiseLike(input) || scope.beforeCall !== undefined || isAsking;
   const mustWait = mayWait || needsYes(call, input, scope);
-  return mustWait ? waitForYes(call, input, scope) : { input, keys: keysOf(call, input) };
+  return mustWait ? waitForYes(call, input, scope) : { input, keys: findKeys(call, input) };
 }
 
-function keysOf({ call, tool }: LiveCall, input: unknown): readonly string[] {
+function findKeys({ call, tool }: LiveCall, input: unknown): readonly string[] {
   const keys: unknown = call.exclusive ?? tool.exclusive?.(input) ?? NO_KEYS;
   if (isList(keys) && keys.every((key) => typeof key === 'string')) return keys;
   throw new TypeError(`exclusive: '${tool.name}' must return a list of strings`);
@@ -74,9 +76,10 @@ async function waitForYes(wanted: LiveCall, parsed: unknown, scope: CallScope): 
   const effects = isRequired && tool.effects === 'read' ? 'write' : tool.effects;
   const isAsked = isRequired || needsYes(wanted, input, scope);
   const shown = isAsked ? await askForApproval({ ...request, effects }, wanted, scope) : undefined;
+  const answer = tool.answeredBy && (await prepareAnswer(request, wanted, scope));
   waiting.throwIfCancelled();
   await scope.beforeCall?.(call, { tool, signal: waiting.signal });
-  return { input, keys: keysOf(wanted, input), shown };
+  return { input, keys: findKeys(wanted, input), shown, answer };
 }
 
 /** Only a clear no of the approver means that it need not be asked. */
@@ -97,11 +100,11 @@ function requestFor({ call, tool }: LiveCall, input: unknown, { parent }: CallSc
 async function askForApproval(
   request: ApprovalRequest,
   { call, tool, waiting }: LiveCall,
-  { approve, context, token, tell }: CallScope,
+  { approve, context, token, emit }: CallScope,
 ): Promise<CallPreview | undefined> {
-  if (approve === undefined) throw new Error('it needs approval, and its agent has no `approve` to ask');
+  if (approve === undefined) throw new Error('it needs approval, and its agent has no `approve` function');
   const about = { callId: call.id, tool: tool.name };
-  tell?.({ type: 'approval-requested', at: token.clock.now(), ...about, effects: request.effects });
+  emit?.({ type: 'approval-requested', at: token.clock.now(), ...about, effects: request.effects });
   // A listener for the question may have cancelled: then don't ask.
   waiting.throwIfCancelled();
   const asking = waiting.child({ name: `approval of ${call.id}`, minimumLevel: 'abort' });
@@ -115,6 +118,6 @@ async function askForApproval(
   } finally {
     asking[Symbol.dispose]();
     // An answer to a call that was stopped in between changes nothing.
-    if (!waiting.isCancelled) tell?.({ type: 'approval-answered', at: token.clock.now(), ...about, approved });
+    if (!waiting.isCancelled) emit?.({ type: 'approval-answered', at: token.clock.now(), ...about, approved });
   }
 }

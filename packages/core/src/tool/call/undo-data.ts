@@ -14,7 +14,7 @@ export interface UndoData {
   readonly nested: NestedRun | undefined;
 }
 
-// Kept beside the record, and for as long: the record itself is plain data.
+// Kept next to the record, and for as long: the record itself is plain data.
 const undoDataByResult = new WeakMap<CallResult, UndoData>();
 
 let ended = 0;

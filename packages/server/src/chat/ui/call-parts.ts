@@ -20,12 +20,12 @@ export function isCallPart(part: UIMessage['parts'][number]): part is CallPart {
   return part.type === 'dynamic-tool' || part.type.startsWith('tool-');
 }
 
-export function toolOf(part: CallPart): string {
+export function getToolName(part: CallPart): string {
   return part.type === 'dynamic-tool' ? part.toolName : part.type.slice('tool-'.length);
 }
 
 /** Returns the calls that were requested and have not ended. A call that a person denied has. */
-export function openCallsIn({ parts }: UIMessage): CallPart[] {
+export function findOpenCalls({ parts }: UIMessage): CallPart[] {
   return parts.filter(isCallPart).filter((part) => {
     if (part.state === 'output-available') return part.preliminary === true;
     if (part.state === 'approval-responded') return part.approval.approved;
@@ -37,11 +37,11 @@ export function openCallsIn({ parts }: UIMessage): CallPart[] {
  * Returns the calls that wait: for a person's answer, or for the result of a tool that a page runs. Approved calls start
  * when nothing else waits.
  */
-export function waitingCallsIn(message: UIMessage, isElsewhere: IsElsewhere): readonly CallPart[] {
-  const open = openCallsIn(message);
+export function findWaitingCalls(message: UIMessage, isElsewhere: IsElsewhere): readonly CallPart[] {
+  const open = findOpenCalls(message);
   const isWaiting = (part: CallPart): boolean =>
     part.state === 'approval-requested'
       ? part.approval.isAutomatic !== true
-      : part.providerExecuted !== true && isElsewhere(toolOf(part));
+      : part.providerExecuted !== true && isElsewhere(getToolName(part));
   return open.some(isWaiting) ? open.filter((part) => isWaiting(part) || part.approval !== undefined) : [];
 }

@@ -5,7 +5,7 @@ import { ChunkWriter, type ReplyEvent } from './chunk-writer.ts';
 
 const word = (delta: string): UIMessageChunk => ({ type: 'text-delta', id: '1', delta });
 
-test('the first word after a pause is written at once, and those that follow it together', async () => {
+test('the first word after a pause is written immediately, and those that follow it together', async () => {
   const world = createVirtualWorld();
   const written: string[] = [];
   const journal = (event: unknown) => {

@@ -53,7 +53,7 @@ export class ChunkWriter {
       append(this.#waiting, chunk);
     }
     if (this.#waiting.length === 0) return;
-    // The first word after a pause is written at once.
+    // The first word after a pause is written immediately.
     const dueMs = Math.max(0, this.#writtenAt + FLUSH_MS - this.#clock.now());
     this.#timer ??= this.#clock.setTimer(dueMs, () => void this.#write());
   }

@@ -1,8 +1,8 @@
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { asJson, type CallPart, isCallPart, toolOf } from './call-parts.ts';
+import { asJson, type CallPart, getToolName, isCallPart } from './call-parts.ts';
 
 /** Returns the chunks that form a stored message again. */
-export function chunksOf({ parts, metadata }: Omit<UIMessage, 'id' | 'role'>): UIMessageChunk[] {
+export function toChunks({ parts, metadata }: Omit<UIMessage, 'id' | 'role'>): UIMessageChunk[] {
   const chunks: UIMessageChunk[] =
     metadata === undefined ? [] : [{ type: 'message-metadata', messageMetadata: metadata }];
   let isInStep = false;
@@ -48,7 +48,7 @@ function callChunks(part: CallPart): UIMessageChunk[] {
   const { toolCallId, input, title, toolMetadata, providerExecuted, callProviderMetadata: providerMetadata } = part;
   const call = asJson({
     toolCallId,
-    toolName: toolOf(part),
+    toolName: getToolName(part),
     dynamic: part.type === 'dynamic-tool' || undefined,
     title,
     toolMetadata,

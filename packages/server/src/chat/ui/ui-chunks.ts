@@ -1,5 +1,5 @@
 import type { UIMessage, UIMessageChunk } from 'ai';
-import { type IsElsewhere, isCallPart, openCallsIn, toolOf, waitingCallsIn } from './call-parts.ts';
+import { findOpenCalls, findWaitingCalls, getToolName, type IsElsewhere, isCallPart } from './call-parts.ts';
 
 /** A message that is being written, and the chunks that it was formed from. */
 export interface Draft {
@@ -7,7 +7,7 @@ export interface Draft {
   readonly chunks: readonly UIMessageChunk[];
 }
 
-/** What is said of a call whose end nobody has seen. */
+/** The text for a call whose end no one has seen. */
 export const LOST_CALL = 'Outcome unknown: the process that ran it stopped before it ended. It may have taken effect.';
 
 const STEPS: ReadonlySet<string> = new Set(['start-step', 'finish-step']);
@@ -29,7 +29,7 @@ export function closingChunks({ message, chunks }: Draft): UIMessageChunk[] {
   const planned = message.parts.filter(isCallPart).filter(({ state }) => state === 'input-streaming');
   const refused = planned.map((part): UIMessageChunk => {
     // Pages refuse a chunk without an input, and with it the rest of the reply.
-    return { type: 'tool-input-error', toolCallId: part.toolCallId, toolName: toolOf(part), input: {}, errorText };
+    return { type: 'tool-input-error', toolCallId: part.toolCallId, toolName: getToolName(part), input: {}, errorText };
   });
   return [...words.values(), ...refused, ...(isInStep(chunks) ? [{ type: 'finish-step' } as const] : [])];
 }
@@ -40,8 +40,8 @@ export function closingChunks({ message, chunks }: Draft): UIMessageChunk[] {
  */
 export function resumePoint(draft: Draft, isElsewhere: IsElsewhere): UIMessageChunk[] {
   const { message, chunks } = draft;
-  const waiting = waitingCallsIn(message, isElsewhere);
-  const ends = openCallsIn(message)
+  const waiting = findWaitingCalls(message, isElsewhere);
+  const ends = findOpenCalls(message)
     .filter((part) => !waiting.includes(part))
     .map(({ toolCallId }): UIMessageChunk => ({ type: 'tool-output-error', toolCallId, errorText: LOST_CALL }));
   if (!isInStep(chunks)) return ends;

@@ -1,6 +1,6 @@
 import type { Message } from '@whoa/core';
 import { expect, test } from 'vitest';
-import { uiMessagesOf } from './ui-messages.ts';
+import { toUiMessages } from './ui-messages.ts';
 
 const said = (text: string): Message => ({
   role: 'assistant',
@@ -8,14 +8,14 @@ const said = (text: string): Message => ({
   stopReason: 'stop',
 });
 
-test('what the runtime tells the model is not shown, and the reply around it is one', () => {
+test('notices for the model are not shown, and the reply around them is one message', () => {
   const history: Message[] = [
     { role: 'user', id: 'u1', content: 'Hi' },
     said('I begin. '),
-    { role: 'user', isNotice: true, content: 'The process you ran in was restarted; go on from where you were.' },
+    { role: 'user', isNotice: true, content: 'The process you ran in was restarted; continue where you left off.' },
     said('I go on.'),
   ];
-  const shown = uiMessagesOf(history, 'c').map(({ role, parts }) => ({
+  const shown = toUiMessages(history, 'c').map(({ role, parts }) => ({
     role,
     text: parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
   }));

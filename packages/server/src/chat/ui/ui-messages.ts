@@ -16,21 +16,21 @@ export function withoutBlanks(messages: readonly UIMessage[]): UIMessage[] {
 }
 
 /** Converts a user's message for an agent: text and images; anything else is left out. */
-export function userMessageOf({ id, parts }: UIMessage): UserMessage {
+export function toUserMessage({ id, parts }: UIMessage): UserMessage {
   const content = parts.flatMap((part): ContentPart[] => {
     if (part.type === 'text') return isBlank(part) ? [] : [{ type: 'text', text: part.text }];
-    return part.type === 'file' ? imageOf(part) : [];
+    return part.type === 'file' ? toImageParts(part) : [];
   });
   return { role: 'user', id, content };
 }
 
-function imageOf({ url, mediaType }: FileUIPart): ContentPart[] {
+function toImageParts({ url, mediaType }: FileUIPart): ContentPart[] {
   const [, data] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? [];
   return data !== undefined && mediaType.startsWith('image/') ? [{ type: 'image', mediaType, data }] : [];
 }
 
 /** Converts the history of an agent's conversation for a page: everything between two user messages is one reply. */
-export function uiMessagesOf(history: readonly Message[], chatId: string): UIMessage[] {
+export function toUiMessages(history: readonly Message[], chatId: string): UIMessage[] {
   const messages: UIMessage[] = [];
   history.forEach((message, index) => {
     const last = messages.at(-1);

@@ -22,7 +22,7 @@ const STOPPED = task('cancelled', { reason: { kind: 'user', at: 0 }, stopReport:
 const call: AssistantPart = { type: 'call', callId: 'c', tool: 'look', input: { q: 1 } };
 const result = { callId: 'c', tool: 'look', state: 'finished', content: 'found', details: { rows: 3 } };
 
-/** A run with drafts; `isDraft` are those that a later entry makes needless. */
+/** A run with drafts; `isDraft` marks those that a later entry replaces. */
 const RUN: readonly { readonly event: JournalEvent; readonly isDraft?: true }[] = [
   { event: of({ type: 'run-start' }) },
   { event: of({ type: 'turn-start', turn: 1 }) },
@@ -41,12 +41,12 @@ const RUN: readonly { readonly event: JournalEvent; readonly isDraft?: true }[] 
   { event: turnEnd({ type: 'text', text: 'It is there.' }) },
 ];
 
-function chunksOf(events: readonly JournalEvent[], end: TaskRecord): UIMessageChunk[] {
+function translate(events: readonly JournalEvent[], end: TaskRecord): UIMessageChunk[] {
   const translator = new UiTranslator('t');
   return [...translator.start(), ...events.flatMap((event) => translator.translate(event)), ...translator.end(end)];
 }
 
-/** What a page reads, which refuses chunks that are not exactly as they should be. */
+/** Reads chunks as a page does, which rejects invalid ones. */
 function overTheWire(chunks: readonly UIMessageChunk[]): ReadableStream<UIMessageChunk> {
   const { body } = new Response(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join(''));
   return parseJsonEventStream({ stream: body!, schema: uiMessageChunkSchema }).pipeThrough(
@@ -59,8 +59,8 @@ function overTheWire(chunks: readonly UIMessageChunk[]): ReadableStream<UIMessag
   );
 }
 
-async function messageOf(events: readonly JournalEvent[], end: TaskRecord = SUCCESS): Promise<UIMessage | undefined> {
-  const stream = overTheWire(chunksOf(events, end));
+async function readMessage(events: readonly JournalEvent[], end: TaskRecord = SUCCESS): Promise<UIMessage | undefined> {
+  const stream = overTheWire(translate(events, end));
   let message: UIMessage | undefined;
   for await (const state of readUIMessageStream({ stream, terminateOnError: true })) message = state;
   return message;
@@ -81,57 +81,62 @@ const WHOLE = [
   ['text', 'It is there.', 'done'],
 ];
 
-test('a reply is the same for whoever has read along since any moment', async () => {
+test('a reply is the same for readers that joined at any moment', async () => {
   for (let since = 0; since <= RUN.length; since++) {
-    // What came before is read when it has been made shorter, the rest as it comes.
+    // Earlier entries are read in their compacted form, later ones as they come.
     for (let until = since; until <= RUN.length; until++) {
       const events = RUN.filter(({ isDraft }, at) => isDraft !== true || (at >= since && at < until)).map(
         ({ event }) => event,
       );
-      expect(shape(await messageOf(events)), `from ${since} to ${until}`).toEqual(WHOLE);
+      expect(shape(await readMessage(events)), `from ${since} to ${until}`).toEqual(WHOLE);
     }
   }
 });
 
-test('whatever a reply was stopped in is closed, and the last chunk says why', async () => {
+test('open parts of a stopped reply are closed, and the last chunk contains the reason', async () => {
   for (let at = 0; at <= RUN.length; at++) {
     const events = RUN.slice(0, at).map(({ event }) => event);
-    const chunks = chunksOf(events, STOPPED);
+    const chunks = translate(events, STOPPED);
     expect(chunks.at(-1)).toEqual({ type: 'abort', reason: 'user' });
     expect(chunks.at(-2)).toMatchObject({ type: 'data-stop-report', data: { isClean: true } });
     for (const [kind] of [['text'], ['reasoning']])
       expect(chunks.filter(({ type }) => type === `${kind}-start`).length).toBe(
         chunks.filter(({ type }) => type === `${kind}-end`).length,
       );
-    const open = (shape(await messageOf(events, STOPPED)) ?? []).filter(([, state]) => state === 'input-streaming');
+    const open = (shape(await readMessage(events, STOPPED)) ?? []).filter(([, state]) => state === 'input-streaming');
     expect(open).toEqual([]);
   }
 });
 
-test('a turn that another worker makes anew, or that is tried again, is shown once', async () => {
+test('a turn that another worker makes again, or that is tried again, is shown once', async () => {
   const [start, turn, ...said] = RUN.map(({ event }) => event);
   const lost = said.slice(0, 4);
   const retry = of({ type: 'turn-retry', attempt: 1, delayMs: 1, error: 'overloaded' });
-  expect(shape(await messageOf([start!, turn!, ...lost, start!, turn!, ...said]))).toEqual(WHOLE);
-  expect(shape(await messageOf([start!, turn!, ...lost, retry, ...said]))).toEqual(WHOLE);
+  expect(shape(await readMessage([start!, turn!, ...lost, start!, turn!, ...said]))).toEqual(WHOLE);
+  expect(shape(await readMessage([start!, turn!, ...lost, retry, ...said]))).toEqual(WHOLE);
+  const postponed = of({ type: 'turn-postponed', error: 'overloaded', since: 0, attempts: 1, until: 5 });
+  const waited = [start!, turn!, ...lost, postponed, start!, turn!, ...said];
+  expect(shape(await readMessage(waited))).toEqual(WHOLE);
+  const waiting = { type: 'data-waiting', data: { until: 5 }, transient: true };
+  expect(translate(waited, SUCCESS)).toContainEqual(waiting);
   // The second time the words were others.
   const other = turnEnd({ type: 'text', text: 'Something else.' });
-  expect(shape(await messageOf([start!, turn!, ...lost, other]))).toEqual([
+  expect(shape(await readMessage([start!, turn!, ...lost, other]))).toEqual([
     ['step-start'],
     ['text', 'Something else.', 'done'],
   ]);
 });
 
-test('a call that did not finish says so, and an unknown call is left out', async () => {
+test('a call that did not finish shows it, and an unknown call is left out', async () => {
   const interrupted = { callId: 'c', tool: 'look', state: 'interrupted', content: 'Interrupted (user).' };
   const events = [of({ type: 'turn-start', turn: 1 }), turnEnd(call), of({ type: 'call-end', result: interrupted })];
-  expect(shape(await messageOf(events, STOPPED))).toContainEqual(['look', 'output-error', 'Interrupted (user).']);
-  expect(shape(await messageOf([of({ type: 'call-end', result })]))).toEqual([]);
+  expect(shape(await readMessage(events, STOPPED))).toContainEqual(['look', 'output-error', 'Interrupted (user).']);
+  expect(shape(await readMessage([of({ type: 'call-end', result })]))).toEqual([]);
 });
 
-test('errors of the application are not told to its readers, unless it says what to tell', () => {
+test('readers do not see errors of the application, unless it provides a message', () => {
   const failed = task('failed', { error: { message: 'connect postgres://admin:secret@db' } });
-  expect(JSON.stringify(chunksOf([], failed))).not.toContain('secret');
+  expect(JSON.stringify(translate([], failed))).not.toContain('secret');
   const own = new UiTranslator('t', { describeError: ({ message }) => `Oh: ${message.length}` });
   expect(own.end(failed)).toMatchObject([
     { type: 'start' },
@@ -140,7 +145,7 @@ test('errors of the application are not told to its readers, unless it says what
   ]);
 });
 
-test('what closes a reply of another loop that was cut off is accepted by a page', async () => {
+test('a page accepts the chunks that close another loop’s reply after it was cut off', async () => {
   const open: UIMessageChunk[] = [
     { type: 'start-step' },
     { type: 'text-start', id: 'words' },
@@ -153,15 +158,15 @@ test('what closes a reply of another loop that was cut off is accepted by a page
   expect(closing).toEqual(['text-end', 'tool-input-error', 'finish-step']);
 });
 
-test('a page shows a sub-agent’s questions at the call that it knows, one after the other', async () => {
+test('a page shows a sub-agent’s questions at the call that it knows, one at a time', async () => {
   const ask = (id: string, callId: string) =>
     of({ type: 'approval-question', id, question: { callId, tool: 'look › pay', fields: [] } });
   const answer = (callId: string) => of({ type: 'approval-answered', callId, tool: 'look › pay', approved: true });
   const events = [...RUN.slice(0, 9).map(({ event }) => event), ask('q1', 'c/a'), answer('c/a'), ask('q2', 'c/b')];
-  const open = (await messageOf(events, STOPPED))?.parts.find((part) => part.type === 'dynamic-tool');
+  const open = (await readMessage(events, STOPPED))?.parts.find((part) => part.type === 'dynamic-tool');
   expect(open).toMatchObject({ toolCallId: 'c', approval: { id: 'q2' } });
   const whole = [...events, answer('c/b'), ...RUN.slice(10).map(({ event }) => event)];
-  expect(shape(await messageOf(whole))).toEqual(WHOLE);
+  expect(shape(await readMessage(whole))).toEqual(WHOLE);
 });
 
 test("a loop's own start and end keep their metadata, under the id of the task; a late start only adds its own", () => {
@@ -193,7 +198,7 @@ test("a loop's own start and end keep their metadata, under the id of the task; 
 test.for([
   ['unknown', /^Outcome unknown: the process that ran it stopped/],
   ['not-started', /^Not started: cancelled \(user\)/],
-] as const)('a call whose worker was lost ends as the stop report says: %s', ([state, text]) => {
+] as const)('a call whose worker was lost ends as in the stop report: %s', ([state, text]) => {
   const translator = new UiTranslator('t');
   const events = [of({ type: 'run-start' }), of({ type: 'turn-start', turn: 1 }), turnEnd(call)];
   for (const event of events) translator.translate(event);

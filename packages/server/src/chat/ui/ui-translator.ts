@@ -4,24 +4,15 @@ import { describeStoppedCall } from '@whoa/core/internal';
 import type { JournalEvent, TaskRecord } from '@whoa/tasks';
 import type { UIMessageChunk } from 'ai';
 import type { ReplyEvent } from './chunk-writer.ts';
+import { getKind, isWords, type Shown, type TextKind, type TurnEnd, toDelta, toOutput } from './turn-parts.ts';
 import { LOST_CALL } from './ui-chunks.ts';
 
-type TurnEnd = Extract<JournalEvent, { type: 'turn-end' }>;
-type TextKind = 'text' | 'reasoning';
-
-/** The end of a call, as far as the journal shows. */
+/** The end of a call, according to the journal. */
 interface EndedCall {
   readonly callId: string;
   readonly state: CallState;
   readonly content?: Content;
   readonly details?: unknown;
-}
-
-/** Text of the current turn that readers have seen. */
-interface Shown {
-  readonly kind: TextKind;
-  readonly id: string;
-  text: string;
 }
 
 /** The default text for a failure: an error may contain details that users must not see. */
@@ -39,7 +30,7 @@ export class UiTranslator {
   readonly #describeError: (error: { readonly message: string; readonly code?: string }) => string;
   #shown: Shown[] = [];
   /** What was sent to the reader in this turn, in order: kinds of text, ids of calls. */
-  #told: string[] = [];
+  #sent: string[] = [];
   #isOpen = false;
   #parts = 0;
   /** `fresh`: a step was started, and nothing is in it. */
@@ -52,12 +43,25 @@ export class UiTranslator {
   /** Calls that were sent to the reader; `false` until their input has arrived. */
   readonly #calls = new Map<string, boolean>();
   readonly #ended = new Set<string>();
-  /** Ids of approval questions, by call. */
-  readonly #questions = new Map<string, string>();
+  /** Open questions, by the call they are about. Pages know `toolCallId`, which may be the call around it. */
+  readonly #waiting = new Map<string, { readonly id: string; readonly toolCallId: string }>();
 
   constructor(messageId: string, options: { readonly describeError?: (error: { message: string }) => string } = {}) {
     this.#messageId = messageId;
     this.#describeError = options.describeError ?? (() => FAILED);
+  }
+
+  /** The open questions, if the reply waits for nothing else. */
+  get awaited(): readonly string[] {
+    const waiting = [...this.#waiting.values()];
+    const isAsking = (callId: string): boolean => waiting.some(({ toolCallId }) => toolCallId === callId);
+    const open = [...this.#calls.keys()].filter((callId) => !this.#ended.has(callId));
+    return this.#isInTurn || !open.every(isAsking) ? [] : waiting.map(({ id }) => id);
+  }
+
+  /** Ends the stream while the reply waits. */
+  pause(): UIMessageChunk[] {
+    return [{ type: 'finish-step' }, { type: 'finish' }];
   }
 
   start(): UIMessageChunk[] {
@@ -84,7 +88,7 @@ export class UiTranslator {
       case 'ui-chunks':
         return event.chunks.flatMap((chunk) => this.#pass(chunk));
       case 'run-start':
-        // A worker was lost in the middle of a turn, and this one repeats the turn.
+        // A worker was lost mid-turn, and this one repeats the turn.
         return this.#isInTurn ? this.#beginTurnAnew() : [];
       case 'turn-retry':
         return this.#beginTurnAnew();
@@ -99,21 +103,24 @@ export class UiTranslator {
       case 'turn-end':
         return this.#endTurn(event);
       case 'call-update':
-        return this.#showOutput(event.callId, outputOf(event.partial), { preliminary: true });
+        return this.#showOutput(event.callId, toOutput(event.partial), { preliminary: true });
       case 'approval-question':
         return this.#askPerson(event);
+      case 'question-asked':
+        return this.#askForResult(event);
       case 'approval-answered':
         return this.#tellAnswer(event.callId, event.approved);
+      case 'question-closed':
+        this.#waiting.delete(event.callId);
+        return [];
       case 'call-end':
         return this.#endCall(event.result as EndedCall);
-      case 'steer-delivered':
-        return [
-          {
-            type: 'steering-message',
-            id: event.message.id ?? `${this.#messageId}-steer-${++this.#parts}`,
-            parts: [{ type: 'text', text: toText(event.message.content) }],
-          },
-        ];
+      case 'steer-delivered': {
+        const id = event.message.id ?? `${this.#messageId}-steer-${++this.#parts}`;
+        return [{ type: 'steering-message', id, parts: [{ type: 'text', text: toText(event.message.content) }] }];
+      }
+      case 'turn-postponed':
+        return [{ type: 'data-waiting', data: { until: event.until }, transient: true }];
       case 'level-changed':
         return [{ type: 'data-stopping', data: { level: event.level, reason: event.reason }, transient: true }];
       default:
@@ -146,7 +153,7 @@ export class UiTranslator {
   #startTurn(): UIMessageChunk[] {
     this.#isInTurn = true;
     this.#shown = [];
-    this.#told = [];
+    this.#sent = [];
     // A repeated turn already has its step.
     if (this.#step === 'fresh') return [];
     const chunks: UIMessageChunk[] = this.#step === 'used' ? [{ type: 'finish-step' }] : [];
@@ -156,7 +163,7 @@ export class UiTranslator {
 
   #beginTurnAnew(): UIMessageChunk[] {
     this.#shown = [];
-    this.#told = [];
+    this.#sent = [];
     this.#isOpen = false;
     this.#isInTurn = false;
     for (const [callId, isAsked] of this.#calls) if (!isAsked) this.#calls.delete(callId);
@@ -175,7 +182,7 @@ export class UiTranslator {
     const chunks = this.#closeText();
     const opened: Shown = { kind, id: `${this.#messageId}-${++this.#parts}`, text };
     this.#shown.push(opened);
-    this.#told.push(kind);
+    this.#sent.push(kind);
     this.#isOpen = true;
     return [...chunks, { type: `${kind}-start`, id: opened.id }, toDelta(opened, text)];
   }
@@ -191,21 +198,21 @@ export class UiTranslator {
     this.#step = 'used';
     if (this.#calls.has(callId)) return [];
     this.#calls.set(callId, false);
-    this.#told.push(callId);
+    this.#sent.push(callId);
     return [...this.#closeText(), { type: 'tool-input-start', toolCallId: callId, toolName: tool, dynamic: true }];
   }
 
   #endTurn({ message }: TurnEnd): UIMessageChunk[] {
     const chunks: UIMessageChunk[] = [];
     const words = message.content.filter(isWords);
-    const order = message.content.map((part) => (isWords(part) ? kindOf(part) : part.callId));
+    const order = message.content.map((part) => (isWords(part) ? getKind(part) : part.callId));
     const isPrefix =
       this.#shown.every(({ text }, i) =>
         // Text can only be added to the last part, and only while nothing has followed it.
         i === this.#shown.length - 1 && this.#isOpen ? words[i]?.text.startsWith(text) : words[i]?.text === text,
       ) &&
       // Drafts of text are removed when their turn ends, plans of calls are not: a late reader gets the calls first.
-      this.#told.every((one, i) => order[i] === one || !order.includes(one));
+      this.#sent.every((one, i) => order[i] === one || !order.includes(one));
     if (!isPrefix) chunks.push(...this.#beginTurnAnew());
     let seen = 0;
     for (const part of message.content) {
@@ -215,7 +222,7 @@ export class UiTranslator {
       }
       const shown = this.#shown[seen++];
       const rest = part.text.slice(shown?.text.length ?? 0);
-      if (rest !== '') chunks.push(...this.#addText(kindOf(part), rest));
+      if (rest !== '') chunks.push(...this.#addText(getKind(part), rest));
     }
     chunks.push(
       ...this.#closeText(),
@@ -253,15 +260,22 @@ export class UiTranslator {
   }
 
   #askPerson({ id, question }: Extract<JournalEvent, { type: 'approval-question' }>): UIMessageChunk[] {
-    this.#questions.set(question.callId, id);
     // Pages do not know a sub-agent's calls (`outer/inner`): the question belongs to the call that they do know.
     const toolCallId = question.callId.split('/')[0]!;
+    this.#waiting.set(question.callId, { id, toolCallId });
     return [{ type: 'tool-approval-request', approvalId: id, toolCallId, approvalDescriptor: question }];
   }
 
+  #askForResult({ id, kind, question, schema }: Extract<JournalEvent, { type: 'question-asked' }>): UIMessageChunk[] {
+    const { callId: toolCallId } = question;
+    this.#waiting.set(toolCallId, { id, toolCallId });
+    return [{ type: 'data-question', id, data: { kind, toolCallId, question, schema }, transient: true }];
+  }
+
   #tellAnswer(callId: string, approved: boolean): UIMessageChunk[] {
-    const approvalId = this.#questions.get(callId);
-    return approvalId === undefined ? [] : [{ type: 'tool-approval-response', approvalId, approved }];
+    const question = this.#waiting.get(callId);
+    this.#waiting.delete(callId);
+    return question === undefined ? [] : [{ type: 'tool-approval-response', approvalId: question.id, approved }];
   }
 
   #showOutput(toolCallId: string, output: unknown, more: { preliminary?: boolean } = {}): UIMessageChunk[] {
@@ -274,27 +288,10 @@ export class UiTranslator {
     if (this.#calls.get(toolCallId) !== true || this.#ended.has(toolCallId)) return [];
     const chunks: UIMessageChunk[] =
       state === 'finished'
-        ? this.#showOutput(toolCallId, outputOf({ content, details }))
+        ? this.#showOutput(toolCallId, toOutput({ content, details }))
         : [{ type: 'tool-output-error', toolCallId, errorText: toText(content) || state, dynamic: true }];
     this.#ended.add(toolCallId);
+    for (const [callId, asked] of this.#waiting) if (asked.toolCallId === toolCallId) this.#waiting.delete(callId);
     return chunks;
   }
-}
-
-type Part = TurnEnd['message']['content'][number];
-type TextPart = Extract<Part, { type: 'text' | 'thinking' }>;
-
-function isWords(part: Part): part is TextPart {
-  return part.type !== 'call';
-}
-
-function kindOf(part: TextPart): TextKind {
-  return part.type === 'text' ? 'text' : 'reasoning';
-}
-
-const toDelta = ({ kind, id }: Shown, delta: string): UIMessageChunk => ({ type: `${kind}-delta`, id, delta });
-
-/** Returns what users see of a result: the content for the model and the details for users. */
-function outputOf({ content, details }: { content: unknown; details?: unknown }): unknown {
-  return { content, ...(details !== undefined && { details }) };
 }

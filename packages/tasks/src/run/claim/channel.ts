@@ -29,7 +29,7 @@ export interface CancelPayload {
   readonly undo?: boolean;
 }
 
-/** Asks tasks to stop. A message without a target is refused. */
+/** Asks tasks to stop. A message without a target is rejected. */
 export type CancelMessage = ChannelMessage<CancelPayload> & {
   readonly category: 'task';
   readonly topic: '__cancel';
@@ -41,6 +41,7 @@ type ChannelListener = (message: ChannelMessage) => void;
 export interface EventChannel {
   /** Throws `TypeError` on a cancel message without a valid target. */
   emit(message: ChannelMessage | CancelMessage): void;
+  /** Adds a listener for cancel messages. */
   on(category: string, topic: string, listener: ChannelListener): Disposable;
 }
 
@@ -52,11 +53,11 @@ export interface EventChannel {
  */
 export function createEventChannel(): EventChannel {
   const listeners = new Map<string, Set<ChannelListener>>();
-  const keyOf = (category: string, topic: string): string => JSON.stringify([category, topic]);
+  const toKey = (category: string, topic: string): string => JSON.stringify([category, topic]);
   return {
     emit(message) {
       if (message.category === TASK_CATEGORY && message.topic === CANCEL_TOPIC) readCancelMessage(message);
-      for (const listener of listeners.get(keyOf(message.category, message.topic)) ?? []) {
+      for (const listener of listeners.get(toKey(message.category, message.topic)) ?? []) {
         try {
           listener(message);
         } catch (error) {
@@ -65,7 +66,7 @@ export function createEventChannel(): EventChannel {
       }
     },
     on(category, topic, listener) {
-      const key = keyOf(category, topic);
+      const key = toKey(category, topic);
       const group = listeners.get(key) ?? new Set();
       listeners.set(key, group.add(listener));
       return {
@@ -108,7 +109,7 @@ export function readCancelMessage(message: ChannelMessage): CancelRequest {
 
 function readTarget(message: object): CancelTarget {
   const { tenant, taskId, conversation, all } = message as Partial<Record<string, unknown>>;
-  if (!isName(tenant)) throw new TypeError(`tenant: a cancel message must name one, got ${String(tenant)}`);
+  if (!isName(tenant)) throw new TypeError(`tenant: a cancel message needs one, got ${String(tenant)}`);
   const named = [
     ...(isName(taskId) ? [{ tenant, taskId }] : []),
     ...(isName(conversation) ? [{ tenant, conversation }] : []),
@@ -116,7 +117,7 @@ function readTarget(message: object): CancelTarget {
   ];
   const [target] = named;
   if (target !== undefined && named.length === 1) return target;
-  throw new TypeError('taskId, conversation, all: a cancel message must name exactly one of them; all must be true');
+  throw new TypeError('taskId, conversation, all: a cancel message needs exactly one of them; all must be true');
 }
 
 function isName(value: unknown): value is string {

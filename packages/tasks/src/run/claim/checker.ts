@@ -42,7 +42,7 @@ export class Checker {
         .then((asked) => check(id, asked))
         .then(resolve, reject);
     });
-    answer.catch((error: unknown) => this.#context.tell({ type: 'checker-error', id, error }));
+    answer.catch((error: unknown) => this.#context.emit({ type: 'checker-error', id, error }));
     const end = await waitUntilLevel(answer, token, 'drain');
     timer?.[Symbol.dispose]();
     this.#asking.delete(id);

@@ -53,13 +53,14 @@ export class ClaimHolder implements Holder {
       activity: () => this.activity.current,
       onWrite: () => session.check(),
       onOrders: (one) => this.applyOrders(one),
-      onDisconnect: (error) => this.lose(error),
+      onDisconnect: (error) => this.onLeaseLost(error),
+      onRefused: (closes) => this.questions.reopen(closes),
       onFull: ({ message }) => this.cancel({ kind: 'budget', message }, { mode: 'now' }),
     });
     this.commands = new Commands(this.journal);
-    const { journal, activity } = this;
+    const { journal } = this;
     const { timeoutMs = ANSWER_MS } = approvals ?? {};
-    this.questions = new TaskQuestions({ context, claim, tenant: task.tenant, journal, activity, timeoutMs });
+    this.questions = new TaskQuestions({ context, claim, tenant: task.tenant, journal, timeoutMs });
     session.hold(this);
     this.applyOrders(orders);
     this.#deadline = this.#setDeadline(task.deadline ?? Infinity);
@@ -97,7 +98,7 @@ export class ClaimHolder implements Holder {
   stop(order: StopOrder): void {
     if (this.#stop !== undefined && isSameStop(this.#stop, order)) return;
     this.#stop = order;
-    this.token.cancel(order.reason, { mode: ladderOf(order, this.#storeNow()), undo: order.undo });
+    this.token.cancel(order.reason, { mode: toLadder(order, this.storeNow()), undo: order.undo });
   }
 
   /** Stops the work now, whatever the store says. */
@@ -110,7 +111,7 @@ export class ClaimHolder implements Holder {
     this.token.cancel({ kind: 'lease-lost', message }, { mode: { abortMs: this.#context.leaseMs / 4 } });
   }
 
-  lose(error: LeaseLostError): void {
+  onLeaseLost(error: LeaseLostError): void {
     this.#lost ??= error;
     this.journal.close(error);
     this.token.cancel({ kind: 'lease-lost', message: error.message }, { mode: { abortMs: 1_000 } });
@@ -124,14 +125,14 @@ export class ClaimHolder implements Holder {
   }
 
   /** Estimates the store's time from its last orders: the clocks of machines differ. */
-  #storeNow(): number {
+  storeNow(): number {
     return this.#context.world.clock.now() + this.#aheadMs;
   }
 
-  /** Stops the work at a deadline of the store's clock; at once if it has passed. */
+  /** Stops the work at a deadline of the store's clock; immediately if it has passed. */
   #setDeadline(deadline: number): Disposable | undefined {
     const due = (): void => this.cancel(OVERDUE, { mode: 'now' });
-    const leftMs = deadline - this.#storeNow();
+    const leftMs = deadline - this.storeNow();
     if (leftMs > 0) return this.#context.world.clock.setTimer(leftMs, due, { keepAlive: false });
     due();
     return undefined;
@@ -139,7 +140,7 @@ export class ClaimHolder implements Holder {
 }
 
 /** Converts a stop order to a ladder from now on. The clocks may differ, but time distances do not. */
-function ladderOf({ level, abortAt, killAt }: StopOrder, now: number): StopMode {
+function toLadder({ level, abortAt, killAt }: StopOrder, now: number): StopMode {
   const drainMs = Math.max(0, abortAt - now);
   const abortMs = Math.max(0, killAt - Math.max(abortAt, now));
   if (level === 'kill' || now >= killAt) return 'kill';

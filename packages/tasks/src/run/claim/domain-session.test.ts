@@ -16,7 +16,7 @@ const LEASE_MS = 3_000;
 
 const world = () => createVirtualWorld();
 
-function sessionOf(store: TaskStore, options: { world: World; worker?: string }): DomainSession {
+function createSession(store: TaskStore, options: { world: World; worker?: string }): DomainSession {
   const context = new WorkerContext({ store, agents: {}, leaseMs: LEASE_MS, worker: 'w1', ...options });
   const sweeper = new Sweeper(context, () => {});
   return new DomainSession(context, { domain: 0, handBack: new HandBack(context), sweeper });
@@ -40,24 +40,24 @@ async function takeOne(session: DomainSession): Promise<ClaimRef> {
   return claim;
 }
 
-const holderOf = (claim: ClaimRef, heard: string[]): Holder => ({
+const createHolder = (claim: ClaimRef, heard: string[]): Holder => ({
   claim,
   unconfirmed: undefined,
   applyOrders: () => {},
   fence: () => void heard.push('fence'),
-  lose: (error) => void heard.push(error.code),
+  onLeaseLost: (error) => void heard.push(error.code),
 });
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'hello' };
 
-test('a task whose session ends between its claim and its work is lost at once', async () => {
+test('a task whose session ends between its claim and its work is lost immediately', async () => {
   const at = world();
   await using store = createMemoryStore({ world: at });
-  const session = sessionOf(store, { world: at });
-  const neighbour = sessionOf(store, { world: at, worker: 'w2' });
+  const session = createSession(store, { world: at });
+  const neighbour = createSession(store, { world: at, worker: 'w2' });
   await store.create(TASK);
   const claim = await takeOne(session);
-  // A store that nobody asks anything does not let sessions run out.
+  // Sessions do not expire in a store that gets no requests.
   for (let second = 0; second < 4; second++) {
     await at.clock.advance(1_000);
     await neighbour.take(['nobody'], 1);
@@ -66,7 +66,7 @@ test('a task whose session ends between its claim and its work is lost at once',
   expect(await session.take(['assistant'], 1)).toEqual({ result: 'session-ended' });
 
   const heard: string[] = [];
-  session.current.hold(holderOf(claim, heard));
+  session.current.hold(createHolder(claim, heard));
   expect(heard).toEqual(['LEASE_LOST']);
 });
 
@@ -78,13 +78,13 @@ test('tasks of a take whose response was lost are kept from the first request, n
     asked.push(`beat at ${at.clock.now()}`);
     return call();
   });
-  const session = sessionOf(losing, { world: at });
+  const session = createSession(losing, { world: at });
   await store.create(TASK);
   await expect(takeOne(session)).rejects.toThrow('the response was lost');
   await at.clock.advance(LEASE_MS * 0.9);
   const repeatedAt = at.clock.now();
   const heard: string[] = [];
-  session.current.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(createHolder(await takeOne(session), heard));
   expect(asked, 'it was renewed before its work').toEqual([`beat at ${repeatedAt}`]);
   await at.clock.advance(LEASE_MS * 0.2);
   expect(heard).toEqual([]);
@@ -96,7 +96,7 @@ test('tasks of a take whose response was lost are kept from the first request, n
 test('a repeated take of a session that has ended meanwhile starts nothing', async () => {
   const at = world();
   await using store = createMemoryStore({ world: at });
-  const session = sessionOf(
+  const session = createSession(
     withFirstTakeLost(store, () => Promise.resolve({ result: 'session-ended' })),
     { world: at },
   );
@@ -120,10 +120,10 @@ test('a comparison does not hand back the task of a take that it overtakes', asy
     await isCompared.promise;
     return answer;
   });
-  const session = sessionOf(altered, { world: at });
+  const session = createSession(altered, { world: at });
   const heard: string[] = [];
   await store.create(TASK);
-  session.current.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(createHolder(await takeOne(session), heard));
   await session.current.heartbeat();
   const comparing = session.current.heartbeat();
   await at.clock.advance(0);
@@ -149,21 +149,21 @@ test('a beat of the last session that hangs does not hold up the next session', 
     beats.push(session);
     return beats.length === 1 ? new Promise(() => {}) : call();
   });
-  const session = sessionOf(altered, { world: at });
+  const session = createSession(altered, { world: at });
   const heard: string[] = [];
   await store.create(TASK);
-  session.current.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(createHolder(await takeOne(session), heard));
   await at.clock.advance(LEASE_MS);
   expect(heard).toEqual(['fence', 'LEASE_LOST']);
   await store.create(TASK);
-  session.current.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(createHolder(await takeOne(session), heard));
   session.current.scheduleHeartbeat();
   await at.clock.advance(0);
   expect(new Set(beats).size, 'the next session has beaten').toBe(2);
   session.current.stop();
 });
 
-test('a session that stops its work takes nothing more until the store has confirmed that it lives', async () => {
+test('a session that stops its work takes nothing more until the store has confirmed it', async () => {
   const at = world();
   await using store = createMemoryStore({ world: at });
   let isUp = true;
@@ -173,10 +173,10 @@ test('a session that stops its work takes nothing more until the store has confi
     if (name === 'heartbeat' && !isUp) throw new StoreBusyError('the store is down');
     return call();
   });
-  const session = sessionOf(altered, { world: at });
+  const session = createSession(altered, { world: at });
   const heard: string[] = [];
   await store.create(TASK);
-  session.current.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(createHolder(await takeOne(session), heard));
   isUp = false;
   await at.clock.advance(LEASE_MS * 0.7);
   expect(new Set(heard)).toEqual(new Set(['fence']));
@@ -189,7 +189,10 @@ test('a session that stops its work takes nothing more until the store has confi
   session.current.stop();
 });
 
-/** A store whose beats are answered while the process is stopped: it goes on after a lease, before its timers fire. */
+/**
+ * A store whose heartbeats are answered while the process is suspended. The process resumes after its lease has expired
+ * and before its timers fire.
+ */
 function stoppedInBeats(store: TaskStore, at: ReturnType<typeof world>): { store: TaskStore; world: World } {
   let stoppedMs = 0;
   const clock: World['clock'] = {
@@ -208,10 +211,10 @@ test('a beat whose response took longer than the lease does not keep the session
   const at = world();
   await using store = createMemoryStore({ world: at });
   const stopped = stoppedInBeats(store, at);
-  const session = sessionOf(stopped.store, stopped);
+  const session = createSession(stopped.store, stopped);
   await store.create(TASK);
   const heard: string[] = [];
-  session.current.hold(holderOf(await takeOne(session), heard));
+  session.current.hold(createHolder(await takeOne(session), heard));
   await session.current.heartbeat();
   expect(heard).toEqual(['LEASE_LOST']);
 });
@@ -223,7 +226,7 @@ test('tasks that were renewed for longer than the lease are not started', async 
     withFirstTakeLost(store, (call) => call()),
     at,
   );
-  const session = sessionOf(stopped.store, stopped);
+  const session = createSession(stopped.store, stopped);
   await store.create(TASK);
   await expect(takeOne(session)).rejects.toThrow('the response was lost');
   await at.clock.advance(LEASE_MS * 0.9);

@@ -94,11 +94,7 @@ export class DomainSession {
     lease.keepFrom(asked);
     if (!lease.isBeatDue && !session.isDoubtful) return;
     const renewed = lease.now();
-    const { result } = await this.#context.store.heartbeat({
-      domain: this.domain,
-      session: session.id,
-      count: 0,
-    });
+    const { result } = await this.#context.store.heartbeat({ domain: this.domain, session: session.id, count: 0 });
     if (session.isOver) return;
     if (result === 'alive') lease.keepFrom(renewed);
     if (result === 'session-ended' || lease.isOver) session.end();

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { alterStore } from '../../../../../test/tasks/altered-store.ts';
 import {
   deferred,
-  idOf,
+  readFirstId,
   setUp,
   storeWithoutHints,
   TASK,
@@ -29,7 +29,7 @@ test('a cancel in the store stops the work by push, without waiting for a poll',
   const running = runner.run(TASK);
   const signal = await started.promise;
   const now = world.clock.now();
-  await store.cancel({ tenant: 'acme', id: await idOf(store) }, { by: 'ann' }, { mode: 'now' });
+  await store.cancel({ tenant: 'acme', id: await readFirstId(store) }, { by: 'ann' }, { mode: 'now' });
   expect(await running).toMatchObject({ status: 'cancelled' });
   expect(signal.aborted).toBe(true);
   expect(world.clock.now()).toBe(now);
@@ -41,7 +41,7 @@ test('without a push a cancel arrives with the next beat', async () => {
   const { runner } = setUp({ memory: storeWithoutHints(inner), world, work: untilCancelled, leaseMs: 3_000 });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { mode: 'now' });
+  await inner.cancel({ tenant: 'acme', id: await readFirstId(inner) }, {}, { mode: 'now' });
   await world.clock.advance(1_000);
   expect((await running).status).toBe('cancelled');
 });
@@ -63,7 +63,7 @@ test('without a push and a poll a cancel arrives with the orders of the next app
   });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  await inner.cancel({ tenant: 'acme', id: await idOf(inner) });
+  await inner.cancel({ tenant: 'acme', id: await readFirstId(inner) });
   next.happen();
   expect((await running).status).toBe('cancelled');
 });
@@ -80,17 +80,17 @@ test('without a push and a poll a cancel arrives with the orders of the next ren
   });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  await inner.cancel({ tenant: 'acme', id: await idOf(inner) }, {}, { mode: 'now' });
+  await inner.cancel({ tenant: 'acme', id: await readFirstId(inner) }, {}, { mode: 'now' });
   await world.clock.advance(3_000);
   expect((await running).status).toBe('cancelled');
 });
 
-test('a cancel message on the channel stops the task it names at once, and the store agrees', async () => {
+test('a cancel message on the channel stops the task it names immediately, and the store agrees', async () => {
   const channel = createEventChannel();
   const { runner, store, world } = setUp({ channel, work: untilCancelled });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  const id = await idOf(store);
+  const id = await readFirstId(store);
   channel.emit(createCancelMessage({ tenant: 'acme', taskId: 't0-another' }));
   channel.emit(createCancelMessage({ tenant: 'other', taskId: id }));
   await flushMicrotasks();
@@ -101,12 +101,12 @@ test('a cancel message on the channel stops the task it names at once, and the s
   expect(await store.get({ tenant: 'acme', id })).toMatchObject({ outcome: { reason: { via: 'event' } } });
 });
 
-test('a cancel message may say how hard to stop, and what to undo', async () => {
+test('a cancel message may contain the mode and undo', async () => {
   const channel = createEventChannel();
   const { runner, store, world } = setUp({ channel, work: untilCancelled });
   const running = runner.run(TASK);
   await flushMicrotasks();
-  const target = { tenant: 'acme', taskId: await idOf(store) };
+  const target = { tenant: 'acme', taskId: await readFirstId(store) };
   channel.emit(createCancelMessage(target, { mode: { drainMs: 3_000, abortMs: 0 }, undo: true, by: 'ann' }));
   await world.clock.advance(2_999);
   expect(runner.live).toBe(1);
@@ -154,17 +154,17 @@ test.each([
   ['an empty task', { tenant: 'acme', taskId: '' }],
   ['two things', { tenant: 'acme', taskId: 't0-a', all: true }],
   ['all, but not truly', { tenant: 'acme', all: 'yes' }],
-])('a cancel message that names %s is refused and stops nothing', async (_what, target) => {
+])('a cancel message that names %s is rejected and stops nothing', async (_what, target) => {
   const channel = createEventChannel();
   const { runner, store } = setUp({ channel, work: untilCancelled });
   const running = runner.run(TASK);
   await flushMicrotasks();
   const message = { category: 'task', topic: '__cancel', payload: {}, ...target };
   expect(() => channel.emit(message)).toThrow(TypeError);
-  expect(() => createCancelMessage(target as { tenant: string; all: true })).toThrow(/cancel message must name/);
+  expect(() => createCancelMessage(target as { tenant: string; all: true })).toThrow(/cancel message needs/);
   await flushMicrotasks();
   expect(runner.live).toBe(1);
-  await store.cancel({ tenant: 'acme', id: await idOf(store) }, {}, { mode: 'now' });
+  await store.cancel({ tenant: 'acme', id: await readFirstId(store) }, {}, { mode: 'now' });
   await running;
 });
 
@@ -206,7 +206,7 @@ test('a channel and a checker can be added to a runner at work, and taken away',
   expect((await Promise.all(running)).map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
 });
 
-test('a checker that says so before the work begins keeps it from beginning', async () => {
+test('a checker that asks for a stop before the work begins keeps it from beginning', async () => {
   let began = 0;
   const work: TaskHandler = () => Promise.resolve(`${++began}`);
   const asked: unknown[] = [];
@@ -221,7 +221,7 @@ test('a checker that says so before the work begins keeps it from beginning', as
   expect(world.clock.now()).toBe(createVirtualWorld().clock.now());
 });
 
-test('a checker is asked before each turn and each wave, and one that says so stops right there', async () => {
+test('a checker is asked before each turn and each wave, and one that asks for a stop stops it right there', async () => {
   const order: string[] = [];
   const look = tool('look', () => {
     order.push('look');
@@ -254,7 +254,7 @@ test('a checker is asked before each turn and each wave, and one that says so st
   expect(await run(5)).toBe('cancelled ask ask turn ask look look ask look ask');
 });
 
-test('a checker is asked again while the work goes on, and stops it at once', async () => {
+test('a checker is asked again while the work continues, and stops it immediately', async () => {
   let cancelled = false;
   const { runner, world } = setUp({ cancellationChecker: () => Promise.resolve(cancelled), work: untilCancelled });
   const running = runner.run(TASK);

@@ -1,7 +1,7 @@
 import type { CancelReasonInit } from '@whoa/core';
 import type { CancelOptions } from '@whoa/core/embed';
 import type { ClaimRef } from '../../delivery.ts';
-import { signatureOf } from '../../id.ts';
+import { signOrder } from '../../id.ts';
 import type { Hint, PushedOrder } from '../../store.ts';
 import type { ConversationRef, TaskRef, TaskSummary } from '../../task.ts';
 import type { Execution } from '../execution.ts';
@@ -53,7 +53,9 @@ export class OrderListener implements AsyncDisposable {
 
   /** Obeys the cancel messages of a channel until disposed. */
   listen(channel: EventChannel): Disposable {
-    const listening = channel.on(TASK_CATEGORY, CANCEL_TOPIC, (message) => this.#hear(readCancelMessage(message)));
+    const listening = channel.on(TASK_CATEGORY, CANCEL_TOPIC, (message) =>
+      this.#handleCancel(readCancelMessage(message)),
+    );
     this.#channels.add(listening);
     return {
       [Symbol.dispose]: () => {
@@ -74,35 +76,35 @@ export class OrderListener implements AsyncDisposable {
     await (await this.#listening)?.[Symbol.asyncDispose]();
   }
 
-  /** Opens one watch for the whole worker, however many tasks it runs. */
+  /** Opens one watch for the whole worker, no matter how many tasks it runs. */
   async open(): Promise<void> {
     const { store, worker } = this.#context;
     this.#listening ??= store.watch({ worker }, (hint) => {
-      this.#heed(hint);
+      this.#handleHint(hint);
       this.wakeups.wake('id' in hint ? hint.id : undefined);
     });
     try {
       await this.#listening;
     } catch (error) {
-      // Try again next time: an outage at the start must not leave the worker without hints for good.
+      // Try again next time: an outage at the start must not leave the worker without hints for ever.
       this.#listening = undefined;
       throw error;
     }
   }
 
   /** Obeys an order that the store has signed. For any other hint, beats now: the beat returns the orders. */
-  #heed(hint: Hint): void {
+  #handleHint(hint: Hint): void {
     const { live, sessions, onWork } = this.#options;
     if (hint.type === 'resync') {
       for (const { current } of sessions) current.scheduleHeartbeat();
       onWork();
     }
-    if (hint.type === 'work') onWork(hint.domain);
+    if (hint.type === 'ready') onWork(hint.domain);
     if (hint.type !== 'cancel' && hint.type !== 'command') return;
     const { id, order } = hint;
     const holder = live.get(id)?.holder;
     // Don't obey an order for another claim: another session may have held the task then.
-    const isForUs = order !== undefined && holder !== undefined && aliasOf(order, holder.claim);
+    const isForUs = order !== undefined && holder !== undefined && isSameClaim(order, holder.claim);
     if (isForUs) holder.stop(order.stop);
     else findSession(sessions, id).current.scheduleHeartbeat();
   }
@@ -123,7 +125,7 @@ export class OrderListener implements AsyncDisposable {
     this.#poll = undefined;
   }
 
-  /** Calls the checker for a task, and stops the task if it says so. */
+  /** Calls the checker for a task, and stops the task if the checker returns a reason. */
   async check(execution: Execution): Promise<void> {
     const { task, holder } = execution;
     const reason = await this.checker.ask(task, holder.token);
@@ -132,11 +134,11 @@ export class OrderListener implements AsyncDisposable {
     await this.#cancel({ tenant, id }, reason, { mode: 'now' });
   }
 
-  #hear({ target, reason, options }: CancelRequest): void {
-    for (const ref of this.#refsOf(target)) this.#context.background(this.#cancel(ref, reason, options));
+  #handleCancel({ target, reason, options }: CancelRequest): void {
+    for (const ref of this.#toRefs(target)) this.#context.background(this.#cancel(ref, reason, options));
   }
 
-  #refsOf(target: CancelTarget): readonly (TaskRef | ConversationRef)[] {
+  #toRefs(target: CancelTarget): readonly (TaskRef | ConversationRef)[] {
     const { tenant } = target;
     if ('taskId' in target) return [{ tenant, id: target.taskId }];
     if ('conversation' in target) return [{ tenant, conversation: target.conversation }];
@@ -158,8 +160,8 @@ export class OrderListener implements AsyncDisposable {
   }
 }
 
-function aliasOf({ epoch, claim }: PushedOrder, held: ClaimRef): boolean {
-  return epoch === held.epoch && (claim === held.claim || claim === signatureOf(held));
+function isSameClaim({ epoch, claim }: PushedOrder, held: ClaimRef): boolean {
+  return epoch === held.epoch && (claim === held.claim || claim === signOrder(held));
 }
 
 function isMeant({ tenant, id, conversation }: TaskSummary, ref: TaskRef | ConversationRef): boolean {

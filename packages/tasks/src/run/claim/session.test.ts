@@ -7,7 +7,7 @@ import { alterStore } from '../../../../../test/tasks/altered-store.ts';
 import { claimFor, expireSessions } from '../../../../../test/tasks/claimed.ts';
 import {
   deferred,
-  idOf,
+  readFirstId,
   scripted,
   setUp,
   TASK,
@@ -18,7 +18,7 @@ import { LeaseLostError, StoreBusyError } from '../../errors.ts';
 import { createMemoryStore } from '../../stores/memory.ts';
 import type { TaskHandler } from '../work.ts';
 
-test('a worker that lost its lease stops, publishes nothing and says so', async () => {
+test('a worker that lost its lease stops, publishes nothing and reports it', async () => {
   const world = createVirtualWorld();
   const inner = createMemoryStore({ world });
   let isFrozen = false;
@@ -29,7 +29,7 @@ test('a worker that lost its lease stops, publishes nothing and says so', async 
   const running = runner.run(TASK);
   running.catch(() => {});
   await flushMicrotasks();
-  const id = await idOf(inner);
+  const id = await readFirstId(inner);
   isFrozen = true;
   await world.clock.advance(1_999);
   await expireSessions(inner, world, 3_000);
@@ -92,8 +92,8 @@ test('a worker whose machine slept asks whether it still has its tasks before it
   const running = runner.run(TASK);
   running.catch(() => {});
   await flushMicrotasks();
-  const id = await idOf(inner);
-  // The worker's clock stands still meanwhile.
+  const id = await readFirstId(inner);
+  // The worker's clock is stopped meanwhile.
   await expireSessions(inner, world, 9_000);
   await claimFor(inner, id, { worker: 'thief' });
   asked.length = 0;
@@ -129,7 +129,7 @@ test('a call does not begin when its process was stopped until the lease was ove
   expect(started).toBe(0);
 });
 
-test('what a worker hands back it writes to no more', async () => {
+test('a worker does not write to a task that it has released', async () => {
   const world = createVirtualWorld();
   const asked: string[] = [];
   const failing = alterStore(createMemoryStore({ world }), (name, call) => {
@@ -215,7 +215,7 @@ test('a run whose store never answers again ends with LeaseLostError when its le
   const failure = runner.run(TASK).catch((error: unknown) => error);
   await world.clock.advance(10_000);
   expect(await failure).toBeInstanceOf(LeaseLostError);
-  expect((await store.get({ tenant: 'acme', id: await idOf(store) }))?.status).toBe('running');
+  expect((await store.get({ tenant: 'acme', id: await readFirstId(store) }))?.status).toBe('running');
 });
 
 test('a worker whose clock is ahead of the store waits for a held task and does not hammer the store', async () => {

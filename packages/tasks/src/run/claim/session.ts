@@ -18,8 +18,8 @@ export interface Holder {
   applyOrders(orders: Orders): void;
   /** The session may be over soon: stop the work before that. */
   fence(): void;
-  /** The session is over: stop at once, writes no longer count. */
-  lose(error: LeaseLostError): void;
+  /** The session is over: stop immediately, writes no longer count. */
+  onLeaseLost(error: LeaseLostError): void;
 }
 
 export interface SessionOptions {
@@ -69,11 +69,11 @@ export class Session {
     return this.taking !== undefined || this.claiming > 0;
   }
 
-  /** Adds a running task until it is dropped. If this is not its session any more, the task is lost at once. */
+  /** Adds a running task until it is dropped. If this is not its session any more, the task is lost immediately. */
   hold(holder: Holder): void {
     const { id, epoch, session } = holder.claim;
     if (session !== this.id) {
-      holder.lose(new LeaseLostError(id, epoch));
+      holder.onLeaseLost(new LeaseLostError(id, epoch));
       return;
     }
     this.#holders.set(id, holder);
@@ -94,7 +94,7 @@ export class Session {
   }
 
   /**
-   * Stops the work at once if its time is over: after a long pause of the process its timers are late. After a sleep of
+   * Stops the work immediately if its time is over: after a long pause of the process its timers are late. After a sleep of
    * the machine nothing is written until the store has confirmed that the session is alive.
    */
   check(): Promise<void> | undefined {
@@ -188,7 +188,7 @@ export class Session {
     const listedClaims = new Map(listed.map(({ id, claim }) => [id, claim]));
     for (const [id, holder] of known) {
       const isListed = listedClaims.get(id) === holder.claim.claim;
-      if (!isListed && this.#holders.get(id) === holder) holder.lose(new LeaseLostError(id, holder.claim.epoch));
+      if (!isListed && this.#holders.get(id) === holder) holder.onLeaseLost(new LeaseLostError(id, holder.claim.epoch));
     }
     // Requested since then: the task may be on its way to us.
     if (requests !== this.requests) return;
@@ -207,7 +207,7 @@ export class Session {
     for (const holder of this.#holders.values()) holder.fence();
   }
 
-  /** Ends this session for good. Its tasks are lost. */
+  /** Ends this session permanently. Its tasks are lost. */
   end(): void {
     if (this.isOver) return;
     this.stop();
@@ -216,7 +216,7 @@ export class Session {
     const holders = [...this.#holders.values()];
     this.#holders.clear();
     this.#options.onEnd();
-    for (const holder of holders) holder.lose(new LeaseLostError(holder.claim.id, holder.claim.epoch));
+    for (const holder of holders) holder.onLeaseLost(new LeaseLostError(holder.claim.id, holder.claim.epoch));
   }
 
   /** Hands back what the store may list for this session without the worker's knowledge. */

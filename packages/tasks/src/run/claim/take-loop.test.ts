@@ -33,7 +33,7 @@ test('tasks that end together make room for one take', async () => {
   expect(limits.slice(0, 3)).toEqual([SLOTS, SLOTS, SLOTS]);
 });
 
-test('who frees what a dead worker left takes it at once, though the store rings the dead', async () => {
+test('a worker that reclaims a dead worker’s task takes it immediately, though the store notifies the dead one', async () => {
   const world = createVirtualWorld();
   await using store = createMemoryStore({ world });
   await store.create({ tenant: 'acme', agent: 'wait', input: 'x' });
@@ -47,7 +47,7 @@ test('who frees what a dead worker left takes it at once, though the store rings
     claim: 'c',
   };
   const gate = Promise.withResolvers<string>();
-  // It has one task, waits for another, and is never heard of again.
+  // It has one task, waits for another, and dies.
   expect(await store.take({ ...dead, limit: 2 })).toMatchObject({ tasks: [{ claim: { session: 's' } }] });
   await using runner = createRunner({ store, world, agents: { wait: () => gate.promise } });
   await runner.serve({ concurrency: 1 });

@@ -12,7 +12,7 @@ export class TaskWakeups {
     this.#context = context;
   }
 
-  /** Listens from now on: a change before `wait` is called makes it return at once. It looks again every `pollIntervalMs`. */
+  /** Listens from now on: a change before `wait` is called makes it return immediately. It looks again every `pollIntervalMs`. */
   listen(id: string): Disposable & { wait(ms?: number): Promise<void> } {
     const { world, pollIntervalMs } = this.#context;
     const waiting = this.#waiting.get(id) ?? new Set();

@@ -1,7 +1,8 @@
 import type { Usage } from '@whoa/core';
-import type { AssistantMessage } from '@whoa/core/embed';
+import type { AssistantMessage } from '@whoa/core/internal';
 import { addUsage, NO_USAGE } from '@whoa/core/internal';
-import type { TaskActivity } from '../../task.ts';
+import type { PostponedTurn } from '../../journal-event.ts';
+import type { ProviderWait, TaskActivity } from '../../task.ts';
 
 /** The parts of a run's events that are counted. */
 interface Counted {
@@ -11,15 +12,15 @@ interface Counted {
   readonly event?: Counted;
 }
 
-/** Counts what a task does, from the events of its runs. It goes on from what its lost workers had counted. */
+/** Counts what a task does, from the events of its runs. It continues from what its lost workers had counted. */
 export class ActivityCounter {
   #turns: number;
   #calls: number;
   #usage: Usage | undefined;
-  #questions = 0;
+  #wait: ProviderWait | undefined;
   /** A reply is being written: what it uses is not known yet. */
   #isReplying = false;
-  /** Something was counted. Work that is not an agent counts nothing. */
+  /** Something was counted. TaskHandler that is not an agent counts nothing. */
   #isUsed: boolean;
 
   constructor(before: TaskActivity | undefined) {
@@ -32,8 +33,8 @@ export class ActivityCounter {
   get current(): TaskActivity | undefined {
     if (!this.#isUsed) return undefined;
     const usage = this.#isReplying ? { ...(this.#usage ?? NO_USAGE), isComplete: false } : this.#usage;
-    const counts = { turns: this.#turns, calls: this.#calls, questions: this.#questions };
-    return usage === undefined ? counts : { ...counts, usage };
+    const counts = { turns: this.#turns, calls: this.#calls };
+    return { ...counts, ...(usage && { usage }), ...(this.#wait && { providerWait: this.#wait }) };
   }
 
   note(event: Counted): void {
@@ -47,23 +48,17 @@ export class ActivityCounter {
       this.#calls += content.filter(({ type }) => type === 'call').length;
       this.#isReplying = false;
     }
-    this.#checkBudgets(event);
+    if (event.type === 'turn-postponed') {
+      const { error, since, attempts } = event as PostponedTurn;
+      this.#wait = { error, since, attempts };
+      this.#isReplying = false;
+    }
+    this.countTokens(event);
   }
 
-  /** Counts a question until the returned function is called. */
-  ask(): () => void {
-    this.#isUsed = true;
-    this.#questions++;
-    let isOpen = true;
-    return () => {
-      if (isOpen) this.#questions--;
-      isOpen = false;
-    };
-  }
-
-  #checkBudgets(event: Counted): void {
-    // Agents inside calls count too, however deep.
-    if (event.type === 'call-event' && event.event !== undefined) this.#checkBudgets(event.event);
+  /** Counts the tokens of a reply. Agents inside calls count too, however deep. */
+  countTokens(event: Counted): void {
+    if (event.type === 'call-event' && event.event !== undefined) this.countTokens(event.event);
     if (event.type !== 'turn-end') return;
     const { usage } = (event.message ?? {}) as Partial<AssistantMessage>;
     if (usage === undefined) return;
@@ -73,7 +68,7 @@ export class ActivityCounter {
   }
 }
 
-/** Providers report what they like, and stores refuse what is no count. */
+/** Providers report what they like, and stores reject what is not a count. */
 function toCount(tokens: number): number {
   return Number.isFinite(tokens) ? Math.max(0, Math.round(tokens)) : 0;
 }

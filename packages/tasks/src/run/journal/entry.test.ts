@@ -35,7 +35,7 @@ test('errors are kept as data', () => {
   });
 });
 
-test('details that are too large are cut, and their size is said', () => {
+test('details that are too large are cut, and their size is shown', () => {
   const details = { log: 'x'.repeat(300_000) };
   expect(entryFor({ type: 'call-end', result: { details } })).toEqual({
     type: 'call-end',

@@ -65,7 +65,7 @@ export function withEntry(waiting: readonly Json[], entry: Json): Json[] {
       return [...waiting.slice(0, -1), joined(last as unknown as Entry, entry as unknown as Entry) as unknown as Json];
     }
   }
-  const isDraft = draftsOf(added);
+  const isDraft = matchDrafts(added);
   return [...waiting.filter((one) => !isDraft(unwrapEntry(one))), entry];
 }
 
@@ -75,19 +75,21 @@ function joined(last: Entry, added: Entry): Entry {
 }
 
 /** Returns which earlier entries an entry replaces. */
-export function draftsOf({ path, event }: UnwrappedEntry): (one: UnwrappedEntry) => boolean {
-  const isOf = (type: string, callId?: string) => (one: UnwrappedEntry) =>
+export function matchDrafts({ path, event }: UnwrappedEntry): (one: UnwrappedEntry) => boolean {
+  const isForCall = (type: string, callId?: string) => (one: UnwrappedEntry) =>
     one.path === path && one.event.type === type && one.event.callId === callId;
   switch (event.type) {
     case 'turn-end':
       return (one) => one.path === path && isWords(one);
     case 'call-update':
-      return isOf('call-update', event.callId);
+      return isForCall('call-update', event.callId);
     case 'call-end':
-      return isOf('call-update', event.result?.callId);
+      return isForCall('call-update', event.result?.callId);
     case 'history':
     case 'journal-truncated':
-      return isOf(event.type);
+      return isForCall(event.type);
+    case 'turn-postponed':
+      return isForCall('turn-retry');
     default:
       return () => false;
   }

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { withEntry } from './entry.ts';
 import { createJournalBudget, fitEntries, type JournalBudget } from './journal-budget.ts';
-import { bytesOf, truncateEntry } from './truncate.ts';
+import { measureBytes, truncateEntry } from './truncate.ts';
 
 const text = (said: string): Json => ({ type: 'text', text: said });
 const update = (callId: string, partial: string): Json => ({ type: 'call-update', callId, partial });
@@ -36,7 +36,7 @@ class Kept {
       this.budget = budget;
       Object.assign(this.ends, { isFull, isLossy });
     }
-    const bytes = this.events.reduce((sum: number, event) => sum + bytesOf(event), 0);
+    const bytes = this.events.reduce((sum: number, event) => sum + measureBytes(event), 0);
     assert.equal(this.budget.bytes, bytes);
     assert.ok(bytes <= this.budget.maxBytes);
     return this;
@@ -62,17 +62,17 @@ test('words that a reply does not hold stay', () => {
   expect(journal.types).toEqual(['turn-start', 'text', 'turn-end']);
 });
 
-test('words of a turn that never ended stay, also when the next one ends', () => {
+test('words of a turn that never ended stay, even when the next one ends', () => {
   const journal = new Kept().write([turnStart, text('half')], [turnStart, text('wh')], [text('ole'), turnEnd('whole')]);
   expect(journal.events).toEqual([turnStart, text('half'), turnStart, turnEnd('whole')]);
 });
 
-test('of the states of a call the newest is kept, and none once it has ended', () => {
+test('only the newest state of a call is kept in the budget, and none once it has ended', () => {
   const journal = new Kept().write([update('a', '1'), update('b', '1')], [update('a', '2')], [callEnd('b', 'done')]);
   expect(journal.events).toEqual([update('a', '2'), callEnd('b', 'done')]);
 });
 
-test('words of a run inside a call become one, and go with the end of their own turn alone', () => {
+test('words of a run inside a call become one, and go only when their turn ends', () => {
   const journal = new Kept().write(
     [turnStart, text('outer')],
     [nested('c', turnStart), nested('c', text('in')), nested('c', text('ner'))],
@@ -93,7 +93,7 @@ test('a history that was made shorter replaces the one before', () => {
   expect(new Kept().write([history('a')], [turnStart], [history('b')]).events).toEqual([turnStart, history('b')]);
 });
 
-test('when room gets tight drafts are left out, and one marker says how much', () => {
+test('drafts are omitted when the budget is nearly used, and one marker counts them', () => {
   const journal = new Kept(10_000).write([callEnd('a', 'x'.repeat(500)), callEnd('b', 'y'.repeat(500))]);
   for (let i = 0; i < 9; i++) journal.write([callEnd(`c${i}`, 'z'.repeat(450))]);
   const before = journal.events.length;
@@ -102,19 +102,19 @@ test('when room gets tight drafts are left out, and one marker says how much', (
     {
       type: 'journal-truncated',
       entries: 2,
-      bytes: bytesOf(text('left out')) + bytesOf(update('d', 'so is this')),
+      bytes: measureBytes(text('left out')) + measureBytes(update('d', 'so is this')),
     },
     turnEnd('not this'),
   ]);
   expect(journal.ends).toEqual({ isFull: false, isLossy: false });
 });
 
-test('an entry that takes too much is cut and says by how much; what it no longer holds stays', () => {
+test('an entry that is too large is truncated and shows by how much', () => {
   const long = 'word '.repeat(2_000);
   const journal = new Kept(100_000).write([turnStart, text(long.slice(0, 5_000))], [turnEnd(long)]);
   const [, draft, end] = journal.events as [Json, Json, { cut: number; message: { content: { text: string }[] } }];
   expect(draft).toEqual(text(long.slice(0, 5_000)));
-  expect(bytesOf(end)).toBeLessThanOrEqual(100_000 / 16);
+  expect(measureBytes(end)).toBeLessThanOrEqual(100_000 / 16);
   expect(end.cut).toBeGreaterThan(3_000);
   expect(end.message.content[0]!.text).toMatch(/^word .*… \[\d+ bytes cut]$/s);
 });
@@ -130,7 +130,7 @@ test('a journal that is nearly full asks for the end and still takes short last 
   expect(journal.events.at(-1)).toMatchObject({ type: 'journal-truncated', entries: 1 });
 });
 
-test('what is cut keeps ids and says sizes; thinking goes, images become words', () => {
+test('a truncated entry keeps ids and reports sizes; thinking is removed, images become text', () => {
   const cut = truncateEntry(
     {
       type: 'turn-end',
@@ -148,7 +148,7 @@ test('what is cut keeps ids and says sizes; thinking goes, images become words',
     },
     1_000,
   ) as { cut: number; message: { content: Record<string, unknown>[] } };
-  expect(bytesOf(cut as unknown as Json)).toBeLessThanOrEqual(1_000);
+  expect(measureBytes(cut as unknown as Json)).toBeLessThanOrEqual(1_000);
   const [said, image, write, look] = cut.message.content;
   expect(said!['text']).toMatch(/^🙂+… \[\d+ bytes cut\]$/u);
   expect(image).toEqual({ type: 'text', text: expect.stringMatching(/^\[image, 20\d\d bytes cut]$/) as string });
@@ -156,13 +156,13 @@ test('what is cut keeps ids and says sizes; thinking goes, images become words',
   expect(look).toEqual({ type: 'call', callId: 'c2', tool: 'look', input: { at: 1 } });
 });
 
-test('what cannot be cut small enough leaves its type and its size', () => {
+test('an entry that cannot be truncated enough keeps its type and its size', () => {
   const entry = { type: 'odd', many: Array.from({ length: 1_000 }, (_, i) => i) };
   const cut = truncateEntry(entry, 512);
-  expect(cut).toEqual({ type: 'odd', cut: bytesOf(entry) - bytesOf({ type: 'odd' }) });
+  expect(cut).toEqual({ type: 'odd', cut: measureBytes(entry) - measureBytes({ type: 'odd' }) });
 });
 
-test('whatever is written, a journal stays within its bound, and every word that was shown is still in it', () => {
+test('a journal always stays within its budget, and keeps all text that was shown', () => {
   const word = fc.string({ minLength: 1, maxLength: 300, unit: 'grapheme' });
   const callId = fc.constantFrom('a', 'b');
   type Step = { event: 'text' | 'turn-end' | 'turn-start' | 'update' | 'call-end'; word: string; callId: string };

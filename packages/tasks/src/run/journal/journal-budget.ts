@@ -1,6 +1,6 @@
 import type { Json } from '@whoa/core';
-import { draftsOf, isWords, type UnwrappedEntry, unwrapEntry } from './entry.ts';
-import { bytesOf, truncateEntry } from './truncate.ts';
+import { isWords, matchDrafts, type UnwrappedEntry, unwrapEntry } from './entry.ts';
+import { measureBytes, truncateEntry } from './truncate.ts';
 
 /** Above this share of the budget, drafts are no longer written (the end contains them), and long texts are cut. */
 const TIGHT = 1 / 2;
@@ -77,15 +77,15 @@ class Fitting {
 
   add(entry: Json): void {
     const unwrapped = unwrapEntry(entry);
-    const size = bytesOf(entry);
+    const size = measureBytes(entry);
     const replaced = this.#replacedBy(unwrapped);
-    const limit = this.#limit(unwrapped, size - bytesIn(replaced));
+    const limit = this.#limit(unwrapped, size - measureDrafts(replaced));
     if (limit === undefined) this.#leave(size);
     else if (size <= limit) this.#write(entry, { unwrapped, size, replaced });
     else {
       // A cut entry no longer contains the earlier drafts, so they stay.
       const cut = truncateEntry(entry, limit);
-      this.#write(cut, { unwrapped, size: bytesOf(cut), replaced: [] });
+      this.#write(cut, { unwrapped, size: measureBytes(cut), replaced: [] });
     }
   }
 
@@ -94,7 +94,7 @@ class Fitting {
     if (this.#left !== left) {
       const marker = { type: 'journal-truncated', ...this.#left };
       const unwrapped = unwrapEntry(marker);
-      this.#write(marker, { unwrapped, size: bytesOf(marker), replaced: this.#replacedBy(unwrapped) });
+      this.#write(marker, { unwrapped, size: measureBytes(marker), replaced: this.#replacedBy(unwrapped) });
     }
     const budget = {
       position: position + this.#events.length,
@@ -122,7 +122,7 @@ class Fitting {
     { unwrapped, size, replaced }: { unwrapped: UnwrappedEntry; size: number; replaced: readonly Draft[] },
   ): void {
     const isMarker = unwrapped.event.type === 'journal-truncated';
-    const bytes = this.#bytes + size - bytesIn(replaced);
+    const bytes = this.#bytes + size - measureDrafts(replaced);
     if (bytes > this.#before.maxBytes - (isMarker ? 0 : MARKER_BYTES)) {
       this.#isLossy = true;
       this.#leave(size);
@@ -142,7 +142,7 @@ class Fitting {
   }
 
   #replacedBy(unwrapped: UnwrappedEntry): readonly Draft[] {
-    const isNeedless = draftsOf(unwrapped);
+    const isNeedless = matchDrafts(unwrapped);
     const drafts = this.#drafts.filter(isNeedless);
     if (unwrapped.event.type !== 'turn-end') return drafts;
     // A planner may have streamed other text than it replies with. Then the drafts stay.
@@ -154,14 +154,14 @@ class Fitting {
   }
 }
 
-/** Beside text: events that a later entry replaces. */
-const REPLACED: ReadonlySet<string> = new Set(['call-update', 'history', 'journal-truncated']);
+/** In addition to text: events that a later entry replaces. */
+const REPLACED: ReadonlySet<string> = new Set(['call-update', 'turn-retry', 'history', 'journal-truncated']);
 /**
- * Beside text: events that are left out when the budget gets tight, because the end of a turn or call contains them.
+ * In addition to text: events that are left out when the budget gets tight, because the end of a turn or call contains them.
  */
 const SKIPPED: ReadonlySet<string> = new Set(['call-update', 'call-planned']);
 
-function bytesIn(drafts: readonly Draft[]): number {
+function measureDrafts(drafts: readonly Draft[]): number {
   return drafts.reduce((bytes, draft) => bytes + draft.bytes, 0);
 }
 

@@ -27,13 +27,15 @@ export interface JournalOptions {
   readonly onDisconnect: (error: LeaseLostError) => void;
   /** The budget is almost used up: stop the work. */
   readonly onFull: (error: JournalFullError) => void;
+  /** The store did not close these questions: the state of one has changed. */
+  readonly onRefused: (closes: readonly QuestionClose[]) => void;
 }
 
 /** What the next write contains. */
-interface Waiting {
-  readonly events: readonly Json[];
-  readonly done: readonly number[];
-  readonly closes: readonly QuestionClose[];
+class Waiting {
+  events: readonly Json[] = [];
+  readonly done: number[] = [];
+  readonly closes: QuestionClose[] = [];
 }
 
 /** What is written only if the store allows it. */
@@ -41,16 +43,14 @@ interface Together extends Pick<Batch, 'asks' | 'closes'> {
   readonly events: readonly Json[];
 }
 
-const NO_CHANGES: Required<Pick<Batch, 'asks' | 'closes'>> = { asks: [], closes: [] };
+const TOO_LARGE = 'it is too large to be shown in full, so no one can be asked';
 const ignore = (): void => {};
 
 /** Writes a task's events in order: important ones immediately, the others a little later in batches. */
 export class Journal {
   readonly #options: JournalOptions;
   #budget: JournalBudget;
-  #waiting: Json[] = [];
-  #done: number[] = [];
-  #closes: QuestionClose[] = [];
+  #waiting = new Waiting();
   #timer: Disposable | undefined;
   #watched = false;
   #writing: Promise<void> | undefined;
@@ -70,7 +70,7 @@ export class Journal {
   add(event: object, isProgress: boolean = PROGRESS.has((event as { type?: string }).type ?? '')): void {
     if (this.#lost !== undefined) return;
     if (isProgress) this.#progress = true;
-    this.#waiting = withEntry(this.#waiting, entryFor(event));
+    this.#waiting.events = withEntry(this.#waiting.events, entryFor(event));
     this.#schedule();
   }
 
@@ -80,7 +80,7 @@ export class Journal {
     this.#watched = watched;
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
-    if (this.#waiting.length > 0) this.#schedule();
+    if (this.#waiting.events.length > 0) this.#schedule();
   }
 
   #schedule(): void {
@@ -92,7 +92,7 @@ export class Journal {
 
   /** Marks a command as done, if there was one, and writes now. */
   done(number: number | undefined): void {
-    if (number !== undefined) this.#done.push(number);
+    if (number !== undefined) this.#waiting.done.push(number);
     this.scheduleFlush();
   }
 
@@ -104,7 +104,7 @@ export class Journal {
 
   /** Closes questions with the events added so far. */
   closeQuestions(closes: readonly QuestionClose[]): void {
-    this.#closes.push(...closes);
+    this.#waiting.closes.push(...closes);
   }
 
   /** Resolves when everything added so far is in the store. Rejects with `LeaseLostError`. */
@@ -112,13 +112,15 @@ export class Journal {
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     await this.exclusively(async () => {
-      if (this.#waiting.length > 0 || this.#done.length > 0) await this.#write(this.#takeWaiting());
+      const { events, done } = this.#waiting;
+      if (events.length > 0 || done.length > 0) await this.#write(this.#takeWaiting());
     });
   }
 
   /**
    * Writes these events and changes questions in one step, after everything added so far. Throws `QuestionRefusedError`
-   * if the store does not allow it, and `JournalFullError` if there is no room; then none of these events was written.
+   * if the store does not allow it, `RangeError` if a question would be cut, and `JournalFullError` if there is no room;
+   * then none of these events was written.
    */
   async writeWith(events: readonly object[], questions: Pick<Batch, 'asks' | 'closes'>): Promise<void> {
     await this.exclusively(async () => {
@@ -145,10 +147,8 @@ export class Journal {
   }
 
   #takeWaiting(): Waiting {
-    const taken = { events: this.#waiting, done: this.#done, closes: this.#closes };
-    this.#waiting = [];
-    this.#done = [];
-    this.#closes = [];
+    const taken = this.#waiting;
+    this.#waiting = new Waiting();
     return taken;
   }
 
@@ -172,19 +172,28 @@ export class Journal {
    * Writes a batch, together with more that the store may refuse. Never rejects. A batch may be sent twice: the store
    * counts it once. Returns why the rest was written without `together`.
    */
-  async #write(waiting: Waiting, together: Together = { events: [] }): Promise<QuestionRefusedError | undefined> {
-    const { context, claim, onOrders, onWrite } = this.#options;
+  async #write(waiting: Waiting, together: Together = { events: [] }): Promise<Error | undefined> {
+    const { context, claim, onOrders, onWrite, onRefused } = this.#options;
     const activity = this.#options.activity();
     const known = { done: waiting.done, resetsAttempts: this.#progress, ...(activity !== undefined && { activity }) };
     this.#progress = false;
     let fitted = fitEntries([...waiting.events, ...together.events], this.#budget);
-    const closes = [...waiting.closes, ...(together.closes ?? [])];
-    let questions: Required<Pick<Batch, 'asks' | 'closes'>> = { asks: together.asks ?? [], closes };
-    let refused: QuestionRefusedError | undefined;
+    let { asks = [], closes = [] } = together;
+    let added: readonly QuestionClose[] = waiting.closes;
+    let refused: Error | undefined;
+    const refuse = (error: Error): void => {
+      refused = error;
+      onRefused(closes);
+      [asks, closes] = [[], []];
+      fitted = fitEntries(waiting.events, this.#budget);
+    };
+    // No one must answer what they have not seen in full.
+    if (asks.length > 0 && !together.events.every((event) => fitted.events.includes(event)))
+      refuse(new RangeError(TOO_LARGE));
     while (this.#lost === undefined) {
       const { events, replaces } = fitted;
       // A batch without an event changes no question: the store would not recognise that it arrived twice.
-      const changes = events.length === 0 ? {} : questions;
+      const changes = events.length === 0 ? {} : { asks, closes: [...added, ...closes] };
       try {
         const asking = onWrite();
         if (asking !== undefined) await asking;
@@ -192,36 +201,37 @@ export class Journal {
         const batch = { after: this.#budget.position, events, replaces, ...known, ...changes };
         const orders = await context.store.append(claim, batch);
         this.#budget = fitted.budget;
-        this.#noteFull(fitted);
+        this.#recordFull(fitted);
         onOrders(orders);
         return refused;
       } catch (error) {
-        if (error instanceof QuestionRefusedError) {
-          refused = error;
-          questions = NO_CHANGES;
-          fitted = fitEntries(waiting.events, this.#budget);
-        } else if (error instanceof JournalFullError) {
+        if (error instanceof QuestionRefusedError && added.length > 0) {
+          // One whose call is over may have been answered meanwhile. That must not stop the others.
+          onRefused(added);
+          added = [];
+        } else if (error instanceof QuestionRefusedError) refuse(error);
+        else if (error instanceof JournalFullError) {
           // The error has the store's own figure of the journal size.
-          questions = NO_CHANGES;
+          [asks, closes, added] = [[], [], []];
           fitted = { ...fitEntries([], this.#budget), isFull: true, isLossy: true };
-        } else if (error instanceof LeaseLostError) this.#lose(error);
+        } else if (error instanceof LeaseLostError) this.#onLeaseLost(error);
         // The store was restored to an earlier state: it will never have what we wrote.
         else if (error instanceof JournalGapError)
-          this.#lose(new LeaseLostError(claim.id, claim.epoch, { cause: error }));
+          this.#onLeaseLost(new LeaseLostError(claim.id, claim.epoch, { cause: error }));
         else await context.retryAfter(error);
       }
     }
     return undefined;
   }
 
-  #noteFull({ isFull, isLossy, budget }: FittedEntries): void {
+  #recordFull({ isFull, isLossy, budget }: FittedEntries): void {
     if (!isFull) return;
     const error = new JournalFullError(this.#options.claim.id, budget.bytes, budget.maxBytes);
     if (isLossy) this.#dropped ??= error;
     this.#options.onFull(error);
   }
 
-  #lose(error: LeaseLostError): void {
+  #onLeaseLost(error: LeaseLostError): void {
     this.#lost ??= error;
     this.#options.onDisconnect(error);
   }

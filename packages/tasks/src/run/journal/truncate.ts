@@ -5,7 +5,7 @@ const MIN_TEXT_CHARS = 64;
 
 type Fields = { readonly [key: string]: Json | undefined };
 
-export function bytesOf(value: Json): number {
+export function measureBytes(value: Json): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
@@ -15,31 +15,31 @@ export function bytesOf(value: Json): number {
  * number of missing bytes.
  */
 export function truncateEntry(entry: Json, maxBytes: number): Json {
-  const before = bytesOf(entry);
+  const before = measureBytes(entry);
   for (let chars = Math.max(MIN_TEXT_CHARS, maxBytes); chars >= MIN_TEXT_CHARS; chars /= 2) {
     const cut = marked(shortened(entry, chars), before);
-    if (bytesOf(cut) <= maxBytes) return cut;
+    if (measureBytes(cut) <= maxBytes) return cut;
   }
   const { type } = entry as { readonly type?: Json };
   return marked({ ...(type !== undefined && { type }) }, before);
 }
 
 function marked(entry: Json, before: number): Json {
-  return { ...(isFields(entry) ? entry : { value: entry }), cut: before - bytesOf(entry) };
+  return { ...(isFields(entry) ? entry : { value: entry }), cut: before - measureBytes(entry) };
 }
 
 function shortened(value: Json, chars: number): Json {
   if (typeof value === 'string') return value.length <= chars ? value : shortText(value, chars);
   if (typeof value !== 'object' || value === null) return value;
   if (isList(value)) return value.filter((one) => !isThinking(one)).map((one) => shortened(one, chars));
-  if (value['type'] === 'image') return { type: 'text', text: `[image, ${bytesOf(value)} bytes cut]` };
+  if (value['type'] === 'image') return { type: 'text', text: `[image, ${measureBytes(value)} bytes cut]` };
   const kept: Record<string, Json> = {};
   for (const [name, part] of Object.entries(value)) {
     if (part === undefined) continue;
-    const isWhole = bytesOf(part) <= MIN_TEXT_CHARS;
+    const isWhole = measureBytes(part) <= MIN_TEXT_CHARS;
     // Don't cut these in half: half an input could be taken for a whole one, and half of the details is useless.
     if ((name === 'details' || name === 'input') && !isWhole && !isMessage(part)) {
-      kept[name] = { cut: true, bytes: bytesOf(part) };
+      kept[name] = { cut: true, bytes: measureBytes(part) };
     } else kept[name] = shortened(part, chars);
   }
   return kept;

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type ApprovalAnswer, type Approve, type Ask, createApprovals, type Judge } from '@whoa/core/approval';
+import { type ApprovalAnswer, type Approve, type Ask, createApprovals } from '@whoa/core/approval';
+import type { DecideApproval } from '@whoa/core/internal';
+import type { QuestionKind } from '../../question.ts';
 
 /** Holds calls until a user approves or denies them through the store. Pass it to the agent and to the runner. */
 export interface TaskApprovals extends QuestionTimes {
@@ -27,13 +29,15 @@ export interface AskingTask {
   readonly ask: Ask;
   /** Answers a question of this task from here, unless it was answered elsewhere. */
   answer(callId: string, answer: ApprovalAnswer, by?: string): Promise<void>;
+  /** Whether a question about a call waits for an answer, of this kind if one is given. */
+  isAsked(callId: string, kind?: QuestionKind): boolean;
   /** The `always` and `never` answers of this task. */
-  readonly remembered: Pick<Map<string, boolean>, 'get' | 'set'>;
+  readonly remembered: NonNullable<Parameters<typeof createApprovals>[0]['remembered']>;
 }
 
 export interface TaskApprovalsOptions extends QuestionTimes {
-  /** Decides before a user is asked. By default, read-only calls are allowed and users are asked about all others. */
-  readonly decide?: Judge;
+  /** Decides before a user is asked. By default, read-only calls are allowed and all others need approval. */
+  readonly decide?: DecideApproval;
 }
 
 /** How long an `always` answer is valid. */
@@ -45,17 +49,28 @@ const UNTIL = 'until this task ends';
  *
  * @returns The approvals. Pass `approve` to `createAgent`, and the whole object to `createRunner`.
  */
-export function createTaskApprovals({ decide, ...times }: TaskApprovalsOptions = {}): TaskApprovals {
+export function createTaskApprovals({ decide = decideByEffects, ...times }: TaskApprovalsOptions = {}): TaskApprovals {
   const current = new AsyncLocalStorage<Approve>();
+  const approve: Approve = (request, context) =>
+    current.getStore()?.(request, context) ?? 'no user can be asked: the agent does not run as a task';
+  const isRequired: Approve['isRequired'] = (request) =>
+    current.getStore()?.isRequired?.(request) ?? decide(request).decision !== 'allow';
   return {
     ...times,
-    approve(request, context) {
-      const approve = current.getStore();
-      if (approve === undefined) return 'no user can be asked: the agent does not run as a task';
-      return approve(request, context);
-    },
+    approve: Object.assign(approve, { isRequired }),
     // One per attempt: an `always` answer is valid in one task only.
-    runInTask: ({ ask, remembered }, work) =>
-      current.run(createApprovals({ ask, remembered, alwaysUntil: UNTIL, ...(decide && { decide }) }), work),
+    runInTask(task, work) {
+      const { ask, remembered } = task;
+      // Whoever was asked decides, though another worker's rule may allow the call.
+      const decideUnasked: DecideApproval = (request) => {
+        const decided = decide(request);
+        return decided.decision === 'allow' && task.isAsked(request.call.id, 'approve') ? { decision: 'ask' } : decided;
+      };
+      const isAsked = (callId: string): boolean => task.isAsked(callId);
+      const options = { isAsked, alwaysUntil: UNTIL, decide: decideUnasked };
+      return current.run(createApprovals({ ask, remembered, ...options }), work);
+    },
   };
 }
+
+const decideByEffects: DecideApproval = ({ effects }) => ({ decision: effects === 'read' ? 'allow' : 'ask' });

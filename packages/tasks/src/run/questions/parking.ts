@@ -11,12 +11,20 @@ interface ParkingOptions {
   readonly isCrowded: () => boolean;
 }
 
+interface ParkingEvent {
+  readonly type: string;
+  readonly callId?: string;
+  readonly result?: { readonly callId: string };
+}
+
 /** Parks a task in the store when it only waits for answers: then it takes no slot, and any worker can continue it. */
 export class Parking implements Disposable {
   readonly #options: ParkingOptions;
-  /** Calls whose intent is being written, and those that run. */
+  /** Calls that are about to ask, whose intent is being written, and those that run. */
   readonly #moving = new Set<string>();
   #isReplying = false;
+  /** How many background processes it has left running. */
+  #background = 0;
   #timer: Disposable | undefined;
   #parking: Promise<void> | undefined;
 
@@ -28,13 +36,15 @@ export class Parking implements Disposable {
   /** Whether nothing moves but the wait for answers. */
   get isIdle(): boolean {
     const { questions, token } = this.#options.holder;
-    return questions.waiting > 0 && this.#moving.size === 0 && !this.#isReplying && !token.isCancelled;
+    if (!questions.isWaiting || this.#isReplying || this.#background > 0 || token.isCancelled) return false;
+    return [...this.#moving].every((callId) => questions.isWaitingFor(callId));
   }
 
-  note({ type, result }: { readonly type: string; readonly result?: unknown }): void {
+  record({ type, callId, result }: ParkingEvent): void {
     if (type === 'turn-start') this.#isReplying = true;
     if (type === 'turn-end') this.#isReplying = false;
-    if (type === 'call-end') this.#moving.delete((result as { callId: string }).callId);
+    if (type === 'approval-requested') this.#moving.add(callId!);
+    if (type === 'call-end') this.#moving.delete(result!.callId);
     this.update();
   }
 
@@ -44,11 +54,22 @@ export class Parking implements Disposable {
     this.update();
   }
 
+  /** Keeps the task here until it is disposed: a background process of it runs here. */
+  preventParking(): Disposable {
+    this.#background++;
+    this.update();
+    return {
+      [Symbol.dispose]: () => {
+        this.#background--;
+        this.update();
+      },
+    };
+  }
+
   /** Call it when something changed that decides whether the task can be parked. */
   update(): void {
     if (!this.isIdle) {
-      this.#timer?.[Symbol.dispose]();
-      this.#timer = undefined;
+      this[Symbol.dispose]();
       return;
     }
     const { context, parkAfterMs, isCrowded } = this.#options;
@@ -84,7 +105,7 @@ export class Parking implements Disposable {
           else holder.park();
           return;
         } catch (error) {
-          if (error instanceof LeaseLostError) return holder.lose(error);
+          if (error instanceof LeaseLostError) return holder.onLeaseLost(error);
           await context.retryAfter(error);
         }
       }

@@ -1,122 +1,183 @@
-import { createHash } from 'node:crypto';
-import type { Json } from '@whoa/core';
+import type { RunOptions } from '@whoa/core';
 import type { ApprovalAnswer, ApprovalQuestion, ApprovalRequest, Ask } from '@whoa/core/approval';
 import type { ClaimRef, Orders } from '../../delivery.ts';
-import { createQuestionId, type Question, type QuestionClose } from '../../question.ts';
-import type { JournalEntry } from '../../task.ts';
-import type { ActivityCounter } from '../journal/activity.ts';
+import { QuestionRefusedError } from '../../errors.ts';
+import { createQuestionId, type Question, type QuestionClose, type QuestionKind } from '../../question.ts';
+import { retryLostResponse } from '../claim/retry-lost-response.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import {
+  compareShown,
+  isDecided,
+  toApproval,
+  toCallEvents,
+  toCallResult,
+  toDigest,
+  toHash,
+  toKind,
+  toQuestion,
+  toUnusedClose,
+} from './answers.ts';
 import type { AskingTask } from './approvals.ts';
+import { RememberedAnswers } from './remembered.ts';
 
 interface TaskQuestionsOptions {
   readonly context: WorkerContext;
   readonly claim: ClaimRef;
   readonly tenant: string;
   readonly journal: Journal;
-  readonly activity: ActivityCounter;
   /** How long an answer counts. */
   readonly timeoutMs: number;
 }
 
+interface NewlyAsked {
+  readonly question: ApprovalQuestion;
+  readonly request: ApprovalRequest;
+  readonly kind: QuestionKind;
+  /** Questions that this one replaces, or that it follows. */
+  readonly closes?: readonly QuestionClose[];
+  readonly signal: AbortSignal;
+}
+
+interface Waiting {
+  readonly id: string;
+  readonly callId: string;
+  /** What an `always` would be remembered under. */
+  readonly key?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+interface Wait extends Pick<Waiting, 'callId' | 'key'> {
+  readonly settle: (question: Question) => void;
+}
+
 const GIVEN_UP: ApprovalAnswer = { decision: 'no', why: 'cancelled before a user answered' };
-/** What the model gets as the reason if a question was closed without an answer. */
-const CLOSED_TEXT: Readonly<Record<string, string>> = {
-  expired: 'no one answered in time',
-  withdrawn: 'the user wrote a new message instead of answering',
-};
-const DECISIONS: readonly unknown[] = ['yes', 'no', 'always', 'never'] satisfies ApprovalAnswer['decision'][];
 
 /** The questions of one attempt at a task: asks them through the store, and acts on what the store says about them. */
 export class TaskQuestions implements AskingTask {
-  readonly remembered: AskingTask['remembered'];
+  readonly remembered: RememberedAnswers;
   /** Called when a question starts or stops waiting. */
   onChange: () => void = () => {};
+  /** The last order that was read. */
+  orderNumber: number = 0;
   readonly #options: TaskQuestionsOptions;
-  readonly #remembered = new Map<string, boolean>();
   /** What the worker must act on or wait for, by id. */
   #live = new Map<string, Question>();
-  readonly #waiting = new Map<string, (question: Question) => void>();
+  readonly #waiting = new Map<string, Wait>();
+  /** How many questions are open in the store. */
+  #open = 0;
+  /** Called when there are fewer. */
+  readonly #onFewer: (() => void)[] = [];
+  /** Questions that are being written. */
+  readonly #publishing = new Set<NewlyAsked>();
   /** The first question about each call, or its promise while it is being written. */
   readonly #asked = new Map<string, string | Promise<string>>();
   /** Questions that were decided and whose call has not been journaled since, by call. */
   readonly #decided = new Map<string, QuestionClose>();
+  /** The digests of what was approved, by call. */
+  readonly #approved = new Map<string, string>();
   readonly #endedCalls = new Set<string>();
   readonly #closing = new Set<string>();
-  #orderNumber = 0;
 
   constructor(options: TaskQuestionsOptions) {
     this.#options = options;
-    const kept = this.#remembered;
-    this.remembered = {
-      get: (key) => kept.get(toHash(key)),
-      set: (key, isYes) => {
-        kept.set(toHash(key), isYes);
-        // Written before the intent of the call it allows: a later worker must know it.
-        options.journal.add({ type: 'approval-remembered', key: toHash(key), approved: isYes });
-        return kept;
-      },
+    this.remembered = new RememberedAnswers(options.journal);
+    this.remembered.onSet = (key) => {
+      for (const [id, { key: waiting }] of this.#waiting) if (waiting === key) this.#cover(id, key);
     };
   }
 
-  /** The last order that was read. */
-  get orderNumber(): number {
-    return this.#orderNumber;
+  /** Whether calls wait here, and all of their questions can be answered. */
+  get isWaiting(): boolean {
+    return this.#waiting.size > 0 && this.#publishing.size === 0;
   }
 
-  /** Whether calls of this task wait for an answer that has not come, or was not acted on. */
-  get hasLive(): boolean {
-    return this.#live.size > 0;
+  /** Whether a call waits here for an answer. */
+  isWaitingFor(callId: string): boolean {
+    return [...this.#waiting.values()].some((one) => one.callId === callId);
   }
 
-  /** How many calls wait here. */
-  get waiting(): number {
-    return this.#waiting.size;
+  /** Whether a call waits for an answer, of this kind if one is given. */
+  isAsked(callId: string, kind?: QuestionKind): boolean {
+    return this.#findLive(callId, kind) !== undefined;
   }
 
-  isAsked(callId: string): boolean {
-    return this.#findLive(callId) !== undefined;
+  /** Whether a client has been asked for the result of a call, or may be: its question may be on its way to the store. */
+  mayBeInClient(callId: string): boolean {
+    const isMeant = ({ kind, question }: NewlyAsked): boolean => kind === 'client' && question.callId === callId;
+    return this.isAsked(callId, 'client') || [...this.#publishing].some(isMeant);
   }
 
-  /** Reads the `always` and `never` answers that earlier workers were given. */
-  restore(past: readonly JournalEntry[]): void {
-    for (const { event } of past) {
-      const { type, key, approved } = event as { type?: string; key?: string; approved?: boolean };
-      if (type === 'approval-remembered' && typeof key === 'string') this.#remembered.set(key, approved === true);
-    }
+  /** Returns the digest of what a user has approved. */
+  findShown(callId: string): string | undefined {
+    return this.#approved.get(callId);
+  }
+
+  /** A call that an earlier worker has started may run again if it still is what was approved. */
+  allowAgain(callId: string, shown: string): void {
+    this.#approved.set(callId, shown);
   }
 
   /** Acts on orders of the store. They list all questions, so a missed one is not lost. */
   applyOrders({ orderNumber, questions = [] }: Pick<Orders, 'orderNumber' | 'questions'>): void {
     // Ignore older orders: responses can arrive out of order.
-    if (orderNumber < this.#orderNumber) return;
-    this.#orderNumber = orderNumber;
-    this.#live = new Map(questions.map((question) => [question.id, question]));
-    for (const question of questions) if (isDecided(question)) this.#waiting.get(question.id)?.(question);
+    if (orderNumber < this.orderNumber) return;
+    // Orders with the same number differ only in what this worker has asked and closed: the older ones may arrive later.
+    const known = orderNumber === this.orderNumber ? this.#live : [];
+    this.orderNumber = orderNumber;
+    this.#live = new Map([...known, ...questions.map((question) => [question.id, question] as const)]);
+    for (const question of questions) if (isDecided(question)) this.#waiting.get(question.id)?.settle(question);
     this.#closeEnded();
+    const open = questions.filter((question) => !isDecided(question)).length;
+    if (open < this.#open) for (const retry of this.#onFewer.splice(0)) retry();
+    this.#open = open;
   }
 
-  readonly ask: Ask = async (question, { signal }, { request, describeAgain }) => {
-    const release = this.#options.activity.ask();
-    try {
-      const asked = this.#findLive(question.callId)?.id ?? this.#publish(question, request);
-      this.#asked.set(question.callId, asked);
-      let id = await asked;
-      for (;;) {
-        const decided = await this.#wait(id, signal);
-        if (decided === undefined) return GIVEN_UP;
-        // Count it as answered before anything else: whoever brought the answer writes down next how many still wait.
-        release();
-        this.#decided.set(question.callId, { id, why: decided.closed === undefined ? 'answered' : 'journaled' });
-        const answer = toAnswer(decided);
-        if (answer.decision === 'no' || answer.decision === 'never') return answer;
-        const current = await describeAgain();
-        if (toDigest(current, request) === decided.shown) return answer;
-        id = await this.#publish(current, request, id);
+  readonly ask: Ask = async (question, { signal }, asking) => {
+    const { callId } = question;
+    const { request } = asking;
+    const approved = this.#approved.get(callId);
+    if (approved !== undefined) return compareShown(approved, toDigest(question, request));
+    const live = this.#findLive(callId, 'approve');
+    const next = toKind(request.tool);
+    // It was approved: the next question about a call closes the one before it.
+    if (live === undefined && next !== undefined && this.isAsked(callId, next)) return { decision: 'yes' };
+    const first = { question, request, kind: 'approve', signal } as const;
+    const asked = live?.id ?? this.#publish({ ...first, closes: this.takeCloses(callId) });
+    this.#asked.set(callId, asked);
+    let id = await asked;
+    for (;;) {
+      const { key } = asking;
+      if (key !== undefined) this.#cover(id, key);
+      const decided = await this.#wait({ id, callId, key, signal });
+      if (decided === undefined) return GIVEN_UP;
+      this.#decided.set(callId, { id, why: decided.closed === undefined ? 'answered' : 'journaled' });
+      const answer = toApproval(decided);
+      const isKept = answer.decision === 'always' || answer.decision === 'never';
+      if (key !== undefined && isKept) this.remembered.recordGiver(key, decided.answer!.by);
+      if (answer.decision === 'no' || answer.decision === 'never') return answer;
+      const current = await asking.describeAgain();
+      if (toDigest(current, request) === decided.shown) {
+        this.#approved.set(callId, decided.shown);
+        return answer;
       }
-    } finally {
-      release();
+      this.#decided.delete(callId);
+      const closes = [{ id, why: 'outdated' } as const];
+      id = await this.#publish({ question: current, request, kind: 'approve', closes, signal });
     }
+  };
+
+  /** Asks for the result of a call that has no code, and waits for it. */
+  readonly answerCall: NonNullable<RunOptions['answer']> = async (request, { signal }) => {
+    const { call, tool } = request;
+    const kind = toKind(tool)!;
+    const publish = () =>
+      this.#publish({ question: toQuestion(request), request, kind, closes: this.takeCloses(call.id), signal });
+    const id = this.#findLive(call.id, kind)?.id ?? (await publish());
+    const decided = await this.#wait({ id, callId: call.id, signal });
+    if (decided === undefined) throw new Error(GIVEN_UP.why);
+    this.#decided.set(call.id, { id, why: decided.closed === undefined ? 'answered' : 'journaled' });
+    return toCallResult(decided);
   };
 
   async answer(callId: string, value: ApprovalAnswer, by?: string): Promise<void> {
@@ -126,48 +187,88 @@ export class TaskQuestions implements AskingTask {
     await context.store.answer({ tenant, id }, { value: { ...value }, by });
   }
 
-  /** Returns what a batch that starts or ends a call closes. */
+  /** Returns what a batch closes that starts or ends a call, or asks about it again: everything that is not closed yet. */
   takeCloses(callId: string): readonly QuestionClose[] {
-    const close = this.#decided.get(callId);
-    if (close === undefined) return [];
+    const decided = this.#decided.get(callId);
     this.#decided.delete(callId);
-    this.#closing.add(close.id);
-    return [close];
+    const others = [...this.#live.values()].filter((one) => one.callId === callId && one.id !== decided?.id);
+    const all = [...(decided ? [decided] : []), ...others.map((one) => ({ id: one.id, why: toUnusedClose(one) }))];
+    const closes = all.filter(({ id }) => !this.#closing.has(id));
+    for (const { id } of closes) this.#closing.add(id);
+    return closes;
+  }
+
+  /** The store has not closed these: one of them is not as it was known here. They are closed again later. */
+  reopen(closes: readonly QuestionClose[]): void {
+    for (const close of closes) {
+      this.#closing.delete(close.id);
+      const callId = this.#live.get(close.id)?.callId;
+      if (callId !== undefined && close.why === 'answered') this.#decided.set(callId, close);
+    }
   }
 
   /** A call is over, and with it the calls inside it: their questions need no answer. */
   endCall(callId: string): void {
-    for (const { callId: asking } of this.#live.values()) {
-      if (`${asking}/`.startsWith(`${callId}/`)) this.#endedCalls.add(asking);
-    }
-    const closes = this.takeCloses(callId);
-    if (closes.length > 0) this.#options.journal.closeQuestions(closes);
+    // Even if its question is not live yet: it may be on its way to the store.
+    this.#endedCalls.add(callId);
+    this.#options.journal.closeQuestions(this.takeCloses(callId));
     this.#closeEnded();
   }
 
-  #findLive(callId: string): Question | undefined {
-    const isMeant = (one: Question): boolean => one.callId === callId && !this.#closing.has(one.id);
+  #findLive(callId: string, kind?: QuestionKind): Question | undefined {
+    const isMeant = (one: Question): boolean =>
+      one.callId === callId && !this.#closing.has(one.id) && (kind ?? one.kind) === one.kind;
     return [...this.#live.values()].find(isMeant);
   }
 
-  /** Writes a question to the journal, where clients read it, and to the task, in one step. */
-  async #publish(question: ApprovalQuestion, request: ApprovalRequest, outdated?: string): Promise<string> {
+  /** Answers an open question that an earlier `always` or `never` covers, in the name of who gave that. */
+  #cover(id: string, key: string): void {
+    const isYes = this.remembered.get(key);
+    if (isYes === undefined) return;
+    const { context, tenant } = this.#options;
+    const value = { decision: isYes ? 'yes' : 'no', why: 'an earlier answer covers it' };
+    const given = { value, by: this.remembered.findGiver(key) };
+    // If another answer came first, that one counts.
+    const answer = () => context.store.answer({ tenant, id }, given, { nonce: toHash(`${id} is covered`) });
+    context.background(retryLostResponse(answer, context));
+  }
+
+  /** Writes a question to the journal, where clients read it, and to the task, in one step. Waits while too many are open. */
+  async #publish(asked: NewlyAsked): Promise<string> {
+    this.#publishing.add(asked);
+    try {
+      for (;;) {
+        const id = await this.#tryPublish(asked).catch((error: unknown) => {
+          const isFull = error instanceof QuestionRefusedError && error.why === 'full';
+          if (!isFull || asked.signal.aborted) throw error;
+        });
+        if (id !== undefined) return id;
+        await new Promise<void>((resolve) => {
+          this.#onFewer.push(resolve);
+          asked.signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+      }
+    } finally {
+      this.#publishing.delete(asked);
+    }
+  }
+
+  async #tryPublish({ question, request, kind, closes = [] }: NewlyAsked): Promise<string> {
     const { context, claim, journal, timeoutMs } = this.#options;
     const { world } = context;
     // A random id: only a client that has read the question can answer it.
     const id = createQuestionId(claim.id, world.createId());
+    const about = { id, at: world.clock.now(), question };
+    const { callId } = question;
     const shown = toDigest(question, request);
-    const event = { type: 'approval-question', id, at: world.clock.now(), question };
-    const asks = [{ id, callId: question.callId, kind: 'approve', shown, expiresMs: timeoutMs } as const];
-    const closes = outdated === undefined ? [] : [{ id: outdated, why: 'outdated' } as const];
     for (const close of closes) this.#closing.add(close.id);
-    this.#decided.delete(question.callId);
-    await journal.writeWith([event], { asks, closes });
+    const events = kind === 'approve' ? [{ type: 'approval-question', ...about }] : toCallEvents(request, kind, about);
+    await journal.writeWith(events, { asks: [{ id, callId, kind, shown, expiresMs: timeoutMs }], closes });
     return id;
   }
 
   /** Resolves when a question was answered or closed; with `undefined` when its call was stopped. */
-  #wait(id: string, signal: AbortSignal): Promise<Question | undefined> {
+  #wait({ id, signal, ...about }: Waiting): Promise<Question | undefined> {
     const known = this.#live.get(id);
     if (known !== undefined && isDecided(known)) return Promise.resolve(known);
     if (signal.aborted) return Promise.resolve(undefined);
@@ -179,7 +280,7 @@ export class TaskQuestions implements AskingTask {
         resolve(question);
       };
       const stop = (): void => settle(undefined);
-      this.#waiting.set(id, settle);
+      this.#waiting.set(id, { ...about, settle });
       signal.addEventListener('abort', stop, { once: true });
       this.onChange();
     });
@@ -187,48 +288,13 @@ export class TaskQuestions implements AskingTask {
 
   /** Closes what no call waits for any more. */
   #closeEnded(): void {
-    const over = [...this.#live.values()].filter(({ id, callId }) => {
-      return this.#endedCalls.has(callId) && !this.#closing.has(id);
-    });
-    if (over.length === 0) return;
     const { journal } = this.#options;
-    for (const question of over) {
-      const { id, callId } = question;
-      const why = toUnusedClose(question);
-      this.#closing.add(id);
-      journal.add({ type: 'question-closed', id, callId, why });
-      journal.closeQuestions([{ id, why }]);
+    for (const { callId } of this.#live.values()) {
+      const path = callId.split('/').map((_, index, ids) => ids.slice(0, index + 1).join('/'));
+      const closes = path.some((one) => this.#endedCalls.has(one)) ? this.takeCloses(callId) : [];
+      for (const close of closes) journal.add({ type: 'question-closed', callId, ...close });
+      journal.closeQuestions(closes);
+      if (closes.length > 0) journal.scheduleFlush();
     }
-    journal.scheduleFlush();
   }
-}
-
-function isDecided({ answer, closed }: Question): boolean {
-  return answer !== undefined || closed !== undefined;
-}
-
-/** How a question is closed whose call is over. */
-function toUnusedClose({ answer, closed }: Question): QuestionClose['why'] {
-  if (closed !== undefined) return 'journaled';
-  return answer === undefined ? 'withdrawn' : 'outdated';
-}
-
-/** Reads an answer. Only a clear yes is one. */
-function toAnswer({ answer, closed }: Question): ApprovalAnswer {
-  if (answer === undefined) return { decision: 'no', why: CLOSED_TEXT[closed!.why] ?? `closed: ${closed!.why}` };
-  const { decision, why } = (answer.value ?? {}) as { decision?: unknown; why?: unknown };
-  if (!DECISIONS.includes(decision)) return { decision: 'no', why: 'the answer was not understood' };
-  return { decision: decision as ApprovalAnswer['decision'], ...(typeof why === 'string' && { why }) };
-}
-
-/** Identifies what a user was shown. What looks alike can differ, so it includes the input itself. */
-function toDigest(
-  { callId: _callId, alwaysScope: _always, ...question }: ApprovalQuestion,
-  request: ApprovalRequest,
-): string {
-  return toHash(JSON.stringify([question, request.input as Json]) ?? '');
-}
-
-function toHash(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
 }

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { claimFor, expireSessions } from '../../../../../test/tasks/claimed.ts';
 import { createMemoryStore } from '../../stores/memory.ts';
 import { createRunner } from '../store-runner.ts';
-import { standingOf } from './resume.ts';
+import { readRecoveryState } from './resume.ts';
 
 const TASK = { tenant: 'acme', agent: 'assistant', input: 'book it' };
 const INPUT = { role: 'user', content: 'book it' };
@@ -37,7 +37,7 @@ async function crashed(
     conversation?: string;
     version?: string;
     resume?: 'any' | 'same-version';
-    /** After the crash this tool is called once more, and its call is followed by a cancel with an undo. */
+    /** After the crash this tool is called again, and its call is followed by a cancel with undo. */
     cancelsIn?: string;
   } = {},
 ) {
@@ -90,7 +90,7 @@ test('a run that had not completed a turn starts from its input', async () => {
   expect(history).toEqual([INPUT]);
 });
 
-test('a call that may not be repeated is unknown after a crash, and the model is told', async () => {
+test('a call that may not be repeated is unknown after a crash, and the model sees it', async () => {
   const { ran, history, response } = await crashed([start, turn('pay'), intent('c0')]);
   expect(ran).toEqual([]);
   expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
@@ -99,14 +99,14 @@ test('a call that may not be repeated is unknown after a crash, and the model is
   expect(response.status).toBe('success');
 });
 
-const startOf = (version: string): Json => ({ type: 'run-start', agent: 'assistant', input: INPUT, version });
+const createStart = (version: string): Json => ({ type: 'run-start', agent: 'assistant', input: INPUT, version });
 
-test('a run of another version of the agent is resumed, and the model is told what changed', async () => {
-  const past = [startOf('v1'), turn('pay', 'fly'), intent('c0'), end('c0', 'pay'), intent('c1')];
+test('a run of another version of the agent is resumed, and the model sees what changed', async () => {
+  const past = [createStart('v1'), turn('pay', 'fly'), intent('c0'), end('c0', 'pay'), intent('c1')];
   const { history, response, record } = await crashed(past, { version: 'v2' });
   expect(response.status).toBe('success');
   const notice = JSON.stringify(history.at(-1));
-  expect(notice).toContain('instructions or tools were changed');
+  expect(notice).toContain('instructions or tools have changed');
   expect(notice).toContain('You no longer have these tools: fly.');
   expect(record.status).toBe('success');
 });
@@ -116,15 +116,15 @@ test('a run of the same version, or of one that is not known, is resumed without
     ['v1', 'v1'],
     [undefined, 'v2'],
   ]) {
-    const past = [from === undefined ? start : startOf(from), turn('pay'), intent('c0'), end('c0', 'pay')];
+    const past = [from === undefined ? start : createStart(from), turn('pay'), intent('c0'), end('c0', 'pay')];
     const { history, response } = await crashed(past, { version: version!, resume: 'same-version' });
     expect(response.status).toBe('success');
     expect(JSON.stringify(history)).not.toContain('changed');
   }
 });
 
-test("with 'same-version' a run of another version fails, with what was done, and nothing runs again", async () => {
-  const past = [startOf('v1'), turn('pay', 'look'), intent('c0'), end('c0', 'pay'), intent('c1')];
+test("a run of another version fails under 'same-version', reports its finished calls, and runs nothing again", async () => {
+  const past = [createStart('v1'), turn('pay', 'look'), intent('c0'), end('c0', 'pay'), intent('c1')];
   const options = { version: 'v2', resume: 'same-version', conversation: 'c' } as const;
   const { response, record, ran, turns } = await crashed(past, options);
   expect([ran, turns]).toEqual([[], 0]);
@@ -134,12 +134,12 @@ test("with 'same-version' a run of another version fails, with what was done, an
   expect(record.outcome?.answer).toBe('let me');
 });
 
-test('a run that had done nothing yet starts anew, whatever the version was', async () => {
-  const { response } = await crashed([startOf('v1')], { version: 'v2', resume: 'same-version' });
+test('a run that had done nothing yet starts again, with any version', async () => {
+  const { response } = await crashed([createStart('v1')], { version: 'v2', resume: 'same-version' });
   expect(response.status).toBe('success');
 });
 
-test('the journal says which version of the agent runs', async () => {
+test('the journal contains the version of the agent', async () => {
   const world = createVirtualWorld();
   const store = createMemoryStore({ world });
   const agent = createAgent({ name: 'assistant', planner: { next: () => reply('done') }, world, version: 'v7' });
@@ -155,10 +155,45 @@ test('a call that is safe to repeat runs again', async () => {
   expect(history[2]).toMatchObject({ state: 'finished', content: 'look ran' });
 });
 
-test('a call that had not begun is not started, and not unknown', async () => {
-  const { ran, history } = await crashed([start, turn('pay')]);
-  expect(ran).toEqual([]);
-  expect(history[2]).toMatchObject({ state: 'not-started' });
+test('calls that had not begun are continued, and the model gets no message about the restart', async () => {
+  const { ran, history } = await crashed([start, turn('pay', 'look')]);
+  expect(ran).toEqual(['pay', 'look']);
+  expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool']);
+  expect(history[2]).toMatchObject({ state: 'finished', callId: 'c0' });
+});
+
+test('a run that was lost between two turns continues without a message about the restart', async () => {
+  const { history, response } = await crashed([start, turn('pay'), intent('c0'), end('c0', 'pay')]);
+  expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
+  expect(response.status).toBe('success');
+});
+
+test('a run whose own reply came last gets a message to continue: no provider takes a history that ends so', async () => {
+  const { message } = reply('and then');
+  const cut = { type: 'turn-end', turn: 1, message: { ...message, stopReason: 'length' } } as unknown as Json;
+  const { history } = await crashed([start, cut]);
+  expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+  expect(history.at(-1)).toMatchObject({ isNotice: true });
+});
+
+test('a call that depends on others starts only if they succeeded', async () => {
+  const plan = callTools([
+    { id: 'c0', tool: 'pay', input: {} },
+    { id: 'c1', tool: 'mail', input: {}, dependsOn: ['c0'] },
+    { id: 'c2', tool: 'look', input: {}, dependsOn: ['c1'] },
+  ]);
+  const content = plan.message.content.map((part, i) => ({ ...part, ...(i > 0 && { dependsOn: [`c${i - 1}`] }) }));
+  const planned = { type: 'turn-end', turn: 1, message: { ...plan.message, content } } as unknown as Json;
+  const states = async (...events: Json[]) => {
+    const { history, ran } = await crashed([start, planned, ...events]);
+    return [history.flatMap((one) => (one.role === 'tool' ? [`${one.callId} ${one.state}`] : [])).toSorted(), ran];
+  };
+  const finished = ['c0 finished', 'c1 finished', 'c2 finished'];
+  expect(await states()).toEqual([finished, ['pay', 'mail', 'look']]);
+  expect(await states(intent('c0'), end('c0', 'pay'))).toEqual([finished, ['mail', 'look']]);
+  const done = [intent('c0'), end('c0', 'pay'), intent('c1'), end('c1', 'mail'), intent('c2')];
+  expect(await states(...done)).toEqual([finished, ['look']]);
+  expect(await states(intent('c0'))).toEqual([['c0 unknown', 'c1 not-started', 'c2 not-started'], []]);
 });
 
 test('results that were written down are kept, each once', async () => {
@@ -171,7 +206,7 @@ test('results that were written down are kept, each once', async () => {
   ]);
 });
 
-test('a run that had said its last word is a success without running again', async () => {
+test('a run that had finished its reply is a success without running again', async () => {
   const { response, turns } = await crashed([start, turn()]);
   expect([response.status, response.answer, turns]).toEqual(['success', 'finished', 0]);
 });
@@ -200,7 +235,7 @@ test('a task that was being cancelled is settled from its journal and runs nothi
 });
 
 test('a run that crashed twice resumes with everything both workers wrote', async () => {
-  const notice = { role: 'user', content: 'The process you ran in was restarted; go on from where you were.' };
+  const notice = { role: 'user', content: 'The process you ran in was restarted; continue where you left off.' };
   const { history } = await crashed([
     start,
     turn('pay'),
@@ -209,17 +244,17 @@ test('a run that crashed twice resumes with everything both workers wrote', asyn
     { type: 'run-start', input: notice },
     turn('look'),
   ]);
-  expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant', 'tool', 'user']);
-  expect(history.at(-1)).toMatchObject({ isNotice: true });
+  expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'assistant', 'tool']);
+  expect(history.at(-1)).toMatchObject({ tool: 'look', state: 'finished' });
 });
 
 test('an undo that was begun and not ended is unknown', () => {
   const entries = [start, turn('pay'), end('c0', 'pay'), { type: 'undo-start', callId: 'c0', tool: 'pay' }];
-  const { undone } = standingOf(entries.map((event, i) => ({ position: i + 1, epoch: 1, at: 1, event })));
+  const { undone } = readRecoveryState(entries.map((event, i) => ({ position: i + 1, epoch: 1, at: 1, event })));
   expect(undone.get('c0')).toBe('unknown');
 });
 
-test('what a lost worker had completed is taken back when the cancel asked for it, once, last call first', async () => {
+test('a cancel with undo reverts the calls of a lost worker once, last call first', async () => {
   const events = [start, turn('look', 'pay'), intent('c0'), end('c0', 'look'), intent('c1'), end('c1', 'pay')];
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual(['undo pay', 'undo look']);
@@ -250,7 +285,7 @@ test('a run that continued after a crash and is cancelled undoes the calls befor
   });
 });
 
-test('an undo that a lost worker had started is not started again, and is said to be unknown', async () => {
+test('an undo that a lost worker had started is not started again, and is reported as unknown', async () => {
   const events = [
     start,
     turn('pay'),
@@ -263,7 +298,7 @@ test('an undo that a lost worker had started is not started again, and is said t
   expect(record.outcome?.stopReport).toMatchObject({ isClean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
 });
 
-test('a run that never got beyond its input hears it once, however often it crashed', async () => {
+test('a run that never got beyond its input gets it once, no matter how often it crashed', async () => {
   const { history } = await crashed([start, start, start]);
   expect(history).toEqual([INPUT]);
 });
@@ -278,15 +313,9 @@ test('a call whose input was too large for the journal is not run again, though 
   expect((await crashed([start, cut])).history[2]).toMatchObject({ state: 'not-started' });
 });
 
-test('what is known only in part is not undone, and that is said', async () => {
+test('a call known only in part is not undone, and that is reported', async () => {
   const events = [start, turn('pay'), intent('c0'), { ...(end('c0', 'pay') as object), cut: 100 }];
   const { ran, record } = await crashed(events, { cancelled: true, undo: true });
   expect(ran).toEqual([]);
   expect(record.outcome?.stopReport).toMatchObject({ isClean: false, calls: [{ callId: 'c0', undo: 'unknown' }] });
-});
-
-test('a safe call that never started is not run: it may have been waiting for a yes', async () => {
-  const { ran, history } = await crashed([start, turn('look')]);
-  expect(ran).toEqual([]);
-  expect(history[2]).toMatchObject({ state: 'not-started', content: expect.stringContaining('Not started') as string });
 });

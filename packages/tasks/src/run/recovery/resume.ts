@@ -1,7 +1,9 @@
 import type { Agent, CallResult, CancelReason, Json, Message, RunEvent, StopReport, Tool } from '@whoa/core';
-import type { AssistantMessage, UserMessage } from '@whoa/core/embed';
+import type { UserMessage } from '@whoa/core/embed';
+import type { AssistantMessage } from '@whoa/core/internal';
 import { HistoryBuilder, toReplyText } from '@whoa/core/internal';
-import type { JournalEntry, StopOrder } from '../../task.ts';
+import type { PostponedTurn } from '../../journal-event.ts';
+import type { JournalEntry, ProviderWait, StopOrder } from '../../task.ts';
 import { isTruncated } from '../journal/truncate.ts';
 
 /** A call of the last turn that has no result in the journal. */
@@ -13,9 +15,13 @@ export interface OpenCall {
   readonly started: boolean;
   /** Its input was too large for the journal, so it cannot be run again. */
   readonly isTruncated: boolean;
+  /** The calls that must have succeeded before it starts. */
+  readonly dependsOn?: readonly string[];
+  /** The digest of what was shown to the user who approved it. */
+  readonly shown?: string | undefined;
 }
 
-/** The state of a run when its worker was lost, as far as the journal shows. */
+/** The state of a run when its worker was lost, according to the journal. */
 export interface RecoveryState {
   /** What the run added to the history: its input, whole turns, results. */
   readonly messages: readonly Message[];
@@ -34,38 +40,46 @@ export interface RecoveryState {
   readonly cut: ReadonlySet<string>;
   /** The version of the agent that ran it last. */
   readonly version?: string | undefined;
+  /** The last wait for the provider, if there was no complete reply since. */
+  readonly wait?: ProviderWait | undefined;
 }
 
-interface Reading {
-  readonly history: HistoryBuilder;
-  readonly undone: Map<string, 'undone' | 'failed' | 'unknown'>;
-  readonly inputs: Map<string, unknown>;
-  readonly cut: Set<string>;
-  isWhole: boolean;
+class Reading {
+  readonly history = new HistoryBuilder();
+  readonly undone = new Map<string, 'undone' | 'failed' | 'unknown'>();
+  readonly inputs = new Map<string, unknown>();
+  readonly cut = new Set<string>();
+  readonly needs = new Map<string, readonly string[] | undefined>();
+  readonly shown = new Map<string, string | undefined>();
+  isWhole: boolean = false;
   version?: string | undefined;
+  wait?: ProviderWait | undefined;
 }
 
 /** Events in a journal that do not come from a run. */
 type OwnEvent =
+  | PostponedTurn
   | { readonly type: 'history'; readonly messages: readonly Message[] }
-  | { readonly type: 'call-intent' | 'undo-start'; readonly callId: string }
+  | { readonly type: 'call-intent'; readonly callId: string; readonly shown?: string }
+  | { readonly type: 'undo-start'; readonly callId: string }
   | { readonly type: 'undo-end'; readonly callId: string; readonly state: 'undone' | 'failed' };
 
 /** Reads a journal from the start. */
-export function standingOf(journal: readonly JournalEntry[]): RecoveryState {
-  const history = new HistoryBuilder();
-  const reading: Reading = { history, undone: new Map(), inputs: new Map(), cut: new Set(), isWhole: false };
+export function readRecoveryState(journal: readonly JournalEntry[]): RecoveryState {
+  const reading = new Reading();
   for (const { event } of journal) read(reading, event as unknown as RunEvent | OwnEvent);
-  const { undone, inputs, cut, isWhole } = reading;
+  const { history, undone, inputs, cut, isWhole, version, wait } = reading;
   const { messages, results } = history;
-  const open = [...history.openCalls].map(({ callId, tool, input, isStarted }) => {
-    return { id: callId, tool, input, started: isStarted, isTruncated: isTruncated(input) };
+  const open = [...history.openCalls].map(({ callId: id, tool, input, isStarted: started }): OpenCall => {
+    const dependsOn = reading.needs.get(id);
+    const more = { shown: reading.shown.get(id), ...(dependsOn && { dependsOn }) };
+    return { id, tool, input, started, isTruncated: isTruncated(input), ...more };
   });
   const partial = toReplyText({ content: history.partial });
   const last = messages.at(-1);
   const isComplete = open.length === 0 && last?.role === 'assistant' && last.stopReason === 'stop' && partial === '';
-  const { version } = reading;
-  return { messages, open, results, undone, inputs, cut, partial, isComplete: isComplete, isWhole, version };
+  const known = { undone, inputs, cut, isWhole, version, wait };
+  return { messages, open, results, partial, isComplete, ...known };
 }
 
 function read(reading: Reading, event: RunEvent | OwnEvent): void {
@@ -87,8 +101,12 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
       if (event.message.stopReason === 'error') history.dropPartial();
       else readReply(reading, event);
       break;
+    case 'turn-postponed':
+      reading.wait = event;
+      break;
     case 'call-intent':
       history.startCall(event.callId);
+      reading.shown.set(event.callId, event.shown);
       break;
     case 'call-end':
       if ('cut' in event) reading.cut.add(event.result.callId);
@@ -109,18 +127,34 @@ function read(reading: Reading, event: RunEvent | OwnEvent): void {
   }
 }
 
-function readReply({ history, inputs, cut }: Reading, event: Extract<RunEvent, { type: 'turn-end' }>): void {
+function readReply(reading: Reading, event: Extract<RunEvent, { type: 'turn-end' }>): void {
+  const { history, inputs, cut, needs } = reading;
   history.apply(event);
+  if (event.message.stopReason !== 'aborted') reading.wait = undefined;
   for (const part of event.message.content) {
     if (part.type !== 'call') continue;
     inputs.set(part.callId, part.input);
+    needs.set(part.callId, part.dependsOn);
     if (isTruncated(part.input)) cut.add(part.callId);
   }
 }
 
+/** Returns those of some calls that can still start: all that they depend on succeeded, or is among them. */
+export function findStartable(calls: readonly OpenCall[], results: readonly CallResult[]): readonly OpenCall[] {
+  const succeeded = new Set(results.filter(({ isError }) => !isError).map(({ callId }) => callId));
+  const ids = new Set(calls.map(({ id }) => id));
+  const canStart = ({ dependsOn = [] }: OpenCall): boolean =>
+    dependsOn.every((need) => succeeded.has(need) || ids.has(need));
+  const startable = calls.filter(canStart);
+  if (startable.length < calls.length) return findStartable(startable, results);
+  return calls.map(({ dependsOn = [], ...call }) => {
+    const needs = dependsOn.filter((need) => ids.has(need));
+    return needs.length === 0 ? call : { ...call, dependsOn: needs };
+  });
+}
+
 /** Decides about an open call after a crash: run it again, or give it a truthful result without running it. */
 export function decideRecovery(call: OpenCall, tools: readonly Tool[]): 'again' | 'unknown' | 'not-started' {
-  // It may have been waiting for a yes.
   if (!call.started) return 'not-started';
   const tool = tools.find(({ name }) => name === call.tool);
   return tool?.replay === 'safe' && !call.isTruncated ? 'again' : 'unknown';
@@ -132,7 +166,11 @@ const LOST_CALL_TEXT = {
 };
 
 /** The result of a call whose worker was lost. */
-export function createLostResult(call: OpenCall, state: 'unknown' | 'not-started', endedAt: number): CallResult {
+export function createLostResult(
+  call: Pick<OpenCall, 'id' | 'tool'>,
+  state: 'unknown' | 'not-started',
+  endedAt: number,
+): CallResult {
   return { callId: call.id, tool: call.tool, state, content: LOST_CALL_TEXT[state], isError: true, endedAt };
 }
 
@@ -158,34 +196,38 @@ export function diffAgentVersion(
 
 /** The message to the model when it continues after a crash. */
 export function resumeNotice(unknown: readonly CallResult[], update?: AgentUpdate): UserMessage {
-  const said = ['The process you ran in was restarted; go on from where you were.'];
+  const sentences = ['The process you ran in was restarted; continue where you left off.'];
   if (update !== undefined) {
-    said.push('Your instructions or tools were changed in between; those you see now hold.');
-    if (update.removedTools.length > 0) said.push(`You no longer have these tools: ${update.removedTools.join(', ')}.`);
+    sentences.push('Your instructions or tools have changed since; use the ones you have now.');
+    if (update.removedTools.length > 0)
+      sentences.push(`You no longer have these tools: ${update.removedTools.join(', ')}.`);
   }
   if (unknown.length > 0) {
     const names = unknown.map(({ tool, callId }) => `${tool} (${callId})`).join(', ');
-    said.push(`It is not known whether these took effect: ${names}. Do not repeat them without checking.`);
+    sentences.push(`It is not known whether these took effect: ${names}. Do not repeat them without checking.`);
   }
-  return { role: 'user', isNotice: true, content: said.join(' ') };
+  return { role: 'user', isNotice: true, content: sentences.join(' ') };
 }
 
-/** Ends a run whose worker was lost while it was being cancelled: nothing runs again, and every call gets a result. */
+/** What is known about a stop. `wasLost`: a worker of the task was lost. Otherwise it was handed back, or parked. */
+type SettledStop = Pick<StopOrder, 'reason'> & Pick<StopReport, 'notUndone'> & { readonly wasLost: boolean };
+
+/** Ends a run that no worker holds and that is cancelled: nothing runs again, and every call gets a result. */
 export function settle(
-  standing: RecoveryState,
-  stop: Pick<StopOrder, 'reason'> & Pick<StopReport, 'notUndone'>,
+  recovery: RecoveryState,
+  stop: SettledStop,
   now: number,
 ): { messages: readonly Message[]; answer: string; stop: Json } {
-  const closed = standing.open.map((call) => createLostResult(call, call.started ? 'unknown' : 'not-started', now));
+  const closed = recovery.open.map((call) => createLostResult(call, call.started ? 'unknown' : 'not-started', now));
   const words: AssistantMessage[] =
-    standing.partial === ''
+    recovery.partial === ''
       ? []
-      : [{ role: 'assistant', content: [{ type: 'text', text: standing.partial }], stopReason: 'aborted' }];
-  const messages = [...standing.messages, ...closed.map((result): Message => ({ role: 'tool', ...result })), ...words];
+      : [{ role: 'assistant', content: [{ type: 'text', text: recovery.partial }], stopReason: 'aborted' }];
+  const messages = [...recovery.messages, ...closed.map((result): Message => ({ role: 'tool', ...result })), ...words];
   return {
     messages,
-    answer: wordsIn(messages),
-    stop: reportOf(standing, closed, { ...stop, now }) as unknown as Json,
+    answer: joinWords(messages),
+    stop: toReport(recovery, closed, { ...stop, now }) as unknown as Json,
   };
 }
 
@@ -196,37 +238,26 @@ export function describeLost(
 ): StopReport['calls'] {
   return calls.map(({ callId, tool, state, endedAt }) => {
     const undo = undone.get(callId);
-    return {
-      callId,
-      tool,
-      state,
-      afterMs: endedAt - reason.at,
-      wasWaitedFor: false,
-      ...(undo !== undefined && { undo }),
-    };
+    const about = { callId, tool, state, afterMs: endedAt - reason.at, wasWaitedFor: false };
+    return undo === undefined ? about : { ...about, undo };
   });
 }
 
-function reportOf(
+function toReport(
   { undone, results }: RecoveryState,
   closed: readonly CallResult[],
-  { reason, notUndone = [], now }: Pick<StopReport, 'reason' | 'notUndone'> & { readonly now: number },
+  { reason, notUndone = [], wasLost, now }: SettledStop & { readonly now: number },
 ): StopReport {
   const calls = describeLost([...results.filter(({ callId }) => undone.has(callId)), ...closed], { undone, reason });
-  const cleanupErrors = ['its worker was lost; what it left behind was not looked for'];
-  return {
-    reason,
-    settledAfterMs: now - reason.at,
-    levels: [],
-    calls,
-    ...(notUndone.length > 0 && { notUndone }),
-    cleanupErrors,
-    isClean: false,
-  };
+  const cleanupErrors = wasLost ? ['its worker was lost; what it left behind was not looked for'] : [];
+  const isKnown = [...results, ...closed].every(({ state }) => state !== 'unknown');
+  const isClean = !wasLost && isKnown && calls.every(({ undo = 'undone' }) => undo === 'undone');
+  const left = notUndone.length > 0 && { notUndone };
+  return { reason, settledAfterMs: now - reason.at, levels: [], calls, ...left, cleanupErrors, isClean };
 }
 
 /** Returns the text of the last reply in a list of messages. */
-export function wordsIn(messages: readonly Message[]): string {
+export function joinWords(messages: readonly Message[]): string {
   const reply = messages.findLast((message) => message.role === 'assistant');
   return reply === undefined ? '' : toReplyText(reply);
 }

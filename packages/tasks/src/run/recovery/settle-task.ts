@@ -3,9 +3,9 @@ import type { JournalEntry, TaskOutcome, TaskRecord } from '../../task.ts';
 import type { AdoptedRun } from '../adopted-run.ts';
 import { historyBefore } from '../agent-work.ts';
 import type { Journal } from '../journal/journal.ts';
-import { saidIn, usedBefore } from '../outcome.ts';
+import { toNewMessages, usedBefore } from '../outcome.ts';
 import { isAgent, type TaskHandler } from '../work.ts';
-import { settle, standingOf } from './resume.ts';
+import { readRecoveryState, settle } from './resume.ts';
 import { findNotUndone, undoAfterCrash } from './undo.ts';
 
 interface SettleOptions {
@@ -22,14 +22,19 @@ interface SettleOptions {
 export async function settleTask(past: readonly JournalEntry[], options: SettleOptions): Promise<TaskOutcome> {
   const { task, history, work, journal, token, now } = options;
   const { reason, undo } = task.stop ?? { reason: token.reason!, undo: false };
-  const standing = standingOf(past);
+  const recovery = readRecoveryState(past);
   const undone =
     undo && isAgent(work)
-      ? await undoAfterCrash(standing, { tools: work.tools, journal, token, context: task.context, workId: task.id })
-      : standing.undone;
-  const notUndone = undo && isAgent(work) ? findNotUndone(standing, work.tools) : [];
-  const { answer, stop, messages } = settle({ ...standing, undone }, { reason, notUndone }, now);
-  const before = standing.isWhole ? [] : historyBefore(task, history);
-  const said = past.length === 0 ? {} : saidIn([...before, ...messages], history);
-  return { status: 'cancelled', reason, isComplete: false, answer, stopReport: stop, ...usedBefore(task), ...said };
+      ? await undoAfterCrash(recovery, { tools: work.tools, journal, token, context: task.context, workId: task.id })
+      : recovery.undone;
+  const notUndone = undo && isAgent(work) ? findNotUndone(recovery, work.tools) : [];
+  const wasLost = task.crashes > 0;
+  // A client may have run a call as soon as it has seen it.
+  const isInClient = (name: string): boolean =>
+    isAgent(work) && work.tools.some((tool) => tool.name === name && tool.answeredBy === 'client');
+  const open = recovery.open.map((call) => ({ ...call, started: call.started || isInClient(call.tool) }));
+  const { answer, stop, messages } = settle({ ...recovery, open, undone }, { reason, notUndone, wasLost }, now);
+  const before = recovery.isWhole ? [] : historyBefore(task, history);
+  const added = past.length === 0 ? {} : toNewMessages([...before, ...messages], history);
+  return { status: 'cancelled', reason, isComplete: false, answer, stopReport: stop, ...usedBefore(task), ...added };
 }

@@ -1,13 +1,5 @@
-import {
-  type AppContext,
-  type CallResult,
-  type CancellationToken,
-  type Json,
-  type StopReport,
-  shield,
-  type Tool,
-} from '@whoa/core';
-import { waitUntilLevel } from '@whoa/core/embed';
+import type { AppContext, CallResult, CancellationToken, Json, StopReport, Tool } from '@whoa/core';
+import { shield, waitUntilLevel } from '@whoa/core/embed';
 import { describeError, UNDO_MS, withoutUndo } from '@whoa/core/internal';
 import type { TaskOutcome } from '../../task.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -30,24 +22,24 @@ interface UndoOptions {
  * repeated.
  */
 export async function undoAfterCrash(
-  standing: RecoveryState,
+  recovery: RecoveryState,
   { tools, journal, token, context, workId }: UndoOptions,
 ): Promise<Undone> {
-  const undone = new Map(standing.undone);
+  const undone = new Map(recovery.undone);
   const shielded = shield(token, { timeoutMs: UNDO_MS, name: 'undo' });
   try {
-    for (const call of standing.results.toReversed()) {
+    for (const call of recovery.results.toReversed()) {
       const tool = tools.find(({ name }) => name === call.tool);
       if (!needsUndo(call, tool, undone) || shielded.isCancelled) continue;
       const about = { callId: call.callId, tool: call.tool };
       // Don't undo a call with a cut journal entry: undoing half of it could do harm.
-      if (standing.cut.has(call.callId)) {
+      if (recovery.cut.has(call.callId)) {
         undone.set(call.callId, 'unknown');
         continue;
       }
       journal.add({ type: 'undo-start', ...about });
       await journal.flush();
-      const result = { ...call, input: standing.inputs.get(call.callId) };
+      const result = { ...call, input: recovery.inputs.get(call.callId) };
       const within = { callId: call.callId, workId, signal: shielded.signal, context };
       const undoing = (async () => tool!.undo!(result, within))();
       const end = await waitUntilLevel(undoing, shielded, 'kill');
@@ -74,19 +66,19 @@ export function findNotUndone(
 /** The run that continued after a crash undoes only its own calls when it is cancelled. Undoes those before it, too. */
 export async function undoEarlier(
   outcome: TaskOutcome,
-  standing: RecoveryState,
+  recovery: RecoveryState,
   { now, ...options }: UndoOptions & { readonly now: () => number },
 ): Promise<TaskOutcome> {
   const stop = outcome.stopReport as unknown as StopReport | undefined;
   // A report that was too large for the store has no calls.
   if (outcome.status !== 'cancelled' || stop?.calls === undefined || !options.token.undo) return outcome;
   const { reason } = stop;
-  const undone = await undoAfterCrash(standing, options);
+  const undone = await undoAfterCrash(recovery, options);
   const earlier = describeLost(
-    standing.results.filter(({ callId }) => undone.has(callId)),
+    recovery.results.filter(({ callId }) => undone.has(callId)),
     { undone, reason },
   );
-  const notUndone = [...findNotUndone(standing, options.tools), ...(stop.notUndone ?? [])];
+  const notUndone = [...findNotUndone(recovery, options.tools), ...(stop.notUndone ?? [])];
   const report: StopReport = {
     ...stop,
     settledAfterMs: Math.round(now() - reason.at),

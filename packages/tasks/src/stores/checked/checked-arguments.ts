@@ -6,7 +6,7 @@ import { CLOSED_FROM } from '../../rules/questions.ts';
 import { SETTLE, SIZES } from '../../rules/rules.ts';
 import type { NewTask, TaskActivity, TaskOutcome } from '../../task.ts';
 import type { DriverBatch, ListRequest } from '../driver.ts';
-import { checkDuration, checkName, checkPriority } from './checks.ts';
+import { checkDuration, checkName, checkPriority, checkSize } from './checks.ts';
 
 /** Version 00 of the W3C trace context. */
 const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
@@ -23,8 +23,9 @@ export function checkTask(task: NewTask): void {
     notBefore,
     deadline,
     traceparent,
+    startedBy,
   } = task;
-  for (const [name, value] of Object.entries({ tenant, agent, conversation, key, preferredWorker })) {
+  for (const [name, value] of Object.entries({ tenant, agent, conversation, key, preferredWorker, startedBy })) {
     if (value !== undefined || name === 'tenant' || name === 'agent') checkName(name, value!);
   }
   if (agent.startsWith(SETTLE)) {
@@ -55,11 +56,15 @@ export function checkRequest({ worker, session, claim, leaseMs }: ClaimRequest):
   checkDuration('leaseMs', leaseMs);
 }
 
+const MAX_ERROR_BYTES = 4_096;
+
 /** Checks an activity, and returns the text to keep. */
 export function checkActivity(activity: TaskActivity, { epoch }: ClaimRef): string {
-  const { turns, calls, questions, usage } = activity;
+  const { turns, calls, usage, providerWait } = activity;
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
-  for (const [name, value] of Object.entries({ turns, calls, questions, inputTokens, outputTokens })) {
+  const { error = '', since = 0, attempts = 0 } = providerWait ?? {};
+  checkSize('activity.providerWait.error', error, MAX_ERROR_BYTES);
+  for (const [name, value] of Object.entries({ turns, calls, inputTokens, outputTokens, since, attempts })) {
     if (Number.isSafeInteger(value) && value >= 0) continue;
     throw new RangeError(`activity.${name}: expected a whole number from 0, got ${value}`);
   }
@@ -87,7 +92,7 @@ export function checkQuestions(
     checkName('shown', shown);
     if (!KINDS.includes(kind)) throw new TypeError(`kind: expected ${KINDS.join(', ')}`);
     if (expiresMs !== undefined) checkDuration('expiresMs', expiresMs);
-    return { id, asked: jsonOf({ callId, kind, shown }), expiresMs: expiresMs && Math.ceil(expiresMs) };
+    return { id, asked: serializeJson({ callId, kind, shown }), expiresMs: expiresMs && Math.ceil(expiresMs) };
   });
   return { asks: asked, closes: closes.map(({ id, why }) => ({ id, why })) };
 }
@@ -96,12 +101,12 @@ export function checkQuestions(
 export function boundOutcome(
   outcome: Omit<TaskOutcome, 'history' | 'newMessages'>,
 ): Omit<TaskOutcome, 'history' | 'newMessages'> {
-  const text = jsonOf(outcome);
+  const text = serializeJson(outcome);
   if (text.length * 3 <= SIZES.outcomeBytes || Buffer.byteLength(text) <= SIZES.outcomeBytes) {
     return JSON.parse(text) as TaskOutcome;
   }
   const { answer, result, stopReport, ...small } = parsed(outcome);
-  const marked = (value: Json): Json => ({ cut: true, bytes: Buffer.byteLength(jsonOf(value)) });
+  const marked = (value: Json): Json => ({ cut: true, bytes: Buffer.byteLength(serializeJson(value)) });
   const maxCharacters = Math.floor(SIZES.outcomeBytes / 16);
   return {
     ...small,
@@ -120,19 +125,20 @@ function cutText(text: string, maxCharacters: number): string {
   return `${kept}… [${text.length - maxCharacters} of ${text.length} characters cut]`;
 }
 
-export function positionOf(cursor: string): NonNullable<ListRequest['after']> {
+export function parseCursor(cursor: string): NonNullable<ListRequest['after']> {
   const slash = cursor.indexOf('/');
   const createdAt = Number(cursor.slice(0, slash));
-  if (slash < 1 || !Number.isFinite(createdAt)) throw new TypeError(`cursor: '${cursor}' is not the next of a page`);
+  if (slash < 1 || !Number.isFinite(createdAt))
+    throw new TypeError(`cursor: '${cursor}' is not a cursor of this list; pass the next of a page`);
   return { createdAt, id: cursor.slice(slash + 1) };
 }
 
 /** Allows only JSON: stored data must survive a restart unchanged. */
-export function jsonOf(value: unknown): string {
+export function serializeJson(value: unknown): string {
   return JSON.stringify(value ?? null) ?? 'null';
 }
 
 /** Returns a copy that contains only JSON. */
 export function parsed<T>(value: T): T {
-  return JSON.parse(jsonOf(value)) as T;
+  return JSON.parse(serializeJson(value)) as T;
 }

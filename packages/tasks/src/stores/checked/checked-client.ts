@@ -10,7 +10,7 @@ import type { ClientStore, CreateReceipt } from '../../store.ts';
 import { type NewTask, sendable } from '../../task.ts';
 import { withNonce } from '../../unknown-outcome.ts';
 import type { CreateRequest, StopRequest, StoreDriver } from '../driver.ts';
-import { checkTask, jsonOf, parsed, positionOf } from './checked-arguments.ts';
+import { checkTask, parseCursor, parsed, serializeJson } from './checked-arguments.ts';
 import { checkDuration, checkLimit, checkName, checkRef, checkSize } from './checks.ts';
 
 /** Returns the client's part of a store: it checks arguments and fills in defaults. */
@@ -27,14 +27,14 @@ export function createCheckedClient(open: () => StoreDriver, world: World): Clie
       checkRef(task);
       checkName('nonce', nonce);
       const kept = sendable(command);
-      checkSize('command', jsonOf(kept), SIZES.inputBytes);
+      checkSize('command', serializeJson(kept), SIZES.inputBytes);
       return withNonce(nonce, open().send(task, parsed(kept), nonce));
     },
     async answer(question, { value, by }, { nonce = world.createId() } = {}) {
       checkRef(question);
       checkName('nonce', nonce);
       if (by !== undefined) checkName('by', by);
-      const text = checkSize('value', jsonOf({ value: value ?? null, by }), SIZES.answerBytes);
+      const text = checkSize('value', serializeJson({ value: value ?? null, by }), SIZES.answerBytes);
       const task = findQuestionTask(question.id);
       if (task === undefined) return { result: 'not-found' };
       return withNonce(nonce, open().answer({ tenant: question.tenant, id: question.id, task }, { text, nonce }));
@@ -56,7 +56,7 @@ export function createCheckedClient(open: () => StoreDriver, world: World): Clie
     async list({ cursor, ...filter }) {
       checkName('tenant', filter.tenant);
       const limit = checkLimit('limit', filter.limit ?? DEFAULTS.listLimit);
-      return open().list({ ...filter, limit, ...(cursor !== undefined && { after: positionOf(cursor) }) });
+      return open().list({ ...filter, limit, ...(cursor !== undefined && { after: parseCursor(cursor) }) });
     },
     async read(task, { after = 0, limit = DEFAULTS.readLimit, watchTtlMs } = {}) {
       checkRef(task);
@@ -82,7 +82,7 @@ async function createTask(
   checkTask(task);
   checkName('nonce', nonce);
   const { debounceMs = 0, priority = 0 } = task;
-  const input = checkSize('input', jsonOf(task.input), SIZES.inputBytes);
+  const input = checkSize('input', serializeJson(task.input), SIZES.inputBytes);
   const hasGrown = (driver.generations?.length ?? 1) > 1;
   const shards = hasGrown ? await driver.shardsFor!(task, nonce) : driver.domains;
   const id = createTaskId(task, { nonce: nonce, shards });

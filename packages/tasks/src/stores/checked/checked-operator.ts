@@ -1,7 +1,7 @@
 import { type OperatorStore, type Queue, toWorkerPage } from '../../overview.ts';
 import { DEFAULTS } from '../../rules/rules.ts';
 import type { StoreDriver } from '../driver.ts';
-import { positionOf } from './checked-arguments.ts';
+import { parseCursor } from './checked-arguments.ts';
 import { checkDuration, checkLimit, checkName, checkRef } from './checks.ts';
 
 /** Returns the operator's part of a store: it checks arguments and cuts pages. */
@@ -13,19 +13,19 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
       return { tenant, statuses: await open().counts({ tenant, limit }), limit };
     },
     async tenants({ limit = DEFAULTS.listLimit, cursor = '' } = {}) {
-      const page = pageOf(limit, DEFAULTS.maxNames);
+      const page = checkPageSize(limit, DEFAULTS.maxNames);
       if (cursor !== '') checkName('cursor', cursor);
       const found = await open().tenants({ after: cursor, limit: page + 1 });
       const tenants = found.slice(0, page);
       return found.length > page ? { tenants, next: tenants.at(-1)! } : { tenants };
     },
     async workers({ limit = DEFAULTS.maxPage } = {}) {
-      const page = pageOf(limit);
+      const page = checkPageSize(limit);
       return toWorkerPage(await open().workers({ limit: page + 1 }), page);
     },
     async queues({ limit = DEFAULTS.listLimit, cursor } = {}) {
-      const page = pageOf(limit);
-      const after = cursor === undefined ? undefined : laneOfCursor(cursor);
+      const page = checkPageSize(limit);
+      const after = cursor === undefined ? undefined : parseQueueCursor(cursor);
       const found = await open().queues({ limit: page + 1, ...(after !== undefined && { after }) });
       const queues = found.queues.slice(0, page);
       const { agent, tenant } = queues.at(-1) ?? {};
@@ -41,7 +41,7 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
     },
     async conversations({ tenant, limit = DEFAULTS.listLimit, cursor = '' }) {
       checkName('tenant', tenant);
-      const page = pageOf(limit, DEFAULTS.maxNames);
+      const page = checkPageSize(limit, DEFAULTS.maxNames);
       if (cursor !== '') checkName('cursor', cursor);
       const found = await open().conversations({ tenant, after: cursor, limit: page + 1 });
       const conversations = found.slice(0, page);
@@ -49,7 +49,7 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
     },
     async questions({ tenant, limit = DEFAULTS.listLimit, cursor }) {
       checkName('tenant', tenant);
-      const page = pageOf(limit, DEFAULTS.maxQuestions);
+      const page = checkPageSize(limit, DEFAULTS.maxQuestions);
       const after = cursor === undefined ? undefined : toQuestionPosition(cursor);
       const found = await open().questions({ tenant, limit: page + 1, ...(after !== undefined && { after }) });
       const questions = found.slice(0, page);
@@ -70,20 +70,20 @@ export function createCheckedOperator(open: () => StoreDriver): OperatorStore {
 }
 
 function toQuestionPosition(cursor: string): { askedAt: number; id: string } {
-  const { createdAt, id } = positionOf(cursor);
+  const { createdAt, id } = parseCursor(cursor);
   return { askedAt: createdAt, id };
 }
 
-function pageOf(limit: number, most: number = DEFAULTS.maxPage): number {
+function checkPageSize(limit: number, most: number = DEFAULTS.maxPage): number {
   return Math.min(checkLimit('limit', limit), most);
 }
 
-function laneOfCursor(cursor: string): Pick<Queue, 'agent' | 'tenant'> {
+function parseQueueCursor(cursor: string): Pick<Queue, 'agent' | 'tenant'> {
   try {
     const [agent, tenant] = JSON.parse(cursor) as unknown[];
     if (typeof agent === 'string' && typeof tenant === 'string') return { agent, tenant };
   } catch {
     // Not ours.
   }
-  throw new TypeError(`cursor: '${cursor}' is not the next of a page`);
+  throw new TypeError(`cursor: '${cursor}' is not a cursor of this list; pass the next of a page`);
 }

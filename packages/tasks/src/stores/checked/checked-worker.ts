@@ -1,8 +1,8 @@
 import type { SessionRef, WorkerStore } from '../../delivery.ts';
 import { DEFAULTS, LIMITS } from '../../rules/rules.ts';
 import type { StoreDriver } from '../driver.ts';
-import { boundOutcome, checkActivity, checkQuestions, checkRequest, jsonOf } from './checked-arguments.ts';
-import { checkClaim, checkCount, checkLimit, checkName } from './checks.ts';
+import { boundOutcome, checkActivity, checkQuestions, checkRequest, serializeJson } from './checked-arguments.ts';
+import { checkClaim, checkCount, checkDuration, checkLimit, checkName } from './checks.ts';
 
 type CheckedWorker = Omit<WorkerStore, 'watch'>;
 
@@ -56,19 +56,20 @@ export function createCheckedWorker(
       // Deduplicate: Redis would subtract the size of an entry twice.
       const replaces = [...new Set(batch.replaces)];
       const activity = batch.activity && checkActivity(batch.activity, claim);
-      const texts = events.map(jsonOf);
+      const texts = events.map(serializeJson);
       const questions = checkQuestions(claim, { ...batch, events });
       const rest = { replaces, done, resetsAttempts, activity, ...questions };
       return open().append(checkClaim(claim), { after, events: texts, ...rest });
     },
-    async release(claim) {
-      return open().release(checkClaim(claim));
+    async release(claim, { delayMs } = {}) {
+      const roundedMs = delayMs === undefined ? 0 : Math.ceil(checkDuration('delayMs', delayMs));
+      return open().release(checkClaim(claim), roundedMs);
     },
     async park(claim, { position, orderNumber }) {
       return open().park(checkClaim(claim), { position, orderNumber });
     },
     async finish(claim, { history, newMessages = [], ...outcome }) {
-      const messages = [...(history ?? []), ...newMessages].map(jsonOf);
+      const messages = [...(history ?? []), ...newMessages].map(serializeJson);
       const end = { outcome: boundOutcome(outcome), newMessages: messages, replacesHistory: history !== undefined };
       return open().finish(checkClaim(claim), end);
     },

@@ -53,7 +53,7 @@ export function checkSize(argument: string, text: string, maxBytes: number): str
   const bytes = Buffer.byteLength(text);
   if (bytes <= maxBytes) return text;
   throw new RangeError(
-    `${argument}: ${bytes} bytes of JSON, and at most ${maxBytes} are kept; store it elsewhere and hand in where it is`,
+    `${argument}: ${bytes} bytes of JSON, and at most ${maxBytes} are stored; store it elsewhere and pass its address`,
   );
 }
 

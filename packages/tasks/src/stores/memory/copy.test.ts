@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { copyOf } from './copy.ts';
+import { copyDeep } from './copy.ts';
 
-test('nothing of a copy is shared with the original', () => {
+test('a copy shares nothing with the original', () => {
   const original = { list: [{ deep: { value: 1 } }], text: 'a', none: null, absent: undefined };
-  const copied = copyOf(original);
+  const copied = copyDeep(original);
   expect(copied).toStrictEqual(original);
   copied.list[0]!.deep.value = 2;
   copied.list.push({ deep: { value: 3 } });
@@ -11,16 +11,16 @@ test('nothing of a copy is shared with the original', () => {
 });
 
 test('a field called __proto__ stays a field', () => {
-  const copied = copyOf(JSON.parse('{"a":{"__proto__":{"isAdmin":true}}}') as { a: { isAdmin?: boolean } });
+  const copied = copyDeep(JSON.parse('{"a":{"__proto__":{"isAdmin":true}}}') as { a: { isAdmin?: boolean } });
   expect(copied.a.isAdmin).toBeUndefined();
   expect(JSON.stringify(copied)).toBe('{"a":{"__proto__":{"isAdmin":true}}}');
 });
 
 test('deep data and other objects are copied as well', () => {
   const deep = JSON.parse(`${'['.repeat(1_000)}${']'.repeat(1_000)}`) as unknown[];
-  expect(JSON.stringify(copyOf(deep))).toBe(JSON.stringify(deep));
+  expect(JSON.stringify(copyDeep(deep))).toBe(JSON.stringify(deep));
   const map = new Map([['a', { b: 1 }]]);
-  const copied = copyOf({ map });
+  const copied = copyDeep({ map });
   expect(copied.map).toEqual(map);
   expect(copied.map.get('a')).not.toBe(map.get('a'));
 });

@@ -2,7 +2,7 @@
 const MAX_DEPTH = 100;
 
 /** Copies plain data. Much faster than `structuredClone`, which is used for everything else. */
-export function copyOf<T>(value: T): T {
+export function copyDeep<T>(value: T): T {
   return copy(value, 0) as T;
 }
 

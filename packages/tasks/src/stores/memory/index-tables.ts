@@ -8,7 +8,7 @@ import {
 import type { Queue } from '../../overview.ts';
 import { toExpiry } from '../../rules/questions.ts';
 import { SETTLE } from '../../rules/rules.ts';
-import { toAgent, toLaneName } from '../../rules/suspects.ts';
+import { toAgent, toReadyQueueName } from '../../rules/suspects.ts';
 import { Groups, Schedule } from './ordered.ts';
 
 type Indexed = StageTables & Pick<Queries, 'waiters' | 'queues' | 'runningByAgent'>;
@@ -16,15 +16,15 @@ type Indexed = StageTables & Pick<Queries, 'waiters' | 'queues' | 'runningByAgen
 /** Finds tasks by stage. */
 export class TaskIndexes {
   readonly #task: (id: string) => StoredTask | undefined;
-  /** By lane and priority. */
+  /** By ready queue and priority. */
   readonly #ready = new Groups();
-  /** By lane: the priorities in use. */
+  /** By ready queue: the priorities in use. */
   readonly #priorities = new Map<string, Map<number, number>>();
   readonly #readyAgents = new Map<string, Map<string, number>>();
-  /** By agent and tenant: when a lane was last served. */
-  readonly #lanes = new Map<string, Map<string, number>>();
+  /** By agent and tenant: when a ready queue was last served. */
+  readonly #readyQueues = new Map<string, Map<string, number>>();
   readonly #held = new Groups();
-  readonly #told = new Groups();
+  readonly #pendingOrders = new Groups();
   readonly #later: Schedule<string>;
   /** Deadlines of tasks that wait. */
   readonly #deadlines: Schedule<string>;
@@ -51,7 +51,7 @@ export class TaskIndexes {
     if (expiry !== undefined && expiry !== toExpiry(before ?? {})) this.#expiries.add(after!.id, expiry);
     if (before !== undefined && after !== undefined && isSamePosition(before, after)) {
       // Don't remove it and add it again: it would move behind newer ones.
-      if (after.stage === 'held') this.#tell(after);
+      if (after.stage === 'held') this.#indexOrders(after);
       return;
     }
     if (after?.status === 'init' && before?.status !== 'init' && after.deadline !== undefined) {
@@ -66,22 +66,22 @@ export class TaskIndexes {
 
   readonly operations: Indexed = {
     openReadyQueue: ({ agent, tenant }) => {
-      const lanes = this.#lanes.get(agent) ?? new Map<string, number>();
-      this.#lanes.set(agent, lanes);
-      if (!lanes.has(tenant)) lanes.set(tenant, ++this.#tick);
+      const readyQueues = this.#readyQueues.get(agent) ?? new Map<string, number>();
+      this.#readyQueues.set(agent, readyQueues);
+      if (!readyQueues.has(tenant)) readyQueues.set(tenant, ++this.#tick);
     },
-    closeReadyQueue: ({ agent, tenant }) => this.#lanes.get(agent)?.delete(tenant),
-    hasReservedLanes: () => true,
+    closeReadyQueue: ({ agent, tenant }) => this.#readyQueues.get(agent)?.delete(tenant),
+    hasReservedQueues: () => true,
     firstReadyQueue: (agents) => this.#firstReadyQueue(agents),
     rotateReadyQueue: ({ agent, tenant }) => {
-      const lanes = this.#lanes.get(agent)!;
-      lanes.delete(tenant);
-      lanes.set(tenant, ++this.#tick);
+      const readyQueues = this.#readyQueues.get(agent)!;
+      readyQueues.delete(tenant);
+      readyQueues.set(tenant, ++this.#tick);
     },
-    firstReady: (lane) => this.#firstReady(lane),
-    countReady: (lane) => this.#readyAgents.get(lane.tenant)?.get(lane.agent) ?? 0,
-    readyLanes: (tenant) => [...(this.#readyAgents.get(tenant)?.keys() ?? [])].filter((agent) => agent !== SETTLE),
-    countHeldOf: (of) => this.#held.count('tenant' in of ? `tenant ${of.tenant}` : `agent ${of.agent}`),
+    firstReady: (readyQueue) => this.#firstReady(readyQueue),
+    countReady: (readyQueue) => this.#readyAgents.get(readyQueue.tenant)?.get(readyQueue.agent) ?? 0,
+    readyQueueNames: (tenant) => [...(this.#readyAgents.get(tenant)?.keys() ?? [])].filter((agent) => agent !== SETTLE),
+    countHeld: (of) => this.#held.count('tenant' in of ? `tenant ${of.tenant}` : `agent ${of.agent}`),
     due: (now, limit) => this.#due(now, limit),
     nextLater: () => this.#later.first()?.at,
     firstOverdue: (now) => {
@@ -94,7 +94,7 @@ export class TaskIndexes {
     },
     heldBy: (session, limit) => this.#held.some(`session ${session}`, limit).map((id) => this.#task(id)!),
     countHeldBy: (session) => this.#held.count(`session ${session}`),
-    withPendingOrders: (session, limit) => this.#told.some(session, limit).map((id) => this.#task(id)!),
+    withPendingOrders: (session, limit) => this.#pendingOrders.some(session, limit).map((id) => this.#task(id)!),
     park: (worker, agents, at) => void this.#waiters.set(worker, { agents: new Set(agents), at }),
     unpark: (worker) => void this.#waiters.delete(worker),
     takeWaiter: (agent, since) => this.#takeWaiter(agent, since),
@@ -104,20 +104,20 @@ export class TaskIndexes {
         .slice(0, limit)
         .map(([worker, { agents }]) => ({ worker, agents: [...agents] })),
     runningByAgent: () => Object.fromEntries(this.#held.counts('agent ')),
-    queues: (after, limit) => this.#queues(after === undefined ? '' : keyOfLane(after), limit),
+    queues: (after, limit) => this.#queues(after === undefined ? '' : toQueueKey(after), limit),
   };
 
   #queues(after: string, limit: number): Queue[] {
     const queues = new Map<string, Queue>();
     for (const key of this.#priorities.keys()) {
-      const [lane, tenant] = JSON.parse(key) as [string, string];
+      const [readyQueue, tenant] = JSON.parse(key) as [string, string];
       const first = [...this.#priorities.get(key)!.keys()].map((priority) => this.#ready.first(`${key} ${priority}`));
-      const queue = { agent: toAgent(lane), tenant };
-      const name = keyOfLane(queue);
+      const queue = { agent: toAgent(readyQueue), tenant };
+      const name = toQueueKey(queue);
       const { ready, oldestReadyAt } = queues.get(name) ?? { ready: 0, oldestReadyAt: Infinity };
       queues.set(name, {
         ...queue,
-        ready: ready + this.operations.countReady({ agent: lane, tenant }, Infinity),
+        ready: ready + this.operations.countReady({ agent: readyQueue, tenant }, Infinity),
         oldestReadyAt: Math.min(oldestReadyAt, ...first.map((id) => this.#found(id)!.stageAt!)),
       });
     }
@@ -125,9 +125,9 @@ export class TaskIndexes {
     return names.slice(0, limit).map((name) => queues.get(name)!);
   }
 
-  #tell({ id, session, told }: StoredTask): void {
-    if (told) this.#told.add(session!, id);
-    else this.#told.delete(session!, id);
+  #indexOrders({ id, session, hasPendingOrders }: StoredTask): void {
+    if (hasPendingOrders) this.#pendingOrders.add(session!, id);
+    else this.#pendingOrders.delete(session!, id);
   }
 
   #add(task: StoredTask): void {
@@ -135,7 +135,7 @@ export class TaskIndexes {
     if (stage === 'ready') this.#countReady(task, 1);
     if (stage === 'held') {
       for (const group of [`tenant ${tenant}`, `agent ${agent}`, `session ${session}`]) this.#held.add(group, id);
-      this.#tell(task);
+      this.#indexOrders(task);
     }
   }
 
@@ -144,43 +144,43 @@ export class TaskIndexes {
     if (stage === 'ready') this.#countReady(task, -1);
     if (stage === 'held') {
       for (const group of [`tenant ${tenant}`, `agent ${agent}`, `session ${session}`]) this.#held.delete(group, id);
-      this.#told.delete(session!, id);
+      this.#pendingOrders.delete(session!, id);
     }
   }
 
   #countReady(task: StoredTask, change: 1 | -1): void {
-    const lane = toReadyQueue(task);
-    const key = keyOfLane(lane);
+    const readyQueue = toReadyQueue(task);
+    const key = toQueueKey(readyQueue);
     const group = `${key} ${task.priority}`;
     if (change === 1) this.#ready.add(group, task.id);
     else this.#ready.delete(group, task.id);
     const priorities = this.#priorities.get(key) ?? new Map<number, number>();
     this.#priorities.set(key, priorities);
     count(priorities, task.priority, change);
-    const agents = this.#readyAgents.get(lane.tenant) ?? new Map<string, number>();
-    this.#readyAgents.set(lane.tenant, agents);
-    count(agents, lane.agent, change);
+    const agents = this.#readyAgents.get(readyQueue.tenant) ?? new Map<string, number>();
+    this.#readyAgents.set(readyQueue.tenant, agents);
+    count(agents, readyQueue.agent, change);
     if (priorities.size === 0) this.#priorities.delete(key);
-    if (agents.size === 0) this.#readyAgents.delete(lane.tenant);
+    if (agents.size === 0) this.#readyAgents.delete(readyQueue.tenant);
   }
 
-  #firstReady(lane: ReadyQueue): StoredTask | undefined {
-    const key = keyOfLane(lane);
+  #firstReady(readyQueue: ReadyQueue): StoredTask | undefined {
+    const key = toQueueKey(readyQueue);
     const priorities = this.#priorities.get(key);
     if (priorities === undefined) return undefined;
     return this.#found(this.#ready.first(`${key} ${Math.max(...priorities.keys())}`));
   }
 
   #firstReadyQueue(agents: readonly string[]): ReadyQueue | undefined {
-    let [lane, first]: [ReadyQueue | undefined, number] = [undefined, Infinity];
+    let [readyQueue, first]: [ReadyQueue | undefined, number] = [undefined, Infinity];
     for (const agent of agents) {
-      for (const [tenant, tick] of this.#lanes.get(agent) ?? []) {
-        if (tick < first) [lane, first] = [{ agent, tenant }, tick];
+      for (const [tenant, tick] of this.#readyQueues.get(agent) ?? []) {
+        if (tick < first) [readyQueue, first] = [{ agent, tenant }, tick];
         // The oldest entry of an agent comes first.
         break;
       }
     }
-    return lane;
+    return readyQueue;
   }
 
   #due(now: number, limit: number): StoredTask[] {
@@ -210,8 +210,8 @@ export class TaskIndexes {
 
 function isSamePosition(before: StoredTask, after: StoredTask): boolean {
   const isSameStage = before.stage === after.stage && before.stageAt === after.stageAt;
-  const isSameLane = after.stage !== 'ready' || toLaneName(before) === toLaneName(after);
-  return isSameStage && before.session === after.session && isSameLane;
+  const isSameReadyQueue = after.stage !== 'ready' || toReadyQueueName(before) === toReadyQueueName(after);
+  return isSameStage && before.session === after.session && isSameReadyQueue;
 }
 
 function count<Key>(counts: Map<Key, number>, key: Key, change: number): void {
@@ -220,6 +220,6 @@ function count<Key>(counts: Map<Key, number>, key: Key, change: number): void {
   else counts.delete(key);
 }
 
-function keyOfLane({ agent, tenant }: ReadyQueue): string {
+function toQueueKey({ agent, tenant }: ReadyQueue): string {
   return JSON.stringify([agent, tenant]);
 }

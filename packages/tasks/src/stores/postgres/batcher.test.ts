@@ -23,7 +23,7 @@ function createBatcher(): { ask: (request: number) => Promise<number>; sent: (re
   return { ask: (request) => batcher.ask(request), sent };
 }
 
-test('who asks alone never waits, however often', async () => {
+test('a lone request never waits, no matter how many follow', async () => {
   const { ask, sent } = createBatcher();
   const from = performance.now();
   for (const request of [1, 2, 3]) {
@@ -35,7 +35,7 @@ test('who asks alone never waits, however often', async () => {
   expect(performance.now() - from).toBe(3 * TRIP_MS);
 });
 
-test('after several at once, the next wait for each other, and no longer than the gap', async () => {
+test('after several at the same time, the next wait for each other, and no longer than the gap', async () => {
   const { ask, sent } = createBatcher();
   const answers = [ask(1), ask(2)];
   await vi.advanceTimersByTimeAsync(TRIP_MS);
@@ -52,7 +52,7 @@ test('after several at once, the next wait for each other, and no longer than th
   expect(await Promise.all(answers)).toEqual([-1, -2, -3, -4]);
 });
 
-test('what is asked while a batch is on its way goes together with the next', async () => {
+test('requests during a batch go together in the next one', async () => {
   const { ask, sent } = createBatcher();
   const answers = [ask(1)];
   await vi.advanceTimersByTimeAsync(1);

@@ -5,7 +5,7 @@ interface Waiting<Request, Answer> {
 }
 
 export interface BatcherOptions<Request, Answer> {
-  /** Sends all requests at once; responses are in the same order. `isAlone`: no other batch is in progress. */
+  /** Sends all requests at the same time; responses are in the same order. `isAlone`: no other batch is in progress. */
   readonly ask: (requests: readonly Request[], isAlone: boolean) => Promise<readonly Answer[]>;
   readonly maxSize?: number;
   readonly maxInFlight?: number;
@@ -17,7 +17,7 @@ const MAX_SIZE = 100;
 const MAX_IN_FLIGHT = 3;
 
 /**
- * Batches requests that are made at the same time. A single request is sent at once; requests that arrive while others
+ * Batches requests that are made at the same time. A single request is sent immediately; requests that arrive while others
  * are in progress are sent together.
  */
 export class Batcher<Request, Answer> {

@@ -61,8 +61,8 @@ function unspoiled<Request, Answer>(ask: Ask<Request, Answer>): Ask<Request, Ans
 }
 
 /** Returns the first request for each task: the others are sent separately, after it. */
-function firstOfEach<Request>(requests: readonly Request[], idOf: (request: Request) => string): Request[] {
-  return [...new Map(requests.toReversed().map((one) => [idOf(one), one])).values()];
+function keepFirst<Request>(requests: readonly Request[], getId: (request: Request) => string): Request[] {
+  return [...new Map(requests.toReversed().map((one) => [getId(one), one])).values()];
 }
 
 function toColumns<Row extends Readonly<Record<string, unknown>>>(rows: readonly Row[]): Record<keyof Row, unknown[]> {
@@ -72,9 +72,9 @@ function toColumns<Row extends Readonly<Record<string, unknown>>>(rows: readonly
 
 function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<CreateRequest, CreateReceipt> {
   return async (requests) => {
-    const unique = firstOfEach(requests, ({ id }) => id);
+    const unique = keepFirst(requests, ({ id }) => id);
     const rows = unique.map(({ id, tenant, agent, key = null, preferredWorker = null, ...one }) => {
-      const { title = null, notBefore = null, traceparent = null } = one;
+      const { title = null, notBefore = null, traceparent = null, startedBy = null } = one;
       const names = {
         ids: id,
         tenants: tenant,
@@ -83,6 +83,7 @@ function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Create
         preferred_workers: preferredWorker,
         titles: title,
         traceparents: traceparent,
+        starters: startedBy,
       };
       return { ...names, inputs: one.input, nonces: one.nonce, priorities: one.priority, not_befores: notBefore };
     });
@@ -92,12 +93,12 @@ function createMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Create
       max_ready: Math.min(rules.maxReady, MAX_INT),
     });
     const ids = new Set(created);
-    return requests.map((one) => (ids.has(one.id) && unique.includes(one) ? receiptOf(one, now) : undefined));
+    return requests.map((one) => (ids.has(one.id) && unique.includes(one) ? toReceipt(one, now) : undefined));
   };
 }
 
 /** Returns a newly created task as it is in the database. */
-function receiptOf(request: CreateRequest, now: number): CreateReceipt {
+function toReceipt(request: CreateRequest, now: number): CreateReceipt {
   const { preferredWorker, notBefore, input } = request;
   const isLater = notBefore !== undefined && notBefore > now;
   const isHome = !isLater && preferredWorker !== undefined;
@@ -113,11 +114,11 @@ function receiptOf(request: CreateRequest, now: number): CreateReceipt {
 function finishMany(functions: DatabaseFunctions): Ask<Finish, FinalStatus> {
   return async (requests) => {
     if (requests.length === 1) return [undefined];
-    const unique = firstOfEach(requests, ({ claim }) => claim.id);
+    const unique = keepFirst(requests, ({ claim }) => claim.id);
     const rows = unique.map(({ claim, outcome }) => {
       const { status, reason, isComplete = null, ...rest } = outcome;
       const reasons = reason === undefined ? null : JSON.stringify(reason);
-      return { ...toClaim(claim), asked: status, rests: JSON.stringify(rest), reasons, completes: isComplete };
+      return { ...toClaim(claim), actions: status, rests: JSON.stringify(rest), reasons, completes: isComplete };
     });
     const ended = await functions.call<readonly (readonly [string, FinalStatus])[]>(
       'finish',
@@ -137,19 +138,19 @@ function toClaim({ id, epoch, session, claim }: ClaimRef): Record<'ids' | 'epoch
 export function isShareable(batch: DriverBatch): boolean {
   const { events, replaces, done, asks, closes } = batch;
   const isPlain = replaces.length === 0 && done.length === 0 && asks.length === 0 && closes.length === 0;
-  return events.length > 0 && isPlain && bytesOf(batch) <= MAX_SHARED_BYTES;
+  return events.length > 0 && isPlain && measureBytes(batch) <= MAX_SHARED_BYTES;
 }
 
-function bytesOf({ events }: DriverBatch): number {
+function measureBytes({ events }: DriverBatch): number {
   return events.reduce((sum, event) => sum + Buffer.byteLength(event), 0);
 }
 
 function appendMany(functions: DatabaseFunctions, rules: StoreRules): Ask<Append, ShownOrders> {
   return async (requests) => {
-    const unique = firstOfEach(requests, ({ claim }) => claim.id);
+    const unique = keepFirst(requests, ({ claim }) => claim.id);
     const rows = unique.map(({ claim, batch }) => {
       const { after, events, resetsAttempts, activity = null } = batch;
-      const size = { counts: events.length, sizes: bytesOf(batch) };
+      const size = { counts: events.length, sizes: measureBytes(batch) };
       return { ...toClaim(claim), afters: after, ...size, progresses: resetsAttempts, activities: activity };
     });
     const events = unique.flatMap(({ batch }, index) =>

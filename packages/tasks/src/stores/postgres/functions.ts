@@ -19,8 +19,8 @@ export class DatabaseFunctions {
 
   /** Runs a function of the database for an operation of the store. */
   async call<T>(operation: string, name: string, values: NamedValues): Promise<T> {
-    const { answer, rings } = await this.#database.ask<T>({ operation, changes: true, name, values });
-    this.#notifier.ring(rings);
+    const { answer, notifications } = await this.#database.ask<T>({ operation, changes: true, name, values });
+    this.#notifier.notify(notifications);
     return answer;
   }
 

@@ -21,7 +21,7 @@ const LOCK_MS = 1_000;
 
 /** Inserts the names of a store's schemas into SQL: `whoa.` is for the tables, `fn.` for the functions. */
 export function qualify(sql: string, schema: string): string {
-  return sql.replaceAll(/\bwhoa\./g, `"${schema}".`).replaceAll(/\bfn\./g, `"${functionsOf(schema)}".`);
+  return sql.replaceAll(/\bwhoa\./g, `"${schema}".`).replaceAll(/\bfn\./g, `"${toFunctionsSchema(schema)}".`);
 }
 
 /** Rejects a schema name that Postgres would truncate or change. */
@@ -33,7 +33,7 @@ export function checkSchema(schema: string): void {
 }
 
 /** The schema of this version's functions. */
-export function functionsOf(schema: string): string {
+export function toFunctionsSchema(schema: string): string {
   return `${schema}_v${VERSION}`;
 }
 
@@ -80,12 +80,12 @@ export function isUsable({ hasFunctions, missing }: FoundLayout): boolean {
 
 /** Finds out what exists of a schema. Throws if it exists but cannot be used. */
 export async function findLayout(connection: Connection, { schema, server }: SchemaRef): Promise<FoundLayout> {
-  const names = [schema, functionsOf(schema)];
+  const names = [schema, toFunctionsSchema(schema)];
   const { rows: found } = await connection.query<{ tables: boolean; functions: boolean; old: boolean }>(FIND, names);
   const { tables, functions, old } = found[0]!;
   if (old) {
     throw new StoreSetupError(
-      `${server}: schema '${schema}' is of a version before the first release; drop it, or name another: DROP SCHEMA ${schema} CASCADE`,
+      `${server}: schema '${schema}' is from before the first release; choose another schema, or drop it: DROP SCHEMA ${schema} CASCADE`,
     );
   }
   if (!tables) return { format: undefined, hasFunctions: false, missing: ADDITIONS };
@@ -100,7 +100,7 @@ export async function findLayout(connection: Connection, { schema, server }: Sch
   const hasFunctions = functions && digest !== null;
   if (hasFunctions && digest !== DIGEST) {
     throw new StoreSetupError(
-      `${server}: schema '${functionsOf(schema)}' has other functions than this build of Whoa (${digest}, not ${DIGEST}); use the same build everywhere, or another schema`,
+      `${server}: schema '${toFunctionsSchema(schema)}' has other functions than this build of Whoa (${digest}, not ${DIGEST}); use the same build everywhere, or another schema`,
     );
   }
   const isMissing = (one: Addition): boolean =>
@@ -108,7 +108,7 @@ export async function findLayout(connection: Connection, { schema, server }: Sch
   return { format, hasFunctions, missing: ADDITIONS.filter(isMissing) };
 }
 
-/** Creates what is missing. Several processes can call it at once: one does it, the others wait. */
+/** Creates what is missing. Several processes can call it at the same time: one does it, the others wait. */
 export async function layOut(connection: Connection, ref: SchemaRef): Promise<void> {
   const { schema, server } = ref;
   // On any failure the caller drops the connection, which rolls everything back.
@@ -119,7 +119,7 @@ export async function layOut(connection: Connection, ref: SchemaRef): Promise<vo
     const isNew = found.format === undefined;
     await connection.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
     await createSchema(connection, schema, server);
-    await createSchema(connection, functionsOf(schema), server);
+    await createSchema(connection, toFunctionsSchema(schema), server);
     if (isNew) {
       await connection.query(qualify(TABLES, schema));
       await connection.query(qualify('INSERT INTO whoa.layout (format) VALUES ($1)', schema), [FORMAT]);
@@ -187,7 +187,7 @@ async function createSchema(connection: Connection, name: string, server: string
   } catch (error) {
     if ((error as { code?: string }).code !== '42501') throw error;
     throw new StoreSetupError(
-      `${server}: schema '${name}' does not exist and this user may not create it; run 'whoa migrate' as a user that may, or let one do: CREATE SCHEMA ${name} AUTHORIZATION CURRENT_USER, with the name of this user`,
+      `${server}: schema '${name}' does not exist and this user may not create it; run 'whoa migrate' as a user who may, or have one run: CREATE SCHEMA ${name} AUTHORIZATION CURRENT_USER, with the name of this user`,
       { cause: error },
     );
   }

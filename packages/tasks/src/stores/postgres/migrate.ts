@@ -2,15 +2,15 @@ import { StoreBusyError } from '../../errors.ts';
 import { describeAddition, type MigratedStore, type MigrationMode } from '../../migration/addition.ts';
 import { checkSession, connectDedicated, describeServer } from './connection/connect.ts';
 import type { Connection } from './connection/driver.ts';
-import { failureOf } from './connection/failures.ts';
+import { toStoreError } from './connection/failures.ts';
 import {
   checkSchema,
   createIndexes,
   findLayout,
-  functionsOf,
   isUsable,
   layOut,
   type SchemaRef,
+  toFunctionsSchema,
   writeFormat,
 } from './layout.ts';
 import { CONNECT_TIMEOUT_MS, type PostgresStoreOptions, STATEMENT_TIMEOUT_MS } from './options.ts';
@@ -33,10 +33,10 @@ export async function migratePostgres(
     const { format, hasFunctions, missing } = await findLayout(connection, ref);
     const store = `${ref.server}, schema '${schema}'`;
     if (format === undefined) return { store, missing: [] };
-    const functions = hasFunctions ? [] : [`functions ${functionsOf(schema)}`];
+    const functions = hasFunctions ? [] : [`functions ${toFunctionsSchema(schema)}`];
     return { store, format, missing: [...missing.map(describeAddition), ...functions] };
   } catch (error) {
-    throw failureOf(error, { operation: 'migrate', sent: true, changes: mode !== 'plan', server: ref.server });
+    throw toStoreError(error, { operation: 'migrate', sent: true, changes: mode !== 'plan', server: ref.server });
   } finally {
     await alone.sockets.endWithin(() => alone.connection.end());
   }

@@ -6,7 +6,7 @@ export interface PostgresStoreOptions extends Omit<StoreOptions, 'shards'> {
   readonly url?: string;
   /** The schema of the tables. It is created if it does not exist. Stores with the same schema share their tasks. */
   readonly schema?: string;
-  /** How many connections this store may open, beside this process's listening connection. */
+  /** How many connections this store may open, in addition to this process's listening connection. */
   readonly maxConnections?: number;
   readonly connectTimeoutMs?: number;
   /** How long an operation waits for a lock. Its caller waits a second more for the response. */

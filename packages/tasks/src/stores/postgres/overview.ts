@@ -13,7 +13,7 @@ import { checkNames, checkText } from './text.ts';
 export abstract class Overview extends Reads {
   async counts({ tenant, limit }: { tenant: string; limit: number }): Promise<Readonly<Record<TaskStatus, number>>> {
     checkNames({ tenant });
-    const values = { p_tenant: tenant, most: limit, retention_ms: () => this.rules.retentionMs };
+    const values = { p_tenant: tenant, p_limit: limit, retention_ms: () => this.rules.retentionMs };
     return this.functions.read('counts', 'count_tasks', values);
   }
 
@@ -28,8 +28,8 @@ export abstract class Overview extends Reads {
 
   queues({ after, limit }: QueuesRequest): Promise<QueuesSnapshot> {
     for (const name of [after?.agent ?? '', after?.tenant ?? '']) checkText('cursor', name);
-    const values = { after_lane: after?.agent ?? '', after_tenant: after?.tenant ?? '', page: limit };
-    return this.functions.read('queues', 'list_queues', { ...values, most: DEFAULTS.maxCounted });
+    const values = { after_queue: after?.agent ?? '', after_tenant: after?.tenant ?? '', page: limit };
+    return this.functions.read('queues', 'list_queues', { ...values, p_limit: DEFAULTS.maxCounted });
   }
 
   share({ maxAgeMs, found }: ShareRequest): Promise<Shared> {

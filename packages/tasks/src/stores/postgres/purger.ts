@@ -5,14 +5,14 @@ import type { DatabaseFunctions } from './functions.ts';
 
 /** A process removes old records when it sweeps, and after it has created this many tasks, this many at a time. */
 const CREATES_PER_PURGE = 50;
-const MAX_FORGOTTEN = 200;
+const MAX_PURGED = 200;
 
 /** Removes records past their retention. Creating a task does not wait for it. */
 export class Purger implements AsyncDisposable {
   readonly #functions: DatabaseFunctions;
   readonly #values: NamedValues;
   #created = 0;
-  #forgetting: Promise<unknown> | undefined;
+  #purging: Promise<unknown> | undefined;
 
   constructor(functions: DatabaseFunctions, rules: StoreRules) {
     this.#functions = functions;
@@ -25,13 +25,13 @@ export class Purger implements AsyncDisposable {
 
   countCreated(): void {
     this.#created = (this.#created + 1) % CREATES_PER_PURGE;
-    if (this.#created === 0) this.#forgetting ??= this.forget(MAX_FORGOTTEN).then(() => (this.#forgetting = undefined));
+    if (this.#created === 0) this.#purging ??= this.purge(MAX_PURGED).then(() => (this.#purging = undefined));
   }
 
   /** Returns whether there may be more to remove. */
-  async forget(limit: number): Promise<boolean> {
+  async purge(limit: number): Promise<boolean> {
     try {
-      return await this.#functions.read<boolean>('sweep', 'forget', { ...this.#values, most: limit });
+      return await this.#functions.read<boolean>('sweep', 'purge', { ...this.#values, p_limit: limit });
     } catch {
       // Try again another time.
       return false;
@@ -39,6 +39,6 @@ export class Purger implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#forgetting;
+    await this.#purging;
   }
 }

@@ -2,7 +2,7 @@ import type { ListPage } from '../../store.ts';
 import type { ConversationRecord, ConversationRef, JournalEntry, TaskRecord, TaskRef } from '../../task.ts';
 import type { ListRequest, ReadRequest, StoreRules } from '../driver.ts';
 import { type DatabaseFunctions, MAX_INT } from './functions.ts';
-import { headOf, present, type RecordRow, recordOf, type SummaryRow } from './rows.ts';
+import { present, type RecordRow, type SummaryRow, toRecord, toSummary } from './rows.ts';
 import { checkNames } from './text.ts';
 
 /** Read queries. They hide tasks past their retention, whether or not they have been removed yet. */
@@ -19,7 +19,7 @@ export abstract class Reads {
     checkNames({ tenant, id });
     const values = { p_tenant: tenant, task_id: id, retention_ms: () => this.rules.retentionMs };
     const found = await this.functions.read<RecordRow | null>('get', 'get_task', values);
-    return found === null ? undefined : recordOf(found);
+    return found === null ? undefined : toRecord(found);
   }
 
   async list({ tenant, status, conversation, backgroundOf, limit, after }: ListRequest): Promise<ListPage> {
@@ -30,7 +30,7 @@ export abstract class Reads {
     const before = { before_at: after?.createdAt ?? null, before_id: after?.id ?? null, page: limit + 1 };
     type Page = { readonly now: number; readonly tasks: readonly SummaryRow[] };
     const { now, tasks: found } = await this.functions.read<Page>('list', 'list_tasks', { ...of, ...before });
-    const shown = found.slice(0, limit).map(headOf);
+    const shown = found.slice(0, limit).map(toSummary);
     const last = shown.at(-1);
     const tasks = shown.filter(({ endedAt = Infinity }) => endedAt > now - this.rules.retentionMs);
     return found.length > limit && last ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };

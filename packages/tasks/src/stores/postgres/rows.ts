@@ -9,10 +9,10 @@ import type { NumberedCommand, StopOrder, TaskCommand, TaskOutcome, TaskRecord, 
 type ShownCommands = readonly (readonly [number: number, command: TaskCommand])[];
 
 /** The fields of a head that have a column each. */
-type Field = Exclude<keyof TaskSummary, 'commands' | 'stop' | 'activity' | 'waiting' | 'outcome'>;
+type Field = Exclude<keyof TaskSummary, 'commands' | 'stop' | 'activity' | 'waiting' | 'hasAsked' | 'outcome'>;
 const FIELDS = `id tenant agent conversation title key nonce superseded steered priority notBefore deadline status stage
   stageAt policy epoch attempts crashes worker createdAt startedAt endedAt commandsSent orderNumber position journalBytes
-  watchedUntil traceparent`.split(/\s+/) as readonly Field[];
+  watchedUntil traceparent startedBy`.split(/\s+/) as readonly Field[];
 const COLUMNS = new Map(FIELDS.map((field) => [field, field.replaceAll(/[A-Z]/g, (x) => `_${x.toLowerCase()}`)]));
 
 /** A row of `tasks` as `row_to_json` shows it. */
@@ -39,7 +39,7 @@ export interface RecordRow extends SummaryRow {
   readonly questions: readonly ShownQuestion[] | null;
 }
 
-/** A question as `fn.question_of` shows it. */
+/** A question as `fn.question_record` shows it. */
 export interface ShownQuestion extends Pick<Question, 'id' | 'askedAt'> {
   readonly asked: Pick<Question, 'callId' | 'kind' | 'shown'>;
   readonly expiresAt: number | null;
@@ -67,15 +67,16 @@ export interface ShownOrders {
   readonly questions: readonly ShownQuestion[] | null;
 }
 
-export function headOf({ row, commands, stop }: SummaryRow): TaskSummary {
+export function toSummary({ row, commands, stop }: SummaryRow): TaskSummary {
   const { outcome, outcome_reason: reason, outcome_complete: isComplete, activity, questions_open: waiting } = row;
   const fields = Object.fromEntries([...COLUMNS].map(([field, column]) => [field, row[column]]));
   const head = present(fields) as unknown as Pick<TaskSummary, Field>;
   return {
     ...head,
-    commands: commandsOf(commands),
+    commands: toCommands(commands),
     ...present({ stop }),
     ...(activity !== null && { activity: parseActivity(activity, head) }),
+    ...(waiting !== null && { hasAsked: true }),
     ...(waiting !== null && waiting > 0 && { waiting }),
     // Spread what the work returned unchanged: a null in it belongs to it.
     ...(outcome !== null && {
@@ -84,36 +85,36 @@ export function headOf({ row, commands, stop }: SummaryRow): TaskSummary {
   };
 }
 
-export function recordOf({ inputs, context, questions, ...head }: RecordRow): TaskRecord {
-  return { ...headOf(head), inputs, ...toContext(context), ...toQuestions(questions) };
+export function toRecord({ inputs, context, questions, ...head }: RecordRow): TaskRecord {
+  return { ...toSummary(head), inputs, ...toContext(context), ...toQuestions(questions) };
 }
 
-export function loadOf({ context, ...load }: ShownLoad): TaskLoad {
+export function toLoad({ context, ...load }: ShownLoad): TaskLoad {
   return { ...load, ...toContext(context) };
 }
 
-export function takenOf(taken: ShownTaken, now: number): TakenTask {
+export function toTaken(taken: ShownTaken, now: number): TakenTask {
   const { id, epoch, session, claim } = taken.row;
   return {
     claim: { id, epoch, session, claim },
-    task: headOf(taken),
+    task: toSummary(taken),
     orders: ordersOfTaken(taken, now),
-    ...(taken.load !== null && { load: loadOf(taken.load) }),
+    ...(taken.load !== null && { load: toLoad(taken.load) }),
   };
 }
 
 function ordersOfTaken(shown: ShownTaken, now: number): Orders {
-  const { orderNumber, watchedUntil = 0 } = headOf(shown);
-  return ordersOf({ ...shown, now, orderNumber, isWatched: now < watchedUntil });
+  const { orderNumber, watchedUntil = 0 } = toSummary(shown);
+  return toOrders({ ...shown, now, orderNumber, isWatched: now < watchedUntil });
 }
 
-export function ordersOf({ now, orderNumber, stop, commands, isWatched, questions }: ShownOrders): Orders {
+export function toOrders({ now, orderNumber, stop, commands, isWatched, questions }: ShownOrders): Orders {
   const asked = toQuestions(questions);
   return {
     now,
     orderNumber,
     ...(stop !== null && { stop }),
-    commands: commandsOf(commands),
+    commands: toCommands(commands),
     isWatched: isWatched,
     ...asked,
   };
@@ -152,6 +153,6 @@ export function present<T extends object>(value: T): { [K in keyof T]?: Exclude<
   return kept as { [K in keyof T]?: Exclude<T[K], null> };
 }
 
-function commandsOf(commands: ShownCommands | null): readonly NumberedCommand[] {
+function toCommands(commands: ShownCommands | null): readonly NumberedCommand[] {
   return commands?.map(([number, command]) => ({ ...command, number })) ?? [];
 }

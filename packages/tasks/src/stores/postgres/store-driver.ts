@@ -17,7 +17,7 @@ import type {
 } from '../../delivery.ts';
 import { JournalFullError, JournalGapError, QuestionRefusedError } from '../../errors.ts';
 import type { AnswerReceipt } from '../../question.ts';
-import { backgroundOf } from '../../rules/background.ts';
+import { findBackgroundOwner } from '../../rules/background.ts';
 import type {
   CreateReceipt,
   FinishResult,
@@ -47,7 +47,7 @@ import { watchHints } from './notify/watch.ts';
 import { Overview } from './overview.ts';
 import { Purger } from './purger.ts';
 import type { RecordRow, ShownLoad, ShownOrders, ShownTaken } from './rows.ts';
-import { loadOf, ordersOf, present, recordOf, takenOf, toAnswerReceipt } from './rows.ts';
+import { present, toAnswerReceipt, toLoad, toOrders, toRecord, toTaken } from './rows.ts';
 import { checkNames, checkText } from './text.ts';
 
 export interface PostgresDriverOptions {
@@ -62,7 +62,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   readonly name = 'postgres';
   readonly domains = 1;
   readonly #options: PostgresDriverOptions;
-  readonly #forgetting: Purger;
+  readonly #purger: Purger;
   readonly #batches: Batches;
   readonly #retentionMs = (): number => this.#options.rules.retentionMs;
   /** The tenant that was served last, so that the next take starts with the one after it. */
@@ -72,23 +72,23 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const { database, notifier, rules } = options;
     super(new DatabaseFunctions(database, notifier), rules);
     this.#options = options;
-    this.#forgetting = new Purger(this.functions, rules);
+    this.#purger = new Purger(this.functions, rules);
     this.#batches = createBatches(this.functions, rules, notifier.channel);
   }
 
   async create(request: CreateRequest): Promise<DriverReceipt> {
     const receipt = await this.#create(request);
-    if (receipt.result === 'created') this.#forgetting.countCreated();
+    if (receipt.result === 'created') this.#purger.countCreated();
     return receipt;
   }
 
   async #create(request: CreateRequest): Promise<DriverReceipt> {
     const { id, tenant, agent, conversation, key, preferredWorker, input, debounceMs, policy, nonce } = request;
-    const { priority, notBefore, deadline, title, context, traceparent = null } = request;
+    const { priority, notBefore, deadline, title, context, traceparent = null, startedBy, keepsQuestions } = request;
     checkNames({ tenant, conversation });
     checkNames({ tenant, agent });
-    checkNames({ tenant, key: backgroundOf(request) });
-    for (const [name, value] of Object.entries({ key, preferredWorker, nonce }))
+    checkNames({ tenant, key: findBackgroundOwner(request) });
+    for (const [name, value] of Object.entries({ key, preferredWorker, nonce, startedBy }))
       if (value !== undefined) checkText(name, value);
     if (conversation === undefined && deadline === undefined && context === '') {
       const created = await this.#batches.creates.ask(request);
@@ -102,16 +102,17 @@ export class PostgresDriver extends Overview implements StoreDriver {
       of_priority: priority,
       of_context: context || null,
       title: title ?? null,
-      home: preferredWorker ?? null,
+      preferred_worker: preferredWorker ?? null,
     };
     const when = { hold_ms: debounceMs, not_before: notBefore ?? null, deadline: deadline ?? null };
-    const given = { input, given_policy: policy, p_nonce: nonce, traceparent };
+    const by = { starter: startedBy ?? null, keeps_questions: keepsQuestions === true };
+    const given = { input, given_policy: policy, p_nonce: nonce, traceparent, ...by };
     const kept = { retention_ms: this.#retentionMs, conversation_retention_ms: () => rules.conversationRetentionMs };
     const values = { task_id: id, ...of, ...about, ...when, ...given, ...kept };
     const max_ready = Math.min(rules.maxReady, MAX_INT);
     const answer = await this.functions.call<Created | Refused>('create', 'create_task', { ...values, max_ready });
     if (!('task' in answer)) return answer;
-    const task = recordOf(answer.task);
+    const task = toRecord(answer.task);
     if (answer.result === 'duplicate') return { result: 'duplicate', task };
     const { superseded = [], steered } = task;
     return { result: 'created', task, superseded, ...(steered !== undefined && { steered }) };
@@ -126,21 +127,14 @@ export class PostgresDriver extends Overview implements StoreDriver {
       readonly nextAt?: number | null;
     };
     const by = { session_id: session, p_worker: worker, of_lease_ms: leaseMs, own_claim: claim };
-    const wanted = { number: Math.min(takeNumber, MAX_INT), agents, most: limit, max_bytes: maxBytes };
+    const wanted = { number: Math.min(takeNumber, MAX_INT), agents, p_limit: limit, max_bytes: maxBytes };
     const values = { ...by, ...wanted, after_tenant: this.#lastTenant, max_attempts: this.#options.rules.maxAttempts };
     const answer = await this.functions.call<Shown | Exclude<TakeResult, Taken>>('take', 'take', values);
     if (answer.result !== 'taken') return answer;
     const { now, isRepeat, shouldSweep, nextAt } = answer;
-    const tasks = (answer.tasks ?? []).map((task) => takenOf(task, now));
+    const tasks = (answer.tasks ?? []).map((task) => toTaken(task, now));
     this.#lastTenant = tasks.at(-1)?.task.tenant ?? this.#lastTenant;
-    return {
-      result: 'taken',
-      tasks,
-      isRepeat,
-      shouldSweep,
-      now,
-      ...(nextAt != null && { nextReadyAt: nextAt }),
-    };
+    return { result: 'taken', tasks, isRepeat, shouldSweep, now, ...(nextAt != null && { nextReadyAt: nextAt }) };
   }
 
   async claim(id: string, request: Required<ClaimRequest>): Promise<ClaimResult> {
@@ -156,11 +150,11 @@ export class PostgresDriver extends Overview implements StoreDriver {
     };
     const values = { task_id: id, ...by, ...limits };
     const answer = await this.functions.call<Claimed | Other>('claim', 'claim', values);
-    return answer.result === 'claimed' ? { result: 'claimed', ...takenOf(answer.tasks[0], answer.now) } : answer;
+    return answer.result === 'claimed' ? { result: 'claimed', ...toTaken(answer.tasks[0], answer.now) } : answer;
   }
 
   async load(claim: ClaimRef): Promise<TaskLoad> {
-    return loadOf(await this.functions.callAsWorker<ShownLoad>('load', claim, {}));
+    return toLoad(await this.functions.callAsWorker<ShownLoad>('load', claim, {}));
   }
 
   async heartbeat({ session, confirmed, count }: Required<Heartbeat>): Promise<HeartbeatResult> {
@@ -169,16 +163,16 @@ export class PostgresDriver extends Overview implements StoreDriver {
     type Order = Pick<TaskOrders, 'id' | 'epoch' | 'claim'> & { readonly orders: ShownOrders };
     type Shown = Omit<Alive, 'orders'> & { readonly orders: readonly Order[] };
     const column = (name: 'id' | 'epoch' | 'claim' | 'orderNumber'): unknown[] => confirmed.map((one) => one[name]);
-    const told = {
+    const claims = {
       ids: column('id'),
       epochs: column('epoch'),
       claims: column('claim'),
       numbers: column('orderNumber'),
     };
-    const values = { session_id: session, ...told, believed: count };
+    const values = { session_id: session, ...claims, p_held_count: count };
     const answer = await this.functions.call<Shown | Exclude<HeartbeatResult, Alive>>('heartbeat', 'heartbeat', values);
     if (answer.result === 'session-ended') return answer;
-    return { ...answer, orders: answer.orders.map(({ orders, ...claim }) => ({ ...claim, ...ordersOf(orders) })) };
+    return { ...answer, orders: answer.orders.map(({ orders, ...claim }) => ({ ...claim, ...toOrders(orders) })) };
   }
 
   held({ session }: SessionRef): Promise<readonly HeldTask[]> {
@@ -187,8 +181,8 @@ export class PostgresDriver extends Overview implements StoreDriver {
   }
 
   async sweep({ limit }: { readonly limit: number }): Promise<SweepResult> {
-    const answer = await this.functions.call<SweepResult>('sweep', 'sweep', { most: limit });
-    const isMoreOld = await this.#forgetting.forget(limit);
+    const answer = await this.functions.call<SweepResult>('sweep', 'sweep', { p_limit: limit });
+    const isMoreOld = await this.#purger.purge(limit);
     return present({ ...answer, hasMore: answer.hasMore || isMoreOld }) as SweepResult;
   }
 
@@ -198,7 +192,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
     const batch = { ...given, after: Math.max(-1, Math.min(given.after, MAX_INT - given.events.length)) };
     const { after, events, replaces, done, resetsAttempts, activity = null, asks, closes } = batch;
     const shared = isShareable(batch) ? await this.#batches.appends.ask({ claim, batch }) : undefined;
-    if (shared !== undefined) return ordersOf(shared);
+    if (shared !== undefined) return toOrders(shared);
     const questions = {
       asked_ids: asks.map(({ id }) => id),
       asked: asks.map(({ asked }) => asked),
@@ -213,21 +207,21 @@ export class PostgresDriver extends Overview implements StoreDriver {
       | { result: 'full'; bytes: number }
       | { result: 'refused'; why: QuestionRefusedError['why'] };
     const orders = await this.functions.callAsWorker<ShownOrders | Refused>('append', claim, values);
-    if (!('result' in orders)) return ordersOf(orders);
+    if (!('result' in orders)) return toOrders(orders);
     if (orders.result === 'refused') throw new QuestionRefusedError(claim.id, orders.why);
     if (orders.result === 'gap') throw new JournalGapError(claim.id, orders.position, given.after);
     throw new JournalFullError(claim.id, orders.bytes, maxJournalBytes);
   }
 
-  release(claim: ClaimRef): Promise<ReleaseResult> {
-    return this.functions.callAsWorker<ReleaseResult>('release', claim, {});
+  release(claim: ClaimRef, delayMs: number): Promise<ReleaseResult> {
+    return this.functions.callAsWorker<ReleaseResult>('release', claim, { delay_ms: delayMs });
   }
 
   async park(claim: ClaimRef, { position, orderNumber }: SeenByWorker): Promise<ParkReceipt> {
     type Shown = { result: 'parked' | 'unchanged' } | { result: 'busy'; orders: ShownOrders };
     const values = { seen_position: position, seen_order: orderNumber };
     const receipt = await this.functions.callAsWorker<Shown>('park', claim, values);
-    return receipt.result === 'busy' ? { result: 'busy', orders: ordersOf(receipt.orders) } : receipt;
+    return receipt.result === 'busy' ? { result: 'busy', orders: toOrders(receipt.orders) } : receipt;
   }
 
   async answer(question: Parameters<StoreDriver['answer']>[0], { text, nonce }: DriverAnswer): Promise<AnswerReceipt> {
@@ -245,8 +239,13 @@ export class PostgresDriver extends Overview implements StoreDriver {
     if (ended !== undefined) return { result: 'finished', status: ended };
     const { status, reason, isComplete = null, ...rest } = outcome;
     const why = reason === undefined ? null : JSON.stringify(reason);
-    const ending = { asked: status, rest: JSON.stringify(rest), reason: why, complete: isComplete };
-    const values = { ...ending, replacesHistory, said: newMessages, retention_ms: this.#retentionMs };
+    const ending = { p_action: status, rest: JSON.stringify(rest), reason: why, complete: isComplete };
+    const values = {
+      ...ending,
+      replaces_history: replacesHistory,
+      new_messages: newMessages,
+      retention_ms: this.#retentionMs,
+    };
     return present(await this.functions.callAsWorker<FinishResult>('finish', claim, values)) as FinishResult;
   }
 
@@ -271,8 +270,9 @@ export class PostgresDriver extends Overview implements StoreDriver {
   send({ tenant, id }: TaskRef, command: TaskCommand, nonce: string): Promise<SendReceipt> {
     checkNames({ tenant, id });
     checkText('nonce', nonce);
-    const what = { command: JSON.stringify(command), p_nonce: nonce, retention_ms: this.#retentionMs };
-    return this.functions.call('send', 'send', { p_tenant: tenant, task_id: id, ...what });
+    const what = { command: JSON.stringify(command), command_type: command.type, p_nonce: nonce };
+    const asked = { p_tenant: tenant, task_id: id, ...what, retention_ms: this.#retentionMs };
+    return this.functions.call('send', 'send', asked);
   }
 
   async watch(filter: WatchFilter, listener: (hint: Hint) => void): Promise<AsyncDisposable> {
@@ -283,7 +283,7 @@ export class PostgresDriver extends Overview implements StoreDriver {
   async [Symbol.asyncDispose](): Promise<void> {
     const { watchers, notifier, database } = this.#options;
     watchers.clear();
-    await this.#forgetting[Symbol.asyncDispose]();
+    await this.#purger[Symbol.asyncDispose]();
     await notifier[Symbol.asyncDispose]();
     await database[Symbol.asyncDispose]();
   }

@@ -3,7 +3,7 @@ const MAX_NAMES_BYTES = 2_400;
 /** Rejects a name that Postgres cannot store unchanged, because it could match another one. */
 export function checkText(argument: string, value: string): void {
   if (value.includes('\0') || !value.isWellFormed()) {
-    throw new TypeError(`${argument}: Postgres cannot keep a name with a NUL or half a surrogate pair in it`);
+    throw new TypeError(`${argument}: Postgres cannot store a name with a NUL or half a surrogate pair; remove it`);
   }
 }
 

@@ -7,12 +7,12 @@ import type { StoredSettings } from '../driver.ts';
 import { adviceOnCertificate } from '../untrusted.ts';
 import type { Connection, Reply, Routes, Sent, Subscriber } from './connection/connection.ts';
 import { openRoutes } from './connection/routes.ts';
-import { slotOf } from './connection/slot.ts';
+import { computeSlot } from './connection/slot.ts';
 import { checkEviction, checkLayout, otherFormat, otherShards } from './layout.ts';
 import { LIBRARY, type Library } from './library.ts';
 import { OPERATIONS, type Operation, type OperationName } from './operations.ts';
-import { PREFIX, type RedisStoreOptions, TIMEOUT_MS, tagOf } from './options.ts';
-import { adviceOn, codeOf, shouldLeave } from './replies/refusals.ts';
+import { PREFIX, type RedisStoreOptions, TIMEOUT_MS, toTag } from './options.ts';
+import { adviceOn, parseErrorCode, shouldLeave } from './replies/refusals.ts';
 import { LAST_MS, removeOtherLibraries, runOperation } from './run-operation.ts';
 
 const RETRY_DELAY_MS = 20;
@@ -39,7 +39,7 @@ interface SharedSettings {
 }
 
 /** The result of one attempt: a reply, or why to try again. */
-type Tried =
+type CallAttempt =
   | { readonly reply: Reply; readonly on: Connection }
   | { readonly again: Error | undefined; readonly isLost?: boolean; readonly isAtOnce?: boolean };
 
@@ -110,9 +110,9 @@ export class Calls implements AsyncDisposable {
     }
   }
 
-  async #try(ask: Ask, until: number): Promise<Tried> {
+  async #try(ask: Ask, until: number): Promise<CallAttempt> {
     const routes = this.#routes ?? (await this.#open());
-    const connection = routes.at(this.#slotOf(ask.tag));
+    const connection = routes.at(this.#getSlot(ask.tag));
     if (connection === undefined) {
       await waitAtMost(routes.refreshed(), until - performance.now());
       return { again: undefined, isAtOnce: true };
@@ -129,34 +129,37 @@ export class Calls implements AsyncDisposable {
       const failed = await this.#admit(connection, ask);
       // The operation itself has not been sent, so its outcome is known.
       if (failed !== undefined && 'lost' in failed) return { again: failed.lost };
-      if (failed !== undefined) return this.#heed(failed, { ask, routes, connection });
+      if (failed !== undefined) return this.#classifyReply(failed, { ask, routes, connection });
     }
     // Don't send what cannot be answered in time: its outcome would be unknown for no reason.
     if (until - performance.now() < LAST_MS) return { again: undefined };
     const sent = await ask.send(connection, until - performance.now());
-    return this.#heed(sent, { ask, routes, connection });
+    return this.#classifyReply(sent, { ask, routes, connection });
   }
 
-  #heed(sent: Sent, { ask, routes, connection }: { ask: Ask; routes: Routes; connection: Connection }): Tried {
+  #classifyReply(
+    sent: Sent,
+    { ask, routes, connection }: { ask: Ask; routes: Routes; connection: Connection },
+  ): CallAttempt {
     if ('reply' in sent) return { reply: sent.reply, on: connection };
     if ('lost' in sent) return { again: sent.lost, isLost: true };
     if ('unsent' in sent) return { again: sent.unsent };
     const { refused } = sent;
     if (refused instanceof UnknownOutcomeError) throw refused;
-    if (codeOf(refused) === 'MOVED') {
+    if (parseErrorCode(refused) === 'MOVED') {
       if (!this.#options.cluster) {
-        throw new Error('This server belongs to a Cluster; give the store `cluster: true`', { cause: refused });
+        throw new Error('This server belongs to a Cluster; set `cluster: true` for the store', { cause: refused });
       }
       const [, , address] = refused.message.split(' ');
-      routes.move(this.#slotOf(ask.tag), address!, connection);
+      routes.move(this.#getSlot(ask.tag), address!, connection);
       routes.refresh();
       return { again: refused, isAtOnce: true };
     }
     const found = refused.message.split(' ')[1] ?? '';
-    if (codeOf(refused) === 'OTHERFORMAT') throw otherFormat(found, this.#options.prefix ?? PREFIX);
-    if (codeOf(refused) === 'OTHERSHARDS') throw otherShards(found, this.#options.prefix ?? PREFIX);
+    if (parseErrorCode(refused) === 'OTHERFORMAT') throw otherFormat(found, this.#options.prefix ?? PREFIX);
+    if (parseErrorCode(refused) === 'OTHERSHARDS') throw otherShards(found, this.#options.prefix ?? PREFIX);
     if (adviceOn(refused) === undefined) throw refused;
-    if (codeOf(refused) === 'CLUSTERDOWN') routes.refresh();
+    if (parseErrorCode(refused) === 'CLUSTERDOWN') routes.refresh();
     if (!this.#options.cluster && shouldLeave(refused, this.#options.sentinel !== undefined)) {
       connection.leave();
     }
@@ -191,7 +194,7 @@ export class Calls implements AsyncDisposable {
 
   async #check(connection: Connection, first: string): Promise<Sent | undefined> {
     const evicts = await checkEviction(connection);
-    if (evicts !== undefined || this.#routes?.at(this.#slotOf(first)) !== connection) return evicts?.failed;
+    if (evicts !== undefined || this.#routes?.at(this.#getSlot(first)) !== connection) return evicts?.failed;
     const checked = await checkLayout(
       (name, values) => this.#run(connection, { name, values: [first, 0, 0, 0, '', ...values] }, this.#timeoutMs),
       this.#options,
@@ -205,10 +208,10 @@ export class Calls implements AsyncDisposable {
   }
 
   #busy({ name }: Ask, cause: Error | undefined): StoreBusyError {
-    const said = cause?.message || 'no connection';
+    const message = cause?.message || 'no connection';
     const refused = cause && adviceOn(cause);
     const advice = refused ?? adviceOnCertificate(cause, '`tls: { ca }` of the store');
-    const words = advice === undefined ? said : `${said}; ${advice}`;
+    const words = `${message}; ${advice ?? 'check that it runs and that the url is right'}`;
     const failed = refused === undefined ? 'cannot be reached' : `could not carry out '${name}'`;
     return new StoreBusyError(
       `Redis ${failed} within ${this.#timeoutMs} ms (${words}); nothing was changed, try again`,
@@ -217,7 +220,7 @@ export class Calls implements AsyncDisposable {
   }
 
   get #firstTag(): string {
-    return tagOf(this.#options.prefix ?? PREFIX, 0);
+    return toTag(this.#options.prefix ?? PREFIX, 0);
   }
 
   async #open(): Promise<Routes> {
@@ -226,9 +229,9 @@ export class Calls implements AsyncDisposable {
     return this.#routes;
   }
 
-  #slotOf(tag: string): number {
+  #getSlot(tag: string): number {
     let slot = this.#slots.get(tag);
-    if (slot === undefined) this.#slots.set(tag, (slot = slotOf(tag)));
+    if (slot === undefined) this.#slots.set(tag, (slot = computeSlot(tag)));
     return slot;
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Hint, WatchFilter } from '../../store.ts';
 import { Watchers } from '../watchers.ts';
 import type { Connection, Subscriber } from './connection/connection.ts';
-import { hintOf } from './replies/hint.ts';
+import { parseHint } from './replies/hint.ts';
 import type { Shards } from './shards.ts';
 
 /** A subscribed connection is checked when it was silent for this long. */
@@ -48,8 +48,8 @@ export class Channels implements Subscriber, AsyncDisposable {
     listener: (hint: Hint) => void,
   ): Promise<AsyncDisposable> {
     const channels = refs.map((ref) => this.#use(ref));
-    const heard = coalesceResync(listener);
-    const watching = channels.map(({ watchers }) => watchers.add(filter, heard));
+    const onHint = coalesceResync(listener);
+    const watching = channels.map(({ watchers }) => watchers.add(filter, onHint));
     let left = false;
     const leave = async (): Promise<void> => {
       if (left) return;
@@ -68,13 +68,13 @@ export class Channels implements Subscriber, AsyncDisposable {
 
   message(name: string, text: string): void {
     const channel = this.#channels.get(name);
-    const hint = channel && hintOf(text, channel.domain);
-    if (hint !== undefined) channel!.watchers.tell(hint);
+    const hint = channel && parseHint(text, channel.domain);
+    if (hint !== undefined) channel!.watchers.notify(hint);
   }
 
   /** Notifies listeners of a channel in this process about its own change. */
-  tell(name: string, hint: Hint): void {
-    this.#channels.get(name)?.watchers.tell(hint);
+  notify(name: string, hint: Hint): void {
+    this.#channels.get(name)?.watchers.notify(hint);
   }
 
   /** Restores the channels of a connection. */
@@ -136,7 +136,7 @@ export class Channels implements Subscriber, AsyncDisposable {
       const results = await Promise.allSettled(lost.map((channel) => this.#subscribe(channel)));
       if (results.some((result) => result.status === 'rejected')) this.#isOutOfDate = true;
       for (const [i, { watchers }] of lost.entries()) {
-        if (results[i]!.status === 'fulfilled') watchers.tell({ type: 'resync' });
+        if (results[i]!.status === 'fulfilled') watchers.notify({ type: 'resync' });
       }
       if (this.#isOutOfDate && !this.#isClosed) await wait(RETRY_DELAY_MS);
     }

@@ -3,8 +3,8 @@ import { FORMAT, wrongFormat } from '../../rules/format.ts';
 import type { StoredSettings } from '../driver.ts';
 import type { Connection, Sent } from './connection/connection.ts';
 import { type OperationName, toList } from './operations.ts';
-import { generationsOf, PREFIX, type RedisStoreOptions, STORED, tagOf } from './options.ts';
-import { codeOf } from './replies/refusals.ts';
+import { getGenerations, PREFIX, type RedisStoreOptions, STORED, toTag } from './options.ts';
+import { parseErrorCode } from './replies/refusals.ts';
 
 const ASK_MS = 2_000;
 
@@ -20,7 +20,7 @@ export async function checkLayout(
   { prefix = PREFIX, ...options }: RedisStoreOptions,
   given: StoredSettings,
 ): Promise<{ readonly failed: Sent } | { readonly format: number; readonly settings: StoredSettings }> {
-  const shards = generationsOf(options).join(',');
+  const shards = getGenerations(options).join(',');
   const wanted = STORED.map((name) => `${given[name] ?? ''}`);
   const isHeld = ([format, , ...held]: string[]): boolean =>
     format !== '' && wanted.every((value, i) => value === '' || value === held[i]);
@@ -30,8 +30,8 @@ export async function checkLayout(
   }
   if (!('reply' in sent)) return { failed: sent };
   if ((sent.reply as string[])[0] === 'anchor') {
-    const key = tagOf(prefix, 0);
-    throw new StoreSetupError(`The key '${key}' exists and must not: a shard that moves would lose tasks; delete it`);
+    const key = toTag(prefix, 0);
+    throw new StoreSetupError(`The key '${key}' must not exist: a shard that moves would lose tasks; delete it`);
   }
   const [format, found, ...held] = sent.reply as [string, string, ...string[]];
   if (wrongFormat(Number(format)) !== undefined) throw otherFormat(format, prefix);
@@ -46,7 +46,7 @@ export function otherShards(found: string, prefix: string): StoreSetupError {
   const counts = found.split(',');
   const shards = counts.length === 1 ? found : `[${counts.join(', ')}]`;
   return new StoreSetupError(
-    `shards: the tasks ${describePrefix(prefix)} are spread over ${counts.at(-1)} shards; give every client shards: ${shards}`,
+    `shards: the tasks ${describePrefix(prefix)} are spread over ${counts.at(-1)} shards; configure every client with shards: ${shards}`,
   );
 }
 
@@ -62,7 +62,7 @@ function describePrefix(prefix: string): string {
 /** Throws if the server evicts keys when it is full. A server that does not reveal its policy is trusted. */
 export async function checkEviction(connection: Connection): Promise<{ readonly failed: Sent } | undefined> {
   const sent = await connection.send((client) => client.info('memory'), ASK_MS);
-  if ('refused' in sent && codeOf(sent.refused) === 'NOPERM') return undefined;
+  if ('refused' in sent && parseErrorCode(sent.refused) === 'NOPERM') return undefined;
   if (!('reply' in sent)) return { failed: sent };
   const policy = /^maxmemory_policy:(\S+)/m.exec(String(sent.reply))?.[1] ?? 'noeviction';
   if (policy === 'noeviction') return undefined;

@@ -4,7 +4,7 @@ import { OPERATIONS, type Operation, type OperationName } from './operations.ts'
 
 /** The files in an order in which each uses only what is in those before it. */
 export const FILES: readonly string[] =
-  'rules call layout task transitions questions stage stop conversation admit forget create cancel session answer hold take work sweep read overview'.split(
+  'rules call layout task transitions questions stage stop conversation admit purge create cancel session answer hold take work sweep read overview'.split(
     ' ',
   );
 

@@ -12,7 +12,7 @@ const functions = [...RULES.matchAll(FUNCTION)].map(([, comment, name, body]) =>
   body: body!,
 }));
 
-test('every operation is a Lua function, says what it does, and unpacks its arguments in the order of their names', () => {
+test('every operation is a Lua function with a comment, and unpacks its arguments in the order of their names', () => {
   const found = functions.map(({ name, body }): [string, string] => {
     const [, names = ONE.exec(body)?.[1] ?? '', last] = UNPACKED.exec(body) ?? [];
     const list = names.split(/[,\s]+/).filter(Boolean);
@@ -27,7 +27,7 @@ test('every operation is a Lua function, says what it does, and unpacks its argu
   ).toEqual([]);
 });
 
-test('operations on what is loaded begin replacesHistory with every call: no file keeps a variable of its own', () => {
+test('every call begins with what is stored: no file keeps its own variable', () => {
   const state = RULES.split('\n').filter(
     (line) => /^local [\w, ]+ = (?!function)/.test(line) && !/^local [A-Z_]+ = /.test(line),
   );

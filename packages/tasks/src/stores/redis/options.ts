@@ -37,7 +37,7 @@ export const STORED: readonly StoredSetting[] = ['retentionMs', 'conversationRet
 const SHARDS = { alone: 1, cluster: 16 };
 
 /** Returns the earlier and current shard counts, oldest first. */
-export function generationsOf({
+export function getGenerations({
   shards,
   cluster,
 }: Pick<RedisStoreOptions, 'shards' | 'cluster'>): readonly [number, ...number[]] {
@@ -49,10 +49,10 @@ export function generationsOf({
 }
 
 /**
- * Returns how often workers may crash, how many tasks may run at once (the share of each shard; 0 for any), and the
+ * Returns how often workers may crash, how many tasks may run at the same time (the share of each shard; 0 for any), and the
  * shards.
  */
-export function limitsOf(
+export function toLimits(
   { maxAttempts, maxRunningPerTenant = 0, maxRunningPerAgent = 0 }: StoreRules,
   generations: readonly number[],
 ): string {
@@ -61,7 +61,7 @@ export function limitsOf(
 }
 
 /** Returns the key prefix of a shard. A Cluster hashes the part in braces, so a whole shard is on one node. */
-export function tagOf(prefix: string, shard: number): string {
+export function toTag(prefix: string, shard: number): string {
   return `${prefix}:{s${shard.toString(36)}}:`;
 }
 
@@ -69,7 +69,7 @@ export function tagOf(prefix: string, shard: number): string {
 export function checkOptions({ prefix = PREFIX, cluster = false, replicas, timeoutMs }: RedisStoreOptions): void {
   checkPrefix(prefix);
   if (timeoutMs !== undefined) checkDuration('timeoutMs', timeoutMs);
-  if (cluster && replicas !== undefined) throw new TypeError('replicas: cannot be waited for on a Cluster');
+  if (cluster && replicas !== undefined) throw new TypeError('replicas: not supported on a Cluster; leave it out');
 }
 
 /** Braces would move keys to other slots; spaces and stars would make them hard to name in an ACL. */

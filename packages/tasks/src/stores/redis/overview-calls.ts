@@ -1,7 +1,7 @@
 import type { RemoveReceipt } from '../../store.ts';
 import type { StoreDriver } from '../driver.ts';
 import type { Reply } from './connection/connection.ts';
-import { countsOf, namesOf, queuesOf, workersOf } from './replies/overview-replies.ts';
+import { toCounts, toNames, toQueues, toWorkers } from './replies/overview-replies.ts';
 import { toQuestions } from './replies/question-replies.ts';
 import type { Shards } from './shards.ts';
 
@@ -19,19 +19,19 @@ type Overview =
 /** What operators ask of the store. */
 export function createOverview(shards: Shards): Pick<StoreDriver, Overview> {
   return {
-    counts: async ({ tenant, limit }) => countsOf(await shards.runOnAll('counts', { tenant }), limit),
-    tenants: async (request) => namesOf(await shards.runOnAll('tenants', request), request.limit),
-    workers: async (request) => workersOf(await shards.runOnAll('workers', request)),
+    counts: async ({ tenant, limit }) => toCounts(await shards.runOnAll('counts', { tenant }), limit),
+    tenants: async (request) => toNames(await shards.runOnAll('tenants', request), request.limit),
+    workers: async (request) => toWorkers(await shards.runOnAll('workers', request)),
     async queues({ after, limit }) {
       const values = { afterAgent: after?.agent ?? '', afterTenant: after?.tenant ?? '', limit };
-      return queuesOf(await shards.runOnAll('queues', values), limit);
+      return toQueues(await shards.runOnAll('queues', values), limit);
     },
     async share({ maxAgeMs, found = '' }) {
       const reply = await shards.runOn(0, 'share', { maxAgeMs, found });
       const [isDue, known] = reply as [string, string | null];
       return { isDue: isDue === '1', found: known };
     },
-    conversations: async (request) => namesOf(await shards.runOnAll('conversations', request), request.limit),
+    conversations: async (request) => toNames(await shards.runOnAll('conversations', request), request.limit),
     async questions({ tenant, limit, after }) {
       const values = { tenant, limit, at: after?.askedAt ?? '', last: after?.id ?? '' };
       const replies = await shards.runOnAll('questions', values);

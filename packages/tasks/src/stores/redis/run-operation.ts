@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Connection, Sent } from './connection/connection.ts';
 import { LIBRARY_NAME, type Library } from './library.ts';
 import { OPERATIONS, type OperationName } from './operations.ts';
-import { adviceOn, codeOf } from './replies/refusals.ts';
+import { adviceOn, parseErrorCode } from './replies/refusals.ts';
 
 /** What has less time is not sent: without a reply, its outcome would be unknown for no reason. */
 export const LAST_MS = 60;
@@ -47,7 +47,7 @@ export async function runOperation(connection: Connection, request: Request, ms:
   // Its hash, and its full text to a server that does not know it.
   const { source, sha } = library.toScript(name);
   const short = await send((client) => client.evalsha(sha, 1, ...values, name));
-  if (!('refused' in short) || codeOf(short.refused) !== 'NOSCRIPT') return short;
+  if (!('refused' in short) || parseErrorCode(short.refused) !== 'NOSCRIPT') return short;
   return send((client) => client.eval(source, 1, ...values, name));
 }
 

@@ -6,7 +6,7 @@ import { Calls } from './calls.ts';
 import type { Connection, Reply, Subscriber } from './connection/connection.ts';
 import type { Library } from './library.ts';
 import { type Arguments, type OperationName, toList } from './operations.ts';
-import { generationsOf, limitsOf, PREFIX, type RedisStoreOptions, tagOf } from './options.ts';
+import { getGenerations, PREFIX, type RedisStoreOptions, toLimits, toTag } from './options.ts';
 
 interface ShardsParts {
   readonly rules: StoreRules;
@@ -27,10 +27,10 @@ export class Shards implements AsyncDisposable {
   readonly #common: (format: number) => readonly string[];
 
   constructor(options: RedisStoreOptions, { rules, shiftMs, library }: ShardsParts) {
-    this.generations = generationsOf(options);
-    this.tags = Array.from({ length: this.generations.at(-1)! }, (_, shard) => tagOf(options.prefix ?? PREFIX, shard));
+    this.generations = getGenerations(options);
+    this.tags = Array.from({ length: this.generations.at(-1)! }, (_, shard) => toTag(options.prefix ?? PREFIX, shard));
     // Convert to text once: otherwise the library does it for every operation, while the caller waits.
-    const limits = limitsOf(rules, this.generations);
+    const limits = toLimits(rules, this.generations);
     let kept = toTexts(rules);
     this.#common = (format) => [`${shiftMs()}`, ...kept, `${format} ${limits}`];
     const use = (held: StoredSettings): void => {

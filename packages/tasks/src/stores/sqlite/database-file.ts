@@ -20,7 +20,7 @@ function stateFolder(env: NodeJS.ProcessEnv): string {
   return join(homedir(), '.local', 'state');
 }
 
-/** Creates the file, readable by its owner only. SQLite gives the files beside it the same mode. */
+/** Creates the file, readable by its owner only. SQLite gives the files next to it the same mode. */
 export function prepareFile(path: string): void {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -34,7 +34,7 @@ export function prepareFile(path: string): void {
 }
 
 /**
- * Opens the change notifier's file beside a database. Orders in it are obeyed, so only users that can write the
+ * Opens the change notifier's file next to a database. Orders in it are obeyed, so only users that can write the
  * database may be able to write it. Check the owner: another user may have created the file first.
  */
 export function openNotifierFile(path: string, database: string): number {

@@ -128,7 +128,7 @@ export class Database {
       } catch (error) {
         if (!isBusy(error)) throw unusable(error);
         if (performance.now() > until) {
-          throw new StoreBusyError(`Other processes kept the database for ${BUSY_MS} ms; is one of them stopped?`, {
+          throw new StoreBusyError(`The database was locked for ${BUSY_MS} ms; check for a suspended process`, {
             cause: error,
           });
         }
@@ -195,6 +195,6 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** The record in a row. */
-export function recordOf<T>(row: Row | undefined): T | undefined {
+export function parseRecord<T>(row: Row | undefined): T | undefined {
   return row === undefined ? undefined : (JSON.parse(row['record'] as string) as T);
 }

@@ -9,7 +9,7 @@ import type {
   Tables,
 } from '../../operations/tables.ts';
 import { AFTER_RESERVED, LIMITS, SETTLE } from '../../rules/rules.ts';
-import { type Database, recordOf } from './database.ts';
+import { type Database, parseRecord } from './database.ts';
 
 type Delivery = Omit<StageTables, 'firstExpired'> &
   SessionTables &
@@ -17,15 +17,15 @@ type Delivery = Omit<StageTables, 'firstExpired'> &
 
 const FIRST_OVERDUE = "SELECT record FROM tasks WHERE status = 'init' AND deadline <= ? ORDER BY deadline, id LIMIT 1";
 
-/** How tasks reach workers, in a database: lanes, sessions, and waiting workers. */
+/** How tasks reach workers, in a database: ready queues, sessions, and waiting workers. */
 export function deliveryTables(database: Database, note: (task: StoredTask) => StoredTask): Delivery {
   const task = (row: Record<string, unknown> | undefined): StoredTask | undefined => {
-    const found = recordOf<StoredTask>(row);
+    const found = parseRecord<StoredTask>(row);
     return found && note(found);
   };
   const tasks = (rows: readonly Record<string, unknown>[]): StoredTask[] => rows.map((row) => task(row)!);
   return {
-    ...laneTables(database),
+    ...readyQueueTables(database),
     ...sessionTables(database),
     ...waiterTables(database),
     isPaused: (target) => database.get('SELECT 1 FROM paused WHERE target = ?', [JSON.stringify(target)]) !== undefined,
@@ -36,7 +36,7 @@ export function deliveryTables(database: Database, note: (task: StoredTask) => S
     firstReady: ({ agent, tenant }) =>
       task(
         database.get(
-          `SELECT record FROM tasks WHERE tenant = ? AND lane = ? AND stage = 'ready'
+          `SELECT record FROM tasks WHERE tenant = ? AND readyQueue = ? AND stage = 'ready'
            ORDER BY priority DESC, stageAt, id LIMIT 1`,
           [tenant, agent],
         ),
@@ -55,7 +55,7 @@ export function deliveryTables(database: Database, note: (task: StoredTask) => S
       ),
     withPendingOrders: (session, limit) =>
       tasks(
-        database.all("SELECT record FROM tasks WHERE session = ? AND told = 1 AND stage = 'held' LIMIT ?", [
+        database.all("SELECT record FROM tasks WHERE session = ? AND hasPendingOrders = 1 AND stage = 'held' LIMIT ?", [
           session,
           limit,
         ]),
@@ -63,7 +63,7 @@ export function deliveryTables(database: Database, note: (task: StoredTask) => S
   };
 }
 
-type Lanes = Omit<
+type ReadyQueues = Omit<
   StageTables,
   | 'firstReady'
   | 'firstOverdue'
@@ -74,7 +74,7 @@ type Lanes = Omit<
   | keyof ReturnType<typeof waiterTables>
 >;
 
-function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
+function readyQueueTables(database: Database): ReadyQueues & Pick<Tables, 'firstEnded'> {
   const count = (from: string, values: readonly string[], limit = Infinity): number => {
     const sql = `SELECT count(*) AS number FROM (SELECT 1 FROM tasks WHERE ${from} LIMIT ?)`;
     return Number(database.get(sql, [...values, most(limit)])?.['number']);
@@ -82,32 +82,32 @@ function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
   const nextTick = (): number => database.nextTick();
   return {
     openReadyQueue: ({ agent, tenant }) => {
-      const sql = 'INSERT OR IGNORE INTO lanes (agent, tenant, tick) VALUES (?, ?, ?)';
+      const sql = 'INSERT OR IGNORE INTO ready_queues (agent, tenant, tick) VALUES (?, ?, ?)';
       if (!isOpen(database, { agent, tenant })) database.run(sql, [agent, tenant, nextTick()]);
     },
     closeReadyQueue: ({ agent, tenant }) =>
-      void database.run('DELETE FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]),
-    hasReservedLanes: () => {
-      const sql = 'SELECT 1 FROM lanes WHERE agent > ? AND agent < ? LIMIT 1';
+      void database.run('DELETE FROM ready_queues WHERE agent = ? AND tenant = ?', [agent, tenant]),
+    hasReservedQueues: () => {
+      const sql = 'SELECT 1 FROM ready_queues WHERE agent > ? AND agent < ? LIMIT 1';
       return database.get(sql, [SETTLE, AFTER_RESERVED]) !== undefined;
     },
     firstReadyQueue: (agents) => {
-      const lanes = agents.flatMap(
-        (agent) => database.get('SELECT * FROM lanes WHERE agent = ? ORDER BY tick LIMIT 1', [agent]) ?? [],
+      const readyQueues = agents.flatMap(
+        (agent) => database.get('SELECT * FROM ready_queues WHERE agent = ? ORDER BY tick LIMIT 1', [agent]) ?? [],
       ) as unknown as (ReadyQueue & { tick: number })[];
-      const first = lanes.toSorted((a, b) => a.tick - b.tick)[0];
+      const first = readyQueues.toSorted((a, b) => a.tick - b.tick)[0];
       return first && { agent: first.agent, tenant: first.tenant };
     },
     rotateReadyQueue: ({ agent, tenant }) =>
-      void database.run('UPDATE lanes SET tick = ? WHERE agent = ? AND tenant = ?', [nextTick(), agent, tenant]),
+      void database.run('UPDATE ready_queues SET tick = ? WHERE agent = ? AND tenant = ?', [nextTick(), agent, tenant]),
     countReady: ({ agent, tenant }, limit) =>
-      limit > MAX_COUNTED ? 0 : count("tenant = ? AND lane = ? AND stage = 'ready'", [tenant, agent], limit),
-    readyLanes: (tenant) =>
+      limit > MAX_COUNTED ? 0 : count("tenant = ? AND readyQueue = ? AND stage = 'ready'", [tenant, agent], limit),
+    readyQueueNames: (tenant) =>
       database
-        .all("SELECT DISTINCT lane FROM tasks WHERE tenant = ? AND stage = 'ready'", [tenant])
-        .map((row) => row['lane'] as string)
-        .filter((lane) => lane !== SETTLE),
-    countHeldOf: (of, limit) =>
+        .all("SELECT DISTINCT readyQueue FROM tasks WHERE tenant = ? AND stage = 'ready'", [tenant])
+        .map((row) => row['readyQueue'] as string)
+        .filter((readyQueue) => readyQueue !== SETTLE),
+    countHeld: (of, limit) =>
       'tenant' in of
         ? count("tenant = ? AND stage = 'held'", [of.tenant], limit)
         : count("agent = ? AND stage = 'held'", [of.agent], limit),
@@ -127,12 +127,12 @@ function laneTables(database: Database): Lanes & Pick<Tables, 'firstEnded'> {
 const MAX_COUNTED = 100_000;
 
 function isOpen(database: Database, { agent, tenant }: ReadyQueue): boolean {
-  return database.get('SELECT 1 FROM lanes WHERE agent = ? AND tenant = ?', [agent, tenant]) !== undefined;
+  return database.get('SELECT 1 FROM ready_queues WHERE agent = ? AND tenant = ?', [agent, tenant]) !== undefined;
 }
 
 function sessionTables(database: Database): SessionTables {
   return {
-    session: (id) => recordOf<Session>(database.get('SELECT record FROM worker_sessions WHERE id = ?', [id])),
+    session: (id) => parseRecord<Session>(database.get('SELECT record FROM worker_sessions WHERE id = ?', [id])),
     saveSession: (session) => {
       const { id, expiresAt = null, lastHeldAt } = session;
       const sql = 'INSERT OR REPLACE INTO worker_sessions (id, expiresAt, lastHeldAt, record) VALUES (?, ?, ?, ?)';
@@ -140,12 +140,12 @@ function sessionTables(database: Database): SessionTables {
     },
     firstSession: () => {
       const sql = 'SELECT record FROM worker_sessions WHERE expiresAt IS NOT NULL ORDER BY expiresAt LIMIT 1';
-      return recordOf<Session>(database.get(sql));
+      return parseRecord<Session>(database.get(sql));
     },
     sessionsAfter: (at) =>
       database
         .all('SELECT record FROM worker_sessions WHERE expiresAt > ?', [at])
-        .map((row) => recordOf<Session>(row)!),
+        .map((row) => parseRecord<Session>(row)!),
     domain: () => {
       const state = database.get('SELECT state FROM domain WHERE id = 0')?.['state'] as string | undefined;
       return state === undefined || state === '' ? undefined : (JSON.parse(state) as DomainState);
@@ -182,9 +182,9 @@ function waiterTables(database: Database): Pick<Tables, 'park' | 'unpark' | 'tak
 }
 
 /** Removes sessions that are over or hold nothing, a few at a time. */
-export function forgetSessions(
+export function purgeSessions(
   database: Database,
-  { lastHeldAt }: Pick<Parameters<Queries['forget']>[0], 'lastHeldAt'>,
+  { lastHeldAt }: Pick<Parameters<Queries['purge']>[0], 'lastHeldAt'>,
 ): void {
   const sql = `DELETE FROM worker_sessions WHERE id IN
     (SELECT id FROM worker_sessions WHERE expiresAt IS NULL AND lastHeldAt <= ? LIMIT ?)`;

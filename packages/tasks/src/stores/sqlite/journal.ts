@@ -6,9 +6,9 @@ import type { Database, Row } from './database.ts';
 /** The journals of tasks in a database. */
 export function journalTables(
   database: Database,
-): Pick<Tables & Queries, 'addEntries' | 'bytesOf' | 'removeEntries' | 'entries'> {
+): Pick<Tables & Queries, 'addEntries' | 'measureEntries' | 'removeEntries' | 'entries'> {
   return {
-    bytesOf: (id, positions) =>
+    measureEntries: (id, positions) =>
       positions.reduce((bytes, position) => {
         const sql = 'SELECT length(CAST(event AS BLOB)) AS bytes FROM journal WHERE id = ? AND position = ?';
         return bytes + Number(database.get(sql, [id, position])?.['bytes'] ?? 0);
@@ -32,11 +32,11 @@ export function journalTables(
     entries: (id, { after, limit }) =>
       database
         .all('SELECT * FROM journal WHERE id = ? AND position > ? ORDER BY position LIMIT ?', [id, after, limit])
-        .map(entryOf),
+        .map(toEntry),
   };
 }
 
-function entryOf(row: Row): JournalEntry {
+function toEntry(row: Row): JournalEntry {
   const { position, epoch, at, event } = row as { position: number; epoch: number; at: number; event: string };
   return { position, epoch, at, event: JSON.parse(event) as Json };
 }

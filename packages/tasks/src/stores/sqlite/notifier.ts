@@ -3,13 +3,13 @@ import { crc32 } from 'node:zlib';
 import type { Hint } from '../../store.ts';
 import { openNotifierFile } from './database-file.ts';
 
-/** The last ring: some changes, and the number of the first. */
-export interface Ring {
+/** The last notification: some changes, and the number of the first. */
+export interface Notification {
   readonly first: number;
   readonly hints: readonly Hint[];
 }
 
-/** Larger rings contain no changes; listeners read them from the database. */
+/** Larger notifications contain no changes; listeners read them from the database. */
 const MAX_NOTE_BYTES = 4_096;
 
 /**
@@ -29,19 +29,19 @@ export class ChangeNotifier implements Disposable {
   }
 
   /** Rings with some changes, each as JSON, and the number of the first. */
-  ring(first: number, hints: readonly string[]): void {
+  notify(first: number, hints: readonly string[]): void {
     const text = `{"first":${first},"hints":[${hints.join(',')}]}`;
     const note = `${crc32(text)} ${text}\n`;
     const isTooLong = note.length > MAX_NOTE_BYTES || Buffer.byteLength(note) > MAX_NOTE_BYTES;
     writeSync(this.#file, isTooLong ? '\n' : note, 0);
   }
 
-  /** Reads the last ring; `undefined` if it cannot be read, for example because another process is writing it. */
-  readLast(): Ring | undefined {
+  /** Reads the last notification; `undefined` if it cannot be read, for example because another process is writing it. */
+  readLast(): Notification | undefined {
     const length = readSync(this.#file, this.#note, 0, MAX_NOTE_BYTES, 0);
     const note = this.#note.toString('utf8', 0, length);
     const [sum, text] = splitOnce(note.slice(0, note.indexOf('\n')));
-    return text !== '' && Number(sum) === crc32(text) ? (JSON.parse(text) as Ring) : undefined;
+    return text !== '' && Number(sum) === crc32(text) ? (JSON.parse(text) as Notification) : undefined;
   }
 
   /** Listens from now on. A watcher that fails is not an error: polling finds all changes. */

@@ -2,9 +2,9 @@ import type { Queries, ReadyQueue, Session } from '../../operations/tables.ts';
 import type { PauseTarget, Queue } from '../../overview.ts';
 import { DEFAULTS } from '../../rules/rules.ts';
 import { toAgent } from '../../rules/suspects.ts';
-import { type Database, recordOf } from './database.ts';
+import { type Database, parseRecord } from './database.ts';
 
-/** Jumps to the next name in the index each time, however many tasks a tenant has. */
+/** Jumps to the next name in the index each time, no matter how many tasks a tenant has. */
 const TENANTS = `
 WITH RECURSIVE names (tenant, number) AS (
   SELECT (SELECT min(tenant) FROM tasks WHERE tenant > ?), 1
@@ -18,15 +18,15 @@ const WAITERS = `
 SELECT worker, json_group_array(agent) AS agents FROM waiters WHERE at >= ? GROUP BY worker ORDER BY worker LIMIT ?
 `;
 
-/** Jumps to the next lane in the index each time, however many tasks are ready in one. */
-const NEXT_LANE = `
-SELECT tenant, lane FROM tasks WHERE stage = 'ready' AND (tenant, lane) > (?, ?) ORDER BY tenant, lane LIMIT 1
+/** Jumps to the next ready queue in the index each time, no matter how many tasks are ready in one. */
+const NEXT_READY_QUEUE = `
+SELECT tenant, readyQueue FROM tasks WHERE stage = 'ready' AND (tenant, readyQueue) > (?, ?) ORDER BY tenant, readyQueue LIMIT 1
 `;
 const FIRST_OF_PRIORITY = `
-SELECT priority, stageAt FROM tasks WHERE stage = 'ready' AND tenant = ? AND lane = ? AND priority < ?
+SELECT priority, stageAt FROM tasks WHERE stage = 'ready' AND tenant = ? AND readyQueue = ? AND priority < ?
 ORDER BY priority DESC, stageAt, id LIMIT 1
 `;
-const READY = "SELECT 1 FROM tasks WHERE stage = 'ready' AND tenant = ? AND lane = ? LIMIT ?";
+const READY = "SELECT 1 FROM tasks WHERE stage = 'ready' AND tenant = ? AND readyQueue = ? LIMIT ?";
 
 type Overview = Pick<
   Queries,
@@ -41,7 +41,7 @@ export function overviewTables(database: Database): Overview {
       let tenant = after?.tenant ?? nextTenant(database, '');
       while (tenant !== undefined && queues.length < limit) {
         const isNext = ({ agent }: Queue): boolean => tenant !== after?.tenant || agent > after!.agent;
-        queues.push(...queuesOf(database, tenant).filter(isNext));
+        queues.push(...readQueues(database, tenant).filter(isNext));
         tenant = nextTenant(database, tenant);
       }
       return queues.slice(0, limit);
@@ -70,7 +70,7 @@ export function overviewTables(database: Database): Overview {
     sessions: (limit) =>
       database
         .all('SELECT record FROM worker_sessions WHERE expiresAt IS NOT NULL ORDER BY expiresAt LIMIT ?', [limit])
-        .map((row) => recordOf<Session>(row)!),
+        .map((row) => parseRecord<Session>(row)!),
     waiters: (since, limit) =>
       database.all(WAITERS, [since, limit]).map((row) => ({
         worker: row['worker'] as string,
@@ -84,25 +84,25 @@ function nextTenant(database: Database, tenant: string): string | undefined {
   return database.get(sql, [tenant])?.['tenant'] as string | undefined;
 }
 
-/** Returns a tenant's queues in the order of their agents. An agent has up to three lanes. */
-function queuesOf(database: Database, tenant: string): Queue[] {
+/** Returns a tenant's queues in the order of their agents. An agent has up to three ready queues. */
+function readQueues(database: Database, tenant: string): Queue[] {
   const queues = new Map<string, Queue>();
-  for (let lane: ReadyQueue = { tenant, agent: '' }; ; ) {
-    const row = database.get(NEXT_LANE, [tenant, lane.agent]);
+  for (let readyQueue: ReadyQueue = { tenant, agent: '' }; ; ) {
+    const row = database.get(NEXT_READY_QUEUE, [tenant, readyQueue.agent]);
     if (row?.['tenant'] !== tenant) break;
-    lane = { tenant, agent: row['lane'] as string };
+    readyQueue = { tenant, agent: row['readyQueue'] as string };
     const sql = `SELECT count(*) AS number FROM (${READY})`;
-    const ready = Number(database.get(sql, [tenant, lane.agent, DEFAULTS.maxCounted])?.['number']);
-    const agent = toAgent(lane.agent);
+    const ready = Number(database.get(sql, [tenant, readyQueue.agent, DEFAULTS.maxCounted])?.['number']);
+    const agent = toAgent(readyQueue.agent);
     const known = queues.get(agent) ?? { agent, tenant, ready: 0, oldestReadyAt: Infinity };
-    const oldestReadyAt = Math.min(known.oldestReadyAt, oldestIn(database, lane));
+    const oldestReadyAt = Math.min(known.oldestReadyAt, readOldest(database, readyQueue));
     queues.set(agent, { ...known, ready: known.ready + ready, oldestReadyAt });
   }
   return [...queues.values()].toSorted((a, b) => (a.agent < b.agent ? -1 : 1));
 }
 
 /** Within a priority the index is in order of time. */
-function oldestIn(database: Database, { tenant, agent }: ReadyQueue): number {
+function readOldest(database: Database, { tenant, agent }: ReadyQueue): number {
   let oldest = Infinity;
   for (let below: number | undefined = Infinity; below !== undefined; ) {
     const row = database.get(FIRST_OF_PRIORITY, [tenant, agent, below]);

@@ -1,5 +1,5 @@
-import type { KeptQuestion, Queries, StoredTask, Tables } from '../../operations/tables.ts';
-import { type Database, recordOf } from './database.ts';
+import type { Queries, StoredQuestion, StoredTask, Tables } from '../../operations/tables.ts';
+import { type Database, parseRecord } from './database.ts';
 
 const SAVE = `
 INSERT OR REPLACE INTO questions (task, id, tenant, state, askedAt, expiresAt, record) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -14,15 +14,15 @@ const OPEN = `
 SELECT record FROM questions WHERE tenant = ? AND state = 'open' AND (askedAt, id) > (?, ?) ORDER BY askedAt, id LIMIT ?
 `;
 
-type Questions = Pick<Tables, 'question' | 'saveQuestion' | 'liveQuestions' | 'questionsOf' | 'firstExpired'>;
+type Questions = Pick<Tables, 'question' | 'saveQuestion' | 'liveQuestions' | 'allQuestions' | 'firstExpired'>;
 
 /** What tasks ask, in a database. */
 export function questionTables(
   database: Database,
   findTask: (id: string) => StoredTask | undefined,
 ): Questions & Pick<Queries, 'openQuestions'> {
-  const found = (sql: string, values: readonly (string | number)[]): KeptQuestion[] =>
-    database.all(sql, values).map((row) => recordOf<KeptQuestion>(row)!);
+  const found = (sql: string, values: readonly (string | number)[]): StoredQuestion[] =>
+    database.all(sql, values).map((row) => parseRecord<StoredQuestion>(row)!);
   return {
     question: (task, id) => found('SELECT record FROM questions WHERE task = ? AND id = ?', [task, id])[0],
     saveQuestion(question) {
@@ -31,7 +31,7 @@ export function questionTables(
     },
     liveQuestions: (task) =>
       found("SELECT record FROM questions WHERE task = ? AND state <> 'closed' ORDER BY askedAt, id", [task]),
-    questionsOf: (task) => found('SELECT record FROM questions WHERE task = ? ORDER BY askedAt, id', [task]),
+    allQuestions: (task) => found('SELECT record FROM questions WHERE task = ? ORDER BY askedAt, id', [task]),
     openQuestions: ({ tenant, after, limit }) => found(OPEN, [tenant, after?.askedAt ?? -1, after?.id ?? '', limit]),
     firstExpired(now) {
       const due = [FIRST_EXPIRED, FIRST_OVERDUE_PARKED].flatMap((sql) => database.get(sql, [now]) ?? []);

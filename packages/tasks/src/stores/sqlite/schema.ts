@@ -8,25 +8,25 @@ export const APPLICATION_ID = 0x77686f61;
 export const SCHEMA = `
 CREATE TABLE IF NOT EXISTS tasks (
   id TEXT PRIMARY KEY, tenant TEXT NOT NULL, conversation TEXT, status TEXT NOT NULL, createdAt REAL NOT NULL, endedAt REAL,
-  stage TEXT, lane TEXT, priority INTEGER, stageAt REAL, session TEXT, told INTEGER, agent TEXT, deadline REAL, record TEXT NOT NULL
+  stage TEXT, readyQueue TEXT, priority INTEGER, stageAt REAL, session TEXT, hasPendingOrders INTEGER, agent TEXT, deadline REAL, record TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS tasks_of_tenant ON tasks (tenant, createdAt, id);
+CREATE INDEX IF NOT EXISTS tasks_by_tenant ON tasks (tenant, createdAt, id);
 CREATE INDEX IF NOT EXISTS tasks_by_status ON tasks (tenant, status, createdAt, id);
-CREATE INDEX IF NOT EXISTS tasks_of_conversation ON tasks (tenant, conversation, createdAt, id) WHERE conversation IS NOT NULL;
+CREATE INDEX IF NOT EXISTS tasks_by_conversation ON tasks (tenant, conversation, createdAt, id) WHERE conversation IS NOT NULL;
 CREATE INDEX IF NOT EXISTS tasks_ended ON tasks (endedAt) WHERE endedAt IS NOT NULL;
-CREATE INDEX IF NOT EXISTS tasks_ready ON tasks (tenant, lane, priority DESC, stageAt, id) WHERE stage = 'ready';
+CREATE INDEX IF NOT EXISTS tasks_ready ON tasks (tenant, readyQueue, priority DESC, stageAt, id) WHERE stage = 'ready';
 CREATE INDEX IF NOT EXISTS tasks_delayed ON tasks (stageAt) WHERE stage = 'delayed';
 CREATE INDEX IF NOT EXISTS tasks_overdue ON tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
-CREATE INDEX IF NOT EXISTS tasks_held ON tasks (session, told) WHERE stage = 'held';
+CREATE INDEX IF NOT EXISTS tasks_held ON tasks (session, hasPendingOrders) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS held_tasks_by_tenant ON tasks (tenant) WHERE stage = 'held';
 CREATE INDEX IF NOT EXISTS tasks_parked ON tasks (deadline, id) WHERE stage = 'parked' AND deadline IS NOT NULL;
 CREATE INDEX IF NOT EXISTS held_tasks_by_agent ON tasks (agent) WHERE stage = 'held';
-CREATE TABLE IF NOT EXISTS lanes (
+CREATE TABLE IF NOT EXISTS ready_queues (
   agent TEXT NOT NULL, tenant TEXT NOT NULL, tick INTEGER NOT NULL, PRIMARY KEY (agent, tenant)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS ready_queues_by_tick ON lanes (agent, tick);
+CREATE INDEX IF NOT EXISTS ready_queues_by_tick ON ready_queues (agent, tick);
 CREATE TABLE IF NOT EXISTS worker_sessions (id TEXT PRIMARY KEY, expiresAt REAL, lastHeldAt REAL NOT NULL, record TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS worker_sessions_in_turn ON worker_sessions (expiresAt) WHERE expiresAt IS NOT NULL;
+CREATE INDEX IF NOT EXISTS worker_sessions_by_expiry ON worker_sessions (expiresAt) WHERE expiresAt IS NOT NULL;
 CREATE TABLE IF NOT EXISTS waiters (worker TEXT NOT NULL, agent TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (agent, at, worker)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS waiters_by_worker ON waiters (worker);
 CREATE TABLE IF NOT EXISTS paused (target TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS questions (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS questions_open ON questions (tenant, askedAt, id) WHERE state = 'open';
 CREATE INDEX IF NOT EXISTS questions_by_expiry ON questions (expiresAt, task) WHERE state = 'open' AND expiresAt IS NOT NULL;
-CREATE TABLE IF NOT EXISTS sent (
+CREATE TABLE IF NOT EXISTS command_nonces (
   id TEXT NOT NULL, nonce TEXT NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (id, nonce)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS conversations (

@@ -6,12 +6,12 @@ import {
   type Tables,
   toReadyQueue,
 } from '../../operations/tables.ts';
-import { backgroundOf } from '../../rules/background.ts';
+import { findBackgroundOwner } from '../../rules/background.ts';
 import { LIMITS } from '../../rules/rules.ts';
 import type { Hint } from '../../store.ts';
 import type { ConversationRef } from '../../task.ts';
-import { type Database, recordOf, type Value } from './database.ts';
-import { deliveryTables, forgetSessions } from './delivery.ts';
+import { type Database, parseRecord, type Value } from './database.ts';
+import { deliveryTables, purgeSessions } from './delivery.ts';
 import { journalTables } from './journal.ts';
 import { overviewTables } from './overview.ts';
 import { questionTables } from './questions.ts';
@@ -21,7 +21,7 @@ export const MAX_CHANGES = 10_000;
 const CHANGES_PIECE = 1_000;
 
 const INSERT_TASK = `
-INSERT OR REPLACE INTO tasks (id, tenant, conversation, status, createdAt, endedAt, stage, lane, priority, stageAt, session, told,
+INSERT OR REPLACE INTO tasks (id, tenant, conversation, status, createdAt, endedAt, stage, readyQueue, priority, stageAt, session, hasPendingOrders,
   agent, deadline, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 `;
 
@@ -30,6 +30,7 @@ INSERT INTO history (tenant, conversation, position, message) VALUES (?, ?,
   (SELECT coalesce(max(position), 0) + 1 FROM history WHERE tenant = ? AND conversation = ?), ?)
 `;
 
+const FIND_NONCE = 'SELECT number FROM command_nonces WHERE id = ? AND nonce = ?';
 const ADD_INPUT = `
 INSERT INTO inputs (owner, position, input) VALUES (?,
   (SELECT coalesce(max(position), 0) + 1 FROM inputs WHERE owner = ?), ?)
@@ -41,7 +42,7 @@ WHERE owner = ?
 `;
 
 /** The hints of a transaction, each as JSON, and the number of the last. */
-interface Told {
+interface WrittenHints {
   readonly hints: string[];
   last: number;
 }
@@ -49,27 +50,27 @@ interface Told {
 /** The tables of the operations in a database, for one transaction after another. */
 export interface SqliteTables extends Tables, Queries {
   /** Forgets the cache of the last transaction. Returns the object that collects the hints of this one. */
-  begin(): Told;
+  begin(): WrittenHints;
 }
 
 /** Every statement finds its rows through an index. */
 export function createTables(database: Database): SqliteTables {
   /** The rows that this transaction has read: no other transaction can change them before it ends. */
   const known = new Map<string, StoredTask>();
-  let told: Told = { hints: [], last: 0 };
+  let written: WrittenHints = { hints: [], last: 0 };
   const note = (task: StoredTask): StoredTask => {
     known.set(task.id, task);
     return task;
   };
   const find = (id: string): StoredTask | undefined => {
-    const task = recordOf<StoredTask>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
+    const task = parseRecord<StoredTask>(database.get('SELECT record FROM tasks WHERE id = ?', [id]));
     return task && note(task);
   };
   return {
     begin() {
       known.clear();
-      told = { hints: [], last: 0 };
-      return told;
+      written = { hints: [], last: 0 };
+      return written;
     },
     task: find,
     saveTask(task) {
@@ -88,14 +89,13 @@ export function createTables(database: Database): SqliteTables {
     moveInputs: (from, to) => void database.run(MOVE_INPUTS, [to, to, from]),
     clear: (id) => clear(database, id, id),
     removeTask: (task) => removeTask(database, task),
-    sent: (id, nonce) =>
-      database.get('SELECT number FROM sent WHERE id = ? AND nonce = ?', [id, nonce])?.['number'] as number | undefined,
-    saveSent(id, { nonce, number }) {
-      database.run('INSERT INTO sent (id, nonce, number) VALUES (?, ?, ?)', [id, nonce, number]);
-      database.run('DELETE FROM sent WHERE id = ? AND number <= ?', [id, number - LIMITS.maxNonces]);
+    findCommandNumber: (id, nonce) => database.get(FIND_NONCE, [id, nonce])?.['number'] as number | undefined,
+    saveCommandNonce(id, { nonce, number }) {
+      database.run('INSERT INTO command_nonces (id, nonce, number) VALUES (?, ?, ?)', [id, nonce, number]);
+      database.run('DELETE FROM command_nonces WHERE id = ? AND number <= ?', [id, number - LIMITS.maxNonces]);
     },
     conversation: ({ tenant, conversation }) =>
-      recordOf<Conversation>(
+      parseRecord<Conversation>(
         database.get('SELECT record FROM conversations WHERE tenant = ? AND conversation = ?', [tenant, conversation]),
       ),
     saveConversation(conversation) {
@@ -114,14 +114,14 @@ export function createTables(database: Database): SqliteTables {
     ...questionTables(database, find),
     ...journalTables(database),
     ...historyTables(database),
-    tell(hint) {
+    notify(hint) {
       const text = JSON.stringify(hint);
-      told.hints.push(text);
-      told.last = database.run('INSERT INTO changes (hint) VALUES (?)', [text]);
+      written.hints.push(text);
+      written.last = database.run('INSERT INTO changes (hint) VALUES (?)', [text]);
     },
     ...overviewTables(database),
     list: (filter) => list(database, filter),
-    forget: (before, limit) => forget(database, before, limit),
+    purge: (before, limit) => purge(database, before, limit),
   };
 }
 
@@ -147,35 +147,52 @@ function historyTables(
 
 function insertTask(database: Database, task: StoredTask): void {
   const { id, tenant, createdAt, agent, deadline = null } = task;
-  const conversation = task.conversation ?? behind(backgroundOf(task)) ?? null;
-  const { status, endedAt, stage, lane, priority, stageAt, session, told } = columnsOf(task);
-  const found = [stage, lane, priority, stageAt, session, told, agent, deadline];
+  const conversation = task.conversation ?? behind(findBackgroundOwner(task)) ?? null;
+  const { status, endedAt, stage, readyQueue, priority, stageAt, session, hasPendingOrders } = toColumns(task);
+  const found = [stage, readyQueue, priority, stageAt, session, hasPendingOrders, agent, deadline];
   database.run(INSERT_TASK, [id, tenant, conversation, status, createdAt, endedAt, ...found, JSON.stringify(task)]);
 }
 
-const COLUMNS = ['status', 'endedAt', 'stage', 'lane', 'priority', 'stageAt', 'session', 'told'] as const;
+const COLUMNS = [
+  'status',
+  'endedAt',
+  'stage',
+  'readyQueue',
+  'priority',
+  'stageAt',
+  'session',
+  'hasPendingOrders',
+] as const;
 type Column = (typeof COLUMNS)[number];
 
 /** The indexed columns. */
-function columnsOf(task: StoredTask): Record<Column, Value> {
-  const { status, endedAt = null, stage = null, stageAt = null, session = null, told = false, priority } = task;
-  const lane = stage === 'ready' ? toReadyQueue(task).agent : null;
+function toColumns(task: StoredTask): Record<Column, Value> {
+  const {
+    status,
+    endedAt = null,
+    stage = null,
+    stageAt = null,
+    session = null,
+    hasPendingOrders = false,
+    priority,
+  } = task;
+  const readyQueue = stage === 'ready' ? toReadyQueue(task).agent : null;
   const isHeld = stage === 'held';
   return {
     status,
     endedAt,
     stage,
-    lane,
+    readyQueue,
     priority,
     stageAt,
     session: isHeld ? session : null,
-    told: isHeld ? Number(told) : null,
+    hasPendingOrders: isHeld ? Number(hasPendingOrders) : null,
   };
 }
 
 /** Updates only the columns that change: they are indexed, and every index that is written makes a commit slower. */
 function updateTask(database: Database, task: StoredTask, before: StoredTask): void {
-  const [old, now] = [columnsOf(before), columnsOf(task)];
+  const [old, now] = [toColumns(before), toColumns(task)];
   const changed = COLUMNS.filter((column) => now[column] !== old[column]);
   const values = changed.map((column) => now[column]);
   const set = changed.map((column) => `${column} = ?, `).join('');
@@ -195,7 +212,7 @@ function list(database: Database, filter: Parameters<Queries['list']>[0]): Store
   if (after !== undefined) narrow('(createdAt, id) < (?, ?)', after.createdAt, after.id);
   const where = conditions.join(' AND ');
   const sql = `SELECT record FROM tasks WHERE ${where} ORDER BY createdAt DESC, id DESC LIMIT ?`;
-  return database.all(sql, [...values, limit]).map((row) => recordOf<StoredTask>(row)!);
+  return database.all(sql, [...values, limit]).map((row) => parseRecord<StoredTask>(row)!);
 }
 
 /** What the column has instead of a conversation for its background tasks, which are not in it. */
@@ -204,7 +221,7 @@ function behind(conversation: string | undefined): string | undefined {
 }
 
 function clear(database: Database, id: string, inputOwner: string): void {
-  for (const table of ['journal', 'sent']) database.run(`DELETE FROM ${table} WHERE id = ?`, [id]);
+  for (const table of ['journal', 'command_nonces']) database.run(`DELETE FROM ${table} WHERE id = ?`, [id]);
   database.run('DELETE FROM questions WHERE task = ?', [id]);
   database.run('DELETE FROM inputs WHERE owner = ?', [inputOwner]);
 }
@@ -220,14 +237,14 @@ function removeConversation(database: Database, { tenant, conversation }: Conver
   }
 }
 
-function forget(database: Database, before: Parameters<Queries['forget']>[0], limit: number): boolean {
+function purge(database: Database, before: Parameters<Queries['purge']>[0], limit: number): boolean {
   const ended = database.all('SELECT record FROM tasks WHERE endedAt <= ? LIMIT ?', [before.endedAt, limit]);
-  for (const row of ended) removeTask(database, recordOf<StoredTask>(row)!);
+  for (const row of ended) removeTask(database, parseRecord<StoredTask>(row)!);
   const idle = 'SELECT tenant, conversation FROM conversations WHERE idleSince <= ? LIMIT ?';
   for (const row of database.all(idle, [before.changedAt, limit])) {
     removeConversation(database, row as { tenant: string; conversation: string });
   }
-  forgetSessions(database, before);
+  purgeSessions(database, before);
   return ended.length === limit;
 }
 

@@ -1,7 +1,7 @@
 import { renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import type { Tool } from '@whoa/core';
 import { createRuntime } from '@whoa/core';
-import type { CallPreview } from '@whoa/core/embed';
+import type { CallPreview } from '@whoa/core/internal';
 import { expect, onTestFinished, test } from 'vitest';
 import { createWorkspace } from '../../../../../test/workspace.ts';
 import { createEditTool } from '../edit.ts';
@@ -27,7 +27,7 @@ async function callAfter(tool: Tool<never>, input: unknown, meanwhile: () => voi
   return (await runtime.execute([{ id: 'c', tool: tool.name, input }]))[0]!;
 }
 
-test('a preview is a diff against the file as it is now, and changes nothing', async () => {
+test('a preview is a diff against the current file, and changes nothing', async () => {
   const workspace = setUp({ 'a.txt': 'one\ntwo\n' });
   const before = workspace.list();
   const input = { path: 'a.txt', edits: [{ oldText: 'two', newText: '2' }] };

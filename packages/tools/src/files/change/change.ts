@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { CancellationToken } from '@whoa/core';
-import type { CallPreview } from '@whoa/core/embed';
+import type { CallPreview } from '@whoa/core/internal';
 import { type FileInCall, readElsewhere } from '../contents.ts';
-import { codeOf, notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
+import { findErrorCode, notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
-import { holding } from '../path/using-resource.ts';
+import { usingResource } from '../path/using-resource.ts';
 import { decodeExactly } from '../text.ts';
 import { FileChangedError } from './replace-file.ts';
-import { diffOf } from './unified-diff.ts';
+import { createDiff } from './unified-diff.ts';
 
 /** A file before a change. */
 export interface FileBefore {
@@ -27,7 +27,7 @@ export async function readBefore(asked: FileInCall, maxBytes: number): Promise<F
   const { resolved } = asked;
   if (resolved.kind === 'missing') return MISSING;
   if (resolved.kind !== 'file') throw notAFile(resolved.displayPath, resolved.kind);
-  return holding(openToRead(resolved), async (file) => {
+  return usingResource(openToRead(resolved), async (file) => {
     const baseVersion = await file.stat();
     const { dev, ino, size, mtimeMs } = baseVersion;
     const onDisk = size > maxBytes ? undefined : decodeExactly(await file.readFile());
@@ -64,10 +64,10 @@ export async function previewChange(options: PreviewOptions): Promise<CallPrevie
   const { root, path, contents, fields, signal, maxBytes, after } = options;
   const token = CancellationToken.from(signal, { name: 'preview' });
   try {
-    return await holding(locate(root, path), async (resolved) => {
+    return await usingResource(locate(root, path), async (resolved) => {
       const { text, state } = await readBefore({ root, resolved, contents, context: { token, signal } }, maxBytes);
       const content = after(text, resolved);
-      const diff = text === undefined ? null : diffOf(resolved.displayPath, text, content).diff;
+      const diff = text === undefined ? null : createDiff(resolved.displayPath, text, content).diff;
       const isNew = resolved.kind === 'missing';
       return { change: { path: join(root.path, resolved.displayPath), isNew, diff, fields, baseVersion: state } };
     });
@@ -81,7 +81,7 @@ async function locate(root: Root, path: string): Promise<ResolvedPath> {
   try {
     return await root.locate(path);
   } catch (error) {
-    if (codeOf(error) !== 'NOT_FOUND' || dirname(path) === path) throw error;
+    if (findErrorCode(error) !== 'NOT_FOUND' || dirname(path) === path) throw error;
     const parent = await locate(root, dirname(path));
     return { ...parent, kind: 'missing', displayPath: join(parent.displayPath, basename(path)) };
   }

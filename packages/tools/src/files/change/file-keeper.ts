@@ -14,7 +14,7 @@ const MAX_SWEPT = 2_000;
 const DIGEST = /^[0-9a-f]{64}$/;
 
 /** What a result says of a change that can be undone: digests only. */
-export interface KeptChange {
+export interface SavedChange {
   /** What the file was. */
   readonly before: string;
   /** What the call left. */
@@ -58,7 +58,7 @@ export class FileKeeper {
    * Keeps the old content before the file is changed. Returns `undefined` if it cannot be kept: the call cannot be undone, but it is
    * made. `before` is `undefined` for a file that does not exist.
    */
-  async keep(call: ChangingCall, before: string | undefined, after: string): Promise<KeptChange | undefined> {
+  async keep(call: ChangingCall, before: string | undefined, after: string): Promise<SavedChange | undefined> {
     const change = { before: toDigest(before), after: toDigest(after) };
     try {
       await (this.#opened ??= this.#open());
@@ -75,7 +75,7 @@ export class FileKeeper {
   }
 
   /** Returns the old content; `undefined` for a file that did not exist. Throws if it is not here. */
-  async recall(call: ChangingCall, { before }: KeptChange): Promise<string | undefined> {
+  async recall(call: ChangingCall, { before }: SavedChange): Promise<string | undefined> {
     if (before === MISSING) return undefined;
     const text = (await this.#read(call))?.text;
     if (text === undefined || toDigest(text) !== before) {
@@ -85,17 +85,17 @@ export class FileKeeper {
   }
 
   async forget(call: ChangingCall): Promise<void> {
-    await unlink(this.#pathOf(call)).catch(() => undefined);
+    await unlink(this.#toPath(call)).catch(() => undefined);
     // Only if it is empty.
     await rmdir(join(this.#folder, toFolder(call.workId))).catch(() => undefined);
   }
 
-  #pathOf(call: ChangingCall): string {
+  #toPath(call: ChangingCall): string {
     return join(this.#folder, toFolder(call.workId), toFileName(call));
   }
 
-  async #read(call: ChangingCall): Promise<(KeptChange & { readonly text: string }) | undefined> {
-    const kept = await readFile(this.#pathOf(call), 'utf8').catch(() => undefined);
+  async #read(call: ChangingCall): Promise<(SavedChange & { readonly text: string }) | undefined> {
+    const kept = await readFile(this.#toPath(call), 'utf8').catch(() => undefined);
     const end = kept?.indexOf('\n') ?? -1;
     if (kept === undefined || end === -1) return undefined;
     const [before = '', after = ''] = kept.slice(0, end).split(' ');
@@ -141,9 +141,9 @@ async function readKept(folder: string): Promise<{ path: string; size: number; a
 }
 
 /** Reads what a result says of its change. It comes from a journal, so trust nothing. */
-export function findKeptChange(details: unknown): KeptChange | undefined {
+export function findKeptChange(details: unknown): SavedChange | undefined {
   const { undo } = (typeof details === 'object' && details !== null ? details : {}) as {
-    undo?: Partial<KeptChange> | null;
+    undo?: Partial<SavedChange> | null;
   };
   const { before, after } = undo ?? {};
   if (typeof before !== 'string' || typeof after !== 'string') return undefined;

@@ -5,9 +5,9 @@ import {
   type ToolContext,
   type ToolResult,
 } from '@whoa/core';
-import { codeOf, type ResolvedPath } from '../path/resolved-path.ts';
+import { findErrorCode, type ResolvedPath } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
-import { holding } from '../path/using-resource.ts';
+import { usingResource } from '../path/using-resource.ts';
 
 interface LockedChange {
   readonly root: Root;
@@ -17,7 +17,7 @@ interface LockedChange {
 }
 
 /**
- * Lets one call change one file: finds it, waits for its lock, and cleans up. A killed call is waited for, within the cleanup
+ * Lets one call change one file: finds it, waits for its lock, and cleans up. It waits for a killed call, within the cleanup
  * time, so that it makes no late changes.
  */
 export async function changeUnderLock(
@@ -32,7 +32,7 @@ export async function changeUnderLock(
     const release = await takeKey(locked);
     try {
       // Don't resolve the path before the lock: another call may have replaced the file while this one waited.
-      return await holding(root.locate(path, { create }), (resolved) => changeOrUndo(resolved, change));
+      return await usingResource(root.locate(path, { create }), (resolved) => changeOrUndo(resolved, change));
     } finally {
       release();
     }
@@ -68,9 +68,9 @@ async function takeKey({ root, path, context }: LockedChange): Promise<() => voi
 /** The same key for every path to one file. If folders are missing there can be no links, so use the path. */
 async function keyAt(root: Root, path: string): Promise<string> {
   try {
-    return await holding(root.locate(path), ({ key }) => key);
+    return await usingResource(root.locate(path), ({ key }) => key);
   } catch (error) {
-    if (codeOf(error) === 'NOT_FOUND') return root.getLockKey(path);
+    if (findErrorCode(error) === 'NOT_FOUND') return root.getLockKey(path);
     throw error;
   }
 }

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import type { CancellationToken } from '@whoa/core';
-import { codeOf, notAFile, type ResolvedPath } from '../path/resolved-path.ts';
+import { findErrorCode, notAFile, type ResolvedPath } from '../path/resolved-path.ts';
 import { createTempName, sweepTemps } from './temp-files.ts';
 
 /** Written between two checks of the token. This bounds the delay of a cancel. */
@@ -32,8 +32,8 @@ export class FileChangedError extends Error {
 }
 
 /**
- * Puts new content in the place of a file, whole or not at all: written beside it, synced, renamed over it (a file that is
- * a mount of its own is overwritten instead). The rename is the commit: a cancel before it leaves the old file and nothing else, a cancel after it is too late. The mode and
+ * Puts new content in the place of a file, whole or not at all: written next to it, synced, renamed over it (a file that is
+ * a separate mount is overwritten instead). The rename is the commit: a cancel before it leaves the old file and nothing else, a cancel after it is too late. The mode and
  * the owner stay; other hard links keep the old content.
  */
 export async function replaceFile(resolved: ResolvedPath, content: string, options: ReplaceOptions): Promise<void> {
@@ -64,7 +64,7 @@ async function fill(
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const handle = await open(temp, flags, old === undefined ? 0o666 : 0o600);
   try {
-    for (const chunk of chunksOf(content)) {
+    for (const chunk of splitChunks(content)) {
       token.throwIfCancelled();
       await handle.writeFile(chunk);
     }
@@ -90,7 +90,7 @@ function commit(
     renameSync(temp, path);
   } catch (error) {
     // A file that is its own mount, as in containers, cannot be replaced, only overwritten.
-    if (codeOf(error) !== 'EBUSY') throw error;
+    if (findErrorCode(error) !== 'EBUSY') throw error;
     overwrite(path, temp);
   }
 }
@@ -130,13 +130,13 @@ async function syncFolder(folder: string): Promise<void> {
     handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY);
     await handle.sync();
   } catch (error) {
-    if (codeOf(error) === undefined) throw error;
+    if (findErrorCode(error) === undefined) throw error;
   } finally {
     await handle?.close();
   }
 }
 
-function* chunksOf(content: string): Generator<string> {
+function* splitChunks(content: string): Generator<string> {
   for (let start = 0; start < content.length; ) {
     let end = start + CHUNK_CHARS;
     // Never split a surrogate pair: each half would be written as U+FFFD.

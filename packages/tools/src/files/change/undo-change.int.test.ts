@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { createAgent, createAgentTool, formatStopReport, type Tool } from '@whoa/core';
 import { createScriptedModel } from '@whoa/core/testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { playHistories } from '../../../../../test/tools/file-histories.ts';
+import { runHistories } from '../../../../../test/tools/file-histories.ts';
 import { createFileTools } from '../file-tools.ts';
 import { removeOldContents } from './file-keeper.ts';
 
@@ -50,7 +50,7 @@ const edit = (path: string, oldText: string, newText: string) => ({
   input: { path, edits: [{ oldText, newText }] },
 });
 
-test('an undo puts back what was there, last change first, and leaves no old content behind', async () => {
+test('an undo restores the old content, last change first, and leaves no copies behind', async () => {
   const { root, at, undoFolder } = setUp();
   writeFileSync(at('a'), 'one', { mode: 0o640 });
   const stop = await stopAfter([edit('a', 'one', 'two'), write('a', 'three'), write('new/b', 'b')], {
@@ -64,7 +64,7 @@ test('an undo puts back what was there, last change first, and leaves no old con
   expect(stop.isClean).toBe(true);
 });
 
-test('a file that is not what the call left is not touched, and the report says so', async () => {
+test('a file that no longer has the content that the call wrote is not touched, and the report shows it', async () => {
   const { root, at, undoFolder } = setUp();
   writeFileSync(at('a'), 'one');
   const stop = await stopAfter([edit('a', 'one', 'two'), write('b', 'b')], { root, undoFolder }, () => {
@@ -192,7 +192,7 @@ const histories = Number(process.env['HISTORIES'] ?? 300);
 
 test('random histories of changes, foreign changes and crashes: a file is the old one or untouched, reports are true', async () => {
   const { root, undoFolder } = setUp();
-  const report = await playHistories({ histories, seed: 9, root, undoFolder });
+  const report = await runHistories({ histories, seed: 9, root, undoFolder });
   expect(report.problems).toEqual([]);
   expect(report.histories).toBe(histories);
   expect(Math.min(report.undone, report.changedSince, report.unavailable, report.crashes)).toBeGreaterThan(

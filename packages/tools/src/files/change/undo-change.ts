@@ -44,7 +44,7 @@ export async function undoChange(
       const digest = resolved.kind === 'missing' ? MISSING : now.text === undefined ? '' : toDigest(now.text);
       if (digest !== change.before) {
         if (digest !== change.after)
-          throw new Error(`changed since: '${resolved.displayPath}' is not what the call left`);
+          throw new Error(`changed since: '${resolved.displayPath}' no longer has the content that the call wrote`);
         const old = await keeper.recall(call, change);
         if (old === undefined) remove(resolved, now.baseVersion);
         else await writeContent(file, old, { baseVersion: now.baseVersion });
@@ -62,6 +62,6 @@ function remove({ folder, name, displayPath }: ResolvedPath, seen: Stats | 'miss
   const path = `${folder}/${name}`;
   const now = statSync(path, { throwIfNoEntry: false });
   if (seen === 'missing' || now?.ino !== seen.ino || now.mtimeMs !== seen.mtimeMs)
-    throw new Error(`changed since: '${displayPath}' is not what the call left`);
+    throw new Error(`changed since: '${displayPath}' no longer has the content that the call wrote`);
   unlinkSync(path);
 }

@@ -15,8 +15,8 @@ export interface FileDiff {
 }
 
 /** Compares two versions of a file. */
-export function diffOf(path: string, before: string, after: string): FileDiff {
-  const replaced = { linesAdded: linesIn(after), linesRemoved: linesIn(before), changedLines: [1] };
+export function createDiff(path: string, before: string, after: string): FileDiff {
+  const replaced = { linesAdded: countLines(after), linesRemoved: countLines(before), changedLines: [1] };
   if (before.length + after.length > MAX_DIFF_CHARS) return { diff: null, ...replaced };
   const options = { context: 3, timeout: MAX_DIFF_MS };
   const patch = structuredPatch(path, path, before, after, undefined, undefined, options);
@@ -33,6 +33,6 @@ export function diffOf(path: string, before: string, after: string): FileDiff {
   };
 }
 
-function linesIn(text: string): number {
+function countLines(text: string): number {
   return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
 }

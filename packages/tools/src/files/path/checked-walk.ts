@@ -2,7 +2,7 @@ import { lstat, mkdir, readlink, realpath, rmdir, stat } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { isUnder } from '../../process/programs.ts';
 import {
-  codeOf,
+  findErrorCode,
   MAX_LINKS,
   notAFolder,
   notFound,
@@ -29,7 +29,7 @@ export async function walkChecked(
     const folder = await realFolder(root, dirname(wanted), { path, create, created });
     if (!isUnder(root, wanted === root ? root : folder)) throw outside(path);
     const target = wanted === root ? root : join(folder, wanted.slice(dirname(wanted).length).replace(/^[\\/]/, ''));
-    const stats = await lookAt(target);
+    const stats = await statIfExists(target);
     if (stats?.isSymbolicLink()) {
       wanted = resolve(folder, await readlink(target));
       continue;
@@ -75,7 +75,7 @@ async function realFolder(
     if (!(await stat(real)).isDirectory()) throw notAFolder(path);
     return real;
   } catch (error) {
-    const code = codeOf(error);
+    const code = findErrorCode(error);
     if (code === 'ENOTDIR') throw notAFolder(path);
     if (code === 'ELOOP') throw tooManyLinks(path);
     if (code !== 'ENOENT') throw error;
@@ -90,11 +90,11 @@ async function realFolder(
   }
 }
 
-async function lookAt(path: string): Promise<Awaited<ReturnType<typeof lstat>> | undefined> {
+async function statIfExists(path: string): Promise<Awaited<ReturnType<typeof lstat>> | undefined> {
   try {
     return await lstat(path);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (findErrorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

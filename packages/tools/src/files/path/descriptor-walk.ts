@@ -1,7 +1,7 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, mkdir, open, readlink, rmdir } from 'node:fs/promises';
 import {
-  codeOf,
+  findErrorCode,
   MAX_LINKS,
   MAX_STEPS,
   notAFolder,
@@ -23,7 +23,7 @@ interface Step {
 }
 
 /** The path of an open descriptor. It refers to the open file itself, whatever its name is now. */
-const pathOf = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`;
+const toDescriptorPath = ({ fd }: FileHandle): string => `/proc/self/fd/${fd}`;
 
 /**
  * Walks to a path one name at a time, opening each inside the folder that is already held and never through a symbolic link.
@@ -59,7 +59,7 @@ class DescriptorWalk {
     this.#root = root;
     this.#path = path;
     this.#create = create;
-    this.#rest = namesIn(path).reverse();
+    this.#rest = splitNames(path).reverse();
   }
 
   async go(): Promise<ResolvedPath> {
@@ -88,7 +88,7 @@ class DescriptorWalk {
   }
 
   async #enter(name: string): Promise<void> {
-    const here = `${pathOf(this.#steps.at(-1)!.handle)}/${name}`;
+    const here = `${toDescriptorPath(this.#steps.at(-1)!.handle)}/${name}`;
     let handle = await openStep(here);
     if (handle === undefined && this.#create && this.#rest.length > 0) {
       await this.#createFolder(here);
@@ -130,8 +130,8 @@ class DescriptorWalk {
       const inside = pathInside(this.#root, target);
       if (inside === undefined) throw outside(this.#path);
       while (this.#steps.length > 1) this.#back();
-      this.#rest.push(...namesIn(inside).reverse());
-    } else this.#rest.push(...namesIn(target).reverse());
+      this.#rest.push(...splitNames(inside).reverse());
+    } else this.#rest.push(...splitNames(target).reverse());
   }
 
   async #createFolder(here: string): Promise<void> {
@@ -139,7 +139,7 @@ class DescriptorWalk {
       await mkdir(here);
       this.#created.push(here);
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
+      if (findErrorCode(error) !== 'EEXIST') throw error;
     }
   }
 
@@ -148,7 +148,7 @@ class DescriptorWalk {
     const isFolder = this.#last === undefined && this.#missing === undefined;
     const parent = isFolder ? this.#steps.at(-2) : top;
     const name = isFolder ? parent && top.name : (this.#last?.name ?? this.#missing);
-    const folder = parent && pathOf(parent.handle);
+    const folder = parent && toDescriptorPath(parent.handle);
     const { dev, ino } = await (parent ?? top).handle.stat({ bigint: true });
     const names = this.#steps.slice(1).map((step) => step.name);
     if (!isFolder) names.push(name!);
@@ -157,7 +157,7 @@ class DescriptorWalk {
       kind: isFolder ? 'folder' : (this.#last?.kind ?? 'missing'),
       folder,
       name,
-      target: this.#missing === undefined ? pathOf((this.#last ?? top).handle) : `${folder}/${name}`,
+      target: this.#missing === undefined ? toDescriptorPath((this.#last ?? top).handle) : `${folder}/${name}`,
       key: `${dev}:${ino}/${name ?? ''}`,
       removeCreated: () => this.removeCreated(),
       [Symbol.asyncDispose]: () => this.close(),
@@ -169,18 +169,18 @@ async function openStep(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, STEP);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (findErrorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
 
 /** The rest of an absolute path under a root, compared name by name; `undefined` if it is not under it. */
 export function pathInside(root: string, path: string): string | undefined {
-  const wanted = namesIn(path);
-  const inside = namesIn(root).every((name, index) => wanted[index] === name);
-  return inside ? wanted.slice(namesIn(root).length).join('/') : undefined;
+  const wanted = splitNames(path);
+  const inside = splitNames(root).every((name, index) => wanted[index] === name);
+  return inside ? wanted.slice(splitNames(root).length).join('/') : undefined;
 }
 
-function namesIn(path: string): string[] {
+function splitNames(path: string): string[] {
   return path.split('/').filter((name) => name !== '' && name !== '.');
 }

@@ -40,7 +40,7 @@ export interface WalkOptions {
 
 /** The number of symbolic links that the kernel would follow. */
 export const MAX_LINKS = 40;
-/** Deeper paths are refused: every step holds a descriptor. */
+/** Deeper paths are rejected: every step holds a descriptor. */
 export const MAX_STEPS = 256;
 
 export function outside(path: string): PathError {
@@ -70,7 +70,7 @@ export function tooDeep(path: string): PathError {
 }
 
 /** The code of a system error; `undefined` for other errors. */
-export function codeOf(error: unknown): string | undefined {
+export function findErrorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : undefined;
 }

@@ -85,7 +85,7 @@ async function contentAt(root: Root, path: string): Promise<string> {
   return await file.readFile('utf8');
 }
 
-const outcomeOf = (root: Root, path: string) => contentAt(root, path).catch((error: { code: string }) => error.code);
+const tryRead = (root: Root, path: string) => contentAt(root, path).catch((error: { code: string }) => error.code);
 
 describe.each(['held', 'checked'] as const)('%s', (confinement) => {
   test('paths inside are found, by whatever way leads to them', async () => {
@@ -106,12 +106,12 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
       'links/dangling': 'missing',
     };
     for (const [path, expected] of Object.entries(inside))
-      expect([path, await outcomeOf(root, path)]).toEqual([path, expected]);
+      expect([path, await tryRead(root, path)]).toEqual([path, expected]);
     await using resolved = await root.locate('links/chain/file.txt');
     expect(resolved).toMatchObject({ displayPath: 'sub/deep/file.txt', name: 'file.txt' });
   });
 
-  test('paths that lead outside are refused, whether or not there is something', async () => {
+  test('paths that lead outside are rejected, whether or not there is something', async () => {
     using workspace = setUp();
     const root = createRoot(workspace.at('root'), { confinement });
     const paths = [
@@ -133,10 +133,10 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
       'links/up/outside/secret.txt',
       'links/out-dangling',
     ];
-    for (const path of paths) expect([path, await outcomeOf(root, path)]).toEqual([path, 'OUTSIDE_ROOT']);
+    for (const path of paths) expect([path, await tryRead(root, path)]).toEqual([path, 'OUTSIDE_ROOT']);
   });
 
-  test('paths that mean nothing are refused with what to do', async () => {
+  test('paths that mean nothing are rejected with what to do', async () => {
     using workspace = setUp();
     const root = createRoot(workspace.at('root'), { confinement });
     await expect(root.locate('')).rejects.toThrow('use . for the root itself');
@@ -165,7 +165,7 @@ describe.each(['held', 'checked'] as const)('%s', (confinement) => {
     let escapes = 0;
     const outcomes = new Map<string, number>();
     for (const path of fc.sample(hostile, { numRuns: runs, seed: 7 })) {
-      const content = await outcomeOf(root, path);
+      const content = await tryRead(root, path);
       outcomes.set(content, (outcomes.get(content) ?? 0) + 1);
       if (content === SECRET || !(await isInside(root, path))) escapes++;
     }
@@ -220,13 +220,13 @@ test('a root that is itself reached by a link is accepted', async () => {
   expect(await contentAt(root, workspace.at('real/a.txt'))).toBe('a');
 });
 
-test('a path that is too deep is refused before descriptors are opened', async () => {
+test('a path that is too deep is rejected before descriptors are opened', async () => {
   using workspace = createWorkspace({ 'a/b': '' });
   const root = createRoot(workspace.path);
   await expect(root.locate('a/../'.repeat(300))).rejects.toThrow('deep');
 });
 
-test('an empty root is refused at once, a missing one when it is used', async () => {
+test('an empty root is rejected immediately, a missing one when it is used', async () => {
   expect(() => createRoot('')).toThrow('root: expected the path of a folder');
   await expect(createRoot('/no/such/folder').locate('a')).rejects.toThrow('create the folder or name another');
 });

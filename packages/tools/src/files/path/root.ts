@@ -52,7 +52,7 @@ export function createRoot(path: string, options: RootOptions = {}): Root {
       const real = await realpath(given).catch((error: unknown) => {
         throw new Error(`The root '${given}' cannot be used; create the folder or name another`, { cause: error });
       });
-      const found = await walk(real, insideOf([given, real], wanted), walkOptions);
+      const found = await walk(real, findRoot([given, real], wanted), walkOptions);
       if (!hidden.some((folder) => isUnder(folder, join(real, found.displayPath)))) return found;
       await found.removeCreated();
       await found[Symbol.asyncDispose]();
@@ -66,7 +66,7 @@ export function rootFrom(root: string | Root): Root {
   return typeof root === 'string' ? createRoot(root) : root;
 }
 
-function insideOf(roots: readonly string[], wanted: string): string {
+function findRoot(roots: readonly string[], wanted: string): string {
   if (!isAbsolute(wanted)) return wanted;
   for (const root of roots) {
     const inside = process.platform === 'win32' ? relative(root, wanted) : pathInside(root, wanted);

@@ -1,5 +1,5 @@
 /** Runs work with a resource and disposes the resource afterwards, even if the work fails. */
-export async function holding<Held extends AsyncDisposable, Result>(
+export async function usingResource<Held extends AsyncDisposable, Result>(
   held: Promise<Held>,
   work: (held: Held) => Promise<Result> | Result,
 ): Promise<Result> {

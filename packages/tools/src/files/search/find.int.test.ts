@@ -32,7 +32,7 @@ test('files are found by glob, sorted, without ignored ones and without what lin
   expect((await callTool(find, { glob: '*', path: 'nowhere' })).content).toContain('does not exist');
 });
 
-test('the limit is said', async () => {
+test('the limit is reported', async () => {
   using workspace = createWorkspace(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`f${i}`, ''])));
   const result = await callTool(createFindTool({ root: workspace.path }), { glob: '*', limit: 10 });
   expect(result.content).toContain('[10 files shown, there may be more');

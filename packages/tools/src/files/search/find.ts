@@ -4,7 +4,7 @@ import { strictInput } from '../../strict-input.ts';
 import { defineFileTool } from '../file-tool.ts';
 import { notAFolder } from '../path/resolved-path.ts';
 import { type Root, rootFrom } from '../path/root.ts';
-import { holding } from '../path/using-resource.ts';
+import { usingResource } from '../path/using-resource.ts';
 import type { FileToolOptions } from '../read.ts';
 import { count, showName } from '../text.ts';
 import { createGlobFilter } from './glob-filter.ts';
@@ -49,7 +49,7 @@ export function createFindTool(options: FileToolOptions): Tool<FindInput> {
     effects: 'read',
     replay: 'safe',
     execute: (wanted, { token }) =>
-      holding(openSearchScope(root, wanted.path), (scope) => search(root, wanted, { scope, token })),
+      usingResource(openSearchScope(root, wanted.path), (scope) => search(root, wanted, { scope, token })),
   });
 }
 

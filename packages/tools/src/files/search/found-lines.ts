@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { CancellationToken } from '@whoa/core';
 import { openToRead } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
-import { holding } from '../path/using-resource.ts';
+import { usingResource } from '../path/using-resource.ts';
 import type { SearchScope } from './search-scope.ts';
 
 /** A line that a search shows. */
@@ -39,7 +39,7 @@ export function parseRecord(record: string, scope: SearchScope): FoundLine | und
   const { type, data } = JSON.parse(record) as SearchRecord;
   const name = data.path?.text;
   if ((type !== 'match' && type !== 'context') || name === undefined || data.lines === undefined) return undefined;
-  const bytes = bytesOf(data.lines);
+  const bytes = decodeBytes(data.lines);
   const start = data.submatches?.[0]?.start ?? 0;
   return {
     kind: type,
@@ -53,7 +53,7 @@ export function parseRecord(record: string, scope: SearchScope): FoundLine | und
   };
 }
 
-function bytesOf({ text, bytes }: Arbitrary): Buffer {
+function decodeBytes({ text, bytes }: Arbitrary): Buffer {
   return text === undefined ? Buffer.from(bytes ?? '', 'base64') : Buffer.from(text);
 }
 
@@ -68,20 +68,20 @@ export async function verifyLines(
 ): Promise<FoundLine[]> {
   const verified: FoundLine[] = [];
   for (const [path, found] of Map.groupBy(lines, (line) => line.path)) {
-    // After a kill the result is not waited for.
+    // After a kill no one waits for the result.
     if (token.level === 'kill') break;
-    verified.push(...(await standing(root, path, found)));
+    verified.push(...(await findPresentLines(root, path, found)));
   }
   return verified;
 }
 
-async function standing(root: Root, path: string, lines: readonly FoundLine[]): Promise<FoundLine[]> {
+async function findPresentLines(root: Root, path: string, lines: readonly FoundLine[]): Promise<FoundLine[]> {
   try {
-    return await holding(root.locate(path), (resolved) => {
+    return await usingResource(root.locate(path), (resolved) => {
       if (resolved.kind !== 'file' || resolved.displayPath !== path) return [];
-      return holding(openToRead(resolved), async (file) => {
+      return usingResource(openToRead(resolved), async (file) => {
         const kept: FoundLine[] = [];
-        for (const block of blocksOf(lines)) kept.push(...(await findStillPresent(file, block)));
+        for (const block of groupLines(lines)) kept.push(...(await findStillPresent(file, block)));
         return kept;
       });
     });
@@ -92,7 +92,7 @@ async function standing(root: Root, path: string, lines: readonly FoundLine[]): 
 }
 
 /** Groups consecutive lines, to check them together. */
-function blocksOf(lines: readonly FoundLine[]): FoundLine[][] {
+function groupLines(lines: readonly FoundLine[]): FoundLine[][] {
   const blocks: FoundLine[][] = [];
   for (const line of lines) {
     const last = blocks.at(-1)?.at(-1);

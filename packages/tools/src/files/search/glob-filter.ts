@@ -15,7 +15,7 @@ export function createGlobFilter(glob: string | undefined): GlobFilter {
   // An exclusion cannot include ignored files.
   if (glob.startsWith('!')) return { args: [`--glob=${glob}`], accepts: () => true };
   const byName = !glob.replace(/\/$/, '').includes('/');
-  const name = lastNameIn(glob);
+  const name = findLastName(glob);
   // A type matches the name only and applies after the ignore files, so it narrows the search and overrides nothing.
   const args = name === undefined ? [] : [`--type-add=whoa:${name}`, '--type=whoa'];
   if (byName && name !== undefined) return { args, accepts: () => true };
@@ -24,7 +24,7 @@ export function createGlobFilter(glob: string | undefined): GlobFilter {
 }
 
 /** The part of a glob that matches the file name, if it can be separated. */
-function lastNameIn(glob: string): string | undefined {
+function findLastName(glob: string): string | undefined {
   const name = glob.slice(glob.lastIndexOf('/') + 1);
   const isWhole = count(name, '{') === count(name, '}') && count(name, '[') === count(name, ']');
   // In a type definition a colon would include other types.

@@ -61,10 +61,10 @@ function textFor(byFile: readonly LinesOfFile[], end: SearchSummary): string {
     text.push(showName(path));
     for (const line of asked) {
       if (characters > MAX_MODEL_CHARS) break;
-      const said = `${line.line}${line.kind === 'match' ? ':' : '-'} ${lineForModel(line, wanted)}`;
-      characters += said.length;
+      const shownLine = `${line.line}${line.kind === 'match' ? ':' : '-'} ${lineForModel(line, wanted)}`;
+      characters += shownLine.length;
       shown += line.kind === 'match' ? 1 : 0;
-      text.push(said);
+      text.push(shownLine);
     }
   }
   return [...text, totalsFor(shown, end)].join('\n');
@@ -82,8 +82,8 @@ function askedFor(lines: readonly FoundLine[], context: number): readonly FoundL
 /** Indentation matters only together with context lines. */
 function lineForModel({ text, column, kind }: FoundLine, { context }: GrepInput): string {
   if (kind === 'context') return cutLine(text, MAX_MODEL_LINE_CHARS);
-  const said = context > 0 ? text : text.trimStart();
-  return cutAround(said, column - 1 - (text.length - said.length), MAX_MODEL_LINE_CHARS);
+  const shownText = context > 0 ? text : text.trimStart();
+  return cutAround(shownText, column - 1 - (text.length - shownText.length), MAX_MODEL_LINE_CHARS);
 }
 
 function totalsFor(shown: number, end: SearchSummary): string {

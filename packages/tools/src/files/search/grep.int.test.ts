@@ -17,7 +17,7 @@ expectNothingLeft();
 /** Text in which this pattern takes long to find nothing. */
 const SLOW_PATTERN = 'needle|(\\w+\\s){12}zq';
 
-/** Root can read everything, so this goes on as somebody who cannot. */
+/** Root can read everything, so the test continues as a user who cannot. */
 function chownForNobody(folder: string): void {
   for (const name of ['.', ...readdirSync(folder)]) chownSync(`${folder}/${name}`, 65_534, 65_534);
   process.seteuid?.(65_534);
@@ -66,14 +66,14 @@ test('the model gets each matching line once and the totals; people get the ques
   });
 });
 
-test('a match far along a line is shown to the model with what stands beside it', async () => {
+test('a match far along a line is shown to the model with its surroundings', async () => {
   using workspace = createWorkspace({ 'a.txt': `${'x'.repeat(5_000)} needle ${'y'.repeat(5_000)}\n` });
   const { content } = await callTool(createGrepTool({ root: workspace.path }), { pattern: 'needle' });
   expect(content).toMatch(/^a\.txt\n1: \[\d+ characters\+\] x+ needle y+ \[\+\d+ characters\]\n/);
   expect((content as string).length).toBeLessThan(350);
 });
 
-test('totals go on past the limit, up to a bound, and say so', async () => {
+test('totals continue past the limit, up to a bound, and are marked', async () => {
   using workspace = createWorkspace({ 'a.txt': 'needle\n'.repeat(150), 'b.txt': 'needle\n'.repeat(12_000) });
   const grep = createGrepTool({ root: workspace.path });
   const counted = await callTool(grep, { pattern: 'needle', glob: 'a.txt' });
@@ -84,7 +84,7 @@ test('totals go on past the limit, up to a bound, and say so', async () => {
   expect(endless.details).toMatchObject({ totalsAreWhole: false, truncated: true });
 });
 
-test('what lies around thousands of long lines does not swell what people get', async () => {
+test('the context of thousands of long lines does not inflate the details', async () => {
   using workspace = createWorkspace({ 'a.txt': `needle${'x'.repeat(1_000)}\n`.repeat(2_000) });
   const { details, content } = await callTool(createGrepTool({ root: workspace.path }), {
     pattern: 'needle',
@@ -119,7 +119,7 @@ test('globs never bring back what .gitignore leaves out, and are read as it read
   expect(await filesFor('!*.test.ts')).toEqual(['lib/b.ts', 'src/a.ts']);
 });
 
-test('a folder that cannot be read is said, and a search that was stopped claims nothing', async () => {
+test('a folder that cannot be read is reported, and a search that was stopped claims nothing', async () => {
   using workspace = createWorkspace({ 'closed/a.txt': 'needle\n', 'b.txt': 'other\n' });
   chmodSync(workspace.at('closed'), 0);
   const asNobody = process.getuid?.() === 0;
@@ -184,7 +184,7 @@ test('options: one file, a glob, any case, plain text, lines around, nothing fou
   expect(await found({ pattern: 'x', path: '../' })).toContain('outside the root');
 });
 
-test('the limit is said; lines that are not UTF-8 and very long lines do no harm', async () => {
+test('the limit is reported; lines that are not UTF-8 and very long lines do no harm', async () => {
   using workspace = createWorkspace({
     'many.txt': 'needle\n'.repeat(1_000),
     'long.txt': `needle${'x'.repeat(2_000_000)}`,
@@ -226,7 +226,7 @@ test('cancelled mid-way, the matches so far are kept and the searcher is gone', 
   }
 });
 
-test('on a pipe it does not wait, however early the cancel comes', async () => {
+test('a search never waits on a pipe, no matter how early the cancel comes', async () => {
   using workspace = createWorkspace({ 'a.txt': '' });
   mkfifoSync(workspace.at('pipe'));
   const grep = createGrepTool({ root: workspace.path });

@@ -1,7 +1,7 @@
 import { createInterruptedError, type Tool, type ToolContext, type ToolResult } from '@whoa/core';
 import { defineFileTool } from '../file-tool.ts';
 import { type Root, rootFrom } from '../path/root.ts';
-import { holding } from '../path/using-resource.ts';
+import { usingResource } from '../path/using-resource.ts';
 import type { FileToolOptions } from '../read.ts';
 import { count } from '../text.ts';
 import { type FoundLine, parseRecord, verifyLines } from './found-lines.ts';
@@ -30,7 +30,7 @@ export function createGrepTool(options: FileToolOptions): Tool<GrepInput> {
     effects: 'read',
     replay: 'safe',
     execute: (wanted, context) =>
-      holding(openSearchScope(root, wanted.path), (scope) => search({ root, wanted, scope }, context)),
+      usingResource(openSearchScope(root, wanted.path), (scope) => search({ root, wanted, scope }, context)),
   });
 }
 
@@ -64,7 +64,7 @@ async function search({ root, wanted, scope }: Search, { token, update }: ToolCo
     wanted,
     totalMatches: found.matches,
     totalFiles: found.files.size,
-    changed: matchesIn(found.lines) - matchesIn(lines),
+    changed: countMatches(found.lines) - countMatches(lines),
     skippedRecords,
     unread: await unreadInside(root, unread, scope),
     isCounted: end === 'done',
@@ -104,7 +104,7 @@ class Findings {
   }
 }
 
-function matchesIn(lines: readonly FoundLine[]): number {
+function countMatches(lines: readonly FoundLine[]): number {
   return lines.filter(({ kind }) => kind === 'match').length;
 }
 

@@ -35,7 +35,7 @@ test('a name with line feeds or escape sequences is shown on one line', async ()
   expect(content).toBe('"a\\n[1 of 1 entries shown]"\n"b\\u001b[2J"\n"c\\u202e\\u2028"\nd é');
 });
 
-test('nothing, a file and a link out are refused; an empty folder says it is empty', async () => {
+test('a missing folder, a file and a link that points outside are rejected; an empty folder is reported as empty', async () => {
   using workspace = createWorkspace({ 'root/a.txt': '', 'root/sub/x': '' });
   symlinkSync('..', workspace.at('root/out'));
   const ls = createLsTool({ root: workspace.at('root') });

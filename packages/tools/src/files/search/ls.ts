@@ -7,7 +7,7 @@ import { makerOfTemp } from '../change/temp-files.ts';
 import { defineFileTool } from '../file-tool.ts';
 import { notAFolder, notFound, type ResolvedPath } from '../path/resolved-path.ts';
 import { rootFrom } from '../path/root.ts';
-import { holding } from '../path/using-resource.ts';
+import { usingResource } from '../path/using-resource.ts';
 import type { FileToolOptions } from '../read.ts';
 import { showName } from '../text.ts';
 
@@ -37,7 +37,7 @@ export function createLsTool(options: FileToolOptions): Tool<LsInput> {
     effects: 'read',
     replay: 'safe',
     execute: ({ path }, { token }) =>
-      holding(root.locate(path), (resolved) => {
+      usingResource(root.locate(path), (resolved) => {
         if (resolved.kind === 'missing') throw notFound(path);
         if (resolved.kind !== 'folder') throw notAFolder(path);
         return list(resolved, token);
@@ -53,7 +53,7 @@ async function list(resolved: ResolvedPath, token: CancellationToken): Promise<T
     const stats = token.isCancelled
       ? undefined
       : await lstat(`${resolved.target}/${entry.name}`).catch(() => undefined);
-    entries.push({ name: entry.name, kind: kindOf(entry), ...(stats?.isFile() && { bytes: stats.size }) });
+    entries.push({ name: entry.name, kind: classifyEntry(entry), ...(stats?.isFile() && { bytes: stats.size }) });
   }
   const truncated = scan.partial || token.isCancelled || scan.entries.length > shown.length;
   const result: ToolResult = {
@@ -83,13 +83,13 @@ function textFor(
 ): string {
   if (entries.length === 0 && !truncated) return '(empty)';
   const names = entries.map(
-    (entry) => showName(entry.name) + { folder: '/', link: '@', file: '', other: '' }[kindOf(entry)],
+    (entry) => showName(entry.name) + { folder: '/', link: '@', file: '', other: '' }[classifyEntry(entry)],
   );
   const more = `[${entries.length} of ${total ?? `more than ${MAX_SCANNED}`} entries shown; list a folder below or use find]`;
   return [...names, ...(truncated ? [more] : [])].join('\n');
 }
 
-function kindOf(entry: Dirent): 'folder' | 'link' | 'file' | 'other' {
+function classifyEntry(entry: Dirent): 'folder' | 'link' | 'file' | 'other' {
   if (entry.isDirectory()) return 'folder';
   if (entry.isSymbolicLink()) return 'link';
   return entry.isFile() ? 'file' : 'other';

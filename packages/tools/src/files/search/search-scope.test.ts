@@ -3,7 +3,7 @@ import { createWorkspace } from '../../../../../test/workspace.ts';
 import { createRoot } from '../path/root.ts';
 import { openSearchScope, unreadInside } from './search-scope.ts';
 
-test('what could not be read is named only if it is found again inside the root', async () => {
+test('a file that could not be read is named only if it is still inside the root', async () => {
   using workspace = createWorkspace({ 'outside/secret.txt': 'x', 'root/sub/closed.txt': 'x' });
   const root = createRoot(workspace.at('root'));
   await using scope = await openSearchScope(root, 'sub');

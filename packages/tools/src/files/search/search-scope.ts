@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { TEMP_GLOB } from '../change/temp-files.ts';
 import { notAFile, openToRead, type ResolvedPath } from '../path/resolved-path.ts';
 import type { Root } from '../path/root.ts';
-import { holding } from '../path/using-resource.ts';
+import { usingResource } from '../path/using-resource.ts';
 import { showName } from '../text.ts';
 
 /** Arguments of every search. No configuration outside the root may change the results. */
@@ -60,7 +60,9 @@ export async function openSearchScope(root: Root, path: string): Promise<SearchS
 /** The kind of file at a path, if the path is inside the root. */
 export async function kindInside(root: Root, path: string): Promise<ResolvedPath['kind'] | undefined> {
   try {
-    return await holding(root.locate(path), (resolved) => (resolved.displayPath === path ? resolved.kind : undefined));
+    return await usingResource(root.locate(path), (resolved) =>
+      resolved.displayPath === path ? resolved.kind : undefined,
+    );
   } catch {
     return undefined;
   }

@@ -71,7 +71,7 @@ export interface ContainedProcess extends AsyncDisposable {
   /** The moment now, for `endSince`. */
   now(): ProcessMoment;
   /**
-   * Ends the processes that the command started after a moment, and verifies it; the others go on. On systems where processes
+   * Ends the processes that the command started after a moment, and verifies it; the others continue. On systems where processes
    * cannot be told apart it ends none, and reports `no`.
    */
   endSince(moment: ProcessMoment, options?: EndSinceOptions): Promise<CleanupReport>;
@@ -80,7 +80,7 @@ export interface ContainedProcess extends AsyncDisposable {
 /** The error message of a disposed containment. */
 export const OVER = 'This containment was disposed; create another for more commands';
 
-export function reportOf(
+export function toReport(
   verified: CleanupReport['verified'],
   ended: number,
   survivors: readonly ProcessIdentity[],
@@ -115,7 +115,7 @@ export function createHandle(child: ChildProcess, options: HandleOptions): Conta
     exited,
     end: endOnce,
     now: endSince === undefined ? () => ({ pid: 0, startTime: 0 }) : readMoment,
-    endSince: endSince ?? (() => Promise.resolve(reportOf('no', 0, []))),
+    endSince: endSince ?? (() => Promise.resolve(toReport('no', 0, []))),
     [Symbol.asyncDispose]: dispose,
   };
 }

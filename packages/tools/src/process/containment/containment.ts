@@ -31,5 +31,6 @@ export interface Containment extends AsyncDisposable {
   readonly workspace: string | undefined;
   /** A private folder, removed when this is disposed or the host ends. */
   folder(): string;
+  /** Starts a command whose whole process tree can be ended. */
   start(command: ProcessCommand): Promise<ContainedProcess>;
 }

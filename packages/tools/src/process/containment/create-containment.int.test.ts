@@ -14,7 +14,7 @@ afterAll(() => containment[Symbol.asyncDispose]());
 const env = { PATH: process.env['PATH']! };
 const bash = (script: string) => ({ argv: ['bash', '-c', script] as const, env });
 
-/** Starts a script that prints `ready`, and waits for it; what it prints is collected. */
+/** Starts a script that prints `ready`, waits for it, and collects its output. */
 async function startReady(
   script: string,
   from = containment,
@@ -32,7 +32,7 @@ async function startReady(
   return { started, said: () => said };
 }
 
-const numberIn = (text: string): number => Number(/(\d+)/.exec(text)![1]);
+const parseNumber = (text: string): number => Number(/(\d+)/.exec(text)![1]);
 const daemon = 'setsid sleep 302 >/dev/null 2>&1 & echo ready $!; wait';
 
 test('a command that is asked to stop stops by TERM, and the end is proved', async () => {
@@ -53,6 +53,16 @@ test('traps run before the end', async () => {
   await started.output!.waitForEnd(1_000);
   expect(said()).toContain('tidied');
   expect(await started.exited).toEqual({ code: 0, signal: null });
+});
+
+test('a command that a trap runs to clean up is not asked to end itself', async () => {
+  await using patient = createTaggedContainment('tags', { graceMs: 60_000 });
+  const cleanup = "sleep 0.2 && sh -c 'sleep 0.1 && echo clean'";
+  const { started, said } = await startReady(`trap "${cleanup}; exit 6" TERM; sleep 302 & echo ready; wait`, patient);
+  expect(await started.end()).toMatchObject({ verified: 'tags', survivors: 0 });
+  await started.output!.waitForEnd(1_000);
+  expect(said()).toContain('clean');
+  expect(await started.exited).toEqual({ code: 6, signal: null });
 });
 
 test('a stopped process is woken, so that it need not be killed', async () => {
@@ -77,7 +87,7 @@ test('a kill cuts the grace of an end under way short', async () => {
   expect((await asked).survivors).toBe(0);
 });
 
-test('after a normal end there is nothing to end, and what was left behind is ended', async () => {
+test('a command’s leftovers are ended after its normal end', async () => {
   const tidy = await containment.start(bash('exit 3'));
   expect(await tidy.exited).toEqual({ code: 3, signal: null });
   expect(await tidy.end()).toMatchObject({ verified: 'tags', ended: 0, survivors: 0 });
@@ -92,7 +102,7 @@ test('ending one command leaves every other alone, also in another containment',
   const neighbour = await startReady(daemon);
   const stranger = await startReady(daemon, other);
   const left: ProcessIdentity[] = [neighbour, stranger].flatMap(({ said, started }) => [
-    identify(numberIn(said()))!,
+    identify(parseNumber(said()))!,
     identify(started.pid)!,
   ]);
   expect(await mine.started.end()).toMatchObject({ ended: 2, survivors: 0 });
@@ -111,12 +121,12 @@ async function startServant(): Promise<{ started: ContainedProcess; run: (line: 
     started,
     async run(line) {
       started.stdin!.write(`${line} >/dev/null 2>&1 & echo $!\n`);
-      return identify(numberIn(String((await said.next()).value)))!;
+      return identify(parseNumber(String((await said.next()).value)))!;
     },
   };
 }
 
-test('what was started since a moment is ended, and what was there before goes on', async () => {
+test('processes that were started after a moment are ended, and earlier ones continue', async () => {
   const { started, run } = await startServant();
   const before = await run('setsid sleep 302');
   const moment = started.now();
@@ -132,7 +142,7 @@ test('what was started since a moment is ended, and what was there before goes o
   expect(await started.endSince(moment)).toMatchObject({ ended: 0, survivors: 0 });
 });
 
-test('what was started while other work ran is left alone, unless its parent is ended', async () => {
+test('processes that were started while other work ran are not ended, unless their parent is', async () => {
   const { started, run } = await startServant();
   const moment = started.now();
   const mine = await run("bash -c 'while :; do sleep 0.05; done'");
@@ -167,7 +177,7 @@ test('a pid that was reused by another process is not signalled', async () => {
   await started.end();
 });
 
-test('a command that cannot be started says why, and leaves nothing open', async () => {
+test('a command that cannot be started fails with the reason, and leaves nothing open', async () => {
   const descriptors = readdirSync('/proc/self/fd').length;
   const nowhere = containment.start({ ...bash('true'), cwd: '/no/such/folder', onOutput: () => {} });
   await expect(nowhere).rejects.toThrow(/Could not start 'bash' in \/no\/such\/folder: .*does the folder exist/);
@@ -186,7 +196,7 @@ test('a hundred commands leave no descriptor and no zombie behind', async () => 
     }
   }
   await new Promise((resolve) => setImmediate(resolve));
-  // Fewer is no leak: what an earlier test or the test runner held may have been closed meanwhile.
+  // Fewer is not a leak: a descriptor of an earlier test or the test runner may have been closed meanwhile.
   expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(descriptors);
 });
 
@@ -199,17 +209,17 @@ test('disposing a containment ends its commands, and it starts no more', async (
   await expect(short.start(bash('true'))).rejects.toThrow('was disposed');
 });
 
-test('two commands that overlap are each told of their own processes only', async () => {
+test('two commands that overlap each see only their own processes', async () => {
   const first = await startReady('echo ready; sleep 0.05');
   const second = await startReady('sleep 302 & echo ready; wait');
-  // Every end looks at everybody, also at who is not being ended.
+  // Every end scans all processes, even those that it does not end.
   for (let round = 0; round < 3; round++) await (await containment.start(bash('sleep 0.02'))).end();
   await first.started.exited;
   expect(await first.started.end()).toMatchObject({ ended: 0, survivors: 0 });
   expect(await second.started.end()).toMatchObject({ ended: 2, survivors: 0 });
 });
 
-test('a watchdog that was killed is replaced at once, and again', async () => {
+test('a watchdog that was killed is replaced immediately, and again', async () => {
   await using guarded = createContainment();
   const watchdogs = (): number[] =>
     readChildren(process.pid)
@@ -225,7 +235,7 @@ test('a watchdog that was killed is replaced at once, and again', async () => {
   }
 });
 
-test('a containment that does not work here is refused, and never replaced in silence', async () => {
+test('a containment that does not work here is rejected, and never replaced in silence', async () => {
   await using wrong = createContainment({ technique: 'taskkill' });
   await expect(wrong.start(bash('true'))).rejects.toThrow(
     "The containment 'taskkill' does not work here: it is not for linux",
@@ -235,7 +245,7 @@ test('a containment that does not work here is refused, and never replaced in si
   );
 });
 
-test('every containment says whether it works here and what it proves', async () => {
+test('every containment reports whether it works here and what it verifies', async () => {
   const found = await detectContainments();
   expect(found.map(({ technique }) => technique)).toContain('bubblewrap');
   expect(found.find(({ technique }) => technique === 'tags')).toMatchObject({ isAvailable: true, verified: 'tags' });
@@ -244,7 +254,7 @@ test('every containment says whether it works here and what it proves', async ()
 
 test('a process group is ended too, but nothing is claimed', async () => {
   await using group = createContainment({ technique: 'group' });
-  const { started } = await startReady("trap 'exit 4' TERM; echo ready; sleep 302 & wait", group);
+  const { started } = await startReady("trap 'exit 4' TERM; sleep 302 & echo ready; wait", group);
   expect(await started.end()).toEqual({ verified: 'no', ended: 1, survivors: 0, survivorPids: [] });
   expect(await started.exited).toEqual({ code: 4, signal: null });
 });
@@ -269,7 +279,7 @@ test('a group containment that was disposed makes no folder any more', async () 
   await expect(short.start({ ...bash('true'), onOutput() {} })).rejects.toThrow('was disposed');
 });
 
-test('what a command had printed when it was killed is read, and its output ends', async () => {
+test('the output of a killed command is read to its end', async () => {
   const { started, said } = await startReady('seq 9000; echo ready; sleep 302');
   await started.end({ method: 'kill' });
   await started.output!.finish(1_000);
@@ -279,13 +289,13 @@ test('what a command had printed when it was killed is read, and its output ends
 });
 
 test('an escaped process that keeps printing cannot delay the end of reading', async () => {
-  // The group containment loses whoever leaves the group.
+  // The group containment loses processes that leave the group.
   await using group = createContainment({ technique: 'group' });
   const { started, said } = await startReady('setsid yes & echo ready $!; sleep 302', group);
   await started.end({ method: 'kill' });
   await started.output!.finish(1_000);
   started.output![Symbol.dispose]();
-  process.kill(numberIn(said()), 'SIGKILL');
+  process.kill(parseNumber(said()), 'SIGKILL');
   const length = said().length;
   await started.output!.finish(1_000);
   expect(said()).toHaveLength(length);

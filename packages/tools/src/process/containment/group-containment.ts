@@ -12,7 +12,7 @@ import {
   GRACE_MS,
   OVER,
   type ProcessCommand,
-  reportOf,
+  toReport,
   waitForExit,
   waitForSpawn,
 } from './contained.ts';
@@ -116,7 +116,7 @@ function supervise(
     if (technique === 'taskkill' && exitedAt === Infinity) await killTree(pid);
     await waitAtMost(exited, MAX_GONE_MS);
     onEnd();
-    return reportOf('no', ran ? 1 : 0, exitedAt === Infinity ? [{ pid, startTime: 0 }] : []);
+    return toReport('no', ran ? 1 : 0, exitedAt === Infinity ? [{ pid, startTime: 0 }] : []);
   }
 
   return createHandle(child, { output, exited, end, shortenGrace: () => shortenGrace() });

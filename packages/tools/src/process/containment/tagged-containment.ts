@@ -6,7 +6,7 @@ import { createHostDirectory, removeHostDirectory } from '../host-directory.ts';
 import { identify, type ProcessIdentity } from '../identity/identity.ts';
 import { startedSince } from '../identity/moment.ts';
 import { readPidMoment } from '../identity/pid-clock.ts';
-import { partOf, Scope } from '../identity/scope.ts';
+import { narrowScope, Scope } from '../identity/scope.ts';
 import { createHostTag, type HostTag, tagArguments, tagEnvironment, tagKey } from '../identity/tags.ts';
 import { endLeftovers } from '../leftovers.ts';
 import { type OutputTap, tapPipe } from '../output/output.ts';
@@ -20,7 +20,7 @@ import {
   GRACE_MS,
   OVER,
   type ProcessCommand,
-  reportOf,
+  toReport,
   waitForExit,
   waitForSpawn,
 } from './contained.ts';
@@ -182,13 +182,13 @@ function supervise(
     output?.resume();
     onEnd(survivors.length === 0);
     // What the shell left behind has ended with it. What we saw before includes it.
-    return reportOf(verified, survivors.length > 0 ? ended : Math.max(ended, await leftBehind), survivors);
+    return toReport(verified, survivors.length > 0 ? ended : Math.max(ended, await leftBehind), survivors);
   }
 
   const endSince: ContainedProcess['endSince'] = async (moment, { except = [] } = {}) => {
-    const part = partOf(scope, startedSince(moment, except));
+    const part = narrowScope(scope, startedSince(moment, except));
     const { verified, ended, survivors } = await sweeper.end(part, { graceMs });
-    return reportOf(verified, ended, survivors);
+    return toReport(verified, ended, survivors);
   };
 
   return createHandle(child, { output, exited, end, shortenGrace: () => sweeper.shortenGrace(scope), endSince });

@@ -19,7 +19,7 @@ interface Claim {
  * Finds out which process belongs to which scope: the roots of a scope, processes tagged with its key, the groups and sessions
  * they lead, and all their children. Once known, a process stays known, even as an orphan.
  *
- * A look reads each process once, however many scopes there are: 500 commands cost one pass, not 500.
+ * A look reads each process once, no matter how many scopes there are: 500 commands cost one pass, not 500.
  */
 export class Attribution {
   readonly #scopes = new Map<TagKey, Scope>();
@@ -75,7 +75,7 @@ export class Attribution {
     const open: ProcessStatus[] = [];
     for (const status of processes.values()) {
       if (status.startTime < since) continue;
-      const owner = this.#ownerOf(status, processes);
+      const owner = this.#findOwner(status, processes);
       if (owner === undefined) open.push(status);
       else owners.set(status.pid, owner);
     }
@@ -106,25 +106,25 @@ export class Attribution {
     if (leads) this.#leaders.set(pid, { scope, startTime });
   }
 
-  #ownerOf(status: ProcessStatus, processes: ReadonlyMap<number, ProcessStatus>): Scope | undefined {
+  #findOwner(status: ProcessStatus, processes: ReadonlyMap<number, ProcessStatus>): Scope | undefined {
     const known = this.#known.get(status.pid);
     if (known?.startTime === status.startTime) return known.scope;
     return (
-      this.#leaderOf(status, status.group, processes) ??
-      this.#leaderOf(status, status.session, processes) ??
-      this.#taggerOf(status)
+      this.#findLeader(status, status.group, processes) ??
+      this.#findLeader(status, status.session, processes) ??
+      this.#findTagger(status)
     );
   }
 
   /** The id of a leader is not reused while its group has members, so distrust it only if another process has that pid. */
-  #leaderOf(status: ProcessStatus, leader: number, processes: ProcessTable['processes']): Scope | undefined {
+  #findLeader(status: ProcessStatus, leader: number, processes: ProcessTable['processes']): Scope | undefined {
     const claim = this.#leaders.get(leader);
     if (claim === undefined || status.startTime < claim.startTime) return undefined;
     const bearer = processes.get(leader);
     return bearer === undefined || bearer.startTime === claim.startTime ? claim.scope : undefined;
   }
 
-  #taggerOf(status: ProcessStatus): Scope | undefined {
+  #findTagger(status: ProcessStatus): Scope | undefined {
     if (isOver(status)) return undefined;
     for (const key of readTags(status.pid)) {
       const scope = this.#scopes.get(key);

@@ -1,7 +1,7 @@
 import type { ProcessIdentity, ProcessStatus } from './identity.ts';
 import { readLastPid } from './pid-clock.ts';
 import { readProcFile } from './proc-file.ts';
-import { nameOf } from './scope.ts';
+import { formatIdentity } from './scope.ts';
 
 /** A moment on the clock of processes: the youngest process then, and when it was. */
 export type ProcessMoment = ProcessIdentity;
@@ -21,7 +21,7 @@ export function readMoment(): ProcessMoment {
   return { pid, startTime: Math.round(seconds * TICKS_PER_SECOND) };
 }
 
-function isAfter(process: ProcessIdentity, moment: ProcessMoment): boolean {
+export function isAfter(process: ProcessIdentity, moment: ProcessMoment): boolean {
   return process.startTime > moment.startTime || (process.startTime === moment.startTime && process.pid > moment.pid);
 }
 
@@ -41,8 +41,8 @@ export function startedSince(
       .filter((one) => isAfter(one, since))
       .toSorted((a, b) => a.startTime - b.startTime || a.pid - b.pid);
     return sorted.filter((one) => {
-      const isMine = chosen.get(one.pid) === nameOf(one) || !isShared(one) || chosen.has(one.parent);
-      if (isMine) chosen.set(one.pid, nameOf(one));
+      const isMine = chosen.get(one.pid) === formatIdentity(one) || !isShared(one) || chosen.has(one.parent);
+      if (isMine) chosen.set(one.pid, formatIdentity(one));
       return isMine;
     });
   };

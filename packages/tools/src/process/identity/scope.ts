@@ -45,12 +45,12 @@ export class Scope {
   }
 }
 
-/** Some processes of a scope, which are ended while the others go on. */
+/** Some processes of a scope, which are ended while the others continue. */
 export interface ScopePart extends Pick<Scope, 'members' | 'roots' | 'isHeld'> {
   readonly whole: Scope;
 }
 
-export function partOf(whole: Scope, choose: (members: readonly ProcessStatus[]) => ProcessStatus[]): ScopePart {
+export function narrowScope(whole: Scope, choose: (members: readonly ProcessStatus[]) => ProcessStatus[]): ScopePart {
   return {
     whole,
     roots: [],
@@ -62,6 +62,6 @@ export function partOf(whole: Scope, choose: (members: readonly ProcessStatus[])
 }
 
 /** A unique key for a process. */
-export function nameOf({ pid, startTime }: ProcessIdentity): string {
+export function formatIdentity({ pid, startTime }: ProcessIdentity): string {
   return `${pid}/${startTime}`;
 }

@@ -8,7 +8,7 @@ test('a command is named by its host and its number', () => {
   expect(tagKey(tag)).toBe('1073741829');
 });
 
-test('the tag stands beside the given environment and replaces none of it', () => {
+test('the tag is added to the given environment and replaces none of it', () => {
   expect(tagEnvironment({ PATH: '/bin' }, tag, 7)).toMatchObject({ PATH: '/bin', WHOA_CONTAINED_1073741829: '7' });
 });
 

@@ -11,7 +11,7 @@ test('a short output is shown whole, without its escapes', () => {
   expect(conciseText(capture.read(), 100)).toBe('ok');
 });
 
-test('a long one is cut in the middle, and the cut is said', () => {
+test('a long one is cut in the middle, and the cut is marked', () => {
   const capture = new Capture({ headBytes: 100, tailBytes: 100 });
   for (let line = 0; line < 1_000; line++) capture.push(Buffer.from(`line ${line}\n`));
   const text = conciseText(capture.read(), 80);
@@ -28,7 +28,7 @@ test('one endless line is cut within the limit and not within a character', () =
   expect(text.length).toBeLessThan(200);
 });
 
-test('the full log is for this user only and goes with its owner', () => {
+test('the full log is readable only by this user and removed with its owner', () => {
   const folder = mkdtempSync(join(tmpdir(), 'capture-'));
   const capture = new Capture({ headBytes: 4, tailBytes: 4, logFolder: folder });
   capture.push(Buffer.from('everything there was'));

@@ -18,7 +18,7 @@ test('a log that is long enough is whole', () => {
   expect(log.problem).toBeUndefined();
 });
 
-test('a log keeps the first part of what is too long, and says so', () => {
+test('a log keeps the first part of what is too long, and reports it', () => {
   using log = open(10);
   log.write(Buffer.from('123456'));
   log.write(Buffer.from('789012'));

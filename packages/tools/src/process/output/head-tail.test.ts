@@ -6,13 +6,13 @@ const feed = (kept: HeadTail, bytes: Uint8Array, size: number): void => {
   for (let at = 0; at < bytes.length; at += size) kept.push(bytes.subarray(at, at + size));
 };
 
-test('what fits is kept whole', () => {
+test('output that fits is kept whole', () => {
   const kept = new HeadTail({ headBytes: 8, tailBytes: 8 });
   feed(kept, Buffer.from('twelve bytes'), 5);
   expect(kept.read()).toEqual({ head: '', tail: 'twelve bytes', omittedBytes: 0 });
 });
 
-test('of what is too long the beginning and the end are kept, as whole lines', () => {
+test('output that is too long keeps its beginning and its end, as whole lines', () => {
   const kept = new HeadTail({ headBytes: 10, tailBytes: 10 });
   feed(kept, Buffer.from('one\ntwo\nthree\nfour\nfive\nsix\n'), 7);
   expect(kept.read()).toEqual({ head: 'one\ntwo\n', tail: 'five\nsix\n', omittedBytes: 11 });
@@ -32,7 +32,7 @@ test('a character is never split, wherever the borders fall', () => {
   }
 });
 
-test('nothing is lost unsaid: the kept and the omitted bytes add up', () => {
+test('the kept and the omitted bytes add up', () => {
   const sizes = fc.record({ headBytes: fc.nat(40), tailBytes: fc.nat(40), step: fc.integer({ min: 1, max: 50 }) });
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), sizes, (bytes, { step, ...options }) => {

@@ -19,7 +19,7 @@ test('a progress bar shows only its last state', () => {
   expect(plainText('10%\r50%\r100%\ndone\r\nlast\r')).toBe('100%\ndone\nlast');
 });
 
-test('what is no terminal language stays as it is', () => {
+test('text that is not terminal language is unchanged', () => {
   const ordinary = fc.string({ unit: 'grapheme' }).filter((text) => !/\p{Cc}/u.test(text));
   fc.assert(fc.property(fc.array(ordinary), (lines) => plainText(lines.join('\n')) === lines.join('\n')));
 });

@@ -20,27 +20,28 @@ import { openSubject } from './subject.ts';
 const help = `whoa check [options] -- COMMAND [ARGUMENT…]
 whoa check [options] URL [-- COMMAND [ARGUMENT…]]
 
-Checks whether an agent stops when told. Starts COMMAND as an editor would, or uses the server at URL, which COMMAND starts; gives the
-agent a model and a tool of its own, cancels it in every way there is, and watches from outside what happens: requests to the model,
-processes, effects.
+Tests whether an agent stops when you cancel it. Starts COMMAND as an editor would, or uses the server at URL, which COMMAND may start.
+Connects the agent to a test model and a test tool, cancels it at every stage, and verifies the result from outside the process: its
+requests to the model, its processes and its effects.
 
-The agent must use the model of the kit. OPENAI_BASE_URL and ANTHROPIC_BASE_URL point there; elsewhere write {provider}. {folder} is
-an empty folder in which the agent works, {port} a free port for a server. Files that COMMAND names are found from the current folder.
+The agent must use the test model: OPENAI_BASE_URL and ANTHROPIC_BASE_URL point to it, and {provider} is replaced by its address.
+{folder} is replaced by an empty folder to work in, {port} by a free port for a server. COMMAND's paths are relative to the current
+folder.
 
-  --protocol NAME         what it speaks: acp, mcp, a2a, ag-ui or chat (the AI SDK's). Defaults to acp without a URL
+  --protocol NAME         the agent's protocol: acp, mcp, a2a, ag-ui or chat (the AI SDK's); defaults to acp without a URL
   --env NAME=VALUE        a variable for COMMAND; can be repeated
   --header 'NAME: VALUE'  a header for every request to URL; can be repeated
-  --stop-url URL          where a chat or an AG-UI run is stopped ({id}: its id); otherwise the kit closes the connection
+  --stop-url URL          the address that stops a chat or an AG-UI run ({id}: its id); by default the kit closes the connection
   --second-url URL        a second instance of the same server
-  --tool NAME             the tool of an MCP server to call
+  --tool NAME             the MCP server's tool to call
   --only NAME             only this check or group; can be repeated
-  --within DURATION       how long a cancel may take; defaults to 5s
-  --provider-port NUMBER  where the model listens; for a server that is already running. By default on a free port
+  --timeout DURATION      how long a cancel may take; defaults to 5s
+  --provider-port NUMBER  the test model's port, for a server that is already running; defaults to a free port
   --junit FILE            write a report for a CI service
   --badge FILE            write a badge (SVG)
-  --list                  list the checks and the rules that they stand on
+  --list                  list the checks and the rules they are based on
 
-Exit code: 0 if every check that applies was passed, 1 if not or if none applies, 130 after Ctrl-C.`;
+Exit code: 0 if every applicable check passed, 1 if one failed or none applies, 130 after Ctrl-C.`;
 
 const OPTIONS = {
   protocol: { type: 'string', values: PROTOCOLS },
@@ -50,7 +51,7 @@ const OPTIONS = {
   'second-url': { type: 'string' },
   tool: { type: 'string' },
   only: { type: 'string', multiple: true },
-  within: { type: 'string', default: '5s' },
+  timeout: { type: 'string', default: '5s' },
   'provider-port': { type: 'string' },
   junit: { type: 'string' },
   badge: { type: 'string' },
@@ -65,13 +66,13 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const screen = own(new Screen(system));
   if (values.list) return listChecks(screen, values.json);
   const only = readOnly(values.only);
-  const settleMs = readDuration('--within', values.within);
+  const settleMs = readDuration('--timeout', values.timeout);
   const port = values['provider-port'];
   const subject = { ...values, url: positionals[0], command: end === -1 ? [] : args.slice(end + 1) };
   const adapter = own(openSubject(subject, system.cwd()));
   const stopper = new AbortController();
   own(listenForEnd(() => stopper.abort(), system));
-  const stage = own(
+  const harness = own(
     await createCheckHarness(port === undefined ? {} : { port: readCount('--provider-port', port, { max: 65_535 }) }),
   );
   const printer = new ResultPrinter(screen, values.json);
@@ -79,7 +80,14 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const onResult = (result: CheckResult): void => printer.print(result);
   const { signal } = stopper;
   try {
-    const report = await runChecks({ adapter, stage, settleMs, signal, onResult, ...(only !== undefined && { only }) });
+    const report = await runChecks({
+      adapter,
+      harness,
+      settleMs,
+      signal,
+      onResult,
+      ...(only !== undefined && { only }),
+    });
     printer.finish(report);
     if (values.junit !== undefined) await writeFile(resolve(system.cwd(), values.junit), toJunit(report));
     if (values.badge !== undefined) await writeFile(resolve(system.cwd(), values.badge), toBadge(report));

@@ -29,8 +29,9 @@ const EXAMPLES = 'whoa check -- my-agent --acp, or whoa check --protocol chat ht
 /** Returns the adapter for an agent, or says what is missing. */
 export function openSubject(options: SubjectOptions, cwd: string): Adapter {
   const { url, command, tool } = options;
-  if (url === undefined && command.length === 0) throw new UsageError(`nothing to check, for example: ${EXAMPLES}`);
-  const protocol = protocolOf(options);
+  if (url === undefined && command.length === 0)
+    throw new UsageError(`missing the agent to check, for example: ${EXAMPLES}`);
+  const protocol = detectProtocol(options);
   const started: AgentCommand | undefined =
     command.length === 0
       ? undefined
@@ -58,7 +59,7 @@ export function openSubject(options: SubjectOptions, cwd: string): Adapter {
   return protocol === 'chat' ? createChatAdapter(streamed) : createAgUiAdapter(streamed);
 }
 
-function protocolOf({ protocol, url }: SubjectOptions): Protocol {
+function detectProtocol({ protocol, url }: SubjectOptions): Protocol {
   if (protocol !== undefined) return protocol as Protocol;
   if (url === undefined) return 'acp';
   throw new UsageError('a URL needs --protocol: mcp, a2a, ag-ui or chat');

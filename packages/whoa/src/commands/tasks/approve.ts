@@ -1,5 +1,7 @@
-import { CancellationToken } from '@whoa/core';
-import { type ApprovalAnswer, describeLocation, formatQuestion } from '@whoa/core/approval';
+import { CancellationToken, type Json } from '@whoa/core';
+import { type ApprovalAnswer, formatQuestion } from '@whoa/core/approval';
+import { describeLocation, parseAnswer } from '@whoa/core/internal';
+import type { QuestionAnswer } from '@whoa/server/task-client';
 import type { TaskRecord } from '@whoa/tasks';
 import type { PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
 import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
@@ -8,26 +10,28 @@ import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
 import { readPending } from '../../tasks/pending-questions.ts';
 import { openTaskSource, SOURCE_HELP, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
-import type { TaskSource } from '../../tasks/source/task-source.ts';
+import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { createTerminalAsk, WITHDRAWN } from '../../terminal/ask.ts';
+import { askForAnswer, describeExpected } from '../../terminal/ask-answer.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { Screen } from '../../terminal/screen.ts';
 
-const help = `whoa approve TASK [options]
+const help = `whoa approve [TASK] [options]
 
-Shows the question that a task waits for, in full, and sends your answer. TASK is an id or the beginning of one. The first answer
-counts, whichever terminal or page it comes from. Questions of an editor are answered in the editor.
+Shows a task's open question in full, and sends your answer. TASK is an id or the beginning of one; without it, the tasks that ask
+are listed. The first answer counts, from any terminal, page or editor. Ctrl-C leaves the question open.
 
-  --question ID   answer this question without being asked; without a terminal, or with --json, this command prints the
-                  questions with their ids. It needs one of:
+  --question ID   answer this question without a prompt; to list questions with their ids, use --json or no terminal.
+                  Requires one of:
   --yes             allow the call
   --no              deny the call
   --always          allow this call and everything the question lists under "always"
-  --why TEXT      with --no: the reason that the model gets
+  --why TEXT      with --no: the reason, which the model sees
+  --answer TEXT   if an agent asks for something: your answer, as text or JSON
 ${SOURCE_HELP}
   --json          print one JSON object per line
 
-Exit code: 0 if an answer was sent, 1 if nothing is asked or the question was answered elsewhere.`;
+Exit code: 0 if an answer was sent, 1 if no question is open or another terminal has answered it.`;
 
 const OPTIONS = {
   question: { type: 'string' },
@@ -35,6 +39,7 @@ const OPTIONS = {
   no: { type: 'boolean', default: false },
   always: { type: 'boolean', default: false },
   why: { type: 'string' },
+  answer: { type: 'string' },
   ...SOURCE_OPTIONS,
 } as const;
 
@@ -45,17 +50,20 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const given = readAnswer(values);
   const source = own(await openTaskSource(values, system));
   const screen = own(new Screen(system));
-  const task = await findTask(source, positionals[0], system);
+  const [named] = positionals;
+  if (named === undefined && given === undefined) return listAsking(source, { screen, asJson: values.json, system });
+  const task = await findTask(source, named, system);
   const pending = await readPending(source, task);
   const context: Context = { source, screen, task, asJson: values.json, system };
   if (given !== undefined) {
     const found = pending.list.find(({ id }) => id === values.question);
-    return found === undefined ? printNothing(context) : send(found, given, context);
+    return found === undefined ? printNothing(context) : send(found, await toAnswer(found, given), context);
   }
   const [first] = pending.list;
   if (first === undefined) return printNothing(context);
-  if (values.json || !system.stdin.isTTY) return printQuestions(pending, context);
+  if (values.json || !system.stdin.isTTY || first.kind === 'client') return printQuestions(pending, context);
   const answer = await ask(first, pending, context);
+  if (answer === LEFT_OPEN) return printLeftOpen(first, context);
   return answer === WITHDRAWN ? printNothing(context) : send(first, answer, context);
 }
 
@@ -73,25 +81,86 @@ interface AnswerWords {
   readonly no: boolean;
   readonly always: boolean;
   readonly why?: string | undefined;
+  readonly answer?: string | undefined;
+}
+
+type GivenAnswer = ApprovalAnswer | { readonly text: string };
+
+/** Returns an answer as its question needs it. */
+async function toAnswer({ kind, schema }: PendingQuestion, given: GivenAnswer): Promise<QuestionAnswer> {
+  if ((kind === 'approve') !== 'decision' in given)
+    throw new UsageError(kind === 'approve' ? 'expected one of --yes, --no and --always' : 'expected --answer');
+  if ('decision' in given) return given;
+  const answer = parseAnswer(given.text, schema);
+  const fault = await findFault(answer, schema);
+  if (fault !== undefined) throw new UsageError(`--answer: ${fault}`);
+  return { answer };
+}
+
+/** Returns why the worker would reject an answer. The first one counts, so it could not be corrected. */
+async function findFault(answer: Json, schema: PendingQuestion['schema']): Promise<string | undefined> {
+  if (schema === undefined) return undefined;
+  const { z } = await import('zod');
+  let rule: { safeParse(value: unknown): { error?: { issues: readonly { message: string }[] } | undefined } };
+  try {
+    rule = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+  } catch {
+    // Only the worker can read it.
+    return undefined;
+  }
+  const { error } = rule.safeParse(answer);
+  if (error === undefined) return undefined;
+  const why = error.issues.map(({ message }) => message).join('; ');
+  return `${why}; expected ${describeExpected(schema)}`;
+}
+
+const MAX_LISTED = 200;
+
+/** Lists the tasks that wait for answers, among the newest that run. */
+async function listAsking(
+  source: TaskSource,
+  { screen, asJson, system }: Pick<Context, 'screen' | 'asJson' | 'system'>,
+): Promise<number> {
+  const { tasks } = await listTasks(source, { status: 'running', limit: MAX_LISTED });
+  const asking = tasks.filter(({ waiting = 0 }) => waiting > 0);
+  for (const { id, agent, title = '', waiting } of asking) {
+    if (asJson) screen.data({ type: 'asking', id, agent, title, waiting });
+    else
+      screen.line(
+        `${shortId(id)} ${agent} asks: ${title} · to answer: ${commandName(system.env)} approve ${shortId(id)}`,
+      );
+  }
+  if (asking.length === 0 && !asJson) screen.line('no task asks anything now');
+  return asking.length === 0 ? EXIT.failed : EXIT.success;
 }
 
 /** Reads the answer from the command line. It must name its question: only who has read it knows the id. */
-function readAnswer({ question, yes, no, always, why }: AnswerWords): ApprovalAnswer | undefined {
+function readAnswer({ question, yes, no, always, why, answer }: AnswerWords): GivenAnswer | undefined {
   const decisions = (['yes', 'no', 'always'] as const).filter((_, index) => [yes, no, always][index]);
+  if (answer !== undefined) {
+    if (decisions.length > 0 || why !== undefined) throw new UsageError('--answer stands alone, with --question');
+    if (question === undefined) throw new UsageError('--answer needs --question');
+    return { text: answer };
+  }
   if (question === undefined && decisions.length === 0 && why === undefined) return undefined;
   const [decision] = decisions;
-  if (decision === undefined || decisions.length > 1) throw new UsageError('expected one of --yes, --no and --always');
-  if (question === undefined) throw new UsageError(`--${decision} needs --question; without both you are asked`);
+  if (decision === undefined || decisions.length > 1)
+    throw new UsageError('expected one of --yes, --no, --always and --answer');
+  if (question === undefined)
+    throw new UsageError(`--${decision} needs --question; without them, the command asks you`);
   if (why !== undefined && decision !== 'no') throw new UsageError('--why needs --no');
   return { decision, ...(why !== undefined && { why }) };
 }
+
+/** The input ended before there was an answer. */
+const LEFT_OPEN = Symbol('left open');
 
 /** Asks at this terminal. Withdraws the question when it is answered elsewhere or the task ends. */
 async function ask(
   { question, ...asked }: PendingQuestion,
   pending: PendingQuestions,
   { source, screen, task, system }: Context,
-): Promise<ApprovalAnswer> {
+): Promise<QuestionAnswer | typeof LEFT_OPEN> {
   const withdrawing = new AbortController();
   const following = new CancellationToken({ name: 'approve' });
   const followed = source
@@ -103,10 +172,13 @@ async function ask(
       token: following,
     })
     .finally(() => withdrawing.abort());
+  const { signal } = withdrawing;
+  const terminal = { screen, input: system.stdin, output: system.stderr };
+  const { schema } = asked;
   try {
-    return await createTerminalAsk({ screen, input: system.stdin, output: system.stderr })(question, {
-      signal: withdrawing.signal,
-    });
+    if (asked.kind === 'approve') return await createTerminalAsk(terminal)(question, { signal });
+    const prompt = { ...terminal, signal, findFault: (answer: Json) => findFault(answer, schema) };
+    return (await askForAnswer({ question, schema }, prompt)) ?? (signal.aborted ? WITHDRAWN : LEFT_OPEN);
   } finally {
     following.cancel({}, { mode: 'now' });
     await followed.catch(() => {});
@@ -114,7 +186,7 @@ async function ask(
   }
 }
 
-async function send({ id, question }: PendingQuestion, answer: ApprovalAnswer, context: Context): Promise<number> {
+async function send({ id, question }: PendingQuestion, answer: QuestionAnswer, context: Context): Promise<number> {
   const { source, screen, task, asJson } = context;
   const receipt = await source.answer(id, answer);
   if (asJson) screen.data({ type: 'receipt', id: task.id, callId: question.callId, ...receipt });
@@ -127,9 +199,13 @@ async function send({ id, question }: PendingQuestion, answer: ApprovalAnswer, c
     );
     return EXIT.failed;
   }
-  const isYes = answer.decision === 'yes' || answer.decision === 'always';
-  if (!asJson) screen.line(`${shortId(task.id)} ${question.tool}: ${isYes ? 'allowed' : 'denied'}`);
+  if (!asJson) screen.line(`${shortId(task.id)} ${question.tool}: ${describeAnswer(answer)}`);
   return EXIT.success;
+}
+
+function describeAnswer(answer: QuestionAnswer): string {
+  if (!('decision' in answer)) return 'answered';
+  return answer.decision === 'yes' || answer.decision === 'always' ? 'allowed' : 'denied';
 }
 
 function printNothing({ screen, task, asJson }: Context): number {
@@ -138,20 +214,27 @@ function printNothing({ screen, task, asJson }: Context): number {
   return EXIT.failed;
 }
 
+function printLeftOpen({ question }: PendingQuestion, { screen, task }: Context): number {
+  screen.line(`${shortId(task.id)} ${question.tool}: not answered; the question stays open`);
+  return EXIT.failed;
+}
+
 /** Prints the questions in full, for a program or a user who answers by id. */
 function printQuestions({ list }: PendingQuestions, { screen, task, asJson, system }: Context): number {
-  for (const { id, question, asked } of list) {
+  for (const { id, kind, question, asked, schema } of list) {
     if (asJson) {
-      screen.data({ type: 'question', id, task: task.id, asked, question });
+      screen.data({ type: 'question', id, kind, task: task.id, asked, question, ...(schema && { schema }) });
       continue;
     }
     const { tool, effects, alwaysScope } = question;
-    screen.line(`${tool} wants to ${effects} ${describeLocation(question) ?? ''}`.trimEnd());
+    const isApproval = kind === 'approve';
+    const title = isApproval ? `${tool} wants to ${effects} ${describeLocation(question) ?? ''}` : `${tool} asks`;
+    screen.line(title.trimEnd());
     for (const line of formatQuestion(question)) screen.line(`  │ ${line.replaceAll('\n', ' ⏎ ')}`);
-    screen.line(`  · always means: ${alwaysScope}`);
-    screen.line(
-      `answer it with: ${commandName(system.env)} approve ${shortId(task.id)} --question ${id} --yes (or --no, --always)`,
-    );
+    if (isApproval) screen.line(`  · always means: ${alwaysScope}`);
+    else if (schema !== undefined) screen.line(`  · the answer: ${describeExpected(schema)}`);
+    const flags = isApproval ? '--yes (or --no, --always)' : '--answer TEXT';
+    screen.line(`answer it with: ${commandName(system.env)} approve ${shortId(task.id)} --question ${id} ${flags}`);
   }
   return EXIT.success;
 }

@@ -1,4 +1,5 @@
-import { formatStopReport, LADDERS, type StopMode, type StopReport } from '@whoa/core';
+import { formatStopReport, type StopMode, type StopReport } from '@whoa/core';
+import { LADDERS } from '@whoa/core/embed';
 import type { StoreCancelReceipt, TaskRecord, TaskStatus, TaskSummary } from '@whoa/tasks';
 import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { ConnectionContext, System } from '../../system.ts';
@@ -17,8 +18,8 @@ Stops tasks in any terminal, editor or worker, waits until they have settled and
 beginning of one.
 
   --reason TEXT         why; recorded in the task, its journal and its report
-  --mode MODE           graceful: running calls may finish, for 10 s at most; now: they are interrupted; kill: they are not waited
-                        for. Defaults to the ladder of your configuration, otherwise graceful
+  --mode MODE           graceful: let running calls finish, for 10 s at most; now: interrupt them; kill: do not wait for calls.
+                        Defaults to stopMode in your configuration, otherwise graceful
   --undo                undo completed calls whose tools support it
   --call CALL           stop only this call of one task ('whoa watch' shows the ids); the task continues
   --all                 every task that has not ended; or, with these options, those that match:
@@ -30,7 +31,7 @@ beginning of one.
   --tenant NAME         tasks of this tenant; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
   --all-tenants         tasks of every tenant
   --server URL          use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
-  --config FILE         the configuration file, which may name another store
+  --config FILE         the configuration file, which may specify another store
   --json                print one JSON object per line: the receipts, then the settled tasks
 
 Exit code: 0 if all tasks were stopped, 1 if one had already ended or could not be stopped.`;
@@ -143,7 +144,8 @@ function printReceipt(
 ): boolean {
   if (asJson) screen.data({ type: 'receipt', id, ...receipt });
   if (receipt.result === 'not-found' || receipt.result === 'too-late') {
-    const why = receipt.result === 'not-found' ? 'is no longer in the store' : `had already ended: ${receipt.status}`;
+    const why =
+      receipt.result === 'not-found' ? 'has been removed from the store' : `had already ended: ${receipt.status}`;
     if (!asJson) screen.line(`${shortId(id)} ${why}`);
     return false;
   }

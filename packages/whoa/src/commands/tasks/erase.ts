@@ -8,17 +8,18 @@ import { oneLine } from '../../terminal/text/plain-text.ts';
 
 const help = `whoa erase --tenant NAME [options]
 
-Removes everything of a tenant from the store: tasks, their inputs, answers and journals, conversations and their histories. What
-runs is cancelled and waited for. Prints a receipt. It cannot be undone. Archives and backups are yours to remove.
+Deletes everything that belongs to a tenant from the store: tasks with their inputs, answers and journals, and conversations with
+their histories. Cancels running tasks first and waits for them. Prints a receipt. This cannot be undone. It does not reach archives
+and backups.
 
-  --tenant NAME         whose records
-  --conversation NAME   only those of this conversation
-  --yes                 really remove them; without it, this command only counts the tasks
+  --tenant NAME         the tenant whose records to delete
+  --conversation NAME   only this conversation's records
+  --yes                 delete them; without it, this command only counts the tasks
   --server URL          use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
-  --config FILE         the configuration file, which may name another store
+  --config FILE         the configuration file, which may specify another store
   --json                print one JSON object: the receipt
 
-Exit code: 0 if nothing is left, 1 if something is; then run it again.`;
+Exit code: 0 if nothing is left, 1 if something is left: run it again.`;
 
 const OPTIONS = {
   tenant: { type: 'string' },
@@ -41,7 +42,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (!values.yes) {
     const [counts] = await source.counts();
     const tasks = Object.values(counts?.statuses ?? {}).reduce((sum, one) => sum + one, 0);
-    throw new UsageError(`${of}: this tenant has ${tasks} tasks; add --yes to remove the records for ever`);
+    throw new UsageError(`${of}: this tenant has ${tasks} tasks; add --yes to delete the records permanently`);
   }
   if (!values.json) screen.status(() => `erasing ${of}`);
   const receipt = await source.erase({ tenant, ...(conversation !== undefined && { conversation }) });

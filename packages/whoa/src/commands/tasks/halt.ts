@@ -14,26 +14,26 @@ import { oneLine } from '../../terminal/text/plain-text.ts';
 
 const help = `whoa halt [--agent NAME | --tenant NAME] [options]
 
-Pauses the delivery of tasks, stops all of them, and waits until nothing runs. Prints one receipt: what was stopped, what still runs, and
-until when at most. New tasks are accepted and wait until 'whoa resume'.
+Pauses delivery, stops all tasks, and waits until nothing runs. Prints one receipt: the stopped tasks, those that still run, and by
+when they will have ended. New tasks are accepted and wait until 'whoa resume'.
 
-  --agent NAME       the tasks of this agent, of every tenant
-  --tenant NAME      the tasks of this tenant, of every agent; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
-  --mode MODE        graceful, now or kill, as for 'whoa cancel'; defaults to now
-  --reason TEXT      why; recorded in every task
-  --within DURATION  how long to wait until all is quiet; defaults to 30s
-  --server URL       use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
-  --config FILE      the configuration file, which may name another store
-  --json             print one JSON object
+  --agent NAME        this agent's tasks, for every tenant
+  --tenant NAME       this tenant's tasks, for every agent; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
+  --mode MODE         graceful, now or kill, as for 'whoa cancel'; defaults to now
+  --reason TEXT       why; recorded in every task
+  --timeout DURATION  how long to wait; defaults to 30s
+  --server URL        use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
+  --config FILE       the configuration file, which may specify another store
+  --json              print one JSON object
 
-Exit code: 0 only if nothing runs any more.`;
+Exit code: 0 if nothing runs any more, otherwise 1.`;
 
 const OPTIONS = {
   agent: { type: 'string' },
   tenant: { type: 'string' },
   mode: { type: 'string', values: ['graceful', 'now', 'kill'] },
   reason: { type: 'string' },
-  within: { type: 'string', default: '30s' },
+  timeout: { type: 'string', default: '30s' },
   server: { type: 'string' },
   config: { type: 'string' },
 } as const;
@@ -54,14 +54,14 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { agent, tenant, server, config, json } = values;
   if (agent !== undefined && tenant !== undefined) throw new UsageError('--agent and --tenant cannot be combined');
   if (agent === '' || tenant === '') throw new UsageError('expected a name');
-  const withinMs = readDuration('--within', values.within);
+  const timeoutMs = readDuration('--timeout', values.timeout);
   const target: PauseTarget = agent === undefined ? { tenant: tenant ?? LOCAL_TENANT } : { agent };
   const source = own(await openTaskSource({ server, config, tenant, 'all-tenants': agent !== undefined }, system));
   const screen = own(new Screen(system));
   await source.pause(target, true);
   if (!json) screen.status(() => 'waiting until nothing runs');
   const order = { reason: values.reason, mode: (values.mode ?? 'now') as StopMode, undo: false };
-  const { stopped, left } = await stopAll(source, { agent, order, withinMs });
+  const { stopped, left } = await stopAll(source, { agent, order, timeoutMs });
   screen.status(undefined);
   const running = await Promise.all(
     left.slice(0, MAX_NAMED).map(async ({ id, tenant: owner, agent: name, status, stop }) => {
@@ -100,15 +100,15 @@ async function findWaitEnd(source: TaskSource, id: string): Promise<number> {
 interface Halt {
   readonly agent: string | undefined;
   readonly order: Parameters<TaskSource['cancel']>[1];
-  readonly withinMs: number;
+  readonly timeoutMs: number;
 }
 
 /** Stops what is live, round by round: a task may have been created or taken while the round before was read. */
 async function stopAll(
   source: TaskSource,
-  { agent, order, withinMs }: Halt,
+  { agent, order, timeoutMs }: Halt,
 ): Promise<{ readonly stopped: number; readonly left: readonly TaskSummary[] }> {
-  const endsAt = performance.now() + withinMs;
+  const endsAt = performance.now() + timeoutMs;
   const stopped = new Set<string>();
   for (;;) {
     const live = await findLive(source, agent);

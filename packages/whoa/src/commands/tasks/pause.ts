@@ -6,22 +6,22 @@ import { commandName } from '../../terminal/command-name.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
 
-const TARGETS = `  --agent NAME    the tasks of this agent, of every tenant
-  --tenant NAME   the tasks of this tenant, of every agent
+const TARGETS = `  --agent NAME    this agent's tasks, for every tenant
+  --tenant NAME   this tenant's tasks, for every agent
   --server URL    use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
-  --config FILE   the configuration file, which may name another store
+  --config FILE   the configuration file, which may specify another store
   --json          print one JSON object`;
 
 const pauseHelp = `whoa pause --agent NAME | --tenant NAME [options]
 
-Stops the delivery of tasks: no worker takes one until 'whoa resume'. Running tasks go on, new ones are accepted and wait, and
-'whoa cancel' works as always.
+Pauses delivery: workers take no tasks until 'whoa resume'. Running tasks continue, new tasks are accepted and queued, and
+'whoa cancel' still works.
 
 ${TARGETS}`;
 
 const resumeHelp = `whoa resume --agent NAME | --tenant NAME [options]
 
-Lets workers take the tasks of an agent or a tenant again, after 'whoa pause'. 'whoa tasks --stats' shows what is paused.
+Resumes delivery after 'whoa pause' or 'whoa halt'. 'whoa tasks --stats' shows what is paused.
 
 ${TARGETS}`;
 

@@ -10,11 +10,11 @@ import { Screen } from '../../terminal/screen.ts';
 const help = `whoa requeue TASK... [options]
 whoa requeue --failed [options]
 
-Creates a new task with the input of each that failed or was cancelled; the old ones stay as they are. A task is requeued once,
-until the new one has failed too. TASK is an id or the beginning of one.
+Creates a new task with the same input for each failed or cancelled task; the old tasks do not change. A task can be requeued again
+only after its new task has failed too. TASK is an id or the beginning of one.
 
-  --failed        every failed task; or, with --poison, those whose workers crashed again and again
-  --poison        only those
+  --failed        every failed task
+  --poison        only tasks whose workers keep crashing
   --dry-run       list the tasks and requeue nothing
 ${SOURCE_HELP}
   --json          print one JSON object per line
@@ -38,8 +38,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (!isMany && positionals.length === 0) throw new UsageError('expected a task, or --failed');
   const source = own(await openTaskSource(values, system));
   const screen = own(new Screen(system));
-  const idOf = async (given: string): Promise<string> => (await findTask(source, given, system)).id;
-  const ids = isMany ? await findFailed(source, values.poison) : await Promise.all(positionals.map(idOf));
+  const findId = async (given: string): Promise<string> => (await findTask(source, given, system)).id;
+  const ids = isMany ? await findFailed(source, values.poison) : await Promise.all(positionals.map(findId));
   if (values['dry-run']) {
     for (const id of ids) {
       if (values.json) screen.data({ type: 'would-requeue', id });
@@ -72,7 +72,7 @@ function describe(id: string, receipt: RequeueReceipt): string {
     case 'full':
       return `${shortId(id)} is not requeued: too many tasks wait; try again later`;
     case 'not-found':
-      return `${shortId(id)} is no longer in the store`;
+      return `${shortId(id)} has been removed from the store`;
   }
 }
 

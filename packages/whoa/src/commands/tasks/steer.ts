@@ -9,13 +9,13 @@ import { readPrompt } from '../../terminal/text/read-prompt.ts';
 
 const help = `whoa steer TASK "message" [options]
 
-Says something to a task that runs, in any terminal, editor or worker. Its agent reads it before its next step. TASK is an id or
-the beginning of one. Standard input that is not a terminal is the message, or is added to it.
+Sends a message to a running task, in any terminal, editor or worker. The agent reads it before its next step. The task's open
+questions are withdrawn. TASK is an id or the beginning of one. Piped input is the message, or is added to it.
 
 ${SOURCE_HELP}
   --json          print one JSON object per line
 
-Exit code: 0 if the message was sent, 1 if the task has ended or does not take messages any more.`;
+Exit code: 0 if the message was sent, 1 if the task has ended or no longer accepts messages.`;
 
 export const steerCommand: Command = { help, options: SOURCE_OPTIONS, completes: 'tasks', run };
 
@@ -35,5 +35,5 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
 function describe(receipt: SendReceipt): string {
   if (receipt.result === 'accepted') return 'reads the message before its next step';
   if (receipt.result === 'too-late') return `takes no more messages: it is ${receipt.status}`;
-  return receipt.result === 'full' ? 'has too many unread messages; try again' : 'is no longer in the store';
+  return receipt.result === 'full' ? 'has too many unread messages; try again' : 'has been removed from the store';
 }

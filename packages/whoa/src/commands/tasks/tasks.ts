@@ -7,6 +7,7 @@ import { STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts'
 import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
 import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
+import { describeProviderWait } from '../../terminal/run/event-line.ts';
 import { countTokens } from '../../terminal/run/print-end.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { formatDuration } from '../../terminal/text/durations.ts';
@@ -23,14 +24,15 @@ last week.
   --limit N             how many tasks; defaults to 20
   --tenant NAME         tasks of this tenant; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
   --all-tenants         tasks of every tenant
-  --poison              only failed tasks whose workers crashed again and again
-  --stats               only count: tasks by tenant and status, and by agent what is ready and running, and for how long
-  --workers             only list the workers of all tenants, the tasks they run and the agents they wait for
+  --poison              only failed tasks whose workers keep crashing
+  --stats               only counts: tasks by tenant and status; ready and running tasks by agent, and how long they have waited
+  --workers             only workers: for all tenants, with the tasks they run and the agents they serve
   --server URL          use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
-  --config FILE         the configuration file, which may name another store
+  --config FILE         the configuration file, which may specify another store
   --json                print one JSON object per line
 
-A task is 'asking' while it waits for an approval, and 'lost' when the process that ran it died; 'whoa cancel' settles it.`;
+A task is 'asking' while it waits for an answer, 'waiting' while it waits for the provider of its model, and 'lost' if the process
+that ran it crashed; 'whoa cancel' settles a lost task.`;
 
 const OPTIONS = {
   status: { type: 'string', values: STATUSES },
@@ -105,16 +107,18 @@ async function readTasks(
 }
 
 function table(tasks: readonly Listed[], { width, isOfAll }: { width: number; isOfAll: boolean }): string[] {
-  if (!isOfAll) return formatTable(HEADINGS, tasks.map(rowOf), { width, dropOrder: DROP_ORDER });
-  const rows = tasks.map((task) => [oneLine(task.tenant, 20), ...rowOf(task)]);
+  if (!isOfAll) return formatTable(HEADINGS, tasks.map(toRow), { width, dropOrder: DROP_ORDER });
+  const rows = tasks.map((task) => [oneLine(task.tenant, 20), ...toRow(task)]);
   return formatTable(['TENANT', ...HEADINGS], rows, { width, dropOrder: DROP_ORDER.map((column) => column + 1) });
 }
 
-function rowOf(task: Listed): string[] {
+function toRow(task: Listed): string[] {
   const now = Date.now();
   const { id, agent, createdAt, startedAt, endedAt, activity, waiting = 0, inputs = [] } = task;
   const isSteered = task.outcome?.reason?.kind === 'steered';
-  const status = waiting > 0 ? 'asking' : isSteered ? 'steered' : task.status;
+  const wait = describeProviderWait(task);
+  const status = waiting > 0 ? 'asking' : isSteered ? 'steered' : wait ? 'waiting' : task.status;
+  const title = task.title ?? inputs.map(toReplyText).join(' ⏎ ');
   const took = startedAt === undefined ? '' : formatDuration((endedAt ?? now) - startedAt);
   return [
     shortId(id),
@@ -125,7 +129,7 @@ function rowOf(task: Listed): string[] {
     `${activity?.turns ?? ''}`,
     `${activity?.calls ?? ''}`,
     countTokens(task.outcome?.usage),
-    oneLine(task.title ?? inputs.map(toReplyText).join(' ⏎ '), MAX_TITLE_CHARACTERS),
+    oneLine(wait === undefined ? title : `${title} · ${wait}`, MAX_TITLE_CHARACTERS),
   ];
 }
 

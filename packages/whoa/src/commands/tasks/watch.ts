@@ -9,14 +9,14 @@ import { openTaskSource, SOURCE_HELP, SOURCE_OPTIONS } from '../../tasks/source/
 import { createLostCheck } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { detailsLines } from '../../terminal/run/details-lines.ts';
-import { eventLine } from '../../terminal/run/event-line.ts';
+import { describePostponed, eventLine } from '../../terminal/run/event-line.ts';
 import { describeTokens } from '../../terminal/run/print-end.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
 
 const help = `whoa watch TASK [options]
 
-Shows what a task has done so far and follows it until it ends. TASK is an id or the beginning of one. Ctrl-C stops watching, not
+Shows a task's output so far and follows it until it ends. TASK is an id or the beginning of one. Ctrl-C stops watching, not
 the task.
 
   --output KIND   short: the last lines of what calls print and change, the default; full: everything
@@ -87,28 +87,33 @@ class Timeline {
   }
 
   show({ at: writtenAt, event }: JournalEntry): void {
-    const told = event as unknown as RunEvent;
+    const runEvent = event as unknown as RunEvent;
     // Entries are written a little after the event. Some events carry their own time.
-    const { at = writtenAt } = told as { readonly at?: number };
+    const { at = writtenAt } = runEvent as { readonly at?: number };
     this.#startedAt ??= at;
-    if (told.type === 'text') this.#say(at, told.text);
+    if (runEvent.type === 'text') this.#say(at, runEvent.text);
     // For a turn that has ended, the journal may keep only this event. Print the text that was not shown yet.
-    else if (told.type === 'turn-end') this.#sayRest(at, toReplyText(told.message));
-    else if (told.type === 'turn-start') [this.#hasText, this.#words] = [false, ''];
+    else if (runEvent.type === 'turn-end') this.#sayRest(at, toReplyText(runEvent.message));
+    else if (runEvent.type === 'turn-start') [this.#hasText, this.#words] = [false, ''];
     const cut = event as { readonly type?: string; readonly entries?: number; readonly bytes?: number };
     if (cut.type === 'journal-truncated') {
       this.#line(at, `… the journal is full: ${cut.entries} entries, ${cut.bytes} bytes left out so far`);
     }
+    const postponed = event as { readonly type?: string; readonly error: string; readonly until: number };
+    if (postponed.type === 'turn-postponed') {
+      this.#line(at, this.#screen.style('yellow', `⧗ ${describePostponed(postponed)}`));
+    }
     const asked = event as { readonly type?: string; readonly question?: { readonly title?: string } };
-    if (asked.type === 'approval-question') {
+    if (asked.type === 'approval-question' || asked.type === 'question-asked') {
       this.#line(at, `? ${oneLine(asked.question?.title ?? '', 200)} · to answer: ${this.#whoa} approve ${this.#id}`);
     }
-    const line = told.type === 'run-start' ? `▪ ${told.agent} begins` : eventLine(told, this.#screen);
+    const line = runEvent.type === 'run-start' ? `▪ ${runEvent.agent} started` : eventLine(runEvent, this.#screen);
     // 'whoa cancel --call' takes this id.
-    const id = told.type === 'call-start' ? this.#screen.style('dim', `  (${told.callId})`) : '';
+    const id = runEvent.type === 'call-start' ? this.#screen.style('dim', `  (${runEvent.callId})`) : '';
     if (line !== undefined) this.#line(at, line + id);
-    if (told.type !== 'call-end') return;
-    for (const detail of detailsLines(told.result, this.#screen, { isFull: this.#isFull })) this.#screen.line(detail);
+    if (runEvent.type !== 'call-end') return;
+    for (const detail of detailsLines(runEvent.result, this.#screen, { isFull: this.#isFull }))
+      this.#screen.line(detail);
   }
 
   end(task: TaskRecord, isLost: boolean): void {

@@ -1,4 +1,5 @@
-import type { ListPage, TaskSummary, TenantPage } from '@whoa/tasks';
+import type { ListPage, TaskSummary } from '@whoa/tasks';
+import type { TenantPage } from '@whoa/tasks/internal';
 import { findQuestionTask } from '@whoa/tasks/internal';
 import type { TaskSource } from './task-source.ts';
 
@@ -24,7 +25,7 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
       if (cursor === undefined) return all;
     }
   };
-  const ownerOf = async (id: string): Promise<TaskSource | undefined> => {
+  const findOwner = async (id: string): Promise<TaskSource | undefined> => {
     const tenant = known.get(id);
     if (tenant !== undefined) return open(tenant);
     const owners = await mapInBatches(await readTenants(), async (one) => {
@@ -36,11 +37,11 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
     return open(owner);
   };
   /** For an unknown id, use any tenant, so that the error comes from the store. */
-  const sourceOf = async (id: string): Promise<TaskSource> => (await ownerOf(id)) ?? any;
+  const findSource = async (id: string): Promise<TaskSource> => (await findOwner(id)) ?? any;
 
   return {
     ...any,
-    get: async (id) => (await ownerOf(id))?.get(id),
+    get: async (id) => (await findOwner(id))?.get(id),
     async list(filter): Promise<ListPage> {
       const pages = await mapInBatches(await readTenants(), (tenant) => open(tenant).list(filter));
       const found = pages.flatMap(({ tasks }) => tasks).toSorted(newestFirst);
@@ -51,12 +52,12 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
       return isMore && last !== undefined ? { tasks, next: `${last.createdAt}/${last.id}` } : { tasks };
     },
     counts: async () => (await mapInBatches(await readTenants(), (tenant) => open(tenant).counts())).flat(),
-    cancel: async (id, request) => (await sourceOf(id)).cancel(id, request),
-    cancelCall: async (id, callId, reason) => (await sourceOf(id)).cancelCall(id, callId, reason),
-    answer: async (question, answer) => (await sourceOf(findQuestionTask(question) ?? '')).answer(question, answer),
-    requeue: async (id) => (await sourceOf(id)).requeue(id),
-    steer: async (id, message) => (await sourceOf(id)).steer(id, message),
-    follow: async (id, options) => (await sourceOf(id)).follow(id, options),
+    cancel: async (id, request) => (await findSource(id)).cancel(id, request),
+    cancelCall: async (id, callId, reason) => (await findSource(id)).cancelCall(id, callId, reason),
+    answer: async (question, answer) => (await findSource(findQuestionTask(question) ?? '')).answer(question, answer),
+    requeue: async (id) => (await findSource(id)).requeue(id),
+    steer: async (id, message) => (await findSource(id)).steer(id, message),
+    follow: async (id, options) => (await findSource(id)).follow(id, options),
     settleOrphaned: async (task) => open(task.tenant).settleOrphaned(task),
   };
 }

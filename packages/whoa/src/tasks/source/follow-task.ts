@@ -5,7 +5,7 @@ import { isFinalStatus, type JournalEntry, type TaskRecord, type TaskRef, type T
 /** How often we ask the worker to write its journal more often while we follow. */
 const WATCH_MS = 5_000;
 /** How often we read the store when no change notification arrives. */
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 export interface FollowOptions {
   /** Return `stop` to stop following. */
@@ -26,7 +26,7 @@ export async function followTask(store: TaskStore, ref: TaskRef, options: Follow
       // Don't move this below the read: a change in between must wake us.
       wake = Promise.withResolvers();
       const record = await store.get(ref);
-      if (record === undefined) throw new Error(`task ${ref.id} is no longer in the store`);
+      if (record === undefined) throw new Error(`task ${ref.id} has been removed from the store`);
       for (;;) {
         const entries = onEntry === undefined ? [] : await store.read(ref, { after, watchTtlMs: WATCH_MS });
         if (entries.length === 0) break;
@@ -42,7 +42,7 @@ export async function followTask(store: TaskStore, ref: TaskRef, options: Follow
 }
 
 async function nextLook(wake: PromiseWithResolvers<void>, token: CancellationToken): Promise<void> {
-  const timer = token.clock.setTimer(LOOK_MS, () => wake.resolve());
+  const timer = token.clock.setTimer(POLL_INTERVAL_MS, () => wake.resolve());
   try {
     await waitUntilLevel(wake.promise, token, 'drain');
   } finally {

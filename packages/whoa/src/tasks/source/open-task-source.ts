@@ -21,18 +21,18 @@ export const SOURCE_OPTIONS = {
 export const SOURCE_HELP = `  --tenant NAME   the tenant of the task; defaults to 'local', the tenant of 'whoa run' and 'whoa acp'
   --all-tenants   look for the task in every tenant
   --server URL    use this 'whoa serve' instead of the store, with the token in WHOA_TOKEN
-  --config FILE   the configuration file, which may name another store`;
+  --config FILE   the configuration file, which may specify another store`;
 
 /** Opens the server of `--server`, otherwise the store of the configuration. */
-export async function openTaskSource(wishes: TaskSourceOptions, surroundings: ConnectionContext): Promise<TaskSource> {
+export async function openTaskSource(options: TaskSourceOptions, surroundings: ConnectionContext): Promise<TaskSource> {
   const { env } = surroundings;
-  const { server, tenant } = wishes;
+  const { server, tenant } = options;
   if (tenant === '') throw new UsageError('--tenant: expected a name');
-  const all = wishes['all-tenants'] === true;
+  const all = options['all-tenants'] === true;
   if (all && tenant !== undefined) throw new UsageError('--tenant and --all-tenants cannot be combined');
   if (server === undefined)
-    return createStoreSource(await loadConfig(wishes.config, surroundings), { tenant, all, env });
-  if (wishes.config !== undefined) throw new UsageError('--server and --config cannot be combined');
+    return createStoreSource(await loadConfig(options.config, surroundings), { tenant, all, env });
+  if (options.config !== undefined) throw new UsageError('--server and --config cannot be combined');
   const { createServerSource } = await import('./server-source.ts');
   return createServerSource(server, { tenant, all, env });
 }

@@ -13,15 +13,18 @@ export function createServerSource(server: string, { tenant, all, env }: SourceO
     throw new UsageError(`--server: expected a URL such as https://tasks.example.com, got '${server}'`);
   const token = env[TOKEN_VARIABLE];
   if (!token) throw new UsageError(`--server: set ${TOKEN_VARIABLE} to a token of ${url.host}`);
-  const clientOf = (one: string | undefined): TaskClient =>
+  const createClient = (one: string | undefined): TaskClient =>
     createTaskClient({ url: url.href, token, fetch: explained(url, env), ...(one !== undefined && { tenant: one }) });
-  const client = clientOf(tenant);
-  if (!all) return sourceOf(client);
-  const tenants = { list: (page: PageRequest) => client.tenants(page), open: (one: string) => sourceOf(clientOf(one)) };
-  return createAllTenantsSource(tenants, sourceOf(client));
+  const client = createClient(tenant);
+  if (!all) return toSource(client);
+  const tenants = {
+    list: (page: PageRequest) => client.tenants(page),
+    open: (one: string) => toSource(createClient(one)),
+  };
+  return createAllTenantsSource(tenants, toSource(client));
 }
 
-function sourceOf(client: TaskClient): TaskSource {
+function toSource(client: TaskClient): TaskSource {
   return {
     stopMode: 'graceful',
     get: (id) => client.get(id),
@@ -41,7 +44,7 @@ function sourceOf(client: TaskClient): TaskSource {
         if (onEntry?.(entry as Parameters<typeof onEntry>[0]) === 'stop') break;
       }
       const task = await client.get(id);
-      if (task === undefined) throw new Error(`task ${id} is no longer on the server`);
+      if (task === undefined) throw new Error(`task ${id} has been removed from the server`);
       return task;
     },
     counts: async () => [await client.counts()],
@@ -65,8 +68,6 @@ function explained({ origin }: URL, env: NodeJS.ProcessEnv): typeof fetch {
       throw new Error(`cannot reach ${origin}: ${cause?.message ?? message}`, { cause: error });
     });
     if (response.status !== 401) return response;
-    throw new UsageError(
-      `${origin} did not accept the token in ${TOKEN_VARIABLE}; '${commandName(env)} serve' shows one`,
-    );
+    throw new UsageError(`${origin} rejected the token in ${TOKEN_VARIABLE}; '${commandName(env)} serve' shows one`);
   };
 }

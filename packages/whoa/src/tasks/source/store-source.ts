@@ -11,11 +11,11 @@ import type { SourceOptions, TaskSource } from './task-source.ts';
 export function createStoreSource(config: WhoaConfig, { tenant = LOCAL_TENANT, all, env }: SourceOptions): TaskSource {
   const store = openStore(config, env);
   const ladder = config.stopMode ?? 'graceful';
-  const open = (one: string): TaskSource => sourceOf(store, { tenant: one, stopMode: ladder });
+  const open = (one: string): TaskSource => toSource(store, { tenant: one, stopMode: ladder });
   return all ? createAllTenantsSource({ list: (page) => store.tenants(page), open }, open(tenant)) : open(tenant);
 }
 
-function sourceOf(
+function toSource(
   store: TaskStore,
   { tenant, stopMode }: { readonly tenant: string } & Pick<TaskSource, 'stopMode'>,
 ): TaskSource {

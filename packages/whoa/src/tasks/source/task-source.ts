@@ -1,5 +1,5 @@
 import type { StopMode } from '@whoa/core';
-import type { ApprovalAnswer } from '@whoa/core/approval';
+import type { QuestionAnswer } from '@whoa/server/task-client';
 import type {
   AnswerReceipt,
   EraseReceipt,
@@ -14,8 +14,8 @@ import type {
   TaskCounts,
   TaskRecord,
   TaskSummary,
-  WorkerPage,
 } from '@whoa/tasks';
+import type { WorkerPage } from '@whoa/tasks/internal';
 import { isLost } from '../local-tasks.ts';
 import type { FollowOptions } from './follow-task.ts';
 
@@ -47,7 +47,7 @@ export interface TaskSource extends AsyncDisposable {
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;
   cancelCall(id: string, callId: string, reason: string | undefined): Promise<SendReceipt>;
   /** Answers a question by its id. The first answer counts. */
-  answer(question: string, answer: ApprovalAnswer): Promise<AnswerReceipt>;
+  answer(question: string, answer: QuestionAnswer): Promise<AnswerReceipt>;
   steer(id: string, message: string): Promise<SendReceipt>;
   /** Reads a task's journal until the task has ended, or until a callback returns `stop`. */
   follow(id: string, options: FollowOptions): Promise<TaskRecord>;

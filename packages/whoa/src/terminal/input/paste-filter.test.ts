@@ -46,7 +46,7 @@ test('Ctrl-C works in a paste whose end is lost', () => {
   expect(seen).toEqual(['\x03']);
 });
 
-test('a paste that is too long is cut, and its label says so', () => {
+test('a paste that is too long is cut, and its label shows it', () => {
   const { seen, filter } = setUp();
   filter.write('\x1b[200~');
   for (let count = 0; count < 11; count++) filter.write('x'.repeat(100_000));

@@ -88,7 +88,7 @@ test('a paste of 100 KB takes less than 100 ms, and Ctrl-C right after it is see
   expect(typed()).toBe('[paste 1: 2,000 lines]');
 });
 
-test('Esc is told', async () => {
+test('Esc is reported', async () => {
   const { happened, type } = setUp();
   await type('half\x1b');
   await expect.poll(() => happened.length).toBeGreaterThan(0);
@@ -110,7 +110,7 @@ test('a question has its own line, and the unfinished one is kept', async () => 
   expect(happened).toEqual(['half', 'half']);
 });
 
-test('the terminal is given back', () => {
+test('the terminal is restored', () => {
   const { lines, modes, input } = setUp();
   lines[Symbol.dispose]();
   lines[Symbol.dispose]();
@@ -118,7 +118,7 @@ test('the terminal is given back', () => {
   expect(input.isPaused()).toBe(true);
 });
 
-test('the end of the input is told', async () => {
+test('the end of the input is reported', async () => {
   const { happened, input, turn } = setUp();
   input.end();
   await turn();
@@ -126,7 +126,7 @@ test('the end of the input is told', async () => {
   expect(happened).toEqual(['<closed>']);
 });
 
-test('whatever is pasted, no control character but tabs and line feeds becomes part of the text', async () => {
+test('pasted text keeps no control characters except tabs and line feeds', async () => {
   const { happened, type } = setUp();
   for (const text of hostileStrings.filter((one) => !one.includes('\x1b'))) await type(`${paste(text)}\r`);
   for (const text of happened) expect(text).toMatch(/^(?:[^\p{Cc}]|[\t\n])*$|^<ctrl-c>$/u);

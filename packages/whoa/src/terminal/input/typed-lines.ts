@@ -114,7 +114,10 @@ export class TypedLines implements Disposable {
     this.#input.setRawMode?.(false);
     this.#input.setRawMode?.(true);
     for (let turns = 0, quiet = 0; quiet < QUIET_TURNS; turns++) {
-      if (turns > MAX_TURNS) throw new Error('the terminal does not stop sending input, so the user cannot be asked');
+      if (turns > MAX_TURNS)
+        throw new Error(
+          'the terminal keeps sending input, so the question cannot be shown; stop pasting and try again',
+        );
       const before = this.#chunks;
       await new Promise((resolve) => setImmediate(resolve));
       quiet = before === this.#chunks ? quiet + 1 : 0;

@@ -1,9 +1,9 @@
 import type { CallResult, Json } from '@whoa/core';
 import { expect, test } from 'vitest';
 import { hostileStrings } from '../../../../../test/hostile-strings.ts';
-import { obeyedIn } from '../../../../../test/hostile-text.ts';
+import { findObeyed } from '../../../../../test/hostile-text.ts';
 import { rendered } from '../boundary.ts';
-import { columnsOf } from '../text/wrap.ts';
+import { measureColumns } from '../text/wrap.ts';
 import { detailsLines } from './details-lines.ts';
 
 const look = {
@@ -41,7 +41,7 @@ test('a change is a coloured diff with its line numbers', () => {
   ]);
 });
 
-test('of an output the last lines are shown, with its colours and its log', () => {
+test('the last lines of an output are shown, with colours and the path of its log', () => {
   const tail = `${Array.from({ length: 20 }, (_, i) => `line ${i}`).join('\n')}\n\u001b[31mred\u001b[0m end\n`;
   const output = { head: '', tail, bytes: 1, lines: 21, omittedBytes: 0 };
   const details = { command: 'x', exitCode: 2, output, logPath: '/state/logs/x.log' };
@@ -91,9 +91,9 @@ test.each([false, true])('no hostile string leaves its line or is obeyed, in any
       const result = { callId: 'c', tool: 't', state: 'finished', isError: false, endedAt: 0, content: text, details };
       for (const line of detailsLines(result as CallResult, { columns: 60, style: (_, shown) => shown }, { isFull })) {
         const shown = rendered(line);
-        const isRight = /^ {2}│ [^\n\t]*$/.test(shown) && columnsOf(shown.slice(4)) < 56;
+        const isRight = /^ {2}│ [^\n\t]*$/.test(shown) && measureColumns(shown.slice(4)) < 56;
         // One assertion for each of the many lines would take most of the time.
-        if (!isRight || obeyedIn(shown).length > 0) wrong.push(shown);
+        if (!isRight || findObeyed(shown).length > 0) wrong.push(shown);
       }
     }
   }

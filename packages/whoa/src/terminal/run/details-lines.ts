@@ -1,16 +1,9 @@
 import type { CallResult } from '@whoa/core';
-import { toInertText } from '@whoa/core/approval';
-import {
-  type AnsiSpan,
-  type DetailsView,
-  type DiffHunk,
-  type PlanEntry,
-  parseAnsi,
-  toDetailsView,
-} from '@whoa/core/view';
+import { type DiffHunk, type PlanEntry, toInertText } from '@whoa/core/internal';
+import { type DetailsView, parseAnsi, toDetailsView } from '@whoa/core/view';
 import type { Style } from '../boundary.ts';
 import type { Screen } from '../screen.ts';
-import { columnsOf, wrapLine } from '../text/wrap.ts';
+import { measureColumns, wrapLine } from '../text/wrap.ts';
 
 type Look = Pick<Screen, 'style' | 'columns'>;
 type View<Kind extends DetailsView['kind']> = Extract<DetailsView, { kind: Kind }>;
@@ -33,14 +26,14 @@ export function detailsLines(result: CallResult, look: Look, { isFull }: LineOpt
   const view = toDetailsView(result.details, result.content);
   // The line of the end has the error already.
   if (result.state === 'not-started' || (result.isError && view.kind !== 'output' && view.kind !== 'diff')) return [];
-  return linesOf(view, { isFull, look }).map((line) => look.style('dim', GUTTER) + line);
+  return toLines(view, { isFull, look }).map((line) => look.style('dim', GUTTER) + line);
 }
 
 interface Context extends LineOptions {
   readonly look: Look;
 }
 
-function linesOf(view: DetailsView, context: Context): string[] {
+function toLines(view: DetailsView, context: Context): string[] {
   switch (view.kind) {
     case 'diff':
       return diffLines(view, context);
@@ -104,7 +97,7 @@ function outputLines({ head, tail, omittedBytes, logPath }: View<'output'>, cont
 }
 
 /** Splits spans into lines that fit, each with its colours. */
-function linesWithStyle(spans: readonly AnsiSpan[], look: Look): string[] {
+function linesWithStyle(spans: ReturnType<typeof parseAnsi>, look: Look): string[] {
   const lines: string[] = [''];
   let used = 0;
   for (const { text, color, bold, dim, underline } of spans) {
@@ -112,11 +105,11 @@ function linesWithStyle(spans: readonly AnsiSpan[], look: Look): string[] {
     const styles = names.filter(Boolean) as Style[];
     for (const [index, part] of text.split('\n').entries()) {
       if (index > 0) [used] = [0, lines.push('')];
-      const pieces = wrapLine(part, widthOf(look), used);
+      const pieces = wrapLine(part, getWidth(look), used);
       for (const [at, piece] of pieces.entries()) {
         if (at > 0) [used] = [0, lines.push('')];
         if (piece !== '') lines[lines.length - 1] += styles.reduce((shown, one) => look.style(one, shown), piece);
-        used += columnsOf(piece);
+        used += measureColumns(piece);
       }
     }
   }
@@ -174,10 +167,10 @@ function moreLines(count: number, { isFull, look }: Context): string {
 
 /** Wraps a text of one line, with what a terminal would obey made visible. */
 function fit(text: string, look: Look): string[] {
-  return wrapLine(toInertText(text.replaceAll(/\r?\n/g, ' ⏎ ')), widthOf(look));
+  return wrapLine(toInertText(text.replaceAll(/\r?\n/g, ' ⏎ ')), getWidth(look));
 }
 
-function widthOf({ columns }: Look): number {
+function getWidth({ columns }: Look): number {
   return columns - GUTTER.length - 1;
 }
 

@@ -1,7 +1,8 @@
 import type { RunEvent } from '@whoa/core';
+import type { TaskSummary } from '@whoa/tasks';
 import { expect, test } from 'vitest';
 import { formatDuration } from '../text/durations.ts';
-import { eventLine } from './event-line.ts';
+import { describeProviderWait, eventLine } from './event-line.ts';
 
 const screen = { columns: 60, style: (_: unknown, text: string) => text };
 const line = (event: object): string | undefined => eventLine({ runId: 'r', at: 0, ...event } as RunEvent, screen);
@@ -11,7 +12,7 @@ const end = (result: object): string | undefined =>
     result: { callId: 'c', tool: 'bash', content: '', isError: false, endedAt: 1_500, ...result },
   });
 
-test('a call is told by what it is about', () => {
+test('a call is described by its subject', () => {
   expect(line({ type: 'call-start', tool: 'bash', callId: 'c', input: { command: 'make\ntest' } })).toBe(
     '▸ bash make ⏎ test',
   );
@@ -21,7 +22,7 @@ test('a call is told by what it is about', () => {
   expect(line({ type: 'call-start', tool: 'book', callId: 'c', input: { at: 9 } })).toBe('▸ book {"at":9}');
 });
 
-test('an end says how, how long, and why', () => {
+test('an end shows its status, its duration, and its reason', () => {
   expect(end({ state: 'finished', startedAt: 0 })).toBe('✔ bash 1.5 s');
   expect(end({ state: 'finished', startedAt: 0, isError: true, content: 'Exit code 3' })).toBe(
     '✘ bash 1.5 s: Exit code 3',
@@ -33,11 +34,11 @@ test('an end says how, how long, and why', () => {
   expect(end({ state: 'unknown', startedAt: 0, isError: true, content: 'x' })).toBe('? bash unknown 1.5 s: x');
 });
 
-test('what says nothing to a person gets no line', () => {
+test('events without meaning for users get no line', () => {
   expect(line({ type: 'wave-start', wave: 0, callIds: [] })).toBeUndefined();
 });
 
-test('durations are told in one unit', () => {
+test('durations are shown in one unit', () => {
   expect([0, 999, 1_000, 59_900, 60_000, 7_200_000, 200_000_000].map(formatDuration)).toEqual([
     '0 ms',
     '999 ms',
@@ -47,4 +48,14 @@ test('durations are told in one unit', () => {
     '2 h',
     '2 d',
   ]);
+});
+
+test('a task that waits for its provider shows why, and when it retries', () => {
+  const providerWait = { error: 'claude answered 529: Overloaded', since: 1, attempts: 2 };
+  const stageAt = new Date(2026, 10, 18, 15, 4, 5).getTime();
+  const task = { status: 'init', stageAt, activity: { turns: 0, calls: 0, providerWait } } as TaskSummary;
+  const waits = 'waiting for the provider: claude answered 529: Overloaded, next try 15:04:05';
+  expect(describeProviderWait(task)).toBe(waits);
+  expect(describeProviderWait({ ...task, status: 'cancelling' })).toBeUndefined();
+  expect(describeProviderWait({ ...task, activity: { turns: 0, calls: 0 } })).toBeUndefined();
 });

@@ -1,6 +1,7 @@
 import type { CallResult, RunEvent, StopLevel } from '@whoa/core';
 import { toText } from '@whoa/core';
 import { toDetailsView } from '@whoa/core/view';
+import type { TaskSummary } from '@whoa/tasks';
 import type { Style } from '../boundary.ts';
 import type { Screen } from '../screen.ts';
 import { formatDuration } from '../text/durations.ts';
@@ -33,7 +34,10 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
     case 'call-end':
       return describeEnd(event.result, screen);
     case 'call-waiting':
-      return screen.style('yellow', `⧗ ${event.tool} must not be interrupted: waiting, at most ${untilOf(event)}`);
+      return screen.style(
+        'yellow',
+        `⧗ ${event.tool} must not be interrupted: waiting, at most ${formatRemaining(event)}`,
+      );
     case 'turn-retry':
       return screen.style(
         'yellow',
@@ -56,6 +60,18 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
   }
 }
 
+/** Says why a task waits for the provider of its model, and until when; `undefined` if it does not. */
+export function describeProviderWait({ status, activity, stageAt }: TaskSummary): string | undefined {
+  const { providerWait } = activity ?? {};
+  if (providerWait === undefined || status !== 'init') return undefined;
+  return describePostponed({ error: providerWait.error, until: stageAt ?? 0 });
+}
+
+export function describePostponed({ error, until }: { readonly error: string; readonly until: number }): string {
+  const next = new Date(until).toLocaleTimeString('en-GB');
+  return `waiting for the provider: ${oneLine(error, MAX_CHARACTERS)}, next try ${next}`;
+}
+
 /** Summarises the input of a call. */
 export function describeInput(input: unknown, maxCharacters: number = MAX_CHARACTERS): string {
   const { command, path, pattern } = (input ?? {}) as Readonly<Record<string, unknown>>;
@@ -69,16 +85,16 @@ function describeEnd(result: CallResult, screen: Pick<Screen, 'style' | 'columns
   const { sign, style } = ENDS[isError && state === 'finished' ? 'failed' : state];
   const took = startedAt === undefined ? '' : ` ${formatDuration(endedAt - startedAt)}`;
   const words = state === 'finished' ? '' : ` ${state.replace('-', ' ')}`;
-  const why = isError && state !== 'interrupted' ? `: ${oneLine(errorOf(result), screen.columns - 30)}` : '';
+  const why = isError && state !== 'interrupted' ? `: ${oneLine(describeError(result), screen.columns - 30)}` : '';
   return `${screen.style(style, sign)} ${tool}${words}${screen.style('dim', `${took}${why}`)}`;
 }
 
 /** Why a call failed. The output of a command is shown below its end, so its exit is enough. */
-function errorOf({ content, details }: CallResult): string {
+function describeError({ content, details }: CallResult): string {
   const view = toDetailsView(details, content);
   return (view.kind === 'output' ? view.exit : undefined) ?? toText(content).replace('Not started: ', '');
 }
 
-function untilOf({ until, at }: { readonly until: number; readonly at: number }): string {
+function formatRemaining({ until, at }: { readonly until: number; readonly at: number }): string {
   return formatDuration(until - at);
 }

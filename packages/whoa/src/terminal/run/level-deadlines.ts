@@ -1,4 +1,6 @@
-import { LADDERS, type Ladder, type StopLevel, type StopMode } from '@whoa/core';
+import type { StopLevel, StopMode } from '@whoa/core';
+import { LADDERS } from '@whoa/core/embed';
+import type { Ladder } from '@whoa/core/internal';
 
 /** Computes the deadlines of the levels when Ctrl-C stops a run with this ladder. */
 export class LevelDeadlines {

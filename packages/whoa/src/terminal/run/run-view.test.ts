@@ -9,7 +9,11 @@ function setUp(first?: StopMode) {
   const lines: string[] = [];
   const sink = { write: (text: string) => lines.push(text.trimEnd()), on: () => undefined };
   const screen = new Screen({ stdout: sink, stderr: sink });
-  const tools = [{ name: 'bash' }, { name: 'pay', whenCancelled: 'finish' }] as unknown as Tool[];
+  const tools = [
+    { name: 'bash' },
+    { name: 'pay', whenCancelled: 'finish' },
+    { name: 'ask', answeredBy: 'user' },
+  ] as unknown as Tool[];
   const view = new RunView(screen, { tools, first });
   const at = systemClock.now();
   const show = (event: object): void => view.show({ runId: 'r', at, ...event } as RunEvent);
@@ -21,7 +25,7 @@ function setUp(first?: StopMode) {
   return { view, lines, call, stop, show };
 }
 
-test('each Ctrl-C says at once what is waited for, how long at most, and what the next one does', () => {
+test('each Ctrl-C immediately shows what the stop waits for, how long at most, and what the next one does', () => {
   const { call, stop } = setUp();
   call('bash');
   expect(stop('drain')).toBe('■ stopping: waiting for bash, 10 s at most · Ctrl-C again interrupts it');
@@ -39,13 +43,13 @@ test('the bounds are those of the ladder that was configured', () => {
   expect(stop('abort', { after: 30_000 })).toContain('interrupting bash, 5 s at most');
 });
 
-test('a stop from elsewhere says what it waits for; only who asked knows for how long', () => {
+test('a stop from elsewhere shows what it waits for; only its initiator sees for how long', () => {
   const { call, stop } = setUp();
   call('bash');
   expect(stop('drain', { via: 'whoa cancel' })).toBe('■ stopping: waiting for bash · Ctrl-C again interrupts it');
 });
 
-test('where nothing runs nothing is waited for', () => {
+test('a stop waits for nothing where nothing runs', () => {
   const { call, stop, show, view } = setUp();
   call('bash');
   show({ type: 'call-end', result: { callId: 'bash', tool: 'bash', state: 'finished', content: '', endedAt: 0 } });
@@ -53,7 +57,7 @@ test('where nothing runs nothing is waited for', () => {
   expect(view.level).toBe('drain');
 });
 
-test('what must not be interrupted is not said to be interrupted, and can be left', () => {
+test('a call that must finish is not reported as interrupted, and can be left', () => {
   const { call, stop, view, lines } = setUp();
   view.begin('t0-12345678-abc');
   call('pay');
@@ -66,4 +70,19 @@ test('what must not be interrupted is not said to be interrupted, and can be lef
   expect(lines.at(-1)).toBe(
     `Left while pay has not ended; its processes are ended. '${commandName()} cancel t0-12345678' settles the task.`,
   );
+});
+
+test("an agent's question is shown with the way to answer it", () => {
+  const { view, lines, show } = setUp();
+  view.begin('t0-12345678-abc', { isQuiet: true });
+  const content = ['bash', 'ask'].map((tool) => ({
+    type: 'call',
+    callId: tool,
+    tool,
+    input: { question: 'Which\u001b?' },
+  }));
+  show({ type: 'turn-end', turn: 1, message: { role: 'assistant', content, stopReason: 'tool-use' } });
+  expect(lines.filter((line) => line.startsWith('?'))).toEqual([
+    `? ask: Which<U+001B>? · to answer: ${commandName()} approve t0-12345678`,
+  ]);
 });

@@ -1,5 +1,6 @@
 import { type RunEvent, type StopLevel, type StopMode, type Tool, toText } from '@whoa/core';
 import { systemClock } from '@whoa/core/embed';
+import { formatCallTitle } from '@whoa/core/internal';
 import { shortId } from '../../tasks/local-tasks.ts';
 import { commandName } from '../command-name.ts';
 import type { Screen } from '../screen.ts';
@@ -67,6 +68,7 @@ export class RunView {
     if (event.type === 'call-end') {
       for (const detail of detailsLines(event.result, screen, { isFull: this.#isFull })) screen.note(detail);
     }
+    if (event.type === 'turn-end') for (const question of this.#describeQuestions(event)) screen.note(question);
     if (event.type === 'run-end') screen.status(undefined);
     else if (line !== undefined || event.type === 'turn-start' || event.type === 'approval-answered')
       this.#showStatus();
@@ -80,7 +82,7 @@ export class RunView {
 
   /** Prints a note when the process exits before everything has ended. */
   leave(): void {
-    const names = namesOf([...this.#calls.values()]);
+    const names = formatNames([...this.#calls.values()]);
     const what = names === '' ? 'not everything has ended' : `${names} has not ended`;
     this.#screen.note(
       `Left while ${what}; its processes are ended. '${commandName()} cancel ${this.#taskId}' settles the task.`,
@@ -98,6 +100,15 @@ export class RunView {
     if (event.type === 'call-end') this.#calls.delete(event.result.callId);
   }
 
+  /** Describes the calls of a turn that are answered from elsewhere. */
+  #describeQuestions({ message }: Extract<RunEvent, { type: 'turn-end' }>): string[] {
+    return message.content.flatMap((part) => {
+      if (part.type !== 'call' || !this.#tools.some(({ name, answeredBy }) => name === part.tool && answeredBy))
+        return [];
+      return `? ${oneLine(formatCallTitle(part.tool, part.input), 200)} · to answer: ${commandName()} approve ${this.#taskId}`;
+    });
+  }
+
   /** Describes what the stop waits for, the time limit, and what another Ctrl-C does. */
   #describeStop({ level, reason, at }: Extract<RunEvent, { type: 'level-changed' }>): string {
     this.#level = level;
@@ -110,7 +121,9 @@ export class RunView {
     const level = this.#level ?? 'drain';
     const calls = [...this.#calls.values()];
     const protectedCalls = calls.filter(({ tool }) => this.#isProtected(tool));
-    const names = namesOf(level === 'kill' ? protectedCalls : calls.filter((call) => !protectedCalls.includes(call)));
+    const names = formatNames(
+      level === 'kill' ? protectedCalls : calls.filter((call) => !protectedCalls.includes(call)),
+    );
     if (names === '') return undefined;
     const most = this.#nextAt === undefined ? '' : `, ${seconds(this.#nextAt - now)} at most`;
     return `: ${WAITING[level](names)}${most} · Ctrl-C again ${NEXT[level]}`;
@@ -145,7 +158,7 @@ const WAITING = {
 } as const;
 const NEXT = { drain: 'interrupts it', abort: 'kills it', kill: 'exits without it' } as const;
 
-function namesOf(calls: readonly ShownCall[]): string {
+function formatNames(calls: readonly ShownCall[]): string {
   const names = [...new Set(calls.map(({ tool }) => tool))];
   return names.length > MAX_NAMES ? `${calls.length} calls` : names.join(', ');
 }

@@ -1,4 +1,4 @@
-import { toInertText } from '@whoa/core/approval';
+import { toInertText } from '@whoa/core/internal';
 
 /** Puts a text on one line and cuts it at `maxCharacters`. */
 export function oneLine(text: string, maxCharacters: number): string {

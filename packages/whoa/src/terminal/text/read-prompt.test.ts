@@ -25,7 +25,7 @@ test('characters that are split between two chunks stay whole', async () => {
   expect(await readPrompt([], { input: Readable.from([bytes.subarray(0, 3), bytes.subarray(3)]) })).toBe('größer');
 });
 
-test('too much input, several prompts and none are refused', async () => {
+test('too much input, several prompts and none are rejected', async () => {
   const input = piped(...Array.from({ length: 11 }, () => 'x'.repeat(1_000_000)));
   await expect(readPrompt([], { input })).rejects.toThrow('standard input has more than 10000000 bytes');
   await expect(readPrompt(['a', 'b'], { input: piped() })).rejects.toThrow('expected one prompt');

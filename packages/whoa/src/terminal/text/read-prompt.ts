@@ -1,6 +1,6 @@
 import { UsageError } from '../../command.ts';
 
-/** More than any model reads at once. */
+/** More than any model reads in one request. */
 const MAX_INPUT_BYTES = 10_000_000;
 
 interface PromptOptions {

@@ -11,7 +11,7 @@ test('a table is as wide as it needs, and its last column gets the rest', () => 
   ]);
 });
 
-test('where there is no room, columns that are less wanted go, and no line wraps', () => {
+test('less important columns are dropped when the terminal is narrow, and no line wraps', () => {
   const lines = formatTable(HEADINGS, ROWS, { width: 32, dropOrder: [1] });
   expect(lines).toEqual(['TASK         INPUT', 't0-12345678  What is the answer…']);
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(32);

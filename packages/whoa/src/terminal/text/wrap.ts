@@ -10,7 +10,7 @@ export function wrapLine(line: string, width: number, used = 0): string[] {
   let piece = '';
   let taken = used;
   for (const character of line.replaceAll('\t', '    ')) {
-    const columns = columnsOf(character);
+    const columns = measureColumns(character);
     if (taken + columns > limit) {
       pieces.push(piece);
       [piece, taken] = ['', 0];
@@ -22,7 +22,7 @@ export function wrapLine(line: string, width: number, used = 0): string[] {
 }
 
 /** The columns that a text takes at most: some characters take two, and assuming two for others only wraps earlier. */
-export function columnsOf(text: string): number {
+export function measureColumns(text: string): number {
   let columns = 0;
   for (const character of text) columns += character.codePointAt(0)! < 0x300 ? 1 : 2;
   return columns;

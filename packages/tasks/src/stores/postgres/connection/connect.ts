@@ -7,7 +7,7 @@ import {
   loadDriver,
   Sockets,
 } from './driver.ts';
-import { failureOf } from './failures.ts';
+import { toStoreError } from './failures.ts';
 
 /** The server's address and timeouts. */
 export interface ServerOptions {
@@ -16,7 +16,7 @@ export interface ServerOptions {
   readonly statementTimeoutMs: number;
 }
 
-/** A connection outside the pool. Queries on it may be sent at once, and are answered in order. */
+/** A connection outside the pool. Queries on it may be sent at the same time, and are answered in order. */
 export interface DedicatedConnection {
   readonly connection: InstanceType<Driver['Client']>;
   readonly sockets: Sockets;
@@ -25,7 +25,7 @@ export interface DedicatedConnection {
 /** A suspended server cannot time its statements out: stop waiting this much later. */
 const ANSWER_MARGIN_MS = 1_000;
 
-export function settingsOf(options: ServerOptions, sockets: Sockets): ConnectionSettings {
+export function toConnectionSettings(options: ServerOptions, sockets: Sockets): ConnectionSettings {
   return {
     ...(options.url !== undefined && { connectionString: options.url }),
     application_name: 'whoa',
@@ -44,7 +44,7 @@ export async function connectDedicated(
   const { Client } = await loadDriver();
   const sockets = new Sockets();
   const { operation, ...rest } = settings;
-  const connection = new Client({ ...settingsOf(options, sockets), ...rest });
+  const connection = new Client({ ...toConnectionSettings(options, sockets), ...rest });
   // Add the listener before connecting: an error without a listener would end the process.
   connection.on('error', () => {});
   try {
@@ -52,17 +52,17 @@ export async function connectDedicated(
     return { connection, sockets };
   } catch (error) {
     sockets.destroy();
-    throw failureOf(error, { operation, sent: false, changes: false, server: describeServer(options.url) });
+    throw toStoreError(error, { operation, sent: false, changes: false, server: describeServer(options.url) });
   }
 }
 
 /** Returns whether there is no pooler between this connection and the server. */
 export async function isOurOwn(connection: Connection): Promise<boolean> {
   const introduced = introducedBackend(connection);
-  return introduced === undefined || introduced === (await backendOf(connection));
+  return introduced === undefined || introduced === (await readBackendPid(connection));
 }
 
-async function backendOf(connection: Connection): Promise<number> {
+async function readBackendPid(connection: Connection): Promise<number> {
   const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   return rows[0]!.pid;
 }
@@ -78,11 +78,11 @@ export async function checkSession(options: ServerOptions, { connection }: Dedic
   if (await isOurOwn(connection)) return;
   const other = await connectDedicated(options, { operation: 'watch', application_name: 'whoa asks' });
   try {
-    const own = await backendOf(connection);
+    const own = await readBackendPid(connection);
     for (let i = 0; i < COMPARISONS; i++) {
-      if ((await backendOf(other.connection)) !== own && (await backendOf(connection)) === own) continue;
+      if ((await readBackendPid(other.connection)) !== own && (await readBackendPid(connection)) === own) continue;
       throw new StoreSetupError(
-        `${describeServer(options.url)} cannot be listened to or migrated: a pooler shares its connections (transaction mode). Give the store a listenUrl that leads to the server itself, or to a pooler in session mode`,
+        `${describeServer(options.url)} cannot be used to listen or migrate: a pooler in transaction mode shares its connections. Set a listenUrl that connects to the server itself, or to a pooler in session mode`,
       );
     }
   } finally {

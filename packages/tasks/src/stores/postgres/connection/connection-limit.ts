@@ -1,6 +1,6 @@
 import { StoreBusyError } from '../../../errors.ts';
 
-/** Limits how many callers continue at once. The others wait in order, up to a time limit. */
+/** Limits how many callers continue at the same time. The others wait in order, up to a time limit. */
 export class ConnectionLimit {
   readonly #most: number;
   readonly #waitMs: number;
@@ -26,7 +26,7 @@ export class ConnectionLimit {
         this.#waiting.delete(come);
         reject(
           new StoreBusyError(
-            `All ${this.#most} connections of this store were in use for ${this.#waitMs} ms before '${operation}' could be asked. Nothing was changed; ask for less at once, or raise maxConnections`,
+            `All ${this.#most} connections of this store were in use for ${this.#waitMs} ms before '${operation}' could start. Nothing was changed; send fewer requests at the same time, or raise maxConnections`,
           ),
         );
       }, this.#waitMs);

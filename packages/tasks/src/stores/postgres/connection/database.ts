@@ -4,15 +4,15 @@ import { StoreClosedError } from '../../../errors.ts';
 import type { StoredSettings } from '../../driver.ts';
 import { findLayout, holdSettings, isUsable, layOut, qualify } from '../layout.ts';
 import type { HintRow } from '../notify/hints.ts';
-import { connectDedicated, describeServer, isOurOwn, type ServerOptions, settingsOf } from './connect.ts';
+import { connectDedicated, describeServer, isOurOwn, type ServerOptions, toConnectionSettings } from './connect.ts';
 import { ConnectionLimit } from './connection-limit.ts';
 import { loadDriver, type Pool, type PooledConnection, Sockets } from './driver.ts';
-import { type Attempt, failureOf, isSound, isUnprepared, isWorthAnother } from './failures.ts';
+import { type Attempt, isSound, isUnprepared, isWorthAnother, toStoreError } from './failures.ts';
 
 export interface DatabaseOptions extends ServerOptions {
   readonly schema: string;
   readonly maxConnections: number;
-  /** How many tasks of a tenant and of an agent may run at once. */
+  /** How many tasks of a tenant and of an agent may run at the same time. */
   readonly caps: { readonly tenant: number | undefined; readonly agent: number | undefined };
   /** What the client asks the store to hold. */
   readonly given: StoredSettings;
@@ -35,11 +35,11 @@ export interface Question {
 export interface Answer<T> {
   readonly answer: T;
   /** Whom to notify after the commit. */
-  readonly rings: readonly Ring[] | null;
+  readonly notifications: readonly Notification[] | null;
 }
 
 /** The channel of a listener, and the hint for it. */
-export type Ring = readonly [channel: string, hint: HintRow];
+export type Notification = readonly [channel: string, hint: HintRow];
 
 interface Statement {
   readonly name: string;
@@ -116,7 +116,7 @@ export class Database implements AsyncDisposable {
       return rows[0]!;
     } catch (error) {
       failure = error;
-      throw this.#judge(error, attempt);
+      throw this.#toFailure(error, attempt);
     } finally {
       connection?.release(failure !== undefined && !isSound(failure));
       this.#limit.leave();
@@ -124,11 +124,11 @@ export class Database implements AsyncDisposable {
   }
 
   /** Converts an error, and drops every connection that is as old as a broken one. */
-  #judge(error: unknown, attempt: Attempt): unknown {
+  #toFailure(error: unknown, attempt: Attempt): unknown {
     if (error instanceof StoreClosedError) return error;
     if (isUnprepared(error)) this.#mayPrepare = false;
     if (attempt.sent && !isSound(error)) this.#generation++;
-    const meaning = failureOf(error, attempt);
+    const meaning = toStoreError(error, attempt);
     return isWorthAnother(error, attempt) ? new Stale(meaning) : meaning;
   }
 
@@ -146,7 +146,7 @@ export class Database implements AsyncDisposable {
     const parameters = Object.keys(values);
     const named = parameters.map((parameter, index) => `${parameter} => $${index + count + 1}`).join(', ');
     const entry = this.#entry.map((_, index) => `$${index + 1}`).join(', ');
-    const sql = `SELECT fn.${name}(${named}) AS answer${changes ? ', fn.rings() AS rings' : ''} FROM fn.enter(${entry})`;
+    const sql = `SELECT fn.${name}(${named}) AS answer${changes ? ', fn.pending_notifications() AS notifications' : ''} FROM fn.enter(${entry})`;
     const text = qualify(sql, this.schema);
     // Named by its content: if the name is taken, it is the same statement.
     const statement = {
@@ -205,7 +205,11 @@ export class Database implements AsyncDisposable {
     try {
       const driver = await loadDriver();
       const max = this.#options.maxConnections;
-      const pool = new driver.Pool({ ...settingsOf(this.#options, this.#sockets), max, allowExitOnIdle: true });
+      const pool = new driver.Pool({
+        ...toConnectionSettings(this.#options, this.#sockets),
+        max,
+        allowExitOnIdle: true,
+      });
       // An idle connection that breaks is replaced when one is needed.
       pool.on('error', () => {});
       // A connection that breaks in use fails its query. Without a listener the error would end the process.

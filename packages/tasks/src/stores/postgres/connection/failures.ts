@@ -55,14 +55,14 @@ const STALE = new Set(['25006', '25P02', '26000', '42P05', '57P03', '08P01']);
 const UNPREPARED = new Set(['26000', '42P05']);
 
 /** Converts a failure: nothing happened, so try again; the outcome is unknown; or the request itself is invalid. */
-export function failureOf(error: unknown, { operation, sent, changes, server }: Attempt): unknown {
+export function toStoreError(error: unknown, { operation, sent, changes, server }: Attempt): unknown {
   if (error instanceof StoreSetupError || error instanceof StoreBusyError) return error;
-  const code = codeOf(error);
+  const code = findErrorCode(error);
   const setup = code === undefined ? undefined : SETUP[code];
   if (setup !== undefined) {
-    const said = (error as Error).message;
-    const words = code === 'WH002' ? `the schema ${wrongFormat(Number(said))}` : `${setup} (${said})`;
-    return new StoreSetupError(`${server}: ${code === 'WH001' ? said : words}`, { cause: error });
+    const message = (error as Error).message;
+    const words = code === 'WH002' ? `the schema ${wrongFormat(Number(message))}` : `${setup} (${message})`;
+    return new StoreSetupError(`${server}: ${code === 'WH001' ? message : words}`, { cause: error });
   }
   const busy = code === undefined ? undefined : BUSY[code];
   if (isAnswer(error) || !sent || !changes) {
@@ -77,14 +77,14 @@ export function failureOf(error: unknown, { operation, sent, changes, server }: 
 
 /** Returns whether to retry on another connection: the operation certainly had no effect, and may succeed there. */
 export function isWorthAnother(error: unknown, { sent, changes }: Attempt): boolean {
-  const code = codeOf(error);
+  const code = findErrorCode(error);
   if (isAnswer(error)) return STALE.has(code!);
   if (code !== undefined && code in SETUP) return false;
   return sent ? !changes : STALE.has(code ?? '');
 }
 
 export function isUnprepared(error: unknown): boolean {
-  return UNPREPARED.has(codeOf(error) ?? '');
+  return UNPREPARED.has(findErrorCode(error) ?? '');
 }
 
 /** Returns whether the connection can be used again after a failure. */
@@ -101,11 +101,11 @@ function busyError(message: string, cause: unknown): StoreBusyError {
  * connection (`FATAL`) says nothing about the statement: it may have been committed.
  */
 function isAnswer(error: unknown): error is Error & { code: string } {
-  return (error as { severity?: string }).severity === 'ERROR' && codeOf(error) !== undefined;
+  return (error as { severity?: string }).severity === 'ERROR' && findErrorCode(error) !== undefined;
 }
 
 /** Returns the server's error code. System errors (`ECONNREFUSED`) have no severity. */
-function codeOf(error: unknown): string | undefined {
+function findErrorCode(error: unknown): string | undefined {
   const { severity, code } = error as { severity?: string; code?: string };
   return severity === undefined ? undefined : code;
 }

@@ -17,7 +17,7 @@ const RESYNC = '["resync"]';
 /**
  * Returns the payload of a notification. If it is too long, leaves out the order; if still too long, sends `resync`.
  */
-export function payloadOf(hint: HintRow): string {
+export function toPayload(hint: HintRow): string {
   const payload = JSON.stringify(hint);
   if (Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES) return payload;
   const short = JSON.stringify(hint.slice(0, 5));
@@ -28,15 +28,15 @@ export function payloadOf(hint: HintRow): string {
 export function hintOfPayload(payload: string): Hint | undefined {
   try {
     const hint = JSON.parse(payload) as unknown;
-    return Array.isArray(hint) ? hintOf(hint as unknown as HintRow) : undefined;
+    return Array.isArray(hint) ? toHint(hint as unknown as HintRow) : undefined;
   } catch {
     return undefined;
   }
 }
 
-export function hintOf([type, id, tenant, worker, conversation, order]: HintRow): Hint {
+export function toHint([type, id, tenant, worker, conversation, order]: HintRow): Hint {
   if (type === 'resync') return { type };
-  if (type === 'work') return { type, worker: worker ?? '', domain: 0, agent: id };
+  if (type === 'ready') return { type, worker: worker ?? '', domain: 0, agent: id };
   return {
     type: type as 'status',
     id,

@@ -104,8 +104,8 @@ class Listener {
       pipeline: true,
     });
     open.sockets.unref();
-    open.connection.on('end', () => this.#lose(open));
-    open.connection.on('notification', ({ channel, payload = '' }) => this.#hear(channel, payload));
+    open.connection.on('end', () => this.#onConnectionLost(open));
+    open.connection.on('notification', ({ channel, payload = '' }) => this.#onNotification(channel, payload));
     this.#connection = open;
     this.#listening = new Map();
     try {
@@ -115,7 +115,7 @@ class Listener {
       await Promise.all([...this.#channels.keys()].map((channel) => this.#listen(open, channel)));
     } catch (error) {
       open.sockets.destroy();
-      this.#lose(open);
+      this.#onConnectionLost(open);
       throw error;
     }
     this.#failures = 0;
@@ -136,12 +136,12 @@ class Listener {
     for (const subscribers of this.#channels.values()) yield* subscribers;
   }
 
-  #hear(channel: string, payload: string): void {
+  #onNotification(channel: string, payload: string): void {
     this.#hasHeard = true;
     for (const subscriber of this.#channels.get(channel) ?? []) subscriber.onNotification(channel, payload);
   }
 
-  #lose(open: DedicatedConnection): void {
+  #onConnectionLost(open: DedicatedConnection): void {
     if (this.#connection !== open) return;
     this.#connection = undefined;
     if (this.#channels.size === 0) return;
@@ -182,7 +182,7 @@ class Listener {
 
   #leave(open: DedicatedConnection): void {
     open.sockets.destroy();
-    this.#lose(open);
+    this.#onConnectionLost(open);
   }
 }
 

@@ -3,46 +3,48 @@
 -- so that no two transactions wait for each other.
 
 -- Creates tasks that are in no conversation. Returns which of them are new.
--- Reads: tasks, crowded. Locks: nothing that exists. Writes: tasks, inputs, crowded, waiters. Returns: new ids.
+-- Reads: tasks, capped. Locks: nothing that exists. Writes: tasks, inputs, capped, waiters. Returns: new ids.
 CREATE FUNCTION fn.create_many(
   ids text[], tenants text[], agents text[], keys text[], preferred_workers text[], inputs json[], nonces text[], priorities int[],
-  not_befores float8[], titles text[], traceparents text[], max_ready int
+  not_befores float8[], titles text[], traceparents text[], starters text[], max_ready int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  now float8 := fn.now_ms(); full_lanes text[]; created text[]; lane record; task whoa.tasks;
+  now float8 := fn.now_ms(); full_queues text[]; created text[]; ready_queue record; task whoa.tasks;
 BEGIN
-  SELECT array_agg(l.agent || ' ' || l.tenant) INTO full_lanes FROM (
+  SELECT array_agg(l.agent || ' ' || l.tenant) INTO full_queues FROM (
     SELECT DISTINCT n.agent, n.tenant FROM unnest(agents, tenants) AS n (agent, tenant)
   ) l WHERE fn.is_full(l.agent, l.tenant, max_ready, now);
   WITH given AS (
-    SELECT * FROM unnest(ids, tenants, agents, keys, preferred_workers, nonces, priorities, not_befores, titles, traceparents)
-      AS n (id, tenant, agent, key, home, nonce, priority, not_before, title, traceparent)
-    WHERE (n.agent || ' ' || n.tenant = ANY (full_lanes)) IS NOT TRUE ORDER BY n.id
+    SELECT * FROM unnest(ids, tenants, agents, keys, preferred_workers, nonces, priorities, not_befores, titles, traceparents,
+      starters) AS n (id, tenant, agent, key, preferred_worker, nonce, priority, not_before, title, traceparent, starter)
+    WHERE (n.agent || ' ' || n.tenant = ANY (full_queues)) IS NOT TRUE ORDER BY n.id
   ), inserted AS (
     INSERT INTO whoa.tasks (
-      id, tenant, agent, title, key, nonce, priority, not_before, stage, stage_at, lane, worker, input_owner, traceparent,
+      id, tenant, agent, title, key, nonce, priority, not_before, stage, stage_at, ready_queue, worker, input_owner, traceparent,
+      started_by,
       -- Columns: create
       status, commands_waiting, epoch, attempts, crashes, order_number, position, journal_bytes, commands_sent, created_at
     )
     SELECT g.id, g.tenant, g.agent, g.title, g.key, CASE WHEN g.key IS NOT NULL THEN g.nonce END, g.priority, g.not_before,
-      n.stage, n.stage_at, CASE WHEN n.stage = 'ready' THEN g.agent END, g.home, g.id, g.traceparent,
+      n.stage, n.stage_at, CASE WHEN n.stage = 'ready' THEN g.agent END, g.preferred_worker, g.id, g.traceparent, g.starter,
       -- Values: create
       'init', 0, 0, 0, 0, 0, 0, 0, 0, now
-    FROM given g CROSS JOIN LATERAL fn.next_stage(g.not_before, g.home, now) n
+    FROM given g CROSS JOIN LATERAL fn.next_stage(g.not_before, g.preferred_worker, now) n
     ON CONFLICT (id) DO NOTHING RETURNING id
   ) SELECT array_agg(p.id) INTO created FROM inserted p;
   IF created IS NULL THEN RETURN json_build_object('now', now, 'created', '[]'::json); END IF;
   INSERT INTO whoa.inputs (owner, position, input)
   SELECT n.id, 1, n.input FROM unnest(ids, inputs) AS n (id, input) WHERE n.id = ANY (created) ON CONFLICT DO NOTHING;
-  FOR lane IN
-    SELECT n.agent AS agent, count(*) AS tasks FROM unnest(ids, agents, preferred_workers, not_befores) AS n (id, agent, home, not_before)
-    WHERE n.id = ANY (created) AND n.home IS NULL AND (n.not_before > now) IS NOT TRUE GROUP BY n.agent
+  FOR ready_queue IN
+    SELECT n.agent AS agent, count(*) AS tasks FROM unnest(ids, agents, preferred_workers, not_befores)
+      AS n (id, agent, preferred_worker, not_before)
+    WHERE n.id = ANY (created) AND n.preferred_worker IS NULL AND (n.not_before > now) IS NOT TRUE GROUP BY n.agent
   LOOP
-    FOR i IN 1 .. lane.tasks LOOP EXIT WHEN NOT fn.ring_waiter(lane.agent, now); END LOOP;
+    FOR i IN 1 .. ready_queue.tasks LOOP EXIT WHEN NOT fn.wake_worker(ready_queue.agent, now); END LOOP;
   END LOOP;
   IF fn.is_watched() OR array_remove(preferred_workers, NULL) <> '{}' THEN
     FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (created) LOOP
-      PERFORM fn.tell('status', task);
+      PERFORM fn.notify('status', task);
       IF task.stage = 'delayed' THEN PERFORM fn.announce(task, now); END IF;
     END LOOP;
   END IF;
@@ -58,7 +60,7 @@ END $$;
 -- Ends tasks that are in no conversation. Returns the status of each; the others are for `finish`.
 -- Reads: tasks. Locks: tasks in order of id. Writes: tasks, waiters. Returns: status of each.
 CREATE FUNCTION fn.finish_many(
-  ids text[], epochs int[], sessions text[], claims text[], asked text[], rests json[], reasons json[], completes boolean[]
+  ids text[], epochs int[], sessions text[], claims text[], actions text[], rests json[], reasons json[], completes boolean[]
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   now float8; task whoa.tasks; ended json[] := '{}';
@@ -73,8 +75,8 @@ BEGIN
         THEN coalesce(a.complete, a.ending <> 'cancelled') ELSE a.complete END,
       -- Rule: end; status = fn.next_status(t.status, a.ending), outcome = a.rest
       commands_waiting = 0, status = fn.next_status(t.status, a.ending), outcome = a.rest, ended_at = now, stage = NULL,
-      stage_at = NULL, policy = NULL, told = false, lost_claim = NULL, lane = NULL
-    FROM unnest(ids, epochs, sessions, claims, asked, rests, reasons, completes)
+      stage_at = NULL, policy = NULL, has_pending_orders = false, lost_claim = NULL, ready_queue = NULL
+    FROM unnest(ids, epochs, sessions, claims, actions, rests, reasons, completes)
       AS a (id, epoch, session, claim, ending, rest, reason, complete)
     WHERE t.id = a.id AND t.epoch = a.epoch AND t.session = a.session AND t.claim = a.claim
       AND t.status IN ('running', 'cancelling') AND t.conversation IS NULL
@@ -82,7 +84,7 @@ BEGIN
     RETURNING t.*
   LOOP
     ended := ended || json_build_array(task.id, task.status);
-    PERFORM fn.tell('status', task);
+    PERFORM fn.notify('status', task);
     PERFORM fn.free_slot(task.tenant, task.agent, now);
   END LOOP;
   RETURN array_to_json(ended);
@@ -90,7 +92,7 @@ END $$;
 
 -- Appends to journals, each of another task. Returns the orders of each by its ordinal; the others are for `append`, as are those
 -- whose row is locked: their neighbours do not wait for it.
--- Reads: tasks, commands. Locks: tasks that nobody has locked. Writes: journal, tasks. Returns: orders by ordinal.
+-- Reads: tasks, commands. Locks: tasks that no one has locked. Writes: journal, tasks. Returns: orders by ordinal.
 CREATE FUNCTION fn.append_many(
   ids text[], epochs int[], sessions text[], claims text[], afters int[], counts int[], sizes float8[], progresses boolean[],
   activities text[], max_bytes float8, ordinals int[], positions int[], events json[]
@@ -112,7 +114,7 @@ BEGIN
     INSERT INTO whoa.journal (task, position, epoch, at, event)
     SELECT (w.task).id, e.position, (w.task).epoch, now, e.event
     FROM written w JOIN unnest(ordinals, positions, events) AS e (ordinal, position, event) ON e.ordinal = w.ordinal
-  ) SELECT json_agg(json_build_array(w.ordinal, fn.task_orders(w.task, now))), set_config('whoa_store.rings', (
+  ) SELECT json_agg(json_build_array(w.ordinal, fn.task_orders(w.task, now))), set_config('whoa_store.notifications', (
     SELECT json_agg(json_build_array(l.channel, json_build_array('journal', l.id, l.tenant, l.worker, l.conversation))) FROM (
       SELECT DISTINCT x.channel, (w.task).id, (w.task).tenant, (w.task).worker, (w.task).conversation FROM written w
       JOIN whoa.watchers x ON x.name = ANY (fn.listened(w.task)) AND x.until > clock_timestamp()
@@ -149,9 +151,9 @@ BEGIN
       UPDATE whoa.tasks t SET status = fn.next_status(t.status, 'cancel'), stop_reason = reason, stop_level = levels[ordinal],
         stop_abort_at = now + abort_mss[ordinal], stop_kill_at = now + kill_mss[ordinal], stop_undo = undos[ordinal],
         -- Rule: order
-        order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+        order_number = t.order_number + 1, has_pending_orders = coalesce(t.stage = 'held', false)
       WHERE t.id = task.id RETURNING * INTO task;
-      PERFORM fn.tell('cancel', task);
+      PERFORM fn.notify('cancel', task);
       receipts[ordinal] := json_build_object('result', 'accepted', 'status', task.status, 'reason', reason,
         'killAt', task.stop_kill_at, 'level', fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now));
     ELSIF fn.has_started(task) THEN

@@ -37,7 +37,7 @@ BEGIN
     'level', fn.level_at(stopped.stop_level, stopped.stop_abort_at, stopped.stop_kill_at, now));
 END $$;
 
--- Asks a task to stop. A task that never started ends at once. Its queue is locked.
+-- Asks a task to stop. A task that never started ends immediately. Its queue is locked.
 CREATE FUNCTION fn.cancel_locked(
   task_id text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
@@ -71,20 +71,21 @@ CREATE FUNCTION fn.cancel_conversation(
   p_tenant text, of_conversation text, given text, at float8, level text, abort_ms float8, kill_ms float8, undo boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  line whoa.conversations; task_id text; receipt json := json_build_object('result', 'not-found');
+  conversation_row whoa.conversations; task_id text; receipt json := json_build_object('result', 'not-found');
 BEGIN
-  SELECT * INTO line FROM whoa.conversations c
+  SELECT * INTO conversation_row FROM whoa.conversations c
   WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
   at := coalesce(at, fn.now_ms());
   -- The current task last: while it is live, no other task can start.
-  FOREACH task_id IN ARRAY array_remove(line.debouncing || line.waiting || line.current, NULL) LOOP
+  FOREACH task_id IN ARRAY array_remove(conversation_row.debouncing || conversation_row.waiting || conversation_row.current, NULL) LOOP
     receipt := fn.cancel_locked(task_id, given, at, level, abort_ms, kill_ms, undo);
   END LOOP;
   RETURN receipt;
 END $$;
 
--- Reads: tasks, sent. Locks: task. Writes: commands, sent, tasks. Returns: number or refusal.
-CREATE FUNCTION fn.send(p_tenant text, task_id text, command json, p_nonce text, retention_ms float8)
+-- Sends a command to the worker of a task. A message withdraws its open questions.
+-- Reads: tasks, command_nonces. Locks: task. Writes: commands, command_nonces, questions, tasks. Returns: number or refusal.
+CREATE FUNCTION fn.send(p_tenant text, task_id text, command json, command_type text, p_nonce text, retention_ms float8)
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; given int;
@@ -92,13 +93,14 @@ BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id AND t.tenant IS NOT DISTINCT FROM p_tenant FOR UPDATE;
   IF task.id IS NULL OR task.ended_at <= fn.now_ms() - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;
   -- Check this first: the command may have been carried out since, and the task may have ended.
-  SELECT s.number INTO given FROM whoa.sent s WHERE s.task = task_id AND s.nonce = p_nonce;
+  SELECT s.number INTO given FROM whoa.command_nonces s WHERE s.task = task_id AND s.nonce = p_nonce;
   IF FOUND THEN RETURN json_build_object('result', 'accepted', 'number', given); END IF;
   IF task.status NOT IN ('init', 'running') THEN RETURN json_build_object('result', 'too-late', 'status', task.status); END IF;
   IF task.commands_waiting >= 100 /*maxCommands*/ THEN RETURN json_build_object('result', 'full'); END IF;
+  IF command_type = 'steer' THEN PERFORM fn.close_open(task, 'withdrawn', fn.now_ms()); END IF;
   given := fn.add_command(task_id, command, NULL);
-  INSERT INTO whoa.sent (task, nonce, number) VALUES (task_id, p_nonce, given);
-  DELETE FROM whoa.sent s WHERE s.task = task_id AND s.number <= given - 100 /*maxNonces*/;
+  INSERT INTO whoa.command_nonces (task, nonce, number) VALUES (task_id, p_nonce, given);
+  DELETE FROM whoa.command_nonces s WHERE s.task = task_id AND s.number <= given - 100 /*maxNonces*/;
   RETURN json_build_object('result', 'accepted', 'number', given);
 END $$;
 

@@ -18,13 +18,13 @@ BEGIN
   END IF;
   IF session.is_over THEN RETURN json_build_object('result', 'session-ended'); END IF;
   -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
-  PERFORM fn.visit(of_lease_ms, now, false);
+  PERFORM fn.record_contact(of_lease_ms, now, false);
   PERFORM fn.lock_conversation(task_id);
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id FOR UPDATE;
   -- Don't read the clock before the lock: its last holder may have changed the task.
   now := fn.now_ms();
   IF task.stage = 'delayed' AND task.policy IS NOT NULL AND task.stage_at <= now THEN
-    PERFORM fn.admit_gathered(task, now);
+    PERFORM fn.admit_debounced(task, now);
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
   END IF;
   IF task.id IS NULL OR task.ended_at <= now - retention_ms THEN RETURN json_build_object('result', 'not-found'); END IF;

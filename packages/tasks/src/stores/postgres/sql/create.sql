@@ -1,13 +1,14 @@
 -- `create`, and the removal of old records. See `operations/create.ts`.
 
--- Reads: tasks, inputs, crowded. Locks: conversation, its tasks. Writes: tasks, inputs, conversations, commands. Returns: task or refusal.
+-- Reads: tasks, inputs, capped. Locks: conversation, its tasks. Writes: tasks, inputs, conversations, commands. Returns: task or refusal.
 CREATE FUNCTION fn.create_task(
-  task_id text, p_tenant text, of_agent text, of_conversation text, of_key text, home text, input json, hold_ms float8,
+  task_id text, p_tenant text, of_agent text, of_conversation text, of_key text, preferred_worker text, input json, hold_ms float8,
   given_policy text, p_nonce text, of_priority int, not_before float8,
-  retention_ms float8, conversation_retention_ms float8, max_ready int, deadline float8, title text, of_context text, traceparent text
+  retention_ms float8, conversation_retention_ms float8, max_ready int, deadline float8, title text, of_context text, traceparent text,
+  starter text, keeps_questions boolean
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  task whoa.tasks; held whoa.tasks; line whoa.conversations; of_owner text := task_id; new_stage text;
+  task whoa.tasks; held whoa.tasks; conversation_row whoa.conversations; of_owner text := task_id; new_stage text;
   new_stage_at float8; new_policy text; admitted text; ended text[]; given_to text; now float8;
 BEGIN
   SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
@@ -20,31 +21,31 @@ BEGIN
     RETURN json_build_object('result', 'full', 'what', 'tasks', 'limit', max_ready);
   END IF;
   IF of_conversation IS NOT NULL THEN
-    line := fn.open_conversation(p_tenant, of_conversation, conversation_retention_ms);
+    conversation_row := fn.open_conversation(p_tenant, of_conversation, conversation_retention_ms);
     -- Created under the same key while we waited for the conversation.
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
     IF task.id IS NOT NULL THEN RETURN fn.existing(task, p_nonce); END IF;
     now := fn.now_ms();
-    IF line.history_bytes > 67108864 /*historyBytes*/ THEN
+    IF conversation_row.history_bytes > 67108864 /*historyBytes*/ THEN
       RETURN json_build_object('result', 'full', 'what', 'history', 'limit', 67108864 /*historyBytes*/);
     END IF;
     -- Check this before joining: a rejected message must not take the accepted ones that are held back with it.
-    IF given_policy = 'reject' AND hold_ms = 0 AND line.current IS NOT NULL THEN
+    IF given_policy = 'reject' AND hold_ms = 0 AND conversation_row.current IS NOT NULL THEN
       RETURN json_build_object('result', 'rejected');
     END IF;
-    IF line.debouncing IS NOT NULL THEN
-      SELECT * INTO held FROM whoa.tasks t WHERE t.id = line.debouncing FOR UPDATE;
+    IF conversation_row.debouncing IS NOT NULL THEN
+      SELECT * INTO held FROM whoa.tasks t WHERE t.id = conversation_row.debouncing FOR UPDATE;
       -- Messages of different contexts are never merged: those that are held back come first.
       IF held.context IS DISTINCT FROM of_context THEN
-        PERFORM fn.admit_gathered(held, now);
-        SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
+        PERFORM fn.admit_debounced(held, now);
+        SELECT * INTO conversation_row FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
       END IF;
     END IF;
     -- Before joining, too.
-    IF hold_ms = 0 AND given_policy <> 'replace' AND cardinality(line.waiting) >= 100 /*maxQueued*/ THEN
+    IF hold_ms = 0 AND given_policy <> 'replace' AND cardinality(conversation_row.waiting) >= 100 /*maxQueued*/ THEN
       RETURN json_build_object('result', 'full', 'what', 'queue', 'limit', 100 /*maxQueued*/);
     END IF;
-    IF line.debouncing IS NOT NULL THEN
+    IF conversation_row.debouncing IS NOT NULL THEN
       IF (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = held.input_owner) >= 1000 /*maxDebounced*/ THEN
         RETURN json_build_object('result', 'full', 'what', 'tasks', 'limit', 1000 /*maxDebounced*/);
       END IF;
@@ -57,7 +58,7 @@ BEGIN
   VALUES (of_owner, CASE WHEN of_owner = task_id THEN 1 ELSE 1 + coalesce(
     (SELECT max(i.position) FROM whoa.inputs i WHERE i.owner = of_owner), 0) END, input)
   ON CONFLICT DO NOTHING;
-  SELECT n.stage, n.stage_at INTO new_stage, new_stage_at FROM fn.next_stage(not_before, home, now) n;
+  SELECT n.stage, n.stage_at INTO new_stage, new_stage_at FROM fn.next_stage(not_before, preferred_worker, now) n;
   IF of_conversation IS NOT NULL AND hold_ms > 0 THEN
     UPDATE whoa.conversations c SET debouncing = task_id, changed_at = now
     WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
@@ -67,7 +68,7 @@ BEGIN
   ELSIF of_conversation IS NOT NULL THEN
     SELECT a.admitted, a.superseded, a.steered, coalesce(a.joined, of_owner) INTO admitted, ended, given_to, of_owner
     FROM fn.admit(task_id, p_tenant, of_agent, of_conversation, given_policy, of_owner, of_context,
-      coalesce(create_task.not_before, 0), now) a;
+      coalesce(create_task.not_before, 0), create_task.keeps_questions, now) a;
     IF admitted = 'reject' THEN
       DELETE FROM whoa.inputs i WHERE i.owner = task_id;
       RETURN json_build_object('result', 'rejected');
@@ -76,14 +77,14 @@ BEGIN
   END IF;
   INSERT INTO whoa.tasks (
     id, tenant, agent, conversation, title, key, nonce, superseded, steered, priority, not_before, deadline,
-    stage, stage_at, lane, policy, worker, input_owner, context, traceparent,
+    stage, stage_at, ready_queue, policy, worker, input_owner, context, traceparent, started_by, keeps_questions,
     -- Columns: create
     status, commands_waiting, epoch, attempts, crashes, order_number, position, journal_bytes, commands_sent, created_at
   ) VALUES (
     task_id, p_tenant, of_agent, of_conversation, create_task.title, of_key, CASE WHEN of_key IS NOT NULL THEN p_nonce END,
     ended, given_to, of_priority, create_task.not_before, create_task.deadline,
     new_stage, CASE WHEN new_stage <> 'queued' THEN new_stage_at END, CASE WHEN new_stage = 'ready' THEN of_agent END,
-    new_policy, home, of_owner, of_context, create_task.traceparent,
+    new_policy, preferred_worker, of_owner, of_context, create_task.traceparent, starter, create_task.keeps_questions,
     -- Values: create
     'init', 0, 0, 0, 0, 0, 0, 0, 0, now
   ) ON CONFLICT (id) DO NOTHING RETURNING * INTO task;
@@ -92,7 +93,7 @@ BEGIN
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = task_id;
     RETURN fn.existing(task, p_nonce);
   END IF;
-  PERFORM fn.tell('status', task);
+  PERFORM fn.notify('status', task);
   PERFORM fn.announce(task, now);
   RETURN json_build_object('result', 'created', 'task', fn.task_record(task));
 END $$;
@@ -107,41 +108,41 @@ END $$;
 
 -- Returns whether the limit of ready tasks is reached. A small limit is counted each time. A large one is counted for
 -- one task in many, and the result is kept for a while.
-CREATE FUNCTION fn.is_full(of_lane text, p_tenant text, most int, now float8)
+CREATE FUNCTION fn.is_full(of_queue text, p_tenant text, p_limit int, now float8)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   known float8;
 BEGIN
-  IF most <= 1000 THEN
-    RETURN fn.count_ready(of_lane, p_tenant, most) >= most;
+  IF p_limit <= 1000 THEN
+    RETURN fn.count_ready(of_queue, p_tenant, p_limit) >= p_limit;
   END IF;
-  SELECT c.until INTO known FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = p_tenant;
+  SELECT c.until INTO known FROM whoa.capped c WHERE c.ready_queue = of_queue AND c.tenant = p_tenant;
   IF known > now THEN RETURN true; END IF;
-  IF known IS NULL AND random() * most > 20 THEN RETURN false; END IF;
-  IF fn.count_ready(of_lane, p_tenant, most) >= most THEN
-    INSERT INTO whoa.crowded (lane, tenant, until) VALUES (of_lane, p_tenant, now + most / 20)
-    ON CONFLICT (lane, tenant) DO UPDATE SET until = excluded.until;
+  IF known IS NULL AND random() * p_limit > 20 THEN RETURN false; END IF;
+  IF fn.count_ready(of_queue, p_tenant, p_limit) >= p_limit THEN
+    INSERT INTO whoa.capped (ready_queue, tenant, until) VALUES (of_queue, p_tenant, now + p_limit / 20)
+    ON CONFLICT (ready_queue, tenant) DO UPDATE SET until = excluded.until;
     RETURN true;
   END IF;
-  DELETE FROM whoa.crowded c WHERE c.lane = of_lane AND c.tenant = p_tenant;
+  DELETE FROM whoa.capped c WHERE c.ready_queue = of_queue AND c.tenant = p_tenant;
   RETURN false;
 END $$;
 
-CREATE FUNCTION fn.count_ready(of_lane text, p_tenant text, most int) RETURNS int LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.count_ready(of_queue text, p_tenant text, p_limit int) RETURNS int LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane
-    AND t.tenant = p_tenant LIMIT most) found);
+  RETURN (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = of_queue
+    AND t.tenant = p_tenant LIMIT p_limit) found);
 END $$;
 
 -- Applies the policy when the time to wait for more messages is over. The task and its conversation are locked.
-CREATE FUNCTION fn.admit_gathered(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.admit_debounced(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   admission record;
 BEGIN
   UPDATE whoa.conversations c SET debouncing = NULL, changed_at = now
   WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
   SELECT * INTO admission FROM fn.admit(task.id, task.tenant, task.agent, task.conversation, task.policy, task.input_owner,
-    task.context, coalesce(task.not_before, 0), now);
+    task.context, coalesce(task.not_before, 0), task.keeps_questions, now);
   IF admission.admitted = 'reject' THEN
     PERFORM fn.end_unstarted(task.id, fn.own_reason('rejected', 'another task of the conversation was under way', now), now);
     RETURN;
@@ -149,46 +150,46 @@ BEGIN
   UPDATE whoa.tasks t SET input_owner = coalesce(admission.joined, t.input_owner), superseded = admission.superseded,
     steered = admission.steered,
     -- Rule: queue
-    stage = 'queued', stage_at = NULL, policy = NULL, lane = NULL
+    stage = 'queued', stage_at = NULL, policy = NULL, ready_queue = NULL
   WHERE t.id = task.id RETURNING * INTO task;
   IF admission.admitted = 'start' THEN PERFORM fn.promote(task.id, now); END IF;
-  PERFORM fn.tell('status', task);
+  PERFORM fn.notify('status', task);
 END $$;
 
 -- Removes some old tasks, conversations, and sessions that hold nothing. Never waits. Returns whether there may be more.
 -- Reads: all tables. Locks: what it removes, never waiting. Writes: all tables. Returns: whether there may be more.
-CREATE FUNCTION fn.forget(retention_ms float8, conversation_retention_ms float8, session_retention_ms float8, most int)
+CREATE FUNCTION fn.purge(retention_ms float8, conversation_retention_ms float8, session_retention_ms float8, p_limit int)
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   ended_before float8 := fn.now_ms() - retention_ms; changed_before float8 := fn.now_ms() - conversation_retention_ms;
   used_before float8 := fn.now_ms() - session_retention_ms; gone text[];
 BEGIN
   SELECT array_agg(old.id) INTO gone FROM (
-    SELECT t.id FROM whoa.tasks t WHERE t.ended_at <= ended_before ORDER BY t.ended_at LIMIT most FOR UPDATE SKIP LOCKED
+    SELECT t.id FROM whoa.tasks t WHERE t.ended_at <= ended_before ORDER BY t.ended_at LIMIT p_limit FOR UPDATE SKIP LOCKED
   ) old;
   IF gone IS NOT NULL THEN PERFORM fn.drop_tasks(gone); END IF;
   WITH idle AS (
     DELETE FROM whoa.conversations c USING (
       SELECT o.tenant, o.conversation FROM whoa.conversations o
       WHERE o.changed_at <= changed_before AND o.current IS NULL AND o.debouncing IS NULL
-      ORDER BY o.changed_at LIMIT most FOR UPDATE SKIP LOCKED
+      ORDER BY o.changed_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ) old WHERE c.tenant = old.tenant AND c.conversation = old.conversation RETURNING c.tenant, c.conversation
   ) DELETE FROM whoa.history h USING idle i WHERE h.tenant = i.tenant AND h.conversation = i.conversation;
   DELETE FROM whoa.sessions s USING (
     SELECT o.id FROM whoa.sessions o WHERE o.expires_at IS NULL AND o.last_held_at <= used_before
-    ORDER BY o.last_held_at LIMIT most FOR UPDATE SKIP LOCKED
+    ORDER BY o.last_held_at LIMIT p_limit FOR UPDATE SKIP LOCKED
   ) old WHERE s.id = old.id;
   DELETE FROM whoa.waiters w USING (
-    SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.at < used_before LIMIT most FOR UPDATE SKIP LOCKED
+    SELECT o.agent, o.at, o.worker FROM whoa.waiters o WHERE o.at < used_before LIMIT p_limit FOR UPDATE SKIP LOCKED
   ) old WHERE w.agent = old.agent AND w.at = old.at AND w.worker = old.worker;
-  RETURN to_json(coalesce(cardinality(gone), 0) = most);
+  RETURN to_json(coalesce(cardinality(gone), 0) = p_limit);
 END $$;
 
 CREATE FUNCTION fn.drop_tasks(ids text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM whoa.inputs i USING whoa.tasks t WHERE t.id = ANY (ids) AND i.owner = t.input_owner;
   DELETE FROM whoa.journal WHERE task = ANY (ids);
-  DELETE FROM whoa.sent WHERE task = ANY (ids);
+  DELETE FROM whoa.command_nonces WHERE task = ANY (ids);
   DELETE FROM whoa.questions WHERE task = ANY (ids);
   DELETE FROM whoa.tasks WHERE id = ANY (ids);
 END $$;

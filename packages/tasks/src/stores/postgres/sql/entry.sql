@@ -9,7 +9,7 @@ $$;
 -- transaction, because a pooler hands the connection to other programs. What was acknowledged is on disk. Every row is
 -- found through an index: a plan made while a table was empty must not scan it once it is full. For the same reason a
 -- statement that names a task's id compares its other columns with IS NOT DISTINCT FROM: then only the index of ids serves
--- it, and not one that was empty. One plan serves every value. A read-only server is refused for reads too: its data may
+-- it, and not one that was empty. One plan serves every value. A read-only server is rejected for reads too: its data may
 -- be out of date. So is a client that cannot use the format. A client that changes the format locks the table against
 -- readers first: running transactions end before, and later ones see the new format.
 CREATE FUNCTION fn.enter(lock_ms text, tenant_cap text, agent_cap text) RETURNS void LANGUAGE plpgsql AS $$
@@ -34,7 +34,7 @@ BEGIN
   IF agent_cap IS NOT NULL THEN PERFORM set_config('whoa_store.agent_cap', agent_cap, true); END IF;
 END $$;
 
--- Returns how many tasks of a tenant, or of an agent, may run at once; NULL: any number.
+-- Returns how many tasks of a tenant, or of an agent, may run at the same time; NULL: any number.
 CREATE FUNCTION fn.tenant_cap() RETURNS int LANGUAGE sql STABLE AS $$
   SELECT nullif(current_setting('whoa_store.tenant_cap', true), '')::int
 $$;
@@ -45,7 +45,7 @@ $$;
 -- Records hints and their receivers. The caller sends them after the commit: a notification inside the transaction
 -- would make every commit of the database wait for the flush of this one. The content of a hint is never parsed: a
 -- reason may contain what Postgres cannot read. Neither part can contain the separator, because both are JSON.
-CREATE FUNCTION fn.note(names text[], hint json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.add_hint(names text[], hint json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('whoa_store.hints', coalesce(current_setting('whoa_store.hints', true), '')
     || array_to_json(names) || E'\x1e' || hint || E'\x1f', true);
@@ -58,9 +58,9 @@ BEGIN
 END $$;
 
 -- A cancel includes its order, for the claim that holds the task: without the claim no client can forge one.
-CREATE FUNCTION fn.tell(kind text, task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.notify(kind text, task whoa.tasks) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM fn.note(fn.listened(task), json_build_array(kind, task.id, task.tenant, task.worker, task.conversation,
+  PERFORM fn.add_hint(fn.listened(task), json_build_array(kind, task.id, task.tenant, task.worker, task.conversation,
     CASE WHEN kind = 'cancel' AND task.claim IS NOT NULL AND task.stage = 'held' THEN json_build_object('epoch', task.epoch,
       'claim', task.claim, 'orderNumber', task.order_number, 'stop', fn.stop_order(task)) END));
 END $$;
@@ -68,22 +68,22 @@ END $$;
 -- Returns the listeners of the recorded hints.
 CREATE FUNCTION fn.listeners() RETURNS TABLE (channel text, hint text) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-  noted text[] := string_to_array(left(current_setting('whoa_store.hints', true), -1), E'\x1f');
+  hints text[] := string_to_array(left(current_setting('whoa_store.hints', true), -1), E'\x1f');
   -- Most hints have no listener: one look for the names of all.
   heard text[] := ARRAY(SELECT DISTINCT w.name FROM whoa.watchers w WHERE w.until > clock_timestamp() AND w.name = ANY (
-    ARRAY(SELECT json_array_elements_text(split_part(n.line, E'\x1e', 1)::json) FROM unnest(noted) AS n (line))));
+    ARRAY(SELECT json_array_elements_text(split_part(n.entry, E'\x1e', 1)::json) FROM unnest(hints) AS n (entry))));
 BEGIN
   IF heard = '{}' THEN RETURN; END IF;
-  RETURN QUERY SELECT found.channel, split_part(n.line, E'\x1e', 2) FROM unnest(noted) AS n (line)
+  RETURN QUERY SELECT found.channel, split_part(n.entry, E'\x1e', 2) FROM unnest(hints) AS n (entry)
   CROSS JOIN LATERAL (
-    SELECT DISTINCT w.channel FROM json_array_elements_text(split_part(n.line, E'\x1e', 1)::json) AS a (name)
+    SELECT DISTINCT w.channel FROM json_array_elements_text(split_part(n.entry, E'\x1e', 1)::json) AS a (name)
     JOIN whoa.watchers w ON w.name = a.name AND w.until > clock_timestamp() WHERE a.name = ANY (heard)
   ) found;
 END $$;
 
-CREATE FUNCTION fn.rings() RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.pending_notifications() RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF current_setting('whoa_store.rings', true) <> '' THEN RETURN current_setting('whoa_store.rings')::json; END IF;
+  IF current_setting('whoa_store.notifications', true) <> '' THEN RETURN current_setting('whoa_store.notifications')::json; END IF;
   IF coalesce(current_setting('whoa_store.hints', true), '') = '' THEN RETURN NULL; END IF;
   RETURN (SELECT json_agg(json_build_array(l.channel, l.hint::json)) FROM fn.listeners() l);
 END $$;
@@ -92,21 +92,22 @@ END $$;
 -- those for whom a hint is too long. Only for rare operations: such commits do not run in parallel.
 CREATE FUNCTION fn.notify_own(own_channel text, max_bytes int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  ring record; left_over json[] := '{}';
+  notification record; left_over json[] := '{}';
 BEGIN
-  FOR ring IN SELECT * FROM fn.listeners() LOOP
-    IF ring.channel <> own_channel AND octet_length(ring.hint) <= max_bytes THEN PERFORM pg_notify(ring.channel, ring.hint);
-    ELSE left_over := left_over || json_build_array(ring.channel, ring.hint::json); END IF;
+  FOR notification IN SELECT * FROM fn.listeners() LOOP
+    IF notification.channel <> own_channel AND octet_length(notification.hint) <= max_bytes THEN
+      PERFORM pg_notify(notification.channel, notification.hint);
+    ELSE left_over := left_over || json_build_array(notification.channel, notification.hint::json); END IF;
   END LOOP;
-  PERFORM set_config('whoa_store.rings', array_to_json(left_over)::text, true);
+  PERFORM set_config('whoa_store.notifications', array_to_json(left_over)::text, true);
 END $$;
 
 -- Notifies without waiting for the disk: a lost notification is only a lost hint.
 -- Reads: nothing. Locks and writes: nothing. Returns: nothing.
-CREATE FUNCTION fn.ring(channels text[], payloads text[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.notify_all(channels text[], payloads text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  PERFORM pg_notify(rung.channel, rung.payload) FROM unnest(channels, payloads) AS rung (channel, payload);
+  PERFORM pg_notify(n.channel, n.payload) FROM unnest(channels, payloads) AS n (channel, payload);
 END $$;
 
 -- Records subscriptions for a while, and removes those that were not renewed.

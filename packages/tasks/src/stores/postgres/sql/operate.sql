@@ -25,15 +25,15 @@ BEGIN
   END IF;
   DELETE FROM whoa.paused p WHERE p.kind = of_kind AND p.name = of_name;
   IF of_kind = 'agent' THEN
-    PERFORM fn.ring_waiter(of_name, now);
+    PERFORM fn.wake_worker(of_name, now);
   ELSE
-    PERFORM fn.ring_waiter(w.agent, now) FROM (SELECT DISTINCT agent FROM whoa.waiters) w WHERE EXISTS (
-      SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane IN (w.agent, '*?' /*SUSPECTS*/ || w.agent) AND t.tenant = of_name);
+    PERFORM fn.wake_worker(w.agent, now) FROM (SELECT DISTINCT agent FROM whoa.waiters) w WHERE EXISTS (
+      SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue IN (w.agent, '*?' /*SUSPECTS*/ || w.agent) AND t.tenant = of_name);
   END IF;
   RETURN 'true';
 END $$;
 
--- Reads: tasks. Locks: task. Writes: tasks, inputs, journal, sent, questions. Returns: whether it was removed.
+-- Reads: tasks. Locks: task. Writes: tasks, inputs, journal, command_nonces, questions. Returns: whether it was removed.
 CREATE FUNCTION fn.remove_task(p_tenant text, task_id text, retention_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks;
@@ -48,11 +48,13 @@ END $$;
 -- Reads: conversations. Locks: conversation. Writes: conversations, history. Returns: whether it was removed.
 CREATE FUNCTION fn.remove_conversation(p_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  line whoa.conversations;
+  conversation_row whoa.conversations;
 BEGIN
-  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
+  SELECT * INTO conversation_row FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
   IF NOT FOUND THEN RETURN json_build_object('result', 'not-found'); END IF;
-  IF line.current IS NOT NULL OR line.debouncing IS NOT NULL THEN RETURN json_build_object('result', 'live'); END IF;
+  IF conversation_row.current IS NOT NULL OR conversation_row.debouncing IS NOT NULL THEN
+    RETURN json_build_object('result', 'live');
+  END IF;
   DELETE FROM whoa.history h WHERE h.tenant = p_tenant AND h.conversation = of_conversation;
   DELETE FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
   RETURN json_build_object('result', 'removed');

@@ -1,16 +1,16 @@
 -- Queries for operators: counts, tenants, workers.
 
--- Reads: tasks. Locks and writes: nothing. Returns: a number for each status, up to `most`.
-CREATE FUNCTION fn.count_tasks(p_tenant text, most int, retention_ms float8) RETURNS json LANGUAGE plpgsql AS $$
+-- Reads: tasks. Locks and writes: nothing. Returns: a number for each status, up to `p_limit`.
+CREATE FUNCTION fn.count_tasks(p_tenant text, p_limit int, retention_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  kept_from float8 := fn.now_ms() - retention_ms;
+  retained_from float8 := fn.now_ms() - retention_ms;
 BEGIN
   RETURN (SELECT json_object_agg(s.status, (SELECT count(*) FROM (SELECT FROM whoa.tasks t
-      WHERE t.tenant = p_tenant AND t.status = s.status AND (t.ended_at <= kept_from) IS NOT TRUE LIMIT most) found))
+      WHERE t.tenant = p_tenant AND t.status = s.status AND (t.ended_at <= retained_from) IS NOT TRUE LIMIT p_limit) found))
     FROM unnest('{init,running,cancelling,success,failed,cancelled}' /*STATUSES*/::text[]) AS s (status));
 END $$;
 
--- Jumps to the next name in the index each time, however many tasks a tenant has.
+-- Jumps to the next name in the index each time, no matter how many tasks a tenant has.
 -- Reads: tasks. Locks and writes: nothing. Returns: names.
 CREATE FUNCTION fn.list_tenants(after text, page int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -43,13 +43,13 @@ BEGIN
 END $$;
 
 -- Within a priority, tasks are in order of time.
-CREATE FUNCTION fn.oldest_in(of_lane text, p_tenant text) RETURNS float8 LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.oldest_in(of_queue text, p_tenant text) RETURNS float8 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   oldest float8; next_at float8; below int := 2147483647;
 BEGIN
   LOOP
     SELECT t.priority, t.stage_at INTO below, next_at FROM whoa.tasks t
-    WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant = p_tenant AND t.priority < below
+    WHERE t.stage = 'ready' AND t.ready_queue = of_queue AND t.tenant = p_tenant AND t.priority < below
     ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 1;
     EXIT WHEN NOT FOUND;
     oldest := least(oldest, next_at);
@@ -57,50 +57,52 @@ BEGIN
   RETURN oldest;
 END $$;
 
--- Jumps to the next queue in the index each time, however many tasks are ready in one.
--- Returns the queue after a given one, with an agent that may have three lanes.
+-- Jumps to the next queue in the index each time, no matter how many tasks are ready in one.
+-- Returns the queue after a given one, with an agent that may have three ready queues.
 CREATE FUNCTION fn.next_queue(INOUT of_agent text, INOUT p_tenant text) LANGUAGE plpgsql STABLE AS $$
 DECLARE
   after text COLLATE "C" := of_agent; after_tenant text COLLATE "C" := p_tenant;
 BEGIN
   SELECT q.agent, q.tenant INTO of_agent, p_tenant FROM (
-    (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
-      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (after, after_tenant) AND t.lane <= '*' /*SETTLE*/
-      ORDER BY t.lane, t.tenant LIMIT 1)
-    UNION ALL (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
-      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (after, after_tenant) AND t.lane >= '+' /*AFTER_RESERVED*/
-      ORDER BY t.lane, t.tenant LIMIT 1)
-    UNION ALL (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
-      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > ('*?' /*SUSPECTS*/ || after, after_tenant) AND t.lane < '*@' /*AFTER_SUSPECTS*/
-      ORDER BY t.lane, t.tenant LIMIT 1)
-    UNION ALL (SELECT fn.agent_of(t.lane) AS agent, t.tenant FROM whoa.tasks t
-      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > ('*!' /*UNDO*/ || after, after_tenant) AND t.lane < '*"' /*AFTER_UNDO*/
-      ORDER BY t.lane, t.tenant LIMIT 1)
+    (SELECT fn.to_agent(t.ready_queue) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > (after, after_tenant) AND t.ready_queue <= '*' /*SETTLE*/
+      ORDER BY t.ready_queue, t.tenant LIMIT 1)
+    UNION ALL (SELECT fn.to_agent(t.ready_queue) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > (after, after_tenant) AND t.ready_queue >= '+' /*AFTER_RESERVED*/
+      ORDER BY t.ready_queue, t.tenant LIMIT 1)
+    UNION ALL (SELECT fn.to_agent(t.ready_queue) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > ('*?' /*SUSPECTS*/ || after, after_tenant)
+        AND t.ready_queue < '*@' /*AFTER_SUSPECTS*/
+      ORDER BY t.ready_queue, t.tenant LIMIT 1)
+    UNION ALL (SELECT fn.to_agent(t.ready_queue) AS agent, t.tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > ('*!' /*UNDO*/ || after, after_tenant) AND t.ready_queue < '*"' /*AFTER_UNDO*/
+      ORDER BY t.ready_queue, t.tenant LIMIT 1)
   ) q ORDER BY q.agent COLLATE "C", q.tenant COLLATE "C" LIMIT 1;
 END $$;
 
 -- Reads: tasks, waiters, paused. Locks and writes: nothing. Returns: a page; the first also has what runs and what is paused.
-CREATE FUNCTION fn.list_queues(after_lane text, after_tenant text, page int, most int) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.list_queues(after_queue text, after_tenant text, page int, p_limit int) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  queues json[] := '{}'; of_lane text COLLATE "C" := after_lane; p_tenant text COLLATE "C" := after_tenant;
-  has_reserved boolean := fn.has_reserved(); is_first boolean := after_lane = ''; running json := '{}';
-  agents text[] := '{}'; lanes text[]; ready int; now float8 := fn.now_ms();
+  queues json[] := '{}'; of_queue text COLLATE "C" := after_queue; p_tenant text COLLATE "C" := after_tenant;
+  has_reserved boolean := fn.has_reserved(); is_first boolean := after_queue = ''; running json := '{}';
+  agents text[] := '{}'; ready_queues text[]; ready int; now float8 := fn.now_ms();
 BEGIN
   WHILE cardinality(queues) < page LOOP
     IF has_reserved THEN
-      SELECT n.of_agent, n.p_tenant INTO of_lane, p_tenant FROM fn.next_queue(of_lane, p_tenant) n;
+      SELECT n.of_agent, n.p_tenant INTO of_queue, p_tenant FROM fn.next_queue(of_queue, p_tenant) n;
     ELSE
-      SELECT t.lane, t.tenant INTO of_lane, p_tenant FROM whoa.tasks t
-      WHERE t.stage = 'ready' AND (t.lane, t.tenant) > (of_lane, p_tenant) ORDER BY t.lane, t.tenant LIMIT 1;
+      SELECT t.ready_queue, t.tenant INTO of_queue, p_tenant FROM whoa.tasks t
+      WHERE t.stage = 'ready' AND (t.ready_queue, t.tenant) > (of_queue, p_tenant) ORDER BY t.ready_queue, t.tenant LIMIT 1;
     END IF;
-    EXIT WHEN of_lane IS NULL;
-    lanes := CASE WHEN has_reserved THEN ARRAY[of_lane, '*?' /*SUSPECTS*/ || of_lane, '*!' /*UNDO*/ || of_lane] ELSE ARRAY[of_lane] END;
+    EXIT WHEN of_queue IS NULL;
+    ready_queues := CASE WHEN has_reserved THEN ARRAY[of_queue, '*?' /*SUSPECTS*/ || of_queue, '*!' /*UNDO*/ || of_queue]
+      ELSE ARRAY[of_queue] END;
     -- All queues of a page share the limit up to which they are counted.
-    ready := (SELECT sum(fn.count_ready(l, p_tenant, greatest(most, 100))) FROM unnest(lanes) AS l);
-    most := most - ready;
-    agents := agents || of_lane;
-    queues := queues || json_build_object('agent', of_lane, 'tenant', p_tenant, 'ready', ready,
-      'oldestReadyAt', (SELECT min(fn.oldest_in(l, p_tenant)) FROM unnest(lanes) AS l));
+    ready := (SELECT sum(fn.count_ready(l, p_tenant, greatest(p_limit, 100))) FROM unnest(ready_queues) AS l);
+    p_limit := p_limit - ready;
+    agents := agents || of_queue;
+    queues := queues || json_build_object('agent', of_queue, 'tenant', p_tenant, 'ready', ready,
+      'oldestReadyAt', (SELECT min(fn.oldest_in(l, p_tenant)) FROM unnest(ready_queues) AS l));
   END LOOP;
   IF is_first THEN running := fn.count_running(page, 5000); END IF;
   agents := array_remove(agents || ARRAY(SELECT json_object_keys(running)), '*' /*SETTLE*/);
@@ -113,7 +115,7 @@ BEGIN
 END $$;
 
 -- Jumps to the next agent in the index each time. All agents share the limit up to which they are counted.
-CREATE FUNCTION fn.count_running(page int, most int) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.count_running(page int, p_limit int) RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE
   counts jsonb := '{}'; of_agent text COLLATE "C" := ''; number int;
 BEGIN
@@ -121,8 +123,8 @@ BEGIN
     SELECT t.agent INTO of_agent FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent > of_agent ORDER BY t.agent LIMIT 1;
     EXIT WHEN NOT FOUND;
     SELECT count(*) INTO number FROM (
-      SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_agent LIMIT greatest(most, 100)) held;
-    most := most - number;
+      SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_agent LIMIT greatest(p_limit, 100)) held;
+    p_limit := p_limit - number;
     counts := counts || jsonb_build_object(of_agent, number);
   END LOOP;
   RETURN counts;

@@ -73,7 +73,7 @@ BEGIN
   -- Check this first: since the first request, the question may have been closed and the task may have ended.
   IF question.nonce = p_nonce THEN RETURN json_build_object('result', 'accepted', 'at', question.answered_at); END IF;
   IF question.state <> 'open' THEN
-    RETURN json_build_object('result', 'too-late', 'question', fn.question_of(question));
+    RETURN json_build_object('result', 'too-late', 'question', fn.question_record(question));
   END IF;
   UPDATE whoa.questions q SET state = 'answered', answer = given, answered_at = now, nonce = p_nonce
   WHERE q.task = task_id AND q.id = question_id;
@@ -91,17 +91,17 @@ END $$;
 
 -- Closes questions that were not answered in time, and cancels parked tasks at their deadline. Returns whether there are more.
 -- Skips what another transaction has locked.
-CREATE FUNCTION fn.expire_questions(most int, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.expire_questions(p_limit int, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; expired_id text; has_closed boolean;
 BEGIN
   FOREACH expired_id IN ARRAY ARRAY(
     SELECT e.id FROM (
       (SELECT q.task AS id, q.expires_at AS at FROM whoa.questions q WHERE q.state = 'open' AND q.expires_at <= now
-        ORDER BY q.expires_at, q.task LIMIT most)
+        ORDER BY q.expires_at, q.task LIMIT p_limit)
       UNION ALL
-      (SELECT t.id, t.deadline FROM whoa.tasks t WHERE t.stage = 'parked' AND t.deadline <= now ORDER BY t.deadline, t.id LIMIT most)
-    ) e GROUP BY e.id ORDER BY min(e.at), e.id LIMIT most
+      (SELECT t.id, t.deadline FROM whoa.tasks t WHERE t.stage = 'parked' AND t.deadline <= now ORDER BY t.deadline, t.id LIMIT p_limit)
+    ) e GROUP BY e.id ORDER BY min(e.at), e.id LIMIT p_limit
   ) LOOP
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = expired_id FOR UPDATE SKIP LOCKED;
     CONTINUE WHEN NOT FOUND;
@@ -118,16 +118,16 @@ BEGIN
 END $$;
 
 -- The caller removes null fields.
-CREATE FUNCTION fn.question_of(question whoa.questions) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.question_record(question whoa.questions) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('id', question.id, 'asked', question.asked, 'askedAt', question.asked_at, 'expiresAt', question.expires_at,
     'answer', question.answer, 'answeredAt', question.answered_at, 'why', question.closed_why, 'closedAt', question.closed_at);
 END $$;
 
 -- Returns the questions of a task that are not closed, or all.
-CREATE FUNCTION fn.questions_of(task_id text, are_all boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.task_questions(task_id text, are_all boolean) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN (SELECT coalesce(json_agg(fn.question_of(q) ORDER BY q.asked_at, q.id), '[]')
+  RETURN (SELECT coalesce(json_agg(fn.question_record(q) ORDER BY q.asked_at, q.id), '[]')
     FROM whoa.questions q WHERE q.task = task_id AND (are_all OR q.state <> 'closed'));
 END $$;
 
@@ -135,7 +135,7 @@ END $$;
 -- Reads: questions. Locks and writes: nothing. Returns: questions.
 CREATE FUNCTION fn.list_questions(p_tenant text, after_at float8, after_id text, page int) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN (SELECT coalesce(json_agg(fn.question_of(q) ORDER BY q.asked_at, q.id), '[]') FROM (
+  RETURN (SELECT coalesce(json_agg(fn.question_record(q) ORDER BY q.asked_at, q.id), '[]') FROM (
     SELECT * FROM whoa.questions o WHERE o.tenant = p_tenant AND o.state = 'open' AND (o.asked_at, o.id) > (after_at, after_id)
     ORDER BY o.asked_at, o.id LIMIT page
   ) q);

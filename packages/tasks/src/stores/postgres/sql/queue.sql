@@ -16,74 +16,81 @@ END $$;
 CREATE FUNCTION fn.open_conversation(p_tenant text, of_conversation text, retention_ms float8)
 RETURNS whoa.conversations LANGUAGE plpgsql AS $$
 DECLARE
-  line whoa.conversations; now float8 := fn.now_ms();
+  conversation_row whoa.conversations; now float8 := fn.now_ms();
 BEGIN
   LOOP
     INSERT INTO whoa.conversations (tenant, conversation, changed_at) VALUES (p_tenant, of_conversation, now)
     ON CONFLICT DO NOTHING;
-    SELECT * INTO line FROM whoa.conversations c
+    SELECT * INTO conversation_row FROM whoa.conversations c
     WHERE c.tenant = p_tenant AND c.conversation = of_conversation FOR UPDATE;
     -- Removed in between: try again.
     EXIT WHEN FOUND;
   END LOOP;
-  IF line.current IS NULL AND line.debouncing IS NULL AND line.changed_at <= now - retention_ms THEN
+  IF conversation_row.current IS NULL AND conversation_row.debouncing IS NULL AND conversation_row.changed_at <= now - retention_ms THEN
     DELETE FROM whoa.history h WHERE h.tenant = p_tenant AND h.conversation = of_conversation;
     UPDATE whoa.conversations c SET history_bytes = 0, changed_at = now
-    WHERE c.tenant = p_tenant AND c.conversation = of_conversation RETURNING * INTO line;
+    WHERE c.tenant = p_tenant AND c.conversation = of_conversation RETURNING * INTO conversation_row;
   END IF;
-  RETURN line;
+  RETURN conversation_row;
 END $$;
 
 -- Admits a task to its locked conversation: it starts, waits, is passed to the current task as a message, or is
 -- rejected. Writes everything except the task itself.
 CREATE FUNCTION fn.admit(
   task_id text, p_tenant text, of_agent text, of_conversation text, policy text, owner text, of_context text,
-  starts_at float8, now float8, OUT admitted text, OUT superseded text[], OUT steered text, OUT joined text
+  starts_at float8, keeps boolean, now float8, OUT admitted text, OUT superseded text[], OUT steered text, OUT joined text
 ) LANGUAGE plpgsql AS $$
 DECLARE
-  line whoa.conversations; present whoa.tasks; last whoa.tasks;
+  conversation_row whoa.conversations; present whoa.tasks; last whoa.tasks;
   reason json := fn.own_reason('superseded', 'a newer message arrived', now); other text;
 BEGIN
-  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
-  IF line.current IS NOT NULL THEN SELECT * INTO present FROM whoa.tasks t WHERE t.id = line.current FOR UPDATE; END IF;
+  SELECT * INTO conversation_row FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
+  IF conversation_row.current IS NOT NULL THEN
+    SELECT * INTO present FROM whoa.tasks t WHERE t.id = conversation_row.current FOR UPDATE;
+  END IF;
   admitted := fn.admission(policy, coalesce(present.status, 'none'));
+  keeps := keeps AND coalesce(present.questions_open, 0) > 0;
   IF admitted = 'start' THEN
-    line.current := task_id;
+    conversation_row.current := task_id;
   ELSIF admitted = 'replace' THEN
-    FOREACH other IN ARRAY line.waiting LOOP PERFORM fn.end_unstarted(other, reason, now); END LOOP;
-    superseded := line.waiting || line.current;
+    FOREACH other IN ARRAY conversation_row.waiting LOOP PERFORM fn.end_unstarted(other, reason, now); END LOOP;
+    superseded := conversation_row.waiting || conversation_row.current;
     IF fn.has_started(present) THEN
       PERFORM fn.order_stop(present, reason, 'drain' /*level*/, 10000 /*abortMs*/, 12000 /*killMs*/, false, now);
-      line.waiting := ARRAY[task_id];
+      conversation_row.waiting := ARRAY[task_id];
       admitted := 'wait';
     ELSE
-      PERFORM fn.end_unstarted(line.current, reason, now);
-      line.current := task_id;
-      line.waiting := '{}';
+      PERFORM fn.end_unstarted(conversation_row.current, reason, now);
+      conversation_row.current := task_id;
+      conversation_row.waiting := '{}';
       admitted := 'start';
     END IF;
-  ELSIF admitted = 'reject' OR cardinality(line.waiting) >= 100 /*maxQueued*/ THEN
+  ELSIF admitted = 'reject' OR cardinality(conversation_row.waiting) >= 100 /*maxQueued*/ THEN
     admitted := 'reject';
     RETURN;
-  ELSIF admitted = 'steer' AND present.context IS NOT DISTINCT FROM of_context AND present.commands_waiting < 100 /*maxCommands*/ THEN
+  ELSIF admitted = 'steer' AND NOT keeps AND present.context IS NOT DISTINCT FROM of_context
+    AND present.commands_waiting < 100 /*maxCommands*/
+  THEN
     -- The user wrote instead of answering. A task that starts later is not a message of now.
     IF starts_at <= now THEN PERFORM fn.close_open(present, 'withdrawn', now); END IF;
-    line.waiting := fn.behind_steers(line.waiting, line.current, task_id);
-    PERFORM fn.add_command(line.current, json_build_object('type', 'steer', 'message',
+    conversation_row.waiting := fn.behind_steers(conversation_row.waiting, conversation_row.current, task_id);
+    PERFORM fn.add_command(conversation_row.current, json_build_object('type', 'steer', 'message',
       (SELECT i.input FROM whoa.inputs i WHERE i.owner = admit.owner ORDER BY i.position DESC LIMIT 1), 'task', task_id), task_id);
-    steered := line.current;
+    steered := conversation_row.current;
     admitted := 'wait';
   ELSE
-    IF starts_at <= now AND fn.close_open(present, 'withdrawn', now) THEN PERFORM fn.send_order(present.id, 'command'); END IF;
-    IF admitted = 'merge' AND cardinality(line.waiting) > 0 THEN
-      SELECT * INTO last FROM whoa.tasks t WHERE t.id = line.waiting[cardinality(line.waiting)];
-      joined := fn.merge(last, task_id, of_agent, owner, of_context, now);
-      IF joined IS NOT NULL THEN line.waiting := array_remove(line.waiting, last.id); END IF;
+    IF NOT keeps AND starts_at <= now AND fn.close_open(present, 'withdrawn', now) THEN
+      PERFORM fn.send_order(present.id, 'command');
     END IF;
-    line.waiting := line.waiting || task_id;
+    IF admitted = 'merge' AND cardinality(conversation_row.waiting) > 0 THEN
+      SELECT * INTO last FROM whoa.tasks t WHERE t.id = conversation_row.waiting[cardinality(conversation_row.waiting)];
+      joined := fn.merge(last, task_id, of_agent, owner, of_context, now);
+      IF joined IS NOT NULL THEN conversation_row.waiting := array_remove(conversation_row.waiting, last.id); END IF;
+    END IF;
+    conversation_row.waiting := conversation_row.waiting || task_id;
     admitted := 'wait';
   END IF;
-  UPDATE whoa.conversations c SET current = line.current, waiting = line.waiting, changed_at = now
+  UPDATE whoa.conversations c SET current = conversation_row.current, waiting = conversation_row.waiting, changed_at = now
   WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
 END $$;
 
@@ -127,24 +134,24 @@ CREATE FUNCTION fn.behind_steers(waiting text[], current text, task_id text) RET
     || coalesce(array_agg(w.id ORDER BY w.ordinal) FILTER (WHERE NOT w.given), '{}')
   FROM (
     SELECT id, ordinal, EXISTS (SELECT FROM whoa.commands c WHERE c.task = current AND c.steered = id) AS given
-    FROM unnest(waiting) WITH ORDINALITY AS line (id, ordinal)
+    FROM unnest(waiting) WITH ORDINALITY AS queue (id, ordinal)
   ) w
 $$;
 
 -- Removes an ended task from its locked conversation. Returns the next task, if that changed.
 CREATE FUNCTION fn.leave_conversation(task whoa.tasks, now float8) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-  line whoa.conversations; successor text;
+  conversation_row whoa.conversations; successor text;
 BEGIN
   IF task.conversation IS NULL THEN RETURN NULL; END IF;
-  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
-  line.waiting := array_remove(line.waiting, task.id);
-  IF line.current = task.id THEN
-    successor := line.waiting[1];
-    line.current := successor;
-    line.waiting := line.waiting[2:];
+  SELECT * INTO conversation_row FROM whoa.conversations c WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
+  conversation_row.waiting := array_remove(conversation_row.waiting, task.id);
+  IF conversation_row.current = task.id THEN
+    successor := conversation_row.waiting[1];
+    conversation_row.current := successor;
+    conversation_row.waiting := conversation_row.waiting[2:];
   END IF;
-  UPDATE whoa.conversations c SET current = line.current, waiting = line.waiting, changed_at = now,
+  UPDATE whoa.conversations c SET current = conversation_row.current, waiting = conversation_row.waiting, changed_at = now,
     debouncing = nullif(c.debouncing, task.id)
   WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
   IF successor IS NOT NULL THEN PERFORM fn.promote(successor, now); END IF;
@@ -167,7 +174,7 @@ CREATE FUNCTION fn.order_stop(
 DECLARE
   reached text := fn.level_at(task.stop_level, task.stop_abort_at, task.stop_kill_at, now);
 BEGIN
-  IF task.stop_level IS NOT NULL AND fn.rank_of(level) <= fn.rank_of(reached)
+  IF task.stop_level IS NOT NULL AND fn.to_rank(level) <= fn.to_rank(reached)
     AND now + abort_ms >= task.stop_abort_at AND now + kill_ms >= task.stop_kill_at AND (task.stop_undo OR NOT undo)
   THEN
     answer := 'unchanged';
@@ -178,20 +185,20 @@ BEGIN
   PERFORM fn.close_open(task, 'cancelled', now);
   UPDATE whoa.tasks t SET status = fn.next_status(CASE WHEN t.status = 'init' THEN 'running' ELSE t.status END, 'cancel'),
     stop_reason = coalesce(t.stop_reason, reason),
-    stop_level = CASE WHEN fn.rank_of(level) >= fn.rank_of(reached) THEN level ELSE reached END,
+    stop_level = CASE WHEN fn.to_rank(level) >= fn.to_rank(reached) THEN level ELSE reached END,
     stop_abort_at = least(now + abort_ms, t.stop_abort_at), stop_kill_at = least(now + kill_ms, t.stop_kill_at),
     stop_undo = undo OR coalesce(t.stop_undo, false),
     -- Rule: order
-    order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+    order_number = t.order_number + 1, has_pending_orders = coalesce(t.stage = 'held', false)
   WHERE t.id = task.id RETURNING * INTO stopped;
   IF task.stage = 'held' THEN
-    PERFORM fn.tell('cancel', stopped);
+    PERFORM fn.notify('cancel', stopped);
     RETURN;
   END IF;
   UPDATE whoa.tasks t SET worker = NULL,
     -- Rule: ready
-    stage = 'ready', stage_at = now, policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
+    stage = 'ready', stage_at = now, policy = NULL, ready_queue = fn.to_ready_queue(t.agent, t.status, t.stop_undo, t.attempts)
   WHERE t.id = task.id RETURNING * INTO stopped;
-  PERFORM fn.tell('cancel', stopped);
-  PERFORM fn.ring_waiter(stopped.lane, now);
+  PERFORM fn.notify('cancel', stopped);
+  PERFORM fn.wake_worker(stopped.ready_queue, now);
 END $$;

@@ -64,13 +64,15 @@ END $$;
 -- Reads: conversations, history. Locks and writes: nothing. Returns: a record or NULL.
 CREATE FUNCTION fn.get_conversation(p_tenant text, of_conversation text, retention_ms float8) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
-  line whoa.conversations;
+  conversation_row whoa.conversations;
 BEGIN
-  SELECT * INTO line FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
-  IF NOT FOUND OR (line.current IS NULL AND line.debouncing IS NULL AND line.changed_at <= fn.now_ms() - retention_ms) THEN
+  SELECT * INTO conversation_row FROM whoa.conversations c WHERE c.tenant = p_tenant AND c.conversation = of_conversation;
+  IF NOT FOUND OR (conversation_row.current IS NULL AND conversation_row.debouncing IS NULL
+    AND conversation_row.changed_at <= fn.now_ms() - retention_ms) THEN
     RETURN NULL;
   END IF;
-  RETURN json_build_object('tenant', line.tenant, 'conversation', line.conversation, 'current', line.current,
-    'waiting', line.waiting, 'debouncing', line.debouncing, 'changedAt', line.changed_at,
-    'history', fn.history_of(line.tenant, line.conversation));
+  RETURN json_build_object('tenant', conversation_row.tenant, 'conversation', conversation_row.conversation,
+    'current', conversation_row.current,
+    'waiting', conversation_row.waiting, 'debouncing', conversation_row.debouncing, 'changedAt', conversation_row.changed_at,
+    'history', fn.conversation_history(conversation_row.tenant, conversation_row.conversation));
 END $$;

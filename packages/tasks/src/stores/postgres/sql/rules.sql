@@ -1,15 +1,15 @@
 -- Written by `npm run rules` from status.ts and rules/rules.ts.
 
--- Returns the next status of a task, or why the action is refused.
-CREATE FUNCTION fn.next_status(status text, asked text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+-- Returns the next status of a task, or why the action is rejected.
+CREATE FUNCTION fn.next_status(status text, p_action text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN CASE status
-    WHEN 'init' THEN CASE asked WHEN 'claim' THEN 'running' WHEN 'release' THEN 'not-running' WHEN 'cancel' THEN 'cancelled' WHEN 'success' THEN 'not-running' WHEN 'failed' THEN 'not-running' WHEN 'cancelled' THEN 'not-running' END
-    WHEN 'running' THEN CASE asked WHEN 'claim' THEN 'held' WHEN 'release' THEN 'init' WHEN 'cancel' THEN 'cancelling' WHEN 'success' THEN 'success' WHEN 'failed' THEN 'failed' WHEN 'cancelled' THEN 'cancelled' END
-    WHEN 'cancelling' THEN CASE asked WHEN 'claim' THEN 'cancelling' WHEN 'release' THEN 'cancelling' WHEN 'cancel' THEN 'cancelling' WHEN 'success' THEN 'cancelled' WHEN 'failed' THEN 'cancelled' WHEN 'cancelled' THEN 'cancelled' END
-    WHEN 'success' THEN CASE asked WHEN 'claim' THEN 'final' WHEN 'release' THEN 'final' WHEN 'cancel' THEN 'final' WHEN 'success' THEN 'final' WHEN 'failed' THEN 'final' WHEN 'cancelled' THEN 'final' END
-    WHEN 'failed' THEN CASE asked WHEN 'claim' THEN 'final' WHEN 'release' THEN 'final' WHEN 'cancel' THEN 'final' WHEN 'success' THEN 'final' WHEN 'failed' THEN 'final' WHEN 'cancelled' THEN 'final' END
-    WHEN 'cancelled' THEN CASE asked WHEN 'claim' THEN 'final' WHEN 'release' THEN 'final' WHEN 'cancel' THEN 'final' WHEN 'success' THEN 'final' WHEN 'failed' THEN 'final' WHEN 'cancelled' THEN 'final' END END;
+    WHEN 'init' THEN CASE p_action WHEN 'claim' THEN 'running' WHEN 'release' THEN 'not-running' WHEN 'cancel' THEN 'cancelled' WHEN 'success' THEN 'not-running' WHEN 'failed' THEN 'not-running' WHEN 'cancelled' THEN 'not-running' END
+    WHEN 'running' THEN CASE p_action WHEN 'claim' THEN 'held' WHEN 'release' THEN 'init' WHEN 'cancel' THEN 'cancelling' WHEN 'success' THEN 'success' WHEN 'failed' THEN 'failed' WHEN 'cancelled' THEN 'cancelled' END
+    WHEN 'cancelling' THEN CASE p_action WHEN 'claim' THEN 'cancelling' WHEN 'release' THEN 'cancelling' WHEN 'cancel' THEN 'cancelling' WHEN 'success' THEN 'cancelled' WHEN 'failed' THEN 'cancelled' WHEN 'cancelled' THEN 'cancelled' END
+    WHEN 'success' THEN CASE p_action WHEN 'claim' THEN 'final' WHEN 'release' THEN 'final' WHEN 'cancel' THEN 'final' WHEN 'success' THEN 'final' WHEN 'failed' THEN 'final' WHEN 'cancelled' THEN 'final' END
+    WHEN 'failed' THEN CASE p_action WHEN 'claim' THEN 'final' WHEN 'release' THEN 'final' WHEN 'cancel' THEN 'final' WHEN 'success' THEN 'final' WHEN 'failed' THEN 'final' WHEN 'cancelled' THEN 'final' END
+    WHEN 'cancelled' THEN CASE p_action WHEN 'claim' THEN 'final' WHEN 'release' THEN 'final' WHEN 'cancel' THEN 'final' WHEN 'success' THEN 'final' WHEN 'failed' THEN 'final' WHEN 'cancelled' THEN 'final' END END;
 END $$;
 
 -- Returns what a policy does, by the status of the current task.
@@ -24,7 +24,7 @@ BEGIN
 END $$;
 
 -- Returns how hard a level is.
-CREATE FUNCTION fn.rank_of(level text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION fn.to_rank(level text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN CASE level WHEN 'drain' THEN 1 WHEN 'abort' THEN 2 WHEN 'kill' THEN 3 ELSE 0 END;
 END $$;

@@ -7,7 +7,7 @@ BEGIN
     'abortAt', task.stop_abort_at, 'killAt', task.stop_kill_at);
 END $$;
 
-CREATE FUNCTION fn.commands_of(task_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.task_commands(task_id text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT coalesce(json_agg(json_build_array(c.number, c.command) ORDER BY c.number), '[]')
     FROM whoa.commands c WHERE c.task = task_id);
@@ -18,7 +18,7 @@ BEGIN
   RETURN (SELECT coalesce(json_agg(i.input ORDER BY i.position), '[]') FROM whoa.inputs i WHERE i.owner = of_owner);
 END $$;
 
-CREATE FUNCTION fn.history_of(p_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION fn.conversation_history(p_tenant text, of_conversation text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF of_conversation IS NULL THEN RETURN '[]'; END IF;
   RETURN (SELECT coalesce(json_agg(h.message ORDER BY h.position), '[]')
@@ -29,19 +29,19 @@ END $$;
 CREATE FUNCTION fn.task_summary(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('row', row_to_json(task), 'stop', fn.stop_order(task),
-    'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END);
+    'commands', CASE WHEN task.commands_waiting > 0 THEN fn.task_commands(task.id) END);
 END $$;
 
 CREATE FUNCTION fn.task_record(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('row', row_to_json(task), 'inputs', fn.input_owner(task.input_owner), 'context', task.context,
-    'stop', fn.stop_order(task), 'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
-    'questions', CASE WHEN task.questions_open IS NOT NULL THEN fn.questions_of(task.id, true) END);
+    'stop', fn.stop_order(task), 'commands', CASE WHEN task.commands_waiting > 0 THEN fn.task_commands(task.id) END,
+    'questions', CASE WHEN task.questions_open IS NOT NULL THEN fn.task_questions(task.id, true) END);
 END $$;
 
 CREATE FUNCTION fn.task_load(task whoa.tasks) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN json_build_object('inputs', fn.input_owner(task.input_owner), 'history', fn.history_of(task.tenant, task.conversation),
+  RETURN json_build_object('inputs', fn.input_owner(task.input_owner), 'history', fn.conversation_history(task.tenant, task.conversation),
     'context', task.context);
 END $$;
 
@@ -49,9 +49,9 @@ END $$;
 CREATE FUNCTION fn.task_orders(task whoa.tasks, now float8) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN json_build_object('now', now, 'orderNumber', task.order_number, 'stop', fn.stop_order(task),
-    'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
+    'commands', CASE WHEN task.commands_waiting > 0 THEN fn.task_commands(task.id) END,
     'isWatched', coalesce(now < task.watched_until, false),
-    'questions', CASE WHEN fn.has_questions(task) THEN fn.questions_of(task.id, false) END);
+    'questions', CASE WHEN fn.has_questions(task) THEN fn.task_questions(task.id, false) END);
 END $$;
 
 -- Appends the time to a reason without parsing it: it may contain what Postgres cannot read.

@@ -1,35 +1,35 @@
 -- The stages of a live task, who is notified, and how it ends. See `operations/stage.ts`.
 
--- Returns the name of the lane in which a task waits when it is ready. Any worker can settle a task.
-CREATE FUNCTION fn.lane_of(agent text, status text, undo boolean, attempts int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+-- Returns the name of the ready queue in which a task waits when it is ready. Any worker can settle a task.
+CREATE FUNCTION fn.to_ready_queue(agent text, status text, undo boolean, attempts int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   IF status = 'cancelling' THEN RETURN CASE WHEN undo THEN '*!' /*UNDO*/ || agent ELSE '*' /*SETTLE*/ END; END IF;
   RETURN CASE WHEN fn.is_suspect(status, attempts) THEN '*?' /*SUSPECTS*/ || agent ELSE agent END;
 END $$;
 
-CREATE FUNCTION fn.agent_of(lane text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION fn.to_agent(ready_queue text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  RETURN CASE WHEN lane > '*' /*SETTLE*/ COLLATE "C" AND lane < '+' /*AFTER_RESERVED*/ COLLATE "C"
-    THEN substr(lane, 3 /*reservedLength + 1*/) ELSE lane END;
+  RETURN CASE WHEN ready_queue > '*' /*SETTLE*/ COLLATE "C" AND ready_queue < '+' /*AFTER_RESERVED*/ COLLATE "C"
+    THEN substr(ready_queue, 3 /*reservedLength + 1*/) ELSE ready_queue END;
 END $$;
 
 -- Tells one worker that waits for it that something is ready; returns whether there was one. Never waits: a waiter that
--- another transaction is about to ring is left to it.
-CREATE FUNCTION fn.ring_waiter(of_lane text, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
+-- another transaction is about to wake is left to it.
+CREATE FUNCTION fn.wake_worker(of_queue text, now float8) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   found text;
 BEGIN
-  of_lane := fn.agent_of(of_lane);
-  IF of_lane = '*' /*SETTLE*/ THEN
+  of_queue := fn.to_agent(of_queue);
+  IF of_queue = '*' /*SETTLE*/ THEN
     SELECT w.worker INTO found FROM whoa.waiters w WHERE w.at >= now - 120000 /*idleWorkerTtlMs*/
     ORDER BY w.agent, w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
   ELSE
-    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.agent = of_lane AND w.at >= now - 120000 /*idleWorkerTtlMs*/
+    SELECT w.worker INTO found FROM whoa.waiters w WHERE w.agent = of_queue AND w.at >= now - 120000 /*idleWorkerTtlMs*/
     ORDER BY w.at LIMIT 1 FOR UPDATE SKIP LOCKED;
   END IF;
   IF found IS NULL THEN RETURN false; END IF;
   PERFORM fn.remove_waiter(found);
-  PERFORM fn.note(ARRAY['w:' || found], json_build_array('work', of_lane, NULL, found));
+  PERFORM fn.add_hint(ARRAY['w:' || found], json_build_array('ready', of_queue, NULL, found));
   RETURN true;
 END $$;
 
@@ -73,9 +73,9 @@ END $$;
 CREATE FUNCTION fn.announce(task whoa.tasks, now float8) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF task.stage = 'ready' THEN
-    PERFORM fn.ring_waiter(task.lane, now);
+    PERFORM fn.wake_worker(task.ready_queue, now);
   ELSIF task.stage = 'delayed' AND task.worker IS NOT NULL AND task.policy IS NULL AND (task.not_before > now) IS NOT TRUE THEN
-    PERFORM fn.tell('wake', task);
+    PERFORM fn.notify('preferred', task);
   END IF;
 END $$;
 
@@ -86,13 +86,13 @@ DECLARE
 BEGIN
   UPDATE whoa.tasks t SET
     -- Rule: ready
-    stage = 'ready', stage_at = now, policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
+    stage = 'ready', stage_at = now, policy = NULL, ready_queue = fn.to_ready_queue(t.agent, t.status, t.stop_undo, t.attempts)
   WHERE t.id = task_id AND t.worker IS NULL AND (t.not_before > now) IS NOT TRUE RETURNING * INTO task;
   IF NOT FOUND THEN
     UPDATE whoa.tasks t SET policy = NULL,
       -- Rule: delay; stageAt = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END
       stage = 'delayed', stage_at = CASE WHEN t.not_before > now THEN t.not_before ELSE now + 5000 /*preferredWorkerMs*/ END,
-      lane = NULL
+      ready_queue = NULL
     WHERE t.id = task_id RETURNING * INTO task;
   END IF;
   PERFORM fn.announce(task, now);
@@ -107,10 +107,10 @@ BEGIN
   UPDATE whoa.tasks t SET
     -- Rule: wake and ready
     status = fn.next_status(t.status, 'release'), stage = 'ready', stage_at = now, policy = NULL,
-    lane = fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, t.attempts)
+    ready_queue = fn.to_ready_queue(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, t.attempts)
   WHERE t.id = task.id RETURNING * INTO task;
-  PERFORM fn.tell('wake', task);
-  PERFORM fn.ring_waiter(task.lane, now);
+  PERFORM fn.notify('preferred', task);
+  PERFORM fn.wake_worker(task.ready_queue, now);
 END $$;
 
 -- Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then.
@@ -120,9 +120,9 @@ DECLARE
 BEGIN
   UPDATE whoa.tasks t SET
     -- Rule: order
-    order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+    order_number = t.order_number + 1, has_pending_orders = coalesce(t.stage = 'held', false)
   WHERE t.id = task_id RETURNING * INTO task;
-  PERFORM fn.tell(kind, task);
+  PERFORM fn.notify(kind, task);
   PERFORM fn.wake(task);
 END $$;
 
@@ -133,10 +133,10 @@ DECLARE
 BEGIN
   UPDATE whoa.tasks t SET commands_sent = t.commands_sent + 1, commands_waiting = t.commands_waiting + 1,
     -- Rule: order
-    order_number = t.order_number + 1, told = coalesce(t.stage = 'held', false)
+    order_number = t.order_number + 1, has_pending_orders = coalesce(t.stage = 'held', false)
   WHERE t.id = task_id RETURNING * INTO task;
   INSERT INTO whoa.commands (task, number, steered, command) VALUES (task_id, task.commands_sent, steered, command);
-  PERFORM fn.tell('command', task);
+  PERFORM fn.notify('command', task);
   PERFORM fn.wake(task);
   RETURN task.commands_sent;
 END $$;
@@ -150,11 +150,11 @@ BEGIN
   UPDATE whoa.tasks t SET outcome_reason = reason, outcome_complete = complete,
     -- Rule: end; status = ending, outcome = rest
     commands_waiting = 0, status = ending, outcome = rest, ended_at = now, stage = NULL, stage_at = NULL, policy = NULL,
-    told = false, lost_claim = NULL, lane = NULL
+    has_pending_orders = false, lost_claim = NULL, ready_queue = NULL
   WHERE t.id = task.id;
   IF task.commands_waiting > 0 THEN DELETE FROM whoa.commands c WHERE c.task = task.id; END IF;
   IF task.stage = 'held' THEN PERFORM fn.free_slot(task.tenant, task.agent, now); END IF;
-  PERFORM fn.tell('status', task);
+  PERFORM fn.notify('status', task);
 END $$;
 
 CREATE FUNCTION fn.end_unstarted(task_id text, reason json, now float8) RETURNS void LANGUAGE plpgsql AS $$
@@ -172,14 +172,14 @@ DECLARE
 BEGIN
   IF fn.tenant_cap() IS NOT NULL THEN
     FOR waiting IN SELECT DISTINCT w.agent FROM whoa.waiters w LIMIT 100 LOOP
-      IF EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane IN (waiting, '*?' /*SUSPECTS*/ || waiting)
+      IF EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue IN (waiting, '*?' /*SUSPECTS*/ || waiting)
         AND t.tenant = p_tenant) THEN
-        PERFORM fn.ring_waiter(waiting, now);
+        PERFORM fn.wake_worker(waiting, now);
       END IF;
     END LOOP;
   END IF;
   IF fn.agent_cap() IS NOT NULL AND EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready'
-    AND t.lane IN (of_agent, '*?' /*SUSPECTS*/ || of_agent)) THEN
-    PERFORM fn.ring_waiter(of_agent, now);
+    AND t.ready_queue IN (of_agent, '*?' /*SUSPECTS*/ || of_agent)) THEN
+    PERFORM fn.wake_worker(of_agent, now);
   END IF;
 END $$;

@@ -5,10 +5,11 @@ BEGIN
   RETURN status <> 'cancelling' AND attempts >= 2 /*suspectAttempts*/;
 END $$;
 
--- Returns whether tasks are ready in lanes of suspects or of tasks to undo, which is rare.
+-- Returns whether tasks are ready in ready queues of suspects or of tasks to undo, which is rare.
 CREATE FUNCTION fn.has_reserved() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  RETURN EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane > '*' /*SETTLE*/ AND t.lane < '+' /*AFTER_RESERVED*/);
+  RETURN EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue > '*' /*SETTLE*/
+    AND t.ready_queue < '+' /*AFTER_RESERVED*/);
 END $$;
 
 -- Returns whether a session holds a suspect. Progress, a release or the end of the task change that.
@@ -26,9 +27,9 @@ DECLARE
 BEGIN
   FOREACH of_agent IN ARRAY fn.unpaused(agents) LOOP
     FOREACH p_tenant IN ARRAY fn.tenants_in('*?' /*SUSPECTS*/ || of_agent, after_tenant, 10 /*maxPurged*/, paused) LOOP
-      CONTINUE WHEN fn.room_for(of_agent, p_tenant, '{}') <= 0;
+      CONTINUE WHEN fn.free_slots(of_agent, p_tenant, '{}') <= 0;
       FOR task IN
-        SELECT * FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = '*?' /*SUSPECTS*/ || of_agent AND t.tenant = p_tenant
+        SELECT * FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = '*?' /*SUSPECTS*/ || of_agent AND t.tenant = p_tenant
         ORDER BY t.priority DESC, t.stage_at, t.id LIMIT 10 /*maxPurged*/
       LOOP
         -- A conversation is locked before its tasks: skip it if another transaction has it.
@@ -48,7 +49,7 @@ BEGIN
 END $$;
 
 -- See `toDeathDelay`.
-CREATE FUNCTION fn.death_delay(task_id text, crashes int) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION fn.crash_backoff(task_id text, crashes int) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   sum int := crashes + (SELECT sum(ascii(c)) FROM unnest(string_to_array(task_id, NULL)) AS letters (c));
 BEGIN
@@ -66,10 +67,10 @@ BEGIN
   IF task.stage IN ('held', 'parked') THEN RETURN; END IF;
   UPDATE whoa.tasks t SET
     -- Rule: ready
-    stage = 'ready', stage_at = now, policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
+    stage = 'ready', stage_at = now, policy = NULL, ready_queue = fn.to_ready_queue(t.agent, t.status, t.stop_undo, t.attempts)
   WHERE t.id = task.id RETURNING * INTO task;
-  PERFORM fn.tell('wake', task);
-  PERFORM fn.ring_waiter(task.lane, now);
+  PERFORM fn.notify('preferred', task);
+  PERFORM fn.wake_worker(task.ready_queue, now);
 END $$;
 
 -- Ends a locked task, in its locked conversation, whose workers kept crashing.

@@ -9,22 +9,25 @@ CREATE TABLE whoa.settings (name text PRIMARY KEY, value float8 NOT NULL);
 CREATE TABLE whoa.functions (version int PRIMARY KEY, digest text NOT NULL);
 
 -- Names are always compared byte by byte: with two collations no index would be used. Where a task is found (ready in
--- its lane, later, queued, held by a session, told) follows from its columns: one row to lock, and nothing beside it
+-- its ready queue, later, queued, held by a session, with pending orders) follows from its columns: one row to lock, and nothing else
 -- that could disagree. Beats do not touch it.
 CREATE TABLE whoa.tasks (
   id text COLLATE "C" PRIMARY KEY,
   tenant text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL, conversation text COLLATE "C", title text, key text, nonce text,
   superseded text[], steered text, priority int NOT NULL, not_before float8, deadline float8,
-  status text COLLATE "C" NOT NULL, stage text COLLATE "C", stage_at float8, lane text COLLATE "C", policy text,
+  status text COLLATE "C" NOT NULL, stage text COLLATE "C", stage_at float8, ready_queue text COLLATE "C", policy text,
   epoch int NOT NULL DEFAULT 0, attempts int NOT NULL DEFAULT 0, charges int NOT NULL DEFAULT 0,
   crashes int NOT NULL DEFAULT 0, lost_claim text COLLATE "C", is_charged boolean NOT NULL DEFAULT false,
-  worker text, session text COLLATE "C", claim text COLLATE "C", released text COLLATE "C", told boolean NOT NULL DEFAULT false,
+  worker text, session text COLLATE "C", claim text COLLATE "C", released text COLLATE "C",
+  has_pending_orders boolean NOT NULL DEFAULT false,
   created_at float8 NOT NULL, started_at float8, ended_at float8,
   stop_level text, stop_reason json, stop_abort_at float8, stop_kill_at float8, stop_undo boolean,
   commands_sent int NOT NULL DEFAULT 0, commands_waiting int NOT NULL DEFAULT 0, order_number int NOT NULL DEFAULT 0,
   position int NOT NULL DEFAULT 0, journal_bytes float8 NOT NULL DEFAULT 0, activity text, watched_until float8,
-  -- Owner of its inputs: its id, or a name of their own once they were passed on.
-  input_owner text COLLATE "C" NOT NULL, context text, traceparent text,
+  -- Owner of its inputs: its id, or a separate name once they were passed on.
+  input_owner text COLLATE "C" NOT NULL, context text, traceparent text, started_by text,
+  -- Its sender may not answer: it withdraws no questions.
+  keeps_questions boolean NOT NULL DEFAULT false,
   -- Of a task that has asked: open questions, and those that its worker must act on.
   questions_open int, questions_pending int,
   outcome json, outcome_reason json, outcome_complete boolean
@@ -32,16 +35,16 @@ CREATE TABLE whoa.tasks (
 -- "… IS NOT NULL" leaves no row out. It keeps statements that do not name the column from using the index: a plan made while
 -- all indexes are empty might otherwise choose the wrong one, and read all of it later.
 CREATE INDEX tasks_by_status ON whoa.tasks (tenant, status, created_at, id) WHERE status IS NOT NULL;
-CREATE INDEX tasks_of_conversation ON whoa.tasks (tenant, conversation, created_at, id) WHERE conversation IS NOT NULL;
-CREATE INDEX tasks_of_background ON whoa.tasks (tenant, (regexp_replace(key, '/[^/]*$', '')), created_at, id)
+CREATE INDEX tasks_by_conversation ON whoa.tasks (tenant, conversation, created_at, id) WHERE conversation IS NOT NULL;
+CREATE INDEX tasks_by_background ON whoa.tasks (tenant, (regexp_replace(key, '/[^/]*$', '')), created_at, id)
   WHERE key LIKE 'background/%' /*BACKGROUND_PATTERN*/ AND conversation IS NULL;
 CREATE INDEX tasks_ended ON whoa.tasks (ended_at) WHERE ended_at IS NOT NULL;
-CREATE INDEX tasks_ready ON whoa.tasks (lane, tenant, priority DESC, stage_at, id) WHERE stage = 'ready';
+CREATE INDEX tasks_ready ON whoa.tasks (ready_queue, tenant, priority DESC, stage_at, id) WHERE stage = 'ready';
 CREATE INDEX tasks_delayed ON whoa.tasks (stage_at) WHERE stage = 'delayed';
 CREATE INDEX tasks_overdue ON whoa.tasks (deadline, id) WHERE status = 'init' AND deadline IS NOT NULL;
 CREATE INDEX tasks_held ON whoa.tasks (session) WHERE stage = 'held' AND session IS NOT NULL;
 CREATE INDEX tasks_parked ON whoa.tasks (deadline, id) WHERE stage = 'parked' AND deadline IS NOT NULL;
-CREATE INDEX tasks_pending_orders ON whoa.tasks (session) WHERE told AND session IS NOT NULL;
+CREATE INDEX tasks_pending_orders ON whoa.tasks (session) WHERE has_pending_orders AND session IS NOT NULL;
 CREATE INDEX held_tasks_by_tenant ON whoa.tasks (tenant) WHERE stage = 'held' AND tenant IS NOT NULL;
 CREATE INDEX held_tasks_by_agent ON whoa.tasks (agent) WHERE stage = 'held' AND agent IS NOT NULL;
 
@@ -52,7 +55,7 @@ CREATE TABLE whoa.commands (
   task text COLLATE "C", number int, steered text, command json NOT NULL, PRIMARY KEY (task, number)
 );
 -- Nonces, to recognise repeated commands.
-CREATE TABLE whoa.sent (
+CREATE TABLE whoa.command_nonces (
   task text COLLATE "C", nonce text COLLATE "C", number int NOT NULL, PRIMARY KEY (task, nonce)
 );
 -- What tasks ask. `asked` and `answer` are of users, and never taken apart here.
@@ -83,13 +86,13 @@ CREATE TABLE whoa.history (
 CREATE TABLE whoa.sessions (
   id text COLLATE "C" PRIMARY KEY, worker text NOT NULL, lease_ms float8 NOT NULL, expires_at float8,
   is_over boolean NOT NULL DEFAULT false, suspect text COLLATE "C",
-  take_number int NOT NULL DEFAULT 0, took text[] NOT NULL DEFAULT '{}', last_held_at float8 NOT NULL
+  take_number int NOT NULL DEFAULT 0, last_taken text[] NOT NULL DEFAULT '{}', last_held_at float8 NOT NULL
 ) WITH (fillfactor = 50);
 CREATE INDEX sessions_by_expiry ON whoa.sessions (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX sessions_idle ON whoa.sessions (last_held_at) WHERE expires_at IS NULL;
--- Lanes over their limit, as last counted.
-CREATE TABLE whoa.crowded (
-  lane text COLLATE "C", tenant text COLLATE "C", until float8 NOT NULL, PRIMARY KEY (lane, tenant)
+-- Ready queues over their limit, as last counted.
+CREATE TABLE whoa.capped (
+  ready_queue text COLLATE "C", tenant text COLLATE "C", until float8 NOT NULL, PRIMARY KEY (ready_queue, tenant)
 );
 -- Agents and tenants whose tasks are not delivered.
 CREATE TABLE whoa.paused (kind text COLLATE "C", name text COLLATE "C", PRIMARY KEY (kind, name));

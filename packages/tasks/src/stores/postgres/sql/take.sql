@@ -12,7 +12,7 @@ END $$;
 
 -- Reads: tasks, paused, inputs, history. Locks: session, picked tasks. Writes: tasks, sessions, waiters, conversations. Returns: tasks.
 CREATE FUNCTION fn.take(
-  session_id text, number int, p_worker text, agents text[], of_lease_ms float8, most int, own_claim text, max_bytes float8,
+  session_id text, number int, p_worker text, agents text[], of_lease_ms float8, p_limit int, own_claim text, max_bytes float8,
   after_tenant text, max_attempts int
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -22,37 +22,37 @@ BEGIN
   IF session.is_over OR (session.id IS NULL AND number > 1) THEN RETURN json_build_object('result', 'session-ended'); END IF;
   IF number < coalesce(session.take_number, 0) THEN RETURN json_build_object('result', 'stale'); END IF;
   IF number > coalesce(session.take_number, 0) + 1 THEN RETURN json_build_object('result', 'session-ended'); END IF;
-  expired := fn.visit(of_lease_ms, now, true);
+  expired := fn.record_contact(of_lease_ms, now, true);
   IF number = session.take_number THEN
     -- Excludes tasks that the session has since claimed by id: they already run.
-    picked := ARRAY(SELECT p.id FROM unnest(session.took[2:]) WITH ORDINALITY AS p (id, ordinal) JOIN whoa.tasks t USING (id)
-      WHERE t.claim = session.took[1] ORDER BY p.ordinal);
+    picked := ARRAY(SELECT p.id FROM unnest(session.last_taken[2:]) WITH ORDINALITY AS p (id, ordinal) JOIN whoa.tasks t USING (id)
+      WHERE t.claim = session.last_taken[1] ORDER BY p.ordinal);
     RETURN json_build_object('result', 'taken', 'isRepeat', true, 'shouldSweep', expired, 'now', now,
       'tasks', fn.taken(picked, session_id, max_bytes));
   END IF;
   SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'delayed' ORDER BY t.stage_at LIMIT 1;
   IF next_at <= now THEN
-    PERFORM fn.bring_on_due(now);
+    PERFORM fn.promote_due(now);
     SELECT t.stage_at INTO next_at FROM whoa.tasks t WHERE t.stage = 'delayed' ORDER BY t.stage_at LIMIT 1;
   END IF;
   has_reserved := fn.has_reserved();
-  -- What is being stopped comes first, however many tenants wait. A pause or a limit never delays it.
+  -- What is being stopped comes first, no matter how many tenants wait. A pause or a limit never delays it.
   picked := fn.pick(ARRAY['*' /*SETTLE*/] || CASE WHEN has_reserved THEN
-    ARRAY(SELECT '*!' /*UNDO*/ || a FROM unnest(agents) AS a) END, most, after_tenant, '{}', NULL);
+    ARRAY(SELECT '*!' /*UNDO*/ || a FROM unnest(agents) AS a) END, p_limit, after_tenant, '{}', NULL);
   may_take_suspect := has_reserved AND NOT fn.holds_suspect(session);
   -- A worker with one ordinal takes suspects and others in turn.
-  IF may_take_suspect AND cardinality(picked) < most AND (most > 1 OR number % 2 = 0) THEN
+  IF may_take_suspect AND cardinality(picked) < p_limit AND (p_limit > 1 OR number % 2 = 0) THEN
     suspect := fn.pick_suspect(agents, after_tenant, max_attempts, now);
     picked := picked || array_remove(ARRAY[suspect], NULL);
   END IF;
   -- Seldom is anything paused: one look at an empty table.
   IF EXISTS (SELECT FROM whoa.paused) THEN
-    picked := fn.pick(fn.unpaused(agents), most, after_tenant, picked,
+    picked := fn.pick(fn.unpaused(agents), p_limit, after_tenant, picked,
       ARRAY(SELECT p.name FROM whoa.paused p WHERE p.kind = 'tenant'));
   ELSE
-    picked := fn.pick(agents, most, after_tenant, picked, NULL);
+    picked := fn.pick(agents, p_limit, after_tenant, picked, NULL);
   END IF;
-  IF may_take_suspect AND cardinality(picked) = 0 AND most = 1 AND number % 2 = 1 THEN
+  IF may_take_suspect AND cardinality(picked) = 0 AND p_limit = 1 AND number % 2 = 1 THEN
     suspect := fn.pick_suspect(agents, after_tenant, max_attempts, now);
     picked := array_remove(ARRAY[suspect], NULL);
   END IF;
@@ -60,7 +60,7 @@ BEGIN
     PERFORM fn.note_held(session_id, p_worker, of_lease_ms, number, own_claim || picked, suspect, now);
     PERFORM fn.hold(picked, session_id, own_claim, p_worker, now);
   END IF;
-  IF cardinality(picked) < most THEN
+  IF cardinality(picked) < p_limit THEN
     PERFORM fn.add_waiter(p_worker, agents, now);
   ELSE
     PERFORM fn.remove_waiter(p_worker);
@@ -70,20 +70,20 @@ BEGIN
 END $$;
 
 -- Moves tasks whose time has come. Skips those that another transaction has locked.
-CREATE FUNCTION fn.bring_on_due(now float8) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.promote_due(now float8) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; due_id text;
 BEGIN
   FOR task IN
     UPDATE whoa.tasks t SET
       -- Rule: ready
-      stage = 'ready', stage_at = now, policy = NULL, lane = fn.lane_of(t.agent, t.status, t.stop_undo, t.attempts)
+      stage = 'ready', stage_at = now, policy = NULL, ready_queue = fn.to_ready_queue(t.agent, t.status, t.stop_undo, t.attempts)
     FROM (
       SELECT o.id FROM whoa.tasks o WHERE o.stage = 'delayed' AND o.stage_at <= now AND o.policy IS NULL
       ORDER BY o.stage_at LIMIT 100 /*maxPromoted*/ FOR UPDATE SKIP LOCKED
     ) due WHERE t.id = due.id RETURNING t.*
   LOOP
-    PERFORM fn.ring_waiter(task.lane, now);
+    PERFORM fn.wake_worker(task.ready_queue, now);
   END LOOP;
   FOR due_id IN
     SELECT o.id FROM whoa.tasks o WHERE o.stage = 'delayed' AND o.stage_at <= now AND o.policy IS NOT NULL
@@ -94,25 +94,25 @@ BEGIN
     CONTINUE WHEN NOT FOUND;
     SELECT * INTO task FROM whoa.tasks t WHERE t.id = due_id AND t.stage IS NOT DISTINCT FROM 'delayed'
       AND t.policy IS NOT NULL AND t.stage_at <= now FOR UPDATE SKIP LOCKED;
-    IF FOUND THEN PERFORM fn.admit_gathered(task, now); END IF;
+    IF FOUND THEN PERFORM fn.admit_debounced(task, now); END IF;
   END LOOP;
 END $$;
 
--- Returns the tenants with ready tasks in a lane, in order, starting after a given one.
-CREATE FUNCTION fn.tenants_in(of_lane text, after_tenant text, most int, paused text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+-- Returns the tenants with ready tasks in a ready queue, in order, starting after a given one.
+CREATE FUNCTION fn.tenants_in(of_queue text, after_tenant text, p_limit int, paused text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
   tenants text[] := '{}'; ordinal text COLLATE "C" := after_tenant;
 BEGIN
-  WHILE cardinality(tenants) < most LOOP
-    ordinal := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant > ordinal
+  WHILE cardinality(tenants) < p_limit LOOP
+    ordinal := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = of_queue AND t.tenant > ordinal
       ORDER BY t.tenant LIMIT 1);
     EXIT WHEN ordinal IS NULL;
     CONTINUE WHEN ordinal = ANY (paused);
     tenants := tenants || ordinal;
   END LOOP;
   ordinal := '';
-  WHILE cardinality(tenants) < most AND after_tenant <> '' LOOP
-    ordinal := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = of_lane AND t.tenant > ordinal
+  WHILE cardinality(tenants) < p_limit AND after_tenant <> '' LOOP
+    ordinal := (SELECT t.tenant FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = of_queue AND t.tenant > ordinal
       AND t.tenant <= after_tenant ORDER BY t.tenant LIMIT 1);
     EXIT WHEN ordinal IS NULL;
     CONTINUE WHEN ordinal = ANY (paused);
@@ -123,38 +123,38 @@ END $$;
 
 -- Locks ready tasks fairly across tenants: every tenant with ready tasks is served once before one is served again.
 -- Skips tasks that another take has locked, so takes do not wait for each other.
-CREATE FUNCTION fn.pick(names text[], most int, after_tenant text, picked text[], paused text[]) RETURNS text[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.pick(names text[], p_limit int, after_tenant text, picked text[], paused text[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
-  lanes text[]; tenants text[]; kept_lanes text[]; kept_tenants text[]; share int; asked int; found text[];
+  ready_queues text[]; tenants text[]; next_queues text[]; next_tenants text[]; share int; wanted int; found text[];
 BEGIN
-  SELECT coalesce(array_agg(l.lane ORDER BY l.turn, l.ordinal), '{}'), coalesce(array_agg(l.tenant ORDER BY l.turn, l.ordinal), '{}')
-  INTO lanes, tenants FROM (
-    SELECT a.lane, a.ordinal, n.tenant, n.turn FROM unnest(names) WITH ORDINALITY AS a (lane, ordinal)
-    CROSS JOIN LATERAL unnest(fn.tenants_in(a.lane, after_tenant, most, paused)) WITH ORDINALITY AS n (tenant, turn)
+  SELECT coalesce(array_agg(l.ready_queue ORDER BY l.turn, l.ordinal), '{}'), coalesce(array_agg(l.tenant ORDER BY l.turn, l.ordinal), '{}')
+  INTO ready_queues, tenants FROM (
+    SELECT a.ready_queue, a.ordinal, n.tenant, n.turn FROM unnest(names) WITH ORDINALITY AS a (ready_queue, ordinal)
+    CROSS JOIN LATERAL unnest(fn.tenants_in(a.ready_queue, after_tenant, p_limit, paused)) WITH ORDINALITY AS n (tenant, turn)
   ) l;
-  WHILE cardinality(lanes) > 0 AND cardinality(picked) < most LOOP
+  WHILE cardinality(ready_queues) > 0 AND cardinality(picked) < p_limit LOOP
     -- A limit of an agent is shared too: the first tenant must not use all of it.
-    share := ceil(least(most - cardinality(picked), fn.agent_cap())::float8 / cardinality(lanes));
-    kept_lanes := '{}';
-    kept_tenants := '{}';
-    FOR i IN 1 .. cardinality(lanes) LOOP
-      asked := least(share, most - cardinality(picked));
-      EXIT WHEN asked <= 0;
-      asked := least(asked, fn.room_for(lanes[i], tenants[i], picked));
-      CONTINUE WHEN asked <= 0;
+    share := ceil(least(p_limit - cardinality(picked), fn.agent_cap())::float8 / cardinality(ready_queues));
+    next_queues := '{}';
+    next_tenants := '{}';
+    FOR i IN 1 .. cardinality(ready_queues) LOOP
+      wanted := least(share, p_limit - cardinality(picked));
+      EXIT WHEN wanted <= 0;
+      wanted := least(wanted, fn.free_slots(ready_queues[i], tenants[i], picked));
+      CONTINUE WHEN wanted <= 0;
       found := ARRAY(
-        SELECT t.id FROM whoa.tasks t WHERE t.stage = 'ready' AND t.lane = lanes[i] AND t.tenant = tenants[i]
+        SELECT t.id FROM whoa.tasks t WHERE t.stage = 'ready' AND t.ready_queue = ready_queues[i] AND t.tenant = tenants[i]
           AND t.id <> ALL (picked)
-        ORDER BY t.priority DESC, t.stage_at, t.id LIMIT asked FOR UPDATE SKIP LOCKED
+        ORDER BY t.priority DESC, t.stage_at, t.id LIMIT wanted FOR UPDATE SKIP LOCKED
       );
       picked := picked || found;
-      IF cardinality(found) = asked THEN
-        kept_lanes := kept_lanes || lanes[i];
-        kept_tenants := kept_tenants || tenants[i];
+      IF cardinality(found) = wanted THEN
+        next_queues := next_queues || ready_queues[i];
+        next_tenants := next_tenants || tenants[i];
       END IF;
     END LOOP;
-    lanes := kept_lanes;
-    tenants := kept_tenants;
+    ready_queues := next_queues;
+    tenants := next_tenants;
   END LOOP;
   RETURN picked;
 END $$;
@@ -166,26 +166,26 @@ END $$;
 
 -- Returns how many more may run under a limit. Counting locks the row, so no two takes count the same capacity; a
 -- locked row is skipped this time.
-CREATE FUNCTION fn.room_for(of_lane text, p_tenant text, picked text[]) RETURNS int LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.free_slots(of_queue text, p_tenant text, picked text[]) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
-  room int := 2147483647; cap int;
+  slots int := 2147483647; cap int;
 BEGIN
-  IF starts_with(of_lane, '*' /*SETTLE*/) THEN RETURN room; END IF;
+  IF starts_with(of_queue, '*' /*SETTLE*/) THEN RETURN slots; END IF;
   cap := fn.agent_cap();
   IF cap IS NOT NULL THEN
-    IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. agent ' || of_lane, 0)) THEN RETURN 0; END IF;
-    room := cap
-      - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_lane LIMIT cap) held)
-      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.agent = of_lane);
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. agent ' || of_queue, 0)) THEN RETURN 0; END IF;
+    slots := cap
+      - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.agent = of_queue LIMIT cap) held)
+      - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.agent = of_queue);
   END IF;
   cap := fn.tenant_cap();
   IF cap IS NOT NULL THEN
     IF NOT pg_try_advisory_xact_lock(hashtextextended('whoa. tenant ' || p_tenant, 0)) THEN RETURN 0; END IF;
-    room := least(room, cap
+    slots := least(slots, cap
       - (SELECT count(*) FROM (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.tenant = p_tenant LIMIT cap) held)
       - (SELECT count(*) FROM whoa.tasks t WHERE t.id = ANY (picked) AND t.tenant IS NOT DISTINCT FROM p_tenant));
   END IF;
-  RETURN room;
+  RETURN slots;
 END $$;
 
 -- Gives locked tasks to a session. Earlier orders are included, and sent until they are confirmed.
@@ -197,11 +197,11 @@ BEGIN
     -- Rule: hold; session = session_id, claim = own_claim, worker = p_worker
     status = fn.next_status(t.status, 'claim'), stage = 'held', epoch = t.epoch + 1, attempts = t.attempts + 1,
     session = session_id, claim = own_claim, worker = p_worker, started_at = coalesce(t.started_at, now), stage_at = NULL,
-    policy = NULL, released = NULL, told = t.order_number > 0, lane = NULL
+    policy = NULL, released = NULL, has_pending_orders = t.order_number > 0, ready_queue = NULL
   WHERE t.id = ANY (ids);
   -- The worker knows already. Check whether there are other listeners.
   IF NOT fn.is_watched() THEN RETURN; END IF;
-  FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (ids) LOOP PERFORM fn.tell('status', task); END LOOP;
+  FOR task IN SELECT * FROM whoa.tasks t WHERE t.id = ANY (ids) LOOP PERFORM fn.notify('status', task); END LOOP;
 END $$;
 
 -- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
@@ -211,10 +211,10 @@ CREATE FUNCTION fn.note_held(
 DECLARE
   had_some boolean := EXISTS (SELECT FROM whoa.tasks t WHERE t.stage = 'held' AND t.session = session_id);
 BEGIN
-  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, took, suspect, last_held_at)
+  INSERT INTO whoa.sessions AS s (id, worker, lease_ms, expires_at, take_number, last_taken, suspect, last_held_at)
   VALUES (session_id, p_worker, of_lease_ms, now + of_lease_ms, coalesce(number, 0), coalesce(picked, '{}'), of_suspect, now)
   ON CONFLICT (id) DO UPDATE SET expires_at = CASE WHEN had_some THEN s.expires_at ELSE now + of_lease_ms END,
-    take_number = coalesce(number, s.take_number), took = coalesce(picked, s.took),
+    take_number = coalesce(number, s.take_number), last_taken = coalesce(picked, s.last_taken),
     suspect = coalesce(of_suspect, s.suspect), last_held_at = now;
 END $$;
 
@@ -234,8 +234,8 @@ BEGIN
       load := NULL;
     END IF;
     shown := shown || json_build_object('row', row_to_json(task), 'load', load, 'stop', fn.stop_order(task),
-      'commands', CASE WHEN task.commands_waiting > 0 THEN fn.commands_of(task.id) END,
-      'questions', CASE WHEN fn.has_questions(task) THEN fn.questions_of(task.id, false) END);
+      'commands', CASE WHEN task.commands_waiting > 0 THEN fn.task_commands(task.id) END,
+      'questions', CASE WHEN fn.has_questions(task) THEN fn.task_questions(task.id, false) END);
   END LOOP;
   RETURN array_to_json(shown);
 END $$;

@@ -42,7 +42,7 @@ BEGIN
   IF added > 0 THEN
     INSERT INTO whoa.journal (task, position, epoch, at, event)
     SELECT task_id, after + ordinal, own_epoch, now, event FROM unnest(events) WITH ORDINALITY AS batch (event, ordinal);
-    PERFORM fn.tell('journal', task);
+    PERFORM fn.notify(CASE WHEN cardinality(asked_ids) > 0 THEN 'status' ELSE 'journal' END, task);
   END IF;
   IF cardinality(done) > 0 THEN
     WITH gone AS (
@@ -73,8 +73,11 @@ BEGIN
   PERFORM fn.leave_conversation(waits, now);
 END $$;
 
+-- Only a task that will run again is delayed: a stop never waits.
 -- Reads: tasks. Locks: task. Writes: tasks, waiters. Returns: whether it was handed back now.
-CREATE FUNCTION fn.release(task_id text, own_epoch int, own_session text, own_claim text) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.release(
+  task_id text, own_epoch int, own_session text, own_claim text, delay_ms float8
+) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; now float8;
 BEGIN
@@ -86,19 +89,29 @@ BEGIN
     RETURN json_build_object('result', 'unchanged');
   END IF;
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
-  UPDATE whoa.tasks t SET
-    -- Rule: release and ready; released = own_claim
-    status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, attempts = greatest(0, t.attempts - 1),
-    released = own_claim, session = NULL, claim = NULL, worker = NULL, told = false, stage = 'ready', stage_at = now,
-    policy = NULL, lane = fn.lane_of(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, greatest(0, t.attempts - 1))
-  WHERE t.id = task_id RETURNING * INTO task;
+  IF delay_ms > 0 AND task.status = 'running' THEN
+    UPDATE whoa.tasks t SET
+      -- Rule: release and delay; released = own_claim, stageAt = now + delay_ms
+      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, attempts = greatest(0, t.attempts - 1),
+      released = own_claim, session = NULL, claim = NULL, worker = NULL, has_pending_orders = false, stage = 'delayed',
+      stage_at = now + delay_ms, ready_queue = NULL
+    WHERE t.id = task_id RETURNING * INTO task;
+  ELSE
+    UPDATE whoa.tasks t SET
+      -- Rule: release and ready; released = own_claim
+      status = fn.next_status(t.status, 'release'), epoch = t.epoch + 1, attempts = greatest(0, t.attempts - 1),
+      released = own_claim, session = NULL, claim = NULL, worker = NULL, has_pending_orders = false, stage = 'ready',
+      stage_at = now, policy = NULL,
+      ready_queue = fn.to_ready_queue(t.agent, fn.next_status(t.status, 'release'), t.stop_undo, greatest(0, t.attempts - 1))
+    WHERE t.id = task_id RETURNING * INTO task;
+  END IF;
   PERFORM fn.free_slot(task.tenant, task.agent, now);
-  PERFORM fn.tell('wake', task);
-  PERFORM fn.ring_waiter(task.lane, now);
+  PERFORM fn.notify('preferred', task);
+  IF task.stage = 'ready' THEN PERFORM fn.wake_worker(task.ready_queue, now); END IF;
   RETURN json_build_object('result', 'released');
 END $$;
 
--- Parks a task if its worker has acted on everything, and only answers can make it go on.
+-- Parks a task if its worker has acted on everything, and only answers can make it continue.
 -- Reads: tasks. Locks: task. Writes: tasks, waiters. Returns: whether it was parked, or the orders.
 CREATE FUNCTION fn.park(
   task_id text, own_epoch int, own_session text, own_claim text, seen_position float8, seen_order float8
@@ -116,18 +129,18 @@ BEGIN
   UPDATE whoa.tasks t SET
     -- Rule: park; released = own_claim
     stage = 'parked', epoch = t.epoch + 1, attempts = greatest(0, t.attempts - 1), released = own_claim, session = NULL,
-    claim = NULL, worker = NULL, told = false, lane = NULL
+    claim = NULL, worker = NULL, has_pending_orders = false, ready_queue = NULL
   WHERE t.id = task_id RETURNING * INTO task;
   PERFORM fn.free_slot(task.tenant, task.agent, now);
-  PERFORM fn.tell('status', task);
+  PERFORM fn.notify('status', task);
   RETURN json_build_object('result', 'parked');
 END $$;
 
 -- Ends a task. After an accepted cancel it is cancelled, with the reason of that cancel.
 -- Reads: tasks. Locks: conversation, task, successor. Writes: tasks, history, conversations, commands. Returns: status and successor.
 CREATE FUNCTION fn.finish(
-  task_id text, own_epoch int, own_session text, own_claim text, asked text, rest json, reason json, complete boolean,
-  replacesHistory boolean, said json[], retention_ms float8
+  task_id text, own_epoch int, own_session text, own_claim text, p_action text, rest json, reason json, complete boolean,
+  replaces_history boolean, new_messages json[], retention_ms float8
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   task whoa.tasks; ending text; successor text; now float8;
@@ -139,28 +152,28 @@ BEGIN
     RETURN json_build_object('result', 'unchanged', 'status', task.status);
   END IF;
   IF NOT fn.is_own(task, own_epoch, own_session, own_claim) THEN RETURN json_build_object('result', 'lost'); END IF;
-  ending := fn.next_status(task.status, asked);
+  ending := fn.next_status(task.status, p_action);
   IF ending = 'cancelled' THEN
     reason := coalesce(task.stop_reason, reason, fn.reason('{"kind":"user"}', now));
-    complete := coalesce(complete, asked <> 'cancelled');
+    complete := coalesce(complete, p_action <> 'cancelled');
   END IF;
-  IF task.conversation IS NOT NULL THEN PERFORM fn.keep_said(task, replacesHistory, said); END IF;
+  IF task.conversation IS NOT NULL THEN PERFORM fn.append_history(task, replaces_history, new_messages); END IF;
   PERFORM fn.end_task(task, ending, rest, reason, complete, now);
   IF task.conversation IS NOT NULL THEN successor := fn.leave_conversation(task, now); END IF;
   RETURN json_build_object('result', 'finished', 'status', ending, 'successor', successor);
 END $$;
 
-CREATE FUNCTION fn.keep_said(task whoa.tasks, replacesHistory boolean, said json[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION fn.append_history(task whoa.tasks, replaces_history boolean, new_messages json[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  bytes float8 := (SELECT coalesce(sum(octet_length(message::text)), 0) FROM unnest(said) AS batch (message));
+  bytes float8 := (SELECT coalesce(sum(octet_length(message::text)), 0) FROM unnest(new_messages) AS batch (message));
 BEGIN
-  IF replacesHistory THEN
+  IF replaces_history THEN
     DELETE FROM whoa.history h WHERE h.tenant = task.tenant AND h.conversation = task.conversation;
   END IF;
   INSERT INTO whoa.history (tenant, conversation, position, message)
   SELECT task.tenant, task.conversation, ordinal + coalesce((SELECT max(h.position) FROM whoa.history h
     WHERE h.tenant = task.tenant AND h.conversation = task.conversation), 0), message
-  FROM unnest(said) WITH ORDINALITY AS batch (message, ordinal);
-  UPDATE whoa.conversations c SET history_bytes = CASE WHEN replacesHistory THEN 0 ELSE c.history_bytes END + bytes
+  FROM unnest(new_messages) WITH ORDINALITY AS batch (message, ordinal);
+  UPDATE whoa.conversations c SET history_bytes = CASE WHEN replaces_history THEN 0 ELSE c.history_bytes END + bytes
   WHERE c.tenant = task.tenant AND c.conversation = task.conversation;
 END $$;

@@ -9,7 +9,7 @@ interface Address {
 }
 
 /** Returns the configured servers. */
-export function addressesOf({ url }: Pick<RedisStoreOptions, 'url'>): readonly (Address & { parsed: URL })[] {
+export function parseAddresses({ url }: Pick<RedisStoreOptions, 'url'>): readonly (Address & { parsed: URL })[] {
   return [url].flat().map((text) => {
     const parsed = URL.canParse(text) ? new URL(text) : undefined;
     if (parsed === undefined || !['redis:', 'rediss:'].includes(parsed.protocol)) {
@@ -22,7 +22,7 @@ export function addressesOf({ url }: Pick<RedisStoreOptions, 'url'>): readonly (
 
 /** Returns the library's options for a single server, or for the master that the Sentinels name. */
 export function serverOptions(options: RedisStoreOptions): RedisOptions {
-  const addresses = addressesOf(options);
+  const addresses = parseAddresses(options);
   const { host, port, parsed } = addresses[0]!;
   const db = Number(parsed.pathname.slice(1) || 0);
   if (options.sentinel === undefined) return { ...commonOptions(options), host, port, db };
@@ -47,7 +47,7 @@ export function nodeOptions(options: RedisStoreOptions, { host, port }: Address)
 }
 
 function commonOptions(options: RedisStoreOptions): RedisOptions {
-  const { parsed } = addressesOf(options)[0]!;
+  const { parsed } = parseAddresses(options)[0]!;
   const tls = parsed.protocol === 'rediss:' || options.tls !== undefined ? { tls: { ...options.tls } } : {};
   return {
     ...(parsed.username !== '' && { username: decodeURIComponent(parsed.username) }),

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type RedisStoreOptions, TIMEOUT_MS } from '../options.ts';
-import { addressesOf } from './addresses.ts';
+import { parseAddresses } from './addresses.ts';
 import type { Connection, Reply, Routes } from './connection.ts';
 
 /** The slot map of a Cluster is read at most this often, and only after a failure. */
@@ -77,7 +77,7 @@ export class ClusterRoutes implements Routes {
     const first = ready.length === 0 ? 0 : this.#turn++ % ready.length;
     yield* ready.slice(first);
     yield* ready.slice(0, first);
-    for (const { host, port } of addressesOf(this.#options)) yield this.#connectionTo(`${host}:${port}`);
+    for (const { host, port } of parseAddresses(this.#options)) yield this.#connectionTo(`${host}:${port}`);
   }
 
   #adopt(map: readonly Range[], toldBy: Connection): void {

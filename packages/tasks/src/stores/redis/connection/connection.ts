@@ -140,7 +140,7 @@ export class Connection {
       this.#pending++;
       // Use whole milliseconds, mostly the same number: then timers share a list and are cheap.
       const timer = setTimeout(() => {
-        resolve({ lost: new Error(`no answer within ${Math.ceil(ms)} ms`) });
+        resolve({ lost: new Error(`no response within ${Math.ceil(ms)} ms`) });
         this.#leaveIfSilent(sentAt);
       }, Math.ceil(ms));
       const settle = (outcome: Sent): void => {
@@ -194,7 +194,7 @@ export class Connection {
     this.#client.disconnect();
   }
 
-  /** Needed because the library gives up for good when the Sentinels name another master while it connects. */
+  /** Needed because the library gives up permanently when the Sentinels name another master while it connects. */
   #reconnect(): void {
     if (this.#isClosed) return;
     this.#reviving = setTimeout(() => {

@@ -1,7 +1,7 @@
 const SLOTS = 16_384;
 
 /** Returns the Cluster slot of a key: the CRC16 (XMODEM) of the part between its first braces. */
-export function slotOf(key: string): number {
+export function computeSlot(key: string): number {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open + 1);
   const hashed = Buffer.from(close > open + 1 ? key.slice(open + 1, close) : key);

@@ -22,11 +22,11 @@ local function enqueue(task, conversation, waiting)
   put_queue(task)
   save(task)
   save_conversation(conversation, waiting)
-  tell('status', task)
+  notify('status', task)
 end
 
 local function replace(task, conversation, current)
-  local reason, superseded = reason_of('superseded', 'a newer message arrived'), {}
+  local reason, superseded = to_reason('superseded', 'a newer message arrived'), {}
   for _, id in ipairs(conversation.waiting) do
     end_unstarted(load(id), reason)
     superseded[#superseded + 1] = id
@@ -44,7 +44,7 @@ local function replace(task, conversation, current)
   conversation.current = task.id
   save_conversation(conversation, #conversation.waiting > 0 and {} or nil)
   promote(task)
-  tell('status', task)
+  notify('status', task)
 end
 
 -- Ends a task whose messages a newer one takes over. They are passed on, not copied.
@@ -61,7 +61,7 @@ local function end_merged(task, newer)
   end
   put(newer, 'inputOwner', owner)
   put(task, 'inputOwner', '')
-  end_unstarted(task, reason_of('merged', 'taken over by ' .. newer.id))
+  end_unstarted(task, to_reason('merged', 'taken over by ' .. newer.id))
 end
 
 -- Merges a task with the last one that waits. Returns whether that was possible.
@@ -69,7 +69,7 @@ local function merge(task, conversation)
   local waiting = without(conversation.waiting, '')
   local last = waiting[1] and load(waiting[#waiting])
   -- A message that was passed to the current task may be read there.
-  if not last or last.steered or last.agent ~= task.agent or context_of(last) ~= context_of(task) then return false end
+  if not last or last.steered or last.agent ~= task.agent or read_context(last) ~= read_context(task) then return false end
   local inputs, own = input_owner(task), task.inputOwner or task.id
   local count = last.input and 1 or redis.call('LLEN', tag .. 'inputs:' .. (last.inputOwner or last.id))
   if count + #inputs > LIMITS.maxDebounced then return false end
@@ -83,14 +83,14 @@ end
 
 -- Returns whether the task was admitted; if not, nothing was written.
 local function admit(task, policy)
-  local conversation = conversation_of(task)
+  local conversation = task_conversation(task)
   local current = conversation.current and load(conversation.current)
   local admission = ADMISSION[policy][current and current.status or 'none']
   if admission == 'start' then
     conversation.current = task.id
     save_conversation(conversation)
     promote(task)
-    tell('status', task)
+    notify('status', task)
     return true
   end
   if admission == 'replace' then
@@ -99,11 +99,12 @@ local function admit(task, policy)
   end
   local waiting = conversation.waiting
   if admission == 'reject' or #waiting >= LIMITS.maxQueued then return false end
-  local isSteered = admission == 'steer' and context_of(current) == context_of(task)
+  local isKeeping = task.keepsQuestions and question_counts(current) > 0
+  local isSteered = admission == 'steer' and not isKeeping and read_context(current) == read_context(task)
     and (current.commandsSent == 0 or redis.call('HLEN', tag .. 'commands:' .. current.id) < LIMITS.maxCommands)
   -- The user wrote instead of answering. A task that starts later is not a message of now.
   local isNow = (task.notBefore or 0) <= now
-  if isNow and close_open(current, 'withdrawn') and not isSteered then send_order(current, 'command') end
+  if isNow and not isKeeping and close_open(current, 'withdrawn') and not isSteered then send_order(current, 'command') end
   if admission == 'merge' and merge(task, conversation) then return true end
   if not isSteered then
     local all = without(waiting, '')
@@ -123,10 +124,10 @@ local function admit(task, policy)
 end
 
 -- Applies the policy when the time to wait for more messages is over.
-local function admit_gathered(task)
-  local conversation, policy = conversation_of(task), task.policy
+local function admit_debounced(task)
+  local conversation, policy = task_conversation(task), task.policy
   conversation.debouncing = nil
   save_conversation(conversation)
   if admit(task, policy) then return end
-  end_unstarted(task, reason_of('rejected', 'another task of the conversation was under way'))
+  end_unstarted(task, to_reason('rejected', 'another task of the conversation was under way'))
 end

@@ -24,7 +24,7 @@ end
 local function overdue_stop()
   return {
     level = GRACEFUL.level, abortMs = GRACEFUL.abortMs, killMs = GRACEFUL.killMs, undo = false,
-    reason = reason_of(OVERDUE.kind, OVERDUE.message),
+    reason = to_reason(OVERDUE.kind, OVERDUE.message),
   }
 end
 

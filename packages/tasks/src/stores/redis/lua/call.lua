@@ -1,14 +1,14 @@
--- What one call has. A library stays loaded, so `begin` sets all of it anew.
+-- What one call has. A library stays loaded, so `begin` sets all of it again.
 
 -- The prefix of the shard's keys, the format of its data, and the server's clock in whole milliseconds.
 local tag, format, now
 -- For how long ended tasks and idle conversations are kept.
 local retention, conversationRetention
--- How many workers a suspect may crash, and how many tasks may run at once; 0 for any.
+-- How many workers a suspect may crash, and how many tasks may run at the same time; 0 for any.
 local maxAttempts, maxTenant, maxAgent
 -- The format for a new shard, the limits and the shards, as the caller wrote them.
 local settings, ownFormat, ownShards
--- Each task and conversation is one table per call, however often it is read; a task's place before is kept separately.
+-- Each task and conversation is one table per call, however often it is read; a task's previous values are kept separately.
 local loaded, before, changed, conversations
 -- A take holds many tasks: changes to its session and to the lists of statuses are collected here, and written once.
 local batch
@@ -38,8 +38,8 @@ local function read_settings(text)
 end
 
 -- Refuses to read or write a shard whose format this version cannot use: another process may have changed it meanwhile.
--- A shard learns the format and a new shard count from the first client that writes to it; from then on clients with the
--- old count are refused. Returns why.
+-- A shard learns the format and a new shard count from the first client that writes to it; after that clients with the
+-- old count are rejected. Returns why.
 local function find_mismatch(canWrite)
   local layout = redis.call('HMGET', tag .. 'layout', 'format', 'shards')
   format = tonumber(layout[1] or ownFormat)

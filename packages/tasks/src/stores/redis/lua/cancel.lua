@@ -18,7 +18,7 @@ local function withdraw_steer(task)
   end
 end
 
--- Asks a task to stop. A task that never started ends at once.
+-- Asks a task to stop. A task that never started ends immediately.
 local function cancel_task(task, asked)
   if task.endedAt then return { 'too-late', task.status } end
   if not has_started(task) then
@@ -34,9 +34,10 @@ end
 -- A shortcut of `cancel_task`: the first cancel of a task that a worker holds.
 local function cancel_held(id, tenant, asked)
   local key = tag .. 'task:' .. id
-  local owner, status, stage, stopLevel, worker, conversation, epoch, claim, orderNumber, createdAt, session, told, questions = unpack(
+  local owner, status, stage, stopLevel, worker, conversation, epoch, claim, orderNumber, createdAt, session,
+    hasPendingOrders, questions = unpack(
     redis.call('HMGET', key, 'tenant', 'status', 'stage', 'stopLevel', 'worker', 'conversation', 'epoch', 'claim', 'orderNumber',
-      'createdAt', 'session', 'told', 'questions'))
+      'createdAt', 'session', 'hasPendingOrders', 'questions'))
   if owner ~= tenant or status ~= 'running' or stage ~= 'held' or stopLevel or questions then return nil end
   local task = {
     id = id, tenant = tenant, status = STATUS_AFTER.cancel.running, worker = worker or nil, conversation = conversation or nil,
@@ -44,16 +45,16 @@ local function cancel_held(id, tenant, asked)
     abortAt = now + asked.abortMs, killAt = now + asked.killMs, undo = asked.undo and '1' or '0', stopReason = asked.reason,
   }
   redis.call('HSET', key, 'status', task.status, 'stopLevel', task.stopLevel, 'abortAt', task.abortAt, 'killAt', task.killAt,
-    'undo', task.undo, 'stopReason', task.stopReason, 'orderNumber', task.orderNumber, 'told', '1')
+    'undo', task.undo, 'stopReason', task.stopReason, 'orderNumber', task.orderNumber, 'hasPendingOrders', '1')
   redis.call('ZREM', tag .. 'status:running:' .. tenant, id)
   redis.call('ZADD', tag .. 'status:' .. task.status .. ':' .. tenant, createdAt, id)
-  if not told then redis.call('ZADD', tag .. 'told:' .. session, now, id) end
-  tell('cancel', task)
+  if not hasPendingOrders then redis.call('ZADD', tag .. 'pending-orders:' .. session, now, id) end
+  notify('cancel', task)
   return { 'accepted', task.status, level_now(task), task.stopReason, tostring(task.killAt) }
 end
 
 -- Asks one task to stop.
--- Reads: the task; its conversation if it never started. Writes: the task, its indexes, what its worker was told.
+-- Reads: the task; its conversation if it never started. Writes: the task, its indexes, the orders of its worker.
 -- Returns the answer, the status, the level, the reason and when the task is killed.
 function OPERATIONS.cancel(args)
   local id, tenant, level, abortMs, killMs, undo, reason, isDated = unpack(args, 5, 12)
@@ -83,23 +84,24 @@ function OPERATIONS.cancelConversation(args)
   return receipt
 end
 
--- Sends a command to the worker of a task.
+-- Sends a command to the worker of a task. A message withdraws its open questions.
 -- Reads: the task, the nonces of its commands. Writes: the command, its nonce, the order. Returns the answer and the number.
 function OPERATIONS.send(args)
-  local id, tenant, nonce, command = unpack(args, 5, 8)
+  local id, tenant, nonce, command, kind = unpack(args, 5, 9)
   local task = load(id)
   if not task or task.tenant ~= tenant then return { 'not-found' } end
-  local key, sent = tag .. 'commands:' .. id, tag .. 'sent:' .. id
+  local key, nonces = tag .. 'commands:' .. id, tag .. 'command-nonces:' .. id
   -- Check this first: the command may have been carried out since, and the task may have ended.
-  local known = redis.call('ZSCORE', sent, nonce)
+  local known = redis.call('ZSCORE', nonces, nonce)
   if known then return { 'accepted', known } end
   if task.status ~= 'init' and task.status ~= 'running' then return { 'too-late', task.status } end
   if redis.call('HLEN', key) >= LIMITS.maxCommands then return { 'full' } end
   local number = task.commandsSent + 1
   redis.call('HSET', key, number, '\n' .. command)
-  redis.call('ZADD', sent, number, nonce)
-  redis.call('ZREMRANGEBYSCORE', sent, '-inf', number - LIMITS.maxNonces)
+  redis.call('ZADD', nonces, number, nonce)
+  redis.call('ZREMRANGEBYSCORE', nonces, '-inf', number - LIMITS.maxNonces)
   put(task, 'commandsSent', number)
+  if kind == 'steer' then close_open(task, 'withdrawn') end
   send_order(task, 'command')
   return { 'accepted', tostring(number) }
 end

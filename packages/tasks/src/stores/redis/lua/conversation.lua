@@ -18,7 +18,7 @@ local function conversation_named(tenant, conversation)
   return known
 end
 
-local function conversation_of(task)
+local function task_conversation(task)
   if not task.conversation then return nil end
   return conversation_named(task.tenant, task.conversation)
 end
@@ -58,7 +58,7 @@ end
 
 -- Removes an ended task from its conversation. Returns the next task, if that changed.
 local function leave_conversation(task)
-  local conversation = conversation_of(task)
+  local conversation = task_conversation(task)
   if not conversation then return nil end
   if conversation.debouncing == task.id then conversation.debouncing = nil end
   local waiting = without(conversation.waiting, task.id)

@@ -1,7 +1,7 @@
 -- New tasks.
 
 -- Returns whether a task or conversation of an earlier shard count is still in use in this shard.
-local function is_here(id, tenant, conversation)
+local function task_exists(id, tenant, conversation)
   local task = redis.call('HMGET', tag .. 'task:' .. id, 'createdAt', 'endedAt')
   if task[1] and not (task[2] and task[2] + retention <= now) then return true end
   local found = redis.call('HMGET', tag .. 'conversation:' .. pair(tenant, conversation), 'changedAt', 'current', 'debouncing')
@@ -11,18 +11,18 @@ end
 -- Reads: the task, the conversation. Returns 'here' or 'gone'.
 function OPERATIONS.exists(args)
   local id, tenant, conversation = unpack(args, 5, 7)
-  return is_here(id, tenant, conversation) and 'here' or 'gone'
+  return task_exists(id, tenant, conversation) and 'here' or 'gone'
 end
 
 -- Returns the receipt for the creator of a task.
-local function receipt_of(task)
+local function to_receipt(task)
   local superseded = {}
   for id in string.gmatch(task.superseded or '', '%S+') do superseded[#superseded + 1] = id end
   return { 'created', record(task), superseded, task.steered or false }
 end
 
 -- A small input is kept with the task, and readers know its title. A long title has a separate key.
-local function keep_input(task, input, title, context, isKept)
+local function store_input(task, input, title, context, isKept)
   if context ~= '' then
     put(task, 'context', '1')
     redis.call('SET', tag .. 'context:' .. task.id, context)
@@ -47,21 +47,21 @@ end
 -- Returns what happened and the task; 'new' means that the caller knows the rest.
 function OPERATIONS.create(args)
   local id, tenant, agent, input, nonce, maxReady, conversation, key, worker, priority, notBefore, policy, debounceMs,
-    isOfBefore, deadline, title, context, traceparent = unpack(args, 5, 22)
+    isOfBefore, deadline, title, context, traceparent, startedBy, keepsQuestions = unpack(args, 5, 24)
   priority, debounceMs = tonumber(priority), tonumber(debounceMs)
-  forget_some(LIMITS.maxPurged)
-  if conversation ~= '' then forget_conversations(LIMITS.maxPurged) end
+  purge_some(LIMITS.maxPurged)
+  if conversation ~= '' then purge_conversations(LIMITS.maxPurged) end
   local existing, isHidden = load(id)
   if existing then
     -- Without a key the id is derived from the nonce, so it is the same request.
     if existing.key and existing.nonce ~= nonce then return { 'duplicate', record(existing) } end
-    return receipt_of(existing)
+    return to_receipt(existing)
   end
   -- A name that is no longer in use here starts in its new shard.
-  if isOfBefore == '1' and not is_here(id, tenant, conversation) then return { 'gone' } end
+  if isOfBefore == '1' and not task_exists(id, tenant, conversation) then return { 'gone' } end
   local ready = redis.call('ZCARD', ready_key(agent, tenant))
   if ready >= tonumber(maxReady) then return { 'full', 'tasks', maxReady } end
-  if isHidden then forget(id) end
+  if isHidden then purge(id) end
   local task = new_task(id)
   put(task, 'tenant', tenant)
   put(task, 'agent', agent)
@@ -76,25 +76,27 @@ function OPERATIONS.create(args)
   if notBefore ~= '' then put(task, 'notBefore', tonumber(notBefore)) end
   if deadline ~= '' then put(task, 'deadline', tonumber(deadline)) end
   if traceparent ~= '' then put(task, 'traceparent', traceparent) end
+  if startedBy ~= '' then put(task, 'startedBy', startedBy) end
+  if keepsQuestions ~= '' then put(task, 'keepsQuestions', keepsQuestions) end
   local isKept = debounceMs == 0 and policy ~= 'merge'
 
   if conversation == '' then
-    keep_input(task, input, title, context, isKept)
+    store_input(task, input, title, context, isKept)
     promote(task, ready > 0)
-    tell('status', task)
-    local background = background_of(key)
+    notify('status', task)
+    local background = find_background(key)
     if background then redis.call('ZADD', tag .. 'background:' .. pair(tenant, background), now, id) end
     return { 'new', tostring(now), task.stage, tostring(task.stageAt) }
   end
 
-  local own = conversation_of(task)
+  local own = task_conversation(task)
   if own.historyBytes > SIZES.historyBytes then return { 'full', 'history', tostring(SIZES.historyBytes) } end
   -- Check this before joining: a rejected message must not take the accepted ones that are held back with it.
   if policy == 'reject' and debounceMs == 0 and own.current then return { 'rejected' } end
   local held = own.debouncing and load(own.debouncing)
-  if held and context_of(held) ~= context then
+  if held and read_context(held) ~= context then
     -- Messages of different contexts are never merged: those that are held back come first.
-    admit_gathered(held)
+    admit_debounced(held)
     held = nil
   end
   if held and redis.call('LLEN', tag .. 'inputs:' .. (held.inputOwner or held.id)) >= LIMITS.maxDebounced then
@@ -108,18 +110,18 @@ function OPERATIONS.create(args)
     own.debouncing = nil
     save_conversation(own)
   end
-  keep_input(task, input, title, context, isKept)
+  store_input(task, input, title, context, isKept)
   if debounceMs > 0 then
     put(task, 'policy', policy)
     delay_until(task, now + debounceMs)
     own.debouncing = id
     save_conversation(own)
-    tell('status', task)
+    notify('status', task)
   elseif not admit(task, policy) then
     redis.call('DEL', tag .. 'title:' .. id, tag .. 'context:' .. id)
     if not held then redis.call('DEL', tag .. 'inputs:' .. id) end
     return { 'rejected' }
   end
-  redis.call('ZADD', tag .. 'said:' .. own.name, now, id)
-  return receipt_of(task)
+  redis.call('ZADD', tag .. 'conversation-tasks:' .. own.name, now, id)
+  return to_receipt(task)
 end

@@ -8,7 +8,7 @@ end
 local function hold(task, session, claim, worker)
   put_hold(task, session, claim, worker)
   save(task)
-  tell('status', task, true)
+  notify('status', task, true)
 end
 
 -- Gives a task to a session. A suspect that has crashed too many sessions fails instead.
@@ -22,10 +22,10 @@ local function hold_or_fail(task, session, claim, worker)
 end
 
 -- Records that a session holds tasks. Taking more does not renew it: only beats show that its worker knows its tasks.
-local function note_held(id, worker, leaseMs, wasEmpty, suspect, takeNumber, took)
+local function record_held(id, worker, leaseMs, wasEmpty, suspect, takeNumber, lastTaken)
   local key = tag .. 'session:' .. id
   local flat = { 'worker', worker, 'leaseMs', leaseMs }
-  if took then flat[5], flat[6], flat[7], flat[8] = 'takeNumber', takeNumber, 'took', took end
+  if lastTaken then flat[5], flat[6], flat[7], flat[8] = 'takeNumber', takeNumber, 'lastTaken', lastTaken end
   if suspect then flat[#flat + 1], flat[#flat + 2] = 'suspect', suspect end
   redis.call('HSET', key, unpack(flat))
   if not wasEmpty then return end
@@ -89,10 +89,10 @@ function OPERATIONS.claim(args)
   local session = session_named(sessionId)
   if session and session.isOver then return { 'session-ended' } end
   -- A claim says nothing about other sessions, so it must not use up the request to sweep them.
-  visit(leaseMs, false)
+  record_contact(leaseMs, false)
   local task = load(id)
   if not task then return { 'not-found' } end
-  if task.stage == 'delayed' and task.policy and task.stageAt <= now then admit_gathered(task) end
+  if task.stage == 'delayed' and task.policy and task.stageAt <= now then admit_debounced(task) end
   if task.endedAt then return { 'too-late', task.status } end
   if task.stage == 'held' then
     if task.session == sessionId and task.claim == claim then return { 'claimed', taken(task) } end
@@ -109,6 +109,6 @@ function OPERATIONS.claim(args)
   if isSuspect and holds_suspect(session) then return { 'waiting', tostring(now + LIMITS.suspectWaitMs) } end
   local wasEmpty = redis.call('HLEN', tag .. 'held:' .. sessionId) == 0
   if not hold_or_fail(task, sessionId, claim, worker) then return { 'too-late', task.status } end
-  note_held(sessionId, worker, leaseMs, wasEmpty, isSuspect and task.id or nil)
+  record_held(sessionId, worker, leaseMs, wasEmpty, isSuspect and task.id or nil)
   return { 'claimed', taken(task) }
 end

@@ -1,4 +1,4 @@
--- How the shards are laid out; kept beside the first of them.
+-- How the shards are laid out; kept next to the first of them.
 
 -- Reads: layout. Returns the format, the shards and the stored settings, each '' if it is not known.
 function OPERATIONS.readLayout()

@@ -38,26 +38,26 @@ function OPERATIONS.workers(args)
   end
   local waiting = redis.call('ZRANGE', tag .. 'waiters:*', now - LIMITS.idleWorkerTtlMs, '+inf', 'BYSCORE', 'LIMIT', 0, limit)
   for _, worker in ipairs(waiting) do
-    local noted = redis.call('HGET', tag .. 'waiting', worker)
-    if noted then waiters[#waiters + 1] = { worker, string.match(noted, '^%S+ (.*)$') } end
+    local stored = redis.call('HGET', tag .. 'idle-workers', worker)
+    if stored then waiters[#waiters + 1] = { worker, string.match(stored, '^%S+ (.*)$') } end
   end
   return { sessions, waiters, tostring(now) }
 end
 
 -- Within a priority, tasks are in order of time.
-local function time_of(score)
+local function to_time(score)
   return score - math.floor(score / 1e13) * 1e13
 end
 
 local function oldest_in(key, count)
-  if count == 1 then return time_of(tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])) end
+  if count == 1 then return to_time(tonumber(redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2])) end
   local oldest, from = math.huge, '-inf'
   while true do
     local first = redis.call('ZRANGE', key, from, '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
     if not first[1] then return oldest end
     local score = tonumber(first[2])
     local rank = math.floor(score / 1e13)
-    oldest, from = math.min(oldest, time_of(score)), string.format('%.0f', (rank + 1) * 1e13)
+    oldest, from = math.min(oldest, to_time(score)), string.format('%.0f', (rank + 1) * 1e13)
   end
 end
 
@@ -70,8 +70,8 @@ function OPERATIONS.queues(args)
     local agent, tenant = split(name)
     local ready, oldest = 0, math.huge
     agents[agent] = true
-    for _, lane in ipairs({ agent, SUSPECTS .. agent, UNDO .. agent }) do
-      local key = tag .. 'ready:' .. pair(lane, tenant)
+    for _, readyQueue in ipairs({ agent, SUSPECTS .. agent, UNDO .. agent }) do
+      local key = tag .. 'ready:' .. pair(readyQueue, tenant)
       local count = redis.call('ZCARD', key)
       if count > 0 then ready, oldest = ready + count, math.min(oldest, oldest_in(key, count)) end
     end
@@ -111,7 +111,7 @@ function OPERATIONS.conversations(args)
   return redis.call('ZRANGE', tag .. 'conversations:' .. tenant, from, '+', 'BYLEX', 'LIMIT', 0, limit)
 end
 
--- Stops or resumes the delivery of an agent's or a tenant's tasks. Writes: `paused`, lanes; notifies workers.
+-- Stops or resumes the delivery of an agent's or a tenant's tasks. Writes: `paused`, ready queues; notifies workers.
 function OPERATIONS.pause(args)
   local kind, name, isPaused = unpack(args, 5, 7)
   redis.call(isPaused == '1' and 'SADD' or 'SREM', tag .. 'paused', kind .. ':' .. name)

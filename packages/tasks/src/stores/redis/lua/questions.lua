@@ -117,4 +117,5 @@ local function apply_questions(task, args, first, last)
     end
   end
   count_questions(task, live)
+  return nil, asked
 end

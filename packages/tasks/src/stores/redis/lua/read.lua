@@ -9,7 +9,7 @@ function OPERATIONS.get(args)
 end
 
 -- Returns the tenant of a task.
-function OPERATIONS.tenantOf(args)
+function OPERATIONS.readTenant(args)
   local id = args[5]
   return redis.call('HGET', tag .. 'task:' .. id, 'tenant')
 end
@@ -27,15 +27,15 @@ local function is_before(a, b)
 end
 
 -- Returns a page of a tenant's tasks in this shard, newest first: those of one status, of or behind a conversation, or all;
--- and where to go on if it is not full. Never a scan.
+-- and where to continue if it is not full. Never a scan.
 function OPERATIONS.list(args)
   local tenant, status, conversation, limit, at, last, background = unpack(args, 5, 11)
-  local index = conversation ~= '' and 'said:' .. pair(tenant, conversation)
+  local index = conversation ~= '' and 'conversation-tasks:' .. pair(tenant, conversation)
     or background ~= '' and 'background:' .. pair(tenant, background)
   limit = tonumber(limit)
 
   -- Returns ids with their creation times, newest first, after the end of the previous page.
-  local function some_of(key, count)
+  local function read_some(key, count)
     local found, offset = {}, 0
     if last ~= '' then offset = redis.call('ZCOUNT', key, '(' .. at, '+inf') end
     while #found < count do
@@ -54,12 +54,12 @@ function OPERATIONS.list(args)
   local found, bound = {}, limit
   if index then
     bound = math.max(limit, MAX_LOOKED_AT)
-    found = some_of(tag .. index, bound)
+    found = read_some(tag .. index, bound)
   elseif status ~= '' then
-    found = some_of(tag .. 'status:' .. status .. ':' .. tenant, bound)
+    found = read_some(tag .. 'status:' .. status .. ':' .. tenant, bound)
   else
     for _, each in ipairs(STATUSES) do
-      for _, one in ipairs(some_of(tag .. 'status:' .. each .. ':' .. tenant, bound)) do found[#found + 1] = one end
+      for _, one in ipairs(read_some(tag .. 'status:' .. each .. ':' .. tenant, bound)) do found[#found + 1] = one end
     end
     table.sort(found, function(a, b)
       if a[2] ~= b[2] then return a[2] > b[2] end

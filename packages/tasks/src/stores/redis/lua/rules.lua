@@ -7,7 +7,7 @@ local STORED = { 'retentionMs', 'conversationRetentionMs' }
 -- In the order of the table.
 local STATUSES = { 'init', 'running', 'cancelling', 'success', 'failed', 'cancelled' }
 local IS_FINAL = { init = false, running = false, cancelling = false, success = true, failed = true, cancelled = true }
--- By the action and the status before: the status after it, or why it is refused.
+-- By the action and the status before: the status after it, or why it is rejected.
 local STATUS_AFTER = {
   claim = { init = 'running', running = 'held', cancelling = 'cancelling', success = 'final', failed = 'final', cancelled = 'final' },
   release = {
@@ -63,7 +63,7 @@ local LEVEL_RANKS = { drain = 1, abort = 2, kill = 3 }
 local GRACEFUL = { level = 'drain', abortMs = 10000, killMs = 12000 }
 local OVERDUE = { kind = 'deadline', message = 'the deadline of the task has passed' }
 local LOST_MESSAGE = 'its workers were lost %d times: fix what ends them, then requeue the task'
--- Lanes: of tasks to settle, and how those of suspects and of tasks to undo start.
+-- Ready queues: of tasks to settle, and how those of suspects and of tasks to undo start.
 local SETTLE = '*'
 local SUSPECTS = '*?'
 local UNDO = '*!'

@@ -1,11 +1,11 @@
 -- Sessions of workers, and what a domain remembers about time.
 
 local function session_named(id)
-  local found = redis.call('HMGET', tag .. 'session:' .. id, 'worker', 'leaseMs', 'isOver', 'takeNumber', 'took', 'suspect')
+  local found = redis.call('HMGET', tag .. 'session:' .. id, 'worker', 'leaseMs', 'isOver', 'takeNumber', 'lastTaken', 'suspect')
   if not found[1] then return nil end
   return {
     id = id, worker = found[1], leaseMs = tonumber(found[2]), isOver = found[3] == '1', takeNumber = tonumber(found[4] or 0),
-    took = found[5] or '', suspect = found[6] or nil,
+    lastTaken = found[5] or '', suspect = found[6] or nil,
   }
 end
 
@@ -38,15 +38,15 @@ local function first_expired()
   return redis.call('ZRANGE', tag .. 'expiries', '-inf', now, 'BYSCORE', 'LIMIT', 0, 1)[1]
 end
 
--- Records a worker's visit. After an outage, a failover or a clock step, when no worker could beat, every session
+-- Records a worker's contact. After an outage, a failover or a clock step, when no worker could beat, every session
 -- gets another lease. Returns whether there is something to sweep: expired sessions, ended tasks past their retention,
 -- waiting ones past their deadline, or questions that expired. One worker at a time is asked.
--- tells: the visitor is told, or sweeps itself; others must not use the request up.
-local function visit(leaseMs, tells)
+-- maySweep: the worker learns that a sweep is due, or sweeps itself; others must not use the request up.
+local function record_contact(leaseMs, maySweep)
   local found = redis.call('HMGET', tag .. 'domain', 'lastContactAt', 'graceUntil', 'isGraceGranted', 'sweepRequestedAt')
   local lastContactAt, graceUntil = tonumber(found[1] or now), tonumber(found[2] or 0)
-  local isGraceGiven, askedAt, flat = found[3] == '1', tonumber(found[4] or 0), {}
-  local function note(name, value) flat[#flat + 1], flat[#flat + 2] = name, value end
+  local isGraceGranted, askedAt, flat = found[3] == '1', tonumber(found[4] or 0), {}
+  local function set(name, value) flat[#flat + 1], flat[#flat + 2] = name, value end
   if lastContactAt > now then
     -- The clock was set back: shorten leases that would now last too long.
     for _, id in ipairs(redis.call('ZRANGEBYSCORE', tag .. 'sessions', '(' .. now + leaseMs, '+inf')) do
@@ -54,24 +54,24 @@ local function visit(leaseMs, tells)
       redis.call('ZADD', tag .. 'sessions', now + (session and session.leaseMs or leaseMs), id)
     end
     lastContactAt, graceUntil, askedAt = now, math.min(graceUntil, now + leaseMs), math.min(askedAt, now)
-    note('lastContactAt', lastContactAt)
-    note('graceUntil', graceUntil)
-    note('sweepRequestedAt', askedAt)
+    set('lastContactAt', lastContactAt)
+    set('graceUntil', graceUntil)
+    set('sweepRequestedAt', askedAt)
   end
   local first, expiresAt = first_session()
-  if first and now - lastContactAt > leaseMs * LIMITS.outageShare and not isGraceGiven then
-    graceUntil, isGraceGiven = now + leaseMs, true
-    note('graceUntil', graceUntil)
-    note('isGraceGranted', '1')
+  if first and now - lastContactAt > leaseMs * LIMITS.outageShare and not isGraceGranted then
+    graceUntil, isGraceGranted = now + leaseMs, true
+    set('graceUntil', graceUntil)
+    set('isGraceGranted', '1')
   end
   local isDue = now - lastContactAt >= leaseMs * LIMITS.contactShare
-  if not found[1] or isDue then note('lastContactAt', now) end
+  if not found[1] or isDue then set('lastContactAt', now) end
   local hasExpired = first ~= nil and expiresAt <= now and now >= graceUntil
-  local mayAsk = tells and now - askedAt >= LIMITS.sweepRequestIntervalMs
+  local mayAsk = maySweep and now - askedAt >= LIMITS.sweepRequestIntervalMs
   local isExpired = mayAsk and (hasExpired or isDue and (has_old() or first_overdue() or first_expired()))
-  if isExpired then note('sweepRequestedAt', now) end
+  if isExpired then set('sweepRequestedAt', now) end
   if #flat > 0 then redis.call('HSET', tag .. 'domain', unpack(flat)) end
-  return isExpired, graceUntil, isGraceGiven
+  return isExpired, graceUntil, isGraceGranted
 end
 
 -- Returns the orders for the worker of a task.
@@ -83,16 +83,16 @@ local function orders(task)
   local isWatched = task.watchedUntil ~= nil and now < task.watchedUntil
   local open, pending = question_counts(task)
   local questions = open + pending > 0 and redis.call('HGETALL', live_key(task)) or nil
-  return { tostring(now), tostring(task.orderNumber), stop, commands_of(task), isWatched and '1' or '0', questions }
+  return { tostring(now), tostring(task.orderNumber), stop, read_commands(task), isWatched and '1' or '0', questions }
 end
 
--- Returns what a task's work needs beside its head.
+-- Returns what a task's work needs in addition to its head.
 local function task_load(task)
   local inputs, history = input_owner(task), {}
   if task.conversation then
     history = redis.call('LRANGE', tag .. 'history:' .. pair(task.tenant, task.conversation), 0, -1)
   end
-  return { inputs, history, context_of(task) }
+  return { inputs, history, read_context(task) }
 end
 
 -- Keeps a session alive, however late the beat, as long as no task was taken from it. Four more arguments for each order
@@ -103,8 +103,8 @@ function OPERATIONS.heartbeat(args)
   local sessionId, count = unpack(args, 5, 6)
   local session = session_named(sessionId)
   if not session or session.isOver then return { 'session-ended' } end
-  local isExpired, _, isGraceGiven = visit(session.leaseMs, true)
-  if isGraceGiven then redis.call('HDEL', tag .. 'domain', 'isGraceGranted') end
+  local isExpired, _, isGraceGranted = record_contact(session.leaseMs, true)
+  if isGraceGranted then redis.call('HDEL', tag .. 'domain', 'isGraceGranted') end
   local held = redis.call('HLEN', tag .. 'held:' .. sessionId)
   if held > 0 then
     redis.call('ZADD', tag .. 'sessions', now + session.leaseMs, sessionId)
@@ -113,18 +113,18 @@ function OPERATIONS.heartbeat(args)
   for i = 7, #args, 4 do
     -- Only the current holder, and only the latest order: a former holder must not confirm for a new one.
     local task = load(args[i])
-    if task and task.told and task.session == sessionId and task.epoch == tonumber(args[i + 1]) and task.claim == args[i + 2]
+    if task and task.hasPendingOrders and task.session == sessionId and task.epoch == tonumber(args[i + 1]) and task.claim == args[i + 2]
       and task.orderNumber == tonumber(args[i + 3]) then
-      put(task, 'told', nil)
+      put(task, 'hasPendingOrders', nil)
       save(task)
     end
   end
-  local told, more = {}, false
-  for i, one in ipairs(redis.call('ZRANGE', tag .. 'told:' .. sessionId, 0, LIMITS.maxOrders)) do
+  local pending, more = {}, false
+  for i, one in ipairs(redis.call('ZRANGE', tag .. 'pending-orders:' .. sessionId, 0, LIMITS.maxOrders)) do
     local task = i <= LIMITS.maxOrders and load(one)
-    if task then told[#told + 1] = { one, tostring(task.epoch), task.claim, orders(task) } else more = true end
+    if task then pending[#pending + 1] = { one, tostring(task.epoch), task.claim, orders(task) } else more = true end
   end
-  return { 'alive', told, more and '1' or '0', held ~= tonumber(count) and '1' or '0', isExpired and '1' or '0', tostring(now) }
+  return { 'alive', pending, more and '1' or '0', held ~= tonumber(count) and '1' or '0', isExpired and '1' or '0', tostring(now) }
 end
 
 -- Reads: the held tasks. Returns the tasks that a session holds according to the store.

@@ -1,8 +1,8 @@
 -- The next stage of a live task, how it ends, and who is notified.
 
--- A worker is not notified of its own changes. A stop includes the signed order: tasks of one take share
+-- A worker gets no hints about what it changed itself. A stop includes the signed order: tasks of one take share
 -- their claim, and published messages can be read and replayed for another of them.
-local function tell(kind, task, isOwn)
+local function notify(kind, task, isOwn)
   local hint = { kind, task.id, task.tenant, task.worker or '', task.conversation or '' }
   redis.call('SPUBLISH', tag .. 'changes:' .. task.tenant, cjson.encode(hint))
   if isOwn or not task.worker then return end
@@ -15,36 +15,36 @@ local function tell(kind, task, isOwn)
   redis.call('SPUBLISH', tag .. 'inbox:' .. task.worker, cjson.encode(hint))
 end
 
-local function reason_of(kind, message)
+local function to_reason(kind, message)
   return '{"kind":"' .. kind .. '","message":"' .. message .. '","at":' .. now .. '}'
 end
 
 -- isListed: other tasks are ready there, so its queue is listed.
-local function open_lane(lane, tenant, isListed)
-  local key = tag .. 'lanes:' .. lane
-  -- A lane whose last task was claimed by its id or cancelled is still open.
-  if not isListed then redis.call('ZADD', tag .. 'queues', 0, pair(agent_of(lane), tenant)) end
+local function open_ready_queue(readyQueue, tenant, isListed)
+  local key = tag .. 'ready-queues:' .. readyQueue
+  -- A ready queue whose last task was claimed by its id or cancelled is still open.
+  if not isListed then redis.call('ZADD', tag .. 'queues', 0, pair(to_agent(readyQueue), tenant)) end
   if redis.call('ZSCORE', key, tenant) then return end
   redis.call('ZADD', key, redis.call('HINCRBY', tag .. 'domain', 'tick', 1), tenant)
 end
 
 local function unpark(worker, agents)
-  redis.call('HDEL', tag .. 'waiting', worker)
+  redis.call('HDEL', tag .. 'idle-workers', worker)
   redis.call('ZREM', tag .. 'waiters:*', worker)
   for _, agent in ipairs(agents) do redis.call('ZREM', tag .. 'waiters:' .. agent, worker) end
 end
 
 -- Notifies one waiting worker that a task is ready. A worker that has not asked for long is gone.
-local function ring(lane)
-  local agent = agent_of(lane)
+local function wake_worker(readyQueue)
+  local agent = to_agent(readyQueue)
   for _ = 1, LIMITS.maxPromoted do
     local popped = redis.call('ZPOPMIN', tag .. 'waiters:' .. agent)
     local worker = popped[1]
     if not worker then return end
-    local noted = redis.call('HGET', tag .. 'waiting', worker)
-    if noted then unpark(worker, cjson.decode(string.match(noted, '^%S+ (.*)$'))) end
+    local stored = redis.call('HGET', tag .. 'idle-workers', worker)
+    if stored then unpark(worker, cjson.decode(string.match(stored, '^%S+ (.*)$'))) end
     if tonumber(popped[2]) >= now - LIMITS.idleWorkerTtlMs then
-      redis.call('SPUBLISH', tag .. 'inbox:' .. worker, cjson.encode({ 'work', worker, agent }))
+      redis.call('SPUBLISH', tag .. 'inbox:' .. worker, cjson.encode({ 'ready', worker, agent }))
       return
     end
   end
@@ -53,9 +53,9 @@ end
 local function make_ready(task, isListed)
   put_ready(task)
   save(task)
-  local lane = lane_of(task)
-  open_lane(lane, task.tenant, isListed)
-  ring(lane)
+  local readyQueue = to_ready_queue(task)
+  open_ready_queue(readyQueue, task.tenant, isListed)
+  wake_worker(readyQueue)
 end
 
 local function delay_until(task, at)
@@ -70,7 +70,7 @@ local function promote(task, isListed)
   if task.notBefore and task.notBefore > now then return delay_until(task, task.notBefore) end
   if not task.worker then return make_ready(task, isListed) end
   delay_until(task, now + LIMITS.preferredWorkerMs)
-  tell('wake', task)
+  notify('preferred', task)
 end
 
 -- Changes the orders of a task. They are sent to its worker until it confirms. A parked task needs a worker then.
@@ -79,30 +79,30 @@ local function send_order(task, kind)
   put_order(task)
   if not isParked then
     save(task)
-    tell(kind, task)
+    notify(kind, task)
     return
   end
-  tell(kind, task)
+  notify(kind, task)
   put_wake(task)
-  tell('wake', task)
+  notify('preferred', task)
   make_ready(task)
 end
 
 -- Lets workers take the tasks of a tenant again.
 local function resume_tenant(tenant)
   local capped = tag .. 'capped:' .. tenant
-  local lanes = redis.call('SMEMBERS', capped)
-  if #lanes > 0 then redis.call('DEL', capped) end
-  for _, lane in ipairs(lanes) do
-    if redis.call('EXISTS', ready_key(lane, tenant)) == 1 then
-      open_lane(lane, tenant)
-      ring(lane)
+  local readyQueues = redis.call('SMEMBERS', capped)
+  if #readyQueues > 0 then redis.call('DEL', capped) end
+  for _, readyQueue in ipairs(readyQueues) do
+    if redis.call('EXISTS', ready_key(readyQueue, tenant)) == 1 then
+      open_ready_queue(readyQueue, tenant)
+      wake_worker(readyQueue)
     end
   end
 end
 
 local function resume_agent(agent)
-  if redis.call('EXISTS', tag .. 'lanes:' .. agent, tag .. 'lanes:' .. SUSPECTS .. agent) > 0 then ring(agent) end
+  if redis.call('EXISTS', tag .. 'ready-queues:' .. agent, tag .. 'ready-queues:' .. SUSPECTS .. agent) > 0 then wake_worker(agent) end
 end
 
 -- Called when a task no longer runs: tasks that waited because of a limit can be taken now.
@@ -128,7 +128,7 @@ local function end_task(task, status, outcome)
   redis.call('ZADD', tag .. 'ended:' .. group, now, task.id)
   redis.call('ZADD', tag .. 'ended', 'LT', now, group)
   if wasHeld then free_slot(task) end
-  tell('status', task, wasHeld)
+  notify('status', task, wasHeld)
 end
 
 -- Ends a task that never started.

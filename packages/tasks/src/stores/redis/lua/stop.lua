@@ -43,7 +43,7 @@ local function order_stop(task, asked)
   else
     put_order(task)
     put(task, 'worker', nil)
-    tell('cancel', task)
+    notify('cancel', task)
     make_ready(task)
   end
   return answer

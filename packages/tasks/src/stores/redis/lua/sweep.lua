@@ -1,7 +1,7 @@
 -- What remains of workers that are gone.
 
 -- See `toDeathDelay`.
-local function death_delay(id, crashes)
+local function crash_backoff(id, crashes)
   if crashes <= 1 then return 0 end
   local sum = crashes
   for i = 1, #id do sum = sum + string.byte(id, i) end
@@ -10,13 +10,13 @@ local function death_delay(id, crashes)
 end
 
 -- Its epoch increases, so later writes of its worker do not count.
-local function free(task, suspect)
+local function reclaim(task, suspect)
   local status = task.status
   -- A session holds one suspect at most. If it crashed, that task is charged, and none of its neighbours.
   local isCharged = status == 'running' and task.id == suspect and task.attempts > LIMITS.suspectAttempts
-  put_free(task, task.charges + (isCharged and 1 or 0), isCharged and '1' or nil, task.claim)
+  put_reclaim(task, task.charges + (isCharged and 1 or 0), isCharged and '1' or nil, task.claim)
   if status == 'running' and task.crashes >= LIMITS.maxCrashes then return fail_lost(task) end
-  local delayMs = status ~= 'cancelling' and death_delay(task.id, task.crashes) or 0
+  local delayMs = status ~= 'cancelling' and crash_backoff(task.id, task.crashes) or 0
   if delayMs > 0 then delay_until(task, now + delayMs) else make_ready(task) end
   free_slot(task)
 end
@@ -30,12 +30,12 @@ local function reclaim_some(id, limit)
   end
   local session = session_named(id) or {}
   if not session.isOver then
-    -- In the step that frees the first task: from here on no beat counts.
+    -- In the step that frees the first task: after that no beat counts.
     redis.call('HSET', key, 'isOver', '1', 'worker', session.worker or '-', 'leaseMs', session.leaseMs or 1)
     redis.call('PEXPIRE', key, LIMITS.sessionRetentionMs)
   end
   local reclaimed = math.min(#held, limit)
-  for i = 1, reclaimed do free(load(held[i]), session.suspect) end
+  for i = 1, reclaimed do reclaim(load(held[i]), session.suspect) end
   if reclaimed == #held then redis.call('ZREM', tag .. 'sessions', id) end
   return reclaimed
 end
@@ -48,7 +48,7 @@ function OPERATIONS.sweep(args)
   local limit = tonumber(args[5])
   -- Removing a task takes longer than freeing one.
   local few = math.ceil(limit / 4)
-  local hasMoreTasks, hasMoreConversations = forget_some(few), forget_conversations(few)
+  local hasMoreTasks, hasMoreConversations = purge_some(few), purge_conversations(few)
   for _ = 1, limit do
     local overdue = first_overdue()
     if not overdue then break end
@@ -59,7 +59,7 @@ function OPERATIONS.sweep(args)
   local first, expiresAt = first_session()
   if first then
     local session = session_named(first)
-    local _, graceUntil = visit(session and session.leaseMs or 1, true)
+    local _, graceUntil = record_contact(session and session.leaseMs or 1, true)
     if now < graceUntil then return { '0', isMoreOld and '1' or '0', tostring(graceUntil), tostring(now) } end
     -- The clock may have been set back, and the sessions adjusted.
     first, expiresAt = first_session()

@@ -9,11 +9,11 @@ local NUMBERS = {
   stageAt = true, createdAt = true, startedAt = true, endedAt = true, abortAt = true, killAt = true, watchedUntil = true,
   notBefore = true, deadline = true,
 }
--- What an ended task keeps in its hash, and nobody reads: that saves a command.
+-- What an ended task keeps in its hash, and no one reads: that saves a command.
 local LEFT = { stage = true, stageAt = true, session = true }
 
 -- Returns when something about a task expires: an open question, or, while it is parked, the task itself.
-local function expiry_of(task)
+local function to_expiry(task)
   local at = tonumber(string.match(task.questions, '%S+$'))
   if task.stage == 'parked' and task.deadline and task.deadline < (at or math.huge) then return task.deadline end
   return at
@@ -22,7 +22,7 @@ end
 local function new_task(id)
   -- What it will have is named, so that the table need not grow.
   local task = { id = id, tenant = nil, agent = nil, status = nil, createdAt = nil, stage = nil, stageAt = nil, input = nil, epoch = nil }
-  before[task], loaded[id] = { exists = false, status = nil, stage = nil, stageAt = nil, session = nil, lane = nil }, task
+  before[task], loaded[id] = { exists = false, status = nil, stage = nil, stageAt = nil, session = nil, readyQueue = nil }, task
   return setmetatable(task, TASK)
 end
 
@@ -30,15 +30,15 @@ local function is_suspect(task)
   return task.status ~= 'cancelling' and task.attempts >= LIMITS.suspectAttempts
 end
 
--- Returns the name of the lane in which a task waits when it is ready. Any worker can settle a task.
-local function lane_of(task)
+-- Returns the name of the ready queue in which a task waits when it is ready. Any worker can settle a task.
+local function to_ready_queue(task)
   if task.status == 'cancelling' then return task.undo == '1' and UNDO .. task.agent or SETTLE end
   return is_suspect(task) and SUSPECTS .. task.agent or task.agent
 end
 
-local function agent_of(lane)
-  local start = string.sub(lane, 1, #SUSPECTS)
-  return (start == SUSPECTS or start == UNDO) and string.sub(lane, #SUSPECTS + 1) or lane
+local function to_agent(readyQueue)
+  local start = string.sub(readyQueue, 1, #SUSPECTS)
+  return (start == SUSPECTS or start == UNDO) and string.sub(readyQueue, #SUSPECTS + 1) or readyQueue
 end
 
 -- Returns the task; if there is none, whether that is because it is past its retention.
@@ -60,7 +60,8 @@ local function load(id)
   if task.endedAt then task.stage, task.stageAt, task.session = nil, nil, nil end
   before[task] = {
     exists = true, status = task.status, stage = task.stage, stageAt = task.stageAt, session = task.session,
-    told = task.told, lane = task.stage == 'ready' and lane_of(task) or nil, expiry = task.questions and expiry_of(task),
+    hasPendingOrders = task.hasPendingOrders, readyQueue = task.stage == 'ready' and to_ready_queue(task) or nil,
+    expiry = task.questions and to_expiry(task),
   }
   return task
 end
@@ -77,16 +78,16 @@ local function ready_key(agent, tenant)
   return tag .. 'ready:' .. pair(agent, tenant)
 end
 
--- Call it when the last task has left a lane.
-local function close_queue(lane, tenant)
-  local agent = agent_of(lane)
+-- Call it when the last task has left a ready queue.
+local function close_queue(readyQueue, tenant)
+  local agent = to_agent(readyQueue)
   if redis.call('EXISTS', ready_key(agent, tenant), ready_key(SUSPECTS .. agent, tenant), ready_key(UNDO .. agent, tenant)) == 0 then
     redis.call('ZREM', tag .. 'queues', pair(agent, tenant))
   end
 end
 
 -- Higher priorities first, then longest ready.
-local function rank_of(task)
+local function to_rank(task)
   return (100 - task.priority) * 1e13 + task.stageAt
 end
 
@@ -113,9 +114,9 @@ local function save_held(task, old)
   local isHeld = task.stage == 'held'
   if old.stage == 'held' and (not isHeld or old.session ~= session) then
     redis.call('HDEL', tag .. 'held:' .. old.session, id)
-    if old.told then redis.call('ZREM', tag .. 'told:' .. old.session, id) end
+    if old.hasPendingOrders then redis.call('ZREM', tag .. 'pending-orders:' .. old.session, id) end
     redis.call('HINCRBY', tag .. 'running', task.agent, -1)
-    old.stage, old.told = nil, nil
+    old.stage, old.hasPendingOrders = nil, nil
   end
   if not isHeld then return end
   if old.stage ~= 'held' then
@@ -127,13 +128,13 @@ local function save_held(task, old)
       redis.call('HINCRBY', tag .. 'running', task.agent, 1)
     end
   end
-  if task.told and not old.told then redis.call('ZADD', tag .. 'told:' .. session, now, id) end
-  if old.told and not task.told then redis.call('ZREM', tag .. 'told:' .. session, id) end
+  if task.hasPendingOrders and not old.hasPendingOrders then redis.call('ZADD', tag .. 'pending-orders:' .. session, now, id) end
+  if old.hasPendingOrders and not task.hasPendingOrders then redis.call('ZREM', tag .. 'pending-orders:' .. session, id) end
 end
 
 -- Updates the indexes of a task that has asked.
 local function save_asking(task, old)
-  local expiry, parked = expiry_of(task), tag .. 'parked:' .. task.tenant
+  local expiry, parked = to_expiry(task), tag .. 'parked:' .. task.tenant
   if expiry ~= old.expiry then
     if expiry then redis.call('ZADD', tag .. 'expiries', expiry, task.id) else redis.call('ZREM', tag .. 'expiries', task.id) end
     old.expiry = expiry
@@ -156,19 +157,21 @@ local function save(task)
     if task.deadline and task.status == 'init' then redis.call('ZADD', tag .. 'deadlines', task.deadline, id) end
     if task.deadline and old.status == 'init' then redis.call('ZREM', tag .. 'deadlines', id) end
   end
-  local lane = stage == 'ready' and lane_of(task) or nil
+  local readyQueue = stage == 'ready' and to_ready_queue(task) or nil
   local isMoved = old.stageAt ~= task.stageAt
-  if old.lane and old.lane ~= lane and not old.popped then
-    redis.call('ZREM', ready_key(old.lane, task.tenant), id)
-    close_queue(old.lane, task.tenant)
+  if old.readyQueue and old.readyQueue ~= readyQueue and not old.popped then
+    redis.call('ZREM', ready_key(old.readyQueue, task.tenant), id)
+    close_queue(old.readyQueue, task.tenant)
   end
-  if lane and (old.lane ~= lane or isMoved) then redis.call('ZADD', ready_key(lane, task.tenant), rank_of(task), id) end
+  if readyQueue and (old.readyQueue ~= readyQueue or isMoved) then
+    redis.call('ZADD', ready_key(readyQueue, task.tenant), to_rank(task), id)
+  end
   if old.stage == 'delayed' and stage ~= 'delayed' then redis.call('ZREM', tag .. 'delayed', id) end
   if stage == 'delayed' and (old.stage ~= 'delayed' or isMoved) then redis.call('ZADD', tag .. 'delayed', task.stageAt, id) end
   if task.questions then save_asking(task, old) end
   if stage == 'held' or old.stage == 'held' then save_held(task, old) end
   old.exists, old.status, old.stage, old.stageAt = true, task.status, stage, task.stageAt
-  old.session, old.told, old.lane, old.popped = task.session, task.told, lane, nil
+  old.session, old.hasPendingOrders, old.readyQueue, old.popped = task.session, task.hasPendingOrders, readyQueue, nil
 end
 
 local function input_owner(task)
@@ -178,11 +181,11 @@ local function input_owner(task)
 end
 
 -- Equal contexts are equal texts.
-local function context_of(task)
+local function read_context(task)
   return task.context and redis.call('GET', tag .. 'context:' .. task.id) or ''
 end
 
-local function commands_of(task)
+local function read_commands(task)
   if task.commandsSent == 0 or task.endedAt then return {} end
   return redis.call('HGETALL', tag .. 'commands:' .. task.id)
 end
@@ -197,13 +200,13 @@ local function head(task)
   end
   local outcome = false
   if task.endedAt and not task.outcome then outcome = redis.call('GET', tag .. 'outcome:' .. task.id) end
-  return { flat, outcome, commands_of(task) }
+  return { flat, outcome, read_commands(task) }
 end
 
 local function record(task)
   local reply = head(task)
   reply[4] = input_owner(task)
-  reply[5] = context_of(task)
+  reply[5] = read_context(task)
   if task.questions then
     reply[6] = redis.call('HGETALL', tag .. 'questions:' .. task.id)
     for _, part in ipairs(redis.call('HGETALL', tag .. 'closed-questions:' .. task.id)) do reply[6][#reply[6] + 1] = part end

@@ -8,7 +8,7 @@ local function own(id, epoch, session, claim)
   if isOwn and (task.status == 'running' or task.status == 'cancelling') then return task end
 end
 
--- Reads: the task, its inputs, its history, its context. Returns what its work needs beside its head.
+-- Reads: the task, its inputs, its history, its context. Returns what its work needs in addition to its head.
 function OPERATIONS.load(args)
   local id, epoch, session, claim = unpack(args, 5, 8)
   local task = own(id, epoch, session, claim)
@@ -20,7 +20,7 @@ end
 local function end_steered(task, id)
   local waiting = load(id)
   if not waiting or waiting.status ~= 'init' then return end
-  end_unstarted(waiting, reason_of('steered', 'answered by ' .. task.id))
+  end_unstarted(waiting, to_reason('steered', 'answered by ' .. task.id))
   leave_conversation(waiting)
 end
 
@@ -56,7 +56,8 @@ function OPERATIONS.append(args)
     end
   end
   if sum > math.max(maxBytes, task.journalBytes) then return { 'full', tostring(task.journalBytes) } end
-  local refused = not isThere and apply_questions(task, args, firstQuestion, first - 1)
+  local refused, asked
+  if not isThere then refused, asked = apply_questions(task, args, firstQuestion, first - 1) end
   if refused then return { 'refused', refused } end
   -- A removed entry leaves an empty item, so that later ones keep their index.
   for _, index in ipairs(gone) do redis.call('LSET', journal, index, '') end
@@ -89,7 +90,7 @@ function OPERATIONS.append(args)
   end
   save(task)
   local isNews = not isThere and count > 0
-  if isNews then tell('journal', task, true) end
+  if isNews then notify((asked or 0) > 0 and 'status' or 'journal', task, true) end
   for _, one in ipairs(steered) do if one ~= '' then end_steered(task, one) end end
   return { 'orders', orders(task), isNews and { task.tenant, task.worker, task.conversation or '' } or false }
 end
@@ -104,14 +105,14 @@ local function take_crash_back(task, claim)
   put(task, 'lostClaim', nil)
   put(task, 'released', claim)
   if task.stage == 'held' or task.stage == 'parked' then return save(task) end
-  tell('wake', task)
+  notify('preferred', task)
   make_ready(task)
 end
 
--- Hands a claim back unfinished, which costs no attempt.
+-- Hands a claim back unfinished, which costs no attempt. Only a task that will run again is delayed: a stop never waits.
 -- Reads: the task. Writes: the task, its indexes; notifies workers. Returns the answer.
 function OPERATIONS.release(args)
-  local id, epoch, session, claim = unpack(args, 5, 8)
+  local id, epoch, session, claim, delayMs = unpack(args, 5, 9)
   local found = load(id)
   if found and found.released == claim then return { 'unchanged' } end
   if found and found.lostClaim == claim and not found.endedAt then
@@ -121,13 +122,13 @@ function OPERATIONS.release(args)
   local task = own(id, epoch, session, claim)
   if not task then return { 'lost' } end
   put_release(task, claim)
-  tell('wake', task)
-  make_ready(task)
+  notify('preferred', task)
+  if tonumber(delayMs) > 0 and task.status == 'init' then delay_until(task, now + tonumber(delayMs)) else make_ready(task) end
   free_slot(task)
   return { 'released' }
 end
 
--- Parks a task if its worker has acted on everything, and only answers can make it go on.
+-- Parks a task if its worker has acted on everything, and only answers can make it continue.
 -- Reads: the task, its commands. Writes: the task, its indexes. Returns the answer, and the orders if it is busy.
 function OPERATIONS.park(args)
   local id, epoch, session, claim, position, orderNumber = unpack(args, 5, 10)
@@ -136,23 +137,24 @@ function OPERATIONS.park(args)
   local task = own(id, epoch, session, claim)
   if not task then return { 'lost' } end
   local open, pending = question_counts(task)
-  local isRead = task.position == tonumber(position) and task.orderNumber == tonumber(orderNumber) and #commands_of(task) == 0
+  local isRead = task.position == tonumber(position) and task.orderNumber == tonumber(orderNumber) and #read_commands(task) == 0
   if task.status ~= 'running' or not isRead or open == 0 or pending > 0 then return { 'busy', orders(task) } end
   put_park(task, claim)
   save(task)
   free_slot(task)
-  tell('status', task)
+  notify('status', task)
   return { 'parked' }
 end
 
 -- A shortcut of `finish`: the end of a task that ran alone and got no orders.
 local function finish_alone(id, epoch, session, claim, asked, rest)
   local key = tag .. 'task:' .. id
-  local status_, ownEpoch, ownSession, ownClaim, tenant, agent, worker, createdAt, conversation, commandsSent, told, questions = unpack(
+  local status_, ownEpoch, ownSession, ownClaim, tenant, agent, worker, createdAt, conversation, commandsSent,
+    hasPendingOrders, questions = unpack(
     redis.call('HMGET', key, 'status', 'epoch', 'session', 'claim', 'tenant', 'agent', 'worker', 'createdAt', 'conversation',
-      'commandsSent', 'told', 'questions'))
+      'commandsSent', 'hasPendingOrders', 'questions'))
   local isOwn = status_ == 'running' and ownEpoch == epoch and ownSession == session and ownClaim == claim
-  if not isOwn or conversation or commandsSent or told or questions then return nil end
+  if not isOwn or conversation or commandsSent or hasPendingOrders or questions then return nil end
   local status = STATUS_AFTER[asked].running
   local group = status .. ':' .. tenant
   local outcome = '{"status":"' .. status .. '"' .. (rest == '{}' and '}' or ',' .. string.sub(rest, 2))
@@ -168,7 +170,7 @@ local function finish_alone(id, epoch, session, claim, asked, rest)
   redis.call('ZADD', tag .. 'status:' .. group, createdAt, id)
   redis.call('ZADD', tag .. 'ended:' .. group, now, id)
   redis.call('ZADD', tag .. 'ended', 'LT', now, group)
-  tell('status', { id = id, tenant = tenant, worker = worker }, true)
+  notify('status', { id = id, tenant = tenant, worker = worker }, true)
   return { 'finished', status, false, { tenant, worker, '' } }
 end
 
@@ -198,7 +200,7 @@ function OPERATIONS.finish(args)
   if complete ~= '' then outcome = outcome .. ',"isComplete":' .. complete end
   if rest ~= '{}' then outcome = outcome .. ',' .. string.sub(rest, 2) else outcome = outcome .. '}' end
   if task.conversation then
-    local conversation = conversation_of(task)
+    local conversation = task_conversation(task)
     local key = tag .. 'history:' .. conversation.name
     if replacesHistory == '1' then
       redis.call('DEL', key)

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { hintOf } from './hint.ts';
+import { parseHint } from './hint.ts';
 
 const TASK = { id: 't0-a', tenant: 'acme', worker: 'w' };
 const REASON = '{"kind":"user","message":"a\\nb","at":5}';
 const ORDER = `3 claim-1 2 abort 10 2010 1 ${REASON}`;
 
-const published = (...parts: readonly unknown[]) => hintOf(JSON.stringify(parts), 7);
+const published = (...parts: readonly unknown[]) => parseHint(JSON.stringify(parts), 7);
 const cancelled = (order: string) => published('cancel', 't0-a', 'acme', 'w', '', order);
 
 test('a message about a cancel holds the order, for one claim', () => {
@@ -28,7 +28,7 @@ test('a message about a cancel holds the order, for one claim', () => {
   });
 });
 
-test('an order that is not whole is none, and only cancels have one', () => {
+test('an incomplete order is ignored, and only cancels have orders', () => {
   const told = { type: 'cancel', ...TASK };
   const broken = [
     '',
@@ -46,20 +46,20 @@ test('an order that is not whole is none, and only cancels have one', () => {
   expect(published('status', 't0-a', 'acme', 'w', '', ORDER)).toEqual({ type: 'status', ...TASK });
 });
 
-test('a ring names the worker, the agent and the domain it came from', () => {
-  expect(published('work', 'w', 'assistant')).toEqual({ type: 'work', worker: 'w', agent: 'assistant', domain: 7 });
+test('a hint that wakes a worker names the worker, the agent and the domain it came from', () => {
+  expect(published('ready', 'w', 'assistant')).toEqual({ type: 'ready', worker: 'w', agent: 'assistant', domain: 7 });
 });
 
-test('whatever else is published on a channel is no hint', () => {
+test('other messages on a channel are not hints', () => {
   const strange: readonly (readonly unknown[])[] = [
     ['cancel', 't0-a'],
     ['cancel', 't0-a', 5],
     ['stop', 't0-a', 'acme'],
-    ['work', 'w'],
+    ['ready', 'w'],
     [],
   ];
   for (const parts of strange) expect(published(...parts), JSON.stringify(parts)).toBeUndefined();
   for (const text of ['', '[', 'cancel t0-a acme', '{}', 'null', '5', '"cancel"']) {
-    expect(hintOf(text, 0), text).toBeUndefined();
+    expect(parseHint(text, 0), text).toBeUndefined();
   }
 });

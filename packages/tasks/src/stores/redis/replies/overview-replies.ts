@@ -6,7 +6,7 @@ import type { Reply } from '../connection/connection.ts';
 const STATUSES = Object.keys(STATUS_TABLE);
 
 /** Adds up the counts of all shards. */
-export function countsOf(replies: readonly Reply[], limit: number): Readonly<Record<TaskStatus, number>> {
+export function toCounts(replies: readonly Reply[], limit: number): Readonly<Record<TaskStatus, number>> {
   return byStatus((status) => {
     const index = STATUSES.indexOf(status);
     const all = replies.reduce<number>((sum, reply) => sum + Number((reply as readonly Reply[])[index]), 0);
@@ -15,13 +15,13 @@ export function countsOf(replies: readonly Reply[], limit: number): Readonly<Rec
 }
 
 /** Merges the first names of all shards. */
-export function namesOf(replies: readonly Reply[], limit: number): readonly string[] {
+export function toNames(replies: readonly Reply[], limit: number): readonly string[] {
   const names = new Set(replies.flatMap((reply) => reply as readonly string[]));
   return [...names].toSorted(compareBytes).slice(0, limit);
 }
 
 /** Adds up the queues of all shards, each of which has them in the order of their names. */
-export function queuesOf(replies: readonly Reply[], limit: number): QueuesSnapshot {
+export function toQueues(replies: readonly Reply[], limit: number): QueuesSnapshot {
   type Counts = readonly string[];
   type Shard = readonly [readonly Counts[], paused: readonly string[], now: string, running: Counts, waiting: Counts];
   const shards = replies as unknown as readonly Shard[];
@@ -36,9 +36,9 @@ export function queuesOf(replies: readonly Reply[], limit: number): QueuesSnapsh
   const running: Record<string, number> = {};
   const waiting: Record<string, number> = {};
   for (const [, , , held, parked] of shards) {
-    for (const [agent, count] of pairsOf(held)) if (count > 0) running[agent] = (running[agent] ?? 0) + count;
+    for (const [agent, count] of toPairs(held)) if (count > 0) running[agent] = (running[agent] ?? 0) + count;
     // A worker waits in every shard.
-    for (const [agent, count] of pairsOf(parked)) waiting[agent] = Math.max(waiting[agent] ?? 0, count);
+    for (const [agent, count] of toPairs(parked)) waiting[agent] = Math.max(waiting[agent] ?? 0, count);
   }
   return {
     queues: [...queues]
@@ -52,7 +52,7 @@ export function queuesOf(replies: readonly Reply[], limit: number): QueuesSnapsh
   };
 }
 
-function pairsOf(flat: readonly string[]): [string, number][] {
+function toPairs(flat: readonly string[]): [string, number][] {
   return flat.flatMap((name, i) => (i % 2 === 0 ? [[name, Number(flat[i + 1])]] : []));
 }
 
@@ -65,7 +65,7 @@ function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-export function workersOf(replies: readonly Reply[]): WorkersSnapshot {
+export function toWorkers(replies: readonly Reply[]): WorkersSnapshot {
   type Session = readonly [worker: string, holds: string, expiresAt: string, tasks: readonly string[]];
   type Shard = readonly [sessions: readonly Session[], waiters: readonly (readonly [string, string])[], now: string];
   const shards = replies as unknown as readonly Shard[];

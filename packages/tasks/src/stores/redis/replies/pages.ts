@@ -1,7 +1,7 @@
 import type { ListPage } from '../../../store.ts';
 import type { TaskSummary } from '../../../task.ts';
 import type { Reply } from '../connection/connection.ts';
-import { headOf } from './replies.ts';
+import { toSummary } from './replies.ts';
 
 interface Position {
   readonly createdAt: number;
@@ -9,12 +9,12 @@ interface Position {
 }
 
 /** Merges the results of all shards into one page, newest first. A shard that stopped early may have more. */
-export function pageOf(replies: readonly Reply[], limit: number): ListPage {
+export function toPage(replies: readonly Reply[], limit: number): ListPage {
   const found: TaskSummary[] = [];
   let stop: Position | undefined;
   for (const reply of replies) {
     const [heads, stoppedAt] = reply as unknown as [Reply[], [string, string] | null];
-    for (const head of heads) found.push(headOf(head));
+    for (const head of heads) found.push(toSummary(head));
     const position = stoppedAt === null ? undefined : { createdAt: Number(stoppedAt[0]), id: stoppedAt[1] };
     if (position !== undefined && (stop === undefined || newestFirst(position, stop) < 0)) stop = position;
   }

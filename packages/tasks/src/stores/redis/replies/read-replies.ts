@@ -1,10 +1,10 @@
 import type { Json } from '@whoa/core';
 import type { ConversationRecord, ConversationRef, JournalEntry } from '../../../task.ts';
 import type { Reply } from '../connection/connection.ts';
-import { type Flat, jsonsOf } from './replies.ts';
+import { type Flat, parseJsons } from './replies.ts';
 
 /** Positions and entries alternate; an entry is epoch, time and event. */
-export function entriesOf(reply: Reply): JournalEntry[] {
+export function toEntries(reply: Reply): JournalEntry[] {
   const flat = reply as Flat;
   const entries: JournalEntry[] = [];
   for (let i = 0; i < flat.length; i += 2) {
@@ -21,7 +21,7 @@ export function entriesOf(reply: Reply): JournalEntry[] {
   return entries;
 }
 
-export function conversationOf(
+export function toConversation(
   reply: Reply,
   { tenant, conversation }: ConversationRef,
 ): ConversationRecord | undefined {
@@ -39,7 +39,7 @@ export function conversationOf(
     ...(current !== null && { current }),
     waiting,
     ...(debouncing !== null && { debouncing }),
-    history: jsonsOf(history),
+    history: parseJsons(history),
     changedAt: Number(changedAt),
   };
 }

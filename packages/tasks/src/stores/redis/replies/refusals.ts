@@ -16,17 +16,17 @@ const NOT_NOW: Readonly<Record<string, string>> = {
 const LEAVE = { alone: ['READONLY'], watched: ['READONLY', 'NOREPLICAS', 'MASTERDOWN'] };
 
 /** Returns the first word of a server's error. */
-export function codeOf({ message }: Error): string {
+export function parseErrorCode({ message }: Error): string {
   return message.slice(0, /\s|$/.exec(message)!.index);
 }
 
 /** Returns what to do about a temporary error; undefined for a final one. */
 export function adviceOn(refusal: Error): string | undefined {
-  const code = codeOf(refusal);
+  const code = parseErrorCode(refusal);
   return Object.hasOwn(NOT_NOW, code) ? NOT_NOW[code] : undefined;
 }
 
 /** Returns whether a new connection may reach another server that would not refuse. */
 export function shouldLeave(refusal: Error, isWatched: boolean): boolean {
-  return LEAVE[isWatched ? 'watched' : 'alone'].includes(codeOf(refusal));
+  return LEAVE[isWatched ? 'watched' : 'alone'].includes(parseErrorCode(refusal));
 }

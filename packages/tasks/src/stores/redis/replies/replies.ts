@@ -31,7 +31,7 @@ type LoadReply = readonly [Flat, Flat, string];
 type TakenReply = readonly [HeadReply, OrdersReply, LoadReply | null];
 
 const TEXTS = new Set(
-  'id tenant agent conversation title key nonce steered status stage worker policy traceparent'.split(' '),
+  'id tenant agent conversation title key nonce steered status stage worker policy traceparent startedBy'.split(' '),
 );
 /** Fields that are parts of others, or only for the store and its worker. */
 const PARTS = new Set([
@@ -49,11 +49,12 @@ const PARTS = new Set([
   'charges',
   'isCharged',
   'lostClaim',
-  'told',
+  'hasPendingOrders',
   'input',
   'inputOwner',
   'context',
   'questions',
+  'keepsQuestions',
 ]);
 
 const NOTHING_YET = {
@@ -66,18 +67,21 @@ const NOTHING_YET = {
   journalBytes: 0,
 };
 
-export function headOf(reply: Reply): TaskSummary {
-  return partsOf(reply as unknown as HeadReply).head;
+export function toSummary(reply: Reply): TaskSummary {
+  return toSummaryParts(reply as unknown as HeadReply).head;
 }
 
-export function recordOf(reply: Reply): TaskRecord {
-  const { head } = partsOf(reply as unknown as HeadReply);
+export function toRecord(reply: Reply): TaskRecord {
+  const { head } = toSummaryParts(reply as unknown as HeadReply);
   const [, , , inputs, context, asked] = reply as unknown as HeadReply;
   const questions = asked && { questions: toQuestions(asked) };
-  return { ...head, inputs: jsonsOf(inputs!), ...toContext(context), ...questions };
+  return { ...head, inputs: parseJsons(inputs!), ...toContext(context), ...questions };
 }
 
-function partsOf([flat, outcome, commands]: HeadReply): { head: TaskSummary; parts: Readonly<Record<string, string>> } {
+function toSummaryParts([flat, outcome, commands]: HeadReply): {
+  head: TaskSummary;
+  parts: Readonly<Record<string, string>>;
+} {
   const head: Record<string, unknown> = { ...NOTHING_YET, priority: 0 };
   const parts: Record<string, string> = {};
   for (let i = 0; i < flat.length; i += 2) {
@@ -86,7 +90,7 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskSummary; par
     else if (PARTS.has(name)) parts[name] = value;
     else head[name] = Number(value);
   }
-  head['commands'] = commandsOf(commands);
+  head['commands'] = toCommands(commands);
   // The last stage stays in the hash; it has no meaning after the end.
   if (head['endedAt'] !== undefined) delete head['stage'];
   if (head['stage'] !== 'ready' && head['stage'] !== 'delayed') delete head['stageAt'];
@@ -94,24 +98,25 @@ function partsOf([flat, outcome, commands]: HeadReply): { head: TaskSummary; par
   const title = input === undefined ? undefined : toTitle(JSON.parse(input));
   if (title !== undefined) head['title'] = title;
   if (activity !== undefined) head['activity'] = parseActivity(activity, head as unknown as TaskSummary);
+  if (questions !== undefined) head['hasAsked'] = true;
   const waiting = Number.parseInt(questions ?? '0', 10);
   if (waiting > 0) head['waiting'] = waiting;
   if (superseded !== undefined) head['superseded'] = superseded.split(' ');
   if (stopLevel !== undefined) {
     const { stopReason, abortAt, killAt, undo } = parts;
-    head['stop'] = stopOf([stopLevel, stopReason!, abortAt!, killAt!, undo!]);
+    head['stop'] = toStopOrder([stopLevel, stopReason!, abortAt!, killAt!, undo!]);
   }
   const ended = outcome ?? parts['outcome'];
   if (ended !== undefined) head['outcome'] = JSON.parse(ended);
   return { head: head as unknown as TaskSummary, parts };
 }
 
-export function jsonsOf(texts: Flat): Json[] {
+export function parseJsons(texts: Flat): Json[] {
   return texts.map((text) => JSON.parse(text) as Json);
 }
 
 /** Commands are stored as the id of their waiting task, a line feed, and the command. */
-function commandsOf(flat: Flat): NumberedCommand[] {
+function toCommands(flat: Flat): NumberedCommand[] {
   if (flat.length === 0) return [];
   const commands: NumberedCommand[] = [];
   for (let i = 0; i < flat.length; i += 2) {
@@ -122,7 +127,7 @@ function commandsOf(flat: Flat): NumberedCommand[] {
   return commands.toSorted((a, b) => a.number - b.number);
 }
 
-export function stopOf([level, reason, abortAt, killAt, undo]: readonly string[]): StopOrder {
+export function toStopOrder([level, reason, abortAt, killAt, undo]: readonly string[]): StopOrder {
   return {
     level: level as StopLevel,
     reason: JSON.parse(reason!) as CancelReason,
@@ -132,41 +137,41 @@ export function stopOf([level, reason, abortAt, killAt, undo]: readonly string[]
   };
 }
 
-export function ordersOf(reply: Reply): Orders {
+export function toOrders(reply: Reply): Orders {
   const [now, orderNumber, stop, commands, watched, questions] = reply as unknown as OrdersReply;
   return {
     now: Number(now),
     orderNumber: Number(orderNumber),
-    ...(stop !== null && { stop: stopOf(stop) }),
-    commands: commandsOf(commands),
+    ...(stop !== null && { stop: toStopOrder(stop) }),
+    commands: toCommands(commands),
     isWatched: watched === '1',
     ...(questions !== undefined && { questions: toQuestions(questions) }),
   };
 }
 
-export function loadOf(reply: Reply): TaskLoad {
+export function toLoad(reply: Reply): TaskLoad {
   const [inputs, history, context] = reply as unknown as LoadReply;
-  return { inputs: jsonsOf(inputs), history: jsonsOf(history), ...toContext(context) };
+  return { inputs: parseJsons(inputs), history: parseJsons(history), ...toContext(context) };
 }
 
-function takenOf(reply: Reply): TakenTask {
+function toTaken(reply: Reply): TakenTask {
   const [task, orders, load] = reply as unknown as TakenReply;
-  const { head, parts } = partsOf(task);
+  const { head, parts } = toSummaryParts(task);
   const { id, epoch } = head;
   return {
     claim: { id, epoch, session: parts['session']!, claim: parts['claim']! },
     task: head,
-    orders: ordersOf(orders as unknown as Reply),
-    ...(load !== null && { load: loadOf(load as unknown as Reply) }),
+    orders: toOrders(orders as unknown as Reply),
+    ...(load !== null && { load: toLoad(load as unknown as Reply) }),
   };
 }
 
-export function takeAnswerOf(reply: Reply): TakeResult {
+export function toTakeResult(reply: Reply): TakeResult {
   const [answer, tasks, repeat, nextAt, expired, now] = reply as [TakeResult['result'], Reply[], ...string[]];
   if (answer !== 'taken') return { result: answer };
   return {
     result: answer,
-    tasks: tasks.map(takenOf),
+    tasks: tasks.map(toTaken),
     isRepeat: repeat === '1',
     ...(nextAt !== null && { nextReadyAt: Number(nextAt) }),
     shouldSweep: expired === '1',
@@ -174,11 +179,11 @@ export function takeAnswerOf(reply: Reply): TakeResult {
   };
 }
 
-export function claimAnswerOf(reply: Reply): ClaimResult {
+export function toClaimResult(reply: Reply): ClaimResult {
   const [answer, rest] = reply as [ClaimResult['result'], Reply | undefined];
   switch (answer) {
     case 'claimed':
-      return { result: answer, ...takenOf(rest!) };
+      return { result: answer, ...toTaken(rest!) };
     case 'held':
       return { result: answer, until: Number(rest) };
     case 'waiting':
@@ -190,15 +195,15 @@ export function claimAnswerOf(reply: Reply): ClaimResult {
   }
 }
 
-export function beatAnswerOf(reply: Reply): HeartbeatResult {
-  const [answer, told, more, shouldReconcile, expired, now] = reply as [
+export function toHeartbeatResult(reply: Reply): HeartbeatResult {
+  const [answer, replies, more, shouldReconcile, expired, now] = reply as [
     HeartbeatResult['result'],
     Reply[],
     ...string[],
   ];
   if (answer === 'session-ended') return { result: answer };
-  const orders = (told as unknown as [string, string, string, Reply][]).map(([id, epoch, claim, ordered]) => {
-    return { id, epoch: Number(epoch), claim, ...ordersOf(ordered) };
+  const orders = (replies as unknown as [string, string, string, Reply][]).map(([id, epoch, claim, ordered]) => {
+    return { id, epoch: Number(epoch), claim, ...toOrders(ordered) };
   });
   return {
     result: answer,
@@ -210,13 +215,13 @@ export function beatAnswerOf(reply: Reply): HeartbeatResult {
   };
 }
 
-export function heldOf(reply: Reply): HeldTask[] {
+export function toHeldTasks(reply: Reply): HeldTask[] {
   return (reply as unknown as [string, string, string][]).map(([id, epoch, claim]) => {
     return { id, epoch: Number(epoch), claim };
   });
 }
 
-export function sweepAnswerOf(reply: Reply): SweepResult {
+export function toSweepResult(reply: Reply): SweepResult {
   const [reclaimed, more, nextAt, now] = reply as [string, string, string | null, string];
   return {
     reclaimed: Number(reclaimed),
@@ -228,36 +233,36 @@ export function sweepAnswerOf(reply: Reply): SweepResult {
 
 export function toParkReceipt(reply: readonly Reply[]): ParkReceipt {
   const [answer, orders] = reply as [ParkReceipt['result'], Reply];
-  return answer === 'busy' ? { result: answer, orders: ordersOf(orders) } : { result: answer };
+  return answer === 'busy' ? { result: answer, orders: toOrders(orders) } : { result: answer };
 }
 
 /** Returns the receipt, and whom to notify of the end, if this was it. */
-export function finishReceiptOf(reply: Reply): { receipt: FinishResult; told: readonly string[] | undefined } {
+export function toFinishResult(reply: Reply): { receipt: FinishResult; notified: readonly string[] | undefined } {
   type Parts = [FinishResult['result'], FinalStatus, (string | null)?, (readonly string[])?];
-  const [answer, status, successor, told] = reply as unknown as Parts;
-  return { receipt: { result: answer, status, ...(successor != null && { successor }) }, told };
+  const [answer, status, successor, notified] = reply as unknown as Parts;
+  return { receipt: { result: answer, status, ...(successor != null && { successor }) }, notified };
 }
 
-export function sendReceiptOf(reply: Reply): SendReceipt {
+export function toSendReceipt(reply: Reply): SendReceipt {
   const [answer, value] = reply as [SendReceipt['result'], string];
   if (answer === 'accepted') return { result: answer, number: Number(value) };
   return answer === 'too-late' ? { result: answer, status: value as TaskStatus } : { result: answer };
 }
 
-export function createReceiptOf(reply: Reply, request: CreateRequest): DriverReceipt {
+export function toCreateReceipt(reply: Reply, request: CreateRequest): DriverReceipt {
   const [answer, first, second, third] = reply as [CreateReceipt['result'] | 'new', Reply, Reply, string | null];
   switch (answer) {
     case 'new':
-      return { result: 'created', task: newTaskOf(request, reply as string[]), superseded: [] };
+      return { result: 'created', task: toCreatedTask(request, reply as string[]), superseded: [] };
     case 'created':
       return {
         result: answer,
-        task: recordOf(first),
+        task: toRecord(first),
         superseded: second as Flat,
         ...(third !== null && { steered: third }),
       };
     case 'duplicate':
-      return { result: answer, task: recordOf(first) };
+      return { result: answer, task: toRecord(first) };
     case 'full':
       return { result: answer, what: first as 'tasks', limit: Number(second) };
     default:
@@ -266,7 +271,7 @@ export function createReceiptOf(reply: Reply, request: CreateRequest): DriverRec
 }
 
 /** Builds the record of a new task: the store returned only what its creator did not know. */
-function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readonly string[]): TaskRecord {
+function toCreatedTask(request: CreateRequest, [, createdAt, stage, stageAt]: readonly string[]): TaskRecord {
   return {
     ...toNewTask(request, Number(createdAt)),
     stage: stage as Stage,
@@ -276,7 +281,7 @@ function newTaskOf(request: CreateRequest, [, createdAt, stage, stageAt]: readon
   };
 }
 
-export function cancelReceiptOf(reply: Reply): StoreCancelReceipt {
+export function toCancelReceipt(reply: Reply): StoreCancelReceipt {
   const [answer, status, level, reason, killAt] = reply as [StoreCancelReceipt['result'], ...string[]];
   if (answer === 'not-found') return { result: answer };
   if (answer === 'too-late') return { result: answer, status: status as FinalStatus };

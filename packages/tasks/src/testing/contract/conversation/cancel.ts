@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ContractCase, claim, LEASE_MS, nth, SHORT_MS } from '../../case.ts';
-import { CONVERSATION, kindOf, say, statuses, taken } from '../../talk.ts';
+import { CONVERSATION, readReasonKind, say, statuses, taken } from '../../talk.ts';
 
 /** A cancel of a whole conversation: whichever of its parts there are, all of them stop. */
 export const conversationCancelCases: readonly ContractCase[] = [
@@ -27,7 +27,10 @@ export const conversationCancelCases: readonly ContractCase[] = [
       const receipt = await store.cancel(CONVERSATION, { kind: 'budget' });
       assert.deepEqual([receipt.result, 'status' in receipt && receipt.status], ['accepted', 'cancelling']);
       assert.deepEqual(await statuses(store, [one, ...waiting]), ['cancelling', 'cancelled', 'cancelled']);
-      assert.deepEqual([await kindOf(store, waiting[0]!), await kindOf(store, waiting[1]!)], ['budget', 'budget']);
+      assert.deepEqual(
+        [await readReasonKind(store, waiting[0]!), await readReasonKind(store, waiting[1]!)],
+        ['budget', 'budget'],
+      );
       assert.deepEqual((await store.conversation(CONVERSATION))?.waiting, []);
       assert.equal((await store.finish(nth(store, one.id, 1), { status: 'success' })).successor, undefined);
     },
@@ -63,7 +66,7 @@ export const conversationCancelCases: readonly ContractCase[] = [
       const two = await say(store, 'two', { debounceMs: LEASE_MS });
       const receipt = await store.cancel(CONVERSATION, { kind: 'user', by: 'ann' });
       assert.deepEqual([receipt.result, 'status' in receipt && receipt.status], ['accepted', 'cancelled']);
-      assert.deepEqual([await kindOf(store, one), await kindOf(store, two)], ['merged', 'user']);
+      assert.deepEqual([await readReasonKind(store, one), await readReasonKind(store, two)], ['merged', 'user']);
       assert.equal((await store.conversation(CONVERSATION))?.debouncing, undefined);
       await advance(LEASE_MS);
       assert.deepEqual(await taken(store), []);

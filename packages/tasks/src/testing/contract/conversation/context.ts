@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ContractCase, claim, create, record, SHORT_MS } from '../../case.ts';
-import { kindOf, say, take } from '../../talk.ts';
+import { readReasonKind, say, take } from '../../talk.ts';
 
 const ANN = { user: 'ann', tags: ['a\u0000b', '…'], locale: { language: 'de', region: 'CH' } };
 /** The same context, with its fields in another order. */
@@ -55,7 +55,7 @@ export const contextCases: readonly ContractCase[] = [
       const two = await say(store, 'two', { debounceMs: SHORT_MS, context: ANN_AGAIN, policy: 'queue' });
       const three = await say(store, 'three', { debounceMs: SHORT_MS, context: BOB, policy: 'queue' });
       const four = await say(store, 'four', { debounceMs: SHORT_MS, policy: 'queue' });
-      assert.deepEqual([await kindOf(store, one), await kindOf(store, two)], ['merged', undefined]);
+      assert.deepEqual([await readReasonKind(store, one), await readReasonKind(store, two)], ['merged', undefined]);
       const first = await claim(store, two.id);
       assert.deepEqual([first.inputs, first.context], [['one', 'two'], ANN]);
       await store.finish(first.by, { status: 'success' });
@@ -92,7 +92,7 @@ export const contextCases: readonly ContractCase[] = [
         ['three'],
       );
       await store.finish(by, { status: 'success' });
-      // What the run was told and did not read comes first.
+      // What was sent to the run and not read comes first.
       const next = await claim(store, three.id);
       await store.finish(next.by, { status: 'success' });
       assert.deepEqual((await claim(store, two.id)).context, BOB);

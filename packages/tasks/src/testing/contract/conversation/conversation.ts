@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Policy } from '@whoa/core';
 import { type ContractCase, claim, LEASE_MS, nth, ordersFor, record, TENANT, tryClaim } from '../../case.ts';
-import { CONVERSATION, kindOf, say, statuses } from '../../talk.ts';
+import { CONVERSATION, readReasonKind, say, statuses } from '../../talk.ts';
 
 /** One live task in a conversation, and what a newer message does to it. */
 export const conversationCases: readonly ContractCase[] = [
@@ -18,7 +18,7 @@ export const conversationCases: readonly ContractCase[] = [
       const one = await say(store, 'one', 'replace');
       const two = await say(store, 'two', 'replace');
       assert.deepEqual(await statuses(store, [one, two]), ['cancelled', 'init']);
-      assert.equal(await kindOf(store, one), 'superseded');
+      assert.equal(await readReasonKind(store, one), 'superseded');
       await claim(store, two.id);
     },
   },
@@ -58,7 +58,7 @@ export const conversationCases: readonly ContractCase[] = [
       await store.cancel({ tenant: TENANT, id: one.id }, { kind: 'user', by: 'ann' });
       await say(store, 'two', 'replace');
       await store.finish(nth(store, one.id, 1), { status: 'cancelled' });
-      assert.equal(await kindOf(store, one), 'user');
+      assert.equal(await readReasonKind(store, one), 'user');
     },
   },
   {
@@ -130,7 +130,10 @@ export const conversationCases: readonly ContractCase[] = [
       await claim(store, one.id);
       const steered = await say(store, 'also', 'steer');
       await store.append(nth(store, one.id, 1), { after: 0, events: [], done: [1] });
-      assert.deepEqual([await statuses(store, [steered]), await kindOf(store, steered)], [['cancelled'], 'steered']);
+      assert.deepEqual(
+        [await statuses(store, [steered]), await readReasonKind(store, steered)],
+        [['cancelled'], 'steered'],
+      );
       assert.equal((await store.finish(nth(store, one.id, 1), { status: 'success' })).successor, undefined);
     },
   },
@@ -148,7 +151,10 @@ export const conversationCases: readonly ContractCase[] = [
       assert.deepEqual(after.commands, [{ type: 'steer', message: 'also', task: kept.id, number: 2 }]);
       assert.ok(after.orderNumber > before.orderNumber);
       await store.append(nth(store, one.id, 1), { after: 0, events: [], done: [1, 2] });
-      assert.deepEqual([await kindOf(store, withdrawn), await kindOf(store, kept)], ['user', 'steered']);
+      assert.deepEqual(
+        [await readReasonKind(store, withdrawn), await readReasonKind(store, kept)],
+        ['user', 'steered'],
+      );
     },
   },
   {

@@ -4,9 +4,9 @@ import type { TaskOutcome } from '../../../task.ts';
 import { bring, type ContractCase, claim, expire, nth, SHORT_MS } from '../../case.ts';
 import { CONVERSATION, say } from '../../talk.ts';
 
-const historyOf = async (store: TaskStore): Promise<unknown> => (await store.conversation(CONVERSATION))?.history;
+const readHistory = async (store: TaskStore): Promise<unknown> => (await store.conversation(CONVERSATION))?.history;
 
-/** One message of the conversation, answered; what the worker was told of the history before. */
+/** One message of the conversation, answered; the history that its worker got. */
 async function answer(store: TaskStore, outcome: Omit<TaskOutcome, 'status'>): Promise<unknown> {
   const { id } = await say(store, 'hello', 'queue');
   const { history } = await claim(store, id);
@@ -14,7 +14,7 @@ async function answer(store: TaskStore, outcome: Omit<TaskOutcome, 'status'>): P
   return history;
 }
 
-/** What is said in a conversation outlives its tasks. */
+/** The messages of a conversation outlive its tasks. */
 export const historyCases: readonly ContractCase[] = [
   {
     title: 'messages of a task are added to the history, and the next task gets all of them in order',
@@ -22,7 +22,7 @@ export const historyCases: readonly ContractCase[] = [
       assert.deepEqual(await answer(store, { newMessages: ['a', { b: null }] }), []);
       assert.deepEqual(await answer(store, { newMessages: [] }), ['a', { b: null }]);
       assert.deepEqual(await answer(store, { newMessages: [['c'], 'd \u0000 ñ'] }), ['a', { b: null }]);
-      assert.deepEqual(await historyOf(store), ['a', { b: null }, ['c'], 'd \u0000 ñ']);
+      assert.deepEqual(await readHistory(store), ['a', { b: null }, ['c'], 'd \u0000 ñ']);
     },
   },
   {
@@ -30,11 +30,11 @@ export const historyCases: readonly ContractCase[] = [
     async run({ store }) {
       await answer(store, { newMessages: ['a', 'b', 'c'] });
       await answer(store, { history: ['in short'] });
-      assert.deepEqual(await historyOf(store), ['in short']);
+      assert.deepEqual(await readHistory(store), ['in short']);
       await answer(store, { history: ['shorter'], newMessages: ['and more'] });
-      assert.deepEqual(await historyOf(store), ['shorter', 'and more']);
+      assert.deepEqual(await readHistory(store), ['shorter', 'and more']);
       await answer(store, { history: [] });
-      assert.deepEqual(await historyOf(store), []);
+      assert.deepEqual(await readHistory(store), []);
     },
   },
   {
@@ -42,7 +42,7 @@ export const historyCases: readonly ContractCase[] = [
     async run({ store }) {
       await answer(store, { newMessages: ['a'] });
       await answer(store, {});
-      assert.deepEqual(await historyOf(store), ['a']);
+      assert.deepEqual(await readHistory(store), ['a']);
     },
   },
   {
@@ -51,7 +51,7 @@ export const historyCases: readonly ContractCase[] = [
       const { id, tenant } = await say(store, 'hello', 'queue');
       await claim(store, id);
       for (let i = 0; i < 3; i++) await store.finish(nth(store, id, 1), { status: 'success', newMessages: ['a'] });
-      assert.deepEqual(await historyOf(store), ['a']);
+      assert.deepEqual(await readHistory(store), ['a']);
       assert.deepEqual((await store.get({ tenant, id }))?.outcome, { status: 'success' });
     },
   },
@@ -66,9 +66,9 @@ export const historyCases: readonly ContractCase[] = [
   {
     title: 'a long history keeps its order',
     async run({ store }) {
-      const said = Array.from({ length: 500 }, (_, i) => i);
-      for (let i = 0; i < 4; i++) await answer(store, { newMessages: said.map((n) => n + 500 * i) });
-      const all = (await historyOf(store)) as number[];
+      const messages = Array.from({ length: 500 }, (_, i) => i);
+      for (let i = 0; i < 4; i++) await answer(store, { newMessages: messages.map((n) => n + 500 * i) });
+      const all = (await readHistory(store)) as number[];
       assert.equal(all.length, 2_000);
       assert.ok(all.every((n, i) => n === i));
     },
@@ -84,7 +84,7 @@ export const historyCases: readonly ContractCase[] = [
         code: 'LEASE_LOST',
       });
       await store.finish(nth(store, id, 2), { status: 'success', newMessages: ['in time'] });
-      assert.deepEqual(await historyOf(store), ['in time']);
+      assert.deepEqual(await readHistory(store), ['in time']);
     },
   },
 ];

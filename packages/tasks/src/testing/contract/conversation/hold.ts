@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { LIMITS } from '../../../rules/rules.ts';
 import { type ContractCase, claim, create, LEASE_MS, record, SHORT_MS, tryClaim } from '../../case.ts';
-import { CONVERSATION, kindOf, say, taken } from '../../talk.ts';
+import { CONVERSATION, readReasonKind, say, taken } from '../../talk.ts';
 
 /** Messages that are held back for a moment, in case more follow. */
 export const holdCases: readonly ContractCase[] = [
@@ -50,7 +50,7 @@ export const holdCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const one = await say(store, 'one', { debounceMs: SHORT_MS });
       const two = await say(store, 'two', { debounceMs: SHORT_MS });
-      assert.equal(await kindOf(store, one), 'merged');
+      assert.equal(await readReasonKind(store, one), 'merged');
       await advance(SHORT_MS);
       assert.deepEqual((await claim(store, two.id)).inputs, ['one', 'two']);
     },
@@ -100,7 +100,10 @@ export const holdCases: readonly ContractCase[] = [
       const two = await say(store, 'two', { policy: 'replace', debounceMs: SHORT_MS });
       await advance(3 * SHORT_MS);
       assert.deepEqual(await taken(store), [two.id]);
-      assert.deepEqual([(await record(store, one.id)).status, await kindOf(store, one)], ['cancelled', 'superseded']);
+      assert.deepEqual(
+        [(await record(store, one.id)).status, await readReasonKind(store, one)],
+        ['cancelled', 'superseded'],
+      );
     },
   },
   {
@@ -111,7 +114,7 @@ export const holdCases: readonly ContractCase[] = [
       const two = await say(store, 'two', { policy: 'reject', debounceMs: SHORT_MS });
       await advance(SHORT_MS);
       assert.deepEqual(await tryClaim(store, two.id, { worker: 'w' }), { result: 'too-late', status: 'cancelled' });
-      assert.equal(await kindOf(store, two), 'rejected');
+      assert.equal(await readReasonKind(store, two), 'rejected');
     },
   },
   {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { LIMITS } from '../../../rules/rules.ts';
 import { type ContractCase, claim, record, SHORT_MS } from '../../case.ts';
-import { CONVERSATION, kindOf, say, take, taken } from '../../talk.ts';
+import { CONVERSATION, readReasonKind, say, take, taken } from '../../talk.ts';
 
 /** Messages that wait together: one task answers them. */
 export const mergeCases: readonly ContractCase[] = [
@@ -17,7 +17,7 @@ export const mergeCases: readonly ContractCase[] = [
         const { inputs, title: kept } = await record(store, id);
         assert.deepEqual([inputs, kept], [[], title]);
       }
-      assert.deepEqual([await kindOf(store, two), await kindOf(store, three)], ['merged', 'merged']);
+      assert.deepEqual([await readReasonKind(store, two), await readReasonKind(store, three)], ['merged', 'merged']);
       const { waiting } = (await store.conversation(CONVERSATION))!;
       assert.deepEqual(waiting, [four.id]);
       await store.finish(first.by, { status: 'success' });

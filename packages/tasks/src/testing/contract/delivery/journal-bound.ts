@@ -7,10 +7,10 @@ const MAX_BYTES = 1_000;
 /** An event of so many bytes as JSON. */
 const ofBytes = (bytes: number): string => 'x'.repeat(bytes - 2);
 
-const placesOf = async (store: TaskStore, ref: TaskRef): Promise<number[]> =>
+const readPositions = async (store: TaskStore, ref: TaskRef): Promise<number[]> =>
   (await store.read(ref)).map(({ position }) => position);
 
-/** No journal grows for ever: what a later entry makes needless goes, and what is too much is refused. */
+/** No journal grows for ever: what a later entry makes needless goes, and what is too much is rejected. */
 export const journalBoundCases: readonly ContractCase[] = [
   {
     title: 'a record says how large its journal is, in bytes of UTF-8',
@@ -82,7 +82,7 @@ export const journalBoundCases: readonly ContractCase[] = [
       await store.append(by, { after: 1, events: ['b'], replaces: [9] });
       await store.append(by, { after: 2, events: [], replaces: [1] });
       await store.append(by, { after: 2, events: ['c'], replaces: [1] });
-      assert.deepEqual(await placesOf(store, ref), [2, 3]);
+      assert.deepEqual(await readPositions(store, ref), [2, 3]);
       assert.equal((await record(store, id)).journalBytes, 6);
     },
   },
@@ -123,7 +123,7 @@ export const journalBoundCases: readonly ContractCase[] = [
       const batch = { after: 1, events: [ofBytes(100), ofBytes(301)], replaces: [9], done: [1] };
       await assert.rejects(store.append(by, batch), { code: 'JOURNAL_FULL', bytes: 600 });
       assert.deepEqual(await record(store, id), before);
-      assert.deepEqual(await placesOf(store, ref), [1]);
+      assert.deepEqual(await readPositions(store, ref), [1]);
       await store.append(by, { after: 1, events: [ofBytes(400)], done: [1] });
       assert.equal((await record(store, id)).journalBytes, MAX_BYTES);
     },
@@ -140,7 +140,7 @@ export const journalBoundCases: readonly ContractCase[] = [
       const { stop } = await store.append(by, { after: 2, events: [] });
       assert.equal(stop?.reason.by, 'ann');
       await store.append(by, { after: 2, events: [ofBytes(500)], replaces: [1] });
-      assert.deepEqual(await placesOf(store, ref), [2, 3]);
+      assert.deepEqual(await readPositions(store, ref), [2, 3]);
       await store.finish(by, { status: 'cancelled' });
       assert.equal((await record(store, id)).status, 'cancelled');
     },
@@ -160,7 +160,7 @@ export const journalBoundCases: readonly ContractCase[] = [
         code: 'JOURNAL_FULL',
       });
       await store.append(nth(store, id, 2), { after: 1, events: [ofBytes(200)], replaces: [1] });
-      assert.deepEqual(await placesOf(store, ref), [2]);
+      assert.deepEqual(await readPositions(store, ref), [2]);
     },
   },
   {
@@ -174,7 +174,7 @@ export const journalBoundCases: readonly ContractCase[] = [
       await assert.rejects(store.append(nth(store, id, 1), { after: 1, events: ['b'], replaces: [1] }), {
         code: 'LEASE_LOST',
       });
-      assert.deepEqual(await placesOf(store, { tenant: TENANT, id }), [1]);
+      assert.deepEqual(await readPositions(store, { tenant: TENANT, id }), [1]);
     },
   },
 ];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ContractCase, create, TENANT } from '../../case.ts';
 import { take, taken } from '../../talk.ts';
 
-/** How much runs at once. */
+/** How much runs at the same time. */
 export const limitCases: readonly ContractCase[] = [
   {
     title: 'the limit of running tasks of a tenant is kept, and an end lets the next one start',

@@ -14,7 +14,7 @@ import {
 } from '../../case.ts';
 import { take, taken } from '../../talk.ts';
 
-const beatOf = (session: string, count: number, rest: object = {}) => ({ domain: 0, session, count, ...rest });
+const createHeartbeat = (session: string, count: number, rest: object = {}) => ({ domain: 0, session, count, ...rest });
 
 /** How workers keep what they have, and how it is taken away. */
 export const sessionCases: readonly ContractCase[] = [
@@ -25,7 +25,7 @@ export const sessionCases: readonly ContractCase[] = [
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
       for (let i = 0; i < 8; i++) {
         await advance(SHORT_MS / 3);
-        assert.equal((await store.heartbeat(beatOf(by.session, 1))).result, 'alive');
+        assert.equal((await store.heartbeat(createHeartbeat(by.session, 1))).result, 'alive');
         assert.equal((await store.sweep()).reclaimed, 0);
       }
       await store.finish(by, { status: 'success' });
@@ -36,14 +36,14 @@ export const sessionCases: readonly ContractCase[] = [
     async run({ store, advance }) {
       const { by } = await bring(store, 'running');
       await advance(5 * LEASE_MS);
-      assert.equal((await store.heartbeat(beatOf(by.session, 1))).result, 'alive');
+      assert.equal((await store.heartbeat(createHeartbeat(by.session, 1))).result, 'alive');
       assert.equal((await store.sweep()).reclaimed, 0);
     },
   },
   {
     title: 'a heartbeat of a session that never held anything returns gone',
     async run({ store }) {
-      assert.deepEqual(await store.heartbeat(beatOf('nobody', 0)), { result: 'session-ended' });
+      assert.deepEqual(await store.heartbeat(createHeartbeat('nobody', 0)), { result: 'session-ended' });
     },
   },
   {
@@ -57,7 +57,7 @@ export const sessionCases: readonly ContractCase[] = [
       assert.equal((await unconfirmed(store, by.session)).length, 1);
       const { orderNumber } = orders[0]!;
       const confirmed = [{ ...by, orderNumber }];
-      const beat = await store.heartbeat(beatOf(by.session, 1, { confirmed }));
+      const beat = await store.heartbeat(createHeartbeat(by.session, 1, { confirmed }));
       assert.deepEqual(beat.result === 'alive' && beat.orders, []);
       assert.deepEqual(await unconfirmed(store, by.session), []);
       await store.cancel(ref, {}, { mode: 'kill' });
@@ -81,11 +81,11 @@ export const sessionCases: readonly ContractCase[] = [
         { ...by, orderNumber: orderNumber - 1 },
         { ...by, claim: old.claim, orderNumber },
       ]) {
-        await store.heartbeat(beatOf(by.session, 1, { confirmed: [confirmed] }));
+        await store.heartbeat(createHeartbeat(by.session, 1, { confirmed: [confirmed] }));
         assert.equal((await unconfirmed(store, by.session)).length, 1);
       }
       assert.ok(first !== undefined);
-      await store.heartbeat(beatOf(by.session, 1, { confirmed: [{ ...by, orderNumber }] }));
+      await store.heartbeat(createHeartbeat(by.session, 1, { confirmed: [{ ...by, orderNumber }] }));
       assert.deepEqual(await unconfirmed(store, by.session), []);
     },
   },
@@ -93,7 +93,7 @@ export const sessionCases: readonly ContractCase[] = [
     title: 'a worker whose count differs is told to read what it holds',
     async run({ store }) {
       const { id, by } = await bring(store, 'running');
-      const beat = await store.heartbeat(beatOf(by.session, 2));
+      const beat = await store.heartbeat(createHeartbeat(by.session, 2));
       assert.ok(beat.result === 'alive' && beat.shouldReconcile);
       const { epoch, claim: nonce } = by;
       assert.deepEqual(await store.held({ domain: 0, session: by.session }), [{ id, epoch, claim: nonce }]);
@@ -151,7 +151,7 @@ export const sessionCases: readonly ContractCase[] = [
         if (!shouldSweep) continue;
         assert.equal((await take(store, { leaseMs: SHORT_MS })).shouldSweep, false);
         assert.equal((await store.sweep()).reclaimed, 1);
-        assert.equal((await store.heartbeat(beatOf(other.by.session, 1))).result, 'alive');
+        assert.equal((await store.heartbeat(createHeartbeat(other.by.session, 1))).result, 'alive');
         return;
       }
       assert.fail('no worker was asked to sweep');
@@ -181,7 +181,7 @@ export const sessionCases: readonly ContractCase[] = [
       await advance(SHORT_MS);
       const swept = await store.sweep({ limit: 2 });
       assert.deepEqual([swept.reclaimed, swept.hasMore], [2, true]);
-      assert.deepEqual(await store.heartbeat(beatOf(tasks[0]!.claim.session, 3)), { result: 'session-ended' });
+      assert.deepEqual(await store.heartbeat(createHeartbeat(tasks[0]!.claim.session, 3)), { result: 'session-ended' });
       assert.deepEqual([(await store.sweep()).reclaimed, (await store.sweep()).hasMore], [1, false]);
       assert.equal((await taken(store)).length, 3);
     },
@@ -189,6 +189,6 @@ export const sessionCases: readonly ContractCase[] = [
 ];
 
 async function unconfirmed(store: TaskStore, session: string) {
-  const beat = await store.heartbeat(beatOf(session, 1));
+  const beat = await store.heartbeat(createHeartbeat(session, 1));
   return beat.result === 'alive' ? beat.orders : assert.fail('the session is gone');
 }

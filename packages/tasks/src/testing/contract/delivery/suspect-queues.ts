@@ -74,7 +74,7 @@ export const suspectQueueCases: readonly ContractCase[] = [
       const { by } = await claim(store, id!);
       const rung = Promise.withResolvers<string>();
       const watching = store.watch({ worker: 'w9' }, (hint) => {
-        if (hint.type === 'work') rung.resolve(hint.agent);
+        if (hint.type === 'ready') rung.resolve(hint.agent);
       });
       await usingResource(await watching, async () => {
         assert.deepEqual(await taken(store, { worker: 'w9' }), []);

@@ -13,12 +13,12 @@ import {
   TENANT,
   tryClaim,
 } from '../../case.ts';
-import { CONVERSATION, requestOf, say, take, taken } from '../../talk.ts';
+import { CONVERSATION, createTakeRequest, say, take, taken } from '../../talk.ts';
 import { crash, crashWith, createSuspects } from './crash.ts';
 
 const CODE = 'WORKERS_LOST';
 
-const errorOf = async (store: TaskStore, id: string) => (await record(store, id)).outcome?.error;
+const readError = async (store: TaskStore, id: string) => (await record(store, id)).outcome?.error;
 
 /** Which task is charged for a crash, and what takes the charge back. */
 export const suspectCases: readonly ContractCase[] = [
@@ -30,8 +30,8 @@ export const suspectCases: readonly ContractCase[] = [
       await crashWith(context, id, LIMITS.suspectAttempts + 3);
       assert.equal((await record(store, id)).status, 'init');
       assert.deepEqual(await taken(store), []);
-      assert.equal((await errorOf(store, id))?.code, CODE);
-      assert.match((await errorOf(store, id))!.message, /^its workers were lost 5 times: /);
+      assert.equal((await readError(store, id))?.code, CODE);
+      assert.match((await readError(store, id))!.message, /^its workers were lost 5 times: /);
       assert.deepEqual(await tryClaim(store, id), { result: 'too-late', status: 'failed' });
       await assertFenced(store.finish(nth(store, id, 5), { status: 'success' }));
       await assertFenced(store.release(nth(store, id, 5)));
@@ -45,7 +45,7 @@ export const suspectCases: readonly ContractCase[] = [
       const { id } = await create(store);
       await crashWith(context, id, LIMITS.suspectAttempts + 1);
       assert.deepEqual(await tryClaim(store, id), { result: 'too-late', status: 'failed' });
-      assert.equal((await errorOf(store, id))?.code, CODE);
+      assert.equal((await readError(store, id))?.code, CODE);
     },
   },
   {
@@ -57,7 +57,7 @@ export const suspectCases: readonly ContractCase[] = [
       const next = await say(store, 'two', 'queue');
       await crashWith(context, first.id, LIMITS.suspectAttempts + 1);
       await taken(store);
-      assert.equal((await errorOf(store, first.id))?.code, CODE);
+      assert.equal((await readError(store, first.id))?.code, CODE);
       assert.equal((await store.conversation(CONVERSATION))?.current, next.id);
       assert.notEqual((await record(store, next.id)).stage, 'queued');
     },
@@ -112,7 +112,7 @@ export const suspectCases: readonly ContractCase[] = [
       const suspects = await createSuspects(context, 3, { priority: 5 });
       const others = await Promise.all(Array.from({ length: 3 }, () => create(store)));
       const ids: string[] = [];
-      const { session, claim: nonce } = requestOf();
+      const { session, claim: nonce } = createTakeRequest();
       for (let number = 1; number <= 6; number++) {
         const { tasks } = await take(store, { session, claim: `${nonce}-${number}`, takeNumber: number, limit: 1 });
         ids.push(tasks[0]!.task.id);
@@ -129,7 +129,7 @@ export const suspectCases: readonly ContractCase[] = [
       async run(context) {
         const { store } = context;
         await createSuspects(context, 2);
-        const { session, claim: nonce } = requestOf();
+        const { session, claim: nonce } = createTakeRequest();
         const { tasks } = await take(store, { session, claim: nonce });
         assert.equal(tasks.length, 1);
         const [{ claim: by }] = tasks as [(typeof tasks)[0]];
@@ -179,7 +179,7 @@ export const suspectCases: readonly ContractCase[] = [
       assert.equal((await taken(store, { leaseMs: SHORT_MS })).length, 5);
       await crash(context);
       assert.equal((await taken(store, { leaseMs: SHORT_MS })).length, 4);
-      assert.equal((await errorOf(store, suspect!))?.code, CODE);
+      assert.equal((await readError(store, suspect!))?.code, CODE);
       for (const { id } of neighbours) {
         const { status, attempts, crashes } = await record(store, id);
         assert.deepEqual([status, attempts, crashes], ['running', 2, 1]);

@@ -12,7 +12,7 @@ import {
   TENANT,
   tryClaim,
 } from '../../case.ts';
-import { requestOf, take, taken } from '../../talk.ts';
+import { createTakeRequest, take, taken } from '../../talk.ts';
 
 /** How tasks reach workers: takes, and what is taken first. */
 export const takeCases: readonly ContractCase[] = [
@@ -41,7 +41,7 @@ export const takeCases: readonly ContractCase[] = [
     title: 'a repeated take leaves out tasks that its session has claimed by id since',
     async run({ store }) {
       const [one, other] = [await create(store), await create(store)];
-      const request = requestOf();
+      const request = createTakeRequest();
       const { tasks } = await take(store, request);
       await store.release(tasks.find(({ task }) => task.id === one.id)!.claim);
       const again = await tryClaim(store, one.id, { session: request.session });
@@ -53,7 +53,7 @@ export const takeCases: readonly ContractCase[] = [
     title: 'the same number again repeats the tasks that are still held, with the same claims',
     async run({ store }) {
       for (let i = 0; i < 3; i++) await create(store);
-      const request = { ...requestOf(), limit: 2 };
+      const request = { ...createTakeRequest(), limit: 2 };
       const first = await take(store, request);
       await store.finish(first.tasks[0]!.claim, { status: 'success' });
       const again = await take(store, { ...request, claim: fresh('claim') });
@@ -68,20 +68,20 @@ export const takeCases: readonly ContractCase[] = [
   {
     title: 'a number before the last is stale, one too far ahead is gone, and so is a session the store does not know',
     async run({ store }) {
-      const request = requestOf();
+      const request = createTakeRequest();
       for (let number = 1; number <= 2; number++) {
         await create(store);
         assert.equal((await take(store, { ...request, takeNumber: number })).tasks.length, 1);
       }
       assert.deepEqual(await store.take(request), { result: 'stale' });
       assert.deepEqual(await store.take({ ...request, takeNumber: 4 }), { result: 'session-ended' });
-      assert.deepEqual(await store.take({ ...requestOf(), takeNumber: 2 }), { result: 'session-ended' });
+      assert.deepEqual(await store.take({ ...createTakeRequest(), takeNumber: 2 }), { result: 'session-ended' });
     },
   },
   {
     title: 'a take that found nothing keeps its number',
     async run({ store }) {
-      const request = requestOf();
+      const request = createTakeRequest();
       assert.deepEqual((await take(store, request)).tasks, []);
       await create(store);
       assert.equal((await take(store, request)).tasks.length, 1);
@@ -91,7 +91,7 @@ export const takeCases: readonly ContractCase[] = [
     title: 'a session that is over can no longer take, claim or send a heartbeat',
     async run({ store, advance }) {
       await create(store);
-      const request = { ...requestOf(), leaseMs: SHORT_MS };
+      const request = { ...createTakeRequest(), leaseMs: SHORT_MS };
       await take(store, request);
       await expire({ store, advance }, SHORT_MS);
       const { id } = await create(store);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { signatureOf } from '../../../id.ts';
+import { signOrder } from '../../../id.ts';
 import type { Hint, PushedOrder, TaskStore, WatchFilter } from '../../../store.ts';
 import { bring, type ContractCase, claim, create, nth, ordersFor, record, TENANT, usingResource } from '../../case.ts';
 
@@ -11,21 +11,21 @@ interface Hearing {
 
 /** Does something and waits until a watcher is notified of it. */
 async function checkHint(store: TaskStore, { filter, wanted, when }: Hearing): Promise<void> {
-  let tell = (): void => {};
-  const told = new Promise<void>((resolve) => (tell = resolve));
+  let notify = (): void => {};
+  const notified = new Promise<void>((resolve) => (notify = resolve));
   const watching = await store.watch(
     filter,
-    (hint) => ('id' in hint ? wanted(hint) : hint.type === 'resync') && tell(),
+    (hint) => ('id' in hint ? wanted(hint) : hint.type === 'resync') && notify(),
   );
   try {
     await when();
-    await told;
+    await notified;
   } finally {
     await watching[Symbol.asyncDispose]();
   }
 }
 
-/** Who is told of changes, and of which. */
+/** Who is notified of changes, and of which. */
 export const watchCases: readonly ContractCase[] = [
   ...(
     [
@@ -51,6 +51,18 @@ export const watchCases: readonly ContractCase[] = [
     }),
   ),
   {
+    title: 'a question is told as a change of its task, to those who watch the tenant and its worker',
+    async run({ store }) {
+      const { id, by } = await bring(store, 'running');
+      const wanted = (hint: Hint & { id: string }): boolean => hint.type === 'status' && hint.id === id;
+      for (const [after, filter] of [{ tenant: TENANT }, { worker: 'w1' }].entries()) {
+        const ask = { id: `${id}.q${after}`, callId: 'c', kind: 'answer' as const, shown: 'x' };
+        const when = () => store.append(by, { after, events: ['asked'], asks: [ask] });
+        await checkHint(store, { filter, wanted, when });
+      }
+    },
+  },
+  {
     title: 'an order pushed by a cancel is the one in the record, for the claim that holds the task',
     async run({ store }) {
       const { id, ref, by } = await bring(store, 'running');
@@ -58,18 +70,18 @@ export const watchCases: readonly ContractCase[] = [
         ['graceful', 'drain'],
         ['kill', 'kill'],
       ] as const) {
-        let told: Hint | undefined;
+        let received: Hint | undefined;
         const wanted = (hint: Hint & { id: string }): boolean => {
-          if (hint.type === 'cancel' && hint.id === id) told = hint;
-          return told !== undefined;
+          if (hint.type === 'cancel' && hint.id === id) received = hint;
+          return received !== undefined;
         };
         const when = () => store.cancel(ref, { message: mode, by: 'ann' }, { mode, undo: level === 'kill' });
         await checkHint(store, { filter: { worker: 'w1' }, wanted, when });
         // It may bring none, and hints may come late.
-        const order = (told as (Hint & { order?: PushedOrder }) | undefined)?.order;
+        const order = (received as (Hint & { order?: PushedOrder }) | undefined)?.order;
         if (order?.stop.level === level) {
           const { stop, orderNumber } = await record(store, id);
-          const isSigned = order.claim === by.claim || order.claim === signatureOf(by);
+          const isSigned = order.claim === by.claim || order.claim === signOrder(by);
           assert.ok(isSigned, 'the order is for another claim');
           assert.deepEqual({ ...order, claim: by.claim }, { epoch: by.epoch, claim: by.claim, orderNumber, stop });
         }
@@ -84,7 +96,7 @@ export const watchCases: readonly ContractCase[] = [
       const two = await create(store, { conversation: 'c', preferredWorker: 'home' });
       await checkHint(store, {
         filter: { worker: 'home' },
-        wanted: (hint) => hint.type === 'wake' && hint.id === two.id,
+        wanted: (hint) => hint.type === 'preferred' && hint.id === two.id,
         when: () => store.finish(nth(store, one.id, 1), { status: 'cancelled' }),
       });
     },

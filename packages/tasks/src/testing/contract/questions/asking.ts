@@ -5,7 +5,7 @@ import type { TaskStore } from '../../../store.ts';
 import type { TaskRecord, TaskRef } from '../../../task.ts';
 import { claim, create, ordersFor, record, TENANT } from '../../case.ts';
 
-type Asked = Partial<Omit<NewQuestion, 'id'>>;
+type QuestionOptions = Partial<Omit<NewQuestion, 'id'>>;
 
 /** A task that a worker holds and that has asked. */
 export interface Asking {
@@ -19,7 +19,7 @@ export interface Asking {
 /** A task that asks one question, or those that are given. */
 export async function ask(
   store: TaskStore,
-  questions: readonly Asked[] = [{}],
+  questions: readonly QuestionOptions[] = [{}],
   { task, leaseMs }: { readonly task?: TaskRecord; readonly leaseMs?: number } = {},
 ): Promise<Asking> {
   const { id, tenant } = task ?? (await create(store));
@@ -30,21 +30,25 @@ export async function ask(
 }
 
 /** Asks as the holder of a claim. */
-export async function askMore(store: TaskStore, by: ClaimRef, questions: readonly Asked[]): Promise<string[]> {
+export async function askMore(
+  store: TaskStore,
+  by: ClaimRef,
+  questions: readonly QuestionOptions[],
+): Promise<string[]> {
   return askAfter(store, { by, after: (await record(store, by.id)).position }, questions);
 }
 
 async function askAfter(
   store: TaskStore,
   { by, after }: { readonly by: ClaimRef; readonly after: number },
-  questions: readonly Asked[],
+  questions: readonly QuestionOptions[],
 ): Promise<string[]> {
   const asks = questions.map((one, i) => toNewQuestion(by.id, after + i + 1, one));
   await store.append(by, { after, events: asks.map(({ id }) => ({ type: 'asked', id })), asks });
   return asks.map(({ id }) => id);
 }
 
-export function toNewQuestion(task: string, unique: number, rest: Asked = {}): NewQuestion {
+export function toNewQuestion(task: string, unique: number, rest: QuestionOptions = {}): NewQuestion {
   return { id: createQuestionId(task, unique), callId: `call-${unique}`, kind: 'approve', shown: 'digest', ...rest };
 }
 

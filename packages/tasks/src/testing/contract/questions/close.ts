@@ -237,7 +237,8 @@ export const closeCases: readonly ContractCase[] = [
       ];
       assert.ok(first.result === 'too-late' && first.why === 'answered' && first.given?.by === 'ada');
       assert.deepEqual(second, { result: 'too-late', why: 'ended' });
-      assert.equal((await record(store, id)).waiting, undefined);
+      const { waiting, hasAsked } = await record(store, id);
+      assert.deepEqual([waiting, hasAsked, (await create(store)).hasAsked], [undefined, true, undefined]);
       assert.deepEqual((await store.questions({ tenant: TENANT })).questions, []);
     },
   },

@@ -15,7 +15,7 @@ import {
   tryClaim,
   usingResource,
 } from '../../case.ts';
-import { requestOf, take, taken } from '../../talk.ts';
+import { createTakeRequest, take, taken } from '../../talk.ts';
 import { crash } from '../delivery/crash.ts';
 import { type Asking, ask, askAndPark, askMore, close, getWhere, park, states, YES } from './asking.ts';
 
@@ -146,13 +146,30 @@ export const parkCases: readonly ContractCase[] = [
     title: 'a command makes a parked task ready',
     async run({ store }) {
       const asking = await askAndPark(store);
-      assert.equal((await store.send(asking.ref, { type: 'steer', message: 'm' })).result, 'accepted');
+      assert.equal((await store.send(asking.ref, { type: 'cancel-call', callId: 'c' })).result, 'accepted');
       assert.deepEqual(await getWhere(store, asking), ['ready', 'init', 1]);
       const { orders } = await claim(store, asking.id);
       assert.equal(orders.commands.length, 1);
       assert.equal(orders.questions?.length, 1);
     },
   },
+  ...[ask, askAndPark].map(
+    (begin): ContractCase => ({
+      title: `a message sent to a task that asks (${begin.name}) withdraws open questions, and another command does not`,
+      async run({ store }) {
+        const { id, ref, asked } = await begin(store, [{}]);
+        await store.send(ref, { type: 'cancel-call', callId: 'another' });
+        assert.deepEqual(await states(store, id), ['open']);
+        const steer = { type: 'steer', message: 'a \u0000 b' } as const;
+        await store.send(ref, steer, { nonce: 'n' });
+        assert.deepEqual(await states(store, id), ['withdrawn']);
+        const answered = await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
+        assert.deepEqual(answered, { result: 'too-late', why: 'withdrawn' });
+        assert.equal((await store.send(ref, steer, { nonce: 'n' })).result, 'accepted');
+        assert.equal((await record(store, id)).status, begin === ask ? 'running' : 'init');
+      },
+    }),
+  ),
   {
     title: 'a reader of its journal does not wake a parked task',
     async run({ store }) {
@@ -168,12 +185,12 @@ export const parkCases: readonly ContractCase[] = [
     async run({ store }) {
       const { asked } = await askAndPark(store);
       await taken(store, { worker: 'idle' });
-      const heard: Hint[] = [];
+      const hints: Hint[] = [];
       let isHeard = (): void => {};
       const rung = new Promise<void>((resolve) => (isHeard = resolve));
       const watching = await store.watch({ worker: 'idle' }, (hint) => {
-        heard.push(hint);
-        if (hint.type === 'work' || hint.type === 'resync') isHeard();
+        hints.push(hint);
+        if (hint.type === 'ready' || hint.type === 'resync') isHeard();
       });
       await usingResource(watching, async () => {
         await store.answer({ tenant: TENANT, id: asked[0]! }, YES);
@@ -222,7 +239,7 @@ export const parkCases: readonly ContractCase[] = [
         const next = await create(store);
         assert.deepEqual(await taken(store), []);
         await park(store, nth(store, id, 1));
-        const request = requestOf();
+        const request = createTakeRequest();
         const { tasks } = await take(store, request);
         assert.deepEqual(
           tasks.map(({ task }) => task.id),

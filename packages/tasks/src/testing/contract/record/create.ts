@@ -42,6 +42,21 @@ export const createCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a task keeps who started it',
+    async run({ store }) {
+      for (const where of [{}, { conversation: 'c' }, { deadline: Date.now() + 3_600_000 }]) {
+        const { id, startedBy } = await create(store, { ...where, startedBy: 'ann' });
+        const { task } = await claim(store, id);
+        const listed = (await store.list({ tenant: TENANT })).tasks.find((one) => one.id === id);
+        const shown = [startedBy, task.startedBy, listed?.startedBy, (await record(store, id)).startedBy];
+        assert.deepEqual(shown, ['ann', 'ann', 'ann', 'ann']);
+        await store.cancel({ tenant: TENANT, id });
+      }
+      assert.equal('startedBy' in (await create(store)), false);
+      await assert.rejects(create(store, { startedBy: '' }), /startedBy: expected a text/);
+    },
+  },
+  {
     title: 'two tasks without a key are two tasks',
     async run({ store }) {
       assert.notEqual((await create(store)).id, (await create(store)).id);

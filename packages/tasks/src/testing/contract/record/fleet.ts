@@ -8,7 +8,7 @@ export const fleetCases: readonly ContractCase[] = [
     title: 'a task that waits past its deadline is ended by the sweep of any worker, also if nobody has its agent',
     async run({ store, advance }) {
       const deadline = (await store.queues()).now + SHORT_MS;
-      const statusOf = async (id: string): Promise<string | undefined> =>
+      const readStatus = async (id: string): Promise<string | undefined> =>
         (await store.get({ tenant: TENANT, id }))?.status;
       await taken(store, ['other']);
       await store.pause({ agent: 'paused' }, true);
@@ -27,7 +27,7 @@ export const fleetCases: readonly ContractCase[] = [
       const left = [await create(store, { deadline: deadline + 10 * LEASE_MS }), successor];
       const { by: running } = await claim(store, (await create(store, { deadline })).id);
       await store.sweep();
-      for (const { id } of [...ended, ...left]) assert.equal(await statusOf(id), 'init');
+      for (const { id } of [...ended, ...left]) assert.equal(await readStatus(id), 'init');
       await advance(LEASE_MS / 2);
       const asked = await take(store, ['other']);
       assert.equal(asked.result === 'taken' && asked.shouldSweep, true);
@@ -37,8 +37,8 @@ export const fleetCases: readonly ContractCase[] = [
         const { status, outcome } = (await store.get({ tenant: TENANT, id }))!;
         assert.deepEqual([status, outcome?.reason?.kind], ['cancelled', 'deadline']);
       }
-      for (const { id } of left) assert.equal(await statusOf(id), 'init');
-      assert.deepEqual([await statusOf(running.id), await taken(store, ['writer'])], ['running', [successor.id]]);
+      for (const { id } of left) assert.equal(await readStatus(id), 'init');
+      assert.deepEqual([await readStatus(running.id), await taken(store, ['writer'])], ['running', [successor.id]]);
       assert.equal((await store.sweep()).hasMore, false);
     },
   },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { bring, type ContractCase, create, record, TENANT, tryClaim } from '../../case.ts';
 
-/** A newer version may lay the data out anew while older processes are connected. */
+/** A newer version may lay the data out in a new way while older processes are connected. */
 export const formatCases: readonly ContractCase[] = [
   {
     title: 'a client that is connected changes nothing once the data has a newer format',

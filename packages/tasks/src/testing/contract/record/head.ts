@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { ClaimRef } from '../../../delivery.ts';
 import type { TaskSummary } from '../../../task.ts';
 import {
   assertFenced,
@@ -31,24 +30,10 @@ const TITLES = {
   'the message of a user': [{ role: 'user', content: [{ type: 'text', text: LONG }] }, `${LONG.slice(0, 119)}…`],
 } as const;
 
-const ASKED = { turns: 3, calls: 4, questions: 2, usage: { inputTokens: 1_234, outputTokens: 56, isComplete: false } };
-const COUNTED = { turns: 1, calls: 0, questions: 0 };
-/** How a task leaves the claim that asked. */
-const LEAVING: Readonly<Record<string, (context: CaseContext, by: ClaimRef) => Promise<unknown>>> = {
-  'is handed back': ({ store }, by) => store.release(by),
-  'is handed back and taken again': async ({ store }, by) => {
-    await store.release(by);
-    await claim(store, by.id);
-  },
-  'has lost its worker': (context) => expire(context, SHORT_MS),
-  'has ended': ({ store }, by) => store.finish(by, { status: 'success' }),
-  'has ended as cancelled': async ({ store }, by) => {
-    await store.cancel({ tenant: TENANT, id: by.id });
-    await store.finish(by, { status: 'cancelled' });
-  },
-};
+const USED = { turns: 3, calls: 4, usage: { inputTokens: 1_234, outputTokens: 56, isComplete: false } };
+const COUNTED = { turns: 1, calls: 0 };
 
-/** What lists show of a task beside its status. */
+/** What lists show of a task in addition to its status. */
 export const headCases: readonly ContractCase[] = [
   ...Object.entries(TITLES).map(
     ([name, [input, title]]): ContractCase => ({
@@ -101,9 +86,9 @@ export const headCases: readonly ContractCase[] = [
     async run({ store }) {
       const { id, by } = await bring(store, 'running');
       assert.ok(!('activity' in (await listed(store, id))));
-      await store.append(by, { after: 0, events: ['a'], activity: ASKED });
+      await store.append(by, { after: 0, events: ['a'], activity: USED });
       await store.append(by, { after: 1, events: ['b'] });
-      assert.deepEqual([(await listed(store, id)).activity, (await record(store, id)).activity], [ASKED, ASKED]);
+      assert.deepEqual([(await listed(store, id)).activity, (await record(store, id)).activity], [USED, USED]);
       await store.append(by, { after: 2, events: [], activity: COUNTED });
       assert.deepEqual((await listed(store, id)).activity, COUNTED);
     },
@@ -112,10 +97,10 @@ export const headCases: readonly ContractCase[] = [
     title: 'a batch that arrives twice does not bring back what a later one changed',
     async run({ store }) {
       const { id, by } = await bring(store, 'running');
-      const first = { after: 0, events: ['a'], activity: ASKED };
+      const first = { after: 0, events: ['a'], activity: USED };
       await store.append(by, first);
       await store.append(by, first);
-      assert.deepEqual((await listed(store, id)).activity, ASKED);
+      assert.deepEqual((await listed(store, id)).activity, USED);
       await store.append(by, { after: 1, events: [], activity: COUNTED });
       await store.append(by, first);
       assert.deepEqual((await listed(store, id)).activity, COUNTED);
@@ -141,33 +126,17 @@ export const headCases: readonly ContractCase[] = [
       assert.deepEqual((await listed(store, id)).activity, COUNTED);
     },
   },
-  ...Object.entries(LEAVING).map(
-    ([event, leave]): ContractCase => ({
-      title: `no question waits once a task ${event}, and the other counts stay`,
-      async run(context) {
-        const { store } = context;
-        const { id } = await create(store);
-        const { by } = await claim(store, id, { leaseMs: SHORT_MS });
-        await store.append(by, { after: 0, events: ['a'], activity: ASKED });
-        assert.equal((await listed(store, id)).activity?.questions, 2);
-        await leave(context, by);
-        const counted = { ...ASKED, questions: 0 };
-        assert.deepEqual([(await listed(store, id)).activity, (await record(store, id)).activity], [counted, counted]);
-      },
-    }),
-  ),
   {
     title: 'the next worker gets the counts of the last one, and goes on from them',
     async run({ store, advance }) {
       const { id } = await create(store);
       const { by } = await claim(store, id, { leaseMs: SHORT_MS });
-      await store.append(by, { after: 0, events: ['a'], activity: ASKED });
+      await store.append(by, { after: 0, events: ['a'], activity: USED });
       await expire({ store, advance }, SHORT_MS);
       const next = await claim(store, id);
-      assert.deepEqual(next.task.activity, { ...ASKED, questions: 0 });
-      assert.equal((await listed(store, id)).activity?.questions, 0);
-      await store.append(next.by, { after: 1, events: ['b'], activity: { ...ASKED, turns: 4 } });
-      assert.deepEqual((await listed(store, id)).activity, { ...ASKED, turns: 4 });
+      assert.deepEqual([next.task.activity, (await listed(store, id)).activity], [USED, USED]);
+      await store.append(next.by, { after: 1, events: ['b'], activity: { ...USED, turns: 4 } });
+      assert.deepEqual((await listed(store, id)).activity, { ...USED, turns: 4 });
     },
   },
   {

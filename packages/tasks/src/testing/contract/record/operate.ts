@@ -20,7 +20,7 @@ export const taken = async (store: TaskStore, agents?: readonly string[]): Promi
   return answer.result === 'taken' ? answer.tasks.map(({ task }) => task.id) : assert.fail(answer.result);
 };
 
-/** Pausing: nothing starts, everything else goes on. */
+/** Pausing: nothing starts, everything else continues. */
 const pauseCases: readonly ContractCase[] = [
   {
     title: 'nothing of a paused agent or tenant is delivered until it is resumed',
@@ -86,7 +86,7 @@ const pauseCases: readonly ContractCase[] = [
         const worker = fresh('worker');
         const rung = Promise.withResolvers<void>();
         const watch = await store.watch({ worker }, ({ type }) => {
-          if (type === 'work') rung.resolve();
+          if (type === 'ready') rung.resolve();
         });
         const session = fresh('session');
         const asked = { domain: 0, session, worker, agents: ['assistant'], leaseMs: LEASE_MS, limit: 1 };

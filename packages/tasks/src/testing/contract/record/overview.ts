@@ -100,8 +100,8 @@ export const overviewCases: readonly ContractCase[] = [
       assert.equal((await record(store, id)).deadline, deadline);
       const { task } = await claim(store, id);
       assert.equal(task.deadline, deadline);
-      const said = await create(store, { deadline: createdAt + 1, conversation: 'c' });
-      assert.equal((await record(store, said.id)).deadline, createdAt + 1);
+      const message = await create(store, { deadline: createdAt + 1, conversation: 'c' });
+      assert.equal((await record(store, message.id)).deadline, createdAt + 1);
       assert.equal('deadline' in (await record(store, (await create(store)).id)), false);
       await assert.rejects(create(store, { deadline: Number.NaN }), /deadline/);
       await assert.rejects(create(store, { deadline: 1, notBefore: 2 }), /deadline/);

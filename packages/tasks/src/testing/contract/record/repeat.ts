@@ -43,6 +43,11 @@ const REPEATS: Record<string, Repeat> = {
     ask: (store, { by }) => store.release(by),
     answers: ['released', 'unchanged'],
   },
+  'a delayed release': {
+    status: 'running',
+    ask: (store, { by }) => store.release(by, { delayMs: 5_000 }),
+    answers: ['released', 'unchanged'],
+  },
   'a finish': {
     status: 'running',
     ask: (store, { by }) => store.finish(by, { status: 'success', answer: 'done' }),

@@ -34,8 +34,8 @@ export const sizeCases: readonly ContractCase[] = [
     async run({ store }) {
       const first = await say(store, 'hello', 'queue');
       const waiting = await say(store, 'waits', 'queue');
-      const said = Array.from({ length: 16 }, () => 'x'.repeat(SIZES.historyBytes / 16));
-      await store.finish((await claim(store, first.id)).by, { status: 'success', newMessages: said });
+      const messages = Array.from({ length: 16 }, () => 'x'.repeat(SIZES.historyBytes / 16));
+      await store.finish((await claim(store, first.id)).by, { status: 'success', newMessages: messages });
       const receipt = await store.create({ ...CONVERSATION, agent: 'assistant', input: 'x' });
       assert.deepEqual(receipt, { result: 'full', what: 'history', limit: SIZES.historyBytes });
       await store.finish((await claim(store, waiting.id)).by, { status: 'success', history: ['in short'] });

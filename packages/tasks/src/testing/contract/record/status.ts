@@ -56,7 +56,7 @@ export const statusCases: readonly ContractCase[] = Object.entries(EXPECTED).fla
       async run({ store }) {
         const task = await bring(store, status as TaskStatus);
         const before = await record(store, task.id);
-        assert.equal(await answerOf(operation(store, task)), answer);
+        assert.equal(await describeResult(operation(store, task)), answer);
         const now = await record(store, task.id);
         assert.equal(now.status, after);
         if (before.endedAt !== undefined) assert.deepEqual(now, before);
@@ -65,7 +65,7 @@ export const statusCases: readonly ContractCase[] = Object.entries(EXPECTED).fla
   }),
 );
 
-async function answerOf(work: Promise<unknown>): Promise<string> {
+async function describeResult(work: Promise<unknown>): Promise<string> {
   try {
     const given = (await work) as { result?: string };
     return given.result ?? 'orders';

@@ -20,7 +20,7 @@ export function Chat({ id, loaded }: { id: string; loaded: ShopMessage[] }) {
     onToolCall({ toolCall }) {
       if (toolCall.dynamic || toolCall.toolName !== 'time_zone') return;
       const output = Intl.DateTimeFormat().resolvedOptions().timeZone;
-      // Not awaited: the reply goes on only after this function has returned.
+      // Not awaited: the reply continues only after this function has returned.
       void chat.addToolOutput({ tool: 'time_zone', toolCallId: toolCall.toolCallId, output });
     },
     onError: report,

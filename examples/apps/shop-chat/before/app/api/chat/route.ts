@@ -1,10 +1,10 @@
 import { consumeStream, convertToModelMessages, generateId, isStepCount, streamText } from 'ai';
 import { assistantFor, type ShopMessage } from '@/lib/assistant';
 import { loadChat, saveChat } from '@/lib/chats';
-import { userOf } from '@/lib/login';
+import { findUser } from '@/lib/login';
 
 export async function POST(request: Request): Promise<Response> {
-  const user = userOf(request);
+  const user = findUser(request);
   if (user === undefined) return new Response('Log in first', { status: 401 });
   const { id, messages } = (await request.json()) as { id: string; messages: ShopMessage[] };
   const { version } = loadChat(user, id);

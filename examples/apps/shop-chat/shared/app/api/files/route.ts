@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { db } from '@/lib/db';
-import { userOf } from '@/lib/login';
+import { findUser } from '@/lib/login';
 
 const MAX_BYTES = 5 * 1024 * 1024;
 
 export async function POST(request: Request): Promise<Response> {
-  if (userOf(request) === undefined) return new Response('Log in first', { status: 401 });
+  if (findUser(request) === undefined) return new Response('Log in first', { status: 401 });
   const type = request.headers.get('content-type') ?? '';
   if (!/^image\/(png|jpeg|webp)$/.test(type)) return new Response('Send a picture', { status: 415 });
   if (!(Number(request.headers.get('content-length')) <= MAX_BYTES)) return new Response('Too large', { status: 413 });

@@ -2,11 +2,11 @@ import { createChatHandler } from '@whoa/server';
 import { streamText } from 'ai';
 import { assistantFor, tools } from '@/lib/assistant';
 import { history } from '@/lib/chats';
-import { userOf } from '@/lib/login';
+import { findUser } from '@/lib/login';
 
 export const { GET, POST } = createChatHandler({
   store: process.env['STORE_URL'],
-  authenticate: userOf,
+  authenticate: findUser,
   history,
   tools,
   reply: (turn, { principal }) => streamText({ ...assistantFor(principal.name), ...turn }),

@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { extname, join } from 'node:path';
+import { within } from '../clock.ts';
+
+/** The processes of a probe: the one that the tool started, its child, and one that left the process group. */
+export type Role = 'root' | 'child' | 'detached';
+
+/** `tree` starts all roles; `ignore-signals` ignores the signals that ask it to end; `quick` ends as soon as it has begun. */
+export type ProbeMode = 'plain' | 'tree' | 'ignore-signals' | 'quick';
+
+/** What a process of a probe says when it starts. */
+interface Hello {
+  readonly key: string;
+  readonly role: Role;
+  readonly mode: ProbeMode;
+}
+
+const EXTENSION = extname(import.meta.filename);
+const PROGRAM = join(import.meta.dirname, `program${EXTENSION}`);
+const MCP_PROGRAM = join(import.meta.dirname, `mcp-program${EXTENSION}`);
+
+/** Watches from outside what an agent's tools do. */
+export class Probe implements AsyncDisposable {
+  /** Where probes connect to. */
+  readonly port: number;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #started: Hello[] = [];
+  readonly #alive = new Map<Socket, Hello>();
+  readonly #finished = new Set<string>();
+  readonly #changes = new Set<() => void>();
+  #controls = 0;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.port = (server.address() as AddressInfo).port;
+    server.on('connection', (socket) => this.#accept(socket));
+  }
+
+  /** Starts to listen for probes. */
+  static async start(): Promise<Probe> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return new Probe(server);
+  }
+
+  /** The command of an MCP server whose tool is the probe, for agents without a shell. */
+  get mcpCommand(): readonly string[] {
+    return [process.execPath, MCP_PROGRAM, String(this.port)];
+  }
+
+  /** Returns the shell command that starts a probe. */
+  command(key: string, mode: ProbeMode): string {
+    const words = [process.execPath, ...this.#arguments(key, mode)];
+    return words.map((word) => (/^[\w./:-]+$/.test(word) ? word : `"${word}"`)).join(' ');
+  }
+
+  /** Resolves when all its processes are there. */
+  async waitForStart(key: string, mode: ProbeMode): Promise<void> {
+    const roles = mode === 'tree' ? ['root', 'child', 'detached'] : ['root'];
+    const isThere = (role: string): boolean => this.#started.some((one) => one.key === key && one.role === role);
+    await this.#until(() => roles.every(isThere));
+  }
+
+  hasStarted(key: string): boolean {
+    return this.countStarts(key) > 0;
+  }
+
+  /** How often this probe was started, or any. */
+  countStarts(key?: string): number {
+    return this.#started.filter((one) => one.role === 'root' && one.key === (key ?? one.key)).length;
+  }
+
+  /** Watches for as long as probes take to start on this machine, and returns whether it has started. */
+  async startsSoon(key: string): Promise<boolean> {
+    // A fixed time is too short on a busy machine. What began before two controls, one at a time, is there by then.
+    for (let control = 0; control < 2 && !this.hasStarted(key); control++) await this.#startControl();
+    return this.hasStarted(key);
+  }
+
+  /** Waits at most `ms` until its processes are gone, or only the one named. Returns those that are still there. */
+  async waitForEnd(key: string, ms: number, role?: Role): Promise<readonly Role[]> {
+    const left = (): readonly Role[] =>
+      [...this.#alive.values()].flatMap((one) => (one.key === key && one.role === (role ?? one.role) ? one.role : []));
+    await within(
+      ms,
+      this.#until(() => left().length === 0),
+    );
+    return left();
+  }
+
+  /** Tells it to do its work and end. Returns whether there was any to tell. */
+  finish(key: string): boolean {
+    const alive = [...this.#alive].filter(([, one]) => one.key === key);
+    for (const [socket] of alive) socket.write('finish\n');
+    return alive.length > 0;
+  }
+
+  /** Returns whether it has done its work. */
+  hasFinished(key: string): boolean {
+    return this.#finished.has(key);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // Probes end when they lose the kit.
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #arguments(key: string, mode: ProbeMode): readonly string[] {
+    return [PROGRAM, String(this.port), key, 'root', mode];
+  }
+
+  async #startControl(): Promise<void> {
+    const args = this.#arguments(`control-${++this.#controls}`, 'quick');
+    await once(spawn(process.execPath, args, { stdio: 'ignore' }), 'exit');
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (data) => {
+      const known = this.#alive.get(socket);
+      if (known === undefined) this.#greet(socket, JSON.parse(data.toString()) as Hello);
+      else this.#finished.add(known.key);
+      this.#change();
+    });
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      this.#alive.delete(socket);
+      this.#change();
+    });
+  }
+
+  #greet(socket: Socket, hello: Hello): void {
+    this.#started.push(hello);
+    this.#alive.set(socket, hello);
+    if (hello.mode === 'quick') socket.write('finish\n');
+  }
+
+  #change(): void {
+    for (const check of this.#changes) check();
+  }
+
+  #until(isTrue: () => boolean): Promise<void> {
+    if (isTrue()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const check = (): void => {
+        if (!isTrue()) return;
+        this.#changes.delete(check);
+        resolve();
+      };
+      this.#changes.add(check);
+    });
+  }
+}

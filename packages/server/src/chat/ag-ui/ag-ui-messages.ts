@@ -1,0 +1,138 @@
+import type { Event as CoreEvent, Message as CoreMessage } from '@ag-ui/core';
+import type { FileUIPart, UIMessage } from 'ai';
+import { z } from 'zod';
+import type { PageAnswer } from '../answers.ts';
+
+type Written<Event> = Event extends { type: infer Type extends string }
+  ? { readonly [Field in keyof Event]: Field extends 'type' ? `${Type}` : Event[Field] }
+  : never;
+
+/** An event as it is written to the wire. The library's own types require its enum. */
+export type AgUiEvent = Written<CoreEvent>;
+export type AgUiMessage = CoreMessage;
+
+interface InputPart {
+  readonly type: string;
+  readonly text?: string | undefined;
+  readonly source?:
+    | { readonly type: string; readonly value: string; readonly mimeType?: string | undefined }
+    | undefined;
+}
+
+interface InputMessage {
+  readonly id: string;
+  readonly role: string;
+  readonly content?: string | readonly InputPart[] | undefined;
+  /** Of the result of a tool that ran in the page. */
+  readonly toolCallId?: string | undefined;
+  readonly error?: string | undefined;
+}
+
+/** The fields of a `RunAgentInput` that are used. The page's tools and state are for agents that run in the page. */
+export interface RunInput {
+  readonly threadId: string;
+  readonly runId: string;
+  readonly messages: readonly InputMessage[];
+  /** Answers to the questions that interrupted an earlier run. */
+  readonly resume: readonly ResumeAnswer[];
+}
+
+interface ResumeAnswer {
+  readonly interruptId: string;
+  /** A cancelled question is denied. */
+  readonly status: 'resolved' | 'cancelled';
+  readonly payload?: unknown;
+}
+
+/** The maximum number of questions that one run answers. */
+const MAX_RESUMED = 100;
+
+const name = z.string().min(1).max(200);
+const source = z.looseObject({ type: z.string(), value: z.string(), mimeType: z.string().optional() });
+const part = z.looseObject({ type: z.string(), text: z.string().optional(), source: source.optional() });
+const message = z.looseObject({
+  id: name,
+  role: z.string(),
+  content: z.union([z.string(), z.array(part)]).optional(),
+  toolCallId: z.string().optional(),
+  error: z.string().optional(),
+});
+
+export const runInput: z.ZodType<RunInput> = z.looseObject({
+  threadId: name,
+  runId: name,
+  messages: z.array(message),
+  resume: z
+    .array(
+      z.looseObject({ interruptId: name, status: z.enum(['resolved', 'cancelled']), payload: z.unknown().optional() }),
+    )
+    .max(MAX_RESUMED)
+    .default([]),
+});
+
+/** Converts the result of a tool that ran in the page. */
+export function toPageAnswer({ toolCallId = '', content = '', error }: InputMessage): PageAnswer {
+  if (error !== undefined) return { toolCallId, errorText: error };
+  return { toolCallId, output: typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('') };
+}
+
+/** Converts a user's message to what a chat keeps. */
+export function toUiMessage({ id, content = '' }: InputMessage): UIMessage {
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return {
+    id,
+    role: 'user',
+    parts: parts.flatMap(({ text, source: from }): UIMessage['parts'] => {
+      if (text !== undefined) return [{ type: 'text', text }];
+      return from === undefined ? [] : [toFilePart(from)];
+    }),
+  };
+}
+
+function toFilePart({
+  type,
+  value,
+  mimeType = 'application/octet-stream',
+}: NonNullable<InputPart['source']>): FileUIPart {
+  return { type: 'file', mediaType: mimeType, url: type === 'data' ? `data:${mimeType};base64,${value}` : value };
+}
+
+/** Converts a chat to the messages of an AG-UI client. */
+export function toAgUiMessages(messages: readonly UIMessage[]): AgUiMessage[] {
+  return messages.flatMap((one): AgUiMessage[] =>
+    one.role === 'user' ? [{ id: one.id, role: 'user', content: toReplyText(one) }] : toReplyMessages(one),
+  );
+}
+
+function toReplyText({ parts }: UIMessage): string {
+  return parts.map((one) => (one.type === 'text' ? one.text : '')).join('');
+}
+
+interface ToolPart {
+  readonly toolCallId: string;
+  readonly input?: unknown;
+  readonly output?: unknown;
+  readonly errorText?: string;
+}
+
+/** Each part of a reply becomes a separate message. */
+function toReplyMessages({ id, parts }: UIMessage): AgUiMessage[] {
+  const messages: AgUiMessage[] = [];
+  for (const [index, one] of parts.entries()) {
+    const messageId = `${id}-${index}`;
+    if (one.type === 'text') messages.push({ id: messageId, role: 'assistant', content: one.text });
+    if (one.type === 'reasoning') messages.push({ id: messageId, role: 'reasoning', content: one.text });
+    if (!('toolCallId' in one)) continue;
+    const { toolCallId, input, output, errorText } = one as ToolPart;
+    const toolName = one.type === 'dynamic-tool' ? one.toolName : one.type.replace(/^tool-/, '');
+    const call = {
+      id: toolCallId,
+      type: 'function',
+      function: { name: toolName, arguments: JSON.stringify(input ?? {}) },
+    } as const;
+    messages.push({ id: messageId, role: 'assistant', toolCalls: [call] });
+    const content: string | undefined = errorText ?? (typeof output === 'string' ? output : JSON.stringify(output));
+    if (content !== undefined) messages.push({ id: `${messageId}-result`, role: 'tool', toolCallId, content });
+  }
+  return messages;
+}

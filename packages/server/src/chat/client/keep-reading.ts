@@ -1,0 +1,113 @@
+import type { UIMessageChunk } from 'ai';
+import { ChangedReplyError, ShownChunks } from './shown-chunks.ts';
+
+type Chunks = ReadableStream<UIMessageChunk>;
+
+const FIRST_WAIT_MS = 250;
+const MAX_WAIT_MS = 10_000;
+/** A server that refuses may be starting. This long it is asked again. */
+const REFUSED_MS = 60_000;
+
+export interface KeepReadingOptions {
+  /** Opens the stream again, from its start. Resolves with `null` if the reply is gone. */
+  readonly reopen: () => Promise<Chunks | null>;
+  /** It starts within a message, which is streamed whole when it is opened again. */
+  readonly isContinued?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onConnection: (isLost: boolean) => void;
+}
+
+/**
+ * Reads a reply to its end, however often the connection is lost. It is opened again after a pause that grows, and at
+ * once when the browser is online again or the page comes into view.
+ */
+export function keepReading(first: Chunks, options: KeepReadingOptions): Chunks {
+  const shown = new ShownChunks();
+  let reader = first.getReader();
+  let isEnded = false;
+  const read = async (): Promise<UIMessageChunk | undefined> => {
+    try {
+      const { done, value } = await reader.read();
+      if (!done || isEnded) return value;
+    } catch (error) {
+      if (isEnded || !(error instanceof TypeError) || options.signal?.aborted) throw error;
+    }
+    const again = await reconnect(options);
+    if (again === null) return undefined;
+    if (options.isContinued) {
+      await again.cancel();
+      throw new ChangedReplyError();
+    }
+    shown.restart();
+    reader = again.getReader();
+    return read();
+  };
+  const source = {
+    async pull(controller: ReadableStreamDefaultController<UIMessageChunk>): Promise<void> {
+      for (;;) {
+        const chunk = await read();
+        if (chunk === undefined) return controller.close();
+        isEnded ||= chunk.type === 'finish' || chunk.type === 'abort';
+        const fresh = shown.next(chunk);
+        for (const one of fresh) controller.enqueue(one);
+        if (fresh.length > 0) return undefined;
+      }
+    },
+    cancel: (reason: unknown) => reader.cancel(reason),
+  };
+  // Nothing is read ahead: whoever has stopped reading needs no connection.
+  return new ReadableStream(source, { highWaterMark: 0 });
+}
+
+async function reconnect({ reopen, signal, onConnection }: KeepReadingOptions): Promise<Chunks | null> {
+  onConnection(true);
+  try {
+    let refusedAt: number | undefined;
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+      await pause(waitMs, signal);
+      signal?.throwIfAborted();
+      try {
+        return await reopen();
+      } catch (error) {
+        signal?.throwIfAborted();
+        // A TypeError means that the network failed, which says nothing about the server.
+        if (error instanceof TypeError) refusedAt = undefined;
+        else if (Date.now() - (refusedAt ??= Date.now()) > REFUSED_MS) throw error;
+      }
+    }
+  } finally {
+    onConnection(false);
+  }
+}
+
+/** Waits for one event of a stream, however often the connection is lost. Resolves with `false` if there will be none. */
+export async function waitForEvent(open: () => Promise<Response>, signal: AbortSignal): Promise<boolean> {
+  for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, MAX_WAIT_MS)) {
+    try {
+      const response = await open();
+      const isRefused = response.status >= 400 && response.status < 500 && response.status !== 429;
+      if (isRefused || response.status === 204) return false;
+      if (response.ok && (await response.text()).includes('data: ')) return true;
+    } catch {
+      // The network failed, or the signal has fired.
+    }
+    await pause(waitMs, signal);
+  }
+  return false;
+}
+
+/** Waits, with some jitter, or until something suggests that the network is back. */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const over = new AbortController();
+  const timer = setTimeout(resolve, ms * (0.5 + Math.random() / 2));
+  // Outside of browsers there is neither.
+  const { window, document } = globalThis as { window?: EventTarget; document?: EventTarget };
+  window?.addEventListener('online', () => resolve(), { signal: over.signal });
+  document?.addEventListener('visibilitychange', () => resolve(), { signal: over.signal });
+  signal?.addEventListener('abort', () => resolve(), { signal: over.signal });
+  return promise.finally(() => {
+    clearTimeout(timer);
+    over.abort();
+  });
+}

@@ -1,0 +1,77 @@
+import type { CancelReasonInit } from '@whoa/core';
+import { followTask, isFinalStatus, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
+import type { UIMessage } from 'ai';
+import { type ChatRef, readMessages } from './chat-history.ts';
+import type { ChatParts, ChatStopReceipt } from './chat-types.ts';
+import { findAnsweredCall, findQuestion } from './questions.ts';
+
+/** How long a stop waits until the calls are closed. Pages wait five seconds for its response. */
+const CLOSE_MS = 3_000;
+
+/** Returns the calls of a task about which people have been asked, and have not answered. */
+function findAskingCalls({ status, questions = [] }: TaskRecord): readonly string[] {
+  const open = questions.filter(({ answer, closed }) => answer === undefined && closed === undefined);
+  return isFinalStatus(status) ? [] : open.map(({ callId }) => callId);
+}
+
+/** Stops a reply. A page has no stream of a reply that waits for people: the receipt has its message, with closed calls. */
+export async function stopReply(
+  parts: ChatParts,
+  { ref, isRead, ...chat }: ChatRef & { readonly ref: TaskRef; readonly isRead: boolean },
+  reason: CancelReasonInit,
+): Promise<ChatStopReceipt> {
+  const { store } = parts;
+  const before = isRead ? undefined : await store.get(ref);
+  const { result } = await store.cancel(ref, reason, { mode: 'now' });
+  const isWaiting = before !== undefined && findAskingCalls(before).length > 0;
+  const message = isWaiting ? await readClosed(parts, chat, ref) : undefined;
+  return { result, ...(message && { message }) };
+}
+
+async function readClosed(parts: ChatParts, chat: ChatRef, ref: TaskRef): Promise<UIMessage | undefined> {
+  for await (const seen of followTask(parts.store, ref, { signal: AbortSignal.timeout(CLOSE_MS) })) {
+    if (seen.type !== 'end') continue;
+    const { id: asked } = (seen.task.inputs.at(-1) ?? {}) as { readonly id?: string };
+    const messages = await readMessages(parts, chat);
+    const message = messages[messages.findLastIndex(({ id }) => id === asked) + 1];
+    return message?.role === 'assistant' ? { ...message, id: ref.id } : undefined;
+  }
+  return undefined;
+}
+
+/** The questions of a message that a page shows as open. */
+export interface ShownQuestions {
+  readonly chatId: string;
+  readonly messageId: string;
+  readonly questions: ReadonlySet<string>;
+}
+
+export type OpenAnswer = (signal: AbortSignal) => AsyncGenerator<{ readonly type: 'answered' }, undefined>;
+
+export function openAnswer(
+  { store }: Pick<ChatParts, 'store'>,
+  { questions }: ShownQuestions,
+  ref: TaskRef | undefined,
+): OpenAnswer | undefined {
+  return ref && ((signal) => waitForAnswer(store, { ref, questions }, signal));
+}
+
+/**
+ * Yields once, when one of these questions is answered or closed, or the reply has ended. A question is named by its id or
+ * by its call.
+ */
+async function* waitForAnswer(
+  store: TaskStore,
+  { ref, questions }: { readonly ref: TaskRef; readonly questions: ReadonlySet<string> },
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly type: 'answered' }, undefined> {
+  const calls = new Set<string>();
+  for await (const seen of followTask(store, ref, { signal })) {
+    const asked = seen.type === 'entry' ? findQuestion(seen.event) : undefined;
+    if (asked && (questions.has(asked.id) || questions.has(asked.callId))) calls.add(asked.callId);
+    if (seen.type === 'entry' && !calls.has(findAnsweredCall(seen.event) ?? '')) continue;
+    yield { type: 'answered' };
+    return undefined;
+  }
+  return undefined;
+}

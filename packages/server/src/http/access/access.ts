@@ -1,0 +1,174 @@
+import { type Clock, systemClock } from '@whoa/core/embed';
+import { type ApproverOptions, createApproverCheck, type RefuseAnswer } from './approvers.ts';
+import { readBody } from './body.ts';
+import { createOriginGuard, type OriginOptions } from './origin.ts';
+import {
+  type Audit,
+  type AuditEvent,
+  type Authenticate,
+  type Principal,
+  type Right,
+  toPrincipal,
+} from './principal.ts';
+import { Rate } from './rate.ts';
+import { RateLimitDelay } from './rate-limit-delay.ts';
+import { type ErrorBody, refuse, refuseTemporarily } from './refusal.ts';
+
+/** What one principal may use of a server. */
+interface AccessLimits {
+  /** The maximum size of a body. Defaults to 5 MiB. */
+  readonly maxBodyBytes: number;
+  /** The sustained number of requests per second. Defaults to 50. */
+  readonly requestsPerSecond: number;
+  /** The number of requests in a burst after a pause. Defaults to 200. */
+  readonly requestsBurst: number;
+  /** How many streams may be open at the same time. Defaults to 100. */
+  readonly maxStreams: number;
+}
+
+/** The default limits of a principal. */
+const ACCESS_LIMITS: AccessLimits = {
+  maxBodyBytes: 5 * 1024 * 1024,
+  requestsPerSecond: 50,
+  requestsBurst: 200,
+  maxStreams: 100,
+};
+
+/** Options for access control. Only `authenticate` is required. */
+export interface AccessOptions extends OriginOptions, ApproverOptions {
+  readonly authenticate: Authenticate;
+  /** Called with every cancel, approval and message to a running task, and who did it. */
+  readonly audit?: Audit | undefined;
+  readonly limits?: Partial<AccessLimits> | undefined;
+  readonly clock?: Clock | undefined;
+  /** Called when `authenticate`, `approvers` or `audit` throws. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** The checks that every route makes before it does anything. */
+export interface Access {
+  /** Returns the sender of a request if they have the right; otherwise the response that says why not. */
+  authorize(request: Request, right: Right): Promise<Principal | Response>;
+  /** For routes that need no right: checks whether requests from this origin are allowed. */
+  checkOrigin(request: Request): Response | undefined;
+  /** Returns the headers that let a page of a listed origin read the response. */
+  getCorsHeaders(request: Request): Readonly<Record<string, string>>;
+  /** Reads the whole body into memory, unless it is too large. */
+  readBody(request: Request): Promise<Request | Response>;
+  /** Counts a stream until it is disposed, unless too many are open. */
+  openStream(principal: Principal): Disposable | Response;
+  /** Returns why a principal may not answer questions; `undefined` if they may. They are read only if that depends on them. */
+  readonly refuseAnswer: RefuseAnswer;
+  /** Records what a principal did in the audit. */
+  audit(principal: Principal, event: Omit<AuditEvent, 'at' | 'actor' | 'actorTenant'>): void;
+}
+
+/**
+ * Creates the access control of a server: identity, rights, origins, rates and sizes. Share one between all handlers of
+ * a server, so that its limits apply to all of them.
+ *
+ * @returns The access control to pass to handlers.
+ */
+export function createAccess(options: AccessOptions): Access {
+  const { authenticate, audit, clock = systemClock, onError = () => {} } = options;
+  const limits = { ...ACCESS_LIMITS, ...options.limits };
+  const origin = createOriginGuard(options);
+  const rate = new Rate(limits.requestsPerSecond, limits.requestsBurst);
+  const heldBack = new RateLimitDelay(clock);
+  const streams = new Map<string, number>();
+  const checkApprover = createApproverCheck(options, { clock, onError });
+
+  async function identify(request: Request): Promise<Principal | Response> {
+    try {
+      return toPrincipal(await authenticate(request)) ?? refuseUnauthenticated();
+    } catch (error) {
+      onError(error);
+      return refuse(500, {
+        code: 'authenticate-failed',
+        message: 'Authentication failed; see the server log',
+      });
+    }
+  }
+
+  return {
+    async authorize(request, right) {
+      const refused = origin.check(request);
+      if (refused !== undefined) return refused;
+      const principal = await identify(request);
+      if (principal instanceof Response) return principal;
+      const earlyMs = rate.take(formatPrincipal(principal), clock.now());
+      if (earlyMs > 0) {
+        await heldBack.wait(request.signal);
+        return refuseTemporarily(
+          429,
+          { code: 'too-many-requests', message: 'Too many requests; wait a moment' },
+          earlyMs,
+        );
+      }
+      return may(principal, right) ? principal : refuseRight(right);
+    },
+    checkOrigin: (request) => origin.check(request),
+    getCorsHeaders: (request) => origin.sharing(request),
+    readBody: (request) => readBody(request, limits.maxBodyBytes),
+    openStream(principal) {
+      const name = formatPrincipal(principal);
+      const open = streams.get(name) ?? 0;
+      if (open >= limits.maxStreams) {
+        const message = `${limits.maxStreams} streams are open; close one of them first`;
+        return refuseTemporarily(429, { code: 'too-many-streams', message }, 1_000);
+      }
+      streams.set(name, open + 1);
+      return once(() => {
+        const left = streams.get(name)! - 1;
+        if (left === 0) streams.delete(name);
+        else streams.set(name, left);
+      });
+    },
+    refuseAnswer: async (principal, read) =>
+      may(principal, 'approve') ? checkApprover(principal, read) : lacksRight('approve'),
+    audit(principal, event) {
+      const { name, tenant } = principal;
+      const actor = { actor: name, ...(tenant !== event.tenant && { actorTenant: tenant }) };
+      try {
+        audit?.({ ...event, at: clock.wallNow?.() ?? clock.now(), ...actor });
+      } catch (error) {
+        // Don't fail the response: the action was done.
+        onError(error);
+      }
+    },
+  };
+}
+
+/** Returns whether a principal has a right. */
+export function may({ rights }: Principal, right: Right): boolean {
+  return rights.includes(right);
+}
+
+/** The response to a principal that lacks a right. */
+export function refuseRight(right: Right): Response {
+  return refuse(403, lacksRight(right));
+}
+
+function lacksRight(right: Right): ErrorBody['error'] {
+  const message = `This needs the right '${right}', which you do not have; ask whoever gave you access`;
+  return { code: 'forbidden', message };
+}
+
+function refuseUnauthenticated(): Response {
+  const message = 'Authentication is required: send Authorization: Bearer TOKEN, or log in';
+  return refuse(401, { code: 'unauthenticated', message }, { 'www-authenticate': 'Bearer' });
+}
+
+function formatPrincipal({ tenant, name }: Principal): string {
+  return JSON.stringify([tenant, name]);
+}
+
+function once(work: () => void): Disposable {
+  let isDone = false;
+  return {
+    [Symbol.dispose]() {
+      if (!isDone) work();
+      isDone = true;
+    },
+  };
+}

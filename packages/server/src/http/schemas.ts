@@ -1,0 +1,103 @@
+import { z } from '@hono/zod-openapi';
+import type { StopMode } from '@whoa/core';
+
+/** Names are indexed, and Postgres accepts only well-formed text. */
+export const NAME: z.ZodType<string> = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((name) => name.isWellFormed() && !name.includes('\0'), 'a NUL or half a character cannot be kept');
+
+const MAX_REASON_CHARACTERS = 1_000;
+
+/** The body of a cancel. */
+export interface CancelBody {
+  readonly reason?: string | undefined;
+  readonly mode: Extract<StopMode, string>;
+  readonly undo: boolean;
+}
+
+export const CANCEL_FIELDS: {
+  readonly reason: z.ZodType<string | undefined>;
+  readonly mode: z.ZodType<CancelBody['mode']>;
+  readonly undo: z.ZodType<boolean>;
+} = {
+  reason: z.string().max(MAX_REASON_CHARACTERS).optional().openapi({ description: 'The reason, as text.' }),
+  mode: z.enum(['graceful', 'now', 'kill']).default('graceful').openapi({
+    description: 'graceful: running calls may finish. now: they are interrupted. kill: they are not waited for.',
+  }),
+  undo: z.boolean().default(false).openapi({ description: 'Also undoes completed calls that can be undone.' }),
+};
+
+export const STATUSES = ['init', 'running', 'cancelling', 'success', 'failed', 'cancelled'] as const;
+export const STATUS: z.ZodType<(typeof STATUSES)[number]> = z.enum(STATUSES);
+
+export const MOMENT: z.ZodType<number> = z
+  .number()
+  .openapi({ description: 'Milliseconds since 1970, by the clock of the store.' });
+
+const REASON = z.object({
+  kind: z.string(),
+  message: z.string().optional(),
+  by: z.string().optional(),
+  via: z.string().optional(),
+  traceparent: z.string().optional(),
+  at: MOMENT,
+});
+
+const COUNT = z.number().int();
+const ACTIVITY = z
+  .object({
+    turns: COUNT,
+    calls: COUNT,
+    usage: z.object({ inputTokens: z.number(), outputTokens: z.number(), isComplete: z.boolean() }).optional(),
+    providerWait: z
+      .object({ error: z.string(), since: MOMENT, attempts: COUNT })
+      .optional()
+      .openapi({ description: 'Why it waits for the provider of its model, until `stageAt`.' }),
+  })
+  .openapi({ description: 'What an agent has done so far.' });
+
+/** A task as it is shown. It may have more fields. */
+export const TASK: z.ZodType = z
+  .looseObject({
+    id: z.string(),
+    tenant: z.string(),
+    agent: z.string(),
+    conversation: z.string().optional(),
+    title: z.string().max(120).optional().openapi({ description: 'What was asked, in one line.' }),
+    key: z.string().optional(),
+    priority: z.number().int(),
+    status: STATUS,
+    notBefore: MOMENT.optional(),
+    deadline: MOMENT.optional(),
+    traceparent: z.string().optional().openapi({ description: 'The W3C trace context of what created it.' }),
+    startedBy: z.string().optional().openapi({ description: 'Who started it.' }),
+    createdAt: MOMENT,
+    startedAt: MOMENT.optional(),
+    endedAt: MOMENT.optional(),
+    stop: z.looseObject({ level: z.string(), reason: REASON, killAt: MOMENT, undo: z.boolean() }).optional(),
+    position: z.number().int().openapi({ description: 'The position of the last journal entry.' }),
+    activity: ACTIVITY.optional(),
+    waiting: COUNT.optional().openapi({ description: 'How many questions wait for an answer.' }),
+    inputs: z.array(z.unknown()).optional().openapi({ description: 'Not in lists.' }),
+    outcome: z.looseObject({ status: STATUS, answer: z.string().optional() }).optional(),
+  })
+  .openapi('Task');
+
+export const CANCEL_RECEIPT: z.ZodType = z
+  .object({
+    result: z.enum(['accepted', 'escalated', 'unchanged']),
+    status: STATUS,
+    level: z.enum(['drain', 'abort', 'kill']),
+    reason: REASON.openapi({ description: 'The first reason; later ones do not replace it.' }),
+    killAt: MOMENT,
+  })
+  .openapi('CancelReceipt');
+
+export const SEND_RECEIPT: z.ZodType = z
+  .object({ result: z.literal('accepted'), number: z.number().int() })
+  .openapi('SendReceipt', { description: 'Stored for the worker, which carries it out next.' });
+
+export const TASK_PARAMS: z.ZodObject<{ id: typeof NAME }> = z.object({ id: NAME });
+export const CALL_PARAMS: z.ZodObject<{ id: typeof NAME; callId: typeof NAME }> = z.object({ id: NAME, callId: NAME });

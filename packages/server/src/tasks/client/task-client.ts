@@ -1,0 +1,283 @@
+import type { Json, Policy, StopMode } from '@whoa/core';
+import type {
+  AnswerReceipt,
+  ConversationRecord,
+  CreateReceipt,
+  EraseReceipt,
+  EraseTarget,
+  FleetLoad,
+  FollowEvent,
+  ListFilter,
+  ListPage,
+  NewTask,
+  PageRequest,
+  PauseTarget,
+  RequeueReceipt,
+  SendReceipt,
+  StoreCancelReceipt,
+  TaskCounts,
+  TaskRecord,
+  TaskStatus,
+} from '@whoa/tasks';
+import type { QuestionPage, QueuePage, TenantPage, WorkerPage } from '@whoa/tasks/internal';
+import type { ClosedQuestionPage } from '../closed-questions.ts';
+import { type FollowTaskOptions, followEvents } from './follow.ts';
+import { readError, TaskApiError } from './task-api-error.ts';
+
+const CANCELLED_AT_ONCE = 1_000;
+
+/** The server to use, and the identity of the caller. */
+export interface TaskClientOptions {
+  /** The address of the task API: `https://tasks.example.com`. */
+  readonly url: string;
+  /** The bearer token. A page that has logged in does not need one. */
+  readonly token?: string;
+  /** The tenant that owns the tasks; for callers with the right `operate`. */
+  readonly tenant?: string;
+  readonly fetch?: typeof fetch;
+}
+
+/** A task to create. */
+interface NewTaskRequest
+  extends Pick<NewTask, 'agent' | 'input' | 'key' | 'priority' | 'notBefore' | 'deadline' | 'conversation'> {
+  readonly policy?: Policy;
+}
+
+/** Why and how to stop. */
+export interface CancelTaskOptions {
+  readonly reason?: string;
+  /** Defaults to `graceful`. */
+  readonly mode?: Extract<StopMode, string>;
+  readonly undo?: boolean;
+}
+
+/** Why and how to stop many tasks. */
+interface CancelManyOptions extends CancelTaskOptions {
+  /** Only returns which tasks it would stop. */
+  readonly dryRun?: boolean;
+}
+
+/** The result for one of many tasks. */
+export interface StoppedTask {
+  readonly id: string;
+  /** Its status before the cancel. */
+  readonly status: TaskStatus;
+  readonly result: StoreCancelReceipt['result'] | 'would-cancel';
+}
+
+/** A conversation with the end of its history. */
+export interface ConversationView extends ConversationRecord {
+  /** The total number of messages; `history` contains the last ones. */
+  readonly historyLength: number;
+}
+
+/**
+ * An answer to a question. To an approval: a `decision`; `always` and `never` also apply to everything that the question
+ * lists under always, and `why` is the reason that the model gets with a no. To any other: the result of the call.
+ */
+export type QuestionAnswer =
+  | { readonly decision: 'yes' | 'no' | 'always' | 'never'; readonly why?: string | undefined }
+  | { readonly answer: Json }
+  | { readonly error: string };
+
+/**
+ * Accesses the tasks of a server. Results of the store are returned, whatever the HTTP status was. Other refusals of
+ * the server are thrown as `TaskApiError`.
+ */
+export interface TaskClient {
+  /** Creates a task. */
+  create(task: NewTaskRequest): Promise<CreateReceipt>;
+  /** Returns a task. */
+  get(id: string): Promise<TaskRecord | undefined>;
+  /**
+   * Lists tasks, newest first. With an agent, a page holds only those of its tasks that have it; `brief` leaves out
+   * answers, results and stop reports.
+   */
+  list(
+    filter?: Omit<ListFilter, 'tenant'> & {
+      readonly agent?: string | undefined;
+      readonly brief?: boolean;
+      readonly poison?: boolean;
+    },
+  ): Promise<ListPage>;
+  /** Stops a task, wherever it runs. */
+  cancel(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
+  /** Stops the current task of a conversation and all waiting tasks. */
+  cancelConversation(id: string, options?: CancelTaskOptions): Promise<StoreCancelReceipt>;
+  /** Stops all live tasks that match. */
+  cancelAll(
+    filter:
+      | { readonly all: true }
+      | { readonly status?: TaskStatus; readonly agent?: string; readonly conversation?: string },
+    options?: CancelManyOptions,
+  ): Promise<readonly StoppedTask[]>;
+  /** Stops one call; the task continues. */
+  cancelCall(id: string, callId: string, options?: Pick<CancelTaskOptions, 'reason'>): Promise<SendReceipt>;
+  /** Lists open questions, oldest first. */
+  questions(page?: PageRequest): Promise<QuestionPage>;
+  /** Lists the questions that were closed last, latest first, at most 200. */
+  closedQuestions(): Promise<ClosedQuestionPage>;
+  /** Answers a question, by the id that its journal entry has. The first answer counts. */
+  answer(question: string, answer: QuestionAnswer): Promise<AnswerReceipt>;
+  /** Sends a message to a running task. */
+  steer(id: string, message: Json): Promise<SendReceipt>;
+  /** Follows the journal as it grows, then one `end`. It reconnects by itself; no entry is skipped or repeated. */
+  follow(id: string, options?: FollowTaskOptions): AsyncIterableIterator<FollowEvent, undefined>;
+  /** Returns the state of a conversation and the end of its history. */
+  conversation(id: string, options?: { readonly messages?: number }): Promise<ConversationView | undefined>;
+  /** Counts tasks by status. */
+  counts(): Promise<TaskCounts>;
+  /** Lists tenants that have tasks; needs the right `operate`. */
+  tenants(page?: PageRequest): Promise<TenantPage>;
+  /** Lists workers of all tenants; needs the right `operate`. */
+  workers(options?: { readonly limit?: number }): Promise<WorkerPage>;
+  /** Summarises queues and workers by agent; needs the right `operate`. */
+  fleet(): Promise<FleetLoad>;
+  /** Lists queues with ready tasks, and what is paused; needs the right `operate`. */
+  queues(page?: PageRequest): Promise<QueuePage>;
+  /** Stops or resumes the delivery of an agent's or a tenant's tasks; needs the right `operate`. */
+  pause(target: PauseTarget, isPaused: boolean): Promise<void>;
+  /** Creates a task with the input of one that failed or was cancelled. */
+  requeue(id: string): Promise<RequeueReceipt>;
+  /** Removes everything of a tenant or a conversation; needs the right `operate`. */
+  erase(target: EraseTarget, options?: { readonly waitMs?: number }): Promise<EraseReceipt>;
+}
+
+/**
+ * Creates a client of a server's task API, for any runtime with `fetch`.
+ *
+ * @returns The client.
+ *
+ * @example
+ * ```ts
+ * import { createTaskClient } from '@whoa/server/task-client';
+ *
+ * const client = createTaskClient({ url: 'https://tasks.example.com', token: 'the-token' });
+ * const receipt = await client.cancel(taskId, { reason: 'no longer needed' });
+ * console.log(receipt.result);
+ * ```
+ */
+export function createTaskClient(options: TaskClientOptions): TaskClient {
+  const send = createSender(options);
+  const post = <T>(path: string, body: object): Promise<T> => send<T>('POST', path, { body });
+  const cancelAt = async (path: string, options: CancelTaskOptions = {}): Promise<StoreCancelReceipt> =>
+    post<StoreCancelReceipt>(path, options).catch(toReceipt<StoreCancelReceipt>({ 404: 'not-found', 409: 'too-late' }));
+  const sendAt = (path: string, body: object): Promise<SendReceipt> =>
+    post<SendReceipt>(path, body).catch(toReceipt<SendReceipt>({ 404: 'not-found', 409: 'too-late' }));
+  const missing = toReceipt<undefined>({ 404: undefined });
+
+  return {
+    create: (task) => post<CreateReceipt>('/v1/tasks', task).catch(toReceipt<CreateReceipt>({ 409: 'rejected' })),
+    get: (id) => send<TaskRecord>('GET', `/v1/tasks/${toTaskPath(id)}`).catch(missing),
+    list: (filter = {}) => send<ListPage>('GET', '/v1/tasks', { query: { ...filter } }),
+    cancel: (id, options) => cancelAt(`/v1/tasks/${toTaskPath(id)}/cancel`, options),
+    cancelConversation: (id, options) => cancelAt(`/v1/conversations/${toTaskPath(id)}/cancel`, options),
+    async cancelAll(filter, options = {}) {
+      // A task that one page stops is listed again by a later one, as cancelling: its first answer counts.
+      const all = new Map<string, StoppedTask>();
+      for (let cursor: string | undefined; ; ) {
+        const body = { ...options, filter, limit: CANCELLED_AT_ONCE, ...(cursor !== undefined && { cursor }) };
+        const page = await post<{ tasks: StoppedTask[]; next?: string }>('/v1/tasks/cancel', body);
+        for (const task of page.tasks) if (!all.has(task.id)) all.set(task.id, task);
+        cursor = page.next;
+        if (cursor === undefined) return [...all.values()];
+      }
+    },
+    cancelCall: (id, callId, options = {}) => sendAt(`${toCallPath(id, callId)}/cancel`, options),
+    questions: (page = {}) => send<QuestionPage>('GET', '/v1/questions', { query: { ...page } }),
+    closedQuestions: () => send<ClosedQuestionPage>('GET', '/v1/questions/closed'),
+    answer: (question, answer) =>
+      post<AnswerReceipt>(`/v1/questions/${toTaskPath(question)}`, answer).catch(
+        toReceipt<AnswerReceipt>({ 404: 'not-found', 409: 'too-late' }),
+      ),
+    steer: (id, message) => sendAt(`/v1/tasks/${toTaskPath(id)}/steer`, { message }),
+    follow: (id, options = {}) =>
+      followEvents(
+        (lastEventId, signal) =>
+          send.raw('GET', `/v1/tasks/${toTaskPath(id)}/events`, { headers: { 'last-event-id': lastEventId }, signal }),
+        options,
+      ),
+    conversation: (id, query = {}) =>
+      send<ConversationView>('GET', `/v1/conversations/${toTaskPath(id)}`, { query: { ...query } }).catch(missing),
+    counts: () => send<TaskCounts>('GET', '/v1/counts'),
+    tenants: (page = {}) => send.everywhere<TenantPage>('GET', '/v1/tenants', { query: { ...page } }),
+    workers: (query = {}) => send.everywhere<WorkerPage>('GET', '/v1/workers', { query: { ...query } }),
+    fleet: () => send.everywhere<FleetLoad>('GET', '/v1/fleet'),
+    queues: (page = {}) => send.everywhere<QueuePage>('GET', '/v1/queues', { query: { ...page } }),
+    pause: async (target, paused) => void (await send.everywhere('POST', '/v1/pause', { body: { target, paused } })),
+    requeue: (id) =>
+      post<RequeueReceipt>(`/v1/tasks/${toTaskPath(id)}/requeue`, {}).catch(
+        toReceipt<RequeueReceipt>({ 404: 'not-found', 409: 'not-failed' }),
+      ),
+    erase: (target, options = {}) => send.everywhere('POST', '/v1/erase', { body: { ...target, ...options } }),
+  };
+}
+
+interface Parts {
+  readonly body?: object;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+interface Sender {
+  <T>(method: string, path: string, parts?: Parts): Promise<T>;
+  /** Sends a request without a tenant. */
+  everywhere<T>(method: string, path: string, parts?: Parts): Promise<T>;
+  raw(method: string, path: string, parts?: Parts): Promise<Response>;
+}
+
+function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Sender {
+  const base = url.replace(/\/+$/, '');
+  const ask = (method: string, path: string, { body, query = {}, headers, signal }: Parts): Promise<Response> => {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined);
+    const search =
+      given.length === 0
+        ? ''
+        : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
+    // Look the global up each time: applications replace it.
+    return (own ?? globalThis.fetch)(`${base}${path}${search}`, {
+      method,
+      // Don't follow redirects: the token must not go to another server.
+      redirect: 'error',
+      headers: {
+        ...headers,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    });
+  };
+  const read = async <T>(asked: Promise<Response>): Promise<T> => {
+    const response = await asked;
+    if (!response.ok) throw await readError(response);
+    return (await response.json()) as T;
+  };
+  const raw: Sender['raw'] = (method, path, { query, ...parts } = {}) =>
+    ask(method, path, { ...parts, query: { ...query, tenant } });
+  const send = <T>(method: string, path: string, parts?: Parts): Promise<T> => read<T>(raw(method, path, parts));
+  const everywhere: Sender['everywhere'] = (method, path, parts = {}) => read(ask(method, path, parts));
+  return Object.assign(send, { raw, everywhere });
+}
+
+/** Converts refusals that are results of the store back to receipts. */
+function toReceipt<Receipt>(answers: Readonly<Record<number, string | undefined>>): (error: unknown) => Receipt {
+  return (error) => {
+    if (!(error instanceof TaskApiError)) throw error;
+    const { status, code, fields } = error;
+    if (code === 'merged-inputs') return { result: code } as Receipt;
+    if (code === 'full') return { result: code, ...fields } as Receipt;
+    if (!(status in answers) || code === 'no-task-api' || code === 'unknown-route') throw error;
+    const result = answers[status];
+    return (result === undefined ? undefined : { result, ...fields }) as Receipt;
+  };
+}
+
+function toCallPath(id: string, callId: string): string {
+  return `/v1/tasks/${toTaskPath(id)}/calls/${toTaskPath(callId)}`;
+}
+
+function toTaskPath(id: string): string {
+  return encodeURIComponent(id);
+}

@@ -1,0 +1,183 @@
+import { z } from '@hono/zod-openapi';
+import { eraseRecords, type PauseTarget, type RequeueReceipt, readFleetLoad, requeueTask } from '@whoa/tasks';
+import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
+import { HttpError, refuseCursor, unknownTask } from '../http/http-error.ts';
+import type { ApiParts } from '../http/parts.ts';
+import { MOMENT, NAME, TASK, TASK_PARAMS } from '../http/schemas.ts';
+
+const MAX_QUEUES = 1_000;
+/** The longest that an erasure waits for running tasks: proxies give up on longer requests. */
+const MAX_ERASE_MS = 30_000;
+
+const COUNT = z.number().int();
+const TARGET = z.union([z.strictObject({ agent: NAME }), z.strictObject({ tenant: NAME })]);
+
+const FLEET = z
+  .object({
+    agents: z.array(
+      z.object({
+        agent: z.string(),
+        ready: COUNT,
+        running: COUNT,
+        oldestWaitMs: z.number().openapi({ description: 'How long the oldest ready task has waited.' }),
+        waiting: COUNT.openapi({ description: 'How many workers wait for its tasks now.' }),
+        isPaused: z.boolean(),
+        isUnserved: z.boolean().openapi({ description: 'Tasks wait, and no worker waits for them or runs any.' }),
+      }),
+    ),
+    paused: z.array(TARGET),
+    unsettled: COUNT.openapi({ description: 'Cancelled tasks that wait for a worker to settle them.' }),
+    more: z.boolean(),
+  })
+  .openapi('Fleet');
+
+const QUEUES = z
+  .object({
+    queues: z.array(z.object({ agent: z.string(), tenant: z.string(), ready: COUNT, oldestReadyAt: MOMENT })),
+    running: z.record(z.string(), COUNT).openapi({ description: 'Running tasks by agent. First page only.' }),
+    waiting: z.record(z.string(), COUNT).openapi({ description: 'Workers that wait, by agent.' }),
+    paused: z.array(TARGET),
+    now: MOMENT,
+    next: z.string().optional(),
+  })
+  .openapi('Queues');
+
+const ERASED = z
+  .object({
+    tenant: z.string(),
+    conversation: z.string().optional(),
+    cancelled: COUNT,
+    tasks: COUNT,
+    conversations: COUNT,
+    live: z.array(z.string()).openapi({ description: 'Tasks that were still running at the end, at most 100.' }),
+    isComplete: z.boolean().openapi({ description: 'Nothing is left. If not, send the request again.' }),
+    startedAt: MOMENT,
+    endedAt: MOMENT,
+  })
+  .openapi('Erased');
+
+export function operateEndpoints(parts: ApiParts): Endpoint[] {
+  return [...readEndpoints(parts), pauseEndpoint(parts), requeueEndpoint(parts), eraseEndpoint(parts)];
+}
+
+function readEndpoints({ store }: ApiParts): Endpoint[] {
+  return [
+    defineEndpoint({
+      method: 'get',
+      path: '/v1/fleet',
+      right: 'operate',
+      summary: 'Ready and running tasks by agent, over all tenants, and agents that no worker serves.',
+      responses: { 200: { description: 'The fleet.', schema: FLEET } },
+      handle: async () => Response.json(await readFleetLoad(store)),
+    }),
+    defineEndpoint({
+      method: 'get',
+      path: '/v1/queues',
+      right: 'operate',
+      summary: 'Queues with ready tasks, by agent and tenant, and what is paused.',
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(MAX_QUEUES).default(100),
+        cursor: z
+          .string()
+          .max(2_048)
+          .refine((text) => text.isWellFormed())
+          .optional()
+          .openapi({ description: '`next` of the previous page.' }),
+      }),
+      responses: { 200: { description: 'A page.', schema: QUEUES } },
+      async handle({ query: { limit, cursor } }) {
+        const page = store.queues({ limit, ...(cursor !== undefined && { cursor }) });
+        return Response.json(await page.catch(refuseCursor));
+      },
+    }),
+  ];
+}
+
+function pauseEndpoint({ store, access }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'post',
+    path: '/v1/pause',
+    right: 'operate',
+    summary: 'Pauses or resumes delivery of an agent’s or a tenant’s tasks. Running tasks continue.',
+    body: z.strictObject({ target: TARGET, paused: z.boolean() }),
+    responses: { 200: { description: 'Done.', schema: z.object({ target: TARGET, paused: z.boolean() }) } },
+    async handle({ principal, tenant, body: { target, paused } }) {
+      await store.pause(target as PauseTarget, paused);
+      const named = 'agent' in target ? `agent ${target.agent}` : `tenant ${target.tenant}`;
+      const answer = paused ? 'paused' : 'resumed';
+      access.audit(principal, { type: 'pause', tenant, target: named, result: answer });
+      return Response.json({ target, paused });
+    },
+  });
+}
+
+function requeueEndpoint({ store, access }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'post',
+    path: '/v1/tasks/{id}/requeue',
+    right: 'start',
+    forOperators: true,
+    summary:
+      'Creates a new task with the input of a failed or cancelled one. A repeated request creates no second task.',
+    params: TASK_PARAMS,
+    body: z.strictObject({}),
+    responses: {
+      201: {
+        description: 'The new task.',
+        schema: z.object({ result: z.enum(['requeued', 'unchanged']), task: TASK }),
+      },
+      200: { description: 'It was requeued before; this is the task that was created then.' },
+      409: { description: 'It has not failed, or its input cannot be sent again; the message says which.' },
+    },
+    async handle({ principal, tenant, params: { id } }) {
+      const receipt = await requeueTask(store, { tenant, id });
+      access.audit(principal, { type: 'requeue', tenant, target: id, result: receipt.result });
+      if (!('task' in receipt)) throw notRequeued(receipt);
+      return Response.json(receipt, { status: receipt.result === 'requeued' ? 201 : 200 });
+    },
+  });
+}
+
+function notRequeued(receipt: Exclude<RequeueReceipt, { task: unknown }>): HttpError {
+  switch (receipt.result) {
+    case 'not-found':
+      return unknownTask();
+    case 'not-failed': {
+      const { status } = receipt;
+      const message = `Only failed and cancelled tasks are requeued; it is ${status}`;
+      return new HttpError(409, { code: 'not-failed', message, status });
+    }
+    case 'merged-inputs':
+      return new HttpError(409, {
+        code: 'merged-inputs',
+        message: 'Several messages were merged into this task; send them again yourself',
+      });
+    case 'full':
+      return new HttpError(429, { code: 'full', message: 'Too many tasks are waiting; try again later' });
+  }
+}
+
+function eraseEndpoint({ store, access, world }: ApiParts): Endpoint {
+  return defineEndpoint({
+    method: 'post',
+    path: '/v1/erase',
+    right: 'operate',
+    summary: 'Deletes all records of a tenant or of one conversation: tasks, journals and histories.',
+    body: z.strictObject({
+      tenant: NAME,
+      conversation: NAME.optional(),
+      waitMs: z.number().int().min(0).max(MAX_ERASE_MS).default(MAX_ERASE_MS).openapi({
+        description: 'How long to wait for running tasks, which are cancelled.',
+      }),
+    }),
+    responses: { 200: { description: 'A receipt. If it is not complete, send the request again.', schema: ERASED } },
+    async handle({ principal, body: { waitMs, ...target }, request: { signal } }) {
+      const options = { waitMs, signal, by: principal.name, world };
+      const receipt = await eraseRecords(store, target as { tenant: string }, options);
+      const answer = receipt.isComplete ? 'erased' : 'incomplete';
+      const named = target.conversation ?? '*';
+      access.audit(principal, { type: 'erase', tenant: target.tenant, target: named, result: answer });
+      return Response.json(receipt);
+    },
+  });
+}

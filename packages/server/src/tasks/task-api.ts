@@ -1,0 +1,123 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { systemWorld, type World } from '@whoa/core/embed';
+import type { TaskStore } from '@whoa/tasks';
+import type { Access } from '../http/access/access.ts';
+import type { Login } from '../http/access/login.ts';
+import type { Principal } from '../http/access/principal.ts';
+import { refuse } from '../http/access/refusal.ts';
+import { defineEndpoint, type Endpoint, invalid, mount } from '../http/endpoint.ts';
+import { responseTo } from '../http/http-error.ts';
+import type { ApiParts } from '../http/parts.ts';
+import { cancelEndpoints } from './cancel.ts';
+import { commandEndpoints } from './commands.ts';
+import { conversationEndpoint } from './conversations.ts';
+import { eventsEndpoint } from './events.ts';
+import { healthEndpoints } from './health.ts';
+import { loginEndpoints } from './login.ts';
+import { operateEndpoints } from './operate.ts';
+import { overviewEndpoints } from './overview.ts';
+import { questionEndpoints } from './questions.ts';
+import { taskEndpoints } from './tasks.ts';
+
+/** Options of the task API. */
+export interface TaskApiOptions {
+  readonly store: TaskStore;
+  readonly access: Access;
+  /** The agents that callers may request. Without it any name is accepted, and waits for a worker that has it. */
+  readonly agents?: readonly string[];
+  /** Lets pages log in. Its `authenticate` must be one of those of `access`. */
+  readonly login?: Login;
+  /** Returns the text of `/metrics`, for example `prometheus.read`. Without it there is no such route. */
+  readonly metrics?: () => string | Promise<string>;
+  /** Makes `/readyz` report 503, so that load balancers send requests elsewhere before this server closes. */
+  readonly isDraining?: () => boolean;
+  /** Called with unexpected errors. Clients get no details of them. */
+  readonly onError?: (error: unknown) => void;
+  readonly world?: World;
+}
+
+/** Tasks over HTTP. */
+export interface TaskApi {
+  /** Handles a request. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** All routes, and the right that each needs. */
+  readonly routes: readonly Pick<Endpoint, 'method' | 'path' | 'right'>[];
+}
+
+/**
+ * Serves a task store over HTTP, as a web-standard handler: for `Bun.serve`, `Deno.serve`, `@hono/node-server`, or your
+ * own route.
+ *
+ * @returns The handler.
+ *
+ * @example
+ * ```ts
+ * import { createAccess, createTaskApi, listen } from '@whoa/server';
+ *
+ * const access = createAccess({ authenticate: () => 'ada' });
+ * await using listening = await listen(createTaskApi({ store, access }), { port: 8080 });
+ * console.log(listening.url);
+ * ```
+ */
+export function createTaskApi(options: TaskApiOptions): TaskApi {
+  const { store, access, agents, login, metrics, isDraining, onError = () => {}, world = systemWorld } = options;
+  const parts: ApiParts = { store, access, world, agents, login, metrics, isDraining, onError };
+  const app = new OpenAPIHono<{ Variables: { principal: Principal } }>({
+    defaultHook(result) {
+      if (!result.success) throw invalid(result.error);
+    },
+  });
+  const endpoints = [
+    ...taskEndpoints(parts),
+    ...cancelEndpoints(parts),
+    ...commandEndpoints(parts),
+    ...questionEndpoints(parts),
+    eventsEndpoint(parts),
+    conversationEndpoint(parts),
+    ...overviewEndpoints(parts),
+    ...operateEndpoints(parts),
+    ...healthEndpoints(parts),
+    ...(login === undefined ? [] : loginEndpoints(login)),
+    documentEndpoint(() => document),
+  ];
+  for (const endpoint of endpoints) mount(app, endpoint, access);
+  app.onError((error) => responseTo(error, onError));
+  app.notFound(() =>
+    refuse(404, { code: 'unknown-route', message: 'There is no such route; /openapi.json lists them' }),
+  );
+  const document = createOpenApiDocument(app);
+
+  return {
+    routes: endpoints.map(({ method, path, right }) => ({ method, path, right })),
+    async fetch(request) {
+      const sharing = access.getCorsHeaders(request);
+      const isPreflight = request.method === 'OPTIONS' && sharing['access-control-allow-origin'] !== undefined;
+      const response = isPreflight
+        ? (access.checkOrigin(request) ?? new Response(null, { status: 204 }))
+        : await app.fetch(request);
+      const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...sharing };
+      for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+      return response;
+    },
+  };
+}
+
+function documentEndpoint(read: () => object): Endpoint {
+  return defineEndpoint({
+    method: 'get',
+    path: '/openapi.json',
+    right: 'public',
+    summary: 'This document.',
+    responses: { 200: { description: 'OpenAPI 3.1.' } },
+    handle: () => Response.json(read()),
+  });
+}
+
+function createOpenApiDocument(app: OpenAPIHono<{ Variables: { principal: Principal } }>): object {
+  app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' });
+  app.openAPIRegistry.registerComponent('securitySchemes', 'cookie', { type: 'apiKey', in: 'cookie', name: 'whoa' });
+  return app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: { title: 'Whoa tasks', version: '1', description: 'Start tasks, follow them, stop them from anywhere.' },
+  });
+}

@@ -1,0 +1,189 @@
+import { type PlantedBug, plantOn } from './planted-bug.ts';
+
+const one = plantOn('mixed');
+
+/** Bugs in what readers see, in a chat that is stopped, and in approvals. */
+export const plantedInMixed: readonly PlantedBug[] = [
+  {
+    name: 'a returning reader gets everything again',
+    profile: 'mixed',
+    changes: [
+      {
+        file: 'follow/reader.ts',
+        find: 'this.#position = Math.min(this.#options.after, position!);',
+        replace: 'this.#position = 0;',
+      },
+      {
+        file: 'follow/reader.ts',
+        find: 'const known = Math.max(this.#options.after, this.#position);',
+        replace: 'const known = this.#position;',
+      },
+    ],
+  },
+  one(
+    'a late reader misses earlier events',
+    'follow/reader.ts',
+    'this.#position = Math.min(this.#options.after, position!);',
+    'this.#position = position!;',
+  ),
+  one(
+    'the end is reported before the rest of the journal was read',
+    'follow/shared-reading.ts',
+    'await this.#readOn(task.position);\n    if (isFinalStatus',
+    'if (!isFinalStatus(task.status)) await this.#readOn(task.position);\n    if (isFinalStatus',
+  ),
+  one(
+    'a task that is being cancelled is reported as ended',
+    'follow/shared-reading.ts',
+    'if (isFinalStatus(task.status)) this.#end = task;',
+    "if (isFinalStatus(task.status) || task.status === 'cancelling') this.#end = task;",
+  ),
+  one(
+    'a lost page is not requested again',
+    'follow/shared-reading.ts',
+    'const end = entries.at(-1)?.position ?? to ?? from;',
+    'const end = to ?? entries.at(-1)?.position ?? from;',
+  ),
+  one(
+    'an answer does not wake a parked task',
+    'operations/stage.ts',
+    "if (task.stage === 'parked') return wake(ordered, context);",
+    '',
+  ),
+  one(
+    'a question stays answered when its call starts',
+    'run/recording.ts',
+    'const closes = questions.takeCloses(id);',
+    'const closes: readonly never[] = [];',
+  ),
+  one(
+    'a call that waits for an answer ends when its worker stops',
+    'run/recording.ts',
+    'if (isLeftToNext(event, holder)) return;',
+    '',
+  ),
+  one(
+    'a second answer replaces the first',
+    'operations/answer.ts',
+    "if (question.state !== 'open') return toTooLate(question);",
+    "if (question.state === 'closed') return toTooLate(question);",
+  ),
+  one(
+    "'always' applies to every task of a worker",
+    'run/questions/approvals.ts',
+    'createApprovals({ ask, remembered,',
+    'createApprovals({ ask, remembered: ((current as never as { all: Map<string, boolean> }).all ??= new Map<string, boolean>()),',
+  ),
+  one(
+    "'never' counts as 'always'",
+    'run/questions/answers.ts',
+    "decision: decision as ApprovalAnswer['decision'],",
+    "decision: (decision === 'never' ? 'always' : decision) as ApprovalAnswer['decision'],",
+  ),
+  one(
+    'an expired question does not wake a parked task',
+    'operations/answer.ts',
+    "else sendOrder(task, 'command', context);",
+    'else tables.saveTask(task);',
+  ),
+  one(
+    'a task is parked though its worker has not read an answer',
+    'operations/work.ts',
+    "if (own.status !== 'running' || !isRead || open === 0 || pending > 0) {",
+    "if (own.status !== 'running' || open + pending === 0) {",
+  ),
+  one(
+    'no answer in time counts as a yes',
+    'run/questions/answers.ts',
+    "if (answer === undefined) return { decision: 'no', why: describeClosed(closed) };",
+    "if (answer === undefined) return { decision: 'yes', why: describeClosed(closed) };",
+  ),
+  one(
+    'the next worker asks again under another id',
+    'run/questions/task-questions.ts',
+    'const asked = live?.id ?? this.#publish(',
+    'const asked = this.#publish(',
+  ),
+  one(
+    'a call that is answered is asked again under another id',
+    'run/questions/task-questions.ts',
+    'this.#findLive(call.id, kind)?.id ?? (await publish())',
+    'await publish()',
+  ),
+  one(
+    'a client call without a result counts as failed',
+    'run/questions/answers.ts',
+    "if (answer === undefined && kind === 'client') throw new CallOutcomeUnknownError(describeClosed(closed));",
+    '',
+  ),
+  one(
+    'a client call whose question is being asked ends when its worker stops',
+    'run/recording.ts',
+    'questions.mayBeInClient(callId)',
+    "questions.isAsked(callId, 'client')",
+  ),
+  one(
+    'a client call is not started if its task is cancelled in the store',
+    'run/recovery/settle-task.ts',
+    'started: call.started || isInClient(call.tool)',
+    'started: false',
+  ),
+  one(
+    'an answer is the result of every call of its task that waits',
+    'run/questions/task-questions.ts',
+    'if (isDecided(question)) this.#waiting.get(question.id)?.settle(question);',
+    'if (isDecided(question)) for (const one of this.#waiting.values()) one.settle(question);',
+  ),
+  one(
+    'a result leaves its question answered',
+    'run/recording.ts',
+    "if (event.type === 'call-end') questions.endCall(event.result!.callId);",
+    '',
+  ),
+  one(
+    'a late answer is not given the reason',
+    'rules/questions.ts',
+    "const why = closed?.why ?? 'answered';",
+    "const why = 'ended' as NonNullable<Question['closed']>['why'];",
+  ),
+  one(
+    'another tenant may answer',
+    'operations/answer.ts',
+    'task?.tenant === tenant ? tables.question(owner, id) : undefined',
+    'tables.question(owner, id)',
+  ),
+  one(
+    'the newest chat message is answered first',
+    'operations/queue.ts',
+    'const [successor, ...others] = waiting;',
+    'const [successor, ...others] = waiting.toReversed();',
+  ),
+  one(
+    'a stop also ends later messages',
+    'operations/queue.ts',
+    'if (successor !== undefined) promote(tables.task(successor)!, context);',
+    `if (successor !== undefined && task.stop?.reason.by !== undefined) {
+    leaveConversation(endUnstarted(tables.task(successor)!, task.stop.reason, context), context);
+    return undefined;
+  }
+  if (successor !== undefined) promote(tables.task(successor)!, context);`,
+  ),
+  one(
+    'two messages of a chat are answered at the same time',
+    'operations/queue.ts',
+    "if (current === undefined || admission === 'start') {",
+    "if (current === undefined || admission === 'start' || policy === 'queue') {",
+  ),
+  one(
+    'a reply is written into the history of its chat twice',
+    'operations/work.ts',
+    'tables.addHistory(conversation, newMessages);',
+    'tables.addHistory(conversation, [...newMessages, ...newMessages]);',
+  ),
+  one(
+    'a message is shown as read before it is marked as read',
+    'run/recording.ts',
+    "  'call-end',\n  'history-compacted',",
+    "  'call-end',\n  'steer-delivered',\n  'history-compacted',",
+  ),
+];
