@@ -82,8 +82,10 @@ test('Prometheus reads the metrics of a worker on its own port, and those of a s
   for (const name of Object.keys(METRICS) as MetricName[])
     if (METRICS[name].kind === 'counter' && METRICS[name].labels.length === 0)
       expect(text).toMatch(new RegExp(`^${toPrometheusName(name)} `, 'm'));
-  // What waits in the store, so that workers can be scaled by it.
-  expect(text).toMatch(/^whoa_ready_tasks \d/m);
+  // What waits in the store, so that workers can be scaled by it. The server may be the one that reads it for both.
+  await expect
+    .poll(async () => (await fetch(`${metrics}/metrics`)).text(), { timeout: 20_000 })
+    .toMatch(/^whoa_ready_tasks \d/m);
   expect((await fetch(metrics)).status).toBe(404);
   expect(await (await ask('/metrics')).text()).toContain('whoa_task_created_total{agent="assistant"} 1\n');
   expect((await ask('/metrics', undefined, 'another')).status).toBe(401);

@@ -312,6 +312,22 @@ test('queue metrics are read at intervals, even after the store failed, and not 
   expect(readValue(await read(), 'whoa.ready.oldest')).toBe(45);
 });
 
+test('a process that starts while another one reads the queues has its first figures a second later', async () => {
+  const { world, store, telemetry, read } = await setUp(() => Promise.resolve('unused'));
+  await store.create(TASK);
+  const reading = Promise.withResolvers<void>();
+  const slow: Around = (name, call) => (name === 'queues' ? reading.promise.then(call) : call());
+  await using stack = new AsyncDisposableStack();
+  const other = createTelemetry({ world, prometheus: await createPrometheusMetrics() });
+  stack.use(other.watchQueues(alterStore(store, slow)));
+  stack.use(telemetry.watchQueues(store));
+  await flushMicrotasks();
+  expect(readValue(await read(), 'whoa.ready.tasks')).toBeUndefined();
+  reading.resolve();
+  await world.clock.advance(1_000);
+  expect(readValue(await read(), 'whoa.ready.tasks')).toBe(1);
+});
+
 test('an end waits for the last spans, but not for ever', async () => {
   const asked: string[] = [];
   const stuck = { getTracer: () => undefined, forceFlush: () => new Promise(() => asked.push('flush')) };
