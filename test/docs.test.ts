@@ -72,6 +72,20 @@ test('every threat of the threat model has its test', () => {
   expect(untested.map(([row]) => row)).toEqual([]);
 });
 
+test('until the release, a page that starts or installs Whoa first says that it needs a clone', () => {
+  const pages = PAGES.filter((page) => page !== 'CONTRIBUTING.md' && !page.startsWith('docs/evidence/'));
+  const START = /npx whoa |npm install [^`\n]*(?:@whoa\/|\bwhoa\b)/;
+  const starts = pages
+    .map((page) => ({ page, before: read(page).split(START) }))
+    .filter(({ before }) => before.length > 1);
+  expect(starts.length).toBeGreaterThan(10);
+  for (const {
+    page,
+    before: [text],
+  } of starts)
+    expect(text!, page).toMatch(/not on npm yet[\s\S]*\bclone\b/i);
+});
+
 test('no page has an editor start whatever npx finds', () => {
   const settings = PAGES.flatMap(findBlocks).filter(
     ({ language, text }) => language !== '' && /["']acp["']/.test(text),
