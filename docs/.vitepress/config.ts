@@ -82,7 +82,7 @@ interface Link {
 function linkToFile(token: Link, { relativePath = '' }: Page): void {
   const href = token.attrGet('href') ?? '';
   const [up, down] = [href.split('../').length - 1, relativePath.split('/').length];
-  const isData = href.endsWith('.json');
+  const isData = /\.jsonl?$/.test(href);
   const path = up >= down ? href.replaceAll('../', '') : isData && join('docs', dirname(relativePath), href);
   if (path) token.attrSet('href', `${address}/blob/main/${path}`);
 }

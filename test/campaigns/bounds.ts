@@ -1,12 +1,15 @@
 // Upper bounds on how often a promise can be broken, given that the campaigns that test it have found no violation.
 import type { LogEntry } from './campaign-log.ts';
+import { replaceWritten } from './written.ts';
 
-type Campaign = Pick<LogEntry, 'campaign' | 'store' | 'seeds' | 'count' | 'violations'>;
+type Campaign = Pick<LogEntry, 'date' | 'campaign' | 'store' | 'seeds' | 'count' | 'violations'>;
 
 interface Coverage {
   /** `simulated`: a seed gives the same run each time. `real`: servers and processes, never the same twice. */
   readonly kind: 'simulated' | 'real';
   readonly promises: readonly string[];
+  /** The first day on which the campaign judged a promise, if it did not from its beginning. */
+  readonly since?: Readonly<Record<string, string>>;
 }
 
 const IN_SIMULATIONS = ['P1', 'P2', 'P3', 'P4', 'P5', 'P6', 'P7', 'P8', 'P9', 'P10'];
@@ -16,19 +19,20 @@ const COVERAGE: Readonly<Record<string, Coverage>> = {
   simulate: { kind: 'simulated', promises: IN_SIMULATIONS },
   'simulate-suspends': { kind: 'simulated', promises: IN_SIMULATIONS },
   'simulate-upgrade': { kind: 'simulated', promises: IN_SIMULATIONS },
-  'simulate-mixed': { kind: 'simulated', promises: [...IN_SIMULATIONS, 'P13'] },
+  'simulate-poison': { kind: 'simulated', promises: IN_SIMULATIONS },
+  'simulate-provider': { kind: 'simulated', promises: IN_SIMULATIONS },
+  'simulate-mixed': {
+    kind: 'simulated',
+    promises: [...IN_SIMULATIONS, 'P13', 'P14'],
+    since: { P14: '2026-11-18' },
+  },
+  'question-chaos': { kind: 'real', promises: ['P14'] },
   chaos: { kind: 'real', promises: ['P1', 'P2', 'P3', 'P5', 'P7', 'P10'] },
 };
 
-const BEGIN = '<!-- Written from docs/evidence/campaign-log.md by the campaigns. -->';
-const END = '<!-- The end of what campaigns write. -->';
-
 /** Returns the page of the promises with the bounds that a campaign log gives. */
 export function withBounds(page: string, log: readonly Campaign[]): string {
-  const [before, rest] = page.split(BEGIN);
-  const after = rest?.split(END)[1];
-  if (before === undefined || after === undefined) throw new SyntaxError(`the page has no '${BEGIN}' or no '${END}'`);
-  return `${before}${BEGIN}\n\n${describeBounds(log)}\n\n${END}${after}`;
+  return replaceWritten(page, describeBounds(log));
 }
 
 function describeBounds(log: readonly Campaign[]): string {
@@ -45,25 +49,32 @@ function describeBounds(log: readonly Campaign[]): string {
 
 /** The rule of three: if N independent runs show no violation, then with 95 % confidence fewer than 3 in N do. */
 function describeBound(promise: string, kind: Coverage['kind'], log: readonly Campaign[]): string {
-  const names = Object.entries(COVERAGE).filter(
+  const judging = Object.entries(COVERAGE).filter(
     ([, coverage]) => coverage.kind === kind && coverage.promises.includes(promise),
   );
-  if (names.length === 0) return 'not judged';
-  const count = names.reduce((sum, [name]) => sum + countSince(log, name, kind), 0);
+  if (judging.length === 0) return 'not judged';
+  const count = judging.reduce((sum, [name, { since }]) => {
+    const judged = log.filter(({ campaign, date }) => campaign === name && date >= (since?.[promise] ?? ''));
+    return sum + countRuns(judged, kind);
+  }, 0);
   return count === 0 ? 'not run yet' : `≤ 3 in ${count.toLocaleString('en')}`;
 }
 
 /** Counts the runs of a campaign on each store since its last violation there. */
-function countSince(log: readonly Campaign[], name: string, kind: Coverage['kind']): number {
-  const countable = new Map<string, Campaign[]>();
-  for (const entry of log.filter(({ campaign }) => campaign === name)) {
-    const before = entry.violations > 0 ? [] : (countable.get(entry.store) ?? []);
-    countable.set(entry.store, entry.violations > 0 ? [] : [...before, entry]);
-  }
-  const counts = [...countable.values()].map((entries) =>
-    kind === 'simulated' ? distinctSeeds(entries) : entries.reduce((sum, { count }) => sum + count, 0),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
+function countRuns(log: readonly Campaign[], kind: Coverage['kind']): number {
+  const stores = Map.groupBy(log, ({ store }) => store);
+  const count =
+    kind === 'simulated' ? (found: Campaign[]) => distinctSeeds(sinceViolation(found)) : countSinceViolation;
+  return Array.from(stores.values(), count).reduce((sum, one) => sum + one, 0);
+}
+
+/** How many runs, or other units, of one campaign on one store followed its last violation. */
+export function countSinceViolation(entries: readonly Campaign[]): number {
+  return sinceViolation(entries).reduce((sum, { count }) => sum + count, 0);
+}
+
+function sinceViolation(entries: readonly Campaign[]): readonly Campaign[] {
+  return entries.slice(entries.findLastIndex(({ violations }) => violations > 0) + 1);
 }
 
 /** Counts a seed that was run twice once: the runs are not independent. */

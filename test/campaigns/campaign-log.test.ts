@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { withBounds } from './bounds.ts';
-import { type LogEntry, readCampaignLog, toRow } from './campaign-log.ts';
+import { type LogEntry, readCampaignLog, toText, withSummary } from './campaign-log.ts';
 
 const read = (page: string): string => readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
-const HEAD = '| Date |\n| --- |\n';
 const EMPTY =
-  '# Bounds\n<!-- Written from docs/evidence/campaign-log.md by the campaigns. -->\n<!-- The end of what campaigns write. -->\n';
+  '# Bounds\n<!-- Written from docs/evidence/campaign-log.jsonl by the campaigns. -->\n<!-- The end of what campaigns write. -->\n';
 
 const simulated: LogEntry = {
   date: '2026-11-16',
@@ -31,18 +30,30 @@ function describeBounds(...log: LogEntry[]): string {
   return withBounds(EMPTY, log);
 }
 
-test('a line of the campaign log is read as it was written', () => {
+test('a campaign log is read as it was written', () => {
   const entries = [simulated, { ...unseeded, commit: '5fa1a2a00000+', violations: 2 }];
-  expect(readCampaignLog(`${HEAD}${entries.map(toRow).join('\n')}\n`)).toEqual(entries);
+  expect(readCampaignLog(toText(entries))).toEqual(entries);
 });
 
-test('a line that is not an entry is rejected', () => {
-  expect(() => readCampaignLog(`${HEAD}| yesterday | a lot |`)).toThrow(SyntaxError);
+test('an incomplete entry is rejected', () => {
+  const { violations: _violations, ...incomplete } = simulated;
+  expect(() => readCampaignLog(JSON.stringify(incomplete))).toThrow(SyntaxError);
+  expect(() => readCampaignLog(JSON.stringify({ ...simulated, count: 'many' }))).toThrow(SyntaxError);
 });
 
-test('the campaign log can be read, and the page of promises shows the bounds it gives', () => {
-  const page = read('promises/index.md');
-  expect(withBounds(page, readCampaignLog(read('evidence/campaign-log.md')))).toBe(page);
+test('the pages show the summary of the campaign log, and the bounds it gives', () => {
+  const log = readCampaignLog(read('evidence/campaign-log.jsonl'));
+  for (const [page, write] of [
+    ['promises/index.md', withBounds],
+    ['evidence/campaign-log.md', withSummary],
+  ] as const)
+    expect(write(read(page), log)).toBe(read(page));
+});
+
+test('the summary has one row for each campaign and store, and counts from the last violation', () => {
+  const page = withSummary(EMPTY, [simulated, { ...simulated, violations: 2 }, { ...simulated, count: 30 }, unseeded]);
+  expect(page).toContain('| simulate | memory | 100,030 | 2 | 30 | runs | 2026-11-16 | `5fa1a2a00000` |');
+  expect(page).toContain('| chaos | Redis | 20,000 | 0 | 20,000 | runs | 2026-11-16 | `5fa1a2a00000` |');
 });
 
 test('a bound counts simulated runs and chaos runs apart, and each seed once', () => {
@@ -56,4 +67,11 @@ test('a violation restarts the count of its campaign and store', () => {
   const page = describeBounds(simulated, { ...unseeded, violations: 1 }, { ...unseeded, store: 'SQLite' });
   expect(page).toContain('| P1 | ≤ 3 in 50,000 | ≤ 3 in 20,000 |');
   expect(describeBounds({ ...simulated, violations: 1 })).toContain('| P1 | not run yet | not run yet |');
+});
+
+test('runs from before a campaign judged a promise do not count for it', () => {
+  const mixed = { ...simulated, campaign: 'simulate-mixed' };
+  const page = describeBounds(mixed, { ...mixed, date: '2026-11-18', seeds: [60_001, 60_100], count: 100 });
+  expect(page).toContain('| P13 | ≤ 3 in 50,100 | not judged |');
+  expect(page).toContain('| P14 | ≤ 3 in 100 | not run yet |');
 });

@@ -21,7 +21,7 @@ const { values } = parseArgs({
     /** Stop at the first violation. */
     first: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
-    /** Append a line to docs/evidence/campaign-log.md. */
+    /** Append a line to docs/evidence/campaign-log.jsonl. */
     log: { type: 'boolean', default: false },
   },
 });
