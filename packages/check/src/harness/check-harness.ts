@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { LoopbackProvider, ScriptedResponse } from '@whoa/ai-sdk/testing';
 import type { Probe } from '../probe/probe.ts';
 import { startHarness } from './harness.ts';
-import { answerTo, type CallProbe, parseDirective } from './script.ts';
+import { answerTo, type CallProbe, type Directive, parseDirective } from './script.ts';
 import { findProbeTool, type ProbeTool } from './shell-tool.ts';
 
 /** A request of the agent to its model. */
@@ -21,9 +21,9 @@ export interface CheckHarness extends AsyncDisposable {
   readonly tool: ProbeTool | undefined;
   /** Creates a key that identifies one prompt in requests and effects. */
   makeKey(): string;
-  /** The requests that a prompt led to, apart from those for a title or the like. */
+  /** The requests that a prompt led to, also those that the model refused; not those for a title or the like. */
   requestsFor(key: string): readonly ModelRequest[];
-  /** Resolves with the request of that index, once it has arrived. */
+  /** Resolves with the request of that index among those that the model accepted, once it has arrived. */
   waitForRequest(key: string, index?: number): Promise<ModelRequest>;
 }
 
@@ -33,9 +33,34 @@ export interface CheckHarness extends AsyncDisposable {
  * @returns The running harness. Dispose it to stop both.
  */
 export async function createCheckHarness({ port = 0 }: { readonly port?: number } = {}): Promise<CheckHarness> {
-  const model = new ScriptedModel();
-  const harness = await startHarness((probe) => (request) => model.answer(request, probe), port);
+  let tool: ProbeTool | undefined;
+  const directives = new Map<ModelRequest, Directive | undefined>();
+  const read = (request: ModelRequest): Directive | undefined => {
+    if (directives.has(request)) return directives.get(request);
+    const own = findProbeTool(request.body);
+    // Agents also ask outside a turn, with fewer tools or none: for a title, a summary, what to suggest next.
+    const isAside = own === undefined && tool !== undefined;
+    const directive = isAside ? undefined : parseDirective(JSON.stringify(request.body));
+    if (directive !== undefined) tool = own;
+    directives.set(request, directive);
+    return directive;
+  };
+  const harness = await startHarness(() => (request) => answer(request), port);
   const { provider, probe, folder } = harness;
+  const requestsFor = (key: string): readonly ModelRequest[] =>
+    provider.requests.filter((request) => read(request)?.key === key);
+  const acceptedFor = (key: string): readonly ModelRequest[] =>
+    requestsFor(key).filter(({ refusal }) => refusal === undefined);
+  const answer = (request: ModelRequest): ScriptedResponse => {
+    const directive = read(request);
+    if (directive === undefined) return { parts: [{ text: 'Check' }] };
+    const { key, action } = directive;
+    const call: CallProbe = (callKey, mode) => {
+      const command = probe.command(callKey, mode);
+      return { call: tool?.name ?? 'bash', input: tool?.inputFor({ key: callKey, mode, command }) ?? { command } };
+    };
+    return answerTo(action, { key, step: acceptedFor(key).indexOf(request), call });
+  };
   return {
     provider: provider.url,
     probe,
@@ -44,49 +69,17 @@ export async function createCheckHarness({ port = 0 }: { readonly port?: number 
       return provider.requests.length;
     },
     get tool() {
-      return model.tool;
+      return tool;
     },
     makeKey: () => randomBytes(4).toString('hex'),
-    requestsFor: (key) => model.requestsFor(key),
-    waitForRequest: (key, index = 0) => model.waitForRequest(key, index),
+    requestsFor,
+    async waitForRequest(key, index = 0) {
+      for (let arrived = provider.requests.length; ; arrived++) {
+        const there = acceptedFor(key)[index];
+        if (there !== undefined) return there;
+        await provider.waitForRequest(arrived);
+      }
+    },
     [Symbol.asyncDispose]: () => harness[Symbol.asyncDispose](),
   };
-}
-
-class ScriptedModel {
-  tool: ProbeTool | undefined;
-  readonly #requests = new Map<string, ModelRequest[]>();
-  readonly #waiting = new Set<() => void>();
-
-  requestsFor(key: string): readonly ModelRequest[] {
-    return this.#requests.get(key) ?? [];
-  }
-
-  async waitForRequest(key: string, index: number): Promise<ModelRequest> {
-    for (;;) {
-      const there = this.#requests.get(key)?.[index];
-      if (there !== undefined) return there;
-      await new Promise<void>((resolve) => this.#waiting.add(resolve));
-    }
-  }
-
-  answer(request: ModelRequest, probe: Probe): ScriptedResponse {
-    const tool = findProbeTool(request.body);
-    const directive = parseDirective(JSON.stringify(request.body));
-    // Agents also ask outside a turn, with fewer tools or none: for a title, a summary, what to suggest next.
-    if (directive === undefined || (tool === undefined && this.tool !== undefined))
-      return { parts: [{ text: 'Check' }] };
-    this.tool = tool;
-    const { key, action } = directive;
-    const requests = this.#requests.get(key) ?? [];
-    this.#requests.set(key, requests);
-    const step = requests.push(request) - 1;
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
-    const call: CallProbe = (callKey, mode) => {
-      const command = probe.command(callKey, mode);
-      return { call: tool?.name ?? 'bash', input: tool?.inputFor({ key: callKey, mode, command }) ?? { command } };
-    };
-    return answerTo(action, { key, step, call });
-  }
 }

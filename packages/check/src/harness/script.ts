@@ -21,8 +21,14 @@ export function promptFor(action: Action, key: string): string {
   return `Do this check and nothing else: check-${key}-${action}`;
 }
 
+/** What a prompt asks for. */
+export interface Directive {
+  readonly key: string;
+  readonly action: Action;
+}
+
 /** The last thing that a request asks for. */
-export function parseDirective(request: string): { readonly key: string; readonly action: Action } | undefined {
+export function parseDirective(request: string): Directive | undefined {
   const [, key, action] = [...request.matchAll(/\bcheck-([0-9a-f]{8})-([a-z]+(?:-[a-z]+)*)/g)].at(-1) ?? [];
   return key !== undefined && Object.hasOwn(ACTIONS, action ?? '') ? { key, action: action as Action } : undefined;
 }
