@@ -5,9 +5,9 @@ export { createCheckHarness, type CheckHarness } from './harness/check-harness.t
 // The agent's protocol.
 export { createAcpAdapter } from './adapters/acp/acp.ts';
 export { createMcpAdapter } from './adapters/mcp/mcp.ts';
-export { createA2aAdapter } from './adapters/a2a/a2a.ts';
-export { createAgUiAdapter } from './adapters/ag-ui/ag-ui.ts';
-export { createChatAdapter } from './adapters/chat/chat.ts';
+export { createA2aAdapter } from './adapters/a2a.ts';
+export { createAgUiAdapter } from './adapters/ag-ui.ts';
+export { createChatAdapter } from './adapters/chat.ts';
 export type { AgentCommand } from './adapters/agent-process.ts';
 export { PROTOCOLS, type Adapter, type Protocol } from './adapter.ts';
 

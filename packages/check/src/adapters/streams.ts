@@ -1,6 +1,6 @@
 // Protocols in which a turn is one HTTP response, and that have no request to cancel: the AI SDK's chat and AG-UI.
 import { randomUUID } from 'node:crypto';
-import type { Adapter, Connection, Conversation, Features, Turn } from '../adapter.ts';
+import type { Adapter, Connection, Conversation, Features } from '../adapter.ts';
 import { TurnLog } from '../turn-log.ts';
 import { type AgentServerOptions, createServerAdapter, type ServerProtocol } from './agent-server.ts';
 import { describeError } from './describe-error.ts';
@@ -18,145 +18,103 @@ export interface StreamServerOptions extends AgentServerOptions {
 export interface StreamClient {
   readonly id: string;
   /** Sends a prompt and records what comes. Resolves at the end of the response. */
-  send(prompt: string, reading: Reading): Promise<void>;
+  send(prompt: string, turn: TurnLog, signal: AbortSignal): Promise<void>;
 }
 
-export interface Reading {
-  readonly turn: TurnLog;
-  readonly signal: AbortSignal;
-}
-
-interface StreamProtocol {
-  readonly protocol: 'chat' | 'ag-ui';
-  /** Loads the official client. Returns a function that opens a conversation. */
-  readonly load: (server: { url: string; headers: Record<string, string> }) => Promise<() => StreamClient>;
-}
+/** Loads the official client. Returns a function that opens a conversation. */
+type Load = (server: { url: string; headers: Record<string, string> }) => Promise<() => StreamClient>;
 
 const CLOSES = 'a turn is cancelled by closing its connection, so its client sees nothing more of it';
 const MAX_DETAIL = 200;
 
 /** Creates the adapter of a protocol of streams. */
-export function createStreamAdapter({ protocol, load }: StreamProtocol, options: StreamServerOptions): Adapter {
-  const { stopUrl, headers } = options;
-  const server: ServerProtocol = {
-    protocol,
-    features: featuresOfStreams(options),
-    async connect(url, at) {
-      const open = await load({ url, headers: { ...headers } });
-      const stop = stopUrl === undefined ? undefined : createStop(at.fill(stopUrl), options);
-      return new StreamConnection(url, open, stop);
-    },
-  };
-  return createServerAdapter(server, options);
-}
-
-function featuresOfStreams({ stopUrl }: StreamServerOptions): Features {
-  const hasStop = stopUrl !== undefined;
-  return {
+export function createStreamAdapter(protocol: 'chat' | 'ag-ui', load: Load, options: StreamServerOptions): Adapter {
+  const { stopUrl, headers = {} } = options;
+  const showsEnd = stopUrl !== undefined || CLOSES;
+  const features: Features = {
     cancel: true,
     conversation: true,
     'one-piece': 'a cancel is another request, or a closed connection',
-    outcome: hasStop || CLOSES,
-    calls: hasStop || CLOSES,
-    'cancel-by-id': hasStop || CLOSES,
+    outcome: showsEnd,
+    calls: showsEnd,
+    'cancel-by-id': showsEnd,
     'cancel-request': 'there is only one way to cancel',
     close: 'conversations are not closed',
     status: 'the protocol has no tasks',
   };
+  const connect: ServerProtocol['connect'] = async (url, server) => {
+    const open = await load({ url, headers: { ...headers } });
+    const stop = stopUrl === undefined ? undefined : createStop(server.fill(stopUrl), headers);
+    return createConnection(`the server at ${url}`, open, stop);
+  };
+  return createServerAdapter({ protocol, features, connect }, options);
 }
 
 /** Stops what runs in a conversation. Returns what the server said. */
 type Stop = (id: string) => Promise<string>;
 
-function createStop(stopUrl: string, { headers }: StreamServerOptions): Stop {
+function createStop(stopUrl: string, given: Readonly<Record<string, string>>): Stop {
+  const headers = { 'content-type': 'application/json', ...given };
   return async (id) => {
-    const response = await fetch(stopUrl.replaceAll('{id}', encodeURIComponent(id)), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: '{}',
-    });
+    const url = stopUrl.replaceAll('{id}', encodeURIComponent(id));
+    const response = await fetch(url, { method: 'POST', headers, body: '{}' });
     await response.text();
     return `the stop was answered with ${response.status}`;
   };
 }
 
-class StreamConnection implements Connection {
-  readonly agent: string;
-  readonly #open: () => StreamClient;
-  readonly #stop: Stop | undefined;
-  readonly #opened: StreamConversation[] = [];
-
-  constructor(url: string, open: () => StreamClient, stop: Stop | undefined) {
-    this.agent = `the server at ${url}`;
-    this.#open = open;
-    this.#stop = stop;
-  }
-
-  answerQuestions(): void {
+function createConnection(agent: string, open: () => StreamClient, stop: Stop | undefined): Connection {
+  const opened: StreamConversation[] = [];
+  return {
+    agent,
     // Each of these protocols asks by ending the response, and gets its answer with another request.
-  }
-
-  open(): Promise<Conversation> {
-    const conversation = new StreamConversation(this.#open(), this.#stop);
-    this.#opened.push(conversation);
-    return Promise.resolve(conversation);
-  }
-
-  async cancelUnknown(): Promise<string> {
-    return (await this.#stop?.(randomUUID())) ?? 'a closed connection names nothing';
-  }
-
-  async cancelTask(id: string): Promise<string> {
-    return (await this.#stop?.(id)) ?? CLOSES;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#opened.map((conversation) => conversation.leave()));
-  }
+    answerQuestions() {},
+    open() {
+      const conversation = createConversation(open(), stop);
+      opened.push(conversation);
+      return Promise.resolve(conversation);
+    },
+    cancelUnknown: async () => (await stop?.(randomUUID())) ?? 'a closed connection names nothing',
+    cancelTask: async (id) => (await stop?.(id)) ?? CLOSES,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(opened.map((conversation) => conversation.leave()));
+    },
+  };
 }
 
-class StreamConversation implements Conversation {
-  readonly #client: StreamClient;
-  readonly #stop: Stop | undefined;
-  readonly #running = new Map<TurnLog, { readonly abort: AbortController; readonly done: Promise<void> }>();
-
-  constructor(client: StreamClient, stop: Stop | undefined) {
-    this.#client = client;
-    this.#stop = stop;
-  }
-
-  start(prompt: string): Turn {
-    const turn = new TurnLog();
-    const abort = new AbortController();
-    const done = this.#client
-      .send(prompt, { turn, signal: abort.signal })
-      .catch((error: Error) => {
-        if (abort.signal.aborted) return;
-        const detail = describeError(error).slice(0, MAX_DETAIL);
-        if (hasEnded(turn)) turn.record({ what: 'other', detail });
-        else turn.end('error', detail);
-      })
-      .finally(() => this.#running.delete(turn));
-    this.#running.set(turn, { abort, done });
-    return Object.assign(turn, { id: () => Promise.resolve(this.#client.id) });
-  }
-
-  async cancel(): Promise<void> {
-    if (this.#stop === undefined) await this.leave();
-    else await this.#stop(this.#client.id);
-  }
-
+interface StreamConversation extends Conversation {
   /** Closes the connections of what runs, as the official clients do to stop. */
-  async leave(): Promise<void> {
-    const running = [...this.#running];
-    for (const [turn, { abort }] of running) {
-      abort.abort();
-      if (!hasEnded(turn)) turn.end('gone', 'the client closed the connection');
-    }
-    await Promise.all(running.map(([, { done }]) => done));
-  }
+  leave(): Promise<void>;
 }
 
-function hasEnded({ observations }: TurnLog): boolean {
-  return observations.some(({ what }) => what === 'end');
+function createConversation(client: StreamClient, stop: Stop | undefined): StreamConversation {
+  const running = new Map<TurnLog, { readonly abort: AbortController; readonly done: Promise<void> }>();
+  const leave = async (): Promise<void> => {
+    const left = [...running];
+    for (const [turn, { abort }] of left) {
+      abort.abort();
+      if (!turn.hasEnded) turn.end('gone', 'the client closed the connection');
+    }
+    await Promise.all(left.map(([, { done }]) => done));
+  };
+  return {
+    start(prompt) {
+      const turn = new TurnLog();
+      turn.named.resolve(client.id);
+      const abort = new AbortController();
+      const done = client
+        .send(prompt, turn, abort.signal)
+        .catch((error: Error) => {
+          if (abort.signal.aborted) return;
+          const detail = describeError(error).slice(0, MAX_DETAIL);
+          if (turn.hasEnded) turn.record({ what: 'other', detail });
+          else turn.end('error', detail);
+        })
+        .finally(() => running.delete(turn));
+      running.set(turn, { abort, done });
+      return turn;
+    },
+    cancel: async () => void (await (stop === undefined ? leave() : stop(client.id))),
+    leave,
+  };
 }

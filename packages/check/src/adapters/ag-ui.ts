@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { BaseEvent, HttpAgent } from '@ag-ui/client';
-import type { Adapter, TurnEnd } from '../../adapter.ts';
-import type { TurnLog } from '../../turn-log.ts';
-import { loadLibrary } from '../load-library.ts';
-import { createStreamAdapter, type Reading, type StreamClient, type StreamServerOptions } from '../streams.ts';
+import type { BaseEvent } from '@ag-ui/client';
+import type { Adapter, TurnEnd } from '../adapter.ts';
+import type { TurnLog } from '../turn-log.ts';
+import { loadLibrary } from './load-library.ts';
+import { createStreamAdapter, type StreamClient, type StreamServerOptions } from './streams.ts';
 
 /**
  * Checks a server that supports AG-UI, by the official `HttpAgent`.
@@ -11,14 +11,25 @@ import { createStreamAdapter, type Reading, type StreamClient, type StreamServer
  * @returns The adapter, for `runChecks`.
  */
 export function createAgUiAdapter(options: StreamServerOptions): Adapter {
-  return createStreamAdapter({ protocol: 'ag-ui', load }, options);
+  return createStreamAdapter('ag-ui', load, options);
 }
 
 async function load({ url, headers }: { url: string; headers: Record<string, string> }) {
   const { HttpAgent } = await loadLibrary('@ag-ui/client', () => import('@ag-ui/client'));
-  return () => {
+  return (): StreamClient => {
     const id = randomUUID();
-    return new AgUiClient(new HttpAgent({ url, headers, threadId: id, fetch: fetchToTheEnd }), id);
+    const agent = new HttpAgent({ url, headers, threadId: id, fetch: fetchToTheEnd });
+    return {
+      id,
+      async send(prompt, turn, signal) {
+        agent.addMessage({ id: randomUUID(), role: 'user', content: prompt });
+        const abortController = new AbortController();
+        signal.addEventListener('abort', () => abortController.abort(), { once: true });
+        const onEvent = ({ event }: { event: BaseEvent }): void => recordEvent(turn, event);
+        await agent.runAgent({ runId: randomUUID(), abortController }, { onEvent });
+        if (!turn.hasEnded) turn.end('gone', 'the stream ended without RUN_FINISHED or RUN_ERROR');
+      },
+    };
   };
 }
 
@@ -38,34 +49,6 @@ async function fetchToTheEnd(url: string, init: RequestInit): Promise<Response> 
   return new Response(body, { status, statusText, headers });
 }
 
-/** A thread with the messages that the official client keeps. */
-class AgUiClient implements StreamClient {
-  readonly id: string;
-  readonly #agent: HttpAgent;
-
-  constructor(agent: HttpAgent, id: string) {
-    this.#agent = agent;
-    this.id = id;
-  }
-
-  async send(prompt: string, { turn, signal }: Reading): Promise<void> {
-    this.#agent.addMessage({ id: randomUUID(), role: 'user', content: prompt });
-    const abortController = new AbortController();
-    signal.addEventListener('abort', () => abortController.abort(), { once: true });
-    let hasEnded = false;
-    await this.#agent.runAgent(
-      { runId: randomUUID(), abortController },
-      {
-        onEvent: ({ event }) => {
-          hasEnded ||= event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR';
-          recordEvent(turn, event);
-        },
-      },
-    );
-    if (!hasEnded && !signal.aborted) turn.end('gone', 'the stream ended without RUN_FINISHED or RUN_ERROR');
-  }
-}
-
 function recordEvent(turn: TurnLog, event: BaseEvent): void {
   const { type, toolCallId: id = '', delta = '' } = event as BaseEvent & { toolCallId?: string; delta?: string };
   if (type === 'TEXT_MESSAGE_CONTENT') turn.record({ what: 'text', text: delta });
@@ -80,5 +63,5 @@ function toTurnEnd(event: BaseEvent): TurnEnd {
   const { type, outcome, message } = event as BaseEvent & { outcome?: { type: string }; message?: string };
   if (type === 'RUN_ERROR') return { kind: 'error', detail: `RUN_ERROR: ${message}` };
   const detail = `RUN_FINISHED, outcome ${outcome?.type ?? 'absent'}`;
-  return { kind: outcome?.type === 'cancelled' ? 'cancelled' : 'completed', detail: detail };
+  return { kind: outcome?.type === 'cancelled' ? 'cancelled' : 'completed', detail };
 }
