@@ -72,6 +72,21 @@ export function startProcess(
   };
 }
 
+/** Starts a command and connects to it. If that fails, ends it and reports the end of its standard error. */
+export async function connectProcess<T>(
+  command: AgentCommand,
+  harness: CheckHarness,
+  connect: (process: StartedProcess) => Promise<T>,
+): Promise<T> {
+  const process = startProcess(command, harness);
+  try {
+    return await connect(process);
+  } catch (error) {
+    await process[Symbol.asyncDispose]();
+    throw new Error(`${(error as Error).message}\n${process.stderrTail()}`.trim(), { cause: error });
+  }
+}
+
 /** Where agents look for the address of their model. */
 function modelVariables(provider: string): Record<string, string> {
   return {

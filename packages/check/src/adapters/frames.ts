@@ -1,5 +1,3 @@
-import type { Readable, Writable } from 'node:stream';
-
 /** A JSON-RPC message as it is on the wire. */
 export interface Frame {
   readonly id?: unknown;
@@ -9,55 +7,29 @@ export interface Frame {
   readonly error?: { readonly code: number; readonly message: string };
 }
 
-/** The two streams of a connection, with what passes through them in the order of the wire. */
-export interface FrameTap {
-  readonly writable: WritableStream<Uint8Array>;
-  readonly readable: ReadableStream<Uint8Array>;
-  /** Holds back what is written, until it is sent in one piece. */
-  hold(): void;
-  sendInOnePiece(): void;
-}
+/** Writes messages one by one, and can send two of them in one piece. */
+export class PieceWriter {
+  readonly #write: (piece: Uint8Array) => void;
+  #held: Uint8Array[] | undefined;
+  #onFirst: (() => void) | undefined;
 
-interface Taps {
-  readonly onSent: (frame: Frame) => void;
-  readonly onReceived: (frame: Frame) => void;
-}
+  constructor(write: (piece: Uint8Array) => void) {
+    this.#write = write;
+  }
 
-/** Reads along with a client, which learns the order of messages and responses only after its own handlers. */
-export function tapFrames(input: Writable, output: Readable, taps: Taps): FrameTap {
-  let held: Uint8Array[] | undefined;
-  const sent = splitLines(taps.onSent);
-  const received = splitLines(taps.onReceived);
-  const send = (chunk: Uint8Array): void => {
-    sent(chunk);
-    input.write(chunk);
-  };
-  return {
-    writable: new WritableStream({
-      write(chunk) {
-        if (held === undefined) send(chunk);
-        else held.push(chunk);
-      },
-    }),
-    readable: new ReadableStream({
-      start(controller) {
-        output.on('data', (chunk: Buffer) => {
-          received(chunk);
-          controller.enqueue(new Uint8Array(chunk));
-        });
-        output.once('end', () => controller.close());
-        output.once('error', (error) => controller.error(error));
-      },
-    }),
-    hold() {
-      held = [];
-    },
-    sendInOnePiece() {
-      const chunks = held ?? [];
-      held = undefined;
-      send(Buffer.concat(chunks));
-    },
-  };
+  write(message: Uint8Array): void {
+    const held = [...(this.#held ?? []), message];
+    const isFirst = this.#held?.length === 0;
+    this.#held = isFirst ? held : undefined;
+    if (isFirst) this.#onFirst?.();
+    else this.#write(Buffer.concat(held));
+  }
+
+  /** Sends the next two messages in one piece. `onFirst` is called when it has the first of them. */
+  joinNextTwo(onFirst?: () => void): void {
+    this.#held = [];
+    this.#onFirst = onFirst;
+  }
 }
 
 /** Reads frames from pieces of a stream. Skips lines that are not JSON. */

@@ -1,54 +1,53 @@
-import type { TurnEnd } from '../../adapter.ts';
+import type { Turn, TurnEnd } from '../../adapter.ts';
 import { TurnLog } from '../../turn-log.ts';
 import type { Frame } from '../frames.ts';
 
+interface SentPrompt {
+  readonly sessionId: string;
+  readonly turn: TurnLog;
+  /** The id of its request, once that is on the wire. */
+  id?: unknown;
+}
+
 /** Follows the turns of all sessions of a connection by what is on the wire. */
 export class SessionLog {
-  /** The last turn of each session: what comes late belongs to it. */
-  readonly #turns = new Map<string, TurnLog>();
-  readonly #prompts = new Map<unknown, TurnLog>();
-  readonly #ids = new Map<TurnLog, unknown>();
-  readonly #starting = new Map<string, TurnLog>();
+  readonly #prompts: SentPrompt[] = [];
 
   /** A turn whose prompt is about to be sent. */
   expect(sessionId: string): TurnLog {
     const turn = new TurnLog();
-    this.#starting.set(sessionId, turn);
+    this.#prompts.push({ sessionId, turn });
     return turn;
   }
 
-  findTurn(sessionId: string): TurnLog | undefined {
-    return this.#turns.get(sessionId);
+  /** The last turn of a session: what comes late belongs to it. */
+  findTurn(sessionId: unknown): TurnLog | undefined {
+    return this.#prompts.findLast((one) => one.sessionId === sessionId && one.id !== undefined)?.turn;
   }
 
-  requestId(turn: TurnLog): unknown {
-    return this.#ids.get(turn);
+  requestId(turn: Turn): unknown {
+    return this.#prompts.find((one) => one.turn === turn)?.id;
   }
 
   sent({ id, method, params }: Frame): void {
     if (method !== 'session/prompt') return;
-    const sessionId = String(params?.['sessionId']);
-    const turn = this.#starting.get(sessionId);
-    if (turn === undefined) return;
-    this.#starting.delete(sessionId);
-    this.#turns.set(sessionId, turn);
-    this.#prompts.set(id, turn);
-    this.#ids.set(turn, id);
+    const prompt = this.#prompts.find((one) => one.sessionId === params?.['sessionId'] && one.id === undefined);
+    if (prompt !== undefined) prompt.id = id;
   }
 
   received(frame: Frame): void {
     const { id, method, params } = frame;
     if (method === 'session/update') {
-      const turn = this.#turns.get(String(params?.['sessionId']));
+      const turn = this.findTurn(params?.['sessionId']);
       if (turn !== undefined) recordUpdate(turn, params?.['update'] as Record<string, unknown>);
-    } else if (method === undefined) {
-      const turn = this.#prompts.get(id);
-      if (turn !== undefined) turn.record({ what: 'end', end: toTurnEnd(frame) });
+    } else if (method === undefined && id !== undefined) {
+      const turn = this.#prompts.find((one) => one.id === id)?.turn;
+      turn?.record({ what: 'end', end: toTurnEnd(frame) });
     }
   }
 
   gone(why: string): void {
-    for (const turn of this.#turns.values()) turn.end('gone', why);
+    for (const { turn } of this.#prompts) if (!turn.hasEnded) turn.end('gone', why);
   }
 }
 
@@ -70,16 +69,12 @@ const OF_THE_SESSION = new Set([
 function recordUpdate(turn: TurnLog, update: Readonly<Record<string, unknown>>): void {
   const kind = String(update['sessionUpdate']);
   if (OF_THE_SESSION.has(kind)) return;
+  const status = (update['status'] as string | null | undefined) ?? (kind === 'tool_call' ? 'pending' : undefined);
   if (kind === 'agent_message_chunk') {
     const { text } = update['content'] as { readonly text?: string };
     turn.record({ what: 'text', text: text ?? '' });
-  } else if (kind === 'tool_call' || kind === 'tool_call_update') {
-    const id = String(update['toolCallId']);
-    const status = (update['status'] as string | null | undefined) ?? (kind === 'tool_call' ? 'pending' : undefined);
-    if (status === undefined) turn.record({ what: 'other', detail: kind });
-    else {
-      const isOpen = status !== 'completed' && status !== 'failed';
-      turn.record({ what: 'call', id, isOpen, detail: status });
-    }
+  } else if ((kind === 'tool_call' || kind === 'tool_call_update') && status !== undefined) {
+    const isOpen = status !== 'completed' && status !== 'failed';
+    turn.record({ what: 'call', id: String(update['toolCallId']), isOpen, detail: status });
   } else turn.record({ what: 'other', detail: kind });
 }

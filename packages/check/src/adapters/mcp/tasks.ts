@@ -8,12 +8,11 @@ export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 const TASK_KEY = 'whoa-check/task';
 
 const created = z.looseObject({ taskId: z.string().min(1) });
-const inputRequests = z.record(z.string(), z.unknown());
 const task = z.looseObject({
   status: z.enum(['working', 'input_required', 'completed', 'failed', 'cancelled']),
   result: z.looseObject({ isError: z.boolean().optional() }).optional(),
   error: z.looseObject({ message: z.string() }).optional(),
-  inputRequests: inputRequests.optional(),
+  inputRequests: z.record(z.string(), z.unknown()).optional(),
 });
 
 /** A task as `tasks/get` describes it. */
@@ -41,33 +40,24 @@ export function findTaskId({ _meta }: CallToolResult): string | undefined {
   return created.safeParse(_meta?.[TASK_KEY]).data?.taskId;
 }
 
-/** The requests about tasks. */
-export class TaskRequests {
-  readonly #client: Client;
+export function getTask(client: Client, taskId: string): Promise<McpTask> {
+  return client.request({ method: 'tasks/get', params: { taskId } }, task);
+}
 
-  constructor(client: Client) {
-    this.#client = client;
+/** Cancels a task. Returns what the server said. */
+export async function cancelTask(client: Client, taskId: string): Promise<string> {
+  try {
+    await client.request({ method: 'tasks/cancel', params: { taskId } }, z.looseObject({}));
+    return 'the cancel was acknowledged';
+  } catch (error) {
+    const { code, message } = error as Error & { code?: unknown };
+    return `the cancel was refused with ${String(code)}: ${message}`;
   }
+}
 
-  get(taskId: string): Promise<McpTask> {
-    return this.#client.request({ method: 'tasks/get', params: { taskId } }, task);
-  }
-
-  /** Cancels a task. Returns what the server said. */
-  async cancel(taskId: string): Promise<string> {
-    try {
-      await this.#client.request({ method: 'tasks/cancel', params: { taskId } }, z.looseObject({}));
-      return 'the cancel was acknowledged';
-    } catch (error) {
-      const { code, message } = error as Error & { code?: unknown };
-      return `the cancel was refused with ${String(code)}: ${message}`;
-    }
-  }
-
-  async answer(taskId: string, inputResponses: Readonly<Record<string, unknown>>): Promise<void> {
-    const params = { taskId, inputResponses };
-    await this.#client.request({ method: 'tasks/update', params }, z.looseObject({}));
-  }
+/** Answers what a task asks, under the keys of its questions. */
+export async function answerTask(client: Client, taskId: string, inputResponses: object): Promise<void> {
+  await client.request({ method: 'tasks/update', params: { taskId, inputResponses } }, z.looseObject({}));
 }
 
 /** How a task stands. */
