@@ -104,7 +104,7 @@ export interface Connection extends AsyncDisposable {
   /** Gives the conversations that are opened from now on the kit's MCP server, for an agent without a shell. */
   offerProbe?(command: readonly string[]): void;
   /** Cancels something that does not exist; resolves with what the agent said. */
-  cancelUnknown?(): Promise<string>;
+  cancelUnknown(): Promise<string>;
   /** How a task of any connection stands. */
   status?(id: string): Promise<TurnEnd['kind'] | 'running'>;
   /** Cancels a task of any connection. */
@@ -130,5 +130,5 @@ export interface Adapter extends AsyncDisposable {
   /** A connection to the second instance. */
   connectSecond?(harness: CheckHarness): Promise<Connection>;
   /** Kills the server that the kit started and starts it again. */
-  restart?(): Promise<void>;
+  restart?(harness: CheckHarness): Promise<void>;
 }

@@ -23,7 +23,6 @@ const POLL_MS = 20;
 /** Below the ports that systems give to outgoing connections, which could take one before the server does. */
 const LOWEST_PORT = 15_000;
 const HIGHEST_PORT = 32_000;
-const NOT_STARTED = 'the kit did not start the server';
 const MAX_TRIES = 50;
 
 /** A server that the kit reaches by its address, and starts when it has a command. */
@@ -31,9 +30,7 @@ class AgentServer implements AsyncDisposable {
   readonly #template: string;
   readonly #command: AgentCommand | undefined;
   #started: StartedProcess | undefined;
-  #isEnding = false;
   #port: number | undefined;
-  #harness: CheckHarness | undefined;
 
   constructor(template: string, command: AgentCommand | undefined) {
     this.#template = template;
@@ -42,22 +39,15 @@ class AgentServer implements AsyncDisposable {
 
   /** The process of the server, if the kit started it. */
   get process(): AgentProcess | undefined {
-    const started = this.#started;
-    if (started === undefined) return undefined;
-    const kill = (signal: 'SIGTERM' | 'SIGKILL'): void => {
-      this.#isEnding = true;
-      started.kill(signal);
-    };
-    return { ...started, kill };
+    return this.#started;
   }
 
   /** Makes sure that the server runs, and returns its address. */
   async reach(harness: CheckHarness): Promise<string> {
-    this.#harness = harness;
     if (this.#command === undefined) return this.#template;
-    this.#port ??= await findFreePort();
-    if (this.#isEnding) await this[Symbol.asyncDispose]();
-    if (this.#started?.hasExited() ?? true) await this.#start(this.#command, this.#port);
+    // A check may have killed it, and it may not have exited yet.
+    if (this.#started?.child.killed || this.#started?.hasExited()) await this[Symbol.asyncDispose]();
+    if (this.#started === undefined) await this.#start(this.#command, harness);
     return this.fill(this.#template);
   }
 
@@ -66,25 +56,24 @@ class AgentServer implements AsyncDisposable {
     return url.replaceAll('{port}', String(this.#port ?? ''));
   }
 
-  /** Kills the server without a warning and starts it again on the same port. */
-  async restart(): Promise<void> {
-    if (this.#harness === undefined) throw new Error('The server was not started yet');
+  /** Kills the server without a warning and starts it again on the same port. What it had started is not ended. */
+  async restart(harness: CheckHarness): Promise<void> {
     this.#started?.kill('SIGKILL');
     await this.#started?.exited;
-    await this.reach(this.#harness);
+    await this.#start(this.#command!, harness);
   }
 
   /** Ends the server, if the kit started it. It can be reached again later. */
   async [Symbol.asyncDispose](): Promise<void> {
     const started = this.#started;
     this.#started = undefined;
-    this.#isEnding = false;
     started?.kill('SIGTERM');
     await started?.[Symbol.asyncDispose]();
   }
 
-  async #start(command: AgentCommand, port: number): Promise<void> {
-    const process = startProcess(command, this.#harness!, port);
+  async #start(command: AgentCommand, harness: CheckHarness): Promise<void> {
+    const port = (this.#port ??= await findFreePort());
+    const process = startProcess(command, harness, port);
     this.#started = process;
     process.child.stdout.resume();
     const until = performance.now() + START_MS;
@@ -112,68 +101,64 @@ export function createServerAdapter(
   { url, command, secondUrl, secondCommand }: AgentServerOptions,
 ): Adapter {
   const first = new AgentServer(url, command);
+  const isOurs = command !== undefined || 'the kit did not start the server';
   const hasSecond = secondUrl !== undefined || secondCommand !== undefined;
-  const second = hasSecond ? new AgentServer(secondUrl ?? url, secondCommand) : undefined;
+  const second = new AgentServer(secondUrl ?? url, secondCommand);
   const reach = async (server: AgentServer, harness: CheckHarness): Promise<Connection> => {
     const connection = await connect(await server.reach(harness), server);
     return Object.assign(connection, server.process && { process: server.process });
+  };
+  // It runs only while it is needed: it would take over what the first one leaves when that one is killed.
+  const connectSecond = async (harness: CheckHarness): Promise<Connection> => {
+    const connection = await reach(second, harness);
+    const close = connection[Symbol.asyncDispose].bind(connection);
+    return Object.assign(connection, {
+      async [Symbol.asyncDispose]() {
+        await close();
+        await second[Symbol.asyncDispose]();
+      },
+    });
   };
   return {
     protocol,
     features: {
       ...features,
       'second-instance': hasSecond || 'no second instance was given',
-      process: command !== undefined || NOT_STARTED,
-      restart: command !== undefined || NOT_STARTED,
+      process: isOurs,
+      restart: isOurs,
       stdio: 'the server does not read standard input',
     },
     connect: (harness) => reach(first, harness),
-    // It runs only while it is needed: it would take over what the first one leaves when that one is killed.
-    ...(second && { connectSecond: async (harness: CheckHarness) => withServer(await reach(second, harness), second) }),
-    ...(command && { restart: () => first.restart() }),
+    ...(hasSecond && { connectSecond }),
+    ...(command && { restart: (harness: CheckHarness) => first.restart(harness) }),
     async [Symbol.asyncDispose]() {
-      await Promise.all([first[Symbol.asyncDispose](), second?.[Symbol.asyncDispose]()]);
+      await Promise.all([first[Symbol.asyncDispose](), second[Symbol.asyncDispose]()]);
     },
   };
 }
 
-/** A connection with which its server ends. */
-function withServer(connection: Connection, server: AgentServer): Connection {
-  const close = connection[Symbol.asyncDispose].bind(connection);
-  return Object.assign(connection, {
-    async [Symbol.asyncDispose]() {
-      await close();
-      await server[Symbol.asyncDispose]();
-    },
-  });
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
+async function accepts(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const isOpen = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return isOpen;
 }
 
 async function findFreePort(): Promise<number> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const port = randomInt(LOWEST_PORT, HIGHEST_PORT);
-    if (await isFree(port)) return port;
+    const server = createServer().listen(port, '127.0.0.1');
+    try {
+      await once(server, 'listening');
+    } catch {
+      continue;
+    }
+    server.close();
+    await once(server, 'close');
+    return port;
   }
   throw new Error(`no free port found between ${LOWEST_PORT} and ${HIGHEST_PORT}`);
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const probe = createServer().listen(port, '127.0.0.1');
-  try {
-    await once(probe, 'listening');
-  } catch {
-    return false;
-  }
-  probe.close();
-  await once(probe, 'close');
-  return true;
 }

@@ -89,7 +89,7 @@ export const REMOTE_CHECKS: readonly GroupCheck[] = [
       const started = await begin(scenario, 'call-unresponsive');
       const id = await started.turn.id!();
       await scenario.connection.cancelTask!(id);
-      await scenario.adapter.restart!();
+      await scenario.adapter.restart!(scenario.harness);
       const again = await scenario.adapter.connect(scenario.harness);
       try {
         const status = await waitForEnd(again, id, 4 * scenario.settleMs);
