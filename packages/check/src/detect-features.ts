@@ -24,8 +24,7 @@ export async function probe(connection: Connection, harness: CheckHarness): Prom
 async function detectModel(connection: Connection, harness: CheckHarness): Promise<Features> {
   const key = harness.makeKey();
   const turn = (await connection.open()).start(promptFor('reply', key));
-  const isThere = await within(PROBE_MS, turn.ended);
-  if (isThere) {
+  if (await within(PROBE_MS, turn.ended)) {
     const { kind, detail } = await turn.ended;
     if (kind !== 'completed')
       throw new Error(`a plain prompt ended as '${kind}' (${detail}), so nothing can be checked`);
@@ -47,21 +46,15 @@ async function detectTool(connection: Connection, harness: CheckHarness): Promis
   const question = turn.observations.find((observation) => observation.what === 'question');
   if (question?.what === 'question') question.answer('allow');
   connection.answerQuestions('allow');
-  const isStarted = await within(
-    PROBE_MS,
-    Promise.race([started, turn.ended.then(() => Promise.reject(new Error('ended')))]),
-  );
-  const hasStarted = isStarted && harness.probe.hasStarted(key);
+  await within(PROBE_MS, Promise.race([started, turn.ended]));
+  const hasStarted = harness.probe.hasStarted(key);
   harness.probe.finish(key);
   await within(PROBE_MS, turn.ended);
-  const name = harness.tool?.name ?? '';
-  const notStarted = `the agent did not run the probe by its tool '${name}'`;
-  const isShell = harness.tool?.isShell === true;
+  const { name, isShell } = harness.tool!;
+  const tool = hasStarted || `the agent did not run the probe by its tool '${name}'`;
   return {
-    tool: hasStarted || notStarted,
-    shell:
-      (hasStarted && isShell) ||
-      (isShell ? notStarted : 'the probe runs in an MCP server, not in a shell of the agent'),
+    tool,
+    shell: isShell ? tool : 'the probe runs in an MCP server, not in a shell of the agent',
     question: question !== undefined || 'the agent runs the probe without asking',
   };
 }

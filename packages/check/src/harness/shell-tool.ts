@@ -8,11 +8,6 @@ export interface ProbeTool {
   readonly inputFor: (call: { readonly key: string; readonly mode: string; readonly command: string }) => unknown;
 }
 
-interface Declared {
-  readonly name: string;
-  readonly schema: Schema;
-}
-
 interface Schema {
   readonly type?: string | readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -24,7 +19,7 @@ const SHELL_NAMES = /bash|shell|terminal|exec|command|process/i;
 const COMMAND_FIELDS = ['command', 'cmd', 'script', 'commands'];
 
 /** Returns the tools that a request declares, in any of the vendors' forms. */
-function declaredTools(body: Readonly<Record<string, unknown>>): readonly Declared[] {
+function declaredTools(body: Readonly<Record<string, unknown>>): readonly { name: string; schema: Schema }[] {
   const tools = Array.isArray(body['tools']) ? (body['tools'] as Record<string, unknown>[]) : [];
   return tools.flatMap((tool) => {
     const declared = (tool['function'] ?? tool) as Record<string, unknown>;

@@ -26,9 +26,9 @@ export class Probe implements AsyncDisposable {
   /** Where probes connect to. */
   readonly port: number;
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
   readonly #started: Hello[] = [];
-  readonly #alive = new Map<Socket, Hello>();
+  /** The connections, and what their processes said. */
+  readonly #alive = new Map<Socket, Hello | undefined>();
   readonly #finished = new Set<string>();
   readonly #changes = new Set<() => void>();
   #controls = 0;
@@ -41,8 +41,8 @@ export class Probe implements AsyncDisposable {
 
   /** Starts to listen for probes. */
   static async start(): Promise<Probe> {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
     return new Probe(server);
   }
 
@@ -76,14 +76,17 @@ export class Probe implements AsyncDisposable {
   /** Watches for as long as probes take to start on this machine, and returns whether it has started. */
   async startsSoon(key: string): Promise<boolean> {
     // A fixed time is too short on a busy machine. What began before two controls, one at a time, is there by then.
-    for (let control = 0; control < 2 && !this.hasStarted(key); control++) await this.#startControl();
+    for (let control = 0; control < 2 && !this.hasStarted(key); control++) {
+      const args = this.#arguments(`control-${++this.#controls}`, 'quick');
+      await once(spawn(process.execPath, args, { stdio: 'ignore' }), 'exit');
+    }
     return this.hasStarted(key);
   }
 
   /** Waits at most `ms` until its processes are gone, or only the one named. Returns those that are still there. */
   async waitForEnd(key: string, ms: number, role?: Role): Promise<readonly Role[]> {
     const left = (): readonly Role[] =>
-      [...this.#alive.values()].flatMap((one) => (one.key === key && one.role === (role ?? one.role) ? one.role : []));
+      [...this.#alive.values()].flatMap((one) => (one?.key === key && one.role === (role ?? one.role) ? one.role : []));
     await within(
       ms,
       this.#until(() => left().length === 0),
@@ -93,7 +96,7 @@ export class Probe implements AsyncDisposable {
 
   /** Tells it to do its work and end. Returns whether there was any to tell. */
   finish(key: string): boolean {
-    const alive = [...this.#alive].filter(([, one]) => one.key === key);
+    const alive = [...this.#alive].filter(([, one]) => one?.key === key);
     for (const [socket] of alive) socket.write('finish\n');
     return alive.length > 0;
   }
@@ -105,7 +108,7 @@ export class Probe implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     // Probes end when they lose the kit.
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#alive.keys()) socket.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
@@ -113,31 +116,23 @@ export class Probe implements AsyncDisposable {
     return [PROGRAM, String(this.port), key, 'root', mode];
   }
 
-  async #startControl(): Promise<void> {
-    const args = this.#arguments(`control-${++this.#controls}`, 'quick');
-    await once(spawn(process.execPath, args, { stdio: 'ignore' }), 'exit');
-  }
-
   #accept(socket: Socket): void {
-    this.#sockets.add(socket);
+    this.#alive.set(socket, undefined);
     socket.on('error', () => {});
     socket.on('data', (data) => {
       const known = this.#alive.get(socket);
-      if (known === undefined) this.#greet(socket, JSON.parse(data.toString()) as Hello);
-      else this.#finished.add(known.key);
+      if (known === undefined) {
+        const hello = JSON.parse(data.toString()) as Hello;
+        this.#started.push(hello);
+        this.#alive.set(socket, hello);
+        if (hello.mode === 'quick') socket.write('finish\n');
+      } else this.#finished.add(known.key);
       this.#change();
     });
     socket.once('close', () => {
-      this.#sockets.delete(socket);
       this.#alive.delete(socket);
       this.#change();
     });
-  }
-
-  #greet(socket: Socket, hello: Hello): void {
-    this.#started.push(hello);
-    this.#alive.set(socket, hello);
-    if (hello.mode === 'quick') socket.write('finish\n');
   }
 
   #change(): void {

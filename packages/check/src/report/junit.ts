@@ -7,14 +7,14 @@ import type { CheckReport, CheckResult } from '../run-checks.ts';
  */
 export function toJunit({ agent, protocol, results, counts }: CheckReport): string {
   const seconds = results.reduce((sum, { ms }) => sum + ms, 0) / 1_000;
-  const suite = [
-    attribute('name', `${agent} (${protocol})`),
-    attribute('tests', String(results.length)),
-    attribute('failures', String(counts.failed)),
-    attribute('errors', String(counts.unclear)),
-    attribute('skipped', String(counts['not-applicable'])),
-    attribute('time', seconds.toFixed(3)),
-  ].join('');
+  const suite = toAttributes({
+    name: `${agent} (${protocol})`,
+    tests: results.length,
+    failures: counts.failed,
+    errors: counts.unclear,
+    skipped: counts['not-applicable'],
+    time: seconds.toFixed(3),
+  });
   const cases = results.map(testCase).join('\n');
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n<testsuite${suite}>\n${cases}\n</testsuite>\n</testsuites>\n`;
 }
@@ -22,16 +22,16 @@ export function toJunit({ agent, protocol, results, counts }: CheckReport): stri
 const ELEMENTS = { failed: 'failure', unclear: 'error', 'not-applicable': 'skipped' } as const;
 
 function testCase({ id, group, title, rule, status, detail, ms }: CheckResult): string {
-  const about = [attribute('classname', `check.${group}`), attribute('name', `${id}: ${title}`)].join('');
-  const time = attribute('time', (ms / 1_000).toFixed(3));
-  if (status === 'passed') return `<testcase${about}${time}/>`;
+  const about = toAttributes({ classname: `check.${group}`, name: `${id}: ${title}`, time: (ms / 1_000).toFixed(3) });
+  if (status === 'passed') return `<testcase${about}/>`;
   const element = ELEMENTS[status];
   const why = status === 'failed' ? `${rule.from} (${rule.level}): ${rule.text}` : '';
-  return `<testcase${about}${time}><${element}${attribute('message', detail)}>${escaped(why)}</${element}></testcase>`;
+  return `<testcase${about}><${element}${toAttributes({ message: detail })}>${escaped(why)}</${element}></testcase>`;
 }
 
-function attribute(name: string, value: string): string {
-  return ` ${name}="${escaped(value)}"`;
+function toAttributes(values: Readonly<Record<string, string | number>>): string {
+  const attributes = Object.entries(values).map(([name, value]) => ` ${name}="${escaped(String(value))}"`);
+  return attributes.join('');
 }
 
 /** What XML cannot hold is left out: agents say anything. */
