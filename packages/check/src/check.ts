@@ -1,5 +1,6 @@
 import type { Adapter, Connection, Conversation, Feature, Features, Protocol } from './adapter.ts';
 import type { CheckHarness } from './harness/check-harness.ts';
+import type { Action } from './harness/script.ts';
 
 /** Groups of checks, in the order in which they run. */
 export const GROUPS = {
@@ -31,6 +32,8 @@ export interface Scenario {
   readonly conversation: Conversation;
   /** How long a cancel may take. */
   readonly settleMs: number;
+  /** The same in a new conversation. */
+  elsewhere(): Promise<Scenario>;
   /** Adds an observation to the result. */
   note(text: string): void;
 }
@@ -54,15 +57,16 @@ export interface Check {
 /** A check as its group lists it. */
 export type GroupCheck = Omit<Check, 'group'>;
 
-/** Thrown by a check: what was observed instead of what is expected. */
-export class Violation extends Error {
-  override readonly name: string = 'Violation';
+/** What an agent needs for an action. */
+export function needsFor(action: Action): readonly Feature[] {
+  return action.includes('call') ? ['model', 'tool'] : ['model'];
 }
 
+/** Thrown by a check: what was observed instead of what is expected. */
+export class Violation extends Error {}
+
 /** Thrown by a check: the agent does not offer something that its protocol leaves optional. */
-export class NotOffered extends Error {
-  override readonly name: string = 'NotOffered';
-}
+export class NotOffered extends Error {}
 
 /** Throws what was observed, unless it is as expected. */
 export function expect(isTrue: boolean, observed: string): asserts isTrue {

@@ -1,4 +1,4 @@
-import type { Conversation, Observation, Turn, TurnEnd } from './adapter.ts';
+import type { Turn, TurnEnd } from './adapter.ts';
 import { expect, type Scenario, Violation } from './check.ts';
 import { within } from './clock.ts';
 import type { CheckHarness } from './harness/check-harness.ts';
@@ -10,9 +10,7 @@ const START_MS = 60_000;
 const SHOW_MS = 2_000;
 
 /** Thrown when the moment that a check is about was never reached, so that it says nothing. */
-export class Unclear extends Error {
-  override readonly name: string = 'Unclear';
-}
+export class Unclear extends Error {}
 
 /** A turn whose agent acts. */
 export interface StartedPrompt {
@@ -21,45 +19,36 @@ export interface StartedPrompt {
 }
 
 /** Starts a turn and waits until the agent is working on it. */
-export async function begin(
-  scenario: Scenario,
-  action: Action,
-  conversation: Conversation = scenario.conversation,
-): Promise<StartedPrompt> {
+export async function begin(scenario: Scenario, action: Action): Promise<StartedPrompt> {
   const key = scenario.harness.makeKey();
-  const turn = conversation.start(promptFor(action, key));
-  await waitForPhase(scenario, action, { turn, key });
-  return { turn, key };
-}
-
-/** Waits until the agent acts. */
-async function waitForPhase(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+  const turn = scenario.conversation.start(promptFor(action, key));
   const ended = turn.ended.then(({ kind, detail }) => {
     throw new Unclear(`the turn ended before the agent was in the middle of it: ${kind} (${detail})`);
   });
-  const reached = Promise.race([moment(scenario, action, { turn, key }), ended]);
-  reached.catch(() => {});
+  const reached = Promise.race([waitForPhase(scenario, action, { turn, key }), ended]);
   if (!(await within(START_MS, reached)))
     throw new Unclear(`after ${START_MS / 1_000} s it was not in the middle of '${action}'`);
   await reached;
+  return { turn, key };
 }
 
-async function moment({ features, harness }: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+/** The actions during which the probe runs. */
+const CALLS: readonly Action[] = ['call', 'call-tree', 'call-unresponsive', 'two-calls'];
+
+/** Waits until the agent acts. */
+async function waitForPhase(scenario: Scenario, action: Action, { turn, key }: StartedPrompt): Promise<void> {
+  const { features, harness } = scenario;
   if (action === 'reply') return;
-  if (action.startsWith('call') && action !== 'call-and-stall' && action !== 'call-then-stream') {
-    return harness.probe.waitForStart(key, getProbeMode(action));
-  }
-  if (action === 'two-calls') return harness.probe.waitForStart(key, 'plain');
+  if (CALLS.includes(action)) return harness.probe.waitForStart(key, getProbeMode(action));
   const request = await harness.waitForRequest(key, action === 'call-then-stream' ? 1 : 0);
   await request.waitForStall();
   // Not all agents show words immediately.
-  if (action !== 'think' && typeof features['text'] !== 'string')
-    await within(SHOW_MS, turn.waitFor(shows(toReplyText(key)[1].trim())));
-}
-
-/** Matches a turn that has shown a word. */
-function shows(word: string): (observation: Observation) => boolean {
-  return (observation) => observation.what === 'text' && observation.text.includes(word);
+  if (action === 'think' || typeof features['text'] === 'string') return;
+  const word = toReplyText(key)[1].trim();
+  await within(
+    SHOW_MS,
+    turn.waitFor((one) => one.what === 'text' && one.text.includes(word)),
+  );
 }
 
 /** Waits for the end of a turn. */
@@ -76,12 +65,8 @@ export async function stopDuring(scenario: Scenario, action: Action): Promise<St
 }
 
 /** Cancels a turn and expects that it ends as cancelled. */
-export async function stop(
-  scenario: Scenario,
-  started: StartedPrompt,
-  conversation: Conversation = scenario.conversation,
-): Promise<void> {
-  await conversation.cancel();
+export async function stop(scenario: Scenario, started: StartedPrompt): Promise<void> {
+  await scenario.conversation.cancel();
   expectCancelled(scenario, await settle(scenario, started.turn));
   await settleOutside(scenario, started);
 }
@@ -121,17 +106,11 @@ export function expectCancelled({ features }: Scenario, { kind, detail }: TurnEn
 }
 
 /** Sends a plain prompt and expects an answer to it. */
-export async function expectReply(
-  scenario: Scenario,
-  conversation: Conversation = scenario.conversation,
-): Promise<string> {
+export async function expectReply(scenario: Scenario): Promise<void> {
   const key = scenario.harness.makeKey();
-  const turn = conversation.start(promptFor('reply', key));
-  const isThere = await within(START_MS, turn.ended);
-  expect(isThere, `the next prompt had no answer after ${START_MS / 1_000} s`);
+  const turn = scenario.conversation.start(promptFor('reply', key));
+  expect(await within(START_MS, turn.ended), `the next prompt had no answer after ${START_MS / 1_000} s`);
   const { kind, detail } = await turn.ended;
   expect(kind === 'completed', `the next prompt ended as '${kind}' (${detail})`);
-  const requests = scenario.harness.requestsFor(key);
-  expect(requests.length > 0, 'the next prompt was answered without asking the model');
-  return key;
+  expect(scenario.harness.requestsFor(key).length > 0, 'the next prompt was answered without asking the model');
 }

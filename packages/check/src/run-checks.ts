@@ -1,5 +1,5 @@
 import type { Adapter, Connection, Features, Protocol } from './adapter.ts';
-import { type Check, type GROUPS, NotOffered, type Rule, Violation } from './check.ts';
+import { type Check, type GROUPS, NotOffered, type Rule, type Scenario, Violation } from './check.ts';
 import { CHECKS } from './checks/checks.ts';
 import { OURS } from './checks/rules.ts';
 import { probe } from './detect-features.ts';
@@ -48,86 +48,82 @@ export interface RunOptions {
  * @throws Error when the agent cannot be checked at all: it does not start, or does not answer a plain prompt.
  */
 export async function runChecks(options: RunOptions): Promise<CheckReport> {
-  const run = new Run(options);
+  const { adapter, harness, only, onResult, signal } = options;
+  const { protocol } = adapter;
+  let current: Connection | undefined;
+  const connect = async (): Promise<Connection> => {
+    if (current !== undefined) return current;
+    const connection = await adapter.connect(harness);
+    if (harness.tool?.isShell === false) connection.offerProbe?.(harness.probe.mcpCommand);
+    return (current = connection);
+  };
+  const disconnect = async (): Promise<void> => {
+    const connection = current;
+    current = undefined;
+    await connection?.[Symbol.asyncDispose]();
+  };
   try {
-    return await run.all();
-  } finally {
-    await run.disconnect();
-  }
-}
-
-class Run {
-  readonly #options: RunOptions;
-  #connection: Connection | undefined;
-
-  constructor(options: RunOptions) {
-    this.#options = options;
-  }
-
-  async all(): Promise<CheckReport> {
-    const { adapter, harness, only, onResult, signal } = this.#options;
-    const connection = await this.#connect();
+    const connection = await connect();
     const { agent } = connection;
     const features = { ...adapter.features, ...connection.features, ...(await probe(connection, harness)) };
     const results: CheckResult[] = [];
     for (const check of CHECKS) {
-      if (only !== undefined && !only.includes(check.id) && !only.includes(check.group)) continue;
+      const { id, group, title, rules } = check;
+      if (only !== undefined && !only.includes(id) && !only.includes(group)) continue;
       signal?.throwIfAborted();
-      const result = await this.#one(check, features);
+      const from = performance.now();
+      const why = describeSkip(check, features, protocol);
+      const end = why === undefined ? await runCheck(check, { ...options, features, connect }) : skipped(why);
+      // An agent that failed may be in any state: the next check gets a new one.
+      if (why === undefined && (check.endsConnection || end.status !== 'passed')) await disconnect();
+      const rule = rules?.[protocol] ?? OURS;
+      const result = { id, group, title, rule, ...end, ms: Math.round(performance.now() - from) };
       results.push(result);
       onResult?.(result);
     }
-    return { agent, protocol: adapter.protocol, results, counts: count(results) };
+    return { agent, protocol, results, counts: count(results) };
+  } finally {
+    await disconnect();
   }
+}
 
-  async disconnect(): Promise<void> {
-    const connection = this.#connection;
-    this.#connection = undefined;
-    await connection?.[Symbol.asyncDispose]();
-  }
+type CheckEnd = Pick<CheckResult, 'status' | 'detail'>;
 
-  async #connect(): Promise<Connection> {
-    const { adapter, harness } = this.#options;
-    if (this.#connection !== undefined) return this.#connection;
-    const connection = await adapter.connect(harness);
-    if (harness.tool?.isShell === false) connection.offerProbe?.(harness.probe.mcpCommand);
-    this.#connection = connection;
-    return connection;
-  }
+interface CheckRun extends RunOptions {
+  readonly features: Features;
+  readonly connect: () => Promise<Connection>;
+}
 
-  async #one(check: Check, features: Features): Promise<CheckResult> {
-    const { protocol } = this.#options.adapter;
-    const { id, group, title, rules } = check;
-    const about = { id, group, title, rule: rules?.[protocol] ?? OURS };
-    const why = describeSkip(check, features, protocol);
-    if (why !== undefined) return { ...about, status: 'not-applicable', detail: why, ms: 0 };
-    const from = performance.now();
-    const { status, detail } = await this.#runCheck(check, features);
-    // An agent that failed may be in any state: the next check gets a new one.
-    if (check.endsConnection || status !== 'passed') await this.disconnect();
-    return { ...about, status, detail, ms: Math.round(performance.now() - from) };
+async function runCheck(check: Check, run: CheckRun): Promise<CheckEnd> {
+  const { adapter, features, harness, signal, settleMs = 5_000 } = run;
+  const notes: string[] = [];
+  try {
+    const connection = await run.connect();
+    connection.answerQuestions('allow');
+    const scenario: Scenario = {
+      adapter,
+      features,
+      harness,
+      connection,
+      conversation: await connection.open(),
+      settleMs,
+      elsewhere: async () => ({ ...scenario, conversation: await connection.open() }),
+      note: (text) => notes.push(text),
+    };
+    await Promise.race([check.run(scenario), aborted(signal)]);
+    return { status: 'passed', detail: notes.join('; ') };
+  } catch (error) {
+    signal?.throwIfAborted();
+    const detail = [(error as Error).message, ...notes].join('; ');
+    if (error instanceof Violation) return { status: 'failed', detail };
+    if (error instanceof NotOffered) return skipped(detail);
+    const isUnclear = error instanceof Unclear;
+    return { status: 'unclear', detail: isUnclear ? detail : `the check could not continue: ${detail}` };
   }
+}
 
-  async #runCheck(check: Check, features: Features): Promise<Pick<CheckResult, 'status' | 'detail'>> {
-    const { adapter, harness, signal, settleMs = 5_000 } = this.#options;
-    const notes: string[] = [];
-    try {
-      const connection = await this.#connect();
-      connection.answerQuestions('allow');
-      const conversation = await connection.open();
-      const note = (text: string): unknown => notes.push(text);
-      const scenario = { adapter, features, harness, connection, conversation, settleMs, note };
-      await Promise.race([check.run(scenario), aborted(signal)]);
-      return { status: 'passed', detail: notes.join('; ') };
-    } catch (error) {
-      signal?.throwIfAborted();
-      const detail = [(error as Error).message, ...notes].join('; ');
-      if (error instanceof Violation) return { status: 'failed', detail: detail };
-      if (error instanceof NotOffered) return { status: 'not-applicable', detail: detail };
-      const isUnclear = error instanceof Unclear;
-      return { status: 'unclear', detail: isUnclear ? detail : `the check could not continue: ${detail}` };
-    }
-  }
+function skipped(why: string): CheckEnd {
+  return { status: 'not-applicable', detail: why };
 }
 
 function describeSkip({ needs, only }: Check, features: Features, protocol: Protocol): string | undefined {
@@ -145,8 +141,7 @@ function count(results: readonly CheckResult[]): CheckReport['counts'] {
 
 function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
-    if (signal === undefined) return;
-    if (signal.aborted) reject(signal.reason as Error);
-    else signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    if (signal?.aborted) reject(signal.reason as Error);
+    else signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
 }

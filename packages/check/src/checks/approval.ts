@@ -34,27 +34,26 @@ async function expectNeverRan({ harness: { probe } }: Scenario, key: string): Pr
   expect(!(await probe.startsSoon(key)), 'the call ran, although it was not allowed before the cancel');
 }
 
+/** The turn ends as cancelled, and what it asked about never runs. */
+async function expectStopped(scenario: Scenario, answer?: 'cancelled'): Promise<void> {
+  const { key, end } = await cancelQuestion(scenario, answer);
+  expectCancelled(scenario, end);
+  await expectNeverRan(scenario, key);
+}
+
 export const APPROVAL_CHECKS: readonly GroupCheck[] = [
   {
     id: 'question-answered',
     title: 'A cancel while the agent asks, with the question answered as cancelled, ends the turn as cancelled',
     rules: PERMISSION_CANCELLED,
     needs,
-    async run(scenario) {
-      const { key, end } = await cancelQuestion(scenario, 'cancelled');
-      expectCancelled(scenario, end);
-      await expectNeverRan(scenario, key);
-    },
+    run: (scenario) => expectStopped(scenario, 'cancelled'),
   },
   {
     id: 'question-unanswered',
     title: 'A cancel ends the turn although the question is never answered',
     needs,
-    async run(scenario) {
-      const { key, end } = await cancelQuestion(scenario);
-      expectCancelled(scenario, end);
-      await expectNeverRan(scenario, key);
-    },
+    run: (scenario) => expectStopped(scenario),
   },
   {
     id: 'question-late-yes',

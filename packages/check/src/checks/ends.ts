@@ -1,25 +1,15 @@
-import { expect, type GroupCheck, NotOffered } from '../check.ts';
+import { expect, type GroupCheck, NotOffered, needsFor } from '../check.ts';
 import { within } from '../clock.ts';
 import { begin, expectCancelled, expectOneEnd, expectReply, settle, settleOutside, stopDuring } from '../drive-turn.ts';
 import type { Action } from '../harness/script.ts';
 import { CLOSE_CANCELS, ENDS_AS_CANCELLED, NEVER_AN_ERROR, REQUEST_CANCEL } from './rules.ts';
 
-const PHASES: Readonly<Partial<Record<Action, readonly [string, string]>>> = {
-  think: ['thinking', 'while the model has not answered yet'],
-  stream: ['streaming', 'while the model streams its reply'],
-  arguments: ['arguments', 'while the model sends the input of a call'],
-  call: ['in-call', 'while a tool runs'],
-  'call-then-stream': ['second-reply', 'in the reply after a call that has finished'],
-};
-
-function cancelWhile(action: Action): GroupCheck {
-  const [id, when] = PHASES[action]!;
-  const hasCall = action.startsWith('call');
+function cancelWhile(action: Action, id: string, when: string): GroupCheck {
   return {
     id: `cancel-${id}`,
     title: `A turn that is cancelled ${when} ends as cancelled`,
     rules: ENDS_AS_CANCELLED,
-    needs: ['cancel', 'model', ...(hasCall ? (['tool'] as const) : [])],
+    needs: ['cancel', ...needsFor(action)],
     run: async (scenario) => void (await stopDuring(scenario, action)),
   };
 }
@@ -29,7 +19,7 @@ function neverAnError(action: 'stream' | 'call'): GroupCheck {
     id: `no-error-${action}`,
     title: `A cancelled ${action === 'call' ? 'call' : 'reply'} is not an error of the turn`,
     rules: NEVER_AN_ERROR,
-    needs: ['cancel', 'outcome', 'model', ...(action === 'call' ? (['tool'] as const) : [])],
+    needs: ['cancel', 'outcome', ...needsFor(action)],
     async run(scenario) {
       const { turn } = await begin(scenario, action);
       await scenario.conversation.cancel();
@@ -41,7 +31,11 @@ function neverAnError(action: 'stream' | 'call'): GroupCheck {
 }
 
 export const END_CHECKS: readonly GroupCheck[] = [
-  ...(Object.keys(PHASES) as Action[]).map(cancelWhile),
+  cancelWhile('think', 'thinking', 'while the model has not answered yet'),
+  cancelWhile('stream', 'streaming', 'while the model streams its reply'),
+  cancelWhile('arguments', 'arguments', 'while the model sends the input of a call'),
+  cancelWhile('call', 'in-call', 'while a tool runs'),
+  cancelWhile('call-then-stream', 'second-reply', 'in the reply after a call that has finished'),
   neverAnError('stream'),
   neverAnError('call'),
   {
@@ -51,7 +45,7 @@ export const END_CHECKS: readonly GroupCheck[] = [
     async run(scenario) {
       const { turn } = await stopDuring(scenario, 'stream');
       // The answer to another prompt comes after everything that was sent before it.
-      await expectReply(scenario, await scenario.connection.open());
+      await expectReply(await scenario.elsewhere());
       expectOneEnd(turn);
     },
   },

@@ -1,4 +1,4 @@
-import { expect, type GroupCheck } from '../check.ts';
+import { expect, type GroupCheck, needsFor } from '../check.ts';
 import { begin, settle, settleOutside } from '../drive-turn.ts';
 import type { Action } from '../harness/script.ts';
 
@@ -8,14 +8,14 @@ function latency(action: Action, id: string, title: string): GroupCheck {
   return {
     id: `latency-${id}`,
     title,
-    needs: ['cancel', 'model', ...(action === 'call' ? (['tool'] as const) : [])],
+    needs: ['cancel', ...needsFor(action)],
     async run(scenario) {
       const times: number[] = [];
       for (let round = 0; round < ROUNDS; round++) {
-        const conversation = await scenario.connection.open();
-        const started = await begin(scenario, action, conversation);
+        const fresh = await scenario.elsewhere();
+        const started = await begin(fresh, action);
         const from = performance.now();
-        await conversation.cancel();
+        await fresh.conversation.cancel();
         await settle(scenario, started.turn);
         await settleOutside(scenario, started);
         times.push(performance.now() - from);

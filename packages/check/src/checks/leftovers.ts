@@ -1,6 +1,5 @@
-import { expect, type GroupCheck, type Scenario } from '../check.ts';
+import { expect, type GroupCheck } from '../check.ts';
 import { begin, settle } from '../drive-turn.ts';
-import type { Action } from '../harness/script.ts';
 import type { Role } from '../probe/probe.ts';
 import { STOPS_AT_ONCE } from './rules.ts';
 
@@ -18,24 +17,22 @@ export function describeLeft(left: readonly Role[]): string {
   return `${left.map((role) => NAMES[role]).join(' and ')} ${left.length === 1 ? 'was' : 'were'} still running`;
 }
 
-function leavesNothing(role: Role | 'unresponsive', title: string): GroupCheck {
-  const action: Action = role === 'unresponsive' ? 'call-unresponsive' : 'call-tree';
+function leavesNothing(id: Role | 'unresponsive', title: string): GroupCheck {
+  const role = id === 'unresponsive' ? 'root' : id;
   return {
-    id: `left-${role}`,
+    id: `left-${id}`,
     title,
     // No specification asks an agent to follow a process that leaves its group.
     ...(role !== 'detached' && { rules: STOPS_AT_ONCE }),
     needs: ['cancel', 'model', 'shell'],
-    run: async (scenario) => expectGone(scenario, action, role === 'unresponsive' ? 'root' : role),
+    async run(scenario) {
+      const { turn, key } = await begin(scenario, id === 'unresponsive' ? 'call-unresponsive' : 'call-tree');
+      await scenario.conversation.cancel();
+      await settle(scenario, turn, 2 * scenario.settleMs);
+      const left = await scenario.harness.probe.waitForEnd(key, GONE_MS, role);
+      expect(left.length === 0, `${GONE_MS / 1_000} s after the end ${describeLeft(left)}`);
+    },
   };
-}
-
-async function expectGone(scenario: Scenario, action: Action, role: Role): Promise<void> {
-  const { turn, key } = await begin(scenario, action);
-  await scenario.conversation.cancel();
-  await settle(scenario, turn, 2 * scenario.settleMs);
-  const left = await scenario.harness.probe.waitForEnd(key, GONE_MS, role);
-  expect(left.length === 0, `${GONE_MS / 1_000} s after the end ${describeLeft(left)}`);
 }
 
 export const LEFTOVER_CHECKS: readonly GroupCheck[] = [

@@ -1,4 +1,4 @@
-import { expect, type GroupCheck, type Scenario } from '../check.ts';
+import { expect, type GroupCheck, needsFor, type Scenario } from '../check.ts';
 import { expectReply, stopDuring } from '../drive-turn.ts';
 import { type Action, promptFor, toReplyText } from '../harness/script.ts';
 
@@ -8,7 +8,7 @@ function accepted(action: Action, id: string, when: string): GroupCheck {
   return {
     id: `next-valid-${id}`,
     title: `After a cancel ${when}, the next request is one that strict providers accept`,
-    needs: action.startsWith('call') || action === 'two-calls' ? [...needs, 'tool'] : needs,
+    needs: ['cancel', 'conversation', ...needsFor(action)],
     async run(scenario) {
       const { body, refusal } = await nextRequest(scenario, action);
       expect(refusal === undefined, `the provider refused it: ${refusal?.message}`);
@@ -36,10 +36,7 @@ function isJson(text: string): boolean {
 }
 
 /** Cancels a turn during an action and returns what the model sees with the next prompt. */
-async function nextRequest(
-  scenario: Scenario,
-  action: Action,
-): Promise<{ key: string; body: string; refusal: { message: string } | undefined }> {
+async function nextRequest(scenario: Scenario, action: Action) {
   const { key } = await stopDuring(scenario, action);
   const next = scenario.harness.makeKey();
   const { kind, detail } = await scenario.conversation.start(promptFor('reply', next)).ended;

@@ -1,20 +1,29 @@
 import type { Observation } from '../adapter.ts';
-import { expect, type GroupCheck, type Scenario } from '../check.ts';
-import { begin, expectModelStopped, expectReply, type StartedPrompt, settle, stop, stopDuring } from '../drive-turn.ts';
+import { expect, type GroupCheck } from '../check.ts';
+import { begin, expectModelStopped, expectReply, settle, stop, stopDuring } from '../drive-turn.ts';
 import { secondKey } from '../harness/script.ts';
 import { CLOSES_WHAT_IT_OPENED, STOPS_AT_ONCE, UPDATES_BEFORE_THE_END } from './rules.ts';
 
 /** How long the world outside may take to see what was done before the end. */
 const SEEN_MS = 1_000;
 
-/** Cancels a turn, and expects that a call that had not started before does not start: not now, and not a little later. */
-async function stopWithout(scenario: Scenario, started: StartedPrompt, key: string): Promise<void> {
-  const { probe } = scenario.harness;
-  // Agents may start the calls of a reply together; then the second one only takes a moment longer to be seen.
-  const hasStarted = await probe.startsSoon(key);
-  await stop(scenario, started);
-  if (hasStarted) scenario.note('it had started before the cancel');
-  else expect(!(await probe.startsSoon(key)), 'it started after the cancel');
+/** A call that had not started before the cancel does not start: not now, and not a little later. */
+function neverRuns(id: string, title: string, action: 'call-and-stall' | 'two-calls'): GroupCheck {
+  return {
+    id,
+    title,
+    needs: ['cancel', 'model', 'tool'],
+    async run(scenario) {
+      const { probe } = scenario.harness;
+      const started = await begin(scenario, action);
+      const key = action === 'two-calls' ? secondKey(started.key) : started.key;
+      // Agents may start the calls of a reply together; then the second one only takes a moment longer to be seen.
+      const hasStarted = await probe.startsSoon(key);
+      await stop(scenario, started);
+      if (hasStarted) scenario.note('it had started before the cancel');
+      else expect(!(await probe.startsSoon(key)), 'it started after the cancel');
+    },
+  };
 }
 
 function describeObservation(observation: Observation): string {
@@ -43,29 +52,13 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
       const started = await begin(scenario, 'call');
       const before = scenario.harness.requestsFor(started.key).length;
       await stop(scenario, started);
-      await expectReply(scenario, await scenario.connection.open());
+      await expectReply(await scenario.elsewhere());
       const more = scenario.harness.requestsFor(started.key).length - before;
       expect(more === 0, `the model was asked ${more} more times about the cancelled prompt`);
     },
   },
-  {
-    id: 'no-late-call',
-    title: 'A call that the interrupted reply asked for never runs',
-    needs: ['cancel', 'model', 'tool'],
-    async run(scenario) {
-      const started = await begin(scenario, 'call-and-stall');
-      await stopWithout(scenario, started, started.key);
-    },
-  },
-  {
-    id: 'no-second-call',
-    title: 'A call that waited behind the cancelled one never runs',
-    needs: ['cancel', 'model', 'tool'],
-    async run(scenario) {
-      const started = await begin(scenario, 'two-calls');
-      await stopWithout(scenario, started, secondKey(started.key));
-    },
-  },
+  neverRuns('no-late-call', 'A call that the interrupted reply asked for never runs', 'call-and-stall'),
+  neverRuns('no-second-call', 'A call that waited behind the cancelled one never runs', 'two-calls'),
   {
     id: 'quiet-after-end',
     title: 'A turn sends nothing after its end',
@@ -73,7 +66,7 @@ export const QUIET_CHECKS: readonly GroupCheck[] = [
     needs: ['cancel', 'model', 'tool'],
     async run(scenario) {
       const { turn } = await stopDuring(scenario, 'call');
-      await expectReply(scenario, await scenario.connection.open());
+      await expectReply(await scenario.elsewhere());
       const { observations } = turn;
       const late = observations.slice(observations.findIndex(({ what }) => what === 'end') + 1);
       expect(late.length === 0, `${late.length} more came after the end: ${late.map(describeObservation).join(', ')}`);

@@ -1,9 +1,10 @@
+import type { Connection } from '../adapter.ts';
 import { expect, type GroupCheck, type Scenario } from '../check.ts';
 import { begin, expectCancelled, expectModelStopped, expectReply, settle, stopDuring } from '../drive-turn.ts';
 import { promptFor } from '../harness/script.ts';
 import { ENDS_AS_CANCELLED, TERMINAL_STAYS } from './rules.ts';
 
-async function cancelFrom(scenario: Scenario, other: Scenario['connection']): Promise<void> {
+async function cancelFrom(scenario: Scenario, other: Connection): Promise<void> {
   try {
     const started = await begin(scenario, 'stream');
     const id = await started.turn.id!();
@@ -16,17 +17,14 @@ async function cancelFrom(scenario: Scenario, other: Scenario['connection']): Pr
   }
 }
 
-async function waitForEnd(connection: Scenario['connection'], id: string, ms: number): Promise<string> {
-  const until = performance.now() + ms;
-  for (;;) {
-    const status = await connection.status!(id);
-    if (status !== 'running' || performance.now() > until) return status;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
+/** Waits for the end of a task, and expects this status. */
 async function expectStatus({ connection, settleMs }: Scenario, id: string, wanted: string): Promise<void> {
-  const status = await waitForEnd(connection, id, settleMs);
+  const until = performance.now() + settleMs;
+  let status = await connection.status!(id);
+  while (status === 'running' && performance.now() <= until) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    status = await connection.status!(id);
+  }
   expect(status === wanted, `its status is '${status}'`);
 }
 
@@ -62,7 +60,7 @@ export const REMOTE_CHECKS: readonly GroupCheck[] = [
     async run(scenario) {
       const { turn, key } = await stopDuring(scenario, 'call');
       scenario.harness.probe.finish(key);
-      await expectReply(scenario, await scenario.connection.open());
+      await expectReply(await scenario.elsewhere());
       await expectStatus(scenario, await turn.id!(), 'cancelled');
     },
   },
@@ -92,8 +90,7 @@ export const REMOTE_CHECKS: readonly GroupCheck[] = [
       await scenario.adapter.restart!(scenario.harness);
       const again = await scenario.adapter.connect(scenario.harness);
       try {
-        const status = await waitForEnd(again, id, 4 * scenario.settleMs);
-        expect(status === 'cancelled', `its status is '${status}'`);
+        await expectStatus({ ...scenario, connection: again, settleMs: 4 * scenario.settleMs }, id, 'cancelled');
         const left = await scenario.harness.probe.waitForEnd(started.key, 2_000);
         expect(left.length === 0, 'its tool was still running');
       } finally {

@@ -1,5 +1,4 @@
 import type { ScriptedResponse } from '@whoa/ai-sdk/testing';
-import type { Feature } from '../adapter.ts';
 import type { ProbeMode } from '../probe/probe.ts';
 
 /** What the model does when a prompt names it. */
@@ -16,11 +15,6 @@ const ACTIONS = {
   'call-then-stream': 'it calls a probe that ends immediately, then sends two words, then nothing',
 } as const;
 export type Action = keyof typeof ACTIONS;
-
-/** What an agent needs for an action. */
-export function needsFor(action: Action): readonly Feature[] {
-  return action.includes('call') ? ['model', 'tool'] : ['model'];
-}
 
 /** The prompt that makes the model do something. The key tells one prompt from another. */
 export function promptFor(action: Action, key: string): string {
