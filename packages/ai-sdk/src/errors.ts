@@ -29,10 +29,9 @@ export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstan
   const { statusCode, isRetryable, responseHeaders } = asProviderError(error);
   const status = typeof statusCode === 'number' ? statusCode : undefined;
   const wire = findNetworkCode(error);
-  const malformed = isMalformed(error);
   const message = describeProviderError(error);
   const options = { cause: error, status, retryAfterMs: parseRetryAfter(responseHeaders) };
-  if (malformed) {
+  if (isMalformed(error)) {
     const text = `${model} sent an invalid reply: ${message}`;
     // Once text has been shown, a retry could contradict it, and a server that sends garbage will do so again.
     return new ModelError(text, { ...options, isRetryable: !hasContent });
@@ -41,9 +40,10 @@ export function modelErrorFrom(error: unknown, { model, hasContent }: Circumstan
     return new ModelError(`The connection to ${model} broke (${wire}): ${message}`, { ...options, isRetryable: true });
   }
   const text = `${model} ${status === undefined ? 'failed' : `answered ${status}`}: ${message}${adviceFor(status)}`;
-  const isPassing = typeof isRetryable === 'boolean' ? isRetryable : isPassingStatus(status) || isPassingKind(error);
-  const may = shouldRetry(responseHeaders) ?? isPassing;
-  return new ModelError(text, { ...options, isRetryable: may && !findKinds(error).has('insufficient_quota') });
+  const kinds = findKinds(error);
+  const isPassing = isPassingStatus(status) || kinds.some((kind) => TRANSIENT_KINDS.has(kind));
+  const may = shouldRetry(responseHeaders) ?? (typeof isRetryable === 'boolean' ? isRetryable : isPassing);
+  return new ModelError(text, { ...options, isRetryable: may && !kinds.includes('insufficient_quota') });
 }
 
 /** The error for a reply that ended without the provider's end marker. */
@@ -70,7 +70,7 @@ function shouldRetry(headers: ProviderError['responseHeaders']): boolean | undef
 }
 
 /** The kinds that vendors use for temporary failures in mid-stream, where there is no status. */
-const TRANSIENT_KINDS = [
+const TRANSIENT_KINDS: ReadonlySet<unknown> = new Set([
   'api_error',
   'overloaded',
   'overloaded_error',
@@ -79,16 +79,11 @@ const TRANSIENT_KINDS = [
   'server_error',
   'server_is_overloaded',
   'timeout_error',
-];
-
-function isPassingKind(error: unknown): boolean {
-  const kinds = findKinds(error);
-  return TRANSIENT_KINDS.some((kind) => kinds.has(kind));
-}
+]);
 
 /** Collects every type and code in an error and in the vendor's data inside it. */
-function findKinds(error: unknown): ReadonlySet<unknown> {
-  return new Set(unwrapLayers(error).flatMap(({ type, code }) => [type, code]));
+function findKinds(error: unknown): readonly unknown[] {
+  return unwrapLayers(error).flatMap(({ type, code }) => [type, code]);
 }
 
 function unwrapLayers(error: unknown): readonly ProviderError[] {
