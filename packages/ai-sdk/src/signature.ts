@@ -31,13 +31,10 @@ export function mergeMetadata(a: Metadata | undefined, b: Metadata | undefined):
   return merged;
 }
 
-/** Fields that refer to an item stored at the provider. For a reply that was cut off, the item may not exist. */
-const REFERENCES = new Set(['itemId']);
-
-/** Whether the provider can verify the metadata by itself. */
+/** Whether the provider can verify the metadata by itself. An item that it stored may not exist for a reply that was cut off. */
 export function isProof(metadata: Metadata): boolean {
   return Object.values(metadata).some((fields) =>
-    Object.entries(fields).some(([name, value]) => value != null && !REFERENCES.has(name)),
+    Object.entries(fields).some(([name, value]) => value != null && name !== 'itemId'),
   );
 }
 

@@ -1,7 +1,8 @@
 /** Formats a value as JSON. What JSON cannot represent becomes text: a result must not be lost because of its type. */
 export function asJson(value: unknown): string {
   try {
-    return JSON.stringify(value, bigintAsText) ?? JSON.stringify(String(value));
+    const text = JSON.stringify(value, (_name, one: unknown) => (typeof one === 'bigint' ? `${one}` : one));
+    return text ?? JSON.stringify(String(value));
   } catch {
     return JSON.stringify(asPlainText(value));
   }
@@ -10,10 +11,6 @@ export function asJson(value: unknown): string {
 /** Formats a value as text: a string unchanged, anything else as JSON. */
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : asJson(value);
-}
-
-function bigintAsText(_name: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? `${value}` : value;
 }
 
 /** Even this can throw: an object without a prototype, or a revoked proxy, cannot be converted to a string. */

@@ -8,21 +8,24 @@ type Part = LanguageModelV4StreamPart;
 type Reasoning = Extract<Part, { type: 'reasoning-start' | 'reasoning-delta' | 'reasoning-end' }>;
 type Finish = Extract<Part, { type: 'finish' }>;
 
+const STOP_REASONS: Partial<Record<Finish['finishReason']['unified'], 'length' | 'error' | 'tool-use'>> = {
+  length: 'length',
+  error: 'error',
+  'content-filter': 'error',
+  'tool-calls': 'tool-use',
+};
+
 /** Translates the parts of one reply from the AI SDK's format into ours. */
 export class PartReader {
   readonly #model: string;
   readonly #thoughts = new Map<string, { metadata: SharedV4ProviderMetadata; shown: boolean }>();
   readonly #started = new Set<string>();
   #hasCalls = false;
-  #hasContent = false;
+  /** Whether any of the reply has arrived. */
+  hasContent = false;
 
   constructor(model: string) {
     this.#model = model;
-  }
-
-  /** Whether any of the reply has arrived. */
-  get hasContent(): boolean {
-    return this.#hasContent;
   }
 
   /** Translates one part into any number of ours. Throws `ModelError` where it reports a failure. */
@@ -49,14 +52,14 @@ export class PartReader {
       case 'finish':
         return this.#finish(part);
       case 'error':
-        throw modelErrorFrom(part.error, { model: this.#model, hasContent: this.#hasContent });
+        throw modelErrorFrom(part.error, { model: this.#model, hasContent: this.hasContent });
       default:
         return [];
     }
   }
 
   #content(part: ModelPart): readonly ModelPart[] {
-    this.#hasContent = true;
+    this.hasContent = true;
     return [part];
   }
 
@@ -86,53 +89,32 @@ export class PartReader {
   }
 
   #endCall(part: Extract<Part, { type: 'tool-call' }>): readonly ModelPart[] {
-    const { toolCallId: callId, toolName: tool, providerMetadata } = part;
-    const isNew = !this.#started.has(callId);
+    const { toolCallId: callId, toolName: tool, providerMetadata, input } = part;
+    const parts: ModelPart[] = [];
     this.#hasCalls = true;
-    return [
-      ...(isNew
-        ? [...this.#startCall(callId, tool), { type: 'call-arguments', callId, text: part.input } as const]
-        : []),
-      ...(hasThoughtSignature(providerMetadata)
-        ? [{ type: 'thinking-end', signature: encodeSignature({ metadata: providerMetadata, callId }) } as const]
-        : []),
-      { type: 'call-end', callId, tool, input: inputFrom(part.input) },
-    ];
+    if (!this.#started.has(callId))
+      parts.push(...this.#startCall(callId, tool), { type: 'call-arguments', callId, text: input });
+    if (hasThoughtSignature(providerMetadata))
+      parts.push({ type: 'thinking-end', signature: encodeSignature({ metadata: providerMetadata, callId }) });
+    return [...parts, { type: 'call-end', callId, tool, input: inputFrom(input) }];
   }
 
-  #finish({ usage, finishReason }: Finish): readonly ModelPart[] {
+  #finish({ usage, finishReason: { unified, raw } }: Finish): readonly ModelPart[] {
     const inputTokens = usage.inputTokens.total;
     const outputTokens = usage.outputTokens.total;
     // Packages of specification v3 cannot report a stream that just ends: they give no reason and no count.
-    const saysNothing = finishReason.unified === 'other' && finishReason.raw === undefined;
+    const saysNothing = unified === 'other' && raw === undefined;
     const isCut = saysNothing && inputTokens === undefined && outputTokens === undefined;
-    if (finishReason.unified === 'interrupted' || isCut) throw createTruncatedReplyError(this.#model);
+    if (unified === 'interrupted' || isCut) throw createTruncatedReplyError(this.#model);
     return [
       {
         type: 'usage',
         ...(inputTokens !== undefined && { inputTokens }),
         ...(outputTokens !== undefined && { outputTokens }),
       },
-      { type: 'finish', stopReason: this.#stopReason(finishReason.unified) },
-    ];
-  }
-
-  #stopReason(
-    unified: Exclude<Finish['finishReason']['unified'], 'interrupted'>,
-  ): Extract<ModelPart, { type: 'finish' }>['stopReason'] {
-    switch (unified) {
-      case 'length':
-        return 'length';
-      case 'error':
-      case 'content-filter':
-        return 'error';
-      case 'tool-calls':
-        return 'tool-use';
       // Some servers send `stop`, or nothing, after calls.
-      case 'stop':
-      case 'other':
-        return this.#hasCalls ? 'tool-use' : 'stop';
-    }
+      { type: 'finish', stopReason: STOP_REASONS[unified] ?? (this.#hasCalls ? 'tool-use' : 'stop') },
+    ];
   }
 }
 
