@@ -2,6 +2,7 @@ import type {
   LanguageModelV3,
   LanguageModelV4,
   LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
   LanguageModelV4StreamPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
@@ -37,7 +38,10 @@ export type AiSdkSettings = Omit<
 export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Model {
   const version = readVersion(model);
   const name = `${model.provider}/${model.modelId}`;
-  const promptOptions = { version, imagesInResults: !isChatCompletions(model.provider) };
+  // Chat Completions does not support images in a tool's result; packages would send their bytes as text.
+  const promptOptions = { version, imagesInResults: !model.provider.endsWith('.chat') };
+  // OpenAI sends its counts at the very end, so its raw events would only double the work.
+  const includeRawChunks = !model.provider.startsWith('openai.');
   const doStream = model.doStream.bind(model) as unknown as DoStream;
   const fixed = { ...settings, providerOptions: withoutStoredItems(model.provider, settings.providerOptions) };
   return {
@@ -51,8 +55,8 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
           doStream({
             ...fixed,
             prompt: toPrompt(request, promptOptions),
-            ...toToolOptions(request),
-            includeRawChunks: reportsUsageEarly(model.provider),
+            ...(request.tools.length > 0 && { tools: request.tools.map(toFunctionTool) }),
+            includeRawChunks,
             abortSignal,
           }),
       }),
@@ -82,26 +86,9 @@ function readVersion(model: unknown): 'v3' | 'v4' {
   );
 }
 
-function toToolOptions({ tools }: ModelRequest): Pick<LanguageModelV4CallOptions, 'tools'> {
-  if (tools.length === 0) return {};
-  return {
-    tools: tools.map(({ name, description, inputJsonSchema }) => ({
-      type: 'function',
-      name,
-      description: wellFormed(description),
-      inputSchema: wellFormed(inputJsonSchema),
-    })),
-  };
-}
-
-/** Chat Completions does not support images in a tool's result; packages would send their bytes as text. */
-function isChatCompletions(provider: string): boolean {
-  return provider.endsWith('.chat');
-}
-
-/** OpenAI sends its counts at the very end, so its raw events would only double the work. */
-function reportsUsageEarly(provider: string): boolean {
-  return !provider.startsWith('openai.');
+function toFunctionTool(tool: ModelRequest['tools'][number]): LanguageModelV4FunctionTool {
+  const { name, description, inputJsonSchema } = tool;
+  return { type: 'function', name, description: wellFormed(description), inputSchema: wellFormed(inputJsonSchema) };
 }
 
 /**

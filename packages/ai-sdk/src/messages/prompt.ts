@@ -30,7 +30,7 @@ export function toPrompt({ instructions, messages }: ModelRequest, options: Prom
     // Put the results of one reply into one message: otherwise some providers treat the later ones as too late.
     const results: ToolMessage[] = [];
     for (let next = messages[index]; next?.role === 'tool'; next = messages[++index]) results.push(next);
-    prompt.push({ role: 'tool', content: results.map((one) => result(one, options)) });
+    prompt.push({ role: 'tool', content: results.map((result) => toResult(result, options)) });
     if (!options.imagesInResults) prompt.push(...shownApart(results, options));
   }
   return wellFormed(prompt);
@@ -75,16 +75,12 @@ function inputObject(input: unknown): unknown {
   return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { invalidArguments: input };
 }
 
-function result({ callId, tool, content, isError }: ToolMessage, options: PromptOptions): ResultPart {
-  return {
-    type: 'tool-result',
-    toolCallId: callId,
-    toolName: safeName(tool),
-    output: toOutput(content, isError, options),
-  };
+function toResult(message: ToolMessage, options: PromptOptions): ResultPart {
+  const { callId, tool } = message;
+  return { type: 'tool-result', toolCallId: callId, toolName: safeName(tool), output: toOutput(message, options) };
 }
 
-function toOutput(content: Content, isError: boolean, options: PromptOptions): ResultPart['output'] {
+function toOutput({ content, isError }: ToolMessage, options: PromptOptions): ResultPart['output'] {
   const parts = toParts(content);
   const images = parts.filter((part) => part.type === 'image');
   if (images.length === 0 || !options.imagesInResults) {
@@ -93,7 +89,9 @@ function toOutput(content: Content, isError: boolean, options: PromptOptions): R
   }
   // Only text can be marked as an error, so next to images the text says it.
   const heading = isError ? [textPart({ text: 'The call failed.' })] : [];
-  const value = parts.map((part) => (part.type === 'text' ? textPart(part) : resultImage(part, options.version)));
+  const value = parts.map((part) =>
+    part.type === 'text' ? textPart(part) : filePart(part, options.version, 'image-data'),
+  );
   return { type: 'content', value: [...heading, ...value] };
 }
 
@@ -115,15 +113,9 @@ function textPart({ text }: { text: string }): { type: 'text'; text: string } {
 }
 
 type FilePart = Extract<Of<'user'>['content'][number], { type: 'file' }>;
-type ResultFile = Extract<Extract<ResultPart['output'], { type: 'content' }>['value'][number], { type: 'file' }>;
 
 // The two versions of the specification differ only in how they represent a file.
-function filePart({ mediaType, data }: Image, version: 'v3' | 'v4'): FilePart {
-  if (version === 'v3') return { type: 'file', mediaType, data } as unknown as FilePart;
-  return { type: 'file', mediaType, data: { type: 'data', data } };
-}
-
-function resultImage({ mediaType, data }: Image, version: 'v3' | 'v4'): ResultFile {
-  if (version === 'v3') return { type: 'image-data', mediaType, data } as unknown as ResultFile;
+function filePart({ mediaType, data }: Image, version: 'v3' | 'v4', typeInV3 = 'file'): FilePart {
+  if (version === 'v3') return { type: typeInV3, mediaType, data } as unknown as FilePart;
   return { type: 'file', mediaType, data: { type: 'data', data } };
 }

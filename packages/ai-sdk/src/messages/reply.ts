@@ -72,7 +72,9 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
   async #advance(): Promise<void> {
     this.#stream ??= await this.#opened();
     if (this.#stream === undefined) return;
-    const read = await this.#readNext(this.#stream);
+    // A complete reply does not wait for a provider that leaves its connection open.
+    const limit = this.#isFinished ? systemClock.setTimer(CLOSE_MS, () => this.#end()) : undefined;
+    const read = await this.#unlessInterrupted(this.#stream.read()).finally(() => limit?.[Symbol.dispose]());
     if (read === undefined) return;
     if (read.done) {
       this.#end();
@@ -81,18 +83,6 @@ export class Reply implements AsyncIterableIterator<ModelPart, undefined> {
     }
     this.#waiting.push(...this.#reader.read(read.value));
     this.#isFinished ||= read.value.type === 'finish';
-  }
-
-  /** A complete reply does not wait for a provider that leaves its connection open. */
-  async #readNext(
-    stream: ReadableStreamDefaultReader<Part>,
-  ): Promise<Awaited<ReturnType<typeof stream.read>> | undefined> {
-    const limit = this.#isFinished ? systemClock.setTimer(CLOSE_MS, () => this.#end()) : undefined;
-    try {
-      return await this.#unlessInterrupted(stream.read());
-    } finally {
-      limit?.[Symbol.dispose]();
-    }
   }
 
   async #opened(): Promise<ReadableStreamDefaultReader<Part> | undefined> {
