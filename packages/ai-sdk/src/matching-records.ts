@@ -19,9 +19,9 @@ export function matchRecords(sites: readonly CallSite[], ledger: CallLedger): Re
     const record = findApproved(site, ledger);
     if (record !== undefined) claim(site, record);
   }
-  const records = recordsById(ledger);
+  const records = ledger.records();
   for (const [toolCallId, named] of Map.groupBy(sites, (site) => site.toolCallId)) {
-    const all = records.get(toolCallId) ?? [];
+    const all = records.filter((one) => one.toolCallId === toolCallId || one.renamedTo === toolCallId);
     for (const site of named) {
       if (matches.has(site)) continue;
       const record = all.findLast((one) => isCandidate(site, one) && isAskedWhere(site, one));
@@ -55,18 +55,6 @@ export function findApproved(site: CallSite, ledger: CallLedger | undefined): Ca
       return toolCallId === site.toolCallId && isAskedWhere(site, record);
     return trace.approvalId === approvalId && isSameWork(site, { tool, input: trace.input });
   });
-}
-
-function recordsById(ledger: CallLedger): ReadonlyMap<string, CallRecord[]> {
-  const byId = new Map<string, CallRecord[]>();
-  for (const record of ledger.records()) {
-    for (const id of new Set([record.toolCallId, record.renamedTo ?? record.toolCallId])) {
-      const named = byId.get(id);
-      if (named === undefined) byId.set(id, [record]);
-      else named.push(record);
-    }
-  }
-  return byId;
 }
 
 /** What one approval allowed is never what another asks for. */

@@ -33,15 +33,12 @@ export interface CallPosition {
 }
 
 /** One call of a history that runs in this process. */
-export interface CallSite {
+export interface CallSite extends Omit<CallTrace, 'approvalId'> {
   readonly part: AiSdkPart;
   readonly message: AiSdkMessage;
   readonly toolCallId: string;
   readonly tool: string;
-  readonly input: string | undefined;
   readonly position: CallPosition;
-  /** Counts identical calls of one reply. */
-  readonly occurrence: number;
   /** Set if it needs an approval. */
   readonly approval?: CallApproval;
 }
@@ -71,10 +68,8 @@ export function findCallSites(messages: readonly AiSdkMessage[]): CallSite[] {
       if (part.type === 'tool-approval-response')
         answers.set(part.approvalId, { answer: part, isLast: message === messages.at(-1) });
   const sites: CallSite[] = [];
-  let position: CallPosition = { users: 0, calls: 0, precedingText: '' };
+  let position = START;
   for (const message of messages) {
-    if (message.role === 'user') position = { ...position, users: position.users + 1, precedingText: toText(message) };
-    if (message.role !== 'assistant') continue;
     const found: CallSite[] = [];
     const requests = getParts(message).filter(({ type }) => type === 'tool-approval-request');
     for (const part of findCalls(message)) {
@@ -88,7 +83,7 @@ export function findCallSites(messages: readonly AiSdkMessage[]): CallSite[] {
       found.push({ part, message, toolCallId, ...work, position, occurrence, ...(approval && { approval }) });
     }
     sites.push(...found);
-    position = { ...position, calls: position.calls + found.length };
+    position = advance(position, message);
   }
   return sites;
 }
@@ -104,11 +99,16 @@ export function findApprovedCall(messages: readonly AiSdkMessage[], toolCallId: 
   return findCallSites(messages).findLast((site) => site.toolCallId === toolCallId && site.approval?.isLast);
 }
 
+const START: CallPosition = { users: 0, calls: 0, precedingText: '' };
+
+function advance(position: CallPosition, message: AiSdkMessage): CallPosition {
+  if (message.role === 'user') return { ...position, users: position.users + 1, precedingText: toText(message) };
+  return { ...position, calls: position.calls + findCalls(message).length };
+}
+
 /** Returns the position of the next reply to these messages. */
 export function positionAfter(messages: readonly AiSdkMessage[]): CallPosition {
-  const users = messages.filter(({ role }) => role === 'user');
-  const calls = messages.reduce((sum, message) => sum + findCalls(message).length, 0);
-  return { users: users.length, calls, precedingText: users.length === 0 ? '' : toText(users.at(-1)!) };
+  return messages.reduce(advance, START);
 }
 
 export function isSamePosition(a: CallPosition, b: CallPosition): boolean {
@@ -165,10 +165,6 @@ function findCalls(message: AiSdkMessage): readonly AiSdkPart[] {
 }
 
 function toText(message: AiSdkMessage): string {
-  if (typeof message.content === 'string') return shortened(message.content);
-  return shortened(
-    getParts(message)
-      .map(({ text }) => (typeof text === 'string' ? text : ''))
-      .join(''),
-  );
+  const texts = getParts(message).map(({ text }) => (typeof text === 'string' ? text : ''));
+  return shortened(typeof message.content === 'string' ? message.content : texts.join(''));
 }
