@@ -35,19 +35,12 @@ export function closeOpenCalls<Message extends AiSdkMessage>(
   return closeCalls(messages, { ledger });
 }
 
-/**
- * The same for a loop that closes the messages again before each step. Until then, a call that it runs or refuses first
- * keeps its id, by which a page knows it.
- */
-export function closeForLoop<Message extends AiSdkMessage>(
-  messages: readonly Message[],
-  ledger: CallLedger,
-): Message[] {
-  return closeCalls(messages, { ledger, keepsNextIds: true });
-}
-
 interface Closing {
   readonly ledger: CallLedger | undefined;
+  /**
+   * For a loop that closes the messages again before each step. Until then, a call that it runs or refuses first keeps
+   * its id, by which a page knows it.
+   */
   readonly keepsNextIds?: boolean;
   /** The messages before a turn, after which nothing waits for a loop. */
   readonly history?: readonly AiSdkMessage[];
@@ -55,7 +48,8 @@ interface Closing {
   readonly isElsewhere?: (tool: string) => boolean;
 }
 
-function closeCalls<Message extends AiSdkMessage>(messages: readonly Message[], closing: Closing): Message[] {
+/** Makes a history valid. */
+export function closeCalls<Message extends AiSdkMessage>(messages: readonly Message[], closing: Closing): Message[] {
   const close = settings.safely((given) => {
     if (!settings.isList(given)) throw settings.unexpected('messages', given, 'a list of messages');
     return closeFrom(0, new History(endReplies(wellFormed(given as readonly Message[])), closing));
@@ -248,15 +242,12 @@ function findAnswers(
       const id = asText(part.toolCallId);
       const unanswered = open.get(id) ?? new Set();
       const beside = reply.filter(({ toolCallId }) => toolCallId === id);
-      const [site] = beside.length > 0 ? beside.filter((one) => unanswered.has(one)) : findSole(unanswered);
+      const alone = unanswered.size === 1 ? unanswered : [];
+      const [site] = beside.length > 0 ? beside.filter((one) => unanswered.has(one)) : alone;
       if (site === undefined) continue;
       answers.set(part, site);
       unanswered.delete(site);
     }
   }
   return answers;
-}
-
-function findSole<T>(items: ReadonlySet<T>): readonly T[] {
-  return items.size === 1 ? [...items] : [];
 }

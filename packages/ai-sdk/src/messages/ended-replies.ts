@@ -13,14 +13,11 @@ export function endReplies(messages: readonly AiSdkMessage[]): readonly AiSdkMes
   const end = messages.findLastIndex(({ role }) => role !== 'tool');
   const over = messages.slice(0, Math.max(0, end));
   const parts = over.flatMap(getParts);
-  const answered = new Set(
-    messages.flatMap(getParts).map(({ type, toolCallId }) => (type === 'tool-result' ? toolCallId : undefined)),
-  );
-  const cut = parts.filter(
-    ({ type, providerExecuted, toolCallId }) =>
-      type === 'tool-call' && providerExecuted === true && !answered.has(toolCallId),
-  );
-  const calls = new Set(cut.map(({ toolCallId }) => toolCallId));
+  const results = messages.flatMap(getParts).filter(({ type }) => type === 'tool-result');
+  const answered = new Set(results.map(({ toolCallId }) => toolCallId));
+  const isCut = ({ type, providerExecuted, toolCallId }: AiSdkPart): boolean =>
+    type === 'tool-call' && providerExecuted === true && !answered.has(toolCallId);
+  const calls = new Set(parts.filter(isCut).map(({ toolCallId }) => toolCallId));
   const asked = parts.filter(({ type, toolCallId }) => type === 'tool-approval-request' && calls.has(toolCallId));
   const gone = new Set([...calls, ...asked.map(({ approvalId }) => approvalId)]);
   const ended = over.flatMap((message) => {

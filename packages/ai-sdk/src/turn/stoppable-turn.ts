@@ -1,6 +1,6 @@
 import { CancellationToken } from '@whoa/core';
 import { MAX_SHIELD_MS } from '@whoa/core/internal';
-import { closeForLoop, closeOpenCalls, closeTurn } from '../messages/close-open-calls.ts';
+import { closeCalls, closeTurn } from '../messages/close-open-calls.ts';
 import { type AiSdkTool, checkNames } from '../tools/ai-sdk-tool.ts';
 import { guardTools, type WaitedCall } from '../tools/guard-ai-sdk-tools.ts';
 import type { FinishedStep } from './added-messages.ts';
@@ -85,13 +85,15 @@ const MAX_STEPS = 20;
 export function createStoppableTurn<T extends Tools, Message extends AiSdkMessage>(
   options: StoppableTurnOptions<T, Message>,
 ): StoppableTurn<T, Message> {
-  const { tools, calls, mustFinish = {}, maxSteps = MAX_STEPS, onWait } = options;
+  const { tools, calls, mustFinish = {}, maxSteps = MAX_STEPS, onWait, signal } = options;
   checkOptions(options);
-  const messages = closeForLoop(options.history, calls);
+  const messages = closeCalls(options.history, { ledger: calls, keepsNextIds: true });
   // A caller may add to its list while the turn runs.
   const history = [...options.history];
   const isElsewhere = (name: string): boolean => Object.hasOwn(tools, name) && tools[name]!.execute === undefined;
-  const token = createTurnToken(options);
+  // The turn's own token can be disposed, whatever its source was.
+  const about = { parent: options.token, name: 'turn' };
+  const token = signal === undefined ? new CancellationToken(about) : CancellationToken.from(signal, about);
   const turn = new Turn(token, calls, (added) => closeTurn(added, { ledger: calls, history, isElsewhere }));
   const bounds = Object.entries(mustFinish as Readonly<Record<string, { readonly timeoutMs: number }>>).map(
     ([name, { timeoutMs }]) => [name, { whenCancelled: 'finish', timeoutMs }] as const,
@@ -112,7 +114,7 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
       // The model is asked next: under a drain it must not be, and by now no call of the step before is running.
       turn.endDrain();
       turn.added.begin(sent, messages.at(-1));
-      return { messages: closeOpenCalls(sent, calls) };
+      return { messages: closeCalls(sent, { ledger: calls }) };
     },
     onStepFinish: (step: FinishedStep) => turn.added.finish(step),
     providerOptions: { openai: { store: false }, azure: { store: false } },
@@ -122,15 +124,6 @@ export function createStoppableTurn<T extends Tools, Message extends AiSdkMessag
     T,
     Message
   >;
-}
-
-/** Creates the turn's own token, which can be disposed whatever its source was. */
-function createTurnToken({
-  token: parent,
-  signal,
-}: Pick<StoppableTurnOptions<Tools, AiSdkMessage>, 'token' | 'signal'>) {
-  const options = { parent, name: 'turn' };
-  return signal === undefined ? new CancellationToken(options) : CancellationToken.from(signal, options);
 }
 
 function checkOptions({ tools, mustFinish = {}, maxSteps, token, signal }: StoppableTurnOptions<Tools, AiSdkMessage>) {
