@@ -88,13 +88,10 @@ async function readLast(result: unknown, { update }: ToolContext): Promise<unkno
   return last;
 }
 
-interface Output {
-  readonly toolCallId: string;
-  readonly input: unknown;
-  readonly output: unknown;
-}
-
-async function toToolResult(tool: AiSdkTool, about: Output): Promise<ToolResult> {
+async function toToolResult(
+  tool: AiSdkTool,
+  about: { readonly toolCallId: string; readonly input: unknown; readonly output: unknown },
+): Promise<ToolResult> {
   const plain = plainResult(about.output);
   if (tool.toModelOutput === undefined) return plain;
   const shown = (await tool.toModelOutput(about as never)) as { readonly type: string; readonly value?: unknown };

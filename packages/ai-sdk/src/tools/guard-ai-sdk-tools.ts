@@ -92,41 +92,28 @@ function guardExecute(name: string, execute: Execute, options: Guarding): Execut
       return relay.drain(result);
     };
     const { toolCallId } = call;
-    const messages = findMessages(call['messages']);
+    const { messages: given } = call;
+    const messages = settings.isList(given) ? (given as readonly AiSdkMessage[]) : undefined;
     const approved = messages && findApprovedCall(messages, toolCallId);
     const earlier = approved && findApproved(approved, options.calls);
     // An approval allows one run: a history that is sent again, or twice at the same time, must not start a second.
-    if (earlier !== undefined) return earlierResult(earlier);
+    if (earlier?.state === 'finished') return earlier.output;
+    if (earlier !== undefined) throw new Error(asText(toOutput(earlier).value));
     const trace = approved && { trace: toTrace(approved) };
     const record = options.calls.begin({ toolCallId, tool: name, input, messages, ...trace });
     // Before it starts: a tool may cancel its own turn.
     const end = options.onCall?.(record, input);
     // `guard` calls its work before it first awaits, so a streaming tool is recognized by the time this returns.
-    const ending = runGuarded(work, { record, signal: call.abortSignal, options });
+    const ending = runGuarded(work, { ...options, record, signal: call.abortSignal });
     if (end !== undefined) ending.then(end, end);
     return relay === undefined ? ending : relay.until(ending);
   };
 }
 
-/** Returns or throws what a model sees of a call that has run before. */
-function earlierResult(record: CallRecord): unknown {
-  if (record.state === 'finished') return record.output;
-  throw new Error(asText(toOutput(record).value));
-}
-
-function findMessages(messages: unknown): readonly AiSdkMessage[] | undefined {
-  return settings.isList(messages) ? (messages as readonly AiSdkMessage[]) : undefined;
-}
-
-interface GuardedCall {
-  readonly record: CallRecord;
-  readonly signal: AbortSignal | undefined;
-  readonly options: Guarding;
-}
+type GuardedCall = Guarding & { readonly record: CallRecord; readonly signal: AbortSignal | undefined };
 
 async function runGuarded(work: (context: WorkContext) => unknown, guarded: GuardedCall): Promise<unknown> {
-  const { record, signal, options } = guarded;
-  const { calls, token, bounds, onWait } = options;
+  const { record, signal, calls, token, bounds, onWait } = guarded;
   const { callId, toolCallId, tool } = record;
   let thrown: { readonly error: unknown } | undefined;
   let isGivenUp = false;
