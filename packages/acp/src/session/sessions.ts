@@ -1,23 +1,23 @@
 import { isAbsolute } from 'node:path';
-import { type AnyMessage, RequestError } from '@agentclientprotocol/sdk';
+import {
+  type AnyMessage,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  RequestError,
+} from '@agentclientprotocol/sdk';
 import { CancellationToken, type CancelReasonInit } from '@whoa/core';
 import { waitUntilLevel } from '@whoa/core/embed';
 import type { AcpOptions, McpServer, SessionSetting } from '../options.ts';
 import type { Prompt } from '../prompt/prompt.ts';
-import type { SessionPage, SessionRecord } from '../store/store.ts';
+import type { SessionRecord } from '../store/store.ts';
 import type { FrameId } from '../wire/frame.ts';
 import type { WireTap } from '../wire/wire.ts';
 import type { ConnectionContext } from './connection-context.ts';
 import { Session } from './session.ts';
+import type { SessionRequest } from './session-request.ts';
 
 /** How many sessions one connection may have open. */
 const MAX_SESSIONS = 256;
-
-export interface SessionRequest {
-  readonly cwd: string;
-  readonly additionalDirectories: readonly string[];
-  readonly mcpServers: readonly McpServer[];
-}
 
 interface Opening {
   readonly mcpServers: readonly McpServer[];
@@ -119,9 +119,18 @@ export class Sessions implements WireTap {
     return session;
   }
 
-  async list(filter: { cwd?: string; cursor?: string }): Promise<SessionPage> {
+  /** Returns the response to a request for a list, which is the same in both versions. */
+  async list({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
     try {
-      return await this.#surroundings.store.list(filter);
+      const page = await this.#surroundings.store.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
+      const sessions = page.sessions.map(({ id, cwd: folder, additionalDirectories, title, updatedAt }) => ({
+        sessionId: id,
+        cwd: folder,
+        additionalDirectories: [...additionalDirectories],
+        updatedAt: new Date(updatedAt).toISOString(),
+        ...(title !== undefined && { title }),
+      }));
+      return { sessions, ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }) };
     } catch (error) {
       if (error instanceof RangeError) throw RequestError.invalidParams(undefined, error.message);
       throw error;

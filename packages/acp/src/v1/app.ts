@@ -1,9 +1,10 @@
 import * as acp from '@agentclientprotocol/sdk';
 import { authenticate, CANCEL_CALL_METHOD } from '../capabilities.ts';
 import { type PromptBlock, toContent } from '../content.ts';
-import type { AcpOptions, McpServer } from '../options.ts';
+import type { AcpOptions } from '../options.ts';
 import type { Client } from '../session/client.ts';
-import type { SessionRequest, Sessions } from '../session/sessions.ts';
+import { toSessionRequest } from '../session/session-request.ts';
+import type { Sessions } from '../session/sessions.ts';
 import { metaOfEnd, settingsV1 } from './adapter.ts';
 import { introduceV1 } from './agent-info.ts';
 import { createV1Client } from './client.ts';
@@ -36,21 +37,21 @@ export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method
     (app) => app.onNotification(agent.session.cancel, () => {}),
     (app) =>
       app.onRequest(agent.session.new, async ({ params, signal }) => {
-        const { record } = await sessions.create(toSessionRequestV1(params), signal);
+        const { record } = await sessions.create(toSessionRequest(params), signal);
         return { sessionId: record.id, ...configOptions(record.settings) };
       }),
     (app) =>
       app.onRequest(agent.session.load, async ({ params, signal }) => {
-        const session = await sessions.resume(params.sessionId, toSessionRequestV1(params), signal);
+        const session = await sessions.resume(params.sessionId, toSessionRequest(params), signal);
         await session.replay();
         return configOptions(session.record.settings);
       }),
     (app) =>
       app.onRequest(agent.session.resume, async ({ params, signal }) => {
-        const session = await sessions.resume(params.sessionId, toSessionRequestV1(params), signal);
+        const session = await sessions.resume(params.sessionId, toSessionRequest(params), signal);
         return configOptions(session.record.settings);
       }),
-    (app) => app.onRequest(agent.session.list, ({ params }) => listV1(sessions, params)),
+    (app) => app.onRequest(agent.session.list, ({ params }) => sessions.list(params)),
     (app) =>
       app.onRequest(agent.session.close, async ({ params }) => {
         await sessions.close(params.sessionId);
@@ -97,46 +98,6 @@ async function promptV1(
   const end = await session.start(prompt, toContent(params.prompt as readonly PromptBlock[])).end;
   if (end.stop === 'error') throw acp.RequestError.internalError(metaOfEnd(end)._meta, end.message);
   return { stopReason: end.stop, ...metaOfEnd(end) };
-}
-
-async function listV1(sessions: Sessions, { cwd, cursor }: acp.ListSessionsRequest): Promise<acp.ListSessionsResponse> {
-  const page = await sessions.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
-  return {
-    sessions: page.sessions.map(({ id, cwd: folder, additionalDirectories, title, updatedAt }) => ({
-      sessionId: id,
-      cwd: folder,
-      additionalDirectories: [...additionalDirectories],
-      updatedAt: new Date(updatedAt).toISOString(),
-      ...(title !== undefined && { title }),
-    })),
-    ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }),
-  };
-}
-
-function toSessionRequestV1(
-  params: Pick<acp.NewSessionRequest, 'cwd' | 'additionalDirectories'> & { mcpServers?: acp.McpServer[] },
-): SessionRequest {
-  return {
-    cwd: params.cwd,
-    additionalDirectories: params.additionalDirectories ?? [],
-    mcpServers: (params.mcpServers ?? []).map(serverV1),
-  };
-}
-
-function serverV1(server: acp.McpServer): McpServer {
-  if (!('type' in server)) {
-    const { name, command, args, env } = server;
-    return { type: 'stdio', name, command, args, env: toRecord(env) };
-  }
-  if (server.type === 'sse') {
-    throw acp.RequestError.invalidParams(undefined, `'${server.name}': use http or stdio; sse is deprecated`);
-  }
-  const { name, url, headers } = server;
-  return { type: 'http', name, url, headers: toRecord(headers) };
-}
-
-function toRecord(pairs: readonly { name: string; value: string }[]): Record<string, string> {
-  return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
 }
 
 function readCallName(params: unknown): { sessionId: string; toolCallId: string } {

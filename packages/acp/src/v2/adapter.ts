@@ -1,10 +1,8 @@
 import type * as acp from '@agentclientprotocol/sdk/experimental/v2';
 import { META } from '../capabilities.ts';
 import { toBlocks } from '../content.ts';
-import type { SessionSetting } from '../options.ts';
-import { getInitialOption } from '../session/sessions.ts';
 import type { CallContent, CallUpdate, PromptResult, Update } from '../updates.ts';
-import { metaOfEnd } from '../v1/adapter.ts';
+import { metaOfEnd, settingsV1 } from '../v1/adapter.ts';
 
 const PLAN_ID = 'plan';
 const INTERNAL_ERROR = -32603;
@@ -61,36 +59,18 @@ export function describeCallV2(update: CallUpdate): acp.ToolCallUpdate {
   };
 }
 
-/** The settings of a session, with the chosen values. */
-export function settingsV2(
-  settings: readonly SessionSetting[],
-  chosen: Readonly<Record<string, string>>,
-): acp.SessionConfigOption[] {
-  return settings.map((setting) => ({
-    type: 'select',
-    configId: setting.id,
-    name: setting.name,
-    currentValue: chosen[setting.id] ?? getInitialOption(setting),
-    options: setting.options.map((option) => ({ ...option })),
-    ...(setting.description !== undefined && { description: setting.description }),
-    ...(setting.category !== undefined && { category: setting.category }),
-  }));
+/** The settings of a session, with the chosen values: only their ids have another name than in v1. */
+export function settingsV2(...args: Parameters<typeof settingsV1>): acp.SessionConfigOption[] {
+  return settingsV1(...args).map(
+    ({ id: configId, ...setting }) => ({ configId, ...setting }) as acp.SessionConfigOption,
+  );
 }
 
 function idle(end: PromptResult): acp.SessionUpdate {
   const about = { sessionUpdate: 'state_update' as const, state: 'idle' as const, ...metaOfEnd(end) };
-  switch (end.stop) {
-    case 'end_turn':
-      return { ...about, stopReason: 'end_turn' };
-    case 'max_tokens':
-      return { ...about, stopReason: 'max_tokens' };
-    case 'max_turn_requests':
-      return { ...about, stopReason: 'max_turn_requests' };
-    case 'cancelled':
-      return { ...about, stopReason: 'cancelled' };
-    case 'error':
-      return { ...about, stopReason: 'error', error: { code: INTERNAL_ERROR, message: end.message ?? 'It failed' } };
-  }
+  // The compiler does not match a union of reasons with the union of updates.
+  if (end.stop !== 'error') return { ...about, stopReason: end.stop } as acp.SessionUpdate;
+  return { ...about, stopReason: 'error', error: { code: INTERNAL_ERROR, message: end.message ?? 'It failed' } };
 }
 
 function contentV2(content: CallContent): acp.ToolCallContent[] {

@@ -3,8 +3,9 @@ import * as acp from '@agentclientprotocol/sdk/experimental/v2';
 import { agentProtocolRouter } from '@agentclientprotocol/sdk/experimental/v2';
 import { authenticate, toAgentInfo } from '../capabilities.ts';
 import { type PromptBlock, toContent } from '../content.ts';
-import type { AcpOptions, McpServer } from '../options.ts';
-import type { SessionRequest, Sessions } from '../session/sessions.ts';
+import type { AcpOptions } from '../options.ts';
+import { toSessionRequest } from '../session/session-request.ts';
+import type { Sessions } from '../session/sessions.ts';
 import type { AppOptions } from '../v1/app.ts';
 import { settingsV2 } from './adapter.ts';
 import { createV2Client } from './client.ts';
@@ -23,15 +24,15 @@ export function createV2App({ options, sessions, onClient }: AppOptions): acp.Ag
       // Already handled on the wire.
       .onNotification(agent.session.cancel, () => {})
       .onRequest(agent.session.new, async ({ params, signal }) => {
-        const { record } = await sessions.create(toSessionRequestV2(params), signal);
+        const { record } = await sessions.create(toSessionRequest(params), signal);
         return { sessionId: record.id, ...configOptions(record.settings) };
       })
       .onRequest(agent.session.resume, async ({ params, signal }) => {
-        const session = await sessions.resume(params.sessionId, toSessionRequestV2(params), signal);
+        const session = await sessions.resume(params.sessionId, toSessionRequest(params), signal);
         if (params.replayFrom != null) await session.replay();
         return configOptions(session.record.settings);
       })
-      .onRequest(agent.session.list, ({ params }) => listV2(sessions, params))
+      .onRequest(agent.session.list, ({ params }) => sessions.list(params))
       .onRequest(agent.session.close, async ({ params }) => {
         await sessions.close(params.sessionId);
         return {};
@@ -92,45 +93,6 @@ async function promptV2(
   const { stop, message } = await end;
   if (stop === 'error') throw acp.RequestError.internalError(undefined, message);
   throw acp.RequestError.requestCancelled();
-}
-
-async function listV2(sessions: Sessions, { cwd, cursor }: acp.ListSessionsRequest): Promise<acp.ListSessionsResponse> {
-  const page = await sessions.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
-  return {
-    sessions: page.sessions.map(({ id, cwd: folder, additionalDirectories, title, updatedAt }) => ({
-      sessionId: id,
-      cwd: folder,
-      additionalDirectories: [...additionalDirectories],
-      updatedAt: new Date(updatedAt).toISOString(),
-      ...(title !== undefined && { title }),
-    })),
-    ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }),
-  };
-}
-
-function toSessionRequestV2(
-  params: Pick<acp.NewSessionRequest, 'cwd' | 'additionalDirectories' | 'mcpServers'>,
-): SessionRequest {
-  return {
-    cwd: params.cwd,
-    additionalDirectories: params.additionalDirectories ?? [],
-    mcpServers: (params.mcpServers ?? []).map(serverV2),
-  };
-}
-
-function serverV2(server: acp.McpServer): McpServer {
-  const { type, name, command, args, env, url, headers } = server as Record<string, unknown>;
-  const called = String(name);
-  if (type === 'stdio') {
-    return { type, name: called, command: String(command), args: (args as string[]) ?? [], env: toRecord(env) };
-  }
-  if (type === 'http') return { type, name: called, url: String(url), headers: toRecord(headers) };
-  throw acp.RequestError.invalidParams(undefined, `'${called}': use http or stdio`);
-}
-
-function toRecord(pairs: unknown): Record<string, string> {
-  const list = Array.isArray(pairs) ? (pairs as { name: string; value: string }[]) : [];
-  return Object.fromEntries(list.map(({ name, value }) => [name, value]));
 }
 
 /** Chooses the protocol version from the client's first valid `initialize`. */
