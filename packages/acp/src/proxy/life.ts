@@ -150,8 +150,8 @@ export class AgentLife {
     return (isFull) => {
       editor.pause('agent', isFull);
       timer?.[Symbol.dispose]();
-      const cancelRemoteTask = (): void => follow(this.restart('it read nothing of what was sent to it'));
-      timer = isFull ? clock.setTimer(STUCK_MS, cancelRemoteTask, { keepAlive: false }) : undefined;
+      const restart = (): void => follow(this.restart('it read nothing of what was sent to it'));
+      timer = isFull ? clock.setTimer(STUCK_MS, restart, { keepAlive: false }) : undefined;
     };
   }
 

@@ -39,7 +39,7 @@ export function beginStop(
   withdraw(parts, session, PERSONAL);
   stop.timer = clock.setTimer(waitMs / 2, () => {
     stop.timer = clock.setTimer(waitMs / 2, () => finish(parts, session));
-    retryLostResponse(parts, session, stop);
+    cancelAgain(parts, session, stop);
   });
 }
 
@@ -74,7 +74,7 @@ function isWhole(session: ProxySession, { prompts }: Stop): boolean {
 }
 
 /** The first cancel may have been lost, or the agent waits for a process that ignores it. */
-function retryLostResponse(parts: Parts, session: ProxySession, stop: Stop): void {
+function cancelAgain(parts: Parts, session: ProxySession, stop: Stop): void {
   const { life, version } = parts;
   if (isWhole(session, stop)) life.send(encode({ method: 'session/cancel', params: { sessionId: session.agentId } }));
   for (const { id } of stop.prompts) if (version < 2 && !stop.answers.has(id)) life.send(encodeWithdrawal(id));
