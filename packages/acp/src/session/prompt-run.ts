@@ -1,27 +1,23 @@
-import type { Agent, Content, Message, Outcome } from '@whoa/core';
-import type { World } from '@whoa/core/embed';
+import type { Agent, Content, Outcome } from '@whoa/core';
 import { describeError } from '@whoa/core/internal';
-import type { AcpOptions } from '../options.ts';
 import { Journal } from '../prompt/journal.ts';
 import { Outbox } from '../prompt/outbox.ts';
 import type { Prompt } from '../prompt/prompt.ts';
 import { UpdateTranslator } from '../prompt/update-translator.ts';
+import type { SessionRecord } from '../store/store.ts';
 import type { PromptResult, Update } from '../updates.ts';
+import type { ConnectionContext } from './connection-context.ts';
 import type { Asking } from './permission.ts';
 
 export interface PromptRunSetup {
   readonly prompt: Prompt;
   readonly agent: Agent;
-  readonly startRun: AcpOptions['startRun'];
   readonly content: Content;
-  readonly history: readonly Message[];
+  /** The session before this prompt. */
+  readonly record: SessionRecord;
   /** How many message ids the client has seen. */
   readonly namedBefore: number;
-  readonly cwd: string;
-  readonly contextTokens: number | undefined;
-  readonly timeoutMs: number | undefined;
-  readonly flushIntervalMs: number;
-  readonly world: World;
+  readonly around: ConnectionContext;
   readonly send: (update: Update) => Promise<void>;
   /** Saves the session with the state of this prompt so far. */
   readonly save: () => Promise<void>;
@@ -36,10 +32,12 @@ export class PromptRun {
   #flush: Disposable | undefined;
 
   constructor(options: PromptRunSetup) {
-    const { history, content, namedBefore, send, save, cwd, agent, contextTokens } = options;
+    const { record, content, namedBefore, send, save, agent, around } = options;
+    const { cwd, messages } = record;
+    const { contextTokens } = around.options;
     this.#options = options;
     this.#outbox = new Outbox(send);
-    this.journal = new Journal(history, content, { namedBefore });
+    this.journal = new Journal(messages, content, { namedBefore });
     const push = (update: Update, { isKept = false } = {}): void =>
       this.#outbox.push(update, isKept ? save : undefined);
     this.#translator = new UpdateTranslator({ journal: this.journal, cwd, tools: agent.tools, contextTokens, push });
@@ -65,11 +63,11 @@ export class PromptRun {
 
   /** Runs the agent to its end, and resolves when all updates have been sent. */
   async run({ title, notices }: { title: string | undefined; notices: readonly string[] }): Promise<Outcome> {
-    const { prompt, agent, content, history, timeoutMs, world } = this.#options;
-    const { startRun = (_, input, options) => agent.run(input, options) } = this.#options;
+    const { prompt, agent, content, record, around } = this.#options;
+    const { startRun = (_, input, options) => agent.run(input, options), promptTimeoutMs: timeoutMs } = around.options;
     this.#outbox.push({ type: 'user', messageId: this.messageId, content, isEcho: true });
     this.#outbox.push({ type: 'state', state: 'running' });
-    if (title !== undefined) this.#outbox.push({ type: 'info', title, updatedAt: world.clock.now() });
+    if (title !== undefined) this.#outbox.push({ type: 'info', title, updatedAt: around.world.clock.now() });
     for (const text of notices) {
       this.#outbox.push({ type: 'text', messageId: `${this.messageId}-notice`, text: `${text}\n\n` });
     }
@@ -78,7 +76,7 @@ export class PromptRun {
       prompt.token.cancelAfter(timeoutMs, reason, { mode: 'now' });
     }
     const run = startRun(agent, content, {
-      history,
+      history: record.messages,
       token: prompt.token,
       hooks: {
         any: (event) => {
@@ -102,8 +100,8 @@ export class PromptRun {
   }
 
   #scheduleSave(): void {
-    const { world, flushIntervalMs, save } = this.#options;
-    this.#flush ??= world.clock.setTimer(flushIntervalMs, () => {
+    const { around, save } = this.#options;
+    this.#flush ??= around.world.clock.setTimer(around.flushIntervalMs, () => {
       this.#flush = undefined;
       save().catch(() => {});
     });

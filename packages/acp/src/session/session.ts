@@ -186,19 +186,13 @@ export class Session {
     prompt: Prompt,
     { agent, content, onInserted }: { agent: Agent; content: Content; onInserted: (messageId: string) => void },
   ): Promise<PromptResult> {
-    const { options, world } = this.#around;
     const live = new PromptRun({
       prompt,
       agent,
-      startRun: options.startRun,
       content,
-      history: this.#record.messages,
+      record: this.#record,
       namedBefore: this.#named,
-      cwd: this.#record.cwd,
-      contextTokens: options.contextTokens,
-      timeoutMs: options.promptTimeoutMs,
-      flushIntervalMs: this.#around.flushIntervalMs,
-      world,
+      around: this.#around,
       send: (update) => this.#send(update),
       save: () => this.#saver.save(),
     });
