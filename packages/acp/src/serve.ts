@@ -87,17 +87,11 @@ export function connect(
     (error: unknown) => wire.close(error instanceof Error ? error : new Error(String(error))),
   );
   const closed = runConnection(parts).finally(restore);
-  return {
-    closed,
-    close(reason = { kind: 'shutdown' }) {
-      token.cancel(reason, { mode });
-      return closed;
-    },
-    async [Symbol.asyncDispose]() {
-      token.cancel({ kind: 'shutdown' }, { mode });
-      await closed;
-    },
+  const close = (reason: CancelReasonInit = { kind: 'shutdown' }): Promise<AcpCloseInfo> => {
+    token.cancel(reason, { mode });
+    return closed;
   };
+  return { closed, close, [Symbol.asyncDispose]: async () => void (await close()) };
 }
 
 interface Parts {

@@ -1,6 +1,5 @@
 import { type Agent, CancellationToken } from '@whoa/core';
-import { waitUntilLevel } from '@whoa/core/embed';
-import { CLEANUP_MS, type CleanupList, createCleanupList } from '@whoa/core/internal';
+import { CLEANUP_MS, type CleanupList, createCleanupList, waitAtMost } from '@whoa/core/internal';
 
 /** An agent, and its open resources. Closing it has a time limit. */
 export class AgentSlot {
@@ -24,12 +23,7 @@ export class AgentSlot {
     this.token.cancel({ kind: 'shutdown', message: 'the agent is no longer needed' }, { mode: 'now' });
     const opening = this.#agent;
     // Its cleanups are only complete once it is open.
-    if (opening !== undefined) {
-      const bound = new CancellationToken({ name: 'opening', clock: this.token.clock });
-      bound.cancelAfter(CLEANUP_MS, { kind: 'deadline' }, { mode: 'kill' });
-      await waitUntilLevel(opening, bound, 'kill');
-      bound[Symbol.dispose]();
-    }
+    if (opening !== undefined) await waitAtMost(opening, CLEANUP_MS, this.token.clock).catch(() => {});
     await this.#cleanups[Symbol.asyncDispose]();
     this.token[Symbol.dispose]();
   }

@@ -37,10 +37,7 @@ export function createFileSessions({ folder }: { readonly folder: string }): Ses
 }
 
 async function readRecord(path: string): Promise<SessionRecord | undefined> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
+  const text = await readFile(path, 'utf8').catch(ignoreMissing);
   if (text === undefined) return undefined;
   try {
     const record = JSON.parse(text) as SessionRecord;
@@ -53,10 +50,7 @@ async function readRecord(path: string): Promise<SessionRecord | undefined> {
 
 /** Skip files that cannot be read: one broken session must not hide the others. */
 async function readSummaries(folder: string): Promise<SessionSummary[]> {
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+  const names = (await readdir(folder).catch(ignoreMissing)) ?? [];
   const summaries: SessionSummary[] = [];
   for (const name of names.filter((one) => one.endsWith('.json')).slice(0, MAX_SESSIONS)) {
     const record = await readRecord(join(folder, name)).catch(() => undefined);
@@ -65,6 +59,7 @@ async function readSummaries(folder: string): Promise<SessionSummary[]> {
   return summaries;
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+/** There is nothing to read. */
+function ignoreMissing(error: unknown): undefined {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
 }
