@@ -163,6 +163,12 @@ export class Sessions implements WireTap {
     return session;
   }
 
+  /** Stops one call. Throws why not, with this data, if it cannot. */
+  cancelCall({ sessionId, toolCallId }: { sessionId: string; toolCallId: string }, via: string, data?: object): void {
+    const obstacle = this.get(sessionId).cancelCall(toolCallId, by(via));
+    if (obstacle !== undefined) throw RequestError.invalidParams(data, obstacle);
+  }
+
   /** Waits until everything has ended. The token has already been cancelled. */
   async closeAll(reason: CancelReasonInit): Promise<void> {
     await Promise.all([...this.#closing, ...[...this.#sessions.values()].map((session) => session.close(reason))]);

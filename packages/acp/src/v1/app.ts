@@ -3,6 +3,7 @@ import { authenticate, CANCEL_CALL_METHOD } from '../capabilities.ts';
 import { type PromptBlock, toContent } from '../content.ts';
 import type { AcpOptions } from '../options.ts';
 import type { Client } from '../session/client.ts';
+import type { Session } from '../session/session.ts';
 import { toSessionRequest } from '../session/session-request.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { metaOfEnd, settingsV1 } from './adapter.ts';
@@ -22,8 +23,7 @@ export type V1Method = (app: acp.AgentApp) => acp.AgentApp;
 /** The methods of v1. Their order does not matter: the wire decides which prompts a cancel reaches. */
 export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method[] {
   const { agent } = acp.methods;
-  const settings = options.settings ?? [];
-  const configOptions = (chosen: Readonly<Record<string, string>>) => ({ configOptions: settingsV1(settings, chosen) });
+  const toSettings = ({ record }: Session) => ({ configOptions: settingsV1(options.settings ?? [], record.settings) });
   let capabilities: acp.ClientCapabilities = {};
   return [
     (app) => app.onConnect(({ client }) => onClient(createV1Client(client, () => capabilities))),
@@ -32,53 +32,39 @@ export function methodsV1({ options, sessions, onClient }: AppOptions): V1Method
         capabilities = params.clientCapabilities ?? {};
         return introduceV1(options);
       }),
-    (app) => app.onRequest(agent.session.prompt, ({ params, requestId }) => promptV1(sessions, params, requestId)),
+    (app) => app.onRequest(agent.session.prompt, (asked) => promptV1(sessions, asked)),
     // Already handled on the wire.
     (app) => app.onNotification(agent.session.cancel, () => {}),
     (app) =>
       app.onRequest(agent.session.new, async ({ params, signal }) => {
-        const { record } = await sessions.create(toSessionRequest(params), signal);
-        return { sessionId: record.id, ...configOptions(record.settings) };
+        const session = await sessions.create(toSessionRequest(params), signal);
+        return { sessionId: session.record.id, ...toSettings(session) };
       }),
     (app) =>
       app.onRequest(agent.session.load, async ({ params, signal }) => {
         const session = await sessions.resume(params.sessionId, toSessionRequest(params), signal);
         await session.replay();
-        return configOptions(session.record.settings);
+        return toSettings(session);
       }),
     (app) =>
-      app.onRequest(agent.session.resume, async ({ params, signal }) => {
-        const session = await sessions.resume(params.sessionId, toSessionRequest(params), signal);
-        return configOptions(session.record.settings);
-      }),
+      app.onRequest(agent.session.resume, async ({ params, signal }) =>
+        toSettings(await sessions.resume(params.sessionId, toSessionRequest(params), signal)),
+      ),
     (app) => app.onRequest(agent.session.list, ({ params }) => sessions.list(params)),
+    (app) => app.onRequest(agent.session.close, ({ params }) => sessions.close(params.sessionId)),
+    (app) => app.onRequest(agent.session.delete, ({ params }) => sessions.remove(params.sessionId)),
     (app) =>
-      app.onRequest(agent.session.close, async ({ params }) => {
-        await sessions.close(params.sessionId);
-        return {};
-      }),
-    (app) =>
-      app.onRequest(agent.session.delete, async ({ params }) => {
-        await sessions.remove(params.sessionId);
-        return {};
-      }),
-    (app) =>
-      app.onRequest(agent.session.setConfigOption, async ({ params }) => {
-        const { record } = await sessions.choose(params.sessionId, { id: params.configId, value: params.value });
-        return configOptions(record.settings);
-      }),
+      app.onRequest(agent.session.setConfigOption, async ({ params: { sessionId, configId: id, value } }) =>
+        toSettings(await sessions.choose(sessionId, { id, value })),
+      ),
     (app) =>
       app.onRequest(agent.authenticate, async ({ params }) => {
         const obstacle = await authenticate(options, params.methodId);
         if (obstacle !== undefined) throw acp.RequestError.invalidParams(undefined, obstacle);
-        return {};
       }),
     (app) =>
       app.onRequest(CANCEL_CALL_METHOD, readCallName, ({ params }) => {
-        const obstacle = sessions
-          .get(params.sessionId)
-          .cancelCall(params.toolCallId, { kind: 'user', via: CANCEL_CALL_METHOD });
-        if (obstacle !== undefined) throw acp.RequestError.invalidParams(undefined, obstacle);
+        sessions.cancelCall(params, CANCEL_CALL_METHOD);
         return {};
       }),
   ];
@@ -89,11 +75,9 @@ export function createV1App(methods: readonly V1Method[]): acp.AgentApp {
   return methods.reduce((app, add) => add(app), acp.agent({ name: 'whoa' }));
 }
 
-async function promptV1(
-  sessions: Sessions,
-  params: acp.PromptRequest,
-  requestId: acp.JsonRpcId,
-): Promise<acp.PromptResponse> {
+type PromptContext = acp.AgentRequestContext<acp.PromptRequest>;
+
+async function promptV1(sessions: Sessions, { params, requestId }: PromptContext): Promise<acp.PromptResponse> {
   const { session, prompt } = sessions.claim(requestId, params.sessionId);
   const end = await session.start(prompt, toContent(params.prompt as readonly PromptBlock[])).end;
   if (end.stop === 'error') throw acp.RequestError.internalError(metaOfEnd(end)._meta, end.message);

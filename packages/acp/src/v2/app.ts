@@ -4,6 +4,7 @@ import { agentProtocolRouter } from '@agentclientprotocol/sdk/experimental/v2';
 import { authenticate, toAgentInfo } from '../capabilities.ts';
 import { type PromptBlock, toContent } from '../content.ts';
 import type { AcpOptions } from '../options.ts';
+import type { Session } from '../session/session.ts';
 import { toSessionRequest } from '../session/session-request.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { AppOptions } from '../v1/app.ts';
@@ -13,48 +14,36 @@ import { createV2Client } from './client.ts';
 /** Creates the app for the v2 draft: a prompt gets its response when it is in the history, and its end is an update. */
 export function createV2App({ options, sessions, onClient }: AppOptions): acp.AgentApp {
   const { agent } = acp.methods;
-  const settings = options.settings ?? [];
-  const configOptions = (chosen: Readonly<Record<string, string>>) => ({ configOptions: settingsV2(settings, chosen) });
+  const toSettings = ({ record }: Session) => ({ configOptions: settingsV2(options.settings ?? [], record.settings) });
   return (
     acp
       .agent({ name: 'whoa' })
       .onConnect(({ client }) => onClient(createV2Client(client)))
       .onRequest(agent.initialize, () => introduceV2(options))
-      .onRequest(agent.session.prompt, ({ params, requestId }) => promptV2(sessions, params, requestId))
+      .onRequest(agent.session.prompt, (asked) => promptV2(sessions, asked))
       // Already handled on the wire.
       .onNotification(agent.session.cancel, () => {})
       .onRequest(agent.session.new, async ({ params, signal }) => {
-        const { record } = await sessions.create(toSessionRequest(params), signal);
-        return { sessionId: record.id, ...configOptions(record.settings) };
+        const session = await sessions.create(toSessionRequest(params), signal);
+        return { sessionId: session.record.id, ...toSettings(session) };
       })
       .onRequest(agent.session.resume, async ({ params, signal }) => {
         const session = await sessions.resume(params.sessionId, toSessionRequest(params), signal);
         if (params.replayFrom != null) await session.replay();
-        return configOptions(session.record.settings);
+        return toSettings(session);
       })
       .onRequest(agent.session.list, ({ params }) => sessions.list(params))
-      .onRequest(agent.session.close, async ({ params }) => {
-        await sessions.close(params.sessionId);
-        return {};
-      })
-      .onRequest(agent.session.delete, async ({ params }) => {
-        await sessions.remove(params.sessionId);
-        return {};
-      })
-      .onRequest(agent.session.setConfigOption, async ({ params }) => {
-        const { record } = await sessions.choose(params.sessionId, { id: params.configId, value: params.value });
-        return configOptions(record.settings);
-      })
+      .onRequest(agent.session.close, ({ params }) => sessions.close(params.sessionId))
+      .onRequest(agent.session.delete, ({ params }) => sessions.remove(params.sessionId))
+      .onRequest(agent.session.setConfigOption, async ({ params: { sessionId, configId: id, value } }) =>
+        toSettings(await sessions.choose(sessionId, { id, value })),
+      )
       .onRequest(agent.auth.login, async ({ params }) => {
         const obstacle = await authenticate(options, params.methodId);
         if (obstacle !== undefined) throw acp.RequestError.invalidParams(undefined, obstacle);
-        return {};
       })
       .onRequest(agent.toolCall.cancel, ({ params }) => {
-        const { sessionId, toolCallId } = params;
-        const obstacle = sessions.get(sessionId).cancelCall(toolCallId, { kind: 'user', via: 'tool_call/cancel' });
-        if (obstacle !== undefined) throw acp.RequestError.invalidParams({ toolCallId }, obstacle);
-        return {};
+        sessions.cancelCall(params, 'tool_call/cancel', { toolCallId: params.toolCallId });
       })
   );
 }
@@ -81,11 +70,9 @@ function introduceV2(options: AcpOptions): acp.InitializeResponse {
   };
 }
 
-async function promptV2(
-  sessions: Sessions,
-  params: acp.PromptRequest,
-  requestId: acp.JsonRpcId,
-): Promise<acp.PromptResponse> {
+type PromptContext = acp.AgentRequestContext<acp.PromptRequest>;
+
+async function promptV2(sessions: Sessions, { params, requestId }: PromptContext): Promise<acp.PromptResponse> {
   const { session, prompt } = sessions.claim(requestId, params.sessionId);
   const { inserted, end } = session.start(prompt, toContent(params.prompt as readonly PromptBlock[]));
   const messageId = await inserted;
