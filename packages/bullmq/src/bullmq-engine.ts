@@ -12,9 +12,8 @@ import {
 } from '@whoa/tasks';
 import type { Job, Queue, Worker, WorkerOptions } from 'bullmq';
 import { type Library, loadLibrary } from './library.ts';
-import { type Offering, offerTicket, reofferTickets } from './offer-tickets.ts';
-import { readTicket } from './ticket.ts';
 import { createOfferingStore } from './ticketing-store.ts';
+import { type Offering, offerTicket, readTicket, reofferTickets } from './tickets.ts';
 
 /** Options of an engine. */
 export interface BullmqEngineOptions {

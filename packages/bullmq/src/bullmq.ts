@@ -46,7 +46,8 @@ export function bullmq(options: BullmqOptions): EngineFactory {
   const { connection, queue: name = 'whoa', prefix, limiter, reofferIntervalMs, worker } = readOptions(options);
   return async ({ store, agents, onError }) => {
     const { Queue } = await loadLibrary();
-    const queue = new Queue(name, { connection: toConnection(connection), ...(prefix !== undefined && { prefix }) });
+    const server = typeof connection === 'string' ? { url: connection } : connection;
+    const queue = new Queue(name, { connection: server, ...(prefix !== undefined && { prefix }) });
     queue.on('error', onError);
     const closeQueue = (): Promise<void> => waitAtMost(queue.close(), CONNECT_MS);
     try {
@@ -122,8 +123,4 @@ function readWorker(value: unknown, field: string): unknown {
   const wrong = Object.keys(WORKER(value, field) as object).find((name) => Object.hasOwn(ELSEWHERE, name));
   if (wrong !== undefined) throw new SettingsError(`${field}.${wrong}`, `not allowed here; ${ELSEWHERE[wrong]}`);
   return value;
-}
-
-function toConnection(connection: BullmqOptions['connection']): ConnectionOptions {
-  return typeof connection === 'string' ? { url: connection } : connection;
 }
