@@ -50,7 +50,7 @@ export interface BullmqEngine extends TaskEngine {
 const PARKED_LOOKS = 10;
 
 /** The store counts crashes and fails a task after too many; BullMQ must not do so before. */
-const MAX_STALLED = 1_000_000;
+const FIXED = { maxStalledCount: 1_000_000, autorun: false } as const;
 /** How long `create` and `cancel` wait for the queue. */
 const QUEUE_TIMEOUT_MS = 1_000;
 /** How many tickets wait for a lost connection. Tasks beyond that get theirs from the next scan. */
@@ -124,33 +124,26 @@ class Engine implements BullmqEngine {
     }
     this.#isServing = true;
     try {
-      await this.#start(runner, options);
-    } catch (error) {
-      this.#isServing = false;
-      throw error;
-    }
-  }
-
-  async #start(runner: Runner, options: TicketWorkerOptions): Promise<void> {
-    const library = await loadLibrary();
-    if (this.#isClosed) return;
-    const { connection, prefix = 'bull' } = this.#queue.opts as WorkerOptions;
-    const given = { connection, prefix, ...WORKER_DEFAULTS, ...options, maxStalledCount: MAX_STALLED, autorun: false };
-    const worker = new library.Worker(this.#queue.name, (job, lock) => this.#work(job, lock!), given);
-    worker.on('error', (error) => this.#report(error));
-    this.#served = { runner, worker, library };
-    try {
+      const library = await loadLibrary();
+      if (this.#isClosed) return;
+      const { connection, prefix = 'bull' } = this.#queue.opts as WorkerOptions;
+      const given = { connection, prefix, ...WORKER_DEFAULTS, ...options, ...FIXED };
+      const worker = new library.Worker(this.#queue.name, (job, lock) => this.#work(job, lock!), given);
+      worker.on('error', (error) => this.#report(error));
+      this.#served = { runner, worker, library };
       // No agents: this runner takes only tasks to settle, and frees those of crashed workers.
       await runner.serve({ concurrency: given.concurrency, agents: [] });
+      if (this.#isClosed) return;
+      this.#attempt(() => worker.run()).catch(() => {});
+      // Tasks from before the engine have no ticket.
+      this.#scheduleReoffer(0);
     } catch (error) {
+      const { worker } = this.#served ?? {};
       this.#served = undefined;
-      await worker.close();
+      this.#isServing = false;
+      await worker?.close();
       throw error;
     }
-    if (this.#isClosed) return;
-    this.#attempt(() => worker.run()).catch(() => {});
-    // Tasks from before the engine have no ticket.
-    this.#scheduleReoffer(0);
   }
 
   async isReady(): Promise<boolean> {
