@@ -20,18 +20,16 @@ export interface PromptOptions {
 export function toPrompt({ instructions, messages }: ModelRequest, options: PromptOptions): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = [];
   if (instructions !== undefined && instructions !== '') prompt.push({ role: 'system', content: instructions });
-  for (let index = 0; index < messages.length; ) {
-    const message = messages[index]!;
-    if (message.role !== 'tool') {
-      prompt.push(...(message.role === 'user' ? [user(message.content, options)] : assistant(message.content)));
-      index++;
-      continue;
-    }
+  let results: ToolMessage[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'user') prompt.push(user(message.content, options));
+    else if (message.role === 'assistant') prompt.push(...assistant(message.content));
+    else results.push(message);
     // Put the results of one reply into one message: otherwise some providers treat the later ones as too late.
-    const results: ToolMessage[] = [];
-    for (let next = messages[index]; next?.role === 'tool'; next = messages[++index]) results.push(next);
+    if (results.length === 0 || messages[index + 1]?.role === 'tool') continue;
     prompt.push({ role: 'tool', content: results.map((result) => toResult(result, options)) });
     if (!options.imagesInResults) prompt.push(...shownApart(results, options));
+    results = [];
   }
   return wellFormed(prompt);
 }
