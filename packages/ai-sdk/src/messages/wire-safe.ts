@@ -21,26 +21,22 @@ export function wellFormed<T>(value: T): T {
 
 /** `seen` prevents walking a value twice that contains itself, or contains another twice. */
 function toWellFormed(value: unknown, seen: Map<object, unknown>, depth: number): unknown {
-  if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
+  if (typeof value === 'string') return value.toWellFormed();
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
   if (seen.has(value)) return seen.get(value);
   seen.set(value, value);
-  const safe = settings.isList(value)
-    ? sameOr(
-        value,
-        value.map((item) => toWellFormed(item, seen, depth + 1)),
-      )
-    : wellFormedFields(value, seen, depth);
+  const fix = (item: unknown): unknown => toWellFormed(item, seen, depth + 1);
+  const safe = settings.isList(value) ? sameOr(value, value.map(fix)) : wellFormedFields(value, fix);
   seen.set(value, safe);
   return safe;
 }
 
-function wellFormedFields(value: object, seen: Map<object, unknown>, depth: number): object {
+function wellFormedFields(value: object, fix: (item: unknown) => unknown): object {
   // Bytes, URLs and dates contain no text to fix.
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
   const entries = Object.entries(value);
-  const safe = entries.map(([name, item]) => [wellFormed(name), toWellFormed(item, seen, depth + 1)] as const);
+  const safe = entries.map(([name, item]) => [name.toWellFormed(), fix(item)] as const);
   const isSame = safe.every(([name, item], index) => name === entries[index]![0] && item === entries[index]![1]);
   return isSame ? value : Object.fromEntries(safe);
 }

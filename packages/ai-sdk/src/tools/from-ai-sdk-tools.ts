@@ -116,15 +116,12 @@ function toContent(value: unknown): Content {
   });
 }
 
-/** The schema object that the AI SDK's `jsonSchema()` and `zodSchema()` create. */
-interface AiSdkSchema {
-  readonly jsonSchema?: unknown;
-  readonly validate?: (value: unknown) => unknown;
-}
+/** What the AI SDK's `jsonSchema()` and `zodSchema()` create. */
+type AiSdkSchema = { readonly jsonSchema?: unknown; readonly validate?: (value: unknown) => unknown } | undefined;
 
 function toSchema(name: string, given: unknown): Pick<Tool, 'inputSchema' | 'inputJsonSchema'> {
   if (typeof given === 'object' && given !== null && '~standard' in given) return { inputSchema: given as InputSchema };
-  const schema = (typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema | undefined;
+  const schema = (typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema;
   const json = schema?.jsonSchema;
   if (typeof json !== 'object' || json === null || 'then' in json) {
     throw new TypeError(
