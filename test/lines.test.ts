@@ -13,14 +13,14 @@ interface Ceiling {
 
 const CEILINGS: Readonly<Record<string, Ceiling>> = {
   core: { budget: 8_100, now: 8_612 },
-  'ai-sdk': { budget: 2_300, now: 2_496 },
+  'ai-sdk': { budget: 2_300, now: 2_368 },
   tools: { budget: 6_800, now: 8_074 },
   tasks: { budget: 18_900, now: 22_212 },
-  bullmq: { budget: 400, now: 572 },
-  acp: { budget: 4_000, now: 4_497 },
+  bullmq: { budget: 400, now: 552 },
+  acp: { budget: 4_000, now: 4_398 },
   server: { budget: 7_400, now: 10_868 },
   console: { budget: 5_900, now: 6_726 },
-  check: { budget: 3_500, now: 3_857 },
+  check: { budget: 3_500 },
   whoa: { budget: 6_900, now: 8_332 },
 };
 
