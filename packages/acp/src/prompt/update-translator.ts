@@ -27,17 +27,17 @@ export class UpdateTranslator {
   }
 
   handle(event: RunEvent): void {
-    const { push, journal } = this.#options;
+    const { push, journal, tools } = this.#options;
     switch (event.type) {
       case 'turn-start':
         this.#shown = '';
         break;
       case 'text':
         this.#shown += event.text;
-        push({ type: 'text', messageId: this.#messageId, text: event.text });
+        push({ type: 'text', messageId: journal.nextId, text: event.text });
         break;
       case 'thinking':
-        push({ type: 'thought', messageId: this.#messageId, text: event.text });
+        push({ type: 'thought', messageId: journal.nextId, text: event.text });
         break;
       case 'call-planned':
         this.#announce({ callId: event.callId, tool: event.tool });
@@ -45,14 +45,11 @@ export class UpdateTranslator {
       case 'turn-end':
         this.#endReply(event.message);
         break;
-      case 'call-start':
-        push({
-          type: 'call',
-          callId: event.callId,
-          status: 'in_progress',
-          isCancellable: this.#isCancellable(event.tool),
-        });
+      case 'call-start': {
+        const isCancellable = tools.find(({ name }) => name === event.tool)?.whenCancelled !== 'finish';
+        push({ type: 'call', callId: event.callId, status: 'in_progress', isCancellable });
         break;
+      }
       case 'call-waiting': {
         const { callId, until, at } = event;
         const content = `It must not be interrupted: the stop waits for it, ${Math.ceil((until - at) / 1_000)} s at most.`;
@@ -99,10 +96,6 @@ export class UpdateTranslator {
     if (this.#usage !== undefined) push(this.#usage);
   }
 
-  get #messageId(): string {
-    return this.#options.journal.nextId;
-  }
-
   #announce(call: { callId: string; tool: string; input?: unknown }): void {
     const isNew = !this.#open.has(call.callId);
     this.#open.add(call.callId);
@@ -111,15 +104,15 @@ export class UpdateTranslator {
   }
 
   #endReply(message: AssistantMessage): void {
+    const { push, journal, contextTokens: size } = this.#options;
     const words = toReplyText(message);
     // A planner need not stream: show the text that has not been shown yet.
     const rest = words.startsWith(this.#shown) ? words.slice(this.#shown.length) : '';
-    if (rest !== '') this.#options.push({ type: 'text', messageId: this.#messageId, text: rest });
+    if (rest !== '') push({ type: 'text', messageId: journal.nextId, text: rest });
     for (const part of message.content) if (part.type === 'call') this.#announce(part);
-    const { contextTokens: size } = this.#options;
     if (message.usage !== undefined && size !== undefined) {
       this.#usage = { type: 'usage', used: message.usage.inputTokens + message.usage.outputTokens, size };
-      if (message.stopReason === 'tool-use') this.#options.push(this.#usage);
+      if (message.stopReason === 'tool-use') push(this.#usage);
     }
   }
 
@@ -127,10 +120,6 @@ export class UpdateTranslator {
     if (plan === undefined) return;
     this.#plan = plan;
     this.#options.push({ type: 'plan', entries: plan });
-  }
-
-  #isCancellable(name: string): boolean {
-    return this.#options.tools.find((tool) => tool.name === name)?.whenCancelled !== 'finish';
   }
 }
 
