@@ -132,3 +132,12 @@ test('a halt of an agent reaches every tenant, ends the tasks of a dead worker, 
   expect((await store.counts({ tenant: 'a' })).statuses).toMatchObject({ init: 1, cancelled: 2 });
   expect((await home.main(['halt', '--agent', 'x', '--tenant', 'y'])).status).toBe(2);
 });
+
+test('approving a task that has ended says how it ended', async () => {
+  const { store, home } = setUp();
+  const id = await createFailed(store, 'a');
+  for (const more of [[], ['--question', `${id}.q0`, '--yes']]) {
+    const { status, stdout } = await home.main(['approve', id, '--tenant', 'acme', ...more]);
+    expect([status, stdout]).toEqual([1, `${id.slice(0, 11)} had already ended: failed\n`]);
+  }
+});

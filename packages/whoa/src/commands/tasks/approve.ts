@@ -2,7 +2,7 @@ import { CancellationToken, type Json } from '@whoa/core';
 import { type ApprovalAnswer, formatQuestion } from '@whoa/core/approval';
 import { describeLocation, parseAnswer } from '@whoa/core/internal';
 import type { QuestionAnswer } from '@whoa/server/task-client';
-import type { TaskRecord } from '@whoa/tasks';
+import { isFinalStatus, type TaskRecord } from '@whoa/tasks';
 import type { PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
 import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
@@ -208,9 +208,10 @@ function describeAnswer(answer: QuestionAnswer): string {
   return answer.decision === 'yes' || answer.decision === 'always' ? 'allowed' : 'denied';
 }
 
-function printNothing({ screen, task, asJson }: Context): number {
-  if (asJson) screen.data({ type: 'nothing-asked', id: task.id, status: task.status });
-  else screen.line(`${shortId(task.id)} asks nothing now: it was answered elsewhere, or the task continues without it`);
+function printNothing({ screen, task: { id, status }, asJson }: Context): number {
+  if (asJson) screen.data({ type: 'nothing-asked', id, status });
+  else if (isFinalStatus(status)) screen.line(`${shortId(id)} had already ended: ${status}`);
+  else screen.line(`${shortId(id)} asks nothing now: it was answered elsewhere, or the task continues without it`);
   return EXIT.failed;
 }
 
