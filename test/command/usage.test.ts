@@ -35,6 +35,7 @@ test.each<[string[], RegExp]>([
   [['run', '--model', 'foo', 'x'], /^whoa run: --model: expected anthropic:NAME, .*, got 'foo'\n$/],
   [['acp', '--json'], /^whoa acp: --json: its standard output is for the editor\n$/],
   [['echo', '--json'], /^whoa echo: --json: its standard output is for the editor\n$/],
+  [['aprove', 't1'], /^whoa: unknown command 'aprove'; did you mean 'approve'\?\n$/],
   [['help', 'nothing'], /^whoa: unknown command 'nothing'; use one of run, /],
   [['run', '--config', '.', 'x'], /^whoa run: --config: .* is not a file\n$/],
 ])('%j is rejected in one line', async (args, words) => {

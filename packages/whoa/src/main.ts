@@ -1,3 +1,4 @@
+import { findClosestName } from './closest-name.ts';
 import type { Command, Use } from './command.ts';
 import { COMMANDS } from './command-table.ts';
 import type { System } from './system.ts';
@@ -16,7 +17,7 @@ export async function main(args: readonly string[], system: System = process): P
   const known = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   const asJson = has(rest, '--json') && known?.isProtocol === undefined;
   try {
-    if (known === undefined) throw usage(`unknown command '${name}'; use one of ${Object.keys(COMMANDS).join(', ')}`);
+    if (known === undefined) throw usage(`unknown command '${name}'; ${suggestCommand(name)}`);
     const command = await known.load();
     if (wantsHelp(rest)) return print(command.help, system);
     if (known.isProtocol && has(rest, '--json')) throw usage('--json: its standard output is for the editor');
@@ -24,6 +25,12 @@ export async function main(args: readonly string[], system: System = process): P
   } catch (error) {
     return printError(error, { name: known === undefined ? '' : name, asJson }, system);
   }
+}
+
+function suggestCommand(typed: string): string {
+  const names = Object.keys(COMMANDS);
+  const closest = findClosestName(typed, names);
+  return closest === undefined ? `use one of ${names.join(', ')}` : `did you mean '${closest}'?`;
 }
 
 // The class is in command.ts, which imports more than help needs.
