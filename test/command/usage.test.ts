@@ -33,6 +33,12 @@ test.each<[string[], RegExp]>([
   [['run', '--timeout', '0', 'x'], /^whoa run: --timeout: expected a duration/],
   [['run', '--max-turns', '0', 'x'], /^whoa run: --max-turns: expected a whole number from 1 to/],
   [['run', '--model', 'foo', 'x'], /^whoa run: --model: expected anthropic:NAME, .*, got 'foo'\n$/],
+  [
+    ['run', '--sandbox', 'strong', 'x'],
+    /^whoa run: --sandbox: expected one of workspace, read-only, none, got 'strong'\n$/,
+  ],
+  [['acp', '--sandbox', 'strong'], /^whoa acp: --sandbox: expected one of workspace, read-only, none, got 'strong'\n$/],
+  [['acp', '--sandbox', 'strong', '--', 'true'], /^whoa acp: --sandbox: expected one of workspace, read-only, none, /],
   [['acp', '--json'], /^whoa acp: --json: its standard output is for the editor\n$/],
   [['echo', '--json'], /^whoa echo: --json: its standard output is for the editor\n$/],
   [['aprove', 't1'], /^whoa: unknown command 'aprove'; did you mean 'approve'\?\n$/],

@@ -42,31 +42,40 @@ export type OptionTable = Readonly<
   Record<string, ParseArgsOptionsConfig[string] & { readonly values?: readonly string[] }>
 >;
 
-type Read<Options extends ParseArgsOptionsConfig> = ReturnType<
-  typeof parseArgs<{ args: string[]; options: Options & typeof SHARED; allowPositionals: true; strict: true }>
->;
-
 const SHARED = { json: { type: 'boolean', default: false } } as const;
 
+type Shared<Options> = Options & typeof SHARED;
+type Parsed<Options extends OptionTable> = ReturnType<
+  typeof parseArgs<{ options: Shared<Options>; allowPositionals: true; strict: true }>
+>['values'];
+
+/** What was given for each option. */
+export type Values<Options extends OptionTable> = {
+  readonly [Name in keyof Parsed<Options>]: Shared<Options>[Name & keyof Shared<Options>] extends {
+    readonly values: readonly (infer Value)[];
+  }
+    ? Value | Extract<Parsed<Options>[Name], undefined>
+    : Parsed<Options>[Name];
+};
+
 /** Parses the arguments of a command, with at most `maxPositionals` positionals. Every command accepts `--json`. */
-export function readArguments<const Options extends ParseArgsOptionsConfig>(
+export function readArguments<const Options extends OptionTable>(
   args: readonly string[],
   options: Options,
   maxPositionals = 0,
-): Read<Options> {
-  const read = parse(args, options);
-  const given = read.values as Readonly<Record<string, unknown>>;
-  for (const [name, { values }] of Object.entries(options as OptionTable)) {
+): { readonly values: Values<Options>; readonly positionals: readonly string[] } {
+  const { values: given, positionals } = parse(args, options);
+  for (const [name, { values }] of Object.entries<OptionTable[string]>(options)) {
     const value = given[name];
     if (typeof value !== 'string' || values === undefined || values.includes(value)) continue;
     throw new UsageError(`--${name}: expected one of ${values.join(', ')}, got '${value}'`);
   }
-  const extra = read.positionals[maxPositionals];
+  const extra = positionals[maxPositionals];
   if (extra !== undefined) throw new UsageError(`unexpected argument '${extra}'; --help lists the arguments`);
-  return read;
+  return { values: given as Values<Options>, positionals };
 }
 
-function parse<const Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options): Read<Options> {
+function parse(args: readonly string[], options: OptionTable): ReturnType<typeof parseArgs> {
   try {
     return parseArgs({
       args: joinNegativeNumbers(args, options),
@@ -88,7 +97,7 @@ function parse<const Options extends ParseArgsOptionsConfig>(args: readonly stri
 }
 
 /** Makes `--limit -1` one argument, so that the command says what is wrong with the number. */
-function joinNegativeNumbers(args: readonly string[], options: ParseArgsOptionsConfig): string[] {
+function joinNegativeNumbers(args: readonly string[], options: OptionTable): string[] {
   const joined: string[] = [];
   for (const arg of args) {
     const last = joined.at(-1) ?? '';

@@ -7,6 +7,5 @@ export { createLsTool } from '../files/search/ls.ts';
 export { createGrepTool } from '../files/search/grep.ts';
 export type { FileContents } from '../files/contents.ts';
 
-// What `whoa doctor` and its options list.
+// What `whoa doctor` lists.
 export { findRipgrep } from '../files/search/ripgrep.ts';
-export { SANDBOX_KINDS } from '../sandbox/options.ts';

@@ -2,7 +2,7 @@
 export type SandboxKind = 'workspace' | 'read-only' | 'none';
 
 /** Every kind of sandbox. */
-export const SANDBOX_KINDS: readonly SandboxKind[] = ['workspace', 'read-only', 'none'];
+const SANDBOX_KINDS: readonly SandboxKind[] = ['workspace', 'read-only', 'none'];
 
 /** A sandbox with options. */
 export interface SandboxOptions {

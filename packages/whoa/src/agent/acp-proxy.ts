@@ -3,27 +3,14 @@ import { delimiter, resolve } from 'node:path';
 import { type ProxiedAgent, type ProxyEvent, proxyAcp } from '@whoa/acp';
 import { describeError } from '@whoa/core/internal';
 import { createContainment, detectSandbox, type SandboxOptions } from '@whoa/tools';
-import { SANDBOX_KINDS } from '@whoa/tools/internal';
-import { readDuration, UsageError, type Use } from '../command.ts';
+import { readDuration, UsageError, type Use, type Values } from '../command.ts';
 import type { System } from '../system.ts';
 import { rendered } from '../terminal/boundary.ts';
 import { explainWaiting } from '../terminal/explain-waiting.ts';
 import { listenForEnd } from '../terminal/interrupts.ts';
+import type { ACP_OPTIONS, OPEN_OPTIONS } from './agent-options.ts';
 
-/** The options of `whoa acp` that a proxy has, and those that it has not. */
-export interface ProxyValues {
-  readonly wait?: string | undefined;
-  readonly log?: string | undefined;
-  readonly model?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly config?: string | undefined;
-  readonly sandbox?: string | undefined;
-  readonly yes: boolean;
-  readonly folder?: readonly string[] | undefined;
-  readonly readable?: readonly string[] | undefined;
-  readonly key?: readonly string[] | undefined;
-  readonly host?: readonly string[] | undefined;
-}
+type ProxyValues = Values<typeof OPEN_OPTIONS & typeof ACP_OPTIONS>;
 
 /** Stands between an editor and the agent that a command starts. Returns the exit code. */
 export async function runProxy(
@@ -117,11 +104,9 @@ const HARMLESS = ['PATH', 'LANG', 'LC_ALL', 'TERM', 'TZ'];
 
 /** Without a sandbox the agent gets the whole environment, as from the editor; in one, only what the user names. */
 function readSandbox(
-  { sandbox: word = 'none', folder = [], readable = [], key = [], host = [] }: ProxyValues,
+  { sandbox: kind = 'none', folder = [], readable = [], key = [], host = [] }: ProxyValues,
   { env, cwd }: System,
 ): { readonly sandbox: SandboxOptions; readonly env: Readonly<Record<string, string>> } {
-  const kind = SANDBOX_KINDS.find((one) => one === word);
-  if (kind === undefined) throw new UsageError(`--sandbox: expected one of ${SANDBOX_KINDS.join(', ')}, got '${word}'`);
   const isNamed = [folder, readable, key, host].some((list) => list.length > 0);
   if (kind === 'none' && isNamed) throw new UsageError('--folder, --readable, --key and --host need --sandbox');
   const missing = key.find((name) => env[name] === undefined);

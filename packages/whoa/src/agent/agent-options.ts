@@ -1,14 +1,13 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { SANDBOX_KINDS } from '@whoa/tools/internal';
-import { readCount, readDuration, UsageError } from '../command.ts';
+import { readCount, readDuration, UsageError, type Values } from '../command.ts';
 import type { System } from '../system.ts';
 
 /** The options of commands that open agents. */
 export const OPEN_OPTIONS = {
   model: { type: 'string' },
   config: { type: 'string' },
-  sandbox: { type: 'string', values: SANDBOX_KINDS as readonly string[] },
+  sandbox: { type: 'string', values: ['workspace', 'read-only', 'none'] },
   yes: { type: 'boolean', default: false },
 } as const;
 
@@ -40,12 +39,16 @@ export const AGENT_HELP = `  --model NAME    anthropic:NAME, openai:NAME, compat
 
 const MAX_BUDGET = 1_000_000_000;
 
-interface BudgetWords {
-  readonly timeout?: string | undefined;
-  readonly 'max-turns'?: string | undefined;
-  readonly 'max-calls'?: string | undefined;
-  readonly 'max-tokens'?: string | undefined;
-}
+/** The options of `whoa acp`. All but the first are for a proxy. */
+export const ACP_OPTIONS = {
+  agent: { type: 'string' },
+  wait: { type: 'string' },
+  log: { type: 'string' },
+  folder: { type: 'string', multiple: true },
+  readable: { type: 'string', multiple: true },
+  key: { type: 'string', multiple: true },
+  host: { type: 'string', multiple: true },
+} as const;
 
 /** The limits of one prompt. */
 export interface PromptBudgets {
@@ -56,8 +59,8 @@ export interface PromptBudgets {
 }
 
 /** Reads the limits from the command line. */
-export function readBudgets(words: BudgetWords): PromptBudgets {
-  const read = (option: keyof BudgetWords): number | undefined => {
+export function readBudgets(words: Values<typeof AGENT_OPTIONS>): PromptBudgets {
+  const read = (option: 'max-turns' | 'max-calls' | 'max-tokens'): number | undefined => {
     const text = words[option];
     return text === undefined ? undefined : readCount(`--${option}`, text, { max: MAX_BUDGET });
   };

@@ -52,10 +52,7 @@ test('network requests of commands are logged next to the tasks, in a file that 
   expect(statSync(workspace.at('state/whoa/network.log')).mode & 0o777).toBe(0o600);
 });
 
-test('an unknown word is rejected, and so is an unavailable sandbox', async () => {
-  await expect(chooseSandbox({ ...request, word: 'strong', cwd: homedir() })).rejects.toThrow(
-    "--sandbox: expected one of workspace, read-only, none, got 'strong'",
-  );
+test('an unavailable sandbox is rejected', async () => {
   await expect(chooseSandbox({ ...request, word: 'workspace', cwd: homedir() })).rejects.toThrow(
     /^--sandbox workspace does not work here: sandbox\.workspace: .*; choose a folder below it$/,
   );

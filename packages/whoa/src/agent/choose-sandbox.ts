@@ -2,13 +2,12 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { detectSandbox, type NetworkRequest, type SandboxKind, type SandboxOptions } from '@whoa/tools';
-import { SANDBOX_KINDS } from '@whoa/tools/internal';
 import { UsageError } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 
 export interface SandboxRequest {
   /** The value of `--sandbox`. */
-  readonly word: string | undefined;
+  readonly word: SandboxKind | undefined;
   readonly config: Pick<WhoaConfig, 'sandbox'>;
   /** Whether calls are allowed without asking. */
   readonly yes: boolean;
@@ -40,7 +39,7 @@ const MEANING: Readonly<Record<SandboxKind, string>> = {
 export async function chooseSandbox(request: SandboxRequest): Promise<ChosenSandbox> {
   const { word, config, yes, isTerminal, cwd, env } = request;
   const given = typeof config.sandbox === 'string' ? { kind: config.sandbox } : withLog(config.sandbox, env);
-  const kind = word === undefined ? given?.kind : readWord(word);
+  const kind = word ?? given?.kind;
   if (kind === undefined) {
     if (yes && !isTerminal) {
       throw new UsageError(
@@ -74,12 +73,6 @@ function withLog(sandbox: (WhoaConfig['sandbox'] & object) | undefined, env: Nod
     appendFileSync(file, `${JSON.stringify(request)}\n`, { mode: 0o600 });
   };
   return { ...sandbox, network: { ...sandbox.network, onRequest } };
-}
-
-function readWord(word: string): SandboxKind {
-  const kind = SANDBOX_KINDS.find((one) => one === word);
-  if (kind === undefined) throw new UsageError(`--sandbox: expected one of ${SANDBOX_KINDS.join(', ')}, got '${word}'`);
-  return kind;
 }
 
 function describe({ kind, network }: SandboxOptions): string {

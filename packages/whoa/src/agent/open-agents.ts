@@ -1,6 +1,7 @@
 import type { Agent } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import { createTaskApprovals, type RunnerEvent, type TaskApprovals } from '@whoa/tasks';
+import type { SandboxKind } from '@whoa/tools';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { UsageError } from '../command.ts';
@@ -15,7 +16,7 @@ export interface OpenAgentsOptions {
   readonly names?: readonly string[] | undefined;
   readonly model: string | undefined;
   /** The value of `--sandbox`. */
-  readonly sandbox: string | undefined;
+  readonly sandbox: SandboxKind | undefined;
   readonly yes: boolean;
   readonly surroundings: ConnectionContext;
 }

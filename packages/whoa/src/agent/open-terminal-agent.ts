@@ -5,24 +5,18 @@ import type { TaskApprovals } from '@whoa/tasks';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { createRunApprovals } from '../approvals/run-approvals.ts';
-import { UsageError, type Use } from '../command.ts';
+import { UsageError, type Use, type Values } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import type { System } from '../system.ts';
 import type { Screen } from '../terminal/screen.ts';
-import type { PromptBudgets } from './agent-options.ts';
+import type { AGENT_OPTIONS, OPEN_OPTIONS, PromptBudgets } from './agent-options.ts';
 import { type ChosenSandbox, chooseSandbox, type SandboxRequest } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
 import { RUN_LATER } from './run-later-report.ts';
 import { askForConsent } from './sandbox-consent.ts';
 
 export interface TerminalAgentOptions {
-  readonly values: {
-    readonly agent?: string | undefined;
-    readonly model?: string | undefined;
-    readonly sandbox?: string | undefined;
-    readonly yes: boolean;
-    readonly json: boolean;
-  };
+  readonly values: Values<typeof OPEN_OPTIONS & typeof AGENT_OPTIONS>;
   readonly config: WhoaConfig;
   readonly budgets: PromptBudgets;
   readonly screen: Screen;

@@ -3,7 +3,7 @@ import type { AcpSession, McpServer } from '@whoa/acp';
 import type { Agent, Tool } from '@whoa/core';
 import { describeError, toVisibleLine } from '@whoa/core/internal';
 import type { TaskApprovals } from '@whoa/tasks';
-import { createMcpTools } from '@whoa/tools';
+import { createMcpTools, type SandboxKind } from '@whoa/tools';
 import type { FileContents } from '@whoa/tools/internal';
 import { protectedPaths } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
@@ -24,7 +24,7 @@ export interface SessionAgentOptions {
   /** Ask only about protected paths and calls that a rule asks about. */
   readonly yes: boolean;
   /** The value of `--sandbox`. */
-  readonly sandbox: string | undefined;
+  readonly sandbox: SandboxKind | undefined;
   readonly system: System;
 }
 

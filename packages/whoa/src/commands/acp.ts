@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type AcpOptions, type SessionSetting, serveAcp } from '@whoa/acp';
 import { CancellationToken } from '@whoa/core';
 import { describeError } from '@whoa/core/internal';
+import { ACP_OPTIONS, OPEN_OPTIONS } from '../agent/agent-options.ts';
 import type { SandboxRequest } from '../agent/choose-sandbox.ts';
 import { CONTEXT_TOKENS } from '../agent/compact.ts';
 import { createPromptTasks } from '../agent/prompt-tasks.ts';
@@ -43,19 +44,7 @@ started. It restarts an agent that stays stuck. When the editor exits, everythin
   --key NAME             an environment variable to pass on
   --host NAME            a host that the agent may connect to, such as api.anthropic.com`;
 
-const OPTIONS = {
-  model: { type: 'string' },
-  agent: { type: 'string' },
-  config: { type: 'string' },
-  sandbox: { type: 'string' },
-  yes: { type: 'boolean', default: false },
-  wait: { type: 'string' },
-  log: { type: 'string' },
-  folder: { type: 'string', multiple: true },
-  readable: { type: 'string', multiple: true },
-  key: { type: 'string', multiple: true },
-  host: { type: 'string', multiple: true },
-} as const;
+const OPTIONS = { ...OPEN_OPTIONS, ...ACP_OPTIONS } as const;
 
 export const acpCommand: Command = { help, options: OPTIONS, run };
 

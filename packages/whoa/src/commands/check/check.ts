@@ -15,7 +15,7 @@ import type { System } from '../../system.ts';
 import { listenForEnd } from '../../terminal/interrupts.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { listChecks, ResultPrinter } from './print-results.ts';
-import { openSubject } from './subject.ts';
+import { openSubject, SUBJECT_OPTIONS } from './subject.ts';
 
 const help = `whoa check [options] -- COMMAND [ARGUMENT…]
 whoa check [options] URL [-- COMMAND [ARGUMENT…]]
@@ -45,11 +45,7 @@ Exit code: 0 if every applicable check passed, 1 if one failed or none applies, 
 
 const OPTIONS = {
   protocol: { type: 'string', values: PROTOCOLS },
-  env: { type: 'string', multiple: true },
-  header: { type: 'string', multiple: true },
-  'stop-url': { type: 'string' },
-  'second-url': { type: 'string' },
-  tool: { type: 'string' },
+  ...SUBJECT_OPTIONS,
   only: { type: 'string', multiple: true },
   timeout: { type: 'string', default: '5s' },
   'provider-port': { type: 'string' },

@@ -10,18 +10,21 @@ import {
   createMcpAdapter,
   type Protocol,
 } from '@whoa/check';
-import { UsageError } from '../../command.ts';
+import { UsageError, type Values } from '../../command.ts';
 
-/** What the arguments say of the agent to check. */
-export interface SubjectOptions {
-  readonly url?: string | undefined;
+/** The options that say which agent is checked. */
+export const SUBJECT_OPTIONS = {
+  env: { type: 'string', multiple: true },
+  header: { type: 'string', multiple: true },
+  'stop-url': { type: 'string' },
+  'second-url': { type: 'string' },
+  tool: { type: 'string' },
+} as const;
+
+interface SubjectOptions extends Values<typeof SUBJECT_OPTIONS> {
+  readonly protocol?: Protocol | undefined;
+  readonly url: string | undefined;
   readonly command: readonly string[];
-  readonly protocol?: string | undefined;
-  readonly env?: readonly string[] | undefined;
-  readonly header?: readonly string[] | undefined;
-  readonly 'stop-url'?: string | undefined;
-  readonly 'second-url'?: string | undefined;
-  readonly tool?: string | undefined;
 }
 
 const EXAMPLES = 'whoa check -- my-agent --acp, or whoa check --protocol chat http://localhost:3000/api/chat';
@@ -60,7 +63,7 @@ export function openSubject(options: SubjectOptions, cwd: string): Adapter {
 }
 
 function detectProtocol({ protocol, url }: SubjectOptions): Protocol {
-  if (protocol !== undefined) return protocol as Protocol;
+  if (protocol !== undefined) return protocol;
   if (url === undefined) return 'acp';
   throw new UsageError('a URL needs --protocol: mcp, a2a, ag-ui or chat');
 }

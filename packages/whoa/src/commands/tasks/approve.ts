@@ -4,7 +4,7 @@ import { describeLocation, parseAnswer } from '@whoa/core/internal';
 import type { QuestionAnswer } from '@whoa/server/task-client';
 import { isFinalStatus, type TaskRecord } from '@whoa/tasks';
 import type { PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
-import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
+import { type Command, EXIT, readArguments, UsageError, type Use, type Values } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
@@ -75,15 +75,6 @@ interface Context {
   readonly system: System;
 }
 
-interface AnswerWords {
-  readonly question?: string | undefined;
-  readonly yes: boolean;
-  readonly no: boolean;
-  readonly always: boolean;
-  readonly why?: string | undefined;
-  readonly answer?: string | undefined;
-}
-
 type GivenAnswer = ApprovalAnswer | { readonly text: string };
 
 /** Returns an answer as its question needs it. */
@@ -135,7 +126,7 @@ async function listAsking(
 }
 
 /** Reads the answer from the command line. It must name its question: only who has read it knows the id. */
-function readAnswer({ question, yes, no, always, why, answer }: AnswerWords): GivenAnswer | undefined {
+function readAnswer({ question, yes, no, always, why, answer }: Values<typeof OPTIONS>): GivenAnswer | undefined {
   const decisions = (['yes', 'no', 'always'] as const).filter((_, index) => [yes, no, always][index]);
   if (answer !== undefined) {
     if (decisions.length > 0 || why !== undefined) throw new UsageError('--answer stands alone, with --question');

@@ -36,13 +36,12 @@ beginning of one.
 
 Exit code: 0 if all tasks were stopped, 1 if one had already ended or could not be stopped.`;
 
-const MODES = ['graceful', 'now', 'kill'] as const;
 /** Keep waiting tasks first: otherwise stopping a running task could start one of them. */
 const LIVE = ['init', 'running', 'cancelling'] as const;
 
 const OPTIONS = {
   reason: { type: 'string' },
-  mode: { type: 'string', values: MODES },
+  mode: { type: 'string', values: ['graceful', 'now', 'kill'] },
   undo: { type: 'boolean', default: false },
   call: { type: 'string' },
   all: { type: 'boolean', default: false },
@@ -61,9 +60,8 @@ export const cancelCommand: Command = { help, options: OPTIONS, completes: 'task
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const { call, reason, undo, json: asJson, status, agent, conversation } = values;
-  const wanted = MODES.find((one) => one === values.mode);
-  const filter = { status: LIVE.find((one) => one === status), agent, conversation };
-  const hasFilter = [status, agent, conversation].some((value) => value !== undefined);
+  const filter = { status, agent, conversation };
+  const hasFilter = Object.values(filter).some((value) => value !== undefined);
   if (call !== undefined && undo) throw new UsageError('--call and --undo cannot be combined');
   if (call !== undefined && (values.all || positionals.length > 1))
     throw new UsageError('--call: expected exactly one task');
@@ -77,7 +75,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   screen.status(undefined);
   if (values['dry-run']) return printDryRun(tasks, context);
   if (call !== undefined) return cancelCall(tasks[0]!.id, { callId: call, reason }, context);
-  const mode = wanted ?? source.stopMode;
+  const mode = values.mode ?? source.stopMode;
   const ends: boolean[] = [];
   const ids = tasks.map(({ id }) => id);
   for (let i = 0; i < ids.length; i += AT_ONCE) {

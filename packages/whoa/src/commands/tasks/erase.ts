@@ -33,10 +33,10 @@ export const eraseCommand: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const { tenant, conversation, server, config } = values;
+  const { tenant, conversation } = values;
   if (!tenant) throw new UsageError('--tenant: expected the name of a tenant');
   if (conversation === '') throw new UsageError('--conversation: expected a name');
-  const source = own(await openTaskSource({ tenant, server, config }, system));
+  const source = own(await openTaskSource(values, system));
   const screen = own(new Screen(system));
   const of = `${oneLine(tenant, 80)}${conversation === undefined ? '' : `, conversation ${oneLine(conversation, 80)}`}`;
   if (!values.yes) {

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { StopMode } from '@whoa/core';
 import { CLEANUP_MS } from '@whoa/core/internal';
 import type { PauseTarget, TaskSummary } from '@whoa/tasks';
 import { type Command, EXIT, readArguments, readDuration, UsageError, type Use } from '../../command.ts';
@@ -60,7 +59,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const screen = own(new Screen(system));
   await source.pause(target, true);
   if (!json) screen.status(() => 'waiting until nothing runs');
-  const order = { reason: values.reason, mode: (values.mode ?? 'now') as StopMode, undo: false };
+  const order = { reason: values.reason, mode: values.mode ?? 'now', undo: false };
   const { stopped, left } = await stopAll(source, { agent, order, timeoutMs });
   screen.status(undefined);
   const running = await Promise.all(

@@ -60,8 +60,7 @@ export const tasksCommand: Command = { help, options: OPTIONS, run };
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const limit = readCount('--limit', values.limit, { max: MAX_LIMIT });
-  const status = STATUSES.find((one) => one === values.status);
-  const { conversation, poison } = values;
+  const { status, conversation, poison } = values;
   const source = own(await openTaskSource(values, system));
   const { stdout, stderr, env } = system;
   const onGone = ({ code }: NodeJS.ErrnoException): never => system.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed);

@@ -1,15 +1,12 @@
-import { UsageError } from '../../command.ts';
+import { UsageError, type Values } from '../../command.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { ConnectionContext } from '../../system.ts';
 import { createStoreSource } from './store-source.ts';
 import type { TaskSource } from './task-source.ts';
 
-interface TaskSourceOptions {
-  readonly config?: string | undefined;
-  readonly server?: string | undefined;
-  readonly tenant?: string | undefined;
-  readonly 'all-tenants'?: boolean;
-}
+type TaskSourceOptions = {
+  readonly [Name in keyof typeof SOURCE_OPTIONS]?: Values<typeof SOURCE_OPTIONS>[Name] | undefined;
+};
 
 /** The options that choose a task source. */
 export const SOURCE_OPTIONS = {
