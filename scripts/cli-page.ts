@@ -23,7 +23,7 @@ Written by \`npm run cli\`.
 async function createPage(): Promise<string> {
   const rows = Object.entries(COMMANDS).map(([name, { summary }]) => `| [\`whoa ${name}\`](#${name}) | ${summary} |\n`);
   const sections = Object.entries(COMMANDS).map(async ([name, { summary, load }]) => {
-    const { help } = await load();
+    const { help } = (await load()).command;
     return `\n## ${name}\n\n${summary[0]!.toUpperCase()}${summary.slice(1)}.\n\n\`\`\`text\n${help}\n\`\`\`\n`;
   });
   return INTRODUCTION + rows.join('') + (await Promise.all(sections)).join('');

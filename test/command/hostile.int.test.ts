@@ -307,7 +307,7 @@ test.each([...ALONE, ['a command', ARGUMENT]])('a wrong %s is reported without b
 test('no option of a command is left out', async () => {
   for (const [name, { load }] of Object.entries(COMMANDS)) {
     const given = new Set(WRONG.filter((row) => row[1] === name).flatMap((row) => row.slice(2)));
-    const { options } = await load();
+    const { options } = (await load()).command;
     const texts = Object.keys(options).filter((option) => options[option]!.type === 'string');
     // Reasons have a separate test.
     const missing = texts.filter((option) => option !== 'reason' && !given.has(`--${option}`));

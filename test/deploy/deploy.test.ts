@@ -9,8 +9,8 @@ import { validate as network } from 'kubernetes-models/_schemas/IoK8sApiNetworki
 import { validate as budget } from 'kubernetes-models/_schemas/IoK8sApiPolicyV1PodDisruptionBudget';
 import { expect, test } from 'vitest';
 import { METRICS, toPrometheusName } from '../../packages/server/src/observe/telemetry/metrics.ts';
-import { serveCommand } from '../../packages/whoa/src/commands/serve.ts';
-import { workerCommand } from '../../packages/whoa/src/commands/worker.ts';
+import { command as serveCommand } from '../../packages/whoa/src/commands/serve.ts';
+import { command as workerCommand } from '../../packages/whoa/src/commands/worker.ts';
 import { read } from '../docs/pages.ts';
 import { type Compose, interpolate, type Manifest, readCompose, readManifests } from './deployment.ts';
 

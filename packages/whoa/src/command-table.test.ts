@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { COMMANDS } from './command-table.ts';
 
 test.each(Object.entries(COMMANDS))('the help of %s names every option', async (name, { load }) => {
-  const { help, options } = await load();
+  const { help, options } = (await load()).command;
   expect(help.startsWith(`whoa ${name}`)).toBe(true);
   const missing = Object.keys(options).filter((option) => !help.includes(`--${option}`));
   expect(missing).toEqual([]);

@@ -15,7 +15,7 @@ export interface Command {
 /** A command as it is listed. */
 export interface CommandEntry {
   readonly summary: string;
-  readonly load: () => Promise<Command>;
+  readonly load: () => Promise<{ readonly command: Command }>;
   /** Its standard output carries a protocol, so it has no `--json`. */
   readonly isProtocol?: true;
 }

@@ -18,7 +18,7 @@ export async function main(args: readonly string[], system: System = process): P
   const asJson = has(rest, '--json') && known?.isProtocol === undefined;
   try {
     if (known === undefined) throw usage(`unknown command '${name}'; ${suggestCommand(name)}`);
-    const command = await known.load();
+    const { command } = await known.load();
     if (wantsHelp(rest)) return print(command.help, system);
     if (known.isProtocol && has(rest, '--json')) throw usage('--json: its standard output is for the editor');
     return await runOwning(command, rest, system);

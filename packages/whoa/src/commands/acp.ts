@@ -46,7 +46,7 @@ started. It restarts an agent that stays stuck. When the editor exits, everythin
 
 const OPTIONS = { ...OPEN_OPTIONS, ...ACP_OPTIONS } as const;
 
-export const acpCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const end = args.indexOf('--');

@@ -29,7 +29,7 @@ Every prompt is a task: use 'whoa tasks', 'whoa watch', 'whoa cancel', 'whoa app
 const OPTIONS = { ...OPEN_OPTIONS, ...AGENT_OPTIONS } as const satisfies OptionTable;
 const WAYS = 'Esc stops the agent, Ctrl-D leaves; what you type while it works steers it.';
 
-export const chatCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 1);

@@ -39,6 +39,6 @@ async function run(
 const FLAG = { type: 'boolean' } as const;
 
 async function completed([name, { summary, load, isProtocol }]: [string, CommandEntry]): Promise<CompletedCommand> {
-  const { options, completes = [] } = await load();
+  const { options, completes = [] } = (await load()).command;
   return { name, summary, options: { ...options, ...(!isProtocol && { json: FLAG }), help: FLAG }, completes };
 }

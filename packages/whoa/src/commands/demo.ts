@@ -26,7 +26,7 @@ const MAX_PORT = 65_535;
 const CODE_MS = 600_000;
 const NAME = 'demo';
 
-export const demoCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

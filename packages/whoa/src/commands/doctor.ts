@@ -29,7 +29,7 @@ Exit code: 0 if 'whoa run' can work here, 1 if something must be fixed first.`;
 
 const OPTIONS = { config: { type: 'string' } } as const;
 
-export const doctorCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 /** `missing` is for information; `broken` must be fixed. */
 type State = 'ok' | 'missing' | 'broken';

@@ -12,7 +12,7 @@ prompt. Use it to try out cancels.
 
 const OPTIONS = { delay: { type: 'string', default: '1' } } as const;
 
-export const echoCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

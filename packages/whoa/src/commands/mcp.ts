@@ -31,7 +31,7 @@ const OPTIONS = {
   ...OPEN_OPTIONS,
 } as const;
 
-export const mcpCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

@@ -26,7 +26,7 @@ const OPTIONS = {
   config: { type: 'string' },
 } as const;
 
-export const migrateCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

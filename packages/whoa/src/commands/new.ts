@@ -15,7 +15,7 @@ the TODOs; the test fails if the tool no longer stops. Existing files are not ov
 
 const OPTIONS = { folder: { type: 'string', default: '.' } } as const;
 
-export const newCommand: Command = { help, options: OPTIONS, completes: ['tool'], run };
+export const command: Command = { help, options: OPTIONS, completes: ['tool'], run };
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/;
 

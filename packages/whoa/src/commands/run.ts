@@ -33,7 +33,7 @@ Exit code: 0 success, 1 failed, 2 wrong usage, 130 cancelled.`;
 
 const OPTIONS = { ...OPEN_OPTIONS, ...AGENT_OPTIONS } as const satisfies OptionTable;
 
-export const runCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);

@@ -80,7 +80,7 @@ const CHAT = '/api/chat';
 const AG_UI = '/api/ag-ui';
 const MCP = '/mcp';
 
-export const serveCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

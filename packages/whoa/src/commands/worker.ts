@@ -50,7 +50,7 @@ const MAX_CONCURRENCY = 10_000;
 const MAX_PORT = 65_535;
 const MAX_WATCHDOG = 3_600;
 
-export const workerCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

@@ -54,7 +54,7 @@ const OPTIONS = {
   list: { type: 'boolean', default: false },
 } as const;
 
-export const checkCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const end = args.indexOf('--');

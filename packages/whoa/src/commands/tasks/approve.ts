@@ -43,7 +43,7 @@ const OPTIONS = {
   ...SOURCE_OPTIONS,
 } as const;
 
-export const approveCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
+export const command: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, 1);

@@ -55,7 +55,7 @@ const OPTIONS = {
 const MAX_ALL = 100_000;
 const AT_ONCE = 16;
 
-export const cancelCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
+export const command: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);

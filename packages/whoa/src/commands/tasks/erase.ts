@@ -29,7 +29,7 @@ const OPTIONS = {
   config: { type: 'string' },
 } as const;
 
-export const eraseCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

@@ -46,7 +46,7 @@ const ROUND_MS = 100;
 /** How many tasks a receipt names. */
 const MAX_NAMED = 100;
 
-export const haltCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);

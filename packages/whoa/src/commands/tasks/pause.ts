@@ -32,7 +32,7 @@ const OPTIONS = {
   config: { type: 'string' },
 } as const;
 
-export const pauseCommand: Command = { help: pauseHelp, options: OPTIONS, run: setDelivery(true) };
+export const command: Command = { help: pauseHelp, options: OPTIONS, run: setDelivery(true) };
 export const resumeCommand: Command = { help: resumeHelp, options: OPTIONS, run: setDelivery(false) };
 
 function setDelivery(isPaused: boolean): Command['run'] {

@@ -29,7 +29,7 @@ const OPTIONS = {
 } as const;
 const MAX_ALL = 100_000;
 
-export const requeueCommand: Command = { help, options: OPTIONS, completes: 'tasks', run };
+export const command: Command = { help, options: OPTIONS, completes: 'tasks', run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);

@@ -17,7 +17,7 @@ ${SOURCE_HELP}
 
 Exit code: 0 if the message was sent, 1 if the task has ended or no longer accepts messages.`;
 
-export const steerCommand: Command = { help, options: SOURCE_OPTIONS, completes: 'tasks', run };
+export const command: Command = { help, options: SOURCE_OPTIONS, completes: 'tasks', run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, SOURCE_OPTIONS, Infinity);

@@ -55,7 +55,7 @@ const MAX_TITLE_CHARACTERS = 200;
 /** A task with a title needs no inputs to be shown. */
 type Listed = TaskSummary & Partial<Pick<TaskRecord, 'inputs'>>;
 
-export const tasksCommand: Command = { help, options: OPTIONS, run };
+export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
