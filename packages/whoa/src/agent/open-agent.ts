@@ -7,7 +7,7 @@ import { getDefaultSqlitePath } from '@whoa/tasks/internal';
 import { createBashTool, createContainment, createFileTools, createRoot, removeOldContents } from '@whoa/tools';
 import type { FileContents } from '@whoa/tools/internal';
 import { resolveRealPath } from '../approvals/path-pattern.ts';
-import { protectedPaths } from '../approvals/protected-paths.ts';
+import { findOwnFolders } from '../approvals/protected-paths.ts';
 import { UsageError } from '../command.ts';
 import type { AgentFactory, AgentSetup, WhoaConfig } from '../config/config.ts';
 import { defaultModelName } from '../model/model-name.ts';
@@ -53,7 +53,7 @@ const INSTRUCTIONS = [
 export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
   const { config, cwd, surroundings, approve } = options;
   const { env } = surroundings;
-  const hidden = findOwnFolders(options);
+  const hidden = hideOwnFolders(options);
   // Next to the tasks.
   const logFolder = join(dirname(getDefaultSqlitePath(env)), 'logs');
   const cleanups = createCleanupList({ name: 'the agent', onError: reportCleanup });
@@ -76,10 +76,7 @@ export async function openAgent(options: OpenAgentOptions): Promise<OpenAgent> {
     if (typeof given?.run !== 'function') throw new UsageError('agents: the function did not return an agent');
     const agent = reportRunLater(withRunOptions(given, options), options);
     cleanups.defer(() => agent[Symbol.asyncDispose]());
-    return {
-      agent,
-      [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose](),
-    };
+    return { agent, [Symbol.asyncDispose]: () => cleanups[Symbol.asyncDispose]() };
   } catch (error) {
     await cleanups[Symbol.asyncDispose]();
     throw error;
@@ -118,12 +115,12 @@ function withRunOptions(agent: Agent, { budgets, surroundings }: OpenAgentOption
 }
 
 /**
- * Finds our own folders below the folder of the agent. The next command would run code that an agent writes there, so they are
+ * Returns our own folders below the folder of the agent. The next command would run code that an agent writes there, so they are
  * hidden from it. Throws in one of our own folders.
  */
-function findOwnFolders({ cwd, surroundings, sandbox }: OpenAgentOptions): readonly string[] {
+function hideOwnFolders({ cwd, surroundings, sandbox }: OpenAgentOptions): readonly string[] {
   const real = resolveRealPath(cwd, '/');
-  const { folders } = protectedPaths(surroundings.env);
+  const folders = findOwnFolders(surroundings.env);
   const own = folders.find((folder) => `${real}/`.startsWith(`${folder}/`));
   if (own !== undefined) throw new UsageError(`${own} belongs to whoa itself; start the agent in another folder`);
   const below = folders.filter((folder) => folder.startsWith(`${real}/`));
@@ -160,7 +157,7 @@ function ownAgent({ instructions = '', stopMode, contextTokens }: WhoaConfig): A
       tools,
       approve,
       compact: createCompact(model, contextTokens),
-      ...(stopMode !== undefined && { stopMode: stopMode }),
+      ...(stopMode !== undefined && { stopMode }),
       instructions: [INSTRUCTIONS, instructions].join('\n\n').trim(),
     });
   };

@@ -23,9 +23,7 @@ async function openWriter(after: Parameters<typeof createScriptedModel>[0]) {
           createAgent({ name: 'writer', model: createScriptedModel([write, ...after]), tools, approve }),
       },
     },
-    model: undefined,
-    sandbox: 'none',
-    yes: true,
+    values: { sandbox: 'none', yes: true },
     surroundings: { env: { XDG_STATE_HOME: home, PATH: process.env['PATH'] }, cwd: () => cwd },
   });
   onTestFinished(() => open[Symbol.asyncDispose]());

@@ -1,12 +1,12 @@
 import type { Agent } from '@whoa/core';
 import type { Approve } from '@whoa/core/approval';
 import { createTaskApprovals, type RunnerEvent, type TaskApprovals } from '@whoa/tasks';
-import type { SandboxKind } from '@whoa/tools';
-import { protectedPaths } from '../approvals/protected-paths.ts';
+import { findOwnFolders } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
-import { UsageError } from '../command.ts';
+import { UsageError, type Values } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import type { ConnectionContext } from '../system.ts';
+import type { OPEN_OPTIONS } from './agent-options.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { forgetTask, OWN_NAME, openAgent } from './open-agent.ts';
 
@@ -14,10 +14,7 @@ export interface OpenAgentsOptions {
   readonly config: WhoaConfig;
   /** The names of the agents. Defaults to all of the configuration. */
   readonly names?: readonly string[] | undefined;
-  readonly model: string | undefined;
-  /** The value of `--sandbox`. */
-  readonly sandbox: SandboxKind | undefined;
-  readonly yes: boolean;
+  readonly values: Pick<Values<typeof OPEN_OPTIONS>, 'model' | 'sandbox' | 'yes'>;
   readonly surroundings: ConnectionContext;
 }
 
@@ -57,19 +54,13 @@ export function chooseNames(config: WhoaConfig, wanted: readonly string[] | unde
 
 /** Opens agents in this folder, each under its name in the configuration. */
 export async function openAgents(options: OpenAgentsOptions): Promise<OpenAgents> {
-  const { config, model, yes, surroundings } = options;
+  const { config, values, surroundings } = options;
+  const { model, sandbox: word, yes } = values;
   const { env } = surroundings;
   const cwd = surroundings.cwd();
-  const { options: sandbox, shown } = await chooseSandbox({
-    word: options.sandbox,
-    config,
-    yes,
-    isTerminal: false,
-    cwd,
-    env,
-  });
-  const decide = createJudge({ rules: config.approvals ?? [], yes, cwd, protectedPaths: protectedPaths(env) });
-  const approvals = createTaskApprovals({ decide: decide });
+  const { options: sandbox, shown } = await chooseSandbox({ word, config, yes, isTerminal: false, cwd, env });
+  const decide = createJudge({ rules: config.approvals, yes, cwd, ownFolders: findOwnFolders(env) });
+  const approvals = createTaskApprovals({ decide });
   const approve: Approve = Object.assign<Approve, Approve>(
     (request, context) => approvals.approve(request, context),
     // Rules can require an approval for calls that only read, too.

@@ -2,7 +2,7 @@ import type { Agent, CancellationToken } from '@whoa/core';
 import type { Ask } from '@whoa/core/approval';
 import { waitUntilLevel } from '@whoa/core/embed';
 import type { TaskApprovals } from '@whoa/tasks';
-import { protectedPaths } from '../approvals/protected-paths.ts';
+import { findOwnFolders } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { createRunApprovals } from '../approvals/run-approvals.ts';
 import { UsageError, type Use, type Values } from '../command.ts';
@@ -36,19 +36,15 @@ export interface TerminalAgent {
 /** Opens an agent in this folder for the user at this terminal. Returns `undefined` if it was cancelled first. */
 export async function openTerminalAgent(options: TerminalAgentOptions): Promise<TerminalAgent | undefined> {
   const { values, config, budgets, screen, token, system } = options;
+  const { yes } = values;
   const cwd = system.cwd();
   const approvals = createRunApprovals({
     ask: options.ask,
     until: options.until,
-    decide: createJudge({
-      rules: config.approvals ?? [],
-      yes: values.yes,
-      cwd,
-      protectedPaths: protectedPaths(system.env),
-    }),
+    decide: createJudge({ rules: config.approvals, yes, cwd, ownFolders: findOwnFolders(system.env) }),
     onRemoteAnswer: ({ decision }) => screen.note(`  answered from elsewhere: ${decision}`),
   });
-  const request = { word: values.sandbox, config, yes: values.yes };
+  const request = { word: values.sandbox, config, yes };
   const { options: sandbox, shown, needsConsent } = await settleSandbox(request, { screen, token, system });
   if (!values.json) screen.status(() => 'opening the agent');
   const { approve } = approvals;

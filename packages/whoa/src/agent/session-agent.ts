@@ -3,15 +3,16 @@ import type { AcpSession, McpServer } from '@whoa/acp';
 import type { Agent, Tool } from '@whoa/core';
 import { describeError, toVisibleLine } from '@whoa/core/internal';
 import type { TaskApprovals } from '@whoa/tasks';
-import { createMcpTools, type SandboxKind } from '@whoa/tools';
+import { createMcpTools } from '@whoa/tools';
 import type { FileContents } from '@whoa/tools/internal';
-import { protectedPaths } from '../approvals/protected-paths.ts';
+import { findOwnFolders } from '../approvals/protected-paths.ts';
 import { createJudge } from '../approvals/rules.ts';
 import { createRunApprovals } from '../approvals/run-approvals.ts';
-import { UsageError } from '../command.ts';
+import { UsageError, type Values } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import type { System } from '../system.ts';
 import { WITHDRAWN } from '../terminal/ask.ts';
+import type { ACP_OPTIONS, OPEN_OPTIONS } from './agent-options.ts';
 import { chooseSandbox } from './choose-sandbox.ts';
 import { openAgent } from './open-agent.ts';
 
@@ -19,12 +20,7 @@ const MAX_NOTICE = 500;
 
 export interface SessionAgentOptions {
   readonly config: WhoaConfig;
-  readonly model: string | undefined;
-  readonly agent: string | undefined;
-  /** Ask only about protected paths and calls that a rule asks about. */
-  readonly yes: boolean;
-  /** The value of `--sandbox`. */
-  readonly sandbox: SandboxKind | undefined;
+  readonly values: Values<typeof OPEN_OPTIONS & typeof ACP_OPTIONS>;
   readonly system: System;
 }
 
@@ -35,20 +31,15 @@ export interface SessionAgent {
 
 /** Opens the agent of an editor session, with the editor's files and MCP servers. */
 export async function openSessionAgent(session: AcpSession, options: SessionAgentOptions): Promise<SessionAgent> {
-  const { config, model, agent: name, yes, system } = options;
+  const { config, values, system } = options;
   const { env } = system;
-  if (!statSync(session.cwd, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new UsageError(`there is no folder '${session.cwd}'`);
+  const { cwd } = session;
+  if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`there is no folder '${cwd}'`);
   }
   // Use the folder of the session, not the one that the editor started us in.
-  const { options: sandbox, shown } = await chooseSandbox({
-    word: options.sandbox,
-    config,
-    yes: false,
-    isTerminal: false,
-    cwd: session.cwd,
-    env,
-  });
+  const request = { word: values.sandbox, config, yes: false, isTerminal: false, cwd, env };
+  const { options: sandbox, shown } = await chooseSandbox(request);
   system.stderr.write(`whoa acp: ${shown}\n`);
   const approvals = createRunApprovals({
     // A question that is answered from elsewhere is withdrawn in the editor.
@@ -57,19 +48,14 @@ export async function openSessionAgent(session: AcpSession, options: SessionAgen
       return context.signal.aborted ? WITHDRAWN : answer;
     },
     until: 'until this session is closed',
-    decide: createJudge({
-      rules: config.approvals ?? [],
-      yes,
-      cwd: session.cwd,
-      protectedPaths: protectedPaths(env),
-    }),
+    decide: createJudge({ rules: config.approvals, yes: values.yes, cwd, ownFolders: findOwnFolders(env) }),
     onRemoteAnswer: ({ decision }) => session.notify(`A question was answered from elsewhere: ${decision}`),
   });
   const open = await openAgent({
     config,
-    name,
-    model: session.settings['model'] ?? model,
-    cwd: session.cwd,
+    name: values.agent,
+    model: session.settings['model'] ?? values.model,
+    cwd,
     surroundings: system,
     sandbox,
     approve: approvals.approve,

@@ -20,8 +20,7 @@ function setUp(
 ) {
   const workspace = createWorkspace(files);
   onTestFinished(() => workspace[Symbol.dispose]());
-  const protectedPaths = { folders: [resolve(workspace.path, own)] };
-  const judge = createJudge({ rules, yes, cwd: workspace.path, protectedPaths });
+  const judge = createJudge({ rules, yes, cwd: workspace.path, ownFolders: [resolve(workspace.path, own)] });
   return {
     workspace,
     command: (command: string) => judge(about('bash', { command }, 'execute')).decision,
@@ -242,7 +241,7 @@ test('a path above the folder of the agent is not one that runs later', () => {
     rules: [],
     yes: true,
     cwd: workspace.at('.codex/work'),
-    protectedPaths: { folders: [] },
+    ownFolders: [],
   });
   const write = (path: string) => judge(about('write', { path, content: '' }, 'write')).decision;
   expect([write('a.ts'), write('.codex/a')]).toEqual(['allow', 'ask']);

@@ -3,7 +3,7 @@ import type { ApprovalRequest } from '@whoa/core/approval';
 import type { DecideApproval } from '@whoa/core/internal';
 import { type CommandLine, isWrapper, readCommandLine } from './command-line.ts';
 import { createPathTest, expandHome, fixedPart, resolveRealPath } from './path-pattern.ts';
-import { findProtectionReason, type ProtectedPaths } from './protected-paths.ts';
+import { findProtectionReason } from './protected-paths.ts';
 
 type ApprovalDecision = ReturnType<DecideApproval>;
 
@@ -19,11 +19,11 @@ export interface ApprovalRule {
 }
 
 export interface JudgeOptions {
-  readonly rules: readonly ApprovalRule[];
+  readonly rules: readonly ApprovalRule[] | undefined;
   /** Allow calls that no rule matches. */
   readonly yes: boolean;
   readonly cwd: string;
-  readonly protectedPaths: ProtectedPaths;
+  readonly ownFolders: readonly string[];
 }
 
 /** The parts of a request that rules match. */
@@ -38,7 +38,7 @@ interface Subject {
  * Decides calls by rules. `deny` always wins. Otherwise the most specific rule wins; of two equally specific ones, `ask` wins.
  * Calls that may be what a rule restricts and calls on protected paths need approval even if a rule allows them.
  */
-export function createJudge({ rules, yes, cwd, protectedPaths }: JudgeOptions): DecideApproval {
+export function createJudge({ rules = [], yes, cwd, ownFolders }: JudgeOptions): DecideApproval {
   return (request) => {
     const subject = toSubject(request, cwd);
     const some = rules.filter(({ tool }) => isTool(tool, request.tool.name));
@@ -50,7 +50,7 @@ export function createJudge({ rules, yes, cwd, protectedPaths }: JudgeOptions): 
       return { decision: 'ask', why: `a rule restricts ${describeRule(possible)}; this may be one` };
     const ruling = strongest(applying) ?? { decision: yes || request.effects === 'read' ? 'allow' : 'ask' };
     if (ruling.decision !== 'allow') return ruling;
-    const why = findProtectionReason(request, subject, { ...protectedPaths, cwd });
+    const why = findProtectionReason(request, subject, { ownFolders, cwd });
     return why === undefined ? ruling : { decision: 'ask', why };
   };
 }

@@ -60,14 +60,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const config = await loadConfig(values.config, system);
   const { env } = system;
   await requireSandbox({ word: values.sandbox, config, yes: values.yes, env });
-  const request = {
-    config,
-    model: values.model,
-    agent: values.agent,
-    yes: values.yes,
-    sandbox: values.sandbox,
-    system,
-  };
+  const request = { config, values, system };
   const tasks = own(createPromptTasks(config, env));
   const token = own(new CancellationToken({ name: 'whoa acp' }));
   const options: AcpOptions = {
@@ -126,7 +119,7 @@ const LOGIN: NonNullable<AcpOptions['authMethods']>[number] = {
 };
 
 /** The models that the user can choose in the editor: those whose key is set, and the one named by an option or the config. */
-function settingsFor({ model, config, system: { env } }: SessionAgentOptions): readonly SessionSetting[] {
+function settingsFor({ values: { model }, config, system: { env } }: SessionAgentOptions): readonly SessionSetting[] {
   const keyed = Object.entries(KEYED_PROVIDERS)
     .filter(([, { variable }]) => env[variable])
     .map(([provider, { model: name }]) => `${provider}:${name}`);

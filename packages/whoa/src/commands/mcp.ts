@@ -35,13 +35,12 @@ export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const { model, sandbox, yes } = values;
   const config = await loadConfig(values.config, system);
   const token = own(new CancellationToken({ name: 'whoa mcp' }));
   const { promise: ended, resolve: end } = Promise.withResolvers<CancelReasonInit>();
   own(listenForEnd(end));
   const { agents, approvals, hooks } = own(
-    await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }),
+    await openAgents({ config, names: values.agent, values, surroundings: system }),
   );
   const store = own(openStore(config, system.env));
   const { resume, waitForProvider, stopMode = 'now' } = config;

@@ -86,7 +86,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
-  const { host, model, sandbox, yes, json: asJson } = values;
+  const { host, json: asJson } = values;
   const origins = readOrigins(values.origin);
   const hosts = toHosts(host, values.hostname, origins);
   const config = await loadConfig(values.config, system);
@@ -111,7 +111,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     if (asJson) screen.data({ type: 'server-error', message });
     else screen.note(`✘ ${message}`);
   };
-  const open = values.work ? own(await openAgents({ config, model, sandbox, yes, surroundings: system })) : undefined;
+  const open = values.work ? own(await openAgents({ config, values, surroundings: system })) : undefined;
   const opened = own(values.work ? openStore(config, system.env) : openSharedStore(config, 'serve', system.env));
   const prometheus = await createPrometheusMetrics();
   const telemetry = own(createTelemetry({ prometheus }));

@@ -58,7 +58,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: MAX_WATCHDOG });
   const healthPort = readPort('--health-port', values['health-port']);
   const metricsPort = readPort('--metrics-port', values['metrics-port']);
-  const { model, sandbox, yes, host, json: asJson } = values;
+  const { host, json: asJson } = values;
   const config = await loadConfig(values.config, system);
   if (config.engine !== undefined && values.agent !== undefined) refuseSome(values.agent, agentNames(config));
   const screen = own(new Screen(system));
@@ -73,7 +73,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const prometheus = metricsPort === undefined ? undefined : await createPrometheusMetrics();
   const telemetry = own(createTelemetry({ ...(prometheus && { prometheus }) }));
   const metrics = prometheus && (await serveAt(values['metrics-host'], metricsPort, metricsRoutes(prometheus.read)));
-  const open = own(await openAgents({ config, names: values.agent, model, sandbox, yes, surroundings: system }));
+  const open = own(await openAgents({ config, names: values.agent, values, surroundings: system }));
   const store = own(openSharedStore(config, 'worker', system.env));
   if (prometheus !== undefined) own(telemetry.watchQueues(store));
   const engine = own(await openEngine({ config, store, screen, asJson }));
