@@ -12,6 +12,7 @@ export type { TenantPage, WorkerPage, QueuePage, QuestionPage } from '../overvie
 export { createSqliteSessions } from '../stores/sqlite-sessions.ts';
 export { getDefaultPath as getDefaultSqlitePath } from '../stores/sqlite/database-file.ts';
 export { readStoreConfig } from '../stores/factory.ts';
+export { mapInBatches } from '../operate/map-in-batches.ts';
 export { cancelBackground } from '../run/background.ts';
 export { type PendingQuestion, PendingQuestions } from '../follow/pending-questions.ts';
 export { findQuestionTask } from '../question.ts';

@@ -1,6 +1,10 @@
 const AT_ONCE = 16;
 
-/** Asks for all, a few at the same time. Returns the answers in order. */
+/**
+ * Asks for all, a few at the same time.
+ *
+ * @returns The answers, in order.
+ */
 export async function mapInBatches<One, Answer>(
   all: readonly One[],
   ask: (one: One) => Promise<Answer>,

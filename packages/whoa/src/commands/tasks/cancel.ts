@@ -1,13 +1,13 @@
 import { formatStopReport, type StopMode, type StopReport } from '@whoa/core';
 import { LADDERS } from '@whoa/core/embed';
-import type { StoreCancelReceipt, TaskRecord, TaskStatus, TaskSummary } from '@whoa/tasks';
+import type { StoreCancelReceipt, TaskRecord, TaskSummary } from '@whoa/tasks';
 import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { ConnectionContext, System } from '../../system.ts';
 import { cancelCall } from '../../tasks/cancel-call.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { isLost, shortId } from '../../tasks/local-tasks.ts';
 import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
-import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
+import { LIVE, listLiveTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
 
@@ -35,9 +35,6 @@ beginning of one.
   --json                print one JSON object per line: the receipts, then the settled tasks
 
 Exit code: 0 if all tasks were stopped, 1 if one had already ended or could not be stopped.`;
-
-/** Keep waiting tasks first: otherwise stopping a running task could start one of them. */
-const LIVE = ['init', 'running', 'cancelling'] as const;
 
 const OPTIONS = {
   reason: { type: 'string' },
@@ -71,7 +68,9 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const screen = own(new Screen(system));
   const context: Context = { source, screen, asJson, waits: !values['no-wait'] };
   if (!asJson) screen.status(() => 'asking the store');
-  const tasks = values.all ? await findLive(source, filter) : await findAll(source, positionals, system);
+  const tasks = values.all
+    ? await listLiveTasks(source, { ...filter, limit: MAX_ALL })
+    : await findAll(source, positionals, system);
   screen.status(undefined);
   if (values['dry-run']) return printDryRun(tasks, context);
   if (call !== undefined) return cancelCall(tasks[0]!.id, { callId: call, reason }, context);
@@ -107,22 +106,6 @@ async function findAll(
   const tasks: TaskRecord[] = [];
   for (const name of names) tasks.push(await findTask(source, name, surroundings));
   return tasks.filter(({ id }, index) => tasks.findIndex((task) => task.id === id) === index);
-}
-
-interface LiveFilter {
-  readonly status: TaskStatus | undefined;
-  readonly agent: string | undefined;
-  readonly conversation: string | undefined;
-}
-
-async function findLive(source: TaskSource, { status, agent, conversation }: LiveFilter): Promise<TaskSummary[]> {
-  const found = new Map<string, TaskSummary>();
-  for (const one of status === undefined ? LIVE : [status]) {
-    const filter = { status: one, limit: MAX_ALL, ...(conversation !== undefined && { conversation }) };
-    const { tasks } = await listTasks(source, filter);
-    for (const task of tasks) if (agent === undefined || task.agent === agent) found.set(task.id, task);
-  }
-  return [...found.values()];
 }
 
 function printDryRun(tasks: readonly TaskSummary[], { screen, asJson }: Context): number {

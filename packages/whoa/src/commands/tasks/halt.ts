@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CLEANUP_MS } from '@whoa/core/internal';
 import type { PauseTarget, TaskSummary } from '@whoa/tasks';
+import { mapInBatches } from '@whoa/tasks/internal';
 import { type Command, EXIT, readArguments, readDuration, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
 import type { FollowOptions } from '../../tasks/source/follow-task.ts';
 import { openTaskSource } from '../../tasks/source/open-task-source.ts';
-import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
+import { listLiveTasks, type TaskSource } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { Screen } from '../../terminal/screen.ts';
 import { oneLine } from '../../terminal/text/plain-text.ts';
@@ -37,11 +38,8 @@ const OPTIONS = {
   config: { type: 'string' },
 } as const;
 
-/** The waiting ones first: the end of a running task must not start one of them. */
-const LIVE = ['init', 'running', 'cancelling'] as const;
 /** How many tasks of each status are stopped in one round. */
 const MAX_ROUND = 1_000;
-const AT_ONCE = 16;
 const ROUND_MS = 100;
 /** How many tasks a receipt names. */
 const MAX_NAMED = 100;
@@ -107,38 +105,26 @@ async function stopAll(
   source: TaskSource,
   { agent, order, timeoutMs }: Halt,
 ): Promise<{ readonly stopped: number; readonly left: readonly TaskSummary[] }> {
+  const filter = { agent, limit: agent === undefined ? MAX_ROUND : 100 * MAX_ROUND };
   const endsAt = performance.now() + timeoutMs;
   const stopped = new Set<string>();
   for (;;) {
-    const live = await findLive(source, agent);
+    const live = await listLiveTasks(source, filter);
     const fresh = live.filter(({ id }) => !stopped.has(id));
-    for (let i = 0; i < fresh.length; i += AT_ONCE) {
-      await Promise.all(
-        fresh.slice(i, i + AT_ONCE).map(async ({ id }) => {
-          const { result } = await source.cancel(id, order);
-          if (result !== 'too-late' && result !== 'not-found') stopped.add(id);
-        }),
-      );
-    }
+    await mapInBatches(fresh, async ({ id }) => {
+      const { result } = await source.cancel(id, order);
+      if (result !== 'too-late' && result !== 'not-found') stopped.add(id);
+    });
     await settleOrphaned(source, live);
     // What was created since waits: it is paused.
     const left =
       live.length === 0
         ? []
-        : (await findLive(source, agent)).filter(({ id, status }) => status !== 'init' || stopped.has(id));
+        : (await listLiveTasks(source, filter)).filter(({ id, status }) => status !== 'init' || stopped.has(id));
     const isOver = left.length === 0 && fresh.length < MAX_ROUND;
     if (isOver || performance.now() >= endsAt) return { stopped: stopped.size, left };
     await delay(ROUND_MS);
   }
-}
-
-async function findLive(source: TaskSource, agent: string | undefined): Promise<readonly TaskSummary[]> {
-  const found = new Map<string, TaskSummary>();
-  for (const status of LIVE) {
-    const { tasks } = await listTasks(source, { status, limit: agent === undefined ? MAX_ROUND : 100 * MAX_ROUND });
-    for (const task of tasks) if (agent === undefined || task.agent === agent) found.set(task.id, task);
-  }
-  return [...found.values()];
 }
 
 /** Writes the ends of tasks whose workers died: no one else may be there to do it. */

@@ -1,11 +1,12 @@
 import { toText } from '@whoa/core';
 import type { TaskRecord, TaskSummary } from '@whoa/tasks';
+import { mapInBatches } from '@whoa/tasks/internal';
 import { type Command, EXIT, readArguments, readCount, UsageError, type Use } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { isLost, LOCAL_TENANT, shortId } from '../../tasks/local-tasks.ts';
 import { STATUSES, showCounts, showWorkers } from '../../tasks/show-overview.ts';
 import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
-import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
+import { listTasks } from '../../tasks/source/task-source.ts';
 import { commandName } from '../../terminal/command-name.ts';
 import { describeProviderWait } from '../../terminal/run/event-line.ts';
 import { countTokens } from '../../terminal/run/print-end.ts';
@@ -49,7 +50,6 @@ const DROP_ORDER = [2, 7, 6, 5, 4, 3];
 const MAX_LIMIT = 10_000;
 /** The width of a table that is not for a terminal. */
 const DEFAULT_WIDTH = 120;
-const READ_AT_ONCE = 16;
 const MAX_TITLE_CHARACTERS = 200;
 
 /** A task with a title needs no inputs to be shown. */
@@ -75,7 +75,10 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   await source.reclaimLost();
   const filter = { limit, poison, ...(status && { status }), ...(conversation !== undefined && { conversation }) };
   const { tasks: heads, hasMore } = await listTasks(source, filter);
-  const tasks = await readTasks(source, heads, (task) => values.json || task.title === undefined);
+  // A list has no inputs.
+  const read = async (head: TaskSummary): Promise<Listed | undefined> =>
+    values.json || head.title === undefined ? source.get(head.id) : head;
+  const tasks = (await mapInBatches(heads, read)).filter((task) => task !== undefined);
   screen.status(undefined);
   if (values.json) for (const task of tasks) screen.data({ ...task, lost: isLost(task) });
   else if (tasks.length === 0)
@@ -87,22 +90,6 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
 
 function nothing(tenant: string | undefined, whoa: string): string {
   return `No tasks of tenant '${tenant ?? LOCAL_TENANT}'. '${whoa} run' creates tasks of 'local'; use --tenant for others.`;
-}
-
-/** Reads the whole records of some tasks, because a list has no inputs. Bounded concurrency. */
-async function readTasks(
-  source: TaskSource,
-  heads: readonly TaskSummary[],
-  isWanted: (head: TaskSummary) => boolean,
-): Promise<Listed[]> {
-  const tasks: Listed[] = [];
-  for (let i = 0; i < heads.length; i += READ_AT_ONCE) {
-    const some = heads
-      .slice(i, i + READ_AT_ONCE)
-      .map((head) => (isWanted(head) ? source.get(head.id) : Promise.resolve(head)));
-    for (const task of await Promise.all(some)) if (task !== undefined) tasks.push(task);
-  }
-  return tasks;
 }
 
 function table(tasks: readonly Listed[], { width, isOfAll }: { width: number; isOfAll: boolean }): string[] {

@@ -1,9 +1,7 @@
 import type { ListPage, TaskSummary } from '@whoa/tasks';
-import type { TenantPage } from '@whoa/tasks/internal';
-import { findQuestionTask } from '@whoa/tasks/internal';
+import { findQuestionTask, mapInBatches, type TenantPage } from '@whoa/tasks/internal';
 import type { TaskSource } from './task-source.ts';
 
-const ASKED_AT_ONCE = 16;
 const TENANTS_AT_ONCE = 1_000;
 
 interface Tenants {
@@ -60,14 +58,6 @@ export function createAllTenantsSource({ list, open }: Tenants, any: TaskSource)
     follow: async (id, options) => (await findSource(id)).follow(id, options),
     settleOrphaned: async (task) => open(task.tenant).settleOrphaned(task),
   };
-}
-
-async function mapInBatches<T>(tenants: readonly string[], ask: (tenant: string) => Promise<T>): Promise<T[]> {
-  const answers: T[] = [];
-  for (let i = 0; i < tenants.length; i += ASKED_AT_ONCE) {
-    answers.push(...(await Promise.all(tenants.slice(i, i + ASKED_AT_ONCE).map(ask))));
-  }
-  return answers;
 }
 
 /** The order in which every store lists. */

@@ -81,6 +81,31 @@ export async function listTasks(
   }
 }
 
+/** Waiting tasks first, so that none of them starts because another was stopped. */
+export const LIVE = ['init', 'running', 'cancelling'] as const;
+
+interface LiveFilter {
+  readonly status?: (typeof LIVE)[number] | undefined;
+  readonly agent: string | undefined;
+  readonly conversation?: string | undefined;
+  /** How many tasks of each status are looked at. */
+  readonly limit: number;
+}
+
+/** Returns the tasks that have not ended and match. */
+export async function listLiveTasks(
+  source: TaskSource,
+  { status, agent, conversation, limit }: LiveFilter,
+): Promise<readonly TaskSummary[]> {
+  const found = new Map<string, TaskSummary>();
+  for (const one of status === undefined ? LIVE : [status]) {
+    const filter = { status: one, limit, ...(conversation !== undefined && { conversation }) };
+    const { tasks } = await listTasks(source, filter);
+    for (const task of tasks) if (agent === undefined || task.agent === agent) found.set(task.id, task);
+  }
+  return [...found.values()];
+}
+
 /** Workers take over a freed task within this time. After it, assume that there are none. */
 const TAKEOVER_TIMEOUT_MS = 3_000;
 
