@@ -58,16 +58,16 @@ export async function openTerminalAgent(options: TerminalAgentOptions): Promise<
     approve,
     budgets,
     onRunLater(lines) {
-      if (values.json) screen.data({ type: 'run-later', lines });
-      else screen.note([RUN_LATER, ...lines].join('\n  '));
+      screen.data({ type: 'run-later', lines });
+      if (!values.json) screen.note([RUN_LATER, ...lines].join('\n  '));
     },
   });
   const opened = await waitUntilLevel(opening, token, 'drain');
   if (opened.by === 'error') throw opened.error;
   // Resources that are half open end with the process.
   if (opened.by === 'level') return undefined;
-  if (values.json) screen.data({ type: 'sandbox', sandbox: sandbox.kind });
-  else if (!needsConsent) screen.note(screen.style('dim', shown));
+  screen.data({ type: 'sandbox', sandbox: sandbox.kind });
+  if (!values.json && !needsConsent) screen.note(screen.style('dim', shown));
   return { agent: options.own(opened.value).agent, approvals };
 }
 

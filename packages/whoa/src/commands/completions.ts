@@ -18,22 +18,17 @@ export function createCompletionsCommand(commands: Readonly<Record<string, Comma
     help,
     options: {},
     completes: NAMES,
-    run: (args, own, { stdout, stderr }) => run(args, own(new Screen({ stdout, stderr })), commands),
+    async run(args, own, system) {
+      const { values, positionals } = readArguments(args, {}, 1);
+      const shell = NAMES.find((name) => name === positionals[0]);
+      if (shell === undefined) throw new UsageError(`expected one of ${NAMES.join(', ')}; use: whoa completions bash`);
+      const script = SHELLS[shell]!(await Promise.all(Object.entries(commands).map(completed)));
+      const screen = own(new Screen(system, values));
+      screen.data({ type: 'completions', shell, script });
+      screen.line(script);
+      return EXIT.success;
+    },
   };
-}
-
-async function run(
-  args: readonly string[],
-  screen: Screen,
-  commands: Readonly<Record<string, CommandEntry>>,
-): Promise<number> {
-  const { values, positionals } = readArguments(args, {}, 1);
-  const shell = NAMES.find((name) => name === positionals[0]);
-  if (shell === undefined) throw new UsageError(`expected one of ${NAMES.join(', ')}; use: whoa completions bash`);
-  const script = SHELLS[shell]!(await Promise.all(Object.entries(commands).map(completed)));
-  if (values.json) screen.data({ type: 'completions', shell, script });
-  else screen.line(script);
-  return EXIT.success;
 }
 
 const FLAG = { type: 'boolean' } as const;

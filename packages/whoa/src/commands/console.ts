@@ -33,7 +33,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const config = await loadConfig(values.config, system);
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const ended = waitForEnd(own);
   const store = own(openSharedStore(config, 'console', system.env));
   const login = createLogin({ codeTtlMs: CODE_MS });
@@ -45,8 +45,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   // Put the code in the fragment: servers and logs never see it.
   const code = login.createCode({ tenant: LOCAL_TENANT, name: userName(), rights: [...USER_RIGHTS, 'operate'] });
   const address = `${url}${page.path}/#code=${code}`;
-  if (values.json) screen.data({ type: 'listening', url: address });
-  else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the page, not your tasks.`);
+  screen.data({ type: 'listening', url: address });
+  screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the page, not your tasks.`);
   if (values.open) openBrowser(address);
   await ended;
   return EXIT.success;

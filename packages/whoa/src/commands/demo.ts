@@ -31,7 +31,7 @@ export const command: Command = { help, options: OPTIONS, run };
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const ended = waitForEnd(own);
   const folder = mkdtempSync(join(tmpdir(), `whoa-demo-${process.pid}-`));
   own({ [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) });
@@ -50,8 +50,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   // Put the code in the fragment: servers and logs never see it.
   const code = login.createCode({ tenant: NAME, name: userName(), rights: USER_RIGHTS });
   const address = `${url}${page.path}/conversations/${NAME}#code=${code}`;
-  if (values.json) screen.data({ type: 'listening', url: address });
-  else screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the demo.`);
+  screen.data({ type: 'listening', url: address });
+  screen.line(`Open ${address}\nThe address works once, for 10 minutes. Ctrl-C ends the demo.`);
   if (values.open) openBrowser(address);
   await ended;
   return EXIT.success;

@@ -49,7 +49,7 @@ const MAX_CHARACTERS = 400;
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   if (!values.json) screen.status(() => 'looking');
   const { config, finding: configuration } = await lookAtConfig(values.config, system);
   const found = await Promise.all([
@@ -68,10 +68,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   screen.status(undefined);
   let about = '';
   for (const finding of findings) {
-    if (values.json) {
-      screen.data(finding);
-      continue;
-    }
+    screen.data(finding);
     if (finding.about !== about) screen.line(`${about === '' ? '' : '\n'}${screen.style('bold', finding.about)}`);
     about = finding.about;
     screen.line(`  ${screen.style(STYLES[finding.state], SIGNS[finding.state])} ${finding.name}: ${finding.text}`);

@@ -30,13 +30,13 @@ export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const { plan: isPlan, finish: isFinish, json: asJson } = values;
+  const { plan: isPlan, finish: isFinish } = values;
   if (isPlan && isFinish) throw new UsageError('--plan and --finish cannot be combined');
   const store = findStore(await loadConfig(values.config, system), system.env);
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const plan = await migrateStore(store, isPlan ? 'plan' : isFinish ? 'finish' : 'prepare');
-  if (asJson) screen.data({ type: 'plan', ...plan });
-  else for (const line of formatLines(plan)) screen.line(line);
+  screen.data({ type: 'plan', ...plan });
+  for (const line of formatLines(plan)) screen.line(line);
   return EXIT.success;
 }
 

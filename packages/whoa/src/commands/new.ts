@@ -26,16 +26,14 @@ function run(args: readonly string[], own: Use, system: System): Promise<number>
   if (kind !== 'tool')
     throw new UsageError(`${kind === undefined ? 'use' : `cannot create '${kind}'; use`} '${whoa} new tool NAME'`);
   const files = createWriteTool(checkName(name, whoa), system.cwd(), values.folder);
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   for (const file of files) {
-    if (values.json) screen.data({ type: 'file-created', file });
-    else screen.line(`Created ${file}`);
+    screen.data({ type: 'file-created', file });
+    screen.line(`Created ${file}`);
   }
-  if (!values.json) {
-    screen.line('');
-    screen.line(`Prove it:     node --test ${files[1]}`);
-    screen.line('It needs:     npm install @whoa/core @whoa/tools zod');
-  }
+  screen.line('');
+  screen.line(`Prove it:     node --test ${files[1]}`);
+  screen.line('It needs:     npm install @whoa/core @whoa/tools zod');
   return Promise.resolve(EXIT.success);
 }
 

@@ -38,7 +38,6 @@ export const command: Command = { help, options: OPTIONS, run };
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
   const { stdin, stdout, stderr, env } = system;
-  const { json: asJson } = values;
   const budgets = readBudgets(values);
   const isFull = values.output === 'full';
   enterFolder(values.cwd, system);
@@ -46,16 +45,11 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     values.continue && positionals.length > 1 ? [positionals[0], positionals.slice(1)] : [undefined, positionals];
   const prompt = await readPrompt(words, { input: stdin });
   const token = own(new CancellationToken({ name: 'whoa run' }));
-  const screen = own(
-    new Screen({
-      stdout,
-      stderr,
-      onGone: ({ code, message: why }) => {
-        const message = code === 'EPIPE' ? 'the reader of the output has gone' : `the output cannot be written: ${why}`;
-        token.cancel({ kind: 'disconnect', message }, { mode: 'now' });
-      },
-    }),
-  );
+  const onGone = ({ code, message: why }: NodeJS.ErrnoException): void => {
+    const message = code === 'EPIPE' ? 'the reader of the output has gone' : `the output cannot be written: ${why}`;
+    token.cancel({ kind: 'disconnect', message }, { mode: 'now' });
+  };
+  const screen = own(new Screen({ stdout, stderr, onGone }, values));
   let view: RunView | undefined;
   const exit = (): void => {
     view?.leave();
@@ -70,27 +64,27 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const ask = createTerminalAsk({ screen, input: stdin, output: stderr, lines: () => lines });
   const until = 'until this run ends';
   const open = await openTerminalAgent({ values, config, budgets, screen, ask, until, token, own, system });
-  if (open === undefined) return printNothing(screen, asJson);
+  if (open === undefined) return printNothing(screen);
   // Keeps what is typed off the screen. In a pipeline, keys may be for the program that shows our output.
   if (stdin.isTTY && stdout.isTTY && !isInBackground()) lines = own(new TypedLines({}, stdin, stderr));
   const store = own(openStore(config, env));
   const conversation = values.continue
     ? await findConversation(store, continued, system)
     : createConversationName(system.cwd());
-  view = asJson ? undefined : new RunView(screen, { tools: open.agent.tools, first, isFull });
+  view = values.json ? undefined : new RunView(screen, { tools: open.agent.tools, first, isFull });
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
   const onTask = (id: string): void => view?.begin(id);
   const task = await runPrompt({ ...open, prompt, conversation, store }, { own, token, show, onTask, env });
-  if (task === undefined) return printNothing(screen, asJson);
-  if (asJson) screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
-  else printEnd(task, screen);
+  if (task === undefined) return printNothing(screen);
+  screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
+  if (!values.json) printEnd(task, screen);
   return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
 }
 
 /** Reports a run that was cancelled before there was a task. */
-function printNothing(screen: Screen, asJson: boolean): number {
-  if (asJson) screen.data({ type: 'result', status: 'cancelled' });
-  else screen.note('Cancelled before it began.');
+function printNothing(screen: Screen): number {
+  screen.data({ type: 'result', status: 'cancelled' });
+  if (!screen.asJson) screen.note('Cancelled before it began.');
   return EXIT.cancelled;
 }
 

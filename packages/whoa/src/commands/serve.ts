@@ -86,7 +86,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { values } = readArguments(args, OPTIONS);
   const port = readCount('--port', values.port, { min: 0, max: MAX_PORT });
   const concurrency = readCount('--concurrency', values.concurrency, { max: MAX_CONCURRENCY });
-  const { host, json: asJson } = values;
+  const { host } = values;
   const origins = readOrigins(values.origin);
   const hosts = toHosts(host, values.hostname, origins);
   const config = await loadConfig(values.config, system);
@@ -94,7 +94,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { authenticate: byToken, made } = readServerTokens(values['token-file'], system);
   const login = createLogin({ tokens: byToken });
   const authenticate = combineAuthenticators(byToken, login.authenticate);
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const drainMs = readDrain(values.drain) ?? config.drainMs ?? DRAIN_MS;
   let worker: Worker | undefined;
   const { isDraining, untilClosing } = listenForDrain(own, {
@@ -102,26 +102,26 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     onDrain() {
       // The cleanup of the command waits for it, and reports its error.
       worker?.[Symbol.asyncDispose]().then(undefined, () => {});
-      if (asJson) screen.data({ type: 'draining', drainMs });
-      else screen.note(`no longer ready; accepts requests for ${drainMs / 1_000} s, another signal ends the wait`);
+      screen.data({ type: 'draining', drainMs });
+      if (!values.json)
+        screen.note(`no longer ready; accepts requests for ${drainMs / 1_000} s, another signal ends the wait`);
     },
   });
   const onError = (error: unknown): void => {
     const message = oneLine(describeError(error), MAX_ERROR_CHARACTERS);
-    if (asJson) screen.data({ type: 'server-error', message });
-    else screen.note(`✘ ${message}`);
+    screen.data({ type: 'server-error', message });
+    if (!values.json) screen.note(`✘ ${message}`);
   };
   const open = values.work ? own(await openAgents({ config, values, surroundings: system })) : undefined;
   const opened = own(values.work ? openStore(config, system.env) : openSharedStore(config, 'serve', system.env));
   const prometheus = await createPrometheusMetrics();
   const telemetry = own(createTelemetry({ prometheus }));
-  const engine = own(await openEngine({ config, store: opened, screen, asJson }));
+  const engine = own(await openEngine({ config, store: opened, screen }));
   const store = telemetry.observeStore(engine.store);
   own(telemetry.watchQueues(opened));
   const { approvers, starterMayAnswer } = config;
-  if (open !== undefined)
-    worker = own(await startWorker({ ...open, engine, concurrency, config, telemetry, screen, asJson }));
-  const webhooks = await startWebhooks({ config, store: opened, telemetry, screen, asJson });
+  if (open !== undefined) worker = own(await startWorker({ ...open, engine, concurrency, config, telemetry, screen }));
+  const webhooks = await startWebhooks({ config, store: opened, telemetry, screen });
   if (webhooks !== undefined) own(webhooks);
   const hooks = { 'hook-error': ({ error }: { error: unknown }) => onError(error) };
   const rules = { authenticate, origins, hosts, approvers, starterMayAnswer };
@@ -148,10 +148,10 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     return response;
   };
   const listening = own(await listenAt({ fetch }, { host, port }));
-  if (asJson) screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
-  else printStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
+  screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
+  printStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
   await untilClosing();
-  if (asJson) screen.data({ type: 'closing' });
+  screen.data({ type: 'closing' });
   return EXIT.success;
 }
 

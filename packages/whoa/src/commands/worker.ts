@@ -58,10 +58,9 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const watchdogSeconds = readCount('--watchdog', values.watchdog, { min: 0, max: MAX_WATCHDOG });
   const healthPort = readPort('--health-port', values['health-port']);
   const metricsPort = readPort('--metrics-port', values['metrics-port']);
-  const { host, json: asJson } = values;
   const config = await loadConfig(values.config, system);
   if (config.engine !== undefined && values.agent !== undefined) refuseSome(values.agent, agentNames(config));
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const ended = waitForEnd(own);
   if (watchdogSeconds > 0) own(watchLoop(watchdogSeconds * 1_000));
   let worker: Worker | undefined;
@@ -69,21 +68,21 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   // Start this before the worker: it is disposed after it, so it still responds while tasks are handed back.
   const serveAt = async (at: string, port: number | undefined, routes: ReturnType<typeof healthRoutes>) =>
     port === undefined ? undefined : own(await serveRoutes({ host: at, port, routes }));
-  const health = await serveAt(host, healthPort, healthRoutes(isReady));
+  const health = await serveAt(values.host, healthPort, healthRoutes(isReady));
   const prometheus = metricsPort === undefined ? undefined : await createPrometheusMetrics();
   const telemetry = own(createTelemetry({ ...(prometheus && { prometheus }) }));
   const metrics = prometheus && (await serveAt(values['metrics-host'], metricsPort, metricsRoutes(prometheus.read)));
   const open = own(await openAgents({ config, names: values.agent, values, surroundings: system }));
   const store = own(openSharedStore(config, 'worker', system.env));
   if (prometheus !== undefined) own(telemetry.watchQueues(store));
-  const engine = own(await openEngine({ config, store, screen, asJson }));
-  worker = own(await startWorker({ ...open, engine, concurrency, config, telemetry, screen, asJson }));
-  const webhooks = await startWebhooks({ config, store, telemetry, screen, asJson });
+  const engine = own(await openEngine({ config, store, screen }));
+  worker = own(await startWorker({ ...open, engine, concurrency, config, telemetry, screen }));
+  const webhooks = await startWebhooks({ config, store, telemetry, screen });
   if (webhooks !== undefined) own(webhooks);
   const agents = Object.keys(open.agents);
   const urls = { ...(health && { health: health.url }), ...(metrics && { metrics: metrics.url }) };
-  if (asJson) screen.data({ type: 'working', worker: worker.name, agents, ...urls });
-  else {
+  screen.data({ type: 'working', worker: worker.name, agents, ...urls });
+  if (!values.json) {
     screen.note(screen.style('dim', open.sandboxShown));
     screen.note(
       `takes tasks for ${agents.join(', ')}, ${concurrency} at the same time${health ? `; ${health.url}/readyz` : ''}`,

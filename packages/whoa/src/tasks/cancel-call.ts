@@ -5,7 +5,6 @@ import { createLostCheck, type TaskSource } from './source/task-source.ts';
 interface CancelCallContext {
   readonly source: TaskSource;
   readonly screen: Screen;
-  readonly asJson: boolean;
   readonly waits: boolean;
 }
 
@@ -22,18 +21,18 @@ export async function cancelCall(
   { callId, reason }: { readonly callId: string; readonly reason: string | undefined },
   context: CancelCallContext,
 ): Promise<number> {
-  const { source, screen, asJson, waits } = context;
+  const { source, screen, waits } = context;
   const receipt = await source.cancelCall(id, callId, reason);
-  if (asJson) screen.data({ type: 'receipt', id, callId, ...receipt });
+  screen.data({ type: 'receipt', id, callId, ...receipt });
   if (receipt.result !== 'accepted') {
     const why = 'status' in receipt ? `the task is ${receipt.status}` : receipt.result;
-    if (!asJson) screen.line(`${callId} cannot be stopped: ${why}`);
+    screen.line(`${callId} cannot be stopped: ${why}`);
     return EXIT.failed;
   }
   if (!waits) return EXIT.success;
   const answer = await waitForAnswer(id, receipt.number, context);
-  if (asJson) screen.data({ type: 'result', id, callId, answer });
-  else screen.line(`${callId} ${ANSWERS[answer] ?? answer}`);
+  screen.data({ type: 'result', id, callId, answer });
+  screen.line(`${callId} ${ANSWERS[answer] ?? answer}`);
   return answer === 'accepted' || answer === 'escalated' || answer === 'unchanged' ? EXIT.success : EXIT.failed;
 }
 

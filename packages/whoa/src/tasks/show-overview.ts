@@ -12,22 +12,14 @@ export const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling',
 const MAX_TENANT_CHARACTERS = 40;
 const MAX_LIST_CHARACTERS = 200;
 
-interface Shown {
-  readonly asJson: boolean;
-  /** The width of the table. */
-  readonly width: number;
-}
-
 /** Prints how many tasks each tenant has, by status, and what each agent has to do. */
-export async function showCounts(source: TaskSource, screen: Screen, { asJson, width }: Shown): Promise<number> {
+export async function showCounts(source: TaskSource, screen: Screen, width: number): Promise<number> {
   const counts = await source.counts();
   // A server shows it to operators only.
   const { agents, paused, unsettled } = await source.fleet().catch(ofNobody);
   screen.status(undefined);
-  if (asJson) {
-    for (const one of [...counts, ...agents]) screen.data(one);
-    return EXIT.success;
-  }
+  for (const one of [...counts, ...agents]) screen.data(one);
+  if (screen.asJson) return EXIT.success;
   if (counts.length === 0) screen.note('No tasks.');
   else {
     const headings = ['TENANT', ...STATUSES.map((one) => one.toUpperCase())];
@@ -63,17 +55,18 @@ function countsRow({ tenant, statuses, limit }: TaskCounts): string[] {
 }
 
 /** Prints the workers, including idle ones. */
-export async function showWorkers(source: TaskSource, screen: Screen, { asJson, width }: Shown): Promise<number> {
+export async function showWorkers(source: TaskSource, screen: Screen, width: number): Promise<number> {
   const { workers, hasMore, now } = await source.workers();
   screen.status(undefined);
+  for (const one of workers) screen.data(one);
+  if (screen.asJson) return EXIT.success;
   const headings = ['WORKER', 'HOLDS', 'LEASE', 'WAITS FOR', 'TASKS'];
-  if (asJson) for (const one of workers) screen.data(one);
-  else if (workers.length === 0) screen.note('No workers.');
+  if (workers.length === 0) screen.note('No workers.');
   else {
     const rows = workers.map((one) => workerRow(one, now));
     for (const line of formatTable(headings, rows, { width })) screen.line(line);
   }
-  if (hasMore && !asJson) screen.note(screen.style('dim', '… and more workers'));
+  if (hasMore) screen.note(screen.style('dim', '… and more workers'));
   return EXIT.success;
 }
 

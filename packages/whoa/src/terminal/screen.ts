@@ -40,6 +40,8 @@ export interface HeldScreen extends Disposable {
  * that is erased again. Dispose it to erase the status.
  */
 export class Screen implements Disposable {
+  /** Whether a program reads the standard output. */
+  readonly asJson: boolean;
   readonly #stdout: Output;
   readonly #stderr: Output;
   readonly #clock: Clock;
@@ -56,7 +58,11 @@ export class Screen implements Disposable {
   /** Output that waits until a question is answered. */
   #held: (() => void)[] | undefined;
 
-  constructor({ stdout = process.stdout, stderr = process.stderr, clock = systemClock, onGone }: ScreenOptions = {}) {
+  constructor(
+    { stdout = process.stdout, stderr = process.stderr, clock = systemClock, onGone }: ScreenOptions = {},
+    { json = false }: { readonly json?: boolean } = {},
+  ) {
+    this.asJson = json;
     this.#stdout = stdout;
     this.#stderr = stderr;
     this.#clock = clock;
@@ -102,14 +108,14 @@ export class Screen implements Disposable {
     this.#restart();
   }
 
-  /** Prints a line of JSON. */
+  /** Prints a line of JSON for a program; nothing for people. */
   data(value: unknown): void {
-    writeRaw(this.#stdout, `${jsonLine(value)}\n`);
+    if (this.asJson) writeRaw(this.#stdout, `${jsonLine(value)}\n`);
   }
 
-  /** Prints a line on standard output, such as a row of a table. */
+  /** Prints a line on standard output for people, such as a row of a table; nothing for a program. */
   line(text: string): void {
-    if (this.#wait(() => this.line(text))) return;
+    if (this.asJson || this.#wait(() => this.line(text))) return;
     this.#clear();
     this.endLine();
     this.#print(this.#stdout, text);

@@ -9,7 +9,6 @@ export interface EngineSettings {
   readonly config: WhoaConfig;
   readonly store: TaskStore;
   readonly screen: Screen;
-  readonly asJson: boolean;
 }
 
 /** A lost connection fails with every attempt. The same message is printed again only after this time. */
@@ -17,7 +16,7 @@ const REPEAT_MS = 30_000;
 const MAX_LINE_CHARACTERS = 300;
 
 /** Opens the engine of the configuration. Without one, tasks come from the store itself. */
-export async function openEngine({ config, store, screen, asJson }: EngineSettings): Promise<TaskEngine> {
+export async function openEngine({ config, store, screen }: EngineSettings): Promise<TaskEngine> {
   if (config.engine === undefined) return createStoreEngine(store);
   const printed = new Map<string, number>();
   const onError = (error: unknown): void => {
@@ -26,8 +25,8 @@ export async function openEngine({ config, store, screen, asJson }: EngineSettin
     for (const [text, at] of printed) if (now - at > REPEAT_MS) printed.delete(text);
     if (printed.has(message)) return;
     printed.set(message, now);
-    if (asJson) screen.data({ type: 'engine-error', message });
-    else screen.note(`✘ engine: ${message}`);
+    screen.data({ type: 'engine-error', message });
+    if (!screen.asJson) screen.note(`✘ engine: ${message}`);
   };
   return config.engine({ store, agents: agentNames(config), onError });
 }

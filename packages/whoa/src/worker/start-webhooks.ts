@@ -12,7 +12,6 @@ export interface WebhookSettings {
   readonly store: TaskStore;
   readonly telemetry: Telemetry;
   readonly screen: Screen;
-  readonly asJson: boolean;
 }
 
 const MAX_LINE_CHARACTERS = 300;
@@ -41,14 +40,14 @@ function openWebhooks(options: Parameters<typeof createWebhooks>[0]): ReturnType
   }
 }
 
-function printAttempt(attempt: WebhookAttempt, { telemetry, screen, asJson }: WebhookSettings): void {
+function printAttempt(attempt: WebhookAttempt, { telemetry, screen }: WebhookSettings): void {
   const { url, taskId, result, error = '', nextInMs } = attempt;
   telemetry.count('whoa.webhook.attempts', result);
   // The rest of the URL may be a secret.
   const { host } = new URL(url);
-  if (asJson) screen.data({ type: 'webhook', ...attempt, url: host });
+  screen.data({ type: 'webhook', ...attempt, url: host });
   if (result === 'delivered') return;
   telemetry.log({ level: 'warn', event: 'webhook-failed', taskId, value: result });
   const next = nextInMs === undefined ? 'it is given up' : `next attempt in ${Math.round(nextInMs / 1_000)} s`;
-  if (!asJson) screen.note(`✘ webhook to ${host}: ${oneLine(error, MAX_LINE_CHARACTERS)}; ${next}`);
+  if (!screen.asJson) screen.note(`✘ webhook to ${host}: ${oneLine(error, MAX_LINE_CHARACTERS)}; ${next}`);
 }

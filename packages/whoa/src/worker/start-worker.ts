@@ -17,7 +17,6 @@ export interface WorkerOptions extends Pick<OpenAgents, 'agents' | 'approvals' |
   readonly config: Pick<WhoaConfig, 'resume' | 'stopMode' | 'waitForProvider'>;
   readonly telemetry: Telemetry;
   readonly screen: Screen;
-  readonly asJson: boolean;
 }
 
 /** Runs tasks until it is disposed. Then it returns unfinished tasks to the store. */
@@ -29,14 +28,14 @@ export interface Worker extends AsyncDisposable {
 }
 
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { engine, agents, approvals, hooks, concurrency, config, telemetry, screen, asJson } = options;
+  const { engine, agents, approvals, hooks, concurrency, config, telemetry, screen } = options;
   const { resume, stopMode, waitForProvider } = config;
   const { promise: refused, reject: refuse } = Promise.withResolvers<never>();
   refused.catch(() => {});
   const printEvent = (event: RunnerEvent): void => {
     if ('error' in event && (event.error as { code?: unknown } | undefined)?.code === 'STORE_SETUP')
       refuse(event.error);
-    else if (asJson) screen.data(toLogData(event));
+    else if (screen.asJson) screen.data(toLogData(event));
     else screen.note(formatEvent(event));
   };
   const runner = createRunner(
@@ -51,7 +50,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   );
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    if (runner.live > 0 && !asJson)
+    if (runner.live > 0 && !screen.asJson)
       screen.note(`handing back ${runner.live} running; another signal exits immediately`);
     // The mode says how running calls are stopped before their tasks are handed back.
     return engine.close(stopMode);

@@ -59,8 +59,8 @@ export const command: Command = { help, options: OPTIONS, run };
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const end = args.indexOf('--');
   const { values, positionals } = readArguments(end === -1 ? args : args.slice(0, end), OPTIONS, 1);
-  const screen = own(new Screen(system));
-  if (values.list) return listChecks(screen, values.json);
+  const screen = own(new Screen(system, values));
+  if (values.list) return listChecks(screen);
   const only = readOnly(values.only);
   const settleMs = readDuration('--timeout', values.timeout);
   const port = values['provider-port'];
@@ -71,7 +71,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const harness = own(
     await createCheckHarness(port === undefined ? {} : { port: readCount('--provider-port', port, { max: 65_535 }) }),
   );
-  const printer = new ResultPrinter(screen, values.json);
+  const printer = new ResultPrinter(screen);
   screen.status(() => 'starting the agent');
   const onResult = (result: CheckResult): void => printer.print(result);
   const { signal } = stopper;

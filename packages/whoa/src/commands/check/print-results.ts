@@ -8,27 +8,15 @@ const STYLES = { passed: 'green', failed: 'red', unclear: 'yellow', 'not-applica
 const MAX_CHARACTERS = 600;
 
 /** Lists the checks and the rules that they stand on. */
-export function listChecks(screen: Screen, asJson: boolean): number {
-  let group = '';
-  for (const check of CHECKS) {
-    const rules = Object.entries(check.rules ?? {}).map(
-      ([protocol, { from, level }]) => `${protocol}: ${from} (${level})`,
-    );
-    if (asJson) {
-      screen.data({
-        id: check.id,
-        group: check.group,
-        title: check.title,
-        needs: check.needs,
-        rules: check.rules ?? {},
-      });
-      continue;
-    }
-    if (check.group !== group)
-      screen.line(`${group === '' ? '' : '\n'}${screen.style('bold', GROUPS[check.group])} (${check.group})`);
-    group = check.group;
-    screen.line(`  ${check.id}: ${check.title}`);
-    screen.line(screen.style('dim', `      ${rules.length === 0 ? 'our own rule' : rules.join('; ')}`));
+export function listChecks(screen: Screen): number {
+  let last = '';
+  for (const { id, group, title, needs, rules = {} } of CHECKS) {
+    const sources = Object.entries(rules).map(([protocol, { from, level }]) => `${protocol}: ${from} (${level})`);
+    screen.data({ id, group, title, needs, rules });
+    if (group !== last) screen.line(`${last === '' ? '' : '\n'}${screen.style('bold', GROUPS[group])} (${group})`);
+    last = group;
+    screen.line(`  ${id}: ${title}`);
+    screen.line(screen.style('dim', `      ${sources.length === 0 ? 'our own rule' : sources.join('; ')}`));
   }
   return EXIT.success;
 }
@@ -36,20 +24,15 @@ export function listChecks(screen: Screen, asJson: boolean): number {
 /** Prints results as they come. */
 export class ResultPrinter {
   readonly #screen: Screen;
-  readonly #asJson: boolean;
   #group = '';
 
-  constructor(screen: Screen, asJson: boolean) {
+  constructor(screen: Screen) {
     this.#screen = screen;
-    this.#asJson = asJson;
   }
 
   print(result: CheckResult): void {
     const screen = this.#screen;
-    if (this.#asJson) {
-      screen.data({ type: 'check', ...result });
-      return;
-    }
+    screen.data({ type: 'check', ...result });
     const { group, id, title, status, detail, rule } = result;
     if (group !== this.#group) screen.line(`${this.#group === '' ? '' : '\n'}${screen.style('bold', GROUPS[group])}`);
     this.#group = group;
@@ -64,12 +47,10 @@ export class ResultPrinter {
   finish({ agent, protocol, counts }: CheckReport): void {
     const screen = this.#screen;
     screen.status(undefined);
-    if (this.#asJson) screen.data({ type: 'report', agent, protocol, counts });
-    else {
-      const { passed, failed, unclear, 'not-applicable': others } = counts;
-      screen.line(
-        `\n${oneLine(agent, MAX_CHARACTERS)}: ${passed} passed, ${failed} failed, ${unclear} unclear, ${others} do not apply`,
-      );
-    }
+    screen.data({ type: 'report', agent, protocol, counts });
+    const { passed, failed, unclear, 'not-applicable': others } = counts;
+    screen.line(
+      `\n${oneLine(agent, MAX_CHARACTERS)}: ${passed} passed, ${failed} failed, ${unclear} unclear, ${others} do not apply`,
+    );
   }
 }

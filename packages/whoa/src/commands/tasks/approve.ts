@@ -49,12 +49,12 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { values, positionals } = readArguments(args, OPTIONS, 1);
   const given = readAnswer(values);
   const source = own(await openTaskSource(values, system));
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const [named] = positionals;
-  if (named === undefined && given === undefined) return listAsking(source, { screen, asJson: values.json, system });
+  if (named === undefined && given === undefined) return listAsking(source, { screen, system });
   const task = await findTask(source, named, system);
   const pending = await readPending(source, task);
-  const context: Context = { source, screen, task, asJson: values.json, system };
+  const context: Context = { source, screen, task, system };
   if (given !== undefined) {
     const found = pending.list.find(({ id }) => id === values.question);
     return found === undefined ? printNothing(context) : send(found, await toAnswer(found, given), context);
@@ -71,7 +71,6 @@ interface Context {
   readonly source: TaskSource;
   readonly screen: Screen;
   readonly task: TaskRecord;
-  readonly asJson: boolean;
   readonly system: System;
 }
 
@@ -108,20 +107,16 @@ async function findFault(answer: Json, schema: PendingQuestion['schema']): Promi
 const MAX_LISTED = 200;
 
 /** Lists the tasks that wait for answers, among the newest that run. */
-async function listAsking(
-  source: TaskSource,
-  { screen, asJson, system }: Pick<Context, 'screen' | 'asJson' | 'system'>,
-): Promise<number> {
+async function listAsking(source: TaskSource, { screen, system }: Pick<Context, 'screen' | 'system'>): Promise<number> {
   const { tasks } = await listTasks(source, { status: 'running', limit: MAX_LISTED });
   const asking = tasks.filter(({ waiting = 0 }) => waiting > 0);
   for (const { id, agent, title = '', waiting } of asking) {
-    if (asJson) screen.data({ type: 'asking', id, agent, title, waiting });
-    else
-      screen.line(
-        `${shortId(id)} ${agent} asks: ${title} · to answer: ${commandName(system.env)} approve ${shortId(id)}`,
-      );
+    screen.data({ type: 'asking', id, agent, title, waiting });
+    screen.line(
+      `${shortId(id)} ${agent} asks: ${title} · to answer: ${commandName(system.env)} approve ${shortId(id)}`,
+    );
   }
-  if (asking.length === 0 && !asJson) screen.line('no task asks anything now');
+  if (asking.length === 0) screen.line('no task asks anything now');
   return asking.length === 0 ? EXIT.failed : EXIT.success;
 }
 
@@ -178,11 +173,11 @@ async function ask(
 }
 
 async function send({ id, question }: PendingQuestion, answer: QuestionAnswer, context: Context): Promise<number> {
-  const { source, screen, task, asJson } = context;
+  const { source, screen, task } = context;
   const receipt = await source.answer(id, answer);
-  if (asJson) screen.data({ type: 'receipt', id: task.id, callId: question.callId, ...receipt });
+  screen.data({ type: 'receipt', id: task.id, callId: question.callId, ...receipt });
   if (receipt.result !== 'accepted') {
-    if (asJson) return EXIT.failed;
+    if (screen.asJson) return EXIT.failed;
     if (receipt.result === 'not-found') return printNothing(context);
     const by = receipt.given?.by === undefined ? '' : ` by ${receipt.given.by}`;
     screen.line(
@@ -190,7 +185,7 @@ async function send({ id, question }: PendingQuestion, answer: QuestionAnswer, c
     );
     return EXIT.failed;
   }
-  if (!asJson) screen.line(`${shortId(task.id)} ${question.tool}: ${describeAnswer(answer)}`);
+  screen.line(`${shortId(task.id)} ${question.tool}: ${describeAnswer(answer)}`);
   return EXIT.success;
 }
 
@@ -199,9 +194,9 @@ function describeAnswer(answer: QuestionAnswer): string {
   return answer.decision === 'yes' || answer.decision === 'always' ? 'allowed' : 'denied';
 }
 
-function printNothing({ screen, task: { id, status }, asJson }: Context): number {
-  if (asJson) screen.data({ type: 'nothing-asked', id, status });
-  else if (isFinalStatus(status)) screen.line(`${shortId(id)} had already ended: ${status}`);
+function printNothing({ screen, task: { id, status } }: Context): number {
+  screen.data({ type: 'nothing-asked', id, status });
+  if (isFinalStatus(status)) screen.line(`${shortId(id)} had already ended: ${status}`);
   else screen.line(`${shortId(id)} asks nothing now: it was answered elsewhere, or the task continues without it`);
   return EXIT.failed;
 }
@@ -212,12 +207,10 @@ function printLeftOpen({ question }: PendingQuestion, { screen, task }: Context)
 }
 
 /** Prints the questions in full, for a program or a user who answers by id. */
-function printQuestions({ list }: PendingQuestions, { screen, task, asJson, system }: Context): number {
+function printQuestions({ list }: PendingQuestions, { screen, task, system }: Context): number {
   for (const { id, kind, question, asked, schema } of list) {
-    if (asJson) {
-      screen.data({ type: 'question', id, kind, task: task.id, asked, question, ...(schema && { schema }) });
-      continue;
-    }
+    screen.data({ type: 'question', id, kind, task: task.id, asked, question, ...(schema && { schema }) });
+    if (screen.asJson) continue;
     const { tool, effects, alwaysScope } = question;
     const isApproval = kind === 'approve';
     const title = isApproval ? `${tool} wants to ${effects} ${describeLocation(question) ?? ''}` : `${tool} asks`;

@@ -56,7 +56,7 @@ export const command: Command = { help, options: OPTIONS, completes: 'tasks', ru
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, OPTIONS, Infinity);
-  const { call, reason, undo, json: asJson, status, agent, conversation } = values;
+  const { call, reason, undo, status, agent, conversation } = values;
   const filter = { status, agent, conversation };
   const hasFilter = Object.values(filter).some((value) => value !== undefined);
   if (call !== undefined && undo) throw new UsageError('--call and --undo cannot be combined');
@@ -65,9 +65,9 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (values.all && positionals.length > 0) throw new UsageError('expected task ids or --all, not both');
   if (!values.all && hasFilter) throw new UsageError('--status, --agent and --conversation need --all');
   const source = own(await openTaskSource(values, system));
-  const screen = own(new Screen(system));
-  const context: Context = { source, screen, asJson, waits: !values['no-wait'] };
-  if (!asJson) screen.status(() => 'asking the store');
+  const screen = own(new Screen(system, values));
+  const context: Context = { source, screen, waits: !values['no-wait'] };
+  if (!values.json) screen.status(() => 'asking the store');
   const tasks = values.all
     ? await listLiveTasks(source, { ...filter, limit: MAX_ALL })
     : await findAll(source, positionals, system);
@@ -83,7 +83,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     for (const [index, receipt] of receipts.entries())
       ends.push(printReceipt(some[index]!, receipt, { ...context, mode }));
   }
-  if (values.all && !asJson && ids.length === 0) screen.line('No tasks to stop.');
+  if (values.all && ids.length === 0) screen.line('No tasks to stop.');
   if (context.waits)
     for (const [index, id] of ids.entries()) if (ends[index]) await waitForEnd(id, context, ids.length);
   return ends.every(Boolean) ? EXIT.success : EXIT.failed;
@@ -92,7 +92,6 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
 interface Context {
   readonly source: TaskSource;
   readonly screen: Screen;
-  readonly asJson: boolean;
   readonly waits: boolean;
 }
 
@@ -108,12 +107,12 @@ async function findAll(
   return tasks.filter(({ id }, index) => tasks.findIndex((task) => task.id === id) === index);
 }
 
-function printDryRun(tasks: readonly TaskSummary[], { screen, asJson }: Context): number {
+function printDryRun(tasks: readonly TaskSummary[], { screen }: Context): number {
   for (const { id, status, agent } of tasks) {
-    if (asJson) screen.data({ type: 'would-cancel', id, status, agent });
-    else screen.line(`${shortId(id)} ${status}, ${oneLine(agent, 40)}: would be stopped`);
+    screen.data({ type: 'would-cancel', id, status, agent });
+    screen.line(`${shortId(id)} ${status}, ${oneLine(agent, 40)}: would be stopped`);
   }
-  if (!asJson) screen.line(`${tasks.length === 1 ? '1 task' : `${tasks.length} tasks`} would be stopped; nothing was.`);
+  screen.line(`${tasks.length === 1 ? '1 task' : `${tasks.length} tasks`} would be stopped; nothing was.`);
   return EXIT.success;
 }
 
@@ -121,17 +120,17 @@ function printDryRun(tasks: readonly TaskSummary[], { screen, asJson }: Context)
 function printReceipt(
   id: string,
   receipt: StoreCancelReceipt,
-  { screen, asJson, mode }: Context & { readonly mode: StopMode },
+  { screen, mode }: Context & { readonly mode: StopMode },
 ): boolean {
-  if (asJson) screen.data({ type: 'receipt', id, ...receipt });
+  screen.data({ type: 'receipt', id, ...receipt });
   if (receipt.result === 'not-found' || receipt.result === 'too-late') {
     const why =
       receipt.result === 'not-found' ? 'has been removed from the store' : `had already ended: ${receipt.status}`;
-    if (!asJson) screen.line(`${shortId(id)} ${why}`);
+    screen.line(`${shortId(id)} ${why}`);
     return false;
   }
   const wait = receipt.result === 'unchanged' ? '' : describeWait(mode);
-  if (!asJson) screen.line(`${shortId(id)} ${ANSWERS[receipt.result]}${wait}`);
+  screen.line(`${shortId(id)} ${ANSWERS[receipt.result]}${wait}`);
   return true;
 }
 
@@ -148,8 +147,8 @@ function describeWait(mode: StopMode): string {
   return abortMs ? `: running calls are interrupted, for ${abortMs / 1_000} s at most` : ': nothing is waited for';
 }
 
-async function waitForEnd(id: string, { source, screen, asJson }: Context, count: number): Promise<void> {
-  if (!asJson) screen.status(() => `waiting until ${shortId(id)} has settled`);
+async function waitForEnd(id: string, { source, screen }: Context, count: number): Promise<void> {
+  if (!screen.asJson) screen.status(() => `waiting until ${shortId(id)} has settled`);
   const task = await source.follow(id, {
     onRecord: async (record) => {
       if (isLost(record)) await source.settleOrphaned(record);
@@ -158,10 +157,8 @@ async function waitForEnd(id: string, { source, screen, asJson }: Context, count
     },
   });
   screen.status(undefined);
-  if (asJson) {
-    screen.data({ type: 'result', ...task });
-    return;
-  }
+  screen.data({ type: 'result', ...task });
+  if (screen.asJson) return;
   const stop = task.outcome?.stopReport as unknown as StopReport | undefined;
   const report = stop === undefined ? 'It had not started.' : formatStopReport(stop);
   // For several tasks print only the first line of each report. 'whoa watch' shows the rest.

@@ -37,7 +37,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (!tenant) throw new UsageError('--tenant: expected the name of a tenant');
   if (conversation === '') throw new UsageError('--conversation: expected a name');
   const source = own(await openTaskSource(values, system));
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const of = `${oneLine(tenant, 80)}${conversation === undefined ? '' : `, conversation ${oneLine(conversation, 80)}`}`;
   if (!values.yes) {
     const [counts] = await source.counts();
@@ -47,8 +47,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (!values.json) screen.status(() => `erasing ${of}`);
   const receipt = await source.erase({ tenant, ...(conversation !== undefined && { conversation }) });
   screen.status(undefined);
-  if (values.json) screen.data({ type: 'receipt', ...receipt });
-  else for (const line of describe(of, receipt)) screen.line(line);
+  screen.data({ type: 'receipt', ...receipt });
+  for (const line of describe(of, receipt)) screen.line(line);
   return receipt.isComplete ? EXIT.success : EXIT.failed;
 }
 

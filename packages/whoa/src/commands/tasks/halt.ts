@@ -48,15 +48,15 @@ export const command: Command = { help, options: OPTIONS, run };
 
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values } = readArguments(args, OPTIONS);
-  const { agent, tenant, server, config, json } = values;
+  const { agent, tenant, server, config } = values;
   if (agent !== undefined && tenant !== undefined) throw new UsageError('--agent and --tenant cannot be combined');
   if (agent === '' || tenant === '') throw new UsageError('expected a name');
   const timeoutMs = readDuration('--timeout', values.timeout);
   const target: PauseTarget = agent === undefined ? { tenant: tenant ?? LOCAL_TENANT } : { agent };
   const source = own(await openTaskSource({ server, config, tenant, 'all-tenants': agent !== undefined }, system));
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   await source.pause(target, true);
-  if (!json) screen.status(() => 'waiting until nothing runs');
+  if (!values.json) screen.status(() => 'waiting until nothing runs');
   const order = { reason: values.reason, mode: values.mode ?? 'now', undo: false };
   const { stopped, left } = await stopAll(source, { agent, order, timeoutMs });
   screen.status(undefined);
@@ -67,17 +67,15 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     }),
   );
   const isQuiet = left.length === 0;
-  if (json) screen.data({ type: 'halt', ...target, isQuiet, stopped, left: left.length, running });
-  else {
-    const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
-    const resume = `${commandName(system.env)} resume --${kind} '${oneLine(name, 80).replaceAll("'", "'\\''")}'`;
-    screen.line(`${stopped === 1 ? '1 task was' : `${stopped} tasks were`} stopped; new ones wait until: ${resume}`);
-    for (const one of running)
-      screen.line(`${shortId(one.id)} ${one.status}, ${oneLine(one.agent, 40)}: ${describeUntil(one.until)}`);
-    screen.line(
-      isQuiet ? 'Nothing runs.' : `${left.length === 1 ? '1 task still runs' : `${left.length} tasks still run`}.`,
-    );
-  }
+  screen.data({ type: 'halt', ...target, isQuiet, stopped, left: left.length, running });
+  const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
+  const resume = `${commandName(system.env)} resume --${kind} '${oneLine(name, 80).replaceAll("'", "'\\''")}'`;
+  screen.line(`${stopped === 1 ? '1 task was' : `${stopped} tasks were`} stopped; new ones wait until: ${resume}`);
+  for (const one of running)
+    screen.line(`${shortId(one.id)} ${one.status}, ${oneLine(one.agent, 40)}: ${describeUntil(one.until)}`);
+  screen.line(
+    isQuiet ? 'Nothing runs.' : `${left.length === 1 ? '1 task still runs' : `${left.length} tasks still run`}.`,
+  );
   return isQuiet ? EXIT.success : EXIT.failed;
 }
 

@@ -43,17 +43,15 @@ async function run(args: readonly string[], isPaused: boolean, { own, system }: 
   const { values } = readArguments(args, OPTIONS);
   const { agent, tenant, server, config } = values;
   const source = own(await openTaskSource({ server, config }, system));
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const target = readTarget({ agent, tenant });
   await source.pause(target, isPaused);
   const [[kind, name] = ['', '']] = Object.entries(target) as [string, string][];
-  if (values.json) screen.data({ type: isPaused ? 'paused' : 'resumed', ...target });
-  else if (!isPaused) screen.line(`tasks of ${kind} ${oneLine(name, 80)} are delivered again`);
-  else {
-    screen.line(
-      `tasks of ${kind} ${oneLine(name, 80)} wait until: ${commandName(system.env)} resume --${kind} ${quoted(name)}`,
-    );
-  }
+  screen.data({ type: isPaused ? 'paused' : 'resumed', ...target });
+  const then = isPaused
+    ? `wait until: ${commandName(system.env)} resume --${kind} ${quoted(name)}`
+    : 'are delivered again';
+  screen.line(`tasks of ${kind} ${oneLine(name, 80)} ${then}`);
   return EXIT.success;
 }
 

@@ -37,13 +37,13 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (isMany && positionals.length > 0) throw new UsageError('expected task ids or --failed, not both');
   if (!isMany && positionals.length === 0) throw new UsageError('expected a task, or --failed');
   const source = own(await openTaskSource(values, system));
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const findId = async (given: string): Promise<string> => (await findTask(source, given, system)).id;
   const ids = isMany ? await findFailed(source, values.poison) : await Promise.all(positionals.map(findId));
   if (values['dry-run']) {
     for (const id of ids) {
-      if (values.json) screen.data({ type: 'would-requeue', id });
-      else screen.line(id);
+      screen.data({ type: 'would-requeue', id });
+      screen.line(id);
     }
     if (!values.json) screen.note(`${ids.length} tasks would be requeued`);
     return EXIT.success;
@@ -52,8 +52,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   for (const id of ids) {
     const receipt = await source.requeue(id);
     if (!('task' in receipt)) failures++;
-    if (values.json) screen.data({ type: 'receipt', id, ...receipt });
-    else screen.line(describe(id, receipt));
+    screen.data({ type: 'receipt', id, ...receipt });
+    screen.line(describe(id, receipt));
   }
   if (!values.json && ids.length === 0) screen.note('No such tasks.');
   return failures === 0 ? EXIT.success : EXIT.failed;

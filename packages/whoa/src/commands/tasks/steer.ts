@@ -22,13 +22,13 @@ export const command: Command = { help, options: SOURCE_OPTIONS, completes: 'tas
 async function run(args: readonly string[], own: Use, system: System): Promise<number> {
   const { values, positionals } = readArguments(args, SOURCE_OPTIONS, Infinity);
   const source = own(await openTaskSource(values, system));
-  const screen = own(new Screen(system));
+  const screen = own(new Screen(system, values));
   const { id } = await findTask(source, positionals[0], system);
   const use = 'whoa steer TASK "message"';
   const message = await readPrompt(positionals.slice(1), { what: 'message', use, input: system.stdin });
   const receipt = await source.steer(id, message);
-  if (values.json) screen.data({ type: 'receipt', id, ...receipt });
-  else screen.line(`${shortId(id)} ${describe(receipt)}`);
+  screen.data({ type: 'receipt', id, ...receipt });
+  screen.line(`${shortId(id)} ${describe(receipt)}`);
   return receipt.result === 'accepted' ? EXIT.success : EXIT.failed;
 }
 

@@ -64,13 +64,12 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const source = own(await openTaskSource(values, system));
   const { stdout, stderr, env } = system;
   const onGone = ({ code }: NodeJS.ErrnoException): never => system.exit(code === 'EPIPE' ? EXIT.success : EXIT.failed);
-  const screen = own(new Screen({ stdout, stderr, onGone }));
+  const screen = own(new Screen({ stdout, stderr, onGone }, values));
   const width = stdout.columns ?? DEFAULT_WIDTH;
   if (!values.json) screen.status(() => 'asking the store');
   if (values.stats || values.workers) {
     if (values.stats && values.workers) throw new UsageError('--stats and --workers cannot be combined');
-    const shown = { width, asJson: values.json };
-    return values.stats ? showCounts(source, screen, shown) : showWorkers(source, screen, shown);
+    return (values.stats ? showCounts : showWorkers)(source, screen, width);
   }
   await source.reclaimLost();
   const filter = { limit, poison, ...(status && { status }), ...(conversation !== undefined && { conversation }) };

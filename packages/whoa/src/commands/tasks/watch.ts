@@ -40,7 +40,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const stop = (): void => {
     token.cancel({}, { mode: 'now' });
   };
-  const screen = own(new Screen({ stdout: system.stdout, stderr: system.stderr, onGone: stop }));
+  const screen = own(new Screen({ stdout: system.stdout, stderr: system.stderr, onGone: stop }, values));
   if (!values.json) screen.status(() => 'asking the store');
   const { id } = await findTask(source, positionals[0], system);
   system.on('SIGINT', stop);
@@ -62,8 +62,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   });
   system.off('SIGINT', stop);
   screen.status(undefined);
-  if (values.json) screen.data({ type: 'result', ...task });
-  else timeline.end(task, wasLost);
+  screen.data({ type: 'result', ...task });
+  if (!values.json) timeline.end(task, wasLost);
   if (wasLost) return EXIT.failed;
   return task.status === 'failed' ? EXIT.failed : task.status === 'cancelled' ? EXIT.cancelled : EXIT.success;
 }
