@@ -4,7 +4,7 @@ import { describeError, isLoggedOut } from '../api/session.ts';
 import { formatDuration } from '../model/format.ts';
 import { useNow } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
-import { describeAnswer, describeClose } from './question-times.ts';
+import { describeAnswer, QUESTION_ENDS } from './question-times.ts';
 
 type ClosedQuestionPage = Awaited<ReturnType<TaskClient['closedQuestions']>>;
 
@@ -91,7 +91,7 @@ function ClosedRow({ question, now, tenant }: RowProps): ReactNode {
         </span>
       )}
       <span>
-        <b className="ink">{closed.why}</b>: {describeClose(closed.why)}
+        <b className="ink">{closed.why}</b>: {QUESTION_ENDS[closed.why]}
       </span>
       <span className="push">
         after {formatDuration(at - askedAt)}, {formatDuration(now - at)} ago

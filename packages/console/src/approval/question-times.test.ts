@@ -1,6 +1,6 @@
 import type { Question } from '@whoa/tasks';
 import { expect, test } from 'vitest';
-import { describeAnswer, describeClose, describeWait } from './question-times.ts';
+import { describeAnswer, describeWait, QUESTION_ENDS } from './question-times.ts';
 
 const QUESTION: Question = { id: 't0-a.1', callId: 'c', kind: 'approve', askedAt: 1_000, shown: 'x' };
 
@@ -19,5 +19,5 @@ test('an answer is shown as it was given, also an odd one', () => {
 });
 
 test('how a question closed is described in words', () => {
-  expect(describeClose('expired')).toBe('no one answered in time');
+  expect(QUESTION_ENDS.expired).toBe('no one answered in time');
 });

@@ -1,8 +1,6 @@
 import type { Question } from '@whoa/tasks';
 import { formatDuration } from '../model/format.ts';
 
-type QuestionEnd = NonNullable<Question['closed']>['why'];
-
 /** Since when a question waits, and for how long yet. */
 export function describeWait({ askedAt, expiresAt }: Question, now: number): string {
   const asked = `Asked ${formatDuration(now - askedAt)} ago`;
@@ -10,7 +8,8 @@ export function describeWait({ askedAt, expiresAt }: Question, now: number): str
   return now < expiresAt ? `${asked}; closes in ${formatDuration(expiresAt - now)}` : `${asked}; its time is up`;
 }
 
-const ENDS: Readonly<Record<QuestionEnd, string>> = {
+/** What happened to a question in the end. */
+export const QUESTION_ENDS: Readonly<Record<NonNullable<Question['closed']>['why'], string>> = {
   answered: 'the worker acted on it',
   outdated: 'what would run had changed; asked again, or no longer needed',
   expired: 'no one answered in time',
@@ -18,11 +17,6 @@ const ENDS: Readonly<Record<QuestionEnd, string>> = {
   cancelled: 'the task was cancelled first',
   ended: 'the task ended first',
 };
-
-/** What happened to a question in the end. */
-export function describeClose(why: QuestionEnd): string {
-  return ENDS[why];
-}
 
 /** What a person said: `yes`, or `no: too dear`. */
 export function describeAnswer({ value }: NonNullable<Question['answer']>): string {

@@ -10,7 +10,7 @@ interface Entry {
 function read(...events: readonly Entry[]): RunModel {
   const run = new RunModel();
   for (const [index, event] of events.entries()) {
-    run.apply({ position: index + 1, at: 1_000 + index, event: event as unknown as JournalEvent });
+    run.apply({ at: 1_000 + index, event: event as unknown as JournalEvent });
   }
   return run;
 }
@@ -26,7 +26,6 @@ test('words come in pieces, and the end of the turn replaces them', () => {
   const run = read({ type: 'turn-start', turn: 1 }, { type: 'text', text: 'Hel' }, { type: 'text', text: 'lo' });
   expect(run.turns[0]?.text).toBe('Hello');
   run.apply({
-    position: 9,
     at: 2_000,
     event: message([{ type: 'text', text: 'Hello you' }]) as unknown as JournalEvent,
   });
@@ -62,7 +61,7 @@ test('a call goes from planned to its end, with its input and its times', () => 
   );
   expect(run.calls.get('c1')).toMatchObject({ state: 'running', startedAt: 1_500, turn: 1 });
   const result = { ...call, state: 'finished', content: 'a', isError: false, startedAt: 1_500, endedAt: 1_700 };
-  run.apply({ position: 9, at: 1_800, event: { type: 'call-end', result } as JournalEvent });
+  run.apply({ at: 1_800, event: { type: 'call-end', result } as JournalEvent });
   expect(run.calls.get('c1')).toMatchObject({ state: 'finished', endedAt: 1_700 });
 });
 
@@ -71,7 +70,6 @@ test('a question is open until it is answered', () => {
   const run = read({ type: 'approval-requested', ...call }, { type: 'approval-question', id: 'q', question });
   expect(run.openQuestions).toMatchObject([{ id: 'q', question: { callId: 'c1' } }]);
   run.apply({
-    position: 3,
     at: 0,
     event: { type: 'approval-answered', ...call, approved: true } as JournalEvent,
   });
@@ -129,7 +127,7 @@ test("a reply of the application's own loop reads like an agent's", () => {
     { type: 'reset-step' },
     { type: 'text-delta', id: 'v', delta: 'Half an ans' },
   );
-  run.apply({ position: 3, at: 2_000, event: more as unknown as JournalEvent });
+  run.apply({ at: 2_000, event: more as unknown as JournalEvent });
   expect(run.calls.get('c1')).toMatchObject({ state: 'failed', endedAt: 2_000 });
   expect(run.turns[1]).toMatchObject({ number: 2, text: 'Half an ans' });
   // Only the report shows how the stop ended it.

@@ -98,15 +98,7 @@ export class RunModel {
     ]);
   }
 
-  apply({
-    position,
-    at,
-    event,
-  }: {
-    readonly position: number;
-    readonly at: number;
-    readonly event: JournalEvent | ReplyEvent;
-  }): void {
+  apply({ at, event }: { readonly at: number; readonly event: JournalEvent | ReplyEvent }): void {
     const moment = 'at' in event && typeof event.at === 'number' ? event.at : at;
     this.lastAt = Math.max(this.lastAt, moment);
     this.startedAt ??= moment;
@@ -154,10 +146,10 @@ export class RunModel {
         Object.assign(this.#turn(moment), { text: '', thinking: '' });
         return;
       case 'ui-chunks':
-        for (const inner of toEvents(event.chunks)) this.apply({ position, at: moment, event: inner });
+        for (const inner of toEvents(event.chunks)) this.apply({ at: moment, event: inner });
         return;
       default:
-        this.#applyToCall(event, { moment, position });
+        this.#applyToCall(event, moment);
     }
   }
 
@@ -175,9 +167,10 @@ export class RunModel {
     if (last !== undefined && outcome?.isComplete === false) last.isCut = last.text !== '' && last.calls.length === 0;
   }
 
-  #applyToCall(event: JournalEvent, { moment, position }: { moment: number; position: number }): void {
+  #applyToCall(event: JournalEvent, moment: number): void {
     switch (event.type) {
       case 'call-planned':
+      case 'call-intent':
         this.#call(event.callId, event.tool);
         return;
       case 'approval-requested':
@@ -200,9 +193,6 @@ export class RunModel {
         if (call.state === 'waiting') call.state = 'planned';
         return;
       }
-      case 'call-intent':
-        this.#call(event.callId, event.tool);
-        return;
       case 'call-start':
         this.#startCall(event, moment);
         return;
@@ -210,11 +200,8 @@ export class RunModel {
         this.#call(event.callId, event.tool).partial = event.partial;
         return;
       case 'call-event':
-        (this.#call(event.callId, event.tool).nested ??= new RunModel()).apply({
-          position,
-          at: moment,
-          event: event.event as JournalEvent,
-        });
+        this.#call(event.callId, event.tool).nested ??= new RunModel();
+        this.#call(event.callId, event.tool).nested!.apply({ at: moment, event: event.event as JournalEvent });
         return;
       case 'call-waiting':
         this.#call(event.callId, event.tool).waitsUntil = event.until;

@@ -15,7 +15,7 @@ function read(...events: readonly Event[]): RunModel {
   const run = new RunModel();
   for (const event of events) {
     const at = START + event.at;
-    run.apply({ position: 1, at, event: { ...event, at } as unknown as JournalEvent });
+    run.apply({ at, event: { ...event, at } as unknown as JournalEvent });
   }
   return run;
 }

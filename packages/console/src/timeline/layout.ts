@@ -25,6 +25,12 @@ export interface Bar {
   readonly height: number;
 }
 
+/** A moment with a name, in pixels. */
+export interface Mark {
+  readonly x: number;
+  readonly label: string;
+}
+
 /** A timeline in pixels. */
 export interface TimelineLayout {
   readonly width: number;
@@ -34,17 +40,12 @@ export interface TimelineLayout {
   readonly lanes: readonly { readonly name: string; readonly isInner: boolean; readonly y: number }[];
   readonly lines: readonly number[];
   readonly bars: readonly Bar[];
-  readonly labels: readonly {
-    readonly x: number;
-    readonly y: number;
-    readonly text: string;
-    readonly isInside: boolean;
-  }[];
+  readonly labels: readonly { readonly x: number; readonly y: number; readonly text: string }[];
   readonly bands: readonly Band[];
-  readonly marks: readonly { readonly x: number; readonly label: string }[];
-  readonly ticks: readonly { readonly x: number; readonly label: string }[];
-  readonly cancel?: { readonly x: number; readonly label: string };
-  readonly now?: { readonly x: number; readonly label: string };
+  readonly marks: readonly Mark[];
+  readonly ticks: readonly Mark[];
+  readonly cancel?: Mark;
+  readonly now?: Mark;
   /** The same story in one sentence. */
   readonly story: string;
 }
@@ -73,10 +74,9 @@ export function layOut(run: RunModel, { end, isLive, ahead, width }: TimelineCon
   const last = Math.max(end, isLive ? (ahead?.killAt ?? 0) + 500 : 0, start + 500);
   const hasTail = run.callList.some(({ state }) => state === 'unknown');
   const scale = (width - 8 - (hasTail ? TAIL : 0)) / (last - start);
-  const drawing = new Drawing(run, { start, end, toX: (at) => 4 + (Math.min(at, last) - start) * scale });
-  const { lanes, bars, labels, floor } = drawing.draw();
+  const toX = (at: number): number => 4 + (Math.min(at, last) - start) * scale;
+  const { lanes, bars, labels, floor } = new Drawing(run, { start, end, toX }).draw();
   const lines = lanes.filter(({ isInner }) => !isInner).map(({ y }) => y);
-  const toX = (at: number): number => drawing.toX(at);
   const cancelAt = run.levels[0]?.at;
   const by = run.levels[0]?.reason.by;
   return {
@@ -114,7 +114,7 @@ class Drawing {
   readonly #space: Space;
   readonly #lanes: { name: string; isInner: boolean; y: number }[] = [];
   readonly #bars: Bar[] = [];
-  readonly #labels: { x: number; y: number; text: string; isInside: boolean }[] = [];
+  readonly #labels: { x: number; y: number; text: string }[] = [];
   readonly #isLabelled: boolean;
   #y: number;
 
@@ -123,10 +123,6 @@ class Drawing {
     this.#space = space;
     this.#isLabelled = run.calls.size <= MAX_LABELLED;
     this.#y = run.levels.length === 0 ? TOP : TOP_STOPPED;
-  }
-
-  toX(at: number): number {
-    return this.#space.toX(at);
   }
 
   draw() {
@@ -187,8 +183,9 @@ class Drawing {
   }
 
   #bar(kind: BarKind, { from, to, y }: { from: number; to: number; y: number }): Bar {
-    const x = this.toX(from);
-    const bar = { kind, x, y, width: Math.max(2, this.toX(to) - x), height: BAR };
+    const { toX } = this.#space;
+    const x = toX(from);
+    const bar = { kind, x, y, width: Math.max(2, toX(to) - x), height: BAR };
     this.#bars.push(bar);
     return bar;
   }
@@ -202,7 +199,7 @@ class Drawing {
     const fitting = Math.floor((width - 12) / CHARACTER);
     const shown = text.replaceAll(/\s+/g, ' ');
     const cut = shown.length > fitting ? `${shown.slice(0, fitting - 1)}…` : shown;
-    this.#labels.push({ x: x + 6, y: y + 11, text: cut, isInside: true });
+    this.#labels.push({ x: x + 6, y: y + 11, text: cut });
   }
 }
 
@@ -210,7 +207,7 @@ function isDrawn({ askedAt, startedAt }: CallModel): boolean {
   return askedAt !== undefined || startedAt !== undefined;
 }
 
-function toMarks({ turns, waves }: RunModel, toX: (at: number) => number): TimelineLayout['marks'] {
+function toMarks({ turns, waves }: RunModel, toX: Space['toX']): Mark[] {
   const all = [
     ...turns.map(({ number, startedAt }) => ({ x: toX(startedAt), label: `turn ${number}` })),
     ...waves.map(({ number, startedAt }) => ({ x: toX(startedAt), label: `wave ${number}` })),
@@ -223,22 +220,10 @@ function toMarks({ turns, waves }: RunModel, toX: (at: number) => number): Timel
   });
 }
 
-function toTicks({
-  start,
-  end,
-  last,
-  width,
-  toX,
-}: {
-  start: number;
-  end: number;
-  last: number;
-  width: number;
-  toX: (at: number) => number;
-}) {
+function toTicks({ start, end, toX, last, width }: Space & { readonly last: number; readonly width: number }): Mark[] {
   const wanted = (last - start) / 1_000 / Math.max(2, width / 120);
   const step = STEPS.find((one) => one >= wanted) ?? STEPS.at(-1)!;
-  const ticks: { x: number; label: string }[] = [];
+  const ticks: Mark[] = [];
   for (let at = start; at <= last && ticks.length < 40; at += step * 1_000) {
     const x = toX(at);
     if (x > toX(end) - 52) break;

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import type { RunModel } from '../model/run-model.ts';
-import { type Bar, type BarKind, layOut, type TimelineContext, type TimelineLayout } from './layout.ts';
+import { type Bar, type BarKind, layOut, type Mark, type TimelineContext, type TimelineLayout } from './layout.ts';
 
 const NAMES = 116;
 const MIN_WIDTH = 560;
@@ -112,7 +112,7 @@ function Lanes({ layout }: { readonly layout: TimelineLayout }): ReactNode {
           {label}
         </text>
       ))}
-      {cancel && <Cancel x={cancel.x} label={cancel.label} floor={floor} />}
+      {cancel && <Cancel {...cancel} floor={floor} />}
       {now && (
         <>
           <path className="now" d={`M${now.x.toFixed(1)} ${top}V${floor + 4}`} />
@@ -125,15 +125,7 @@ function Lanes({ layout }: { readonly layout: TimelineLayout }): ReactNode {
   );
 }
 
-function Cancel({
-  x,
-  label,
-  floor,
-}: {
-  readonly x: number;
-  readonly label: string;
-  readonly floor: number;
-}): ReactNode {
+function Cancel({ x, label, floor }: Mark & { readonly floor: number }): ReactNode {
   const isLeft = x > label.length * 7 + 8;
   return (
     <>
