@@ -28,11 +28,12 @@ interface QuestionCardProps extends CallContext {
  */
 export function QuestionCard({ asked, task, client, me, now }: QuestionCardProps): ReactNode {
   const { id, question, answer: expected } = asked;
+  const Answers = expected === undefined ? Decision : TextAnswer;
   const lines = toLines(question);
   const stored = task.questions?.find((one) => one.id === id);
   const [isSeen, last] = useSeen();
   const [answer, setAnswer] = useState('');
-  const reply = (given: Reply): void => {
+  const onReply = (given: QuestionAnswer): void => {
     setAnswer('sent');
     client.answer(id, given).then(
       (receipt) => setAnswer(receipt.result === 'accepted' ? 'sent' : describeRefusal(receipt)),
@@ -41,7 +42,7 @@ export function QuestionCard({ asked, task, client, me, now }: QuestionCardProps
   };
   return (
     <fieldset className="question plain" aria-label={`${question.tool} asks to ${question.effects}`}>
-      <About question={question} lines={lines} isApproval={expected === undefined} />
+      <About asked={asked} lines={lines} />
       {stored !== undefined && <p className="foot flat">{describeWait(stored, now)}</p>}
       <ol className="lines" tabIndex={0} aria-label="The whole question">
         {lines.map(({ text, kind }, index) => (
@@ -60,7 +61,7 @@ export function QuestionCard({ asked, task, client, me, now }: QuestionCardProps
         </span>
       </p>
       {me.rights.includes('approve') && task.status === 'running' && (
-        <Answers isSeen={isSeen} isSent={answer === 'sent'} expected={expected} onReply={reply} />
+        <Answers {...{ isSeen, isSent: answer === 'sent', expected, onReply }} />
       )}
       <p className="foot flat" role="status">
         {answer === 'sent'
@@ -85,17 +86,11 @@ function describeRefusal(receipt: Exclude<AnswerReceipt, { result: 'accepted' }>
   return `Not taken: ${why}${given?.by === undefined ? '' : ` by ${given.by}`}`;
 }
 
-type Reply = QuestionAnswer;
-
 interface AnswersProps {
   readonly isSeen: boolean;
   readonly isSent: boolean;
   readonly expected: AskedQuestion['answer'];
-  readonly onReply: (reply: Reply) => void;
-}
-
-function Answers({ expected, ...props }: AnswersProps): ReactNode {
-  return expected === undefined ? <Decision {...props} /> : <TextAnswer {...props} expected={expected} />;
+  readonly onReply: (reply: QuestionAnswer) => void;
 }
 
 function TextAnswer({ isSeen, isSent, expected, onReply }: AnswersProps): ReactNode {
@@ -125,7 +120,7 @@ function TextAnswer({ isSeen, isSent, expected, onReply }: AnswersProps): ReactN
   );
 }
 
-function Decision({ isSeen, isSent, onReply }: Omit<AnswersProps, 'expected'>): ReactNode {
+function Decision({ isSeen, isSent, onReply }: AnswersProps): ReactNode {
   return (
     <AnswerBar label="Reason for the model" placeholder="Reason for the model, if you answer no">
       {(why) => (
@@ -184,21 +179,20 @@ function AnswerBar({ label, placeholder, children }: AnswerBarProps): ReactNode 
   );
 }
 
-function About({
-  question,
-  lines,
-  isApproval,
-}: {
-  readonly isApproval: boolean;
-  readonly question: ApprovalQuestion;
+interface AboutProps {
+  readonly asked: AskedQuestion;
   readonly lines: readonly QuestionLine[];
-}): ReactNode {
+}
+
+function About({ asked: { question, answer }, lines }: AboutProps): ReactNode {
   const where = describeLocation(question);
   const hidden = lines.flatMap(({ text }, index) => (UNSEEN.test(text) ? [index + 1] : []));
   return (
     <>
       <p className="foot flat">
-        <b className="ink">{isApproval ? `${question.tool} wants to ${question.effects}` : `${question.tool} asks`}</b>
+        <b className="ink">
+          {answer === undefined ? `${question.tool} wants to ${question.effects}` : `${question.tool} asks`}
+        </b>
         {where !== undefined && <span>{where}</span>}
         {question.why !== undefined && <span>asked because {question.why}</span>}
       </p>

@@ -57,13 +57,7 @@ export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & {
   );
 }
 
-function NewConversation({
-  hasSome,
-  tenant,
-}: {
-  readonly hasSome: boolean;
-  readonly tenant: string | undefined;
-}): ReactNode {
+function NewConversation({ hasSome, tenant }: Pick<PageProps, 'tenant'> & { readonly hasSome: boolean }): ReactNode {
   const open = (): void => navigate(addresses.conversation(`talk-${crypto.randomUUID().slice(0, 8)}`, tenant));
   return (
     <StateCard

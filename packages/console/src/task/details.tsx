@@ -102,10 +102,9 @@ function Matches({ view: { pattern, matches } }: { readonly view: ViewByKind<'ma
       {byFile.map(([path, found]) => (
         <span key={path} className="file">
           <span className="a5">{path}</span>
-          {found.map(({ line, text, column }) => (
-            <span key={`${line} ${column}`} className="hit">
-              <span className="mute">{String(line).padStart(5)}</span>{' '}
-              <Marked text={text} pattern={pattern} column={column} />
+          {found.map((match) => (
+            <span key={`${match.line} ${match.column}`} className="hit">
+              <span className="mute">{String(match.line).padStart(5)}</span> <Marked {...match} pattern={pattern} />
             </span>
           ))}
         </span>
@@ -114,16 +113,10 @@ function Matches({ view: { pattern, matches } }: { readonly view: ViewByKind<'ma
   );
 }
 
+type Match = ViewByKind<'matches'>['matches'][number];
+
 /** Marks the match where the pattern stands for itself. */
-function Marked({
-  text,
-  pattern,
-  column,
-}: {
-  readonly text: string;
-  readonly pattern: string;
-  readonly column: number | undefined;
-}): ReactNode {
+function Marked({ text, pattern, column }: Pick<Match, 'text' | 'column'> & { readonly pattern: string }): ReactNode {
   const at = column === undefined ? -1 : column - 1;
   if (pattern === '' || at < 0 || !text.startsWith(pattern, at)) return text;
   return (

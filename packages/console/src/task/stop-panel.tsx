@@ -134,16 +134,12 @@ function getButtonLabel(mode: StopModeName | undefined, isStopping: boolean): st
   return isStopping || mode === 'now' ? 'Stop now' : 'Stop';
 }
 
-/** Says what a stop waits for, and how long at most. */
-function Progress({
-  stop,
-  run,
-  now,
-}: {
+interface ProgressProps extends Pick<StopPanelProps, 'run' | 'now'> {
   readonly stop: NonNullable<TaskRecord['stop']>;
-  readonly run: RunModel;
-  readonly now: number;
-}): ReactNode {
+}
+
+/** Says what a stop waits for, and how long at most. */
+function Progress({ stop, run, now }: ProgressProps): ReactNode {
   const open = run.callList.filter(({ state }) => state === 'running');
   const names = [...new Set(open.map(({ tool }) => tool))];
   const until = Math.max(stop.killAt, ...open.map(({ waitsUntil = 0 }) => waitsUntil));
@@ -190,7 +186,7 @@ function Answer({ answer }: { readonly answer: StopAnswer }): ReactNode {
   );
 }
 
-function Stopped({ task, tenant }: { readonly task: TaskRecord; readonly tenant: string | undefined }): ReactNode {
+function Stopped({ task, tenant }: Pick<StopPanelProps, 'task' | 'tenant'>): ReactNode {
   const { settledAfterMs } = (task.outcome?.stopReport ?? {}) as { settledAfterMs?: number };
   return (
     <section className="card lead">

@@ -183,11 +183,8 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
 }
 
 /** A lost connection is one quiet line; so is the one that came back. */
-export function Connection({
-  followed: { lostSince, resumed, problem },
-}: {
-  readonly followed: FollowedTask;
-}): ReactNode {
+export function Connection({ followed }: Pick<HeadProps, 'followed'>): ReactNode {
+  const { lostSince, resumed, problem } = followed;
   if (lostSince !== undefined) {
     return (
       <p className="rule" role="status">
@@ -211,15 +208,7 @@ export function Connection({
   );
 }
 
-function StartAgain({
-  task,
-  client,
-  tenant,
-}: {
-  readonly task: TaskRecord;
-  readonly client: TaskClient;
-  readonly tenant: string | undefined;
-}): ReactNode {
+function StartAgain({ task, client, tenant }: Pick<HeadProps, 'task' | 'client' | 'tenant'>): ReactNode {
   const [problem, setProblem] = useState('');
   const start = (): void => {
     const input = task.inputs.at(-1);
@@ -232,7 +221,6 @@ function StartAgain({
       (error: unknown) => setProblem(describeError(error).message),
     );
   };
-  const isForeign = tenant !== undefined;
   return (
     <>
       {problem !== '' && (
@@ -240,7 +228,7 @@ function StartAgain({
           {problem}
         </span>
       )}
-      {!isForeign && (
+      {tenant === undefined && (
         <button type="button" className="btn tiny" onClick={start}>
           Start again
         </button>
@@ -249,7 +237,7 @@ function StartAgain({
   );
 }
 
-function RawJson({ task }: { readonly task: TaskRecord }): ReactNode {
+function RawJson({ task }: Pick<HeadProps, 'task'>): ReactNode {
   const [isOpen, setOpen] = useState(false);
   return (
     <>

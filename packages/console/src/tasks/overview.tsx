@@ -25,7 +25,7 @@ export function Overview({ state: { counts, workers } }: { readonly state: TaskL
           <span className="soft">Only operators see workers.</span>
         </div>
       ) : (
-        <Workers workers={workers} />
+        <Workers {...workers} />
       )}
     </section>
   );
@@ -33,11 +33,7 @@ export function Overview({ state: { counts, workers } }: { readonly state: TaskL
 
 const MAX_BARS = 20;
 
-function Workers({
-  workers: { workers, hasMore },
-}: {
-  readonly workers: NonNullable<TaskListState['workers']>;
-}): ReactNode {
+function Workers({ workers, hasMore }: NonNullable<TaskListState['workers']>): ReactNode {
   const busy = workers.filter(({ holds }) => holds > 0).length;
   const most = Math.max(1, ...workers.map(({ holds }) => holds));
   const bars = workers.slice(0, MAX_BARS);

@@ -1,5 +1,5 @@
 import type { TaskClient } from '@whoa/server/task-client';
-import type { TaskCounts, TaskStatus, TaskSummary } from '@whoa/tasks';
+import type { ListPage, TaskCounts, TaskStatus, TaskSummary } from '@whoa/tasks';
 import type { WorkerPage } from '@whoa/tasks/internal';
 import { describeError, isLoggedOut } from '../api/session.ts';
 import { Listeners } from '../model/listeners.ts';
@@ -72,21 +72,18 @@ export class TaskList {
 
   /** Loads older tasks. */
   loadMore(): void {
-    if (this.#isLoading || !this.#state.hasMore || this.#next === undefined) return;
-    this.#loadNext(this.#next).catch((error: unknown) => this.#fail(error));
-  }
-
-  async #loadNext(cursor: string): Promise<void> {
+    const cursor = this.#next;
+    if (this.#isLoading || !this.#state.hasMore || cursor === undefined) return;
     this.#isLoading = true;
-    try {
-      await this.#load(cursor);
-      this.#cursors.push(cursor);
-      this.#publish({});
-    } catch (error) {
-      this.#fail(error);
-    } finally {
-      this.#isLoading = false;
-    }
+    this.#load(cursor)
+      .then(() => {
+        this.#cursors.push(cursor);
+        this.#publish({});
+      })
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => {
+        this.#isLoading = false;
+      });
   }
 
   /** Asks now instead of at the next second. */
@@ -139,7 +136,7 @@ export class TaskList {
   async #load(cursor: string | undefined): Promise<void> {
     const { client } = this.#options;
     const { status, agent, conversation } = this.#options.filter;
-    const { tasks, next } = await client.list({
+    const page = await client.list({
       limit: PAGE,
       brief: true,
       ...(status && { status }),
@@ -147,27 +144,19 @@ export class TaskList {
       ...(conversation && { conversation }),
       ...(cursor !== undefined && { cursor }),
     });
-    this.#forgetMissing({ tasks, cursor, isEnd: next === undefined });
-    for (const task of tasks) {
+    this.#forgetMissing(page, cursor);
+    for (const task of page.tasks) {
       this.#isSorted &&= this.#rows.has(task.id);
       this.#rows.set(task.id, task);
     }
     const isLast = cursor === this.#cursors.at(-1) || this.#next === cursor;
-    if (isLast || this.#next === undefined) this.#next = next ?? '';
+    if (isLast || this.#next === undefined) this.#next = page.next ?? '';
   }
 
   /** Removes rows of this part of the list that the server no longer lists. */
-  #forgetMissing({
-    tasks,
-    cursor,
-    isEnd,
-  }: {
-    tasks: readonly TaskSummary[];
-    cursor: string | undefined;
-    isEnd: boolean;
-  }): void {
+  #forgetMissing({ tasks, next }: ListPage, cursor: string | undefined): void {
     const first = cursor === undefined ? Infinity : (tasks[0]?.createdAt ?? Number(cursor.split('/')[0]));
-    const last = isEnd ? -Infinity : (tasks.at(-1)?.createdAt ?? first);
+    const last = next === undefined ? -Infinity : (tasks.at(-1)?.createdAt ?? first);
     const listed = new Set(tasks.map(({ id }) => id));
     for (const { id, createdAt } of this.#rows.values()) {
       if (createdAt < first && createdAt > last && !listed.has(id)) {
