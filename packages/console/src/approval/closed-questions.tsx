@@ -1,8 +1,7 @@
 import type { TaskClient } from '@whoa/server/task-client';
-import { type ReactNode, useEffect, useState } from 'react';
-import { describeError, isLoggedOut } from '../api/session.ts';
+import { type ReactNode, useCallback } from 'react';
 import { formatDuration } from '../model/format.ts';
-import { useNow } from '../page/parts.tsx';
+import { useNow, usePolled } from '../page/parts.tsx';
 import { addresses, Link } from '../page/router.tsx';
 import { describeAnswer, QUESTION_ENDS } from './question-times.ts';
 
@@ -20,38 +19,9 @@ interface ClosedQuestionsProps {
 /** What happened to questions that no longer wait: who answered what, when, and how they closed. */
 export function ClosedQuestions({ client, tenant, onLoggedOut }: ClosedQuestionsProps): ReactNode {
   const now = useNow(10_000);
-  const [page, setPage] = useState<ClosedQuestionPage>();
-  const [problem, setProblem] = useState('');
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isOver = false;
-    const read = (): void => {
-      client
-        .closedQuestions()
-        .then(
-          (found) => {
-            if (isOver) return;
-            setPage(found);
-            setProblem('');
-          },
-          (error: unknown) => {
-            if (isOver) return;
-            if (isLoggedOut(error)) onLoggedOut();
-            else setProblem(describeError(error).message);
-          },
-        )
-        .finally(() => {
-          if (!isOver) timer = setTimeout(read, READ_MS);
-        })
-        .catch(() => {});
-    };
-    read();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [client, onLoggedOut]);
-  if (problem !== '') return <p className="rule">{problem}</p>;
+  const read = useCallback(() => client.closedQuestions(), [client]);
+  const { state: page, problem } = usePolled(read, { intervalMs: READ_MS, onLoggedOut });
+  if (problem !== undefined) return <p className="rule">{problem}</p>;
   if (page === undefined || page.questions.length === 0) return null;
   return (
     <section className="card" aria-label="Closed questions">

@@ -1,11 +1,11 @@
-import type { ConversationView, TaskClient } from '@whoa/server/task-client';
+import type { TaskClient } from '@whoa/server/task-client';
 import type { TaskSummary } from '@whoa/tasks';
-import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
-import { clientFor, isLoggedOut } from '../api/session.ts';
+import { type ReactNode, useCallback, useMemo, useRef } from 'react';
+import { clientFor } from '../api/session.ts';
 import { formatDuration } from '../model/format.ts';
 import { isLive, shownStatus } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
-import { LoadingRows, StateCard, Status, useLive, useNow, useTitle } from '../page/parts.tsx';
+import { LoadingRows, StateCard, Status, useLive, useNow, usePolled, useTitle } from '../page/parts.tsx';
 import { addresses, Link, navigate } from '../page/router.tsx';
 import { TaskList } from '../tasks/task-list.ts';
 import { Composer } from './composer.tsx';
@@ -78,6 +78,8 @@ function NewConversation({ hasSome, tenant }: Pick<PageProps, 'tenant'> & { read
   );
 }
 
+const POLL_MS = 2_000;
+
 interface ConversationPanelProps extends PageProps {
   readonly id: string;
   readonly client: TaskClient;
@@ -88,7 +90,9 @@ interface ConversationPanelProps extends PageProps {
 
 function ConversationPanel({ me, tenant, onLoggedOut, id, client, tasks, onSent }: ConversationPanelProps): ReactNode {
   const [latest] = tasks;
-  const record = useConversation({ client, id, changed: `${latest?.id} ${latest?.status}`, onLoggedOut });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of its latest task is a reason to read it immediately.
+  const read = useCallback(() => client.conversation(id, { messages: 200 }), [client, id, latest?.id, latest?.status]);
+  const { state: record } = usePolled(read, { intervalMs: POLL_MS, onLoggedOut });
   const end = useRef<HTMLDivElement>(null);
   const stop = (): void => {
     client.cancelConversation(id, { mode: 'now' }).then(onSent, onSent);
@@ -116,40 +120,4 @@ function ConversationPanel({ me, tenant, onLoggedOut, id, client, tasks, onSent 
       <Composer {...{ me, tenant, id, client, onSent, isRunning, agent: latest?.agent, onStop: stop }} />
     </section>
   );
-}
-
-const CONVERSATION_POLL_MS = 2_000;
-
-interface ConversationRequest {
-  readonly client: TaskClient;
-  readonly id: string;
-  /** Changes when the conversation has probably changed. */
-  readonly changed: string;
-  readonly onLoggedOut: () => void;
-}
-
-function useConversation({ client, id, changed, onLoggedOut }: ConversationRequest): ConversationView | undefined {
-  const [record, setRecord] = useState<ConversationView>();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a change is a reason to ask immediately.
-  useEffect(() => {
-    let isOver = false;
-    let timer: ReturnType<typeof setTimeout>;
-    const read = (): void => {
-      client
-        .conversation(id, { messages: 200 })
-        .then(
-          (found) => !isOver && setRecord(found),
-          (error: unknown) => !isOver && isLoggedOut(error) && onLoggedOut(),
-        )
-        .finally(() => {
-          if (!isOver) timer = setTimeout(read, CONVERSATION_POLL_MS);
-        });
-    };
-    read();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, [client, id, changed, onLoggedOut]);
-  return record;
 }

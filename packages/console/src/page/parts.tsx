@@ -1,4 +1,5 @@
 import { type ReactNode, startTransition, useEffect, useState } from 'react';
+import { describeError, isLoggedOut } from '../api/session.ts';
 import { type ShownStatus, STATUS_LABELS } from '../model/shown-status.ts';
 
 interface StatusProps {
@@ -100,6 +101,47 @@ export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · Whoa`;
   }, [title]);
+}
+
+interface Polled<State> {
+  readonly state?: State | undefined;
+  /** Why it could not be read the last time. */
+  readonly problem?: string;
+}
+
+interface PollOptions {
+  readonly intervalMs: number;
+  readonly onLoggedOut: () => void;
+}
+
+/** Reads something again and again. Another `read` is a reason to read immediately. */
+export function usePolled<State>(read: () => Promise<State>, { intervalMs, onLoggedOut }: PollOptions): Polled<State> {
+  const [polled, setPolled] = useState<Polled<State>>({});
+  useEffect(() => {
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const fail = (error: unknown): void => {
+      if (isLoggedOut(error)) onLoggedOut();
+      else setPolled(({ state }) => ({ state, problem: describeError(error).message }));
+    };
+    const poll = (): void => {
+      read()
+        .then(
+          (state) => !isOver && setPolled({ state }),
+          (error: unknown) => !isOver && fail(error),
+        )
+        .finally(() => {
+          if (!isOver) timer = setTimeout(poll, intervalMs);
+        })
+        .catch(() => {});
+    };
+    poll();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [read, intervalMs, onLoggedOut]);
+  return polled;
 }
 
 /** Something that changes, and says when. */
