@@ -5,8 +5,8 @@ import { ApprovalsPage } from './approval/approvals-page.tsx';
 import { ConversationsPage } from './conversation/conversations-page.tsx';
 import { applyTheme, Frame } from './page/frame.tsx';
 import { Login } from './page/login.tsx';
-import { StateCard } from './page/parts.tsx';
-import { addresses, Link, useAddress } from './page/router.tsx';
+import { Button, NoSuch, StateCard } from './page/parts.tsx';
+import { useAddress } from './page/router.tsx';
 import { ReportPage } from './report/report-page.tsx';
 import './style/tokens.css';
 import './style/base.css';
@@ -43,9 +43,9 @@ function Console(): ReactNode {
           status="failed"
           title="The console cannot start"
           actions={
-            <button type="button" className="btn ink" onClick={open}>
+            <Button look="ink" onClick={open}>
               Try again
-            </button>
+            </Button>
           }
         >
           <p>{session.problem}</p>
@@ -69,21 +69,7 @@ function Pages({ me, onLoggedOut }: { readonly me: Me; readonly onLoggedOut: () 
       {route.page === 'conversations' && (
         <ConversationsPage key={tenant} {...shared} {...(route.id !== undefined && { id: route.id })} />
       )}
-      {route.page === 'unknown' && (
-        <main id="main">
-          <StateCard
-            status="unknown"
-            title="No such page"
-            actions={
-              <Link className="btn" to={addresses.tasks()}>
-                All tasks
-              </Link>
-            }
-          >
-            <p>This address belongs to no page of the console.</p>
-          </StateCard>
-        </main>
-      )}
+      {route.page === 'unknown' && <NoSuch what="page">This address belongs to no page of the console.</NoSuch>}
     </Frame>
   );
 }

@@ -12,6 +12,7 @@ import { TaskList } from '../tasks/task-list.ts';
 import { ClosedQuestions } from './closed-questions.tsx';
 import { QuestionCard } from './question-card.tsx';
 
+const RUNNING = { status: 'running' } as const;
 /** Each one shown is followed, so only this many are. */
 const MAX_SHOWN = 10;
 
@@ -20,10 +21,7 @@ export function ApprovalsPage(props: PageProps): ReactNode {
   useTitle('Approvals');
   const { me, tenant, onLoggedOut } = props;
   const client = useMemo(() => clientFor(me, tenant), [me, tenant]);
-  const list = useMemo(
-    () => new TaskList({ client, filter: { status: 'running' }, withWorkers: false, onLoggedOut }),
-    [client, onLoggedOut],
-  );
+  const list = useMemo(() => new TaskList({ client, filter: RUNNING, onLoggedOut }), [client, onLoggedOut]);
   const { tasks, isLoaded, problem } = useLive(list);
   const waiting = tasks.filter((task) => shownStatus(task) === 'waiting').toReversed();
   return (

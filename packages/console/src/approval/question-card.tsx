@@ -5,6 +5,7 @@ import type { AnswerReceipt } from '@whoa/tasks';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import type { AskedQuestion } from '../model/run-model.ts';
+import { Button } from '../page/parts.tsx';
 import type { CallContext } from '../task/call-context.ts';
 import { describeWait } from './question-times.ts';
 
@@ -98,22 +99,16 @@ function TextAnswer({ isSeen, isSent, expected, onReply }: AnswersProps): ReactN
     <AnswerBar label="Your answer" placeholder="Your answer, as text or JSON">
       {(text) => (
         <>
-          <button
-            type="button"
-            className="btn"
-            disabled={isSent}
-            onClick={() => onReply({ error: text === '' ? 'the user gave no answer' : text })}
-          >
+          <Button disabled={isSent} onClick={() => onReply({ error: text === '' ? 'the user gave no answer' : text })}>
             Decline
-          </button>
-          <button
-            type="button"
-            className="btn ink"
+          </Button>
+          <Button
+            look="ink"
             disabled={!isSeen || isSent || text === ''}
             onClick={() => onReply({ answer: parseAnswer(text, expected?.schema) })}
           >
             Answer
-          </button>
+          </Button>
         </>
       )}
     </AnswerBar>
@@ -125,30 +120,15 @@ function Decision({ isSeen, isSent, onReply }: AnswersProps): ReactNode {
     <AnswerBar label="Reason for the model" placeholder="Reason for the model, if you answer no">
       {(why) => (
         <>
-          <button
-            type="button"
-            className="btn"
-            disabled={isSent}
-            onClick={() => onReply({ decision: 'no', ...(why !== '' && { why }) })}
-          >
+          <Button disabled={isSent} onClick={() => onReply({ decision: 'no', ...(why !== '' && { why }) })}>
             No
-          </button>
-          <button
-            type="button"
-            className="btn"
-            disabled={!isSeen || isSent}
-            onClick={() => onReply({ decision: 'always' })}
-          >
+          </Button>
+          <Button disabled={!isSeen || isSent} onClick={() => onReply({ decision: 'always' })}>
             Always
-          </button>
-          <button
-            type="button"
-            className="btn ink"
-            disabled={!isSeen || isSent}
-            onClick={() => onReply({ decision: 'yes' })}
-          >
+          </Button>
+          <Button look="ink" disabled={!isSeen || isSent} onClick={() => onReply({ decision: 'yes' })}>
             Yes
-          </button>
+          </Button>
         </>
       )}
     </AnswerBar>

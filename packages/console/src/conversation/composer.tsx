@@ -2,6 +2,7 @@ import type { Policy } from '@whoa/core';
 import type { TaskClient } from '@whoa/server/task-client';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { describeError, type Me } from '../api/session.ts';
+import { Button } from '../page/parts.tsx';
 
 const POLICIES: readonly { readonly policy: Policy; readonly words: string }[] = [
   { policy: 'replace', words: 'The running task is stopped, and this message is answered instead.' },
@@ -79,9 +80,9 @@ function ReadOnly({ canStop, onStop }: { readonly canStop: boolean; readonly onS
 
 function StopConversation({ onStop }: { readonly onStop: () => void }): ReactNode {
   return (
-    <button type="button" className="btn stop" onClick={onStop}>
+    <Button look="stop" onClick={onStop}>
       Stop
-    </button>
+    </Button>
   );
 }
 

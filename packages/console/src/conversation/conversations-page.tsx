@@ -5,7 +5,7 @@ import { clientFor } from '../api/session.ts';
 import { formatDuration } from '../model/format.ts';
 import { isLive, shownStatus } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
-import { LoadingRows, StateCard, Status, useLive, useNow, usePolled, useTitle } from '../page/parts.tsx';
+import { Button, LoadingRows, StateCard, Status, useLive, useNow, usePolled, useTitle } from '../page/parts.tsx';
 import { addresses, Link, navigate } from '../page/router.tsx';
 import { TaskList } from '../tasks/task-list.ts';
 import { Composer } from './composer.tsx';
@@ -15,10 +15,7 @@ import { Messages } from './messages.tsx';
 export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & { readonly id?: string }): ReactNode {
   useTitle(id ?? 'Conversations');
   const client = useMemo(() => clientFor(me, tenant), [me, tenant]);
-  const list = useMemo(
-    () => new TaskList({ client, filter: {}, withWorkers: false, onLoggedOut }),
-    [client, onLoggedOut],
-  );
+  const list = useMemo(() => new TaskList({ client, onLoggedOut }), [client, onLoggedOut]);
   const { tasks, isLoaded } = useLive(list);
   const now = useNow(1_000);
   const talks = [
@@ -65,9 +62,9 @@ function NewConversation({ hasSome, tenant }: Pick<PageProps, 'tenant'> & { read
       title={hasSome ? 'Choose a conversation' : 'No conversation yet'}
       actions={
         tenant === undefined && (
-          <button type="button" className="btn ink" onClick={open}>
+          <Button look="ink" onClick={open}>
             New conversation
-          </button>
+          </Button>
         )
       }
     >

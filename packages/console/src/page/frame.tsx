@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { logOut, type Me } from '../api/session.ts';
+import { Button } from './parts.tsx';
 import { addresses, Link, type Route } from './router.tsx';
 
 interface FrameProps {
@@ -36,12 +37,12 @@ export function Frame({ me, page, tenant, children }: FrameProps): ReactNode {
             {me.name}, {me.store}
           </span>
         </span>
-        <button type="button" className="btn quiet tiny" id="theme" onClick={switchTheme}>
+        <Button look="quiet tiny" id="theme" onClick={switchTheme}>
           Theme
-        </button>
-        <button type="button" className="btn quiet tiny" onClick={leave}>
+        </Button>
+        <Button look="quiet tiny" onClick={leave}>
           Log out
-        </button>
+        </Button>
       </header>
       {children}
     </>

@@ -1,6 +1,7 @@
-import { type ReactNode, startTransition, useEffect, useState } from 'react';
+import { type ComponentProps, type ReactNode, startTransition, useEffect, useState } from 'react';
 import { describeError, isLoggedOut } from '../api/session.ts';
 import { type ShownStatus, STATUS_LABELS } from '../model/shown-status.ts';
+import { addresses, Link } from './router.tsx';
 
 interface StatusProps {
   readonly status: ShownStatus;
@@ -19,6 +20,16 @@ export function Status({ status, children, isPill = false }: StatusProps): React
   );
 }
 
+interface ButtonProps extends Omit<ComponentProps<'button'>, 'type' | 'className'> {
+  /** Classes in addition to those of every button. */
+  readonly look?: string;
+}
+
+/** A button that submits no form. */
+export function Button({ look = '', ...props }: ButtonProps): ReactNode {
+  return <button type="button" className={`btn ${look}`} {...props} />;
+}
+
 /** Copies a text. It confirms that for a moment. */
 export function CopyButton({ text, children }: { readonly text: string; readonly children: ReactNode }): ReactNode {
   const [isCopied, setCopied] = useState(false);
@@ -34,9 +45,9 @@ export function CopyButton({ text, children }: { readonly text: string; readonly
     );
   };
   return (
-    <button type="button" className="btn quiet tiny" onClick={copy}>
+    <Button look="quiet tiny" onClick={copy}>
       <span aria-live="polite">{isCopied ? 'Copied' : children}</span>
-    </button>
+    </Button>
   );
 }
 
@@ -59,6 +70,22 @@ export function StateCard({ status, title, children, actions }: StateCardProps):
       {children}
       {actions !== undefined && <span className="row">{actions}</span>}
     </section>
+  );
+}
+
+/** The page of an address that leads nowhere. */
+export function NoSuch({ what, children }: { readonly what: string; readonly children: ReactNode }): ReactNode {
+  const all = (
+    <Link className="btn" to={addresses.tasks()}>
+      All tasks
+    </Link>
+  );
+  return (
+    <main id="main">
+      <StateCard status="unknown" title={`No such ${what}`} actions={all}>
+        <p>{children}</p>
+      </StateCard>
+    </main>
   );
 }
 

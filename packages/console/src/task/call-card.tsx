@@ -5,7 +5,7 @@ import { plural } from '../model/format.ts';
 import type { CallModel, RunModel } from '../model/run-model.ts';
 import { shownCallStatus } from '../model/shown-status.ts';
 import { describeState, findSubject, modelSaw, toView } from '../model/summary.ts';
-import { Status } from '../page/parts.tsx';
+import { Button, Status } from '../page/parts.tsx';
 import type { CallContext } from './call-context.ts';
 import { Details } from './details.tsx';
 import { getKey, toItems } from './items.ts';
@@ -131,9 +131,9 @@ function StopCall({ call, task, client, me }: CallContext & { readonly call: Cal
     );
   };
   return answer === '' ? (
-    <button type="button" className="btn tiny so" aria-label={`Stop this call of ${call.tool}`} onClick={stop}>
+    <Button look="tiny so" aria-label={`Stop this call of ${call.tool}`} onClick={stop}>
       Stop call
-    </button>
+    </Button>
   ) : (
     <span className="sm amber" role="status">
       {answer === 'asked' ? 'stop sent' : answer}

@@ -1,6 +1,7 @@
 import { type DetailsView, parseAnsi } from '@whoa/core/view';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { plural } from '../model/format.ts';
+import { Button } from '../page/parts.tsx';
 
 /** More lines than this are folded. */
 const MAX_LINES = 200;
@@ -53,9 +54,9 @@ function Lines({ lines }: { readonly lines: readonly string[] }): ReactNode {
 function More({ count, onClick }: { readonly count: number; readonly onClick: () => void }): ReactNode {
   return (
     <p className="foot">
-      <button type="button" className="btn tiny" onClick={onClick}>
+      <Button look="tiny" onClick={onClick}>
         Show {plural(count, 'more line')}
-      </button>
+      </Button>
     </p>
   );
 }

@@ -2,6 +2,7 @@ import type { CancelTaskOptions, TaskClient } from '@whoa/server/task-client';
 import type { StoreCancelReceipt, TaskSummary } from '@whoa/tasks';
 import { type ReactNode, useCallback, useState } from 'react';
 import { describeError } from '../api/session.ts';
+import { Button } from '../page/parts.tsx';
 
 /** How a stop was answered. An unanswered one is neither a success nor a failure: asking again is safe. */
 export type StopAnswer =
@@ -39,15 +40,14 @@ export function StopButton({ task, client }: { readonly task: TaskSummary; reado
   if (task.stop?.level === 'kill') return <span className="sm mute">not waited for</span>;
   const isBusy = answer.state === 'asking';
   return (
-    <button
-      type="button"
-      className="btn tiny so"
+    <Button
+      look="tiny so"
       aria-label={`${answer.state === 'unanswered' ? 'Ask again' : words}: ${task.title ?? task.id}`}
       title={answer.state === 'unanswered' ? `Not answered: ${answer.message}. Asking again is safe.` : undefined}
       disabled={isBusy}
       onClick={() => stop({ mode: next })}
     >
       {answer.state === 'unanswered' ? 'Ask again' : words}
-    </button>
+    </Button>
   );
 }

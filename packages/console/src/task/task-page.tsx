@@ -6,7 +6,7 @@ import { formatCount, formatDuration } from '../model/format.ts';
 import type { RunModel } from '../model/run-model.ts';
 import { describeProviderWait, isLive, shownStatus } from '../model/shown-status.ts';
 import type { PageProps } from '../page/page-props.ts';
-import { CopyButton, LoadingRows, StateCard, Status, useNow, useTitle } from '../page/parts.tsx';
+import { Button, CopyButton, LoadingRows, NoSuch, StateCard, Status, useNow, useTitle } from '../page/parts.tsx';
 import { addresses, Link, navigate } from '../page/router.tsx';
 import { Timeline } from '../timeline/timeline.tsx';
 import { CallTree } from './call-tree.tsx';
@@ -229,9 +229,9 @@ function StartAgain({ task, client, tenant }: Pick<HeadProps, 'task' | 'client' 
         </span>
       )}
       {tenant === undefined && (
-        <button type="button" className="btn tiny" onClick={start}>
+        <Button look="tiny" onClick={start}>
           Start again
-        </button>
+        </Button>
       )}
     </>
   );
@@ -241,9 +241,9 @@ function RawJson({ task }: Pick<HeadProps, 'task'>): ReactNode {
   const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <button type="button" className="btn tiny" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <Button look="tiny" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         Raw JSON
-      </button>
+      </Button>
       {isOpen && <pre className="card out raw">{JSON.stringify(task, undefined, 2)}</pre>}
     </>
   );
@@ -251,21 +251,8 @@ function RawJson({ task }: Pick<HeadProps, 'task'>): ReactNode {
 
 export function Missing({ id }: { readonly id: string }): ReactNode {
   return (
-    <main id="main">
-      <StateCard
-        status="unknown"
-        title="No such task"
-        actions={
-          <Link className="btn" to={addresses.tasks()}>
-            All tasks
-          </Link>
-        }
-      >
-        <p>
-          <span className="id">{id}</span> does not exist, is no longer kept, or belongs to a tenant that you do not
-          see.
-        </p>
-      </StateCard>
-    </main>
+    <NoSuch what="task">
+      <span className="id">{id}</span> does not exist, is no longer kept, or belongs to a tenant that you do not see.
+    </NoSuch>
   );
 }

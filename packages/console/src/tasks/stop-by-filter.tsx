@@ -2,6 +2,7 @@ import type { StoppedTask, TaskClient } from '@whoa/server/task-client';
 import { type ReactNode, useEffect, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import { joinWords, plural } from '../model/format.ts';
+import { Button } from '../page/parts.tsx';
 import { ModeSelect, type StopModeName } from '../task/stop-mode.tsx';
 import type { AddressFilter } from './use-filter.ts';
 
@@ -70,17 +71,10 @@ export function StopByFilter({ client, filter, onClose, onDone }: StopByFilterPr
           value={reason}
           onChange={(event) => setReason(event.target.value)}
         />
-        <button type="button" className="btn" onClick={onClose}>
-          Close
-        </button>
-        <button
-          type="button"
-          className="btn stop"
-          disabled={stoppable.length === 0 || isBusy || done !== undefined}
-          onClick={stop}
-        >
+        <Button onClick={onClose}>Close</Button>
+        <Button look="stop" disabled={stoppable.length === 0 || isBusy || done !== undefined} onClick={stop}>
           Stop {plural(stoppable.length, 'task')}
-        </button>
+        </Button>
       </span>
     </section>
   );

@@ -32,9 +32,9 @@ export interface TaskListState {
 
 interface TaskListOptions {
   readonly client: TaskClient;
-  readonly filter: TaskFilter;
+  readonly filter?: TaskFilter;
   /** Whether workers can be seen. */
-  readonly withWorkers: boolean;
+  readonly withWorkers?: boolean;
   readonly onLoggedOut: () => void;
 }
 
@@ -134,8 +134,7 @@ export class TaskList {
   }
 
   async #load(cursor: string | undefined): Promise<void> {
-    const { client } = this.#options;
-    const { status, agent, conversation } = this.#options.filter;
+    const { client, filter: { status, agent, conversation } = {} } = this.#options;
     const page = await client.list({
       limit: PAGE,
       brief: true,

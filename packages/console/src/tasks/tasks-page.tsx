@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { clientFor } from '../api/session.ts';
 import { formatClock, formatWhole } from '../model/format.ts';
 import type { PageProps } from '../page/page-props.ts';
-import { LoadingRows, StateCard, Status, useLive, useTitle } from '../page/parts.tsx';
+import { Button, LoadingRows, StateCard, Status, useLive, useTitle } from '../page/parts.tsx';
 import { Filters, StatusCounts } from './filters.tsx';
 import { Overview } from './overview.tsx';
 import { StopByFilter } from './stop-by-filter.tsx';
@@ -49,16 +49,15 @@ export function TasksPage({ me, tenant, onLoggedOut }: PageProps): ReactNode {
             </span>
           )}
           {me.rights.includes('cancel') && (
-            <button
-              type="button"
-              className="btn so push"
+            <Button
+              look="so push"
               aria-expanded={isStopping}
               disabled={isMixed}
               title={isMixed ? 'Choose a tenant first' : undefined}
               onClick={() => setStopping(!isStopping)}
             >
               Stop by filter…
-            </button>
+            </Button>
           )}
         </div>
         <Overview state={state} />
@@ -96,9 +95,9 @@ function Problem({ state, onRetry }: { readonly state: TaskListState; readonly o
         {problem.message} <code>{problem.code}</code>.{' '}
         {isLoaded ? `The list is as it was at ${formatClock(problem.since)}.` : 'Nothing was changed.'}
       </span>
-      <button type="button" className="btn tiny push" onClick={onRetry}>
+      <Button look="tiny push" onClick={onRetry}>
         Try now
-      </button>
+      </Button>
     </div>
   );
 }
@@ -120,13 +119,11 @@ function Nothing({ filter, total }: { readonly filter: AddressFilter; readonly t
       actions={
         <>
           {filter.values.status !== undefined && (
-            <button type="button" className="btn" onClick={() => filter.set('status', undefined)}>
-              Remove status
-            </button>
+            <Button onClick={() => filter.set('status', undefined)}>Remove status</Button>
           )}
-          <button type="button" className="btn quiet" onClick={filter.clear}>
+          <Button look="quiet" onClick={filter.clear}>
             Remove all filters
-          </button>
+          </Button>
         </>
       }
     >
