@@ -1,7 +1,7 @@
 import { CancellationToken, type RunEvent, type StopLevel } from '@whoa/core';
-import { createStoreConversations, type TaskRecord, type TaskStore } from '@whoa/tasks';
+import { createStoreConversations, type TaskStore } from '@whoa/tasks';
 import { AGENT_HELP, AGENT_OPTIONS, enterFolder, OPEN_OPTIONS, readBudgets } from '../agent/agent-options.ts';
-import { openTerminalAgent, type TerminalAgent } from '../agent/open-terminal-agent.ts';
+import { openTerminalAgent } from '../agent/open-terminal-agent.ts';
 import { type Command, EXIT, type OptionTable, readArguments, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import type { System } from '../system.ts';
@@ -73,49 +73,14 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     : createConversationName(system.cwd());
   view = values.json ? undefined : new RunView(screen, { tools: open.agent.tools, first, isFull });
   const show = (event: RunEvent): void => (view === undefined ? screen.data(event) : view.show(event));
-  const onTask = (id: string): void => view?.begin(id);
-  const task = await runPrompt({ ...open, prompt, conversation, store }, { own, token, show, onTask, env });
-  if (task === undefined) return printNothing(screen);
-  screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
-  if (!values.json) printEnd(task, screen);
-  return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
-}
-
-/** Reports a run that was cancelled before there was a task. */
-function printNothing(screen: Screen): number {
-  screen.data({ type: 'result', status: 'cancelled' });
-  if (!screen.asJson) screen.note('Cancelled before it began.');
-  return EXIT.cancelled;
-}
-
-interface Prompt extends TerminalAgent {
-  readonly prompt: string;
-  readonly conversation: string;
-  readonly store: TaskStore;
-}
-
-interface RunPromptOptions {
-  readonly own: Use;
-  readonly token: CancellationToken;
-  readonly show: (event: RunEvent) => void;
-  readonly onTask: (id: string) => void;
-  readonly env: NodeJS.ProcessEnv;
-}
-
-/** Runs the prompt as a task and returns its final record, or `undefined` if it was cancelled before there was one. */
-async function runPrompt(
-  { agent, approvals, prompt, conversation, store }: Prompt,
-  { own, token, show, onTask, env }: RunPromptOptions,
-): Promise<TaskRecord | undefined> {
   let failure: unknown;
   const conversations = own(
     createStoreConversations({
       store,
-      agent,
-      approvals,
+      ...open,
       tenant: LOCAL_TENANT,
       hooks: {
-        'task-start': ({ id }) => onTask(id),
+        'task-start': ({ id }) => view?.begin(id),
         'store-error': ({ error }) => {
           failure = error;
         },
@@ -130,7 +95,18 @@ async function runPrompt(
       { cause: failure },
     );
   }
-  return reply.task;
+  const { task } = reply;
+  if (task === undefined) return printNothing(screen);
+  screen.data({ type: 'result', id: task.id, ...task.outcome, status: task.status });
+  if (!values.json) printEnd(task, screen);
+  return task.status === 'success' ? EXIT.success : task.status === 'failed' ? EXIT.failed : EXIT.cancelled;
+}
+
+/** Reports a run that was cancelled before there was a task. */
+function printNothing(screen: Screen): number {
+  screen.data({ type: 'result', status: 'cancelled' });
+  if (!screen.asJson) screen.note('Cancelled before it began.');
+  return EXIT.cancelled;
 }
 
 async function busy(store: TaskStore, conversation: string, whoa: string): Promise<UsageError> {
