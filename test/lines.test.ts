@@ -21,7 +21,7 @@ const CEILINGS: Readonly<Record<string, Ceiling>> = {
   server: { budget: 7_400, now: 10_868 },
   console: { budget: 5_900, now: 6_633 },
   check: { budget: 3_500 },
-  whoa: { budget: 6_900, now: 8_134 },
+  whoa: { budget: 6_900, now: 8_139 },
 };
 
 /** How far lines may fall below `now` before it must be lowered. */

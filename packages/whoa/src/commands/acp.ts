@@ -10,13 +10,13 @@ import type { SandboxRequest } from '../agent/choose-sandbox.ts';
 import { CONTEXT_TOKENS } from '../agent/compact.ts';
 import { createPromptTasks } from '../agent/prompt-tasks.ts';
 import type { SessionAgentOptions } from '../agent/session-agent.ts';
-import { type Command, EXIT, readArguments, UsageError, type Use } from '../command.ts';
+import { type Command, readArguments, UsageError, type Use } from '../command.ts';
 import { loadConfig } from '../config/load.ts';
 import { defaultModelName, KEYED_PROVIDERS } from '../model/model-name.ts';
 import type { System } from '../system.ts';
 import { createLocalSessions } from '../tasks/local-sessions.ts';
 import { explainWaiting } from '../terminal/explain-waiting.ts';
-import { listenForEnd } from '../terminal/interrupts.ts';
+import { waitForClose } from '../terminal/interrupts.ts';
 import { version } from '../version.ts';
 
 const help = `whoa acp [options]
@@ -92,10 +92,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   };
   const connection = own(serveAcp(options, { token }));
   explainWaiting('acp');
-  own(listenForEnd((reason) => connection.close(reason)));
-  const { error } = await connection.closed;
-  if (error !== undefined) throw error;
-  return EXIT.success;
+  return waitForClose(connection, own);
 }
 
 /** Fails at startup if no session could use the requested sandbox. Each session has its own folder, so any folder will do. */

@@ -1,7 +1,7 @@
 import { serveEcho } from '@whoa/acp';
-import { type Command, EXIT, readArguments, UsageError, type Use } from '../command.ts';
+import { type Command, readArguments, UsageError, type Use } from '../command.ts';
 import { explainWaiting } from '../terminal/explain-waiting.ts';
-import { listenForEnd } from '../terminal/interrupts.ts';
+import { waitForClose } from '../terminal/interrupts.ts';
 
 const help = `whoa echo [--delay SECONDS]
 
@@ -20,8 +20,5 @@ async function run(args: readonly string[], own: Use): Promise<number> {
   if (!(delaySeconds >= 0)) throw new UsageError(`--delay: expected a number of seconds, got '${values.delay}'`);
   const connection = own(serveEcho({ delaySeconds }));
   explainWaiting('echo');
-  own(listenForEnd((reason) => connection.close(reason)));
-  const { error } = await connection.closed;
-  if (error !== undefined) throw error;
-  return EXIT.success;
+  return waitForClose(connection, own);
 }

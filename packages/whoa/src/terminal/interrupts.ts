@@ -84,6 +84,17 @@ export function listenForEnd(
   };
 }
 
+/** Waits until an editor has closed its connection, or a signal has. Returns the exit code. */
+export async function waitForClose(
+  connection: { close(reason: CancelReasonInit): unknown; readonly closed: Promise<{ readonly error?: Error }> },
+  own: Use,
+): Promise<number> {
+  own(listenForEnd((reason) => connection.close(reason)));
+  const { error } = await connection.closed;
+  if (error !== undefined) throw error;
+  return EXIT.success;
+}
+
 /** Resolves on the first signal; a second one exits immediately. Call it before opening resources that need cleanup. */
 export function waitForEnd(own: Use): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
