@@ -8,7 +8,6 @@ import {
   createLogin,
   createMcpHandler,
   createTaskApi,
-  type ListeningServer,
 } from '@whoa/server';
 import { createPrometheusMetrics, createTelemetry } from '@whoa/server/telemetry';
 import { OPEN_OPTIONS } from '../agent/agent-options.ts';
@@ -147,9 +146,9 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     if (isDraining()) response.headers.set('connection', 'close');
     return response;
   };
-  const listening = own(await listenAt({ fetch }, { host, port }));
-  screen.data({ type: 'listening', url: listening.url, ...(made && { token: made }) });
-  printStart(screen, { listening, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
+  const { url } = own(await listenAt({ fetch }, { host, port }));
+  screen.data({ type: 'listening', url, ...(made && { token: made }) });
+  printStart(screen, { url, chatAgent, made, isWorking: values.work, whoa: commandName(system.env) });
   await untilClosing();
   screen.data({ type: 'closing' });
   return EXIT.success;
@@ -174,14 +173,14 @@ function toHosts(host: string, names: readonly string[], origins: readonly strin
 }
 
 interface Start {
-  readonly listening: ListeningServer;
+  readonly url: string;
   readonly chatAgent: string;
   readonly made: string | undefined;
   readonly isWorking: boolean;
   readonly whoa: string;
 }
 
-function printStart(screen: Screen, { listening: { url }, chatAgent, made, isWorking, whoa }: Start): void {
+function printStart(screen: Screen, { url, chatAgent, made, isWorking, whoa }: Start): void {
   screen.line(`Serving ${url}: tasks at /v1, a chat with ${chatAgent} at ${CHAT} and ${AG_UI}; Ctrl-C stops it.`);
   screen.line(`The console, a page that shows and stops tasks: ${url}/console/ (log in with a token)`);
   if (made !== undefined) {
