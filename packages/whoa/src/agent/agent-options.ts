@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { RunOptions } from '@whoa/core';
 import { readCount, readDuration, UsageError, type Values } from '../command.ts';
 import type { System } from '../system.ts';
 
@@ -51,12 +52,7 @@ export const ACP_OPTIONS = {
 } as const;
 
 /** The limits of one prompt. */
-export interface PromptBudgets {
-  readonly maxDurationMs?: number;
-  readonly maxTurns?: number;
-  readonly maxCalls?: number;
-  readonly maxModelTokens?: number;
-}
+export type PromptBudgets = NonNullable<RunOptions['budgets']>;
 
 /** Reads the limits from the command line. */
 export function readBudgets(words: Values<typeof AGENT_OPTIONS>): PromptBudgets {

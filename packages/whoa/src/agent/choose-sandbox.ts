@@ -40,26 +40,15 @@ export async function chooseSandbox(request: SandboxRequest): Promise<ChosenSand
   const { word, config, yes, isTerminal, cwd, env } = request;
   const given = typeof config.sandbox === 'string' ? { kind: config.sandbox } : withLog(config.sandbox, env);
   const kind = word ?? given?.kind;
-  if (kind === undefined) {
-    if (yes && !isTerminal) {
-      throw new UsageError(
-        '--yes without a terminal needs a sandbox choice: add --sandbox workspace, read-only or none',
-      );
-    }
-    return chooseByDefault({ ...given, kind: 'workspace', workspace: cwd }, yes);
-  }
-  const options = { ...given, kind, workspace: cwd };
+  if (kind === undefined && yes && !isTerminal)
+    throw new UsageError('--yes without a terminal needs a sandbox choice: add --sandbox workspace, read-only or none');
+  const options: SandboxOptions = { ...given, kind: kind ?? 'workspace', workspace: cwd };
   const { isAvailable, reason } = await detectSandbox(options);
-  if (!isAvailable) {
+  if (isAvailable) return { options, shown: describe(options), needsConsent: false };
+  if (kind !== undefined) {
     const advice = reason?.startsWith('sandbox.') ? '' : `; ${INSTALL}`;
     throw new UsageError(`--sandbox ${kind} does not work here: ${reason}${advice}`, 'SANDBOX');
   }
-  return { options, shown: describe(options), needsConsent: false };
-}
-
-async function chooseByDefault(options: SandboxOptions, yes: boolean): Promise<ChosenSandbox> {
-  const { isAvailable, reason } = await detectSandbox(options);
-  if (isAvailable) return { options, shown: describe(options), needsConsent: false };
   const none: SandboxOptions = { kind: 'none' };
   return { options: none, shown: `${describe(none)} (no other works here: ${reason})`, needsConsent: yes };
 }

@@ -119,7 +119,7 @@ export class Chat {
       exit,
       level: () => view.level,
       onLastWait: (ms) => view.lastWait(ms),
-      ...(first !== undefined && { first }),
+      first,
     });
     screen.input(undefined);
     screen.status(() => 'thinking');

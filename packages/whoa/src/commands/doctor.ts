@@ -8,13 +8,7 @@ import { type Command, EXIT, readArguments, type Use } from '../command.ts';
 import type { WhoaConfig } from '../config/config.ts';
 import { configFolder } from '../config/config-folder.ts';
 import { findConfig, loadConfig } from '../config/load.ts';
-import {
-  COMPATIBLE_KEY,
-  defaultModelName,
-  KEYED_PROVIDERS,
-  MissingKeyError,
-  parseModelName,
-} from '../model/model-name.ts';
+import { COMPATIBLE_KEY, defaultModelName, KEYED_PROVIDERS, parseModelName, readKey } from '../model/model-name.ts';
 import type { ConnectionContext, System } from '../system.ts';
 import { getStore, openStore } from '../tasks/local-tasks.ts';
 import { Screen } from '../terminal/screen.ts';
@@ -173,9 +167,7 @@ function checkModel({ model, agents = {} }: WhoaConfig, env: NodeJS.ProcessEnv):
   const [own] = Object.keys(agents);
   try {
     const name = model ?? defaultModelName(env);
-    const wanted = parseModelName(name);
-    const variable = wanted.provider in KEYED_PROVIDERS && KEYED_PROVIDERS[wanted.provider as 'openai'].variable;
-    if (variable && !env[variable]) throw new MissingKeyError(`${name} needs a key: set ${variable}`);
+    readKey(parseModelName(name), env);
     return { ...row, state: 'ok', text: `uses ${oneLine(name, MAX_CHARACTERS)}; no request was sent to it` };
   } catch (error) {
     const text = oneLine((error as Error).message, MAX_CHARACTERS);

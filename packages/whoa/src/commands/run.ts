@@ -59,7 +59,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   const { stopMode: first } = config;
   const level = (): StopLevel | undefined => view?.level;
   const onLastWait = (ms: number): void => view?.lastWait(ms);
-  own(listenForInterrupts({ token, exit, level, onLastWait, signals: system, ...(first !== undefined && { first }) }));
+  own(listenForInterrupts({ token, exit, level, onLastWait, signals: system, first }));
   let lines: TypedLines | undefined;
   const ask = createTerminalAsk({ screen, input: stdin, output: stderr, lines: () => lines });
   const until = 'until this run ends';

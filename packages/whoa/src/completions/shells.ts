@@ -36,9 +36,7 @@ _whoa() {
 ${lines(commands, ({ name, options }) => [
   ...withValues(options).map(([option, values]) => `      '${name} --${option}') words='${values.join(' ')}' ;;`),
   // Without an answer of ours, bash offers files.
-  ...orPattern(withText(options).map((option) => `'${name} --${option}'`)).map(
-    (pattern) => `      ${pattern}) return ;;`,
-  ),
+  ...textPattern(name, options).map((pattern) => `      ${pattern}) return ;;`),
 ])}
       *) case "$command" in
 ${lines(commands, (command) => [`        ${command.name}) ${toReplyText(command)} ;;`])}
@@ -64,9 +62,7 @@ ${lines(commands, ({ name, options }) => [
   ...withValues(options).map(
     ([option, values]) => `    '${name} --${option}') compadd -- ${values.join(' ')}; return ;;`,
   ),
-  ...orPattern(withText(options).map((option) => `'${name} --${option}'`)).map(
-    (pattern) => `    ${pattern}) _files; return ;;`,
-  ),
+  ...textPattern(name, options).map((pattern) => `    ${pattern}) _files; return ;;`),
 ])}
   esac
   case "$words[2]" in
@@ -100,8 +96,9 @@ function lines(commands: readonly CompletedCommand[], toLines: (command: Complet
   return commands.flatMap(toLines).join('\n');
 }
 
-/** One pattern for all of some, or none. */
-function orPattern(patterns: readonly string[]): string[] {
+/** One pattern for all options of a command whose value is any text, if there are any. */
+function textPattern(name: string, options: OptionTable): string[] {
+  const patterns = withText(options).map((option) => `'${name} --${option}'`);
   return patterns.length === 0 ? [] : [patterns.join('|')];
 }
 

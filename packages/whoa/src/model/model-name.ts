@@ -43,8 +43,18 @@ export function defaultModelName(env: NodeJS.ProcessEnv): string {
   );
 }
 
+/** Returns the key for a model, if it needs one. Throws if that is missing. */
+export function readKey(wanted: ModelName, env: NodeJS.ProcessEnv): string | undefined {
+  if (wanted.provider === 'scripted') return undefined;
+  if (wanted.provider === 'compatible') return env[COMPATIBLE_KEY];
+  const { variable } = KEYED_PROVIDERS[wanted.provider];
+  const key = env[variable];
+  if (!key) throw new MissingKeyError(`${wanted.provider}:${wanted.model} needs a key: set ${variable}`);
+  return key;
+}
+
 /** Thrown when the key for a model is missing. Editors read the code and offer a login. */
-export class MissingKeyError extends UsageError {
+class MissingKeyError extends UsageError {
   constructor(message: string) {
     super(message, 'AUTH_REQUIRED');
   }

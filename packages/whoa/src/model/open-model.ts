@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Model } from '@whoa/core/model';
 import type { ConnectionContext } from '../system.ts';
-import { COMPATIBLE_KEY, KEYED_PROVIDERS, MissingKeyError, type ModelName, parseModelName } from './model-name.ts';
+import { parseModelName, readKey } from './model-name.ts';
 
 /** Opens the model with this name. The provider package is loaded on demand. */
 export async function openModel(name: string, { env, cwd }: ConnectionContext): Promise<Model> {
@@ -10,7 +10,7 @@ export async function openModel(name: string, { env, cwd }: ConnectionContext): 
     const { openScript } = await import('./script.ts');
     return openScript(resolve(cwd(), wanted.file));
   }
-  const apiKey = keyFor(wanted, env);
+  const apiKey = readKey(wanted, env);
   const { fromAiSdk } = await import('@whoa/ai-sdk');
   switch (wanted.provider) {
     case 'anthropic': {
@@ -33,12 +33,4 @@ export async function openModel(name: string, { env, cwd }: ConnectionContext): 
       return fromAiSdk(provider(model));
     }
   }
-}
-
-function keyFor(wanted: Exclude<ModelName, { provider: 'scripted' }>, env: NodeJS.ProcessEnv): string | undefined {
-  if (wanted.provider === 'compatible') return env[COMPATIBLE_KEY];
-  const { variable } = KEYED_PROVIDERS[wanted.provider];
-  const key = env[variable];
-  if (!key) throw new MissingKeyError(`${wanted.provider}:${wanted.model} needs a key: set ${variable}`);
-  return key;
 }

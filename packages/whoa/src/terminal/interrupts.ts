@@ -14,7 +14,7 @@ export interface InterruptOptions {
   /** Ends the process. Called when even `kill` did not settle the run. */
   readonly exit: () => void;
   /** The mode of the first Ctrl-C. Defaults to `graceful`. */
-  readonly first?: StopMode;
+  readonly first?: StopMode | undefined;
   /** The current stop level of the run. Another process may have started the stop. */
   readonly level?: () => StopLevel | undefined;
   /** Called when the last wait starts, after which the process exits. */
@@ -53,16 +53,23 @@ export function listenForInterrupts(options: InterruptOptions): Disposable {
   const onHangUp = (): void => {
     token.cancel({ kind: 'disconnect', message: 'the terminal was closed', via: 'SIGHUP' }, { mode: 'now' });
   };
-  const handlers = [
-    ['SIGINT', onInterrupt],
-    ['SIGTERM', onTerminate],
-    ['SIGHUP', onHangUp],
-  ] as const;
-  for (const [signal, handler] of handlers) signals.on(signal, handler);
+  const listening = listen({ SIGINT: onInterrupt, SIGTERM: onTerminate, SIGHUP: onHangUp }, signals);
   return {
     [Symbol.dispose]() {
-      for (const [signal, handler] of handlers) signals.off(signal, handler);
+      listening[Symbol.dispose]();
       exitTimer?.[Symbol.dispose]();
+    },
+  };
+}
+
+type Handlers = Readonly<Record<'SIGINT' | 'SIGTERM' | 'SIGHUP', (signal: NodeJS.Signals) => void>>;
+
+function listen(handlers: Handlers, signals: Pick<NodeJS.Process, 'on' | 'off'>): Disposable {
+  const all = Object.entries(handlers) as [NodeJS.Signals, Handlers['SIGINT']][];
+  for (const [signal, handler] of all) signals.on(signal, handler);
+  return {
+    [Symbol.dispose]() {
+      for (const [signal, handler] of all) signals.off(signal, handler);
     },
   };
 }
@@ -75,13 +82,7 @@ export function listenForEnd(
   const handler = (signal: NodeJS.Signals): void => {
     end({ kind: 'shutdown', via: signal });
   };
-  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  for (const name of names) signals.on(name, handler);
-  return {
-    [Symbol.dispose]() {
-      for (const name of names) signals.off(name, handler);
-    },
-  };
+  return listen({ SIGINT: handler, SIGTERM: handler, SIGHUP: handler }, signals);
 }
 
 /** Waits until an editor has closed its connection, or a signal has. Returns the exit code. */

@@ -26,16 +26,13 @@ export function createServerSource(server: string, { tenant, all, env }: SourceO
 
 function toSource(client: TaskClient): TaskSource {
   return {
+    ...client,
     stopMode: 'graceful',
-    get: (id) => client.get(id),
-    list: (filter) => client.list(filter),
     cancel: (id, { reason, mode, undo }) => {
       const preset = typeof mode === 'string' ? mode : 'graceful';
       return client.cancel(id, { mode: preset, undo, ...(reason && { reason }) });
     },
     cancelCall: (id, callId, reason) => client.cancelCall(id, callId, reason ? { reason } : {}),
-    answer: (question, answer) => client.answer(question, answer),
-    steer: (id, message) => client.steer(id, message),
     async follow(id, { onEntry, token: stopping }) {
       const seen = client.follow(id, stopping && { signal: stopping.signal });
       for await (const one of seen) {
@@ -48,11 +45,6 @@ function toSource(client: TaskClient): TaskSource {
       return task;
     },
     counts: async () => [await client.counts()],
-    workers: () => client.workers(),
-    fleet: () => client.fleet(),
-    pause: (target, isPaused) => client.pause(target, isPaused),
-    requeue: (id) => client.requeue(id),
-    erase: (target) => client.erase(target),
     // The server's own workers free lost tasks.
     reclaimLost: () => Promise.resolve(),
     settleOrphaned: () => Promise.resolve(),
