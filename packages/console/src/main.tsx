@@ -10,7 +10,6 @@ import { useAddress } from './page/router.tsx';
 import { ReportPage } from './report/report-page.tsx';
 import './style/tokens.css';
 import './style/base.css';
-import './style/console.css';
 import { TaskPage } from './task/task-page.tsx';
 import { TasksPage } from './tasks/tasks-page.tsx';
 

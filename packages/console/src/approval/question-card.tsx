@@ -145,7 +145,7 @@ interface AnswerBarProps {
 function AnswerBar({ label, placeholder, children }: AnswerBarProps): ReactNode {
   const [text, setText] = useState('');
   return (
-    <div className="bar">
+    <div className="bar row">
       <input
         type="text"
         className="wide"

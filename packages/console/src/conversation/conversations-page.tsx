@@ -30,7 +30,7 @@ export function ConversationsPage({ me, tenant, onLoggedOut, id }: PageProps & {
         {talks.map(([name, [latest]]) => (
           <Link key={name} to={addresses.conversation(name, tenant)} isCurrent={name === id}>
             <b>{latest!.title ?? name}</b>
-            <span className="when">{formatDuration(now - latest!.createdAt)}</span>
+            <span className="push sm mute">{formatDuration(now - latest!.createdAt)}</span>
             <Status status={shownStatus(latest!)} />
           </Link>
         ))}

@@ -28,7 +28,7 @@ export function ReportPage(props: PageProps & { readonly id: string }): ReactNod
   const report = task.outcome?.stopReport as unknown as StopReport | undefined;
   return (
     <main id="main">
-      <div className="crumb">
+      <div className="crumb row mute">
         <Link to={addresses.tasks()}>Tasks</Link>/
         <Link className="id" to={addresses.task(id, tenant)}>
           {id}
@@ -149,7 +149,7 @@ function Group({ status, title, items, to }: GroupProps): ReactNode {
         {items.slice(0, MAX_ITEMS).map(({ key, name, afterMs, words, callId }) => (
           <li key={key}>
             <b>{name}</b>
-            <span className="when">
+            <span className="push sm mute">
               {afterMs === undefined ? '' : `${afterMs < 0 ? '−' : '+'}${formatDuration(Math.abs(afterMs))}`}
             </span>
             <p>

@@ -56,7 +56,7 @@ function Leaf({
       <Status status={status}>
         <b>{name}</b>
       </Status>
-      <span className="when">{STATUS_LABELS[status]}</span>
+      <span className="push sm mute">{STATUS_LABELS[status]}</span>
     </a>
   );
 }

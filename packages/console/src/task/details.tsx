@@ -74,7 +74,7 @@ function Diff({ view: { path, isNew, hunks } }: { readonly view: ViewByKind<'dif
           left -= lines.length;
           if (shown.length === 0) return null;
           return (
-            <span key={newStart} className="hunk">
+            <span key={newStart}>
               <span className="at">
                 @@ {path}, {isNew ? 'new' : `line ${newStart}`} @@
               </span>

@@ -103,7 +103,7 @@ function ModeChoice({ mode, reached, onChange }: ModeChoiceProps): ReactNode {
               onChange={() => onChange(one)}
             />
             {one}
-            <small>{isReached ? why : words}</small>
+            <small className="sm mute">{isReached ? why : words}</small>
           </label>
         );
       })}
@@ -123,7 +123,7 @@ function UndoChoice({ isOn, isFixed, onChange }: UndoChoiceProps): ReactNode {
     <label className="opt">
       <input type="checkbox" checked={isOn} disabled={isFixed} onChange={() => onChange(!isOn)} />
       Undo what was completed
-      <small>calls that can be undone, the last one first; up to 30 s more</small>
+      <small className="sm mute">calls that can be undone, the last one first; up to 30 s more</small>
     </label>
   );
 }
@@ -155,7 +155,9 @@ function Progress({ stop, run, now }: ProgressProps): ReactNode {
           <i key={name} className={index < level ? '' : index === level ? 'half' : 'off'} />
         ))}
         {LEVELS.map((name) => (
-          <span key={name}>{name}</span>
+          <span key={name} className="sm amber">
+            {name}
+          </span>
         ))}
       </div>
     </div>

@@ -89,7 +89,7 @@ function Head({ task, followed, client, me, tenant, end, title }: HeadProps): Re
   const wait = describeProviderWait(task);
   return (
     <>
-      <div className="crumb">
+      <div className="crumb row mute">
         <Link to={addresses.tasks(tenant === undefined ? '' : `?tenant=${encodeURIComponent(tenant)}`)}>Tasks</Link>/
         <span className="id">{id}</span>
         <CopyButton text={id}>Copy id</CopyButton>
@@ -176,7 +176,7 @@ function Facts({ task, run, end, me }: FactsProps): ReactNode {
 function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode {
   return (
     <div>
-      <dt>{name}</dt>
+      <dt className="sm mute">{name}</dt>
       <dd>{children}</dd>
     </div>
   );
