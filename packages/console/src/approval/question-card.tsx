@@ -5,7 +5,7 @@ import type { AnswerReceipt } from '@whoa/tasks';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import type { AskedQuestion } from '../model/run-model.ts';
-import { Button } from '../page/parts.tsx';
+import { Button, TextBox } from '../page/parts.tsx';
 import type { CallContext } from '../task/call-context.ts';
 import { describeWait } from './question-times.ts';
 
@@ -146,14 +146,7 @@ function AnswerBar({ label, placeholder, children }: AnswerBarProps): ReactNode 
   const [text, setText] = useState('');
   return (
     <div className="bar row">
-      <input
-        type="text"
-        className="wide"
-        aria-label={label}
-        placeholder={placeholder}
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-      />
+      <TextBox className="wide" aria-label={label} placeholder={placeholder} value={text} onChange={setText} />
       {children(text)}
     </div>
   );

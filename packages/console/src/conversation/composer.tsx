@@ -2,7 +2,7 @@ import type { Policy } from '@whoa/core';
 import type { TaskClient } from '@whoa/server/task-client';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { describeError, type Me } from '../api/session.ts';
-import { Button } from '../page/parts.tsx';
+import { Button, TextBox } from '../page/parts.tsx';
 
 const POLICIES: readonly { readonly policy: Policy; readonly words: string }[] = [
   { policy: 'replace', words: 'The running task is stopped, and this message is answered instead.' },
@@ -116,18 +116,8 @@ interface AgentChoiceProps {
 }
 
 function AgentChoice({ agents, agent, onChange }: AgentChoiceProps): ReactNode {
-  if (agents === undefined) {
-    return (
-      <input
-        type="text"
-        required
-        aria-label="Agent"
-        placeholder="Agent"
-        value={agent}
-        onChange={(event) => onChange(event.target.value)}
-      />
-    );
-  }
+  if (agents === undefined)
+    return <TextBox required aria-label="Agent" placeholder="Agent" value={agent} onChange={onChange} />;
   return (
     <select aria-label="Agent" value={agent} onChange={(event) => onChange(event.target.value)}>
       {agents.map((name) => (

@@ -30,6 +30,15 @@ export function Button({ look = '', ...props }: ButtonProps): ReactNode {
   return <button type="button" className={`btn ${look}`} {...props} />;
 }
 
+interface TextBoxProps extends Omit<ComponentProps<'input'>, 'type' | 'onChange'> {
+  readonly onChange: (text: string) => void;
+}
+
+/** A field for one line of text. */
+export function TextBox({ onChange, ...props }: TextBoxProps): ReactNode {
+  return <input type="text" {...props} onChange={(event) => onChange(event.target.value)} />;
+}
+
 /** Copies a text. It confirms that for a moment. */
 export function CopyButton({ text, children }: { readonly text: string; readonly children: ReactNode }): ReactNode {
   const [isCopied, setCopied] = useState(false);

@@ -2,7 +2,7 @@ import type { StoppedTask, TaskClient } from '@whoa/server/task-client';
 import { type ReactNode, useEffect, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import { joinWords, plural } from '../model/format.ts';
-import { Button } from '../page/parts.tsx';
+import { Button, TextBox } from '../page/parts.tsx';
 import { ModeSelect, type StopModeName } from '../task/stop-mode.tsx';
 import type { AddressFilter } from './use-filter.ts';
 
@@ -63,14 +63,7 @@ export function StopByFilter({ client, filter, onClose, onDone }: StopByFilterPr
       </p>
       <span className="row">
         <ModeSelect mode={mode} onChange={setMode} />
-        <input
-          type="text"
-          size={16}
-          aria-label="Reason"
-          placeholder="Reason"
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
+        <TextBox size={16} aria-label="Reason" placeholder="Reason" value={reason} onChange={setReason} />
         <Button onClick={onClose}>Close</Button>
         <Button look="stop" disabled={stoppable.length === 0 || isBusy || done !== undefined} onClick={stop}>
           Stop {plural(stoppable.length, 'task')}
