@@ -8,8 +8,10 @@ const STATUSES: readonly TaskStatus[] = ['init', 'running', 'cancelling', 'succe
 /** Cuts the history of a chat. No one started it, and it has no effect itself. */
 const INTERNAL_AGENT = 'whoa-chat-history';
 
+const NAMES = ['status', 'agent', 'conversation', 'tenant', 'q'] as const;
+
 /** The parts of a filter, each a parameter of the address. */
-export type FilterName = 'status' | 'agent' | 'conversation' | 'tenant' | 'q';
+export type FilterName = (typeof NAMES)[number];
 
 /** The filter in the address. */
 export interface AddressFilter {
@@ -24,24 +26,13 @@ export interface AddressFilter {
 
 export function useFilter(): AddressFilter {
   const { query } = useAddress();
-  const read = (name: FilterName): string | undefined => query.get(name) || undefined;
-  const [status, agent, conversation, tenant, q] = [
-    read('status'),
-    read('agent'),
-    read('conversation'),
-    read('tenant'),
-    read('q'),
-  ];
+  const given = NAMES.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : []));
+  const values = Object.fromEntries(given) as AddressFilter['values'];
+  const { status, agent, conversation, q } = values;
   const asked = status === 'waiting' ? 'running' : STATUSES.find((one) => one === status);
   const words = q?.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
   return {
-    values: {
-      ...(status && { status }),
-      ...(agent && { agent }),
-      ...(conversation && { conversation }),
-      ...(tenant && { tenant }),
-      ...(q && { q }),
-    },
+    values,
     asked: { status: asked, agent, conversation },
     matches: (task) => {
       if (status === 'waiting' && shownStatus(task) !== 'waiting') return false;
