@@ -2,7 +2,8 @@ import { EXIT } from '../command.ts';
 import type { Screen } from '../terminal/screen.ts';
 import { createLostCheck, type TaskSource } from './source/task-source.ts';
 
-interface CancelCallContext {
+/** Where a cancel is sent and reported. */
+export interface CancelContext {
   readonly source: TaskSource;
   readonly screen: Screen;
   readonly waits: boolean;
@@ -19,7 +20,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
 export async function cancelCall(
   id: string,
   { callId, reason }: { readonly callId: string; readonly reason: string | undefined },
-  context: CancelCallContext,
+  context: CancelContext,
 ): Promise<number> {
   const { source, screen, waits } = context;
   const receipt = await source.cancelCall(id, callId, reason);
@@ -37,7 +38,7 @@ export async function cancelCall(
 }
 
 /** Waits for the worker's response to the command. */
-async function waitForAnswer(id: string, number: number, { source, screen }: CancelCallContext): Promise<string> {
+async function waitForAnswer(id: string, number: number, { source, screen }: CancelContext): Promise<string> {
   screen.status(() => 'waiting for the worker');
   let answer: string | undefined;
   const isLostForGood = createLostCheck(source);

@@ -3,7 +3,7 @@ import { LADDERS } from '@whoa/core/embed';
 import type { StoreCancelReceipt, TaskRecord, TaskSummary } from '@whoa/tasks';
 import { type Command, EXIT, readArguments, UsageError, type Use } from '../../command.ts';
 import type { ConnectionContext, System } from '../../system.ts';
-import { cancelCall } from '../../tasks/cancel-call.ts';
+import { type CancelContext, cancelCall } from '../../tasks/cancel-call.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { isLost, shortId } from '../../tasks/local-tasks.ts';
 import { openTaskSource, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
@@ -66,7 +66,7 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   if (!values.all && hasFilter) throw new UsageError('--status, --agent and --conversation need --all');
   const source = own(await openTaskSource(values, system));
   const screen = own(new Screen(system, values));
-  const context: Context = { source, screen, waits: !values['no-wait'] };
+  const context: CancelContext = { source, screen, waits: !values['no-wait'] };
   if (!values.json) screen.status(() => 'asking the store');
   const tasks = values.all
     ? await listLiveTasks(source, { ...filter, limit: MAX_ALL })
@@ -89,12 +89,6 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   return ends.every(Boolean) ? EXIT.success : EXIT.failed;
 }
 
-interface Context {
-  readonly source: TaskSource;
-  readonly screen: Screen;
-  readonly waits: boolean;
-}
-
 /** Find all tasks before stopping the first: if one id is wrong, nothing is stopped. */
 async function findAll(
   source: TaskSource,
@@ -107,7 +101,7 @@ async function findAll(
   return tasks.filter(({ id }, index) => tasks.findIndex((task) => task.id === id) === index);
 }
 
-function printDryRun(tasks: readonly TaskSummary[], { screen }: Context): number {
+function printDryRun(tasks: readonly TaskSummary[], { screen }: CancelContext): number {
   for (const { id, status, agent } of tasks) {
     screen.data({ type: 'would-cancel', id, status, agent });
     screen.line(`${shortId(id)} ${status}, ${oneLine(agent, 40)}: would be stopped`);
@@ -120,7 +114,7 @@ function printDryRun(tasks: readonly TaskSummary[], { screen }: Context): number
 function printReceipt(
   id: string,
   receipt: StoreCancelReceipt,
-  { screen, mode }: Context & { readonly mode: StopMode },
+  { screen, mode }: CancelContext & { readonly mode: StopMode },
 ): boolean {
   screen.data({ type: 'receipt', id, ...receipt });
   if (receipt.result === 'not-found' || receipt.result === 'too-late') {
@@ -147,7 +141,7 @@ function describeWait(mode: StopMode): string {
   return abortMs ? `: running calls are interrupted, for ${abortMs / 1_000} s at most` : ': nothing is waited for';
 }
 
-async function waitForEnd(id: string, { source, screen }: Context, count: number): Promise<void> {
+async function waitForEnd(id: string, { source, screen }: CancelContext, count: number): Promise<void> {
   if (!screen.asJson) screen.status(() => `waiting until ${shortId(id)} has settled`);
   const task = await source.follow(id, {
     onRecord: async (record) => {
