@@ -69,7 +69,10 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
   own(listenForEnd(({ via }) => via !== 'SIGINT' && chat.leave()));
   screen.status(undefined);
   screen.note(screen.style('dim', WAYS));
-  if (values.continue) printHistory(screen, (await conversations.history(conversation)).length);
+  if (values.continue) {
+    const { length } = await conversations.history(conversation);
+    screen.note(screen.style('dim', `The conversation so far has ${length} ${length === 1 ? 'message' : 'messages'}.`));
+  }
   lines = own(readLines(chat, screen));
   await chat.closed;
   screen.input(undefined);
@@ -92,8 +95,4 @@ function readLines(chat: Chat, screen: Screen): TypedLines {
   chat.onIdle = () => lines.show();
   lines.show();
   return lines;
-}
-
-function printHistory(screen: Screen, count: number): void {
-  screen.note(screen.style('dim', `The conversation so far has ${count} ${count === 1 ? 'message' : 'messages'}.`));
 }

@@ -52,8 +52,8 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     lookAtSearch(),
     checkStore(config, own, system),
   ]);
-  const findings = [
-    lookAtNode(),
+  const findings: readonly Finding[] = [
+    { about: 'Node', name: process.version, state: 'ok', text: `${process.platform} ${process.arch}` },
     ...found.flat(),
     ...lookAtKeys(system.env),
     checkModel(config, system.env),
@@ -69,10 +69,6 @@ async function run(args: readonly string[], own: Use, system: System): Promise<n
     if (finding.advice !== undefined) screen.line(`      → ${finding.advice}`);
   }
   return findings.some(({ state }) => state === 'broken') ? EXIT.failed : EXIT.success;
-}
-
-function lookAtNode(): Finding {
-  return { about: 'Node', name: process.version, state: 'ok', text: `${process.platform} ${process.arch}` };
 }
 
 const PROOF = {

@@ -43,8 +43,7 @@ const policy = checkOneOf(['queue', 'replace', 'reject'], {
 });
 
 const levelMs = z
-  .number({ error: ({ input }) => `expected milliseconds from 0 to ${MAX_LEVEL_MS}, got ${shown(input)}` })
-  .refine((ms) => ms >= 0 && ms <= MAX_LEVEL_MS, {
+  .custom((ms) => typeof ms === 'number' && ms >= 0 && ms <= MAX_LEVEL_MS, {
     error: ({ input }) => `expected milliseconds from 0 to ${MAX_LEVEL_MS}, got ${shown(input)}`,
   })
   .optional();

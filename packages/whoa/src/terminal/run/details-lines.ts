@@ -157,12 +157,9 @@ function some(texts: readonly string[], context: Context): string[] {
 function cut(lines: readonly string[], limit: { first: number } | { last: number }, context: Context): string[] {
   const most = context.isFull ? FULL_LINES : 'first' in limit ? limit.first : limit.last;
   if (lines.length <= most) return [...lines];
-  const more = moreLines(lines.length - most, context);
+  const hint = context.isFull ? '' : '; --output full shows them';
+  const more = context.look.style('dim', `… ${counted(lines.length - most, 'more line')}${hint}`);
   return 'first' in limit ? [...lines.slice(0, most), more] : [more, ...lines.slice(-most)];
-}
-
-function moreLines(count: number, { isFull, look }: Context): string {
-  return look.style('dim', `… ${counted(count, 'more line')}${isFull ? '' : '; --output full shows them'}`);
 }
 
 /** Wraps a text of one line, with what a terminal would obey made visible. */

@@ -36,7 +36,7 @@ export function eventLine(event: RunEvent, screen: Pick<Screen, 'style' | 'colum
     case 'call-waiting':
       return screen.style(
         'yellow',
-        `⧗ ${event.tool} must not be interrupted: waiting, at most ${formatRemaining(event)}`,
+        `⧗ ${event.tool} must not be interrupted: waiting, at most ${formatDuration(event.until - event.at)}`,
       );
     case 'turn-retry':
       return screen.style(
@@ -93,8 +93,4 @@ function describeEnd(result: CallResult, screen: Pick<Screen, 'style' | 'columns
 function describeError({ content, details }: CallResult): string {
   const view = toDetailsView(details, content);
   return (view.kind === 'output' ? view.exit : undefined) ?? toText(content).replace('Not started: ', '');
-}
-
-function formatRemaining({ until, at }: { readonly until: number; readonly at: number }): string {
-  return formatDuration(until - at);
 }

@@ -63,8 +63,9 @@ export class RunView {
     if (event.type === 'text') screen.say(event.text);
     this.#follow(event);
     const line = event.type === 'level-changed' ? this.#describeStop(event) : eventLine(event, screen);
-    if (line !== undefined)
-      screen.note(event.type === 'call-waiting' ? line + this.#yellow(this.#describeExit()) : line);
+    // How to leave without a call that must finish.
+    const exit = ` · Ctrl-C ${this.#level === 'drain' ? 'twice more' : 'again'} exits without it`;
+    if (line !== undefined) screen.note(event.type === 'call-waiting' ? line + this.#yellow(exit) : line);
     if (event.type === 'call-end') {
       for (const detail of detailsLines(event.result, screen, { isFull: this.#isFull })) screen.note(detail);
     }
@@ -127,11 +128,6 @@ export class RunView {
     if (names === '') return undefined;
     const most = this.#nextAt === undefined ? '' : `, ${seconds(this.#nextAt - now)} at most`;
     return `: ${WAITING[level](names)}${most} · Ctrl-C again ${NEXT[level]}`;
-  }
-
-  /** Describes how to leave without a call that must finish. */
-  #describeExit(): string {
-    return ` · Ctrl-C ${this.#level === 'drain' ? 'twice more' : 'again'} exits without it`;
   }
 
   #isProtected(tool: string): boolean {
