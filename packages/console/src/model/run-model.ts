@@ -58,19 +58,6 @@ export interface TurnModel {
   retry?: string;
 }
 
-/** A wave of calls. */
-export interface WaveModel {
-  readonly number: number;
-  readonly startedAt: number;
-}
-
-/** A level that a stop has reached. */
-export interface ReachedLevel {
-  readonly level: StopLevel;
-  readonly at: number;
-  readonly reason: CancelReason;
-}
-
 /** A run as its journal tells it. It grows by `apply`; nothing is ever removed. */
 export class RunModel {
   agent = '';
@@ -78,8 +65,9 @@ export class RunModel {
   lastAt = 0;
   readonly turns: TurnModel[] = [];
   readonly calls = new Map<string, CallModel>();
-  readonly waves: WaveModel[] = [];
-  readonly levels: ReachedLevel[] = [];
+  readonly waves: { readonly number: number; readonly startedAt: number }[] = [];
+  /** The levels that a stop has reached. */
+  readonly levels: { readonly level: StopLevel; readonly at: number; readonly reason: CancelReason }[] = [];
   readonly abandoned: { readonly name: string; readonly at: number }[] = [];
   /** What the journal had no room for. */
   cut: { readonly entries: number; readonly bytes: number } | undefined;

@@ -42,15 +42,13 @@ function Calls({ run }: { readonly run: RunModel }): ReactNode {
   );
 }
 
-function Leaf({
-  href,
-  status,
-  name,
-}: {
+interface LeafProps {
   readonly href: string;
   readonly status: ShownStatus;
   readonly name: string;
-}): ReactNode {
+}
+
+function Leaf({ href, status, name }: LeafProps): ReactNode {
   return (
     <a href={href}>
       <Status status={status}>

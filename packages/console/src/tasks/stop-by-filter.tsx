@@ -2,6 +2,7 @@ import type { StoppedTask, TaskClient } from '@whoa/server/task-client';
 import { type ReactNode, useEffect, useState } from 'react';
 import { describeError } from '../api/session.ts';
 import { joinWords, plural } from '../model/format.ts';
+import { isLive } from '../model/shown-status.ts';
 import { Button, TextBox } from '../page/parts.tsx';
 import { ModeSelect, type StopModeName } from '../task/stop-mode.tsx';
 import type { AddressFilter } from './use-filter.ts';
@@ -13,12 +14,10 @@ interface StopByFilterProps {
   readonly onDone: () => void;
 }
 
-const LIVE = ['init', 'running', 'cancelling'] as const;
-
 /** Stops every task that matches. A dry run says first how many that are. */
 export function StopByFilter({ client, filter, onClose, onDone }: StopByFilterProps): ReactNode {
   const { status, agent, conversation } = filter.asked;
-  const isLive = status === undefined || LIVE.some((one) => one === status);
+  const canStop = status === undefined || isLive({ status });
   const [found, setFound] = useState<readonly StoppedTask[]>();
   const [done, setDone] = useState<readonly StoppedTask[]>();
   const [problem, setProblem] = useState('');
@@ -34,7 +33,7 @@ export function StopByFilter({ client, filter, onClose, onDone }: StopByFilterPr
     let isCurrent = true;
     setFound(undefined);
     setDone(undefined);
-    if (!isLive) return undefined;
+    if (!canStop) return undefined;
     client.cancelAll(JSON.parse(key) as typeof wanted, { dryRun: true }).then(
       (tasks) => isCurrent && setFound(tasks),
       (error: unknown) => isCurrent && setProblem(describeError(error).message),
@@ -42,7 +41,7 @@ export function StopByFilter({ client, filter, onClose, onDone }: StopByFilterPr
     return () => {
       isCurrent = false;
     };
-  }, [client, key, isLive]);
+  }, [client, key, canStop]);
   const stoppable = (found ?? []).filter((task) => task.status !== 'cancelling');
   const stop = (): void => {
     setBusy(true);
@@ -57,7 +56,7 @@ export function StopByFilter({ client, filter, onClose, onDone }: StopByFilterPr
   return (
     <section className="note stopping" aria-label="Stop by filter">
       <p className="wide grow" aria-live="polite">
-        <b>{headline({ isLive, found, stoppable, done })}</b>
+        <b>{headline({ canStop, found, stoppable, done })}</b>
         <br />
         <span className="soft">{problem || described(found ?? [], filter)}</span>
       </p>
@@ -74,14 +73,14 @@ export function StopByFilter({ client, filter, onClose, onDone }: StopByFilterPr
 }
 
 interface Headline {
-  readonly isLive: boolean;
+  readonly canStop: boolean;
   readonly found: readonly StoppedTask[] | undefined;
   readonly stoppable: readonly StoppedTask[];
   readonly done: readonly StoppedTask[] | undefined;
 }
 
-function headline({ isLive, found, stoppable, done }: Headline): string {
-  if (!isLive) return 'Tasks with this status have ended.';
+function headline({ canStop, found, stoppable, done }: Headline): string {
+  if (!canStop) return 'Tasks with this status have ended.';
   if (done !== undefined) {
     const accepted = done.filter(({ result }) => result === 'accepted' || result === 'escalated').length;
     return `${plural(accepted, 'stop')} accepted${accepted === done.length ? '' : `, ${done.length - accepted} had ended or were being stopped`}.`;
