@@ -34,7 +34,7 @@ async function setUp(...schemas: readonly object[]) {
   await store.append({ id: task.id, epoch: 1, session: 's', claim: 'c' }, { after: 0, events, asks } as never);
   const readAnswers = async () =>
     (await store.get({ tenant: 'local', id: task.id }))!.questions!.map(({ answer }) => answer?.value);
-  return { home, id: task.id, readAnswers };
+  return { home, store, id: task.id, readAnswers };
 }
 
 test.each([
@@ -86,4 +86,26 @@ test('Ctrl-C and the end of the input leave the question open, and the next one 
   terminal.type('Oak\n');
   await terminal.waitFor(/choose: answered\nthird:0/);
   expect(await readAnswers()).toEqual([{ answer: 'Oak' }]);
+});
+
+test('`whoa approve` lists a question whose worker has gone, however many newer tasks there are', async () => {
+  const { home, id, store } = await setUp(ROOM);
+  await store.release({ id, epoch: 1, session: 's', claim: 'c' });
+  for (let i = 0; i < 201; i++) {
+    const { task } = (await store.create({ tenant: 'local', agent: 'a', input: 'Go.' })) as { task: TaskRecord };
+    await store.claim(task.id, { session: 's', claim: `c${i}`, worker: 'w', leaseMs: 600_000 });
+  }
+  expect(await home.main(['approve'])).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^\S+ a asks: Go\. · to answer: whoa approve t0-\S+\n$/) as string,
+  });
+  for (const more of [[], ['--all-tenants']]) {
+    const { stdout } = await home.main(['approve', '--json', ...more]);
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object),
+    ).toEqual([{ type: 'asking', id, agent: 'a', title: 'Go.', waiting: 1 }]);
+  }
 });

@@ -3,14 +3,14 @@ import { type ApprovalAnswer, formatQuestion } from '@whoa/core/approval';
 import { describeLocation, parseAnswer } from '@whoa/core/internal';
 import type { QuestionAnswer } from '@whoa/server/task-client';
 import { isFinalStatus, type TaskRecord } from '@whoa/tasks';
-import type { PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
+import { findQuestionTask, mapInBatches, type PendingQuestion, type PendingQuestions } from '@whoa/tasks/internal';
 import { type Command, EXIT, readArguments, UsageError, type Use, type Values } from '../../command.ts';
 import type { System } from '../../system.ts';
 import { findTask } from '../../tasks/find-task.ts';
 import { shortId } from '../../tasks/local-tasks.ts';
 import { readPending } from '../../tasks/pending-questions.ts';
 import { openTaskSource, SOURCE_HELP, SOURCE_OPTIONS } from '../../tasks/source/open-task-source.ts';
-import { listTasks, type TaskSource } from '../../tasks/source/task-source.ts';
+import type { TaskSource } from '../../tasks/source/task-source.ts';
 import { createTerminalAsk, WITHDRAWN } from '../../terminal/ask.ts';
 import { askForAnswer, describeExpected } from '../../terminal/ask-answer.ts';
 import { commandName } from '../../terminal/command-name.ts';
@@ -106,10 +106,11 @@ async function findFault(answer: Json, schema: PendingQuestion['schema']): Promi
 
 const MAX_LISTED = 200;
 
-/** Lists the tasks that wait for answers, among the newest that run. */
+/** Lists the tasks that wait for answers, the one that has waited longest first. */
 async function listAsking(source: TaskSource, { screen, system }: Pick<Context, 'screen' | 'system'>): Promise<number> {
-  const { tasks } = await listTasks(source, { status: 'running', limit: MAX_LISTED });
-  const asking = tasks.filter(({ waiting = 0 }) => waiting > 0);
+  const { questions, next } = await source.questions({ limit: MAX_LISTED });
+  const ids = [...new Set(questions.map(({ id }) => findQuestionTask(id)!))];
+  const asking = (await mapInBatches(ids, (id) => source.get(id))).filter((task) => task !== undefined);
   for (const { id, agent, title = '', waiting } of asking) {
     screen.data({ type: 'asking', id, agent, title, waiting });
     screen.line(
@@ -117,6 +118,7 @@ async function listAsking(source: TaskSource, { screen, system }: Pick<Context, 
     );
   }
   if (asking.length === 0) screen.line('no task asks anything now');
+  if (next !== undefined) screen.line(`these are the oldest ${MAX_LISTED} questions; there are more`);
   return asking.length === 0 ? EXIT.failed : EXIT.success;
 }
 

@@ -29,6 +29,7 @@ function toSource(
     cancel: (id, { reason, mode, undo }) => store.cancel({ tenant, id }, reasonFor(reason), { mode, undo }),
     cancelCall: (id, callId, reason) =>
       store.send({ tenant, id }, { type: 'cancel-call', callId, reason: reasonFor(reason) }),
+    questions: (page) => store.questions({ ...page, tenant }),
     answer: (id, value) => store.answer({ tenant, id }, { value: { ...value }, by: userName() }),
     steer: (id, message) => store.send({ tenant, id }, { type: 'steer', message }),
     follow: (id, options) => followTask(store, { tenant, id }, options),

@@ -7,6 +7,7 @@ import type {
   FleetLoad,
   ListFilter,
   ListPage,
+  PageRequest,
   PauseTarget,
   RequeueReceipt,
   SendReceipt,
@@ -15,7 +16,7 @@ import type {
   TaskRecord,
   TaskSummary,
 } from '@whoa/tasks';
-import type { WorkerPage } from '@whoa/tasks/internal';
+import type { QuestionPage, WorkerPage } from '@whoa/tasks/internal';
 import { isLost } from '../local-tasks.ts';
 import type { FollowOptions } from './follow-task.ts';
 
@@ -46,6 +47,8 @@ export interface TaskSource extends AsyncDisposable {
   list(filter: Omit<ListFilter, 'tenant'> & Poison): Promise<ListPage>;
   cancel(id: string, request: CancelRequest): Promise<StoreCancelReceipt>;
   cancelCall(id: string, callId: string, reason: string | undefined): Promise<SendReceipt>;
+  /** Lists open questions, oldest first. */
+  questions(page: PageRequest): Promise<QuestionPage>;
   /** Answers a question by its id. The first answer counts. */
   answer(question: string, answer: QuestionAnswer): Promise<AnswerReceipt>;
   steer(id: string, message: string): Promise<SendReceipt>;
