@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { createTaskStore, type TaskRecord, type TaskStoreConfig } from '@whoa/tasks';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ConsoleRig, startConsole } from './console.ts';
@@ -210,6 +211,22 @@ test('a page that cannot be shown explains what to do', async () => {
   await page.getByText('Nothing matches').waitFor();
   await page.getByRole('button', { name: 'Remove all filters' }).click();
   await page.getByRole('table').waitFor();
+});
+
+test('the page of approvals shows what has waited longest, however many newer tasks run', async () => {
+  const id = await rig.start('editor', 'Remove the oldest deploy script');
+  await expect.poll(async () => (await rig.client.get(id))?.waiting).toBe(1);
+  const { tenant } = (await rig.client.get(id))!;
+  await using store = createTaskStore(JSON.parse(rig.location) as TaskStoreConfig);
+  for (let i = 0; i < 101; i++) {
+    const { task } = (await store.create({ tenant, agent: 'served elsewhere', input: 'Go.' })) as { task: TaskRecord };
+    await store.claim(task.id, { session: 's', claim: `c${i}`, worker: 'w', leaseMs: 600_000 });
+  }
+  const page = await rig.open('approvals');
+  await page.getByText('1 task waiting for an answer').waitFor();
+  await page.getByRole('link', { name: 'Remove the oldest deploy script' }).waitFor();
+  await rig.client.cancel(id);
+  await page.getByText('Nobody is waited for').waitFor();
 });
 
 test('the page is small, and loads nothing from elsewhere', async () => {

@@ -150,7 +150,7 @@ interface PollOptions {
   readonly onLoggedOut: () => void;
 }
 
-/** Reads something again and again. Another `read` is a reason to read immediately. */
+/** Reads something again and again while the page is in view. Another `read` is a reason to read immediately. */
 export function usePolled<State>(read: () => Promise<State>, { intervalMs, onLoggedOut }: PollOptions): Polled<State> {
   const [polled, setPolled] = useState<Polled<State>>({});
   useEffect(() => {
@@ -161,20 +161,26 @@ export function usePolled<State>(read: () => Promise<State>, { intervalMs, onLog
       else setPolled(({ state }) => ({ state, problem: describeError(error).message }));
     };
     const poll = (): void => {
+      clearTimeout(timer);
+      // It goes on when the page can be seen again.
+      if (document.hidden || isOver) return;
       read()
         .then(
           (state) => !isOver && setPolled({ state }),
           (error: unknown) => !isOver && fail(error),
         )
         .finally(() => {
-          if (!isOver) timer = setTimeout(poll, intervalMs);
+          clearTimeout(timer);
+          timer = setTimeout(poll, intervalMs);
         })
         .catch(() => {});
     };
     poll();
+    document.addEventListener('visibilitychange', poll);
     return () => {
       isOver = true;
       clearTimeout(timer);
+      document.removeEventListener('visibilitychange', poll);
     };
   }, [read, intervalMs, onLoggedOut]);
   return polled;
