@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import type { TaskStore } from '@whoa/tasks';
+import type { PageRequest, TaskStore } from '@whoa/tasks';
 import { UsageError } from '../command.ts';
 import type { ConnectionContext } from '../system.ts';
 import { findTask } from './find-task.ts';
@@ -24,6 +24,7 @@ export async function findConversation(
   const source = {
     get: (id: string) => store.get({ tenant: LOCAL_TENANT, id }),
     list: (filter: object) => store.list({ ...filter, tenant: LOCAL_TENANT }),
+    questions: (page: PageRequest) => store.questions({ ...page, tenant: LOCAL_TENANT }),
   };
   if (given !== undefined) {
     const { id, conversation } = await findTask(source, given, surroundings);
