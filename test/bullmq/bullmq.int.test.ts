@@ -375,7 +375,8 @@ test('options that cannot work are rejected', async () => {
   await idle[Symbol.asyncDispose]();
 });
 
-test('a task that waits for a person takes no slot of BullMQ, and the answer brings its ticket back', async () => {
+/** An agent whose call of `pay` needs a yes. */
+function payingWork() {
   const paid: string[] = [];
   const approvals = createTaskApprovals({ parkAfterMs: 0 });
   const pay = defineTool({
@@ -390,19 +391,54 @@ test('a task that waits for a person takes no slot of BullMQ, and the answer bri
     () => reply('done'),
   );
   const work = createAgent({ name: 'assistant', planner, tools: [pay], approve: approvals.approve });
-  await using fleet = await setUp({ work, approvals, worker: { concurrency: 1 } });
+  return { paid, work, approvals };
+}
+
+const YES = { callId: 'c1', decision: 'yes' } as const;
+
+test('a task that waits for a person takes no slot of BullMQ, and the answer brings its ticket back', async () => {
+  const { paid, ...paying } = payingWork();
+  await using fleet = await setUp({ ...paying, worker: { concurrency: 1 } });
   const { engine, store, queue } = fleet;
   const refs = [await create(engine), await create(engine)];
   for (const ref of refs) {
     await expect.poll(async () => (await store.get(ref))?.stage, POLL).toBe('parked');
     await ticketIs(queue, ref.id, 'delayed');
   }
-  expect(await answerCall(engine.store, refs[0]!, { callId: 'c1', decision: 'yes' })).toMatchObject({
-    result: 'accepted',
-  });
+  expect(await answerCall(engine.store, refs[0]!, YES)).toMatchObject({ result: 'accepted' });
   await statusIs(store, refs[0]!, 'success');
   expect(paid).toEqual(['c1']);
   expect(await store.get(refs[1]!)).toMatchObject({ status: 'running', waiting: 1 });
+});
+
+test('an answer that only the store learns brings the ticket back with the next scan', async () => {
+  const { paid, ...paying } = payingWork();
+  // The ticket itself looks again after ten times as long.
+  await using fleet = await setUp({ ...paying, reofferIntervalMs: 6_000 });
+  const { engine, store, queue } = fleet;
+  const ref = await create(engine);
+  await expect.poll(async () => (await store.get(ref))?.stage, POLL).toBe('parked');
+  await ticketIs(queue, ref.id, 'delayed');
+  expect(await answerCall(store, ref, YES)).toMatchObject({ result: 'accepted' });
+  await statusIs(store, ref, 'success');
+  expect(paid).toEqual(['c1']);
+});
+
+test('an answer counts while BullMQ has lost its tickets, and takes effect once', async () => {
+  const own = await startRedis({ appendfsync: 'none' });
+  const { paid, ...paying } = payingWork();
+  const queue = new Queue('away', { connection: { host: '127.0.0.1', port: own.port, retryStrategy: () => 20 } });
+  const { engine, store, ...rest } = await setUp({ ...paying, queue, reofferIntervalMs: 200 });
+  const ref = await create(engine);
+  await expect.poll(async () => (await store.get(ref))?.stage, POLL).toBe('parked');
+  await own.kill('SIGKILL');
+  expect(await answerCall(engine.store, ref, YES)).toMatchObject({ result: 'accepted' });
+  expect(await store.get(ref)).toMatchObject({ stage: 'ready' });
+  await own.start();
+  await statusIs(store, ref, 'success');
+  expect(paid).toEqual(['c1']);
+  await rest[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
 });
 
 test('the ticket of a task that waits for its provider comes back at its time, and its slot is free meanwhile', async () => {
