@@ -1,9 +1,24 @@
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { World } from '@whoa/core/embed';
+import type { TaskStore } from '@whoa/tasks';
 import type { Context, MiddlewareHandler } from 'hono';
 import { type Access, may, refuseRight } from './access/access.ts';
+import type { Login } from './access/login.ts';
 import type { Principal, Right } from './access/principal.ts';
 import { HttpError } from './http-error.ts';
 import { NAME } from './schemas.ts';
+
+/** The dependencies of endpoints. */
+export interface ApiParts {
+  readonly store: TaskStore;
+  readonly access: Access;
+  readonly world: World;
+  readonly agents: readonly string[] | undefined;
+  readonly login: Login | undefined;
+  readonly metrics: (() => string | Promise<string>) | undefined;
+  readonly isDraining: (() => boolean) | undefined;
+  readonly onError: (error: unknown) => void;
+}
 
 /** A valid request, from a principal that may send it. */
 interface EndpointRequest<Params, Query, Body> {
@@ -16,15 +31,17 @@ interface EndpointRequest<Params, Query, Body> {
   readonly request: Request;
 }
 
-/**
- * One route: the right it needs, its parameters, and its handler. The OpenAPI document and the checks come from this.
- */
-export interface Endpoint<Params = unknown, Query = unknown, Body = unknown> {
+/** Where requests go, and the right that they need. */
+export interface Route {
   readonly method: 'get' | 'post';
   /** With `{name}` for parameters. */
   readonly path: string;
   /** `public`: no identity is needed. */
   readonly right: Right | 'public';
+}
+
+/** A route with its parameters and its handler. The OpenAPI document and the checks come from this. */
+export interface Endpoint<Params = unknown, Query = unknown, Body = unknown> extends Route {
   /** A principal with the right `operate` can name another tenant. */
   readonly forOperators?: boolean;
   readonly summary: string;
@@ -32,7 +49,7 @@ export interface Endpoint<Params = unknown, Query = unknown, Body = unknown> {
   readonly query?: z.ZodObject<z.ZodRawShape> & z.ZodType<Query>;
   readonly body?: z.ZodType<Body>;
   readonly responses: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
-  handle(asked: EndpointRequest<Params, Query, Body>): Promise<Response> | Response;
+  handle(asked: EndpointRequest<Params, Query, Body>, parts: ApiParts): Promise<Response> | Response;
 }
 
 /** Defines an endpoint whose handler has the types of its schemas. */
@@ -52,7 +69,7 @@ interface Variables {
 }
 
 /** Adds an endpoint to an app, behind its guard. */
-export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, access: Access): void {
+export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, parts: ApiParts): void {
   const { method, path, right, forOperators = false, summary, params, body } = endpoint;
   const query = z.strictObject({ ...endpoint.query?.shape, ...(forOperators && { tenant: TENANT.optional() }) });
   const route = createRoute({
@@ -61,7 +78,7 @@ export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, access: A
     summary,
     'x-whoa-right': right,
     security: right === 'public' ? [] : [{ bearer: [] }, { cookie: [] }],
-    middleware: [guard(endpoint, access)],
+    middleware: [guard(endpoint, parts.access)],
     request: {
       query,
       ...(params !== undefined && { params }),
@@ -75,14 +92,15 @@ export function mount(app: OpenAPIHono<Variables>, endpoint: Endpoint, access: A
     const { principal } = context.var;
     const { tenant = principal.tenant, ...rest } = valid('query') as { tenant?: string };
     if (tenant !== principal.tenant && !may(principal, 'operate')) return refuseRight('operate');
-    return endpoint.handle({
+    const asked = {
       principal,
       tenant,
       params: params === undefined ? {} : valid('param'),
       query: rest,
       body: body === undefined ? {} : valid('json'),
       request: req.raw,
-    });
+    };
+    return endpoint.handle(asked, parts);
   }) as never);
 }
 

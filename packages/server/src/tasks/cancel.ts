@@ -2,9 +2,8 @@ import { z } from '@hono/zod-openapi';
 import type { CancelReasonInit } from '@whoa/core';
 import { type ConversationRef, cancelTasks, type StoreCancelReceipt, type TaskRef } from '@whoa/tasks';
 import type { Principal } from '../http/access/principal.ts';
-import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
+import { type ApiParts, defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, unknownTask } from '../http/http-error.ts';
-import type { ApiParts } from '../http/parts.ts';
 import { CANCEL_FIELDS, CANCEL_RECEIPT, type CancelBody, NAME, STATUS, TASK_PARAMS } from '../http/schemas.ts';
 import { findTrace } from '../http/traceparent.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
@@ -18,79 +17,6 @@ const RESPONSES = {
   200: { description: 'It was already being stopped, at least as hard.', schema: CANCEL_RECEIPT },
   409: { description: 'It had already ended; error.status says how.' },
 };
-
-export function cancelEndpoints(parts: ApiParts): Endpoint[] {
-  return [cancelTaskEndpoint(parts), cancelConversationEndpoint(parts), cancelManyEndpoint(parts)];
-}
-
-function cancelTaskEndpoint(parts: ApiParts): Endpoint {
-  return defineEndpoint({
-    method: 'post',
-    path: '/v1/tasks/{id}/cancel',
-    right: 'cancel',
-    forOperators: true,
-    summary: 'Stops a task, wherever it runs. Once accepted, the task always ends as cancelled.',
-    params: TASK_PARAMS,
-    body: CANCEL,
-    responses: RESPONSES,
-    handle: async ({ principal, tenant, params: { id }, body, request }) =>
-      responseFor(await cancel({ tenant, id }, { principal, body, request, parts }), unknownTask()),
-  });
-}
-
-function cancelConversationEndpoint(parts: ApiParts): Endpoint {
-  return defineEndpoint({
-    method: 'post',
-    path: '/v1/conversations/{id}/cancel',
-    right: 'cancel',
-    forOperators: true,
-    summary: 'Stops the current task of a conversation and all tasks that wait in it.',
-    params: TASK_PARAMS,
-    body: CANCEL,
-    responses: RESPONSES,
-    handle: async ({ principal, tenant, params: { id: conversation }, body, request }) =>
-      responseFor(await cancel({ tenant, conversation }, { principal, body, request, parts }), noLiveTasks()),
-  });
-}
-
-function noLiveTasks(): HttpError {
-  const message = 'This conversation has no task to stop';
-  return new HttpError(404, { code: 'nothing-lives', message });
-}
-
-interface CancelContext {
-  readonly principal: Principal;
-  readonly body: CancelBody;
-  readonly request: Request;
-  readonly parts: ApiParts;
-}
-
-async function cancel(
-  target: TaskRef | ConversationRef,
-  { principal, body, request, parts: { store, access, world } }: CancelContext,
-): Promise<StoreCancelReceipt> {
-  const { mode, undo } = body;
-  const reason = toReason(principal, body.reason, request);
-  const receipt = await withStoreRetry(world, () => store.cancel(target, reason, { mode, undo }));
-  const named = 'id' in target ? target.id : target.conversation;
-  access.audit(principal, { type: 'cancel', tenant: target.tenant, target: named, result: receipt.result });
-  return receipt;
-}
-
-/** Takes the name from the principal, never from the request. */
-export function toReason({ name }: Principal, message: string | undefined, { headers }: Request): CancelReasonInit {
-  const trace = findTrace(headers.get('traceparent'));
-  return { kind: 'user', by: name, via: 'http', ...(message !== undefined && { message }), ...trace };
-}
-
-function responseFor(receipt: StoreCancelReceipt, unknown: HttpError): Response {
-  if (receipt.result === 'not-found') throw unknown;
-  if (receipt.result === 'too-late') {
-    const { status } = receipt;
-    throw new HttpError(409, { code: 'too-late', message: `It had already ended: ${status}`, status });
-  }
-  return Response.json(receipt, { status: receipt.result === 'unchanged' ? 200 : 202 });
-}
 
 const FILTER = z
   .strictObject({
@@ -125,8 +51,32 @@ const COUNTS = z
     description: 'If there is a `next`, repeat the request with it as cursor. A dry run reports would-cancel.',
   });
 
-function cancelManyEndpoint(parts: ApiParts): Endpoint {
-  return defineEndpoint({
+export const CANCEL_ENDPOINTS: readonly Endpoint[] = [
+  defineEndpoint({
+    method: 'post',
+    path: '/v1/tasks/{id}/cancel',
+    right: 'cancel',
+    forOperators: true,
+    summary: 'Stops a task, wherever it runs. Once accepted, the task always ends as cancelled.',
+    params: TASK_PARAMS,
+    body: CANCEL,
+    responses: RESPONSES,
+    handle: async ({ tenant, params: { id }, ...asked }, parts) =>
+      responseFor(await cancel({ tenant, id }, asked, parts), unknownTask()),
+  }),
+  defineEndpoint({
+    method: 'post',
+    path: '/v1/conversations/{id}/cancel',
+    right: 'cancel',
+    forOperators: true,
+    summary: 'Stops the current task of a conversation and all tasks that wait in it.',
+    params: TASK_PARAMS,
+    body: CANCEL,
+    responses: RESPONSES,
+    handle: async ({ tenant, params: { id: conversation }, ...asked }, parts) =>
+      responseFor(await cancel({ tenant, conversation }, asked, parts), noLiveTasks()),
+  }),
+  defineEndpoint({
     method: 'post',
     path: '/v1/tasks/cancel',
     right: 'cancel',
@@ -134,18 +84,48 @@ function cancelManyEndpoint(parts: ApiParts): Endpoint {
     summary: 'Stops every matching task that has not ended, in batches.',
     body: MANY,
     responses: { 200: { description: 'The result for each task.', schema: COUNTS } },
-    async handle({ principal, tenant, body, request: sent }) {
+    async handle({ principal, tenant, body, request: sent }, { store, access, world }) {
       const { filter, dryRun, limit, cursor, mode, undo } = body;
       const { all: _all, ...wanted } = filter;
       const reason = toReason(principal, body.reason, sent);
       const request = { ...wanted, tenant, dryRun, limit, cursor, mode, undo, reason };
-      const { tasks, next } = await withStoreRetry(parts.world, () => cancelTasks(parts.store, request));
-      if (!dryRun) {
-        for (const { id, result } of tasks) {
-          parts.access.audit(principal, { type: 'cancel', tenant, target: id, result });
-        }
-      }
+      const { tasks, next } = await withStoreRetry(world, () => cancelTasks(store, request));
+      if (!dryRun)
+        for (const { id, result } of tasks) access.audit(principal, { type: 'cancel', tenant, target: id, result });
       return Response.json({ dryRun, tasks, ...(next !== undefined && { next }) });
     },
-  });
+  }),
+];
+
+function noLiveTasks(): HttpError {
+  const message = 'This conversation has no task to stop';
+  return new HttpError(404, { code: 'nothing-lives', message });
+}
+
+async function cancel(
+  target: TaskRef | ConversationRef,
+  { principal, body, request }: { readonly principal: Principal; readonly body: CancelBody; readonly request: Request },
+  { store, access, world }: ApiParts,
+): Promise<StoreCancelReceipt> {
+  const { mode, undo } = body;
+  const reason = toReason(principal, body.reason, request);
+  const receipt = await withStoreRetry(world, () => store.cancel(target, reason, { mode, undo }));
+  const named = 'id' in target ? target.id : target.conversation;
+  access.audit(principal, { type: 'cancel', tenant: target.tenant, target: named, result: receipt.result });
+  return receipt;
+}
+
+/** Takes the name from the principal, never from the request. */
+export function toReason({ name }: Principal, message: string | undefined, { headers }: Request): CancelReasonInit {
+  const trace = findTrace(headers.get('traceparent'));
+  return { kind: 'user', by: name, via: 'http', ...(message !== undefined && { message }), ...trace };
+}
+
+function responseFor(receipt: StoreCancelReceipt, unknown: HttpError): Response {
+  if (receipt.result === 'not-found') throw unknown;
+  if (receipt.result === 'too-late') {
+    const { status } = receipt;
+    throw new HttpError(409, { code: 'too-late', message: `It had already ended: ${status}`, status });
+  }
+  return Response.json(receipt, { status: receipt.result === 'unchanged' ? 200 : 202 });
 }

@@ -2,9 +2,8 @@ import { z } from '@hono/zod-openapi';
 import { createReason } from '@whoa/core/embed';
 import type { TaskCommand, TaskRef } from '@whoa/tasks';
 import type { AuditEvent, Principal } from '../http/access/principal.ts';
-import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
+import { type ApiParts, defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, unknownTask } from '../http/http-error.ts';
-import type { ApiParts } from '../http/parts.ts';
 import { CALL_PARAMS, CANCEL_FIELDS, SEND_RECEIPT, TASK_PARAMS } from '../http/schemas.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
 import { refuseMessage } from './answering.ts';
@@ -24,12 +23,8 @@ const MESSAGE = z.union([
   z.strictObject({ role: z.literal('user'), content: z.union([z.string().min(1), z.array(PART).min(1)]) }),
 ]);
 
-export function commandEndpoints(parts: ApiParts): Endpoint[] {
-  return [cancelCallEndpoint(parts), steerEndpoint(parts)];
-}
-
-function cancelCallEndpoint(parts: ApiParts): Endpoint {
-  return defineEndpoint({
+export const COMMAND_ENDPOINTS: readonly Endpoint[] = [
+  defineEndpoint({
     method: 'post',
     path: '/v1/tasks/{id}/calls/{callId}/cancel',
     right: 'cancel',
@@ -38,16 +33,13 @@ function cancelCallEndpoint(parts: ApiParts): Endpoint {
     params: CALL_PARAMS,
     body: z.strictObject({ reason: CANCEL_FIELDS.reason }),
     responses: RESPONSES,
-    handle({ principal, tenant, params: { id, callId }, body, request }) {
+    handle({ principal, tenant, params: { id, callId }, body, request }, parts) {
       const reason = createReason(toReason(principal, body.reason, request), parts.world.clock.now());
       const command = { type: 'cancel-call', callId, reason } as const;
       return send({ tenant, id }, command, { parts, principal, type: 'cancel' });
     },
-  });
-}
-
-function steerEndpoint(parts: ApiParts): Endpoint {
-  return defineEndpoint({
+  }),
+  defineEndpoint({
     method: 'post',
     path: '/v1/tasks/{id}/steer',
     right: 'start',
@@ -56,13 +48,13 @@ function steerEndpoint(parts: ApiParts): Endpoint {
     params: TASK_PARAMS,
     body: z.strictObject({ message: MESSAGE }),
     responses: { ...RESPONSES, 403: { description: 'You lack the right, or may not answer an open question.' } },
-    async handle({ principal, tenant, params: { id }, body: { message } }) {
+    async handle({ principal, tenant, params: { id }, body: { message } }, parts) {
       const refused = await refuseMessage(principal, { tenant, id }, parts);
       if (refused !== undefined) throw new HttpError(403, refused);
       return send({ tenant, id }, { type: 'steer', message }, { parts, principal, type: 'steer' });
     },
-  });
-}
+  }),
+];
 
 interface SendContext {
   readonly parts: ApiParts;
@@ -78,16 +70,12 @@ async function send(task: TaskRef, command: TaskCommand, { parts, principal, typ
   access.audit(principal, { type, ...about, result });
   if (result === 'accepted') return Response.json(receipt, { status: 202 });
   if (result === 'not-found') throw unknownTask();
-  if (result === 'full') {
+  if (result === 'full')
     throw new HttpError(429, {
       code: 'full',
       message: 'Too many commands are waiting for the worker; try again later',
     });
-  }
   const { status } = receipt;
-  throw new HttpError(409, {
-    code: 'too-late',
-    message: `The task no longer accepts commands: it is ${status}`,
-    status,
-  });
+  const message = `The task no longer accepts commands: it is ${status}`;
+  throw new HttpError(409, { code: 'too-late', message, status });
 }

@@ -2,7 +2,6 @@ import { z } from '@hono/zod-openapi';
 import { type FollowEvent, followTask } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, unknownTask } from '../http/http-error.ts';
-import type { ApiParts } from '../http/parts.ts';
 import { TASK_PARAMS } from '../http/schemas.ts';
 import { eventStream } from '../http/sse.ts';
 
@@ -11,45 +10,43 @@ const END_ID = 'end';
 
 const POSITION = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-export function eventsEndpoint({ store, access, world, onError }: ApiParts): Endpoint {
-  return defineEndpoint({
-    method: 'get',
-    path: '/v1/tasks/{id}/events',
-    right: 'read',
-    forOperators: true,
-    summary:
-      'Streams the journal (text/event-stream), then one `end` event with the task. A reader that disconnects stops nothing.',
-    params: TASK_PARAMS,
-    query: z.object({
-      after: POSITION.optional().openapi({ description: 'Start after this position; Last-Event-ID takes precedence.' }),
-    }),
-    responses: {
-      200: {
-        description: '`entry` events, whose id is their position, then `end`. Comments keep the connection open.',
+export const EVENTS_ENDPOINT: Endpoint = defineEndpoint({
+  method: 'get',
+  path: '/v1/tasks/{id}/events',
+  right: 'read',
+  forOperators: true,
+  summary:
+    'Streams the journal (text/event-stream), then one `end` event with the task. A reader that disconnects stops nothing.',
+  params: TASK_PARAMS,
+  query: z.object({
+    after: POSITION.optional().openapi({ description: 'Start after this position; Last-Event-ID takes precedence.' }),
+  }),
+  responses: {
+    200: {
+      description: '`entry` events, whose id is their position, then `end`. Comments keep the connection open.',
+    },
+    204: { description: 'You have read the end; nothing follows.' },
+  },
+  async handle({ principal, tenant, params: { id }, query, request }, { store, access, world, onError }) {
+    const last = request.headers.get('last-event-id');
+    const after = last === null || last === '' ? (query.after ?? 0) : parsePosition(last);
+    const ref = { tenant, id };
+    if ((await store.get(ref)) === undefined) throw unknownTask();
+    if (last === END_ID) return new Response(null, { status: 204 });
+    const slot = access.openStream(principal);
+    if (slot instanceof Response) return slot;
+    const following = followTask(store, ref, { after, world, onStoreError: onError });
+    const close = (): void => slot[Symbol.dispose]();
+    const { signal } = request;
+    return new Response(eventStream(following, { clock: world.clock, toText, close, signal }), {
+      headers: {
+        'content-type': 'text/event-stream',
+        // Stops proxies from buffering events.
+        'x-accel-buffering': 'no',
       },
-      204: { description: 'You have read the end; nothing follows.' },
-    },
-    async handle({ principal, tenant, params: { id }, query, request }) {
-      const last = request.headers.get('last-event-id');
-      const after = last === null || last === '' ? (query.after ?? 0) : parsePosition(last);
-      const ref = { tenant, id };
-      if ((await store.get(ref)) === undefined) throw unknownTask();
-      if (last === END_ID) return new Response(null, { status: 204 });
-      const slot = access.openStream(principal);
-      if (slot instanceof Response) return slot;
-      const following = followTask(store, ref, { after, world, onStoreError: onError });
-      const close = (): void => slot[Symbol.dispose]();
-      const { signal } = request;
-      return new Response(eventStream(following, { clock: world.clock, toText, close, signal }), {
-        headers: {
-          'content-type': 'text/event-stream',
-          // Stops proxies from buffering events.
-          'x-accel-buffering': 'no',
-        },
-      });
-    },
-  });
-}
+    });
+  },
+});
 
 /** JSON contains no line feeds, so it is one line of data. */
 function toText(seen: FollowEvent): string {

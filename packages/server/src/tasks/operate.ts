@@ -2,7 +2,6 @@ import { z } from '@hono/zod-openapi';
 import { eraseRecords, type PauseTarget, type RequeueReceipt, readFleetLoad, requeueTask } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, refuseCursor, unknownTask } from '../http/http-error.ts';
-import type { ApiParts } from '../http/parts.ts';
 import { MOMENT, NAME, TASK, TASK_PARAMS } from '../http/schemas.ts';
 
 const MAX_QUEUES = 1_000;
@@ -56,63 +55,51 @@ const ERASED = z
   })
   .openapi('Erased');
 
-export function operateEndpoints(parts: ApiParts): Endpoint[] {
-  return [...readEndpoints(parts), pauseEndpoint(parts), requeueEndpoint(parts), eraseEndpoint(parts)];
-}
-
-function readEndpoints({ store }: ApiParts): Endpoint[] {
-  return [
-    defineEndpoint({
-      method: 'get',
-      path: '/v1/fleet',
-      right: 'operate',
-      summary: 'Ready and running tasks by agent, over all tenants, and agents that no worker serves.',
-      responses: { 200: { description: 'The fleet.', schema: FLEET } },
-      handle: async () => Response.json(await readFleetLoad(store)),
+export const OPERATE_ENDPOINTS: readonly Endpoint[] = [
+  defineEndpoint({
+    method: 'get',
+    path: '/v1/fleet',
+    right: 'operate',
+    summary: 'Ready and running tasks by agent, over all tenants, and agents that no worker serves.',
+    responses: { 200: { description: 'The fleet.', schema: FLEET } },
+    handle: async (_asked, { store }) => Response.json(await readFleetLoad(store)),
+  }),
+  defineEndpoint({
+    method: 'get',
+    path: '/v1/queues',
+    right: 'operate',
+    summary: 'Queues with ready tasks, by agent and tenant, and what is paused.',
+    query: z.object({
+      limit: z.coerce.number().int().min(1).max(MAX_QUEUES).default(100),
+      cursor: z
+        .string()
+        .max(2_048)
+        .refine((text) => text.isWellFormed())
+        .optional()
+        .openapi({ description: '`next` of the previous page.' }),
     }),
-    defineEndpoint({
-      method: 'get',
-      path: '/v1/queues',
-      right: 'operate',
-      summary: 'Queues with ready tasks, by agent and tenant, and what is paused.',
-      query: z.object({
-        limit: z.coerce.number().int().min(1).max(MAX_QUEUES).default(100),
-        cursor: z
-          .string()
-          .max(2_048)
-          .refine((text) => text.isWellFormed())
-          .optional()
-          .openapi({ description: '`next` of the previous page.' }),
-      }),
-      responses: { 200: { description: 'A page.', schema: QUEUES } },
-      async handle({ query: { limit, cursor } }) {
-        const page = store.queues({ limit, ...(cursor !== undefined && { cursor }) });
-        return Response.json(await page.catch(refuseCursor));
-      },
-    }),
-  ];
-}
-
-function pauseEndpoint({ store, access }: ApiParts): Endpoint {
-  return defineEndpoint({
+    responses: { 200: { description: 'A page.', schema: QUEUES } },
+    async handle({ query: { limit, cursor } }, { store }) {
+      const page = store.queues({ limit, ...(cursor !== undefined && { cursor }) });
+      return Response.json(await page.catch(refuseCursor));
+    },
+  }),
+  defineEndpoint({
     method: 'post',
     path: '/v1/pause',
     right: 'operate',
     summary: 'Pauses or resumes delivery of an agent’s or a tenant’s tasks. Running tasks continue.',
     body: z.strictObject({ target: TARGET, paused: z.boolean() }),
     responses: { 200: { description: 'Done.', schema: z.object({ target: TARGET, paused: z.boolean() }) } },
-    async handle({ principal, tenant, body: { target, paused } }) {
+    async handle({ principal, tenant, body: { target, paused } }, { store, access }) {
       await store.pause(target as PauseTarget, paused);
       const named = 'agent' in target ? `agent ${target.agent}` : `tenant ${target.tenant}`;
       const answer = paused ? 'paused' : 'resumed';
       access.audit(principal, { type: 'pause', tenant, target: named, result: answer });
       return Response.json({ target, paused });
     },
-  });
-}
-
-function requeueEndpoint({ store, access }: ApiParts): Endpoint {
-  return defineEndpoint({
+  }),
+  defineEndpoint({
     method: 'post',
     path: '/v1/tasks/{id}/requeue',
     right: 'start',
@@ -129,14 +116,36 @@ function requeueEndpoint({ store, access }: ApiParts): Endpoint {
       200: { description: 'It was requeued before; this is the task that was created then.' },
       409: { description: 'It has not failed, or its input cannot be sent again; the message says which.' },
     },
-    async handle({ principal, tenant, params: { id } }) {
+    async handle({ principal, tenant, params: { id } }, { store, access }) {
       const receipt = await requeueTask(store, { tenant, id });
       access.audit(principal, { type: 'requeue', tenant, target: id, result: receipt.result });
       if (!('task' in receipt)) throw notRequeued(receipt);
       return Response.json(receipt, { status: receipt.result === 'requeued' ? 201 : 200 });
     },
-  });
-}
+  }),
+  defineEndpoint({
+    method: 'post',
+    path: '/v1/erase',
+    right: 'operate',
+    summary: 'Deletes all records of a tenant or of one conversation: tasks, journals and histories.',
+    body: z.strictObject({
+      tenant: NAME,
+      conversation: NAME.optional(),
+      waitMs: z.number().int().min(0).max(MAX_ERASE_MS).default(MAX_ERASE_MS).openapi({
+        description: 'How long to wait for running tasks, which are cancelled.',
+      }),
+    }),
+    responses: { 200: { description: 'A receipt. If it is not complete, send the request again.', schema: ERASED } },
+    async handle({ principal, body: { waitMs, ...target }, request: { signal } }, { store, access, world }) {
+      const options = { waitMs, signal, by: principal.name, world };
+      const receipt = await eraseRecords(store, target as { tenant: string }, options);
+      const answer = receipt.isComplete ? 'erased' : 'incomplete';
+      const named = target.conversation ?? '*';
+      access.audit(principal, { type: 'erase', tenant: target.tenant, target: named, result: answer });
+      return Response.json(receipt);
+    },
+  }),
+];
 
 function notRequeued(receipt: Exclude<RequeueReceipt, { task: unknown }>): HttpError {
   switch (receipt.result) {
@@ -155,29 +164,4 @@ function notRequeued(receipt: Exclude<RequeueReceipt, { task: unknown }>): HttpE
     case 'full':
       return new HttpError(429, { code: 'full', message: 'Too many tasks are waiting; try again later' });
   }
-}
-
-function eraseEndpoint({ store, access, world }: ApiParts): Endpoint {
-  return defineEndpoint({
-    method: 'post',
-    path: '/v1/erase',
-    right: 'operate',
-    summary: 'Deletes all records of a tenant or of one conversation: tasks, journals and histories.',
-    body: z.strictObject({
-      tenant: NAME,
-      conversation: NAME.optional(),
-      waitMs: z.number().int().min(0).max(MAX_ERASE_MS).default(MAX_ERASE_MS).openapi({
-        description: 'How long to wait for running tasks, which are cancelled.',
-      }),
-    }),
-    responses: { 200: { description: 'A receipt. If it is not complete, send the request again.', schema: ERASED } },
-    async handle({ principal, body: { waitMs, ...target }, request: { signal } }) {
-      const options = { waitMs, signal, by: principal.name, world };
-      const receipt = await eraseRecords(store, target as { tenant: string }, options);
-      const answer = receipt.isComplete ? 'erased' : 'incomplete';
-      const named = target.conversation ?? '*';
-      access.audit(principal, { type: 'erase', tenant: target.tenant, target: named, result: answer });
-      return Response.json(receipt);
-    },
-  });
 }

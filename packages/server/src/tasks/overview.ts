@@ -1,6 +1,5 @@
 import { z } from '@hono/zod-openapi';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
-import type { ApiParts } from '../http/parts.ts';
 import { MOMENT, NAME } from '../http/schemas.ts';
 import { ALL_TENANTS, addCounts, readAll } from './all-tenants.ts';
 
@@ -53,56 +52,54 @@ const ME = z
   })
   .openapi('Me');
 
-export function overviewEndpoints({ store, agents }: ApiParts): Endpoint[] {
-  return [
-    defineEndpoint({
-      method: 'get',
-      path: '/v1/me',
-      right: 'read',
-      forOperators: true,
-      summary: 'Who sends the request, and what they may do.',
-      responses: { 200: { description: 'The sender.', schema: ME } },
-      handle: ({ principal: { name, tenant, rights } }) =>
-        Response.json({ name, tenant, rights, ...(agents && { agents }), store: store.name }),
+export const OVERVIEW_ENDPOINTS: readonly Endpoint[] = [
+  defineEndpoint({
+    method: 'get',
+    path: '/v1/me',
+    right: 'read',
+    forOperators: true,
+    summary: 'Who sends the request, and what they may do.',
+    responses: { 200: { description: 'The sender.', schema: ME } },
+    handle: ({ principal: { name, tenant, rights } }, { store, agents }) =>
+      Response.json({ name, tenant, rights, ...(agents && { agents }), store: store.name }),
+  }),
+  defineEndpoint({
+    method: 'get',
+    path: '/v1/counts',
+    right: 'read',
+    forOperators: true,
+    summary: 'The number of tasks by status. Of all tenants with tenant=*.',
+    responses: { 200: { description: 'The counts.', schema: COUNTS } },
+    async handle({ tenant }, { store }) {
+      const count = (tenant: string) => store.counts({ tenant });
+      return Response.json(tenant === ALL_TENANTS ? addCounts(await readAll(store, count)) : await count(tenant));
+    },
+  }),
+  defineEndpoint({
+    method: 'get',
+    path: '/v1/tenants',
+    right: 'operate',
+    summary: 'Tenants that have tasks.',
+    query: z.object({
+      limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(100),
+      cursor: NAME.optional().openapi({ description: '`next` of the previous page.' }),
     }),
-    defineEndpoint({
-      method: 'get',
-      path: '/v1/counts',
-      right: 'read',
-      forOperators: true,
-      summary: 'The number of tasks by status. Of all tenants with tenant=*.',
-      responses: { 200: { description: 'The counts.', schema: COUNTS } },
-      async handle({ tenant }) {
-        const count = (tenant: string) => store.counts({ tenant });
-        return Response.json(tenant === ALL_TENANTS ? addCounts(await readAll(store, count)) : await count(tenant));
+    responses: {
+      200: {
+        description: 'A page.',
+        schema: z.object({ tenants: z.array(z.string()), next: z.string().optional() }),
       },
-    }),
-    defineEndpoint({
-      method: 'get',
-      path: '/v1/tenants',
-      right: 'operate',
-      summary: 'Tenants that have tasks.',
-      query: z.object({
-        limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(100),
-        cursor: NAME.optional().openapi({ description: '`next` of the previous page.' }),
-      }),
-      responses: {
-        200: {
-          description: 'A page.',
-          schema: z.object({ tenants: z.array(z.string()), next: z.string().optional() }),
-        },
-      },
-      handle: async ({ query: { limit, cursor } }) =>
-        Response.json(await store.tenants({ limit, ...(cursor !== undefined && { cursor }) })),
-    }),
-    defineEndpoint({
-      method: 'get',
-      path: '/v1/workers',
-      right: 'operate',
-      summary: 'Workers that hold tasks or wait for some, of all tenants.',
-      query: z.object({ limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(MAX_PAGE) }),
-      responses: { 200: { description: 'The workers.', schema: WORKERS } },
-      handle: async ({ query: { limit } }) => Response.json(await store.workers({ limit })),
-    }),
-  ];
-}
+    },
+    handle: async ({ query: { limit, cursor } }, { store }) =>
+      Response.json(await store.tenants({ limit, ...(cursor !== undefined && { cursor }) })),
+  }),
+  defineEndpoint({
+    method: 'get',
+    path: '/v1/workers',
+    right: 'operate',
+    summary: 'Workers that hold tasks or wait for some, of all tenants.',
+    query: z.object({ limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(MAX_PAGE) }),
+    responses: { 200: { description: 'The workers.', schema: WORKERS } },
+    handle: async ({ query: { limit } }, { store }) => Response.json(await store.workers({ limit })),
+  }),
+];

@@ -2,7 +2,6 @@ import { z } from '@hono/zod-openapi';
 import type { AnswerReceipt } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, refuseCursor } from '../http/http-error.ts';
-import type { ApiParts } from '../http/parts.ts';
 import { MOMENT, NAME } from '../http/schemas.ts';
 import { ANSWER } from './answer.ts';
 import { answerFor } from './answering.ts';
@@ -41,26 +40,8 @@ const CLOSED_QUESTIONS = z
   })
   .openapi('ClosedQuestions', { description: 'Closed questions, latest first.' });
 
-/** The questions of tasks to people. */
-export function questionEndpoints(parts: ApiParts): Endpoint[] {
-  return [listEndpoint(parts), closedEndpoint(parts), answerEndpoint(parts)];
-}
-
-function closedEndpoint({ store }: ApiParts): Endpoint {
-  return defineEndpoint({
-    method: 'get',
-    path: '/v1/questions/closed',
-    right: 'read',
-    forOperators: true,
-    summary: 'Lists the questions that were closed last, with their answers, who gave them, and how they closed.',
-    query: z.object({ limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(MAX_PAGE) }),
-    responses: { 200: { description: 'The questions.', schema: CLOSED_QUESTIONS } },
-    handle: async ({ tenant, query: { limit } }) => Response.json(await listClosedQuestions(store, { tenant, limit })),
-  });
-}
-
-function listEndpoint({ store }: ApiParts): Endpoint {
-  return defineEndpoint({
+export const QUESTION_ENDPOINTS: readonly Endpoint[] = [
+  defineEndpoint({
     method: 'get',
     path: '/v1/questions',
     right: 'read',
@@ -68,15 +49,23 @@ function listEndpoint({ store }: ApiParts): Endpoint {
     summary: 'Lists open questions, oldest first.',
     query: z.object({ limit: z.coerce.number().int().min(1).max(MAX_PAGE).optional(), cursor: NAME.optional() }),
     responses: { 200: { description: 'The questions.', schema: QUESTIONS } },
-    async handle({ tenant, query: { limit = MAX_PAGE, cursor } }) {
+    async handle({ tenant, query: { limit = MAX_PAGE, cursor } }, { store }) {
       const page = store.questions({ tenant, limit, ...(cursor !== undefined && { cursor }) });
       return Response.json(await page.catch(refuseCursor));
     },
-  });
-}
-
-function answerEndpoint({ store, access, world }: ApiParts): Endpoint {
-  return defineEndpoint({
+  }),
+  defineEndpoint({
+    method: 'get',
+    path: '/v1/questions/closed',
+    right: 'read',
+    forOperators: true,
+    summary: 'Lists the questions that were closed last, with their answers, who gave them, and how they closed.',
+    query: z.object({ limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(MAX_PAGE) }),
+    responses: { 200: { description: 'The questions.', schema: CLOSED_QUESTIONS } },
+    handle: async ({ tenant, query: { limit } }, { store }) =>
+      Response.json(await listClosedQuestions(store, { tenant, limit })),
+  }),
+  defineEndpoint({
     method: 'post',
     path: '/v1/questions/{id}',
     right: 'approve',
@@ -89,13 +78,13 @@ function answerEndpoint({ store, access, world }: ApiParts): Endpoint {
       404: { description: 'There is no such question.' },
       409: { description: 'It was answered or closed before; error.why says which.' },
     },
-    async handle({ principal, tenant, params: { id }, body }) {
-      const receipt = await answerFor(principal, { tenant, id, value: body }, { store, access, world });
+    async handle({ principal, tenant, params: { id }, body }, parts) {
+      const receipt = await answerFor(principal, { tenant, id, value: body }, parts);
       if (receipt.result === 'accepted') return Response.json(receipt, { status: 202 });
       throw toRefusal(receipt);
     },
-  });
-}
+  }),
+];
 
 /** Converts the receipt of an answer that does not count to an error. */
 export function toRefusal(receipt: Exclude<AnswerReceipt, { result: 'accepted' }>): HttpError {

@@ -5,19 +5,18 @@ import type { Access } from '../http/access/access.ts';
 import type { Login } from '../http/access/login.ts';
 import type { Principal } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
-import { defineEndpoint, type Endpoint, invalid, mount } from '../http/endpoint.ts';
+import { type ApiParts, defineEndpoint, invalid, mount, type Route } from '../http/endpoint.ts';
 import { responseTo } from '../http/http-error.ts';
-import type { ApiParts } from '../http/parts.ts';
-import { cancelEndpoints } from './cancel.ts';
-import { commandEndpoints } from './commands.ts';
-import { conversationEndpoint } from './conversations.ts';
-import { eventsEndpoint } from './events.ts';
-import { healthEndpoints } from './health.ts';
-import { loginEndpoints } from './login.ts';
-import { operateEndpoints } from './operate.ts';
-import { overviewEndpoints } from './overview.ts';
-import { questionEndpoints } from './questions.ts';
-import { taskEndpoints } from './tasks.ts';
+import { CANCEL_ENDPOINTS } from './cancel.ts';
+import { COMMAND_ENDPOINTS } from './commands.ts';
+import { CONVERSATION_ENDPOINT } from './conversations.ts';
+import { EVENTS_ENDPOINT } from './events.ts';
+import { healthEndpoints, METRICS_ENDPOINT } from './health.ts';
+import { LOGIN_ENDPOINTS } from './login.ts';
+import { OPERATE_ENDPOINTS } from './operate.ts';
+import { OVERVIEW_ENDPOINTS } from './overview.ts';
+import { QUESTION_ENDPOINTS } from './questions.ts';
+import { TASK_ENDPOINTS } from './tasks.ts';
 
 /** Options of the task API. */
 export interface TaskApiOptions {
@@ -41,7 +40,7 @@ export interface TaskApi {
   /** Handles a request. */
   readonly fetch: (request: Request) => Promise<Response>;
   /** All routes, and the right that each needs. */
-  readonly routes: readonly Pick<Endpoint, 'method' | 'path' | 'right'>[];
+  readonly routes: readonly Route[];
 }
 
 /**
@@ -68,19 +67,27 @@ export function createTaskApi(options: TaskApiOptions): TaskApi {
     },
   });
   const endpoints = [
-    ...taskEndpoints(parts),
-    ...cancelEndpoints(parts),
-    ...commandEndpoints(parts),
-    ...questionEndpoints(parts),
-    eventsEndpoint(parts),
-    conversationEndpoint(parts),
-    ...overviewEndpoints(parts),
-    ...operateEndpoints(parts),
+    ...TASK_ENDPOINTS,
+    ...CANCEL_ENDPOINTS,
+    ...COMMAND_ENDPOINTS,
+    ...QUESTION_ENDPOINTS,
+    EVENTS_ENDPOINT,
+    CONVERSATION_ENDPOINT,
+    ...OVERVIEW_ENDPOINTS,
+    ...OPERATE_ENDPOINTS,
     ...healthEndpoints(parts),
-    ...(login === undefined ? [] : loginEndpoints(login)),
-    documentEndpoint(() => document),
+    ...(metrics === undefined ? [] : [METRICS_ENDPOINT]),
+    ...(login === undefined ? [] : LOGIN_ENDPOINTS),
+    defineEndpoint({
+      method: 'get',
+      path: '/openapi.json',
+      right: 'public',
+      summary: 'This document.',
+      responses: { 200: { description: 'OpenAPI 3.1.' } },
+      handle: () => Response.json(document),
+    }),
   ];
-  for (const endpoint of endpoints) mount(app, endpoint, access);
+  for (const endpoint of endpoints) mount(app, endpoint, parts);
   app.onError((error) => responseTo(error, onError));
   app.notFound(() =>
     refuse(404, { code: 'unknown-route', message: 'There is no such route; /openapi.json lists them' }),
@@ -100,17 +107,6 @@ export function createTaskApi(options: TaskApiOptions): TaskApi {
       return response;
     },
   };
-}
-
-function documentEndpoint(read: () => object): Endpoint {
-  return defineEndpoint({
-    method: 'get',
-    path: '/openapi.json',
-    right: 'public',
-    summary: 'This document.',
-    responses: { 200: { description: 'OpenAPI 3.1.' } },
-    handle: () => Response.json(read()),
-  });
 }
 
 function createOpenApiDocument(app: OpenAPIHono<{ Variables: { principal: Principal } }>): object {

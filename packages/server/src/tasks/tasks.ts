@@ -3,7 +3,6 @@ import type { Json } from '@whoa/core';
 import { type CreateReceipt, type ListFilter, listPoisonTasks, StoreFullError, type TaskSummary } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, unknownTask } from '../http/http-error.ts';
-import type { ApiParts } from '../http/parts.ts';
 import { NAME, STATUS, TASK, TASK_PARAMS } from '../http/schemas.ts';
 import { findTrace } from '../http/traceparent.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
@@ -67,12 +66,8 @@ const CREATED = z
   })
   .openapi('Created');
 
-export function taskEndpoints(parts: ApiParts): Endpoint[] {
-  return [createEndpoint(parts), listEndpoint(parts), getEndpoint(parts)];
-}
-
-function createEndpoint({ store, access, world, agents }: ApiParts): Endpoint {
-  return defineEndpoint({
+export const TASK_ENDPOINTS: readonly Endpoint[] = [
+  defineEndpoint({
     method: 'post',
     path: '/v1/tasks',
     right: 'start',
@@ -86,8 +81,9 @@ function createEndpoint({ store, access, world, agents }: ApiParts): Endpoint {
           'The policy is reject and the conversation has an active task, or a task with this key has another input.',
       },
     },
-    async handle({ principal, tenant, request, body: { policy, input, ...task } }) {
-      if (agents !== undefined && !agents.includes(task.agent)) throw unknownAgent(agents);
+    async handle({ principal, tenant, request, body: { policy, input, ...task } }, { store, access, world, agents }) {
+      if (agents !== undefined && !agents.includes(task.agent))
+        throw new HttpError(400, { code: 'unknown-agent', message: `agent: expected one of ${agents.join(', ')}` });
       const { conversation } = task;
       const wanted = {
         ...task,
@@ -103,28 +99,8 @@ function createEndpoint({ store, access, world, agents }: ApiParts): Endpoint {
       if (receipt.result !== 'created' && !('isSameInput' in receipt && receipt.isSameInput)) throw notCreated(receipt);
       return Response.json(receipt, { status: receipt.result === 'created' ? 201 : 200 });
     },
-  });
-}
-
-function unknownAgent(agents: readonly string[]): HttpError {
-  return new HttpError(400, { code: 'unknown-agent', message: `agent: expected one of ${agents.join(', ')}` });
-}
-
-function notCreated(receipt: Exclude<CreateReceipt, { result: 'created' }>): HttpError {
-  if (receipt.result === 'duplicate') {
-    const message = 'A task with this key exists, and its input is another; use a new key, or read that task';
-    return new HttpError(409, { code: 'other-input', message, ...receipt });
-  }
-  if (receipt.result === 'rejected') {
-    const message = 'This conversation has an active task; cancel it, wait for it, or use another policy';
-    return new HttpError(409, { code: 'rejected', message });
-  }
-  const { what, limit } = receipt;
-  return new HttpError(429, { code: 'full', message: new StoreFullError(receipt).message, what, limit });
-}
-
-function listEndpoint({ store }: ApiParts): Endpoint {
-  return defineEndpoint({
+  }),
+  defineEndpoint({
     method: 'get',
     path: '/v1/tasks',
     right: 'read',
@@ -149,32 +125,18 @@ function listEndpoint({ store }: ApiParts): Endpoint {
     responses: {
       200: { description: 'A page.', schema: z.object({ tasks: z.array(TASK), next: z.string().optional() }) },
     },
-    async handle({ tenant, query: { agent, brief, poison, ...filter } }) {
+    async handle({ tenant, query: { agent, brief, poison, ...filter } }, { store }) {
       const list = (tenant: string) => {
         const wanted = { tenant, ...(filter as Omit<ListFilter, 'tenant'>) };
         return poison ? listPoisonTasks(store, wanted) : store.list(wanted);
       };
       const page = tenant === ALL_TENANTS ? mergePages(await readAll(store, list), filter.limit) : await list(tenant);
-      const tasks = ofAgent(page.tasks, agent);
+      // Stores have no index by agent.
+      const tasks = page.tasks.filter((task) => agent === undefined || task.agent === agent);
       return Response.json({ ...page, tasks: brief ? tasks.map(toBrief) : tasks });
     },
-  });
-}
-
-/** Stores have no index by agent, so a page is filtered after it was read. */
-function ofAgent(tasks: readonly TaskSummary[], agent: string | undefined): readonly TaskSummary[] {
-  return agent === undefined ? tasks : tasks.filter((task) => task.agent === agent);
-}
-
-/** A task as a list needs it: polled every second, answers would be most of what is sent. */
-function toBrief({ outcome, ...task }: TaskSummary): TaskSummary {
-  if (outcome === undefined) return task;
-  const { answer: _answer, result: _result, stopReport: _stop, ...rest } = outcome;
-  return { ...task, outcome: rest };
-}
-
-function getEndpoint({ store }: ApiParts): Endpoint {
-  return defineEndpoint({
+  }),
+  defineEndpoint({
     method: 'get',
     path: '/v1/tasks/{id}',
     right: 'read',
@@ -182,10 +144,30 @@ function getEndpoint({ store }: ApiParts): Endpoint {
     summary: 'One task, with its inputs and, when it has ended, its outcome.',
     params: TASK_PARAMS,
     responses: { 200: { description: 'The task.', schema: TASK } },
-    async handle({ tenant, params: { id } }) {
+    async handle({ tenant, params: { id } }, { store }) {
       const task = await store.get({ tenant, id });
       if (task === undefined) throw unknownTask();
       return Response.json(task);
     },
-  });
+  }),
+];
+
+function notCreated(receipt: Exclude<CreateReceipt, { result: 'created' }>): HttpError {
+  if (receipt.result === 'duplicate') {
+    const message = 'A task with this key exists, and its input is another; use a new key, or read that task';
+    return new HttpError(409, { code: 'other-input', message, ...receipt });
+  }
+  if (receipt.result === 'rejected') {
+    const message = 'This conversation has an active task; cancel it, wait for it, or use another policy';
+    return new HttpError(409, { code: 'rejected', message });
+  }
+  const { what, limit } = receipt;
+  return new HttpError(429, { code: 'full', message: new StoreFullError(receipt).message, what, limit });
+}
+
+/** A task as a list needs it: polled every second, answers would be most of what is sent. */
+function toBrief({ outcome, ...task }: TaskSummary): TaskSummary {
+  if (outcome === undefined) return task;
+  const { answer: _answer, result: _result, stopReport: _stop, ...rest } = outcome;
+  return { ...task, outcome: rest };
 }
