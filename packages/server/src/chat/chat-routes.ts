@@ -3,6 +3,7 @@ import type { Access } from '../http/access/access.ts';
 import type { Principal, Right } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
 import { responseTo } from '../http/http-error.ts';
+import { streamEvents } from '../http/sse.ts';
 import type { Chat } from './chat.ts';
 import { requireRights } from './chat-list.ts';
 import {
@@ -20,7 +21,6 @@ import {
   stopChat,
   stopRequest,
 } from './chat-request.ts';
-import { replyStream } from './reply-stream.ts';
 
 export interface ChatRoutesOptions {
   readonly chat: Chat;
@@ -36,7 +36,7 @@ export interface ChatRoutesOptions {
 export function createChatRoutes({ chat, access, api, forwardHeaders = [], onError }: ChatRoutesOptions): Hono {
   const routes = new Hono().basePath(api);
   const stream = (request: Request, who: Principal, open: OpenReply): Response =>
-    replyStream({ request, who }, open, {
+    streamEvents({ request, who }, open, {
       access,
       headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
       terminator: 'data: [DONE]\n\n',
@@ -67,7 +67,7 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
       const { messageId = '' } = c.req.query();
       const questions = new Set(c.req.queries('question'));
       const open = await chat.answered(who, { chatId: c.req.param('chatId'), messageId, questions });
-      return open === undefined ? c.body(null, 204) : replyStream({ request: c.req.raw, who }, open, { access });
+      return open === undefined ? c.body(null, 204) : streamEvents({ request: c.req.raw, who }, open, { access });
     }),
   );
   routes.get('/:chatId/messages', (c) =>

@@ -1,27 +1,42 @@
-import type { Clock } from '@whoa/core/embed';
+import { type Clock, systemClock } from '@whoa/core/embed';
+import type { Access } from './access/access.ts';
+import type { Principal } from './access/principal.ts';
 
 /** How long a browser waits before it reconnects. */
 const RECONNECT_MS = 1_000;
 /** Proxies close a connection that is silent for longer. */
 const HEARTBEAT_MS = 15_000;
 
-export interface EventStreamOptions<Seen> {
-  readonly clock: Clock;
-  /** Converts an item to the text of an event. */
-  readonly toText: (seen: Seen) => string;
-  /** Sent after the last event. */
-  readonly terminator?: string;
-  /** Called when the reader has left, or there is no more to read. */
-  readonly close: () => void;
-  readonly signal: AbortSignal;
+/** A request for a stream, and who sent it. */
+interface Reader {
+  readonly request: Request;
+  readonly who: Principal;
 }
 
-/** Sends what is followed as server-sent events, as fast as the reader reads. A disconnect only ends the reading. */
-export function eventStream<Seen>(
-  following: AsyncIterator<Seen, undefined>,
-  { clock, toText, terminator, close, signal }: EventStreamOptions<Seen>,
-): ReadableStream<Uint8Array> {
+interface EventStreamOptions<Seen> {
+  readonly access: Access;
+  readonly clock?: Clock;
+  /** Converts an item to the text of an event. Defaults to an event with only its data. */
+  readonly toText?: (seen: Seen) => string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent after the last event. */
+  readonly terminator?: string;
+}
+
+/**
+ * Responds with server-sent events, as fast as the reader reads. A reader that leaves only ends the reading: then the signal
+ * fires.
+ */
+export function streamEvents<Seen>(
+  { request, who }: Reader,
+  open: (signal: AbortSignal) => AsyncIterator<Seen, undefined>,
+  { access, clock = systemClock, toText = toData, headers, terminator }: EventStreamOptions<Seen>,
+): Response {
+  const slot = access.openStream(who);
+  if (slot instanceof Response) return slot;
   const encoder = new TextEncoder();
+  const leaving = new AbortController();
+  const following = open(leaving.signal);
   let heartbeat: Disposable | undefined;
   let isOver = false;
 
@@ -29,15 +44,16 @@ export function eventStream<Seen>(
     if (isOver) return;
     isOver = true;
     heartbeat?.[Symbol.dispose]();
-    signal.removeEventListener('abort', onAbort);
-    close();
+    request.signal.removeEventListener('abort', onAbort);
+    leaving.abort();
+    slot[Symbol.dispose]();
     await following.return?.();
   };
   const onAbort = (): void => {
     stop().catch(() => {});
   };
 
-  return new ReadableStream<Uint8Array>({
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
     start(controller) {
       const beat = (): void => {
         // Skip the heartbeat if the reader does not read: they would pile up.
@@ -47,8 +63,8 @@ export function eventStream<Seen>(
       // Send this immediately, so that the reader knows that it is connected.
       controller.enqueue(encoder.encode(`retry: ${RECONNECT_MS}\n\n`));
       heartbeat = clock.setTimer(HEARTBEAT_MS, beat, { keepAlive: false });
-      if (signal.aborted) onAbort();
-      else signal.addEventListener('abort', onAbort, { once: true });
+      if (request.signal.aborted) onAbort();
+      else request.signal.addEventListener('abort', onAbort, { once: true });
     },
     async pull(controller) {
       const next = await readNext(following);
@@ -59,6 +75,20 @@ export function eventStream<Seen>(
     },
     cancel: stop,
   });
+  return new Response(body, {
+    headers: {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      // Stops proxies from buffering small pieces.
+      'x-accel-buffering': 'no',
+      ...headers,
+    },
+  });
+}
+
+/** JSON contains no line feeds, so it is one line of data. */
+function toData(seen: unknown): string {
+  return `data: ${JSON.stringify(seen)}\n\n`;
 }
 
 async function readNext<Seen>(following: AsyncIterator<Seen, undefined>): Promise<Seen | undefined> {

@@ -3,7 +3,7 @@ import { type FollowEvent, followTask } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, unknownTask } from '../http/http-error.ts';
 import { TASK_PARAMS } from '../http/schemas.ts';
-import { eventStream } from '../http/sse.ts';
+import { streamEvents } from '../http/sse.ts';
 
 /** The id of the last event: a client that reconnects with it has seen everything. */
 const END_ID = 'end';
@@ -33,22 +33,11 @@ export const EVENTS_ENDPOINT: Endpoint = defineEndpoint({
     const ref = { tenant, id };
     if ((await store.get(ref)) === undefined) throw unknownTask();
     if (last === END_ID) return new Response(null, { status: 204 });
-    const slot = access.openStream(principal);
-    if (slot instanceof Response) return slot;
-    const following = followTask(store, ref, { after, world, onStoreError: onError });
-    const close = (): void => slot[Symbol.dispose]();
-    const { signal } = request;
-    return new Response(eventStream(following, { clock: world.clock, toText, close, signal }), {
-      headers: {
-        'content-type': 'text/event-stream',
-        // Stops proxies from buffering events.
-        'x-accel-buffering': 'no',
-      },
-    });
+    const follow = () => followTask(store, ref, { after, world, onStoreError: onError });
+    return streamEvents({ request, who: principal }, follow, { access, clock: world.clock, toText });
   },
 });
 
-/** JSON contains no line feeds, so it is one line of data. */
 function toText(seen: FollowEvent): string {
   const id = seen.type === 'end' ? END_ID : seen.position;
   return `id: ${id}\nevent: ${seen.type}\ndata: ${JSON.stringify(seen)}\n\n`;

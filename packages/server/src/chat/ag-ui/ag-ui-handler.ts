@@ -4,6 +4,7 @@ import { Hono } from 'hono';
 import { may, refuseRight } from '../../http/access/access.ts';
 import type { Principal } from '../../http/access/principal.ts';
 import { HttpError } from '../../http/http-error.ts';
+import { streamEvents } from '../../http/sse.ts';
 import type { PageAnswer } from '../answers.ts';
 import type { Chat } from '../chat.ts';
 import { isRun } from '../chat-history.ts';
@@ -19,7 +20,6 @@ import {
 import { createAdmit, shareRoutes } from '../chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat-service.ts';
 import type { ChatTools } from '../reply-options.ts';
-import { replyStream } from '../reply-stream.ts';
 import { isCallPart } from '../ui/call-parts.ts';
 import type { AgUiMessage } from './ag-ui-messages.ts';
 import { type RunInput, runInput, toAgUiMessages, toPageAnswer, toUiMessage } from './ag-ui-messages.ts';
@@ -260,5 +260,5 @@ async function streamRun(reading: RunReading, { chat, access }: ChatService): Pr
     resumed: new Set(resumed),
     usage: async () => (await chat.task(ref))?.outcome?.usage,
   });
-  return replyStream({ request, who }, (signal) => translator.translate(chat.stream(ref, signal)), { access });
+  return streamEvents({ request, who }, (signal) => translator.translate(chat.stream(ref, signal)), { access });
 }
