@@ -13,6 +13,7 @@ import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { Principal } from '../http/access/principal.ts';
 import { keepsQuestions } from '../tasks/answering.ts';
+import { readQuestions } from '../tasks/read-questions.ts';
 import { findAnswers, findCounting } from './answers.ts';
 import {
   type ChatRef,
@@ -41,7 +42,7 @@ import type {
   Continued,
 } from './chat-types.ts';
 import { HISTORY_AGENT } from './history-work.ts';
-import { type AskedQuestion, answerQuestion, answerReply, areOpen, checkAnswers, readQuestions } from './questions.ts';
+import { answerQuestion, answerReply, areOpen, checkAnswers } from './questions.ts';
 import { rollBack } from './roll-back.ts';
 import { isRepeated, isStale } from './stale-answers.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
@@ -203,7 +204,7 @@ export class Chat {
   }
 
   /** Returns the questions of a reply so far, by id. */
-  questions(ref: TaskRef): Promise<ReadonlyMap<string, AskedQuestion>> {
+  questions(ref: TaskRef): ReturnType<typeof readQuestions> {
     return readQuestions(this.#parts.store, ref);
   }
 

@@ -2,64 +2,23 @@ import { hash } from 'node:crypto';
 import type { Json } from '@whoa/core';
 import { systemWorld } from '@whoa/core/embed';
 import { parseAnswer } from '@whoa/core/internal';
-import type { AnswerReceipt, JournalEvent, Question, TaskRef, TaskStore } from '@whoa/tasks';
+import type { AnswerReceipt, TaskRef, TaskStore } from '@whoa/tasks';
 import { findQuestionTask } from '@whoa/tasks/internal';
 import type { UIMessage } from 'ai';
 import type { Principal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
 import type { AnswerBody } from '../tasks/answer.ts';
 import { answerFor, toShownDigest } from '../tasks/answering.ts';
+import { type AskedQuestion, isOpen, readQuestions } from '../tasks/read-questions.ts';
 import type { PageAnswer } from './answers.ts';
 import type { ChatRef } from './chat-history.ts';
 import type { ChatAnswer, ChatAnswers, ChatParts, Continued, CountedAnswer } from './chat-types.ts';
 import { getToolName, isCallPart } from './ui/call-parts.ts';
 
-type JsonSchema = NonNullable<Extract<JournalEvent, { type: 'question-asked' }>['schema']>;
-
-/** A question about a call. */
-export interface AskedQuestion {
-  readonly callId: string;
-  readonly kind: Question['kind'];
-  /** The JSON Schema of the answer, if it is known. */
-  readonly schema?: JsonSchema | undefined;
-  isAnswered: boolean;
-}
-
-/** Returns the questions of a reply so far, by id. */
-export async function readQuestions(store: TaskStore, ref: TaskRef): Promise<ReadonlyMap<string, AskedQuestion>> {
-  const questions = new Map<string, AskedQuestion>();
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const entries = await store.read(ref, { after });
-    for (const { event } of entries as unknown as readonly { event: JournalEvent }[]) {
-      const asked = findQuestion(event);
-      if (asked) questions.set(asked.id, { ...asked, isAnswered: false });
-      const ended = findAnsweredCall(event);
-      for (const one of questions.values()) if (one.callId === ended) one.isAnswered = true;
-    }
-    after = entries.at(-1)?.position;
-  }
-  return questions;
-}
-
-/** Returns the question that an event asks. */
-export function findQuestion(event: JournalEvent): (Omit<AskedQuestion, 'isAnswered'> & { id: string }) | undefined {
-  if (event.type !== 'approval-question' && event.type !== 'question-asked') return undefined;
-  const { id, question } = event;
-  const { kind, schema } = event.type === 'question-asked' ? event : { kind: 'approve' as const, schema: undefined };
-  return { id, callId: question.callId, kind, schema };
-}
-
-/** Returns the call whose question an event closes. */
-export function findAnsweredCall(event: JournalEvent): string | undefined {
-  if (event.type === 'call-end') return event.result.callId;
-  return event.type === 'approval-answered' || event.type === 'question-closed' ? event.callId : undefined;
-}
-
 /** Returns whether questions of a task still wait for an answer. */
 export async function areOpen(store: TaskStore, ref: TaskRef, ids: readonly string[]): Promise<boolean> {
   const { questions = [] } = (await store.get(ref)) ?? {};
-  const open = questions.filter(({ answer, closed }) => answer === undefined && closed === undefined);
-  return ids.every((id) => open.some((one) => one.id === id));
+  return ids.every((id) => questions.some((one) => one.id === id && isOpen(one)));
 }
 
 /**
@@ -121,7 +80,7 @@ export async function answerReply(
 }
 
 /** Some protocols have only texts. */
-function toValue(answer: PageAnswer, schema: JsonSchema | undefined) {
+function toValue(answer: PageAnswer, schema: AskedQuestion['schema']) {
   if ('output' in answer) {
     const output = (answer.output ?? null) as Json;
     return { answer: typeof output === 'string' && schema !== undefined ? parseAnswer(output, schema) : output };

@@ -1,18 +1,12 @@
 import type { CancelReasonInit } from '@whoa/core';
-import { followTask, isFinalStatus, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
+import { followTask, type TaskRef, type TaskStore } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
+import { findAnsweredCall, findQuestion } from '../tasks/read-questions.ts';
 import { type ChatRef, readMessages } from './chat-history.ts';
 import type { ChatParts, ChatStopReceipt } from './chat-types.ts';
-import { findAnsweredCall, findQuestion } from './questions.ts';
 
 /** How long a stop waits until the calls are closed. Pages wait five seconds for its response. */
 const CLOSE_MS = 3_000;
-
-/** Returns the calls of a task about which people have been asked, and have not answered. */
-function findAskingCalls({ status, questions = [] }: TaskRecord): readonly string[] {
-  const open = questions.filter(({ answer, closed }) => answer === undefined && closed === undefined);
-  return isFinalStatus(status) ? [] : open.map(({ callId }) => callId);
-}
 
 /** Stops a reply. A page has no stream of a reply that waits for people: the receipt has its message, with closed calls. */
 export async function stopReply(
@@ -23,8 +17,7 @@ export async function stopReply(
   const { store } = parts;
   const before = isRead ? undefined : await store.get(ref);
   const { result } = await store.cancel(ref, reason, { mode: 'now' });
-  const isWaiting = before !== undefined && findAskingCalls(before).length > 0;
-  const message = isWaiting ? await readClosed(parts, chat, ref) : undefined;
+  const message = before?.waiting ? await readClosed(parts, chat, ref) : undefined;
   return { result, ...(message && { message }) };
 }
 

@@ -2,9 +2,9 @@
 import type { InputRequests } from '@modelcontextprotocol/server';
 import { type ApprovalQuestion, formatQuestion } from '@whoa/core/approval';
 import { describeLocation, parseAnswer } from '@whoa/core/internal';
-import type { PendingQuestion } from '@whoa/tasks/internal';
 import { z } from 'zod';
 import type { AnswerBody } from '../tasks/answer.ts';
+import type { AskedQuestion } from '../tasks/read-questions.ts';
 
 /** What `always` covers when it covers nothing else. */
 const THIS_CALL_ONLY = 'this call only';
@@ -13,7 +13,7 @@ const DECLINED = 'the user declined to answer';
 const PRIMITIVES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean']);
 
 /** Converts questions to the requests of a task. Their keys are random: who has not read a question cannot answer it. */
-export function toInputRequests(questions: readonly PendingQuestion[]): InputRequests {
+export function toInputRequests(questions: readonly AskedQuestion[]): InputRequests {
   return Object.fromEntries(
     questions.map((asked) => {
       const { id, kind, question } = asked;
@@ -56,14 +56,14 @@ const ANSWER = z.discriminatedUnion('action', [
 ]);
 
 /** Hosts show forms with simple fields only. Any other answer is one field of such a form. */
-function toAnswerSchema(asked: PendingQuestion): FormSchema {
+function toAnswerSchema(asked: AskedQuestion): FormSchema {
   if (isForm(asked)) return asked.schema as unknown as FormSchema;
   const { schema = {} } = asked;
   const answer = PRIMITIVES.has(schema['type']) ? schema : { type: 'string', description: JSON.stringify(schema) };
   return { type: 'object', properties: { answer }, required: ['answer'] } as unknown as FormSchema;
 }
 
-function isForm({ schema = {} }: PendingQuestion): boolean {
+function isForm({ schema = {} }: AskedQuestion): boolean {
   const fields = Object.values((schema['properties'] ?? {}) as Record<string, { readonly type?: unknown }>);
   return schema['type'] === 'object' && fields.length > 0 && fields.every(({ type }) => PRIMITIVES.has(type));
 }
@@ -76,11 +76,11 @@ const FORM = z.object({
 });
 
 /** Reads a host's response to a question. Returns `undefined` if it is none. */
-export function readAnswer(asked: PendingQuestion, response: unknown): AnswerBody | undefined {
+export function readAnswer(asked: AskedQuestion, response: unknown): AnswerBody | undefined {
   return asked.kind === 'approve' ? readDecision(response) : readForm(asked, response);
 }
 
-function readForm(asked: PendingQuestion, response: unknown): AnswerBody | undefined {
+function readForm(asked: AskedQuestion, response: unknown): AnswerBody | undefined {
   const { data } = FORM.safeParse(response);
   if (data === undefined) return undefined;
   const { action, content = {} } = data;

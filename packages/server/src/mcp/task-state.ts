@@ -1,7 +1,7 @@
 // A task as MCP describes it.
 import type { Result } from '@modelcontextprotocol/server';
 import { isFinalStatus, type TaskRecord, type TaskRef, type TaskStore } from '@whoa/tasks';
-import { readOpenQuestions } from '../tasks/answer.ts';
+import { readOpenQuestions } from '../tasks/read-questions.ts';
 import { toInputRequests } from './task-questions.ts';
 
 const POLL_MS = 1_000;

@@ -1,9 +1,10 @@
 import { z } from '@hono/zod-openapi';
 import type { Json } from '@whoa/core';
-import type { TaskRecord, TaskStore } from '@whoa/tasks';
-import { findQuestionTask, type PendingQuestion, PendingQuestions } from '@whoa/tasks/internal';
+import type { TaskStore } from '@whoa/tasks';
+import { findQuestionTask } from '@whoa/tasks/internal';
 import { invalid } from '../http/endpoint.ts';
 import { HttpError } from '../http/http-error.ts';
+import { readOpenQuestions } from './read-questions.ts';
 
 const MAX_WHY_CHARACTERS = 10_000;
 
@@ -34,22 +35,6 @@ export const ANSWER: z.ZodType<AnswerBody> = z
     message: 'expected one of decision, answer and error',
   })
   .refine(({ decision, why }) => why === undefined || decision !== undefined, { message: 'why needs a decision' });
-
-/** Reads the questions that wait for an answer now. */
-export async function readOpenQuestions(store: TaskStore, task: TaskRecord): Promise<readonly PendingQuestion[]> {
-  const { questions = [] } = task;
-  const open = new Set(
-    questions.filter(({ answer, closed }) => answer === undefined && closed === undefined).map(({ id }) => id),
-  );
-  if (open.size === 0) return [];
-  const pending = new PendingQuestions();
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const entries = await store.read(task, { after });
-    for (const entry of entries) pending.note(entry);
-    after = entries.at(-1)?.position;
-  }
-  return pending.list.filter(({ id }) => open.has(id));
-}
 
 /** Rejects an answer that its question cannot have. The worker checks it again: only it has the schema itself. */
 export async function checkAnswer(

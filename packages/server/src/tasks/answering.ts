@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Json, Policy } from '@whoa/core';
-import type { ApprovalQuestion } from '@whoa/core/approval';
 import type { World } from '@whoa/core/embed';
-import type { AnswerReceipt, JournalEvent, Question, TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
+import type { AnswerReceipt, Question, TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
 import { findQuestionTask } from '@whoa/tasks/internal';
 import type { Access } from '../http/access/access.ts';
 import type { AnswerableQuestion } from '../http/access/approvers.ts';
@@ -10,6 +9,7 @@ import type { Principal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
 import { type AnswerBody, checkAnswer } from './answer.ts';
+import { isOpen, readQuestions } from './read-questions.ts';
 
 /** The policies under which a message withdraws questions. */
 const WITHDRAWING: ReadonlySet<Policy> = new Set<Policy>(['queue', 'merge', 'steer']);
@@ -51,8 +51,8 @@ export async function answerFor(
   const about = question && { callId: question.callId, shown: question.shown };
   const audited = { type: 'approve', tenant: ref.tenant, target: id ?? ref.id, question: ref.id, ...about } as const;
   const audit = (result: string): void => access.audit(principal, { ...audited, result });
-  const isOpen = question !== undefined && isWaiting(question);
-  const refused = isOpen ? await access.refuseAnswer(principal, () => describe(store, task!, [question])) : undefined;
+  const isAsking = question !== undefined && isOpen(question);
+  const refused = isAsking ? await access.refuseAnswer(principal, () => describe(store, task!, [question])) : undefined;
   if (refused !== undefined) {
     audit('refused');
     throw new HttpError(403, refused);
@@ -78,7 +78,7 @@ export async function keepsQuestions(
   const refused = await access.refuseAnswer(principal, async () => {
     const id = (await store.conversation({ tenant, conversation }))?.current;
     const task = id === undefined ? undefined : await store.get({ tenant, id });
-    return task === undefined ? [] : describe(store, task, (task.questions ?? []).filter(isWaiting));
+    return task === undefined ? [] : describe(store, task, (task.questions ?? []).filter(isOpen));
   });
   return refused !== undefined;
 }
@@ -90,12 +90,8 @@ export async function refuseMessage(
   { store, access }: AnsweringContext,
 ): ReturnType<Access['refuseAnswer']> {
   const task = await store.get(ref);
-  const open = (task?.questions ?? []).filter(isWaiting);
+  const open = (task?.questions ?? []).filter(isOpen);
   return open.length === 0 ? undefined : access.refuseAnswer(principal, () => describe(store, task!, open));
-}
-
-function isWaiting({ answer, closed }: Question): boolean {
-  return answer === undefined && closed === undefined;
 }
 
 /** Returns the digest of what a page showed about a call of the application's own loop. */
@@ -109,22 +105,11 @@ async function describe(
   { id: task, tenant, agent, conversation, startedBy }: TaskRecord,
   questions: readonly Question[],
 ): Promise<readonly AnswerableQuestion[]> {
-  const shown = await readShown(store, { tenant, id: task });
+  const asked = await readQuestions(store, { tenant, id: task });
   const more = { ...(conversation !== undefined && { conversation }), ...(startedBy !== undefined && { startedBy }) };
   const asking = { tenant, task, agent, ...more };
   return questions.map(({ id, callId, kind, askedAt }) => {
-    const about = shown.get(id);
+    const about = asked.get(id)?.question;
     return { id, callId, kind, askedAt, ...asking, ...(about && { tool: about.tool, about }) };
   });
-}
-
-async function readShown(store: TaskStore, task: TaskRef): Promise<ReadonlyMap<string, ApprovalQuestion>> {
-  const shown = new Map<string, ApprovalQuestion>();
-  for (let after: number | undefined = 0; after !== undefined; ) {
-    const entries = await store.read(task, { after });
-    for (const { event } of entries as unknown as readonly { event: JournalEvent }[])
-      if (event.type === 'approval-question' || event.type === 'question-asked') shown.set(event.id, event.question);
-    after = entries.at(-1)?.position;
-  }
-  return shown;
 }
