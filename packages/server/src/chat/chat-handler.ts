@@ -61,10 +61,11 @@ export function createChatHandler<Tools extends ChatTools = Record<never, never>
   const secret = forwardHeaders.find((name) => /^(proxy-)?authorization$|^cookie$/i.test(name));
   if (secret !== undefined)
     throw new TypeError(`forwardHeaders: '${secret}' is not stored; use it in authenticate, and pass on a principal`);
-  const { chat, access, onError, begin, ...service } = createChatService(options);
-  const routes = createChatRoutes({ chat, access, api, forwardHeaders, onError });
+  const service = createChatService(options);
+  const { chat } = service;
+  const routes = createChatRoutes(service, { api, forwardHeaders });
   const fetch = async (request: Request): Promise<Response> => {
-    begin();
+    service.begin();
     return routes.fetch(request);
   };
   return {

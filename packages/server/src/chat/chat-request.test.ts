@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { answerQuestion } from './chat-request.ts';
 
-type Context = Parameters<typeof answerQuestion>[2];
+type Chat = Parameters<typeof answerQuestion>[2];
 
 const who = { name: 'ada', tenant: 'ada', rights: new Set() } as unknown as Parameters<typeof answerQuestion>[0];
 const request = { chatId: 'c', approvalId: 'a', approved: true } as Parameters<typeof answerQuestion>[1];
@@ -11,11 +11,8 @@ test.for([
   [{ result: 'too-late', why: 'expired' }, 'too-late', /in time/],
   [{ result: 'not-found' }, 'not-pending', /no such question/],
 ] as const)('an answer to which the store responds %j fails with its own code', async ([receipt, code, message]) => {
-  const context = {
-    chat: { approve: () => Promise.resolve(receipt) },
-    access: { audit: () => {} },
-  } as unknown as Context;
-  await expect(answerQuestion(who, request, context)).rejects.toMatchObject({
+  const chat = { approve: () => Promise.resolve(receipt) } as unknown as Chat;
+  await expect(answerQuestion(who, request, chat)).rejects.toMatchObject({
     status: 409,
     code,
     message: expect.stringMatching(message) as string,

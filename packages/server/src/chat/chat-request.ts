@@ -1,7 +1,7 @@
 import type { TaskRef } from '@whoa/tasks';
 import type { UIMessage, UIMessageChunk } from 'ai';
 import { z } from 'zod';
-import { type Access, may, refuseRight } from '../http/access/access.ts';
+import type { Access } from '../http/access/access.ts';
 import type { Principal } from '../http/access/principal.ts';
 import type { ErrorBody } from '../http/access/refusal.ts';
 import { invalid } from '../http/endpoint.ts';
@@ -10,18 +10,21 @@ import { toRefusal } from '../tasks/questions.ts';
 import { readAnswers } from './answers.ts';
 import type { Chat } from './chat.ts';
 import type { ChatPageRequest } from './chat-list.ts';
-import type { ChatAnswers, ChatMessage, ChatStopReceipt, Continued, SentWith, StopScope } from './chat-types.ts';
+import type { ChatAnswers, ChatMessage, SentWith, StopRequest } from './chat-types.ts';
 import { fromStep, replay } from './stale-answers.ts';
 
 const name = z.string().min(1).max(200);
+
+/** Some clients send `null` for what they leave out. */
+const optional = (text: z.ZodType<string>) => text.nullish().transform((given) => given ?? undefined);
 
 /** A message as `useChat` sends it, with the name of the run. */
 export interface SendRequest {
   readonly id: string;
   readonly messages: readonly { readonly id: string; readonly role: string; readonly parts: readonly object[] }[];
   readonly trigger: 'submit-message' | 'regenerate-message';
-  readonly messageId?: string | null | undefined;
-  readonly runId?: string | null | undefined;
+  readonly messageId?: string | undefined;
+  readonly runId?: string | undefined;
 }
 
 export const sendRequest: z.ZodType<SendRequest> = z.looseObject({
@@ -30,8 +33,8 @@ export const sendRequest: z.ZodType<SendRequest> = z.looseObject({
     .array(z.looseObject({ id: name, role: z.string(), parts: z.array(z.looseObject({ type: z.string() })) }))
     .min(1),
   trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
-  messageId: name.nullish(),
-  runId: name.nullish(),
+  messageId: optional(name),
+  runId: optional(name),
 });
 
 /** What a user may send: words, files and data of the application. */
@@ -51,23 +54,14 @@ const userParts = z
     message: 'the message is empty; send text, a file or data',
   });
 
-/** What to stop in a chat. */
-export interface StopRequest {
-  readonly runId?: string | null | undefined;
-  readonly messageId?: string | null | undefined;
-  readonly scope: StopScope;
-  readonly rollback: boolean;
-  readonly reason?: string | null | undefined;
-}
-
 // Strict: an option that is not understood must not be ignored.
 export const stopRequest: z.ZodType<StopRequest> = z
   .strictObject({
-    runId: name.nullish(),
-    messageId: name.nullish(),
+    runId: optional(name),
+    messageId: optional(name),
     scope: z.enum(['foreground', 'background', 'all']).default('foreground'),
     rollback: z.boolean().default(false),
-    reason: z.string().max(1_000).nullish(),
+    reason: optional(z.string().max(1_000)),
   })
   .refine(({ scope, runId, messageId, rollback }) => scope !== 'background' || !(runId || messageId || rollback), {
     path: ['scope'],
@@ -78,14 +72,14 @@ export const stopRequest: z.ZodType<StopRequest> = z
 export interface ApproveRequest {
   readonly approvalId: string;
   readonly approved: boolean;
-  readonly why?: string | null | undefined;
+  readonly why?: string | undefined;
   readonly remember: boolean;
 }
 
 export const approveRequest: z.ZodType<ApproveRequest> = z.object({
   approvalId: name,
   approved: z.boolean(),
-  why: z.string().min(1).max(1_000).nullish(),
+  why: optional(z.string().min(1).max(1_000)),
   remember: z.boolean().default(false),
 });
 
@@ -100,10 +94,9 @@ const MAX_SENT_BYTES = 15 * 1024;
 
 /** Returns the message of a request, or what a page has answered, for the chat. */
 export function readSend(
-  { id: chatId, messages, trigger, messageId, runId: run, ...body }: SendRequest,
+  { id: chatId, messages, trigger, messageId, runId, ...body }: SendRequest,
   headers: SentWith['headers'] = {},
 ): ChatMessage | ChatAnswers {
-  const runId = run ?? undefined;
   const sent = { body, headers };
   if (Buffer.byteLength(JSON.stringify(sent)) > MAX_SENT_BYTES) {
     const why = `The body has more than ${MAX_SENT_BYTES} bytes in addition to its messages; store them and send a reference`;
@@ -115,10 +108,7 @@ export function readSend(
     const steps = message.parts.filter(({ type }) => type === 'step-start').length;
     return { chatId, runId, sent, given: readAnswers(message), steps };
   }
-  if (message.role !== 'user') {
-    const why = 'messages: the last one must be from the user; the server stores the others';
-    throw new HttpError(400, { code: 'invalid', message: why });
-  }
+  if (message.role !== 'user') throw notFromUser();
   const checkedParts = userParts.safeParse(message.parts);
   if (!checkedParts.success) throw invalid(checkedParts.error);
   // An edited message has its old id: everything after it is removed.
@@ -126,28 +116,9 @@ export function readSend(
   return { chatId, message, runId, regenerate, sent };
 }
 
-/** Continues a message with what a page has answered, and records who did. */
-export async function takeAnswers(
-  who: Principal,
-  answers: ChatAnswers,
-  { chat, access }: Pick<StopContext, 'chat' | 'access'>,
-): Promise<Continued> {
-  const isApproval = answers.given.answers.some((answer) => 'approvalId' in answer);
-  if (isApproval && !may(who, 'approve')) throw await readError(refuseRight('approve'));
-  const continued = await chat.answer(who, answers);
-  for (const counted of continued.counted)
-    access.audit(who, { type: 'approve', tenant: who.tenant, ...counted, result: 'accepted' });
-  return continued;
-}
-
 /** Opens what continues a message. If another page was first, this one is shown how its message ended. */
-export async function answerCalls(
-  who: Principal,
-  answers: ChatAnswers,
-  context: Pick<StopContext, 'chat' | 'access'>,
-): Promise<OpenReply> {
-  const { chat } = context;
-  const { ref, isOwn, message } = await takeAnswers(who, answers, context);
+export async function answerCalls(who: Principal, answers: ChatAnswers, chat: Chat): Promise<OpenReply> {
+  const { ref, isOwn, message } = await chat.answer(who, answers);
   if (ref === undefined && message === undefined) throw notAsked();
   if (ref !== undefined && isOwn) return (signal) => chat.stream(ref, signal, true);
   return (signal) => fromStep(ref ? chat.stream(ref, signal) : replay(message!), answers.steps);
@@ -179,47 +150,23 @@ function decoded(text: string): string {
   }
 }
 
-export interface StopContext {
-  readonly chat: Chat;
-  readonly access: Access;
-  /** The protocol of the request. */
-  readonly via: string;
-}
-
-/** Stops what a request names, and records who asked. */
-export async function stopChat(
-  who: Principal,
-  request: StopRequest & { readonly chatId: string },
-  { chat, access, via }: StopContext,
-): Promise<ChatStopReceipt> {
-  const { chatId, scope, rollback } = request;
-  const [runId, messageId] = [request.runId ?? undefined, request.messageId ?? undefined];
-  const receipt = await chat.stop(who, {
-    chatId,
-    runId,
-    messageId,
-    scope,
-    rollback,
-    reason: request.reason ?? undefined,
-    via,
-  });
-  const target = runId ?? messageId ?? chatId;
-  access.audit(who, { type: 'cancel', tenant: who.tenant, target, result: receipt.result, scope });
-  return receipt;
-}
-
 /** Answers the question that a request names. */
 export async function answerQuestion(
   who: Principal,
   request: ApproveRequest & { readonly chatId: string },
-  { chat }: Pick<StopContext, 'chat'>,
+  chat: Chat,
 ): Promise<'accepted'> {
   const { chatId, approvalId, approved, why, remember } = request;
   const decision = approved ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
-  const receipt = await chat.approve(who, { chatId, approvalId, decision, ...(why != null && { why }) });
+  const receipt = await chat.approve(who, { chatId, approvalId, decision, ...(why !== undefined && { why }) });
   if (receipt.result === 'not-found') throw notAsked();
   if (receipt.result === 'too-late') throw toRefusal(receipt);
   return receipt.result;
+}
+
+export function notFromUser(): HttpError {
+  const message = 'messages: the last one must be from the user; the server stores the others';
+  return new HttpError(400, { code: 'invalid', message });
 }
 
 export function notAsked(): HttpError {

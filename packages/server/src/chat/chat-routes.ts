@@ -4,7 +4,6 @@ import type { Principal, Right } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
 import { responseTo } from '../http/http-error.ts';
 import { streamEvents } from '../http/sse.ts';
-import type { Chat } from './chat.ts';
 import { requireRights } from './chat-list.ts';
 import {
   answerCalls,
@@ -18,22 +17,16 @@ import {
   readSend,
   replyFor,
   sendRequest,
-  stopChat,
   stopRequest,
 } from './chat-request.ts';
-
-export interface ChatRoutesOptions {
-  readonly chat: Chat;
-  readonly access: Access;
-  readonly api: string;
-  /** The names of the headers that `reply` gets. */
-  readonly forwardHeaders?: readonly string[];
-  /** Called with errors that no request should be able to cause. */
-  readonly onError: (error: unknown) => void;
-}
+import type { ChatService } from './chat-service.ts';
 
 /** Serves chats over HTTP for `useChat`, and adds a stop. */
-export function createChatRoutes({ chat, access, api, forwardHeaders = [], onError }: ChatRoutesOptions): Hono {
+export function createChatRoutes(
+  service: ChatService,
+  { api, forwardHeaders }: { readonly api: string; readonly forwardHeaders: readonly string[] },
+): Hono {
+  const { chat, access } = service;
   const routes = new Hono().basePath(api);
   const stream = (request: Request, who: Principal, open: OpenReply): Response =>
     streamEvents({ request, who }, open, {
@@ -51,7 +44,7 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
       });
       const body = await readJsonBody(c.req.raw, sendRequest, access);
       const sent = readSend(body, Object.fromEntries(headers) as Record<string, string>);
-      if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, { chat, access }));
+      if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, chat));
       const ref = await chat.send(who, sent);
       return stream(c.req.raw, who, (signal) => chat.stream(ref, signal, true));
     }),
@@ -90,7 +83,7 @@ export function createChatRoutes({ chat, access, api, forwardHeaders = [], onErr
       return refuse(409, { code: 'live', message: 'A reply of this chat has not stopped yet; remove it again' });
     }),
   );
-  return shareRoutes(routes, { chat, access, onError, via: 'chat' });
+  return shareRoutes(routes, service, 'chat');
 }
 
 type Admit = (c: Context, right: Right, handle: (who: Principal) => Promise<Response>) => Promise<Response>;
@@ -103,28 +96,33 @@ export function createAdmit(access: Access): Admit {
   };
 }
 
-interface SharedOptions extends Omit<ChatRoutesOptions, 'api' | 'forwardHeaders'> {
-  /** The protocol, for cancel reasons. */
-  readonly via: string;
-}
-
 /**
  * The routes that all protocols over HTTP share: a stop and an approval. Pages of listed origins may read the
- * responses, and errors become refusals.
+ * responses, and errors become refusals. `via`: the protocol, for cancel reasons.
  */
-export function shareRoutes(routes: Hono, { chat, access, onError, via }: SharedOptions): Hono {
+export function shareRoutes(routes: Hono, { chat, access, onError }: ChatService, via: string): Hono {
   const admit = createAdmit(access);
   routes.post('/:chatId/stop', (c) =>
     admit(c, 'cancel', async (who) => {
-      const request = { ...(await readJsonBody(c.req.raw, stopRequest, access)), chatId: c.req.param('chatId') };
-      const receipt = await stopChat(who, request, { chat, access, via });
+      const request = await readJsonBody(c.req.raw, stopRequest, access);
+      const { runId, messageId, scope } = request;
+      const chatId = c.req.param('chatId');
+      const receipt = await chat.stop(who, { ...request, chatId, via });
+      const target = runId ?? messageId ?? chatId;
+      access.audit(who, {
+        type: 'cancel',
+        tenant: who.tenant,
+        target,
+        result: receipt.result,
+        ...(scope && { scope }),
+      });
       return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
     }),
   );
   routes.post('/:chatId/approve', (c) =>
     admit(c, 'approve', async (who) => {
       const request = { ...(await readJsonBody(c.req.raw, approveRequest, access)), chatId: c.req.param('chatId') };
-      return c.json({ result: await answerQuestion(who, request, { chat }) });
+      return c.json({ result: await answerQuestion(who, request, chat) });
     }),
   );
   const app = new Hono();

@@ -2,7 +2,6 @@ import type { Policy } from '@whoa/core';
 import type { Runner, StoreCancelReceipt, TaskRef, TaskStore } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import type { Access } from '../http/access/access.ts';
-import type { AuditEvent } from '../http/access/principal.ts';
 import type { Answers } from './answers.ts';
 import type { AppHistory } from './app-history.ts';
 
@@ -35,30 +34,28 @@ export interface ChatAnswers extends Pick<ChatMessage, 'chatId' | 'runId' | 'sen
   readonly steps: number;
 }
 
-/** An answer to a question of the application's own loop, as the audit records it. */
-export type CountedAnswer = Pick<AuditEvent, 'target' | 'callId' | 'question' | 'shown'>;
-
 /** What happened to the answers of a page. */
 export interface Continued {
   /** The reply that continues the message. */
   readonly ref?: TaskRef;
-  /** The approvals that count, for the audit. */
-  readonly counted: readonly CountedAnswer[];
   /** It is continued with the answers of this page. */
   readonly isOwn: boolean;
   /** The message as it is, if it was answered or stopped elsewhere and nothing continues it. */
   readonly message?: UIMessage | undefined;
 }
 
-/** What to stop. If a run is named, only that run is stopped. */
-export interface ChatStop {
-  readonly chatId: string;
+/** What to stop in a chat. If a run is named, only that run is stopped. */
+export interface StopRequest {
   readonly runId?: string | undefined;
   readonly messageId?: string | undefined;
   readonly scope?: StopScope;
   /** Removes the stopped turn from the history. */
   readonly rollback?: boolean;
   readonly reason?: string | undefined;
+}
+
+export interface ChatStop extends StopRequest {
+  readonly chatId: string;
   /** The protocol of the request. */
   readonly via: string;
 }

@@ -11,7 +11,9 @@ import {
 } from '@whoa/tasks';
 import { cancelBackground } from '@whoa/tasks/internal';
 import type { UIMessage, UIMessageChunk } from 'ai';
+import { lacksRight, may } from '../http/access/access.ts';
 import type { Principal } from '../http/access/principal.ts';
+import { HttpError } from '../http/http-error.ts';
 import { keepsQuestions } from '../tasks/answering.ts';
 import { readQuestions } from '../tasks/read-questions.ts';
 import { findAnswers, findCounting } from './answers.ts';
@@ -79,23 +81,27 @@ export class Chat {
     return this.#start({ ...this.#taskFor(who, about, input), keepsQuestions: keeps }, effective);
   }
 
-  /** Continues a message with what a page has answered. */
+  /** Continues a message with what a page has answered, and records who did. */
   async answer(who: Principal, { given, ...request }: ChatAnswers): Promise<Continued> {
+    const isApproval = given.answers.some((answer) => 'approvalId' in answer);
+    if (isApproval && !may(who, 'approve')) throw new HttpError(403, lacksRight('approve'));
     if (!this.#parts.isReply) return answerReply(this.#parts, who, { chatId: request.chatId, given });
     const chat = { who, chatId: request.chatId };
     const active = await this.#findContinuation({ tenant: who.tenant, chatId: request.chatId }, given.messageId);
-    if (active !== undefined) return { ref: active, counted: [], isOwn: isRepeated(findAnswers(active)!, given) };
+    if (active !== undefined) return { ref: active, isOwn: isRepeated(findAnswers(active)!, given) };
     const message = await findMessage(this.#parts, chat, given.messageId);
     const counting = message ? findCounting(message, given, this.#parts.isElsewhere) : [];
     if (counting.length === 0) {
       const isOver = message !== undefined && isStale(message, given);
       const shown = isOver ? await this.messages(who, chat.chatId) : [];
-      return { counted: [], isOwn: false, message: shown.find(({ id }) => id === given.messageId) };
+      return { isOwn: false, message: shown.find(({ id }) => id === given.messageId) };
     }
     const answers = counting.map(({ answer }) => answer);
-    const { counted, startedBy } = await checkAnswers(this.#parts, chat, { message: message!, answers });
+    const { startedBy, audit } = await checkAnswers(this.#parts, chat, { message: message!, answers });
     const task = { ...this.#taskFor(who, request, requireSize({ ...given, answers })), startedBy };
-    return { ref: await this.#start(task, 'queue'), counted, isOwn: true };
+    const ref = await this.#start(task, 'queue');
+    audit('accepted');
+    return { ref, isOwn: true };
   }
 
   #taskFor(who: Principal, { chatId, runId, sent, regenerate }: Omit<ChatMessage, 'message'>, input: Json): NewTask {

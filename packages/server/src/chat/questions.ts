@@ -12,7 +12,7 @@ import { answerFor, toShownDigest } from '../tasks/answering.ts';
 import { type AskedQuestion, isOpen, readQuestions } from '../tasks/read-questions.ts';
 import type { PageAnswer } from './answers.ts';
 import type { ChatRef } from './chat-history.ts';
-import type { ChatAnswer, ChatAnswers, ChatParts, Continued, CountedAnswer } from './chat-types.ts';
+import type { ChatAnswer, ChatAnswers, ChatParts, Continued } from './chat-types.ts';
 import { getToolName, isCallPart } from './ui/call-parts.ts';
 
 /** Returns whether questions of a task still wait for an answer. */
@@ -24,14 +24,14 @@ export async function areOpen(store: TaskStore, ref: TaskRef, ids: readonly stri
 /**
  * Checks that a principal may give answers about the calls of a message of the application's own loop.
  *
- * @returns What the audit records, and who started the reply.
+ * @returns Who started the reply, and a function that records the approvals in the audit.
  * @throws HttpError, 403, if they may not.
  */
 export async function checkAnswers(
   { store, access, agent }: Pick<ChatParts, 'store' | 'access' | 'agent'>,
   { who, chatId }: ChatRef,
   { message, answers }: { readonly message: UIMessage; readonly answers: readonly PageAnswer[] },
-): Promise<{ readonly counted: readonly CountedAnswer[]; readonly startedBy: string | undefined }> {
+): Promise<{ readonly startedBy: string | undefined; readonly audit: (result: string) => void }> {
   const { tenant } = who;
   // The id of a reply's message is the id of its first task.
   const first = await store.get({ tenant, id: message.id });
@@ -40,16 +40,19 @@ export async function checkAnswers(
     const part = message.parts.filter(isCallPart).find((one) => one.toolCallId === callId)!;
     return { id, callId, kind: 'approve' as const, tool: getToolName(part), input: part.input };
   });
-  const counted = asked.map(({ id, callId, tool, input }) => {
-    return { target: message.id, callId, question: id, shown: toShownDigest(tool, input) };
-  });
+  const audit = (result: string): void => {
+    for (const { id: question, callId, tool, input } of asked) {
+      const about = { target: message.id, callId, question, shown: toShownDigest(tool, input) };
+      access.audit(who, { type: 'approve', tenant, ...about, result });
+    }
+  };
   const startedBy = first?.startedBy;
   const task = { tenant, task: message.id, agent, conversation: chatId, ...(startedBy !== undefined && { startedBy }) };
   // Without the record no one can tell who started it.
   const open = first === undefined ? [] : asked.map((one) => ({ ...one, ...task }));
   const refused = asked.length === 0 ? undefined : await access.refuseAnswer(who, () => Promise.resolve(open));
-  if (refused === undefined) return { counted, startedBy: startedBy ?? (who.name || undefined) };
-  for (const one of counted) access.audit(who, { type: 'approve', tenant, ...one, result: 'refused' });
+  if (refused === undefined) return { startedBy: startedBy ?? (who.name || undefined), audit };
+  audit('refused');
   throw new HttpError(403, refused);
 }
 
@@ -76,7 +79,7 @@ export async function answerReply(
     if (id !== undefined && question?.isAnswered !== true)
       await answerOnce(parts, who, { id, value: toValue(answer, question?.schema) });
   }
-  return { ...(isAsked && { ref }), counted: [], isOwn: false };
+  return { ...(isAsked && { ref }), isOwn: false };
 }
 
 /** Some protocols have only texts. */

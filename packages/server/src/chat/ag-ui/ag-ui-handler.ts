@@ -1,11 +1,11 @@
 import { isFinalStatus, type TaskRecord, type TaskRef } from '@whoa/tasks';
 import type { UIMessage } from 'ai';
 import { Hono } from 'hono';
-import { may, refuseRight } from '../../http/access/access.ts';
+import { lacksRight, may } from '../../http/access/access.ts';
 import type { Principal } from '../../http/access/principal.ts';
 import { HttpError } from '../../http/http-error.ts';
 import { streamEvents } from '../../http/sse.ts';
-import type { PageAnswer } from '../answers.ts';
+import type { Answers, PageAnswer } from '../answers.ts';
 import type { Chat } from '../chat.ts';
 import { isRun } from '../chat-history.ts';
 import {
@@ -14,8 +14,8 @@ import {
   approveRequest,
   checked,
   notAsked,
+  notFromUser,
   readJsonBody,
-  takeAnswers,
 } from '../chat-request.ts';
 import { createAdmit, shareRoutes } from '../chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat-service.ts';
@@ -67,31 +67,30 @@ export function createAgUiHandler<Tools extends ChatTools = Record<never, never>
   return { fetch, GET: fetch, POST: fetch, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
 }
 
+/** A run to stream. */
+interface RunReading {
+  readonly task: TaskRecord;
+  readonly before: readonly AgUiMessage[];
+  readonly isJoining?: boolean;
+  /** The questions that it answers. */
+  readonly resumed?: readonly string[];
+}
+
 function createRoutes(service: ChatService, api: string): Hono {
-  const { chat, access, onError } = service;
+  const { chat, access } = service;
   const routes = new Hono().basePath(api);
   const admit = createAdmit(access);
+  const stream = async (request: Request, who: Principal, reading: RunReading): Promise<Response> => {
+    const translator = await createTranslator(chat, reading);
+    const { tenant, id } = reading.task;
+    const open = (signal: AbortSignal) => translator.translate(chat.stream({ tenant, id }, signal));
+    return streamEvents({ request, who }, open, { access });
+  };
 
   routes.post('/', (c) =>
     admit(c, 'start', async (who) => {
       const input = await readJsonBody(c.req.raw, runInput, access);
-      const request = c.req.raw;
-      const results = findToolResults(input);
-      if (results.length > 0) {
-        const { task, resumed } = await addResults(who, { input, results }, service);
-        const before = input.messages as unknown as readonly AgUiMessage[];
-        return streamRun({ request, who, task, before, isJoining: false, resumed }, service);
-      }
-      if (!(await isResume(who, input, chat))) {
-        const task = await startRun(who, input, service);
-        const before = input.messages as unknown as readonly AgUiMessage[];
-        return streamRun({ request, who, task, before, isJoining: false }, service);
-      }
-      if (!may(who, 'approve')) return refuseRight('approve');
-      const task = { ...(await resumeRun(who, input, service)), key: input.runId };
-      const before = toAgUiMessages(await chat.messages(who, input.threadId));
-      const resumed = input.resume.map(({ interruptId }) => interruptId);
-      return streamRun({ request, who, task, before, isJoining: false, resumed }, service);
+      return stream(c.req.raw, who, await acceptRun(who, input, chat));
     }),
   );
   routes.get('/:threadId/connect', (c) =>
@@ -100,10 +99,45 @@ function createRoutes(service: ChatService, api: string): Hono {
       const task = ref && (await chat.task(ref));
       if (task === undefined) return c.body(null, 204);
       const before = toAgUiMessages(await chat.messages(who, c.req.param('threadId')));
-      return streamRun({ request: c.req.raw, who, task, before, isJoining: true }, service);
+      return stream(c.req.raw, who, { task, before, isJoining: true });
     }),
   );
-  return shareRoutes(routes, { chat, access, onError, via: 'ag-ui' });
+  return shareRoutes(routes, service, 'ag-ui');
+}
+
+async function createTranslator(chat: Chat, reading: RunReading): Promise<AgUiTranslator> {
+  const { task, before, isJoining = false, resumed = [] } = reading;
+  const { tenant, id, key = id, conversation = id } = task;
+  const questions = [...(await chat.questions(task)).values()];
+  const answered = questions.filter(({ isAnswered }) => isAnswered || isFinalStatus(task.status));
+  return new AgUiTranslator({
+    threadId: conversation,
+    runId: key,
+    taskId: id,
+    before,
+    isJoining,
+    answered: new Set(answered.map((question) => question.id)),
+    resumed: new Set(resumed),
+    usage: async () => (await chat.task({ tenant, id }))?.outcome?.usage,
+  });
+}
+
+/** Starts the run that a request asks for, or answers the questions that interrupted one. */
+async function acceptRun(who: Principal, input: RunInput, chat: Chat): Promise<RunReading> {
+  const before = input.messages as unknown as readonly AgUiMessage[];
+  const results = findToolResults(input);
+  if (results.length > 0) return { ...(await addResults(who, { input, results }, chat)), before };
+  if (!(await isResume(who, input, chat))) return { task: await startRun(who, input, chat), before };
+  if (!may(who, 'approve')) throw new HttpError(403, lacksRight('approve'));
+  const task = { ...(await resumeRun(who, input, chat)), key: input.runId };
+  const resumed = input.resume.map(({ interruptId }) => interruptId);
+  return { task, before: toAgUiMessages(await chat.messages(who, input.threadId)), resumed };
+}
+
+/** Returns the results of calls that ran in the page: the tool messages at the end. */
+function findToolResults({ messages, resume }: RunInput): PageAnswer[] {
+  const last = messages.findLastIndex(({ role }) => role !== 'tool');
+  return resume.length > 0 ? [] : messages.slice(last + 1).map(toPageAnswer);
 }
 
 /** Returns whether a request answers questions. A user who drops them and sends a new message wants a new run. */
@@ -125,15 +159,12 @@ async function isKnown(who: Principal, message: { threadId: string; id: string }
 }
 
 /** Starts the run of a request. Repeating the request returns the same run. */
-async function startRun(who: Principal, input: RunInput, { chat }: ChatService): Promise<TaskRecord> {
+async function startRun(who: Principal, input: RunInput, chat: Chat): Promise<TaskRecord> {
   const { threadId, runId, messages } = input;
   const known = await chat.find(who, { chatId: threadId, runId });
   if (known !== undefined) return known;
   const last = messages.at(-1);
-  if (last?.role !== 'user') {
-    const why = 'messages: the last one must be from the user; the server stores the others';
-    throw new HttpError(400, { code: 'invalid', message: why });
-  }
+  if (last?.role !== 'user') throw notFromUser();
   // A message that was already replied to gets a new reply, and everything after it is removed.
   const regenerate = await isKnown(who, { threadId, id: last.id }, chat);
   const ref = await chat.send(who, { chatId: threadId, runId, message: toUiMessage(last), regenerate });
@@ -143,34 +174,32 @@ async function startRun(who: Principal, input: RunInput, { chat }: ChatService):
 /**
  * Answers the questions that interrupted a run. The reply continues under another name. Repeating it changes nothing.
  */
-async function resumeRun(who: Principal, input: RunInput, service: ChatService): Promise<TaskRecord> {
-  const { chat } = service;
+async function resumeRun(who: Principal, input: RunInput, chat: Chat): Promise<TaskRecord> {
   const { threadId: chatId, runId } = input;
   const found = await chat.find(who, { chatId, runId });
   const known = found && isRun(found) ? found : undefined;
-  const { resume, results } = await splitResults(input, known ?? (await chat.active(who, chatId)), chat);
-  if (resume.length === 0) return (await addResults(who, { input, results }, service)).task;
-  const answers = resume.map(({ interruptId: approvalId, status, payload }) => {
+  const active = known ?? (await chat.active(who, chatId));
+  const { resume, results } = await splitResults(input, active, chat);
+  if (resume.length === 0) return (await addResults(who, { input, results }, chat)).task;
+  const approvals = resume.map(({ interruptId: approvalId, status, payload }) => {
     const answer = status === 'resolved' ? payload : { approved: false };
-    return { ...checked({ ...(answer as object), approvalId }, approveRequest), chatId };
+    return checked({ ...(answer as object), approvalId }, approveRequest);
   });
-  const asking = known ? undefined : await chat.findAsking({ who, chatId }, answers[0]!.approvalId);
-  if (asking !== undefined) return continueRun(who, { asking, answers, runId }, service);
-  const ref = known ?? (await chat.active(who, chatId));
-  if (ref === undefined) throw notAsked();
+  // The turn of the application's own loop has ended with the question.
+  const asking = known ? undefined : await chat.findAsking({ who, chatId }, approvals[0]!.approvalId);
+  if (asking !== undefined) {
+    const { ref } = await chat.answer(who, { chatId, runId, given: toAnswers(asking, approvals), steps: 0 });
+    if (ref === undefined) throw notAsked();
+    return (await chat.task(ref))!;
+  }
+  if (active === undefined) throw notAsked();
   // It was stopped under this name before.
-  if (known === undefined && (await chat.rename(ref, { chatId, runId })))
-    await chat.stop(who, { chatId, messageId: ref.id, via: 'ag-ui' });
+  if (known === undefined && (await chat.rename(active, { chatId, runId })))
+    await chat.stop(who, { chatId, messageId: active.id, via: 'ag-ui' });
   else if (known === undefined || !isFinalStatus(known.status))
-    for (const answer of answers) await answerQuestion(who, answer, { chat });
-  if (results.length > 0) await addResults(who, { input, results }, service);
-  return (await chat.task(ref))!;
-}
-
-/** Returns the results of calls that ran in the page: the tool messages at the end. */
-function findToolResults({ messages, resume }: RunInput): PageAnswer[] {
-  const last = messages.findLastIndex(({ role }) => role !== 'tool');
-  return resume.length > 0 ? [] : messages.slice(last + 1).map(toPageAnswer);
+    for (const approval of approvals) await answerQuestion(who, { ...approval, chatId }, chat);
+  if (results.length > 0) await addResults(who, { input, results }, chat);
+  return (await chat.task(active))!;
 }
 
 /** Separates approvals from answers that are results of calls. */
@@ -187,78 +216,33 @@ async function splitResults({ resume }: RunInput, ref: TaskRef | undefined, chat
   return { resume: resume.filter((one) => !isResult(one)), results };
 }
 
+/** Converts approvals to answers about the calls of a message that waits for them. */
+function toAnswers(asking: UIMessage, approvals: readonly ApproveRequest[]): Answers {
+  const calls = asking.parts.filter(isCallPart);
+  const answers = approvals.map(({ approvalId, approved, why }): PageAnswer => {
+    const call = calls.find(({ approval }) => approval?.id === approvalId);
+    if (call === undefined) throw notAsked();
+    return { toolCallId: call.toolCallId, approvalId, approved, ...(why !== undefined && { reason: why }) };
+  });
+  return { type: 'answers', messageId: asking.id, answers };
+}
+
 /** Answers questions of the reply in progress with results of calls. The reply continues under another name. */
 async function addResults(
   who: Principal,
   { input, results }: { readonly input: RunInput; readonly results: readonly PageAnswer[] },
-  service: ChatService,
+  chat: Chat,
 ): Promise<{ readonly task: TaskRecord; readonly resumed: readonly string[] }> {
-  const { chat } = service;
   const { threadId: chatId, runId } = input;
   const found = await chat.find(who, { chatId, runId });
   const ref = found && isRun(found) ? found : await chat.active(who, chatId);
   if (ref === undefined) throw notAsked();
   const given = { type: 'answers', messageId: ref.id, answers: results } as const;
-  const { ref: asked } = await takeAnswers(who, { chatId, runId, given, steps: 0 }, service);
+  const { ref: asked } = await chat.answer(who, { chatId, runId, given, steps: 0 });
   if (asked === undefined) throw notAsked();
   if (found === undefined && (await chat.rename(ref, { chatId, runId })))
     await chat.stop(who, { chatId, messageId: ref.id, via: 'ag-ui' });
   const answered = new Set(results.map(({ toolCallId }) => toolCallId));
-  const questions = [...(await chat.questions(ref))].filter(([, { callId }]) => answered.has(callId));
-  return { task: { ...(await chat.task(ref))!, key: runId }, resumed: questions.map(([id]) => id) };
-}
-
-interface Resumed {
-  /** The message whose calls wait. The turn of the application's own loop has ended. */
-  readonly asking: UIMessage;
-  readonly answers: readonly (ApproveRequest & { readonly chatId: string })[];
-  readonly runId: string;
-}
-
-async function continueRun(
-  who: Principal,
-  { asking, answers, runId }: Resumed,
-  service: ChatService,
-): Promise<TaskRecord> {
-  const calls = asking.parts.filter(isCallPart);
-  const pageAnswers = answers.map(({ approvalId, approved, why }): PageAnswer => {
-    const call = calls.find(({ approval }) => approval?.id === approvalId);
-    if (call === undefined) throw notAsked();
-    return { toolCallId: call.toolCallId, approvalId, approved, ...(why != null && { reason: why }) };
-  });
-  const given = { type: 'answers', messageId: asking.id, answers: pageAnswers } as const;
-  const { ref } = await takeAnswers(who, { chatId: answers[0]!.chatId, runId, given, steps: 0 }, service);
-  if (ref === undefined) throw notAsked();
-  return (await service.chat.task(ref))!;
-}
-
-interface RunReading {
-  readonly request: Request;
-  readonly who: Principal;
-  readonly task: TaskRecord;
-  readonly before: readonly AgUiMessage[];
-  readonly isJoining: boolean;
-  /** The questions that it answers. */
-  readonly resumed?: readonly string[];
-}
-
-async function streamRun(reading: RunReading, { chat, access }: ChatService): Promise<Response> {
-  const { request, who, task, before, isJoining, resumed = [] } = reading;
-  const { tenant, id, key = id, conversation = id } = task;
-  const ref = { tenant, id };
-  const questions = [...(await chat.questions(ref))];
-  const answered = questions
-    .filter(([, { isAnswered }]) => isAnswered || isFinalStatus(task.status))
-    .map(([name]) => name);
-  const translator = new AgUiTranslator({
-    threadId: conversation,
-    runId: key,
-    taskId: id,
-    before,
-    isJoining,
-    answered: new Set(answered),
-    resumed: new Set(resumed),
-    usage: async () => (await chat.task(ref))?.outcome?.usage,
-  });
-  return streamEvents({ request, who }, (signal) => translator.translate(chat.stream(ref, signal)), { access });
+  const questions = [...(await chat.questions(ref)).values()].filter(({ callId }) => answered.has(callId));
+  return { task: { ...(await chat.task(ref))!, key: runId }, resumed: questions.map(({ id }) => id) };
 }

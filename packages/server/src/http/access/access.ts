@@ -149,7 +149,8 @@ export function refuseRight(right: Right): Response {
   return refuse(403, lacksRight(right));
 }
 
-function lacksRight(right: Right): ErrorBody['error'] {
+/** Says which right a principal lacks. */
+export function lacksRight(right: Right): ErrorBody['error'] {
   const message = `This needs the right '${right}', which you do not have; ask whoever gave you access`;
   return { code: 'forbidden', message };
 }
