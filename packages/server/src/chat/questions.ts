@@ -7,8 +7,7 @@ import { findQuestionTask } from '@whoa/tasks/internal';
 import type { UIMessage } from 'ai';
 import type { Principal } from '../http/access/principal.ts';
 import { HttpError } from '../http/http-error.ts';
-import type { AnswerBody } from '../tasks/answer.ts';
-import { answerFor, toShownDigest } from '../tasks/answering.ts';
+import { type AnswerBody, answerFor } from '../tasks/answering.ts';
 import { type AskedQuestion, isOpen, readQuestions } from '../tasks/read-questions.ts';
 import type { PageAnswer } from './answers.ts';
 import type { ChatRef } from './chat-history.ts';
@@ -42,7 +41,8 @@ export async function checkAnswers(
   });
   const audit = (result: string): void => {
     for (const { id: question, callId, tool, input } of asked) {
-      const about = { target: message.id, callId, question, shown: toShownDigest(tool, input) };
+      const shown = hash('sha256', JSON.stringify([tool, input ?? null]), 'base64url');
+      const about = { target: message.id, callId, question, shown };
       access.audit(who, { type: 'approve', tenant, ...about, result });
     }
   };

@@ -3,7 +3,7 @@ import type { InputRequests } from '@modelcontextprotocol/server';
 import { type ApprovalQuestion, formatQuestion } from '@whoa/core/approval';
 import { describeLocation, parseAnswer } from '@whoa/core/internal';
 import { z } from 'zod';
-import type { AnswerBody } from '../tasks/answer.ts';
+import type { AnswerBody } from '../tasks/answering.ts';
 import type { AskedQuestion } from '../tasks/read-questions.ts';
 
 /** What `always` covers when it covers nothing else. */

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { z } from '@hono/zod-openapi';
 import type { Json, Policy } from '@whoa/core';
 import type { World } from '@whoa/core/embed';
 import type { AnswerReceipt, Question, TaskRecord, TaskRef, TaskStore } from '@whoa/tasks';
@@ -6,10 +6,40 @@ import { findQuestionTask } from '@whoa/tasks/internal';
 import type { Access } from '../http/access/access.ts';
 import type { AnswerableQuestion } from '../http/access/approvers.ts';
 import type { Principal } from '../http/access/principal.ts';
+import { invalid } from '../http/endpoint.ts';
 import { HttpError } from '../http/http-error.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
-import { type AnswerBody, checkAnswer } from './answer.ts';
-import { isOpen, readQuestions } from './read-questions.ts';
+import { isOpen, readOpenQuestions, readQuestions } from './read-questions.ts';
+
+const MAX_WHY_CHARACTERS = 10_000;
+
+/** An answer to a question: a decision about a call, or the result of a call. */
+export type AnswerBody = {
+  readonly decision?: 'yes' | 'no' | 'always' | 'never' | undefined;
+  readonly why?: string | undefined;
+  readonly answer?: Json | undefined;
+  readonly error?: string | undefined;
+};
+
+const text = z.string().min(1).max(MAX_WHY_CHARACTERS).optional();
+
+export const ANSWER: z.ZodType<AnswerBody> = z
+  .strictObject({
+    decision: z.enum(['yes', 'no', 'always', 'never']).optional().openapi({
+      description:
+        'For the kind approve. always and never also apply, in this task, to everything that the question lists under always.',
+    }),
+    why: text.openapi({ description: 'If denied: the reason that the model gets.' }),
+    answer: z
+      .any()
+      .optional()
+      .openapi({ description: 'For the kinds answer and client: the result of the call, as its schema says.' }),
+    error: text.openapi({ description: 'For the kinds answer and client: why there is no result.' }),
+  })
+  .refine(({ decision, answer, error }) => [decision, answer, error].filter((one) => one !== undefined).length === 1, {
+    message: 'expected one of decision, answer and error',
+  })
+  .refine(({ decision, why }) => why === undefined || decision !== undefined, { message: 'why needs a decision' });
 
 /** The policies under which a message withdraws questions. */
 const WITHDRAWING: ReadonlySet<Policy> = new Set<Policy>(['queue', 'merge', 'steer']);
@@ -57,12 +87,46 @@ export async function answerFor(
     audit('refused');
     throw new HttpError(403, refused);
   }
-  await checkAnswer(store, ref, value);
+  if (task !== undefined) await checkAnswer(store, task, { id: ref.id, value });
   const given = { value: value as Json, by: principal.name };
   const send = (unique: string) => store.answer(ref, given, { nonce: unique });
   const receipt = await (nonce === undefined ? withStoreRetry(world, send) : send(nonce));
   audit(receipt.result);
   return receipt;
+}
+
+/** Rejects an answer that its question cannot have. The worker checks it again: only it has the schema itself. */
+async function checkAnswer(
+  store: TaskStore,
+  task: TaskRecord,
+  { id, value }: Pick<NewAnswerTo, 'id' | 'value'>,
+): Promise<void> {
+  const question = (await readOpenQuestions(store, task)).find((one) => one.id === id);
+  // The store says why it does not count.
+  if (question === undefined) return;
+  const isApproval = question.kind === 'approve';
+  if (isApproval !== (value.decision !== undefined)) {
+    const expected = isApproval ? 'a decision' : 'an answer or an error';
+    throw new HttpError(400, {
+      code: 'invalid',
+      message: `request: a question of the kind ${question.kind} needs ${expected}`,
+    });
+  }
+  const schema = value.answer === undefined ? undefined : toSchema(question.schema);
+  const checked = schema?.safeParse(value.answer);
+  if (checked?.success === false) {
+    const issues = checked.error.issues.map((issue) => ({ ...issue, path: ['answer', ...issue.path] }));
+    throw invalid(new z.ZodError(issues));
+  }
+}
+
+/** Returns `undefined` for a schema that cannot be read here. */
+function toSchema(schema: object | undefined): z.ZodType | undefined {
+  try {
+    return schema && z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -92,11 +156,6 @@ export async function refuseMessage(
   const task = await store.get(ref);
   const open = (task?.questions ?? []).filter(isOpen);
   return open.length === 0 ? undefined : access.refuseAnswer(principal, () => describe(store, task!, open));
-}
-
-/** Returns the digest of what a page showed about a call of the application's own loop. */
-export function toShownDigest(tool: string, input: unknown): string {
-  return hash('sha256', JSON.stringify([tool, input ?? null]), 'base64url');
 }
 
 /** Returns questions with their task and all that was shown. */

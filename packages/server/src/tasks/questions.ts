@@ -3,8 +3,7 @@ import type { AnswerReceipt } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, refuseCursor } from '../http/http-error.ts';
 import { MOMENT, NAME } from '../http/schemas.ts';
-import { ANSWER } from './answer.ts';
-import { answerFor } from './answering.ts';
+import { ANSWER, answerFor } from './answering.ts';
 import { listClosedQuestions } from './closed-questions.ts';
 
 const MAX_PAGE = 200;
