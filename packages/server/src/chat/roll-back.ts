@@ -1,8 +1,12 @@
 import type { CancelReasonInit } from '@whoa/core';
-import { followTask, type TaskRef } from '@whoa/tasks';
+import { followTask, type JournalEvent, type TaskRef } from '@whoa/tasks';
+import type { UIMessage } from 'ai';
 import { type ChatRef, cutHistory, getMessageId, readHistory, stopWaiting } from './chat-history.ts';
 import type { ChatParts, ChatStopReceipt } from './chat-types.ts';
-import { findRemainingEffects } from './remaining-effects.ts';
+import { type CallPart, getToolName, isCallPart } from './ui/call-parts.ts';
+import type { ReplyEvent } from './ui/chunk-writer.ts';
+
+type TurnEvent = JournalEvent | ReplyEvent;
 
 /**
  * Removes a stopped turn from the history: the message of the user, and the reply with everything that answers have
@@ -14,9 +18,10 @@ export async function rollBack(
   reason: CancelReasonInit,
 ): Promise<Partial<ChatStopReceipt>> {
   const { store, readOnlyTools } = parts;
-  const journal: unknown[] = [];
+  const journal: TurnEvent[] = [];
   // Until it has ended it may still have effects.
-  if (ref) for await (const seen of followTask(store, ref)) if (seen.type === 'entry') journal.push(seen.event);
+  if (ref)
+    for await (const seen of followTask<ReplyEvent>(store, ref)) if (seen.type === 'entry') journal.push(seen.event);
   const stopped = ref && (await store.get(ref));
   const closed = await stopWaiting(parts, { ...chat, messageId: stopped && getMessageId(stopped) }, reason);
   if (stopped?.status !== 'cancelled' && closed === undefined) return { rolledBack: false };
@@ -38,4 +43,37 @@ export async function rollBack(
     rolledBack,
     ...(!rolledBack && parts.history && { unsaved: true }),
   };
+}
+
+/**
+ * Returns the calls of a turn that may have had effects and were not undone. A reply of the application's own loop has
+ * a message, in which earlier tasks may have written.
+ */
+function findRemainingEffects(
+  journal: readonly TurnEvent[],
+  message: UIMessage | undefined,
+  readOnlyTools: ReadonlySet<string>,
+): readonly string[] {
+  const remaining = new Set<string>();
+  for (const event of journal) {
+    if (event.type === 'call-end') {
+      const { callId, state } = event.result;
+      const tool = 'tool' in event.result ? event.result.tool : '';
+      if (state !== 'not-started' && !readOnlyTools.has(tool)) remaining.add(callId);
+    }
+    if (event.type === 'undo-end' && event.state === 'undone') remaining.delete(event.callId);
+    for (const chunk of event.type === 'ui-chunks' ? event.chunks : [])
+      if (chunk.type === 'tool-input-available' && !readOnlyTools.has(chunk.toolName)) remaining.add(chunk.toolCallId);
+  }
+  for (const part of message?.parts.filter(isCallPart) ?? []) {
+    if (isWithoutEffect(part)) remaining.delete(part.toolCallId);
+    else if (!readOnlyTools.has(getToolName(part))) remaining.add(part.toolCallId);
+  }
+  return [...remaining];
+}
+
+/** A person said no, or no one said yes before it was stopped. */
+function isWithoutEffect(part: CallPart): boolean {
+  if (part.state === 'output-error') return part.errorText.startsWith('Not started');
+  return part.state === 'output-denied' || part.approval?.approved === false;
 }
