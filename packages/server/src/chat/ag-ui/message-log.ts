@@ -1,10 +1,12 @@
 import type { AgUiEvent, AgUiMessage } from './ag-ui-messages.ts';
 
+type ToolCall = NonNullable<Extract<AgUiMessage, { role: 'assistant' }>['toolCalls']>[number];
+
 interface LoggedMessage {
   readonly id: string;
   readonly role: 'assistant' | 'reasoning' | 'user' | 'tool';
   content: string;
-  readonly toolCalls: { readonly id: string; readonly name: string; input: string }[];
+  readonly toolCalls: ToolCall[];
   readonly toolCallId?: string;
 }
 
@@ -41,7 +43,7 @@ export class MessageLog {
     const last = this.#made.slice(this.#stepFrom).at(-1);
     if (last?.role !== 'assistant') this.say(newId, 'assistant');
     const message = this.#made.at(-1)!;
-    message.toolCalls.push({ id: toolCallId, name, input: '' });
+    message.toolCalls.push({ id: toolCallId, type: 'function', function: { name, arguments: '' } });
     return message.id;
   }
 
@@ -50,29 +52,23 @@ export class MessageLog {
   }
 
   addInput(toolCallId: string, text: string): void {
-    this.#findCall(toolCallId)!.input += text;
+    this.#findCall(toolCallId)!.function.arguments += text;
   }
 
   answer(id: string, toolCallId: string, content: string): void {
     this.#made.push({ id, role: 'tool', content, toolCalls: [], toolCallId });
   }
 
-  #findCall(toolCallId: string): LoggedMessage['toolCalls'][number] | undefined {
-    for (const { toolCalls } of this.#made) {
-      const found = toolCalls.find(({ id }) => id === toolCallId);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+  #findCall(toolCallId: string): ToolCall | undefined {
+    return this.#made.flatMap(({ toolCalls }) => toolCalls).find(({ id }) => id === toolCallId);
   }
 }
 
-function toMessage({ id, role, content, toolCalls, toolCallId }: LoggedMessage): AgUiMessage {
-  if (role === 'tool') return { id, role, content, toolCallId: toolCallId! };
-  if (role !== 'assistant') return { id, role, content };
-  const calls = toolCalls.map(({ id: callId, name, input }) => ({
-    id: callId,
-    type: 'function' as const,
-    function: { name, arguments: input },
-  }));
-  return { id, role, ...(content !== '' && { content }), ...(calls.length > 0 && { toolCalls: calls }) };
+function toMessage({ content, toolCalls, ...message }: LoggedMessage): AgUiMessage {
+  const hasContent = content !== '' || message.role !== 'assistant';
+  const parts = {
+    ...(hasContent && { content }),
+    ...(toolCalls.length > 0 && { toolCalls: structuredClone(toolCalls) }),
+  };
+  return { ...message, ...parts } as AgUiMessage;
 }
