@@ -8,6 +8,7 @@ import { type Identity, type Principal, type Right, toPrincipal } from '../http/
 import { HttpError } from '../http/http-error.ts';
 import type { ChatRef } from './chat-history.ts';
 import type { ChatParts } from './chat-types.ts';
+import { joinText } from './ui/ui-messages.ts';
 
 /** A chat in a list. */
 interface ChatHead {
@@ -73,9 +74,6 @@ export async function removeChat({ store }: ChatParts, { who, chatId }: ChatRef)
 function toTitle({ history }: ConversationRecord): string {
   const first = (history as unknown as readonly (UIMessage | UserMessage)[]).find(({ role }) => role === 'user');
   if (first === undefined) return '';
-  const text =
-    'parts' in first
-      ? first.parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
-      : toText(first.content);
+  const text = 'parts' in first ? joinText(first.parts, ' ') : toText(first.content);
   return text.trim().replace(/\s+/gu, ' ').slice(0, TITLE_LENGTH);
 }

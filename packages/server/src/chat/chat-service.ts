@@ -86,20 +86,14 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
   const name = typeof work === 'string' ? work : 'run' in work ? work.name : REPLY_AGENT;
   const isElsewhere = createIsElsewhere(options.tools);
   const { worker, leaseMs, approvals, waitForProvider, background } = options;
-  const runner = createRunner({
-    store,
-    agents: {
-      [HISTORY_AGENT]: kept(createHistoryWork(isElsewhere)),
-      ...(typeof work !== 'string' && { [name]: work }),
-    },
-    ...(worker !== undefined && { worker }),
-    ...(leaseMs !== undefined && { leaseMs }),
-    ...(approvals !== undefined && { approvals }),
-    ...(waitForProvider !== undefined && { waitForProvider }),
-    ...(background !== undefined && { background }),
-    ...(hooks !== undefined && { hooks }),
-  });
-  const access = createAccess({ ...toAccessOptions(options), onError: report });
+  const agents = {
+    [HISTORY_AGENT]: kept(createHistoryWork(isElsewhere)),
+    ...(typeof work !== 'string' && { [name]: work }),
+  };
+  // The runner leaves out what is undefined.
+  const own = { worker, leaseMs, approvals, waitForProvider, background, hooks } as Partial<RunnerOptions>;
+  const runner = createRunner({ ...own, store, agents });
+  const access = createAccess({ ...options, hosts: options.hosts ?? 'any', onError: report });
   const chat = new Chat({
     store,
     access,
@@ -112,7 +106,7 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
     history,
     waitUntil: options.waitUntil,
     readOnlyTools: readOnlyTools(agent),
-    ...(describeError && { describeError }),
+    describeError,
   });
   let serving: Promise<void> | undefined;
   return {
@@ -130,11 +124,6 @@ export function createChatService<Tools extends ChatTools>(options: ChatServiceO
       if (store !== options.store) await store[Symbol.asyncDispose]();
     },
   };
-}
-
-function toAccessOptions<Tools extends ChatTools>(options: ChatServiceOptions<Tools>): AccessOptions {
-  const { authenticate, audit, limits, origins, hosts = 'any', approvers, starterMayAnswer } = options;
-  return { authenticate, audit, limits, origins, hosts, approvers, starterMayAnswer };
 }
 
 /** Notes in the history how a call ended that was given up. A newer message may replace the task that does it. */

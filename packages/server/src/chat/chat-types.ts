@@ -95,10 +95,10 @@ export interface ChatParts {
   readonly isRemote: boolean;
   readonly policy: Policy;
   readonly access: Access;
-  readonly waitUntil?: ((ended: Promise<unknown>) => void) | undefined;
+  readonly waitUntil: ((ended: Promise<unknown>) => void) | undefined;
   /** Where the chats are kept, if not in the store. */
   readonly history: AppHistory | undefined;
   /** The names of the tools that only read. */
   readonly readOnlyTools: ReadonlySet<string>;
-  readonly describeError?: (error: { message: string }) => string;
+  readonly describeError: ((error: { message: string }) => string) | undefined;
 }

@@ -50,7 +50,7 @@ import { isRepeated, isStale } from './stale-answers.ts';
 import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { toUserMessage } from './ui/ui-messages.ts';
 import { UiTranslator } from './ui/ui-translator.ts';
-import { type OpenAnswer, openAnswer, type ShownQuestions, stopReply } from './waiting-reply.ts';
+import { type OpenAnswer, type ShownQuestions, stopReply, waitForAnswer } from './waiting-reply.ts';
 
 /** The page's name for a run, as the store finds its task. */
 type RunName = ConversationRef & { readonly key: string };
@@ -177,7 +177,7 @@ export class Chat {
   async *stream(ref: TaskRef, signal: AbortSignal, isAsking = false): AsyncGenerator<UIMessageChunk, undefined> {
     const { store, describeError, isReply } = this.#parts;
     const task = isReply ? await store.get(ref) : undefined;
-    const translator = new UiTranslator(task ? getMessageId(task) : ref.id, describeError && { describeError });
+    const translator = new UiTranslator(task ? getMessageId(task) : ref.id, { describeError });
     // The loop's own start has its metadata.
     if (!isReply || !isAsking) yield* translator.start();
     const continued = task && !isAsking ? await readContinued(this.#parts, task) : undefined;
@@ -201,7 +201,8 @@ export class Chat {
 
   /** Opens a stream that yields once, when one of the questions that a page shows is answered or closed. */
   async answered(who: Principal, asked: ShownQuestions): Promise<OpenAnswer | undefined> {
-    return this.#parts.isReply ? undefined : openAnswer(this.#parts, asked, await this.find(who, asked));
+    const ref = this.#parts.isReply ? undefined : await this.find(who, asked);
+    return ref && ((signal) => waitForAnswer(this.#parts.store, { ref, questions: asked.questions }, signal));
   }
 
   /** Answers a question. Only a client that has read it knows its id. */

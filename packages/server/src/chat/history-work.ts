@@ -16,11 +16,6 @@ type HistoryChange =
   /** Says how a call ended that was given up. */
   | LateResult;
 
-interface StoredMessage {
-  readonly role?: string;
-  readonly id?: string;
-}
-
 /** Changes a history. An unknown message changes nothing. */
 export function createHistoryWork(isElsewhere: IsElsewhere): SelfManagedWork {
   return {
@@ -32,9 +27,7 @@ export function createHistoryWork(isElsewhere: IsElsewhere): SelfManagedWork {
         return changed(
           messages.at(-1)?.id === change.close ? closeWaiting(messages, change.why, isElsewhere) : messages,
         );
-      const index = (history as readonly StoredMessage[]).findLastIndex(
-        ({ role, id }) => role === 'user' && id === change.from,
-      );
+      const index = messages.findLastIndex(({ role, id }) => role === 'user' && id === change.from);
       return changed(index < 0 ? messages : messages.slice(0, index));
     },
   };

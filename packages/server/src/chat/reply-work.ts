@@ -21,7 +21,7 @@ import type { ReplyEvent } from './ui/chunk-writer.ts';
 import { ChunkWriter } from './ui/chunk-writer.ts';
 import { formMessage } from './ui/message-chunks.ts';
 import { closingChunks, type Draft, resumePoint } from './ui/ui-chunks.ts';
-import { withoutBlanks } from './ui/ui-messages.ts';
+import { joinText, withoutBlanks } from './ui/ui-messages.ts';
 import { FAILED } from './ui/ui-translator.ts';
 
 type SelfManagedContext = Parameters<SelfManagedWork['runTask']>[0];
@@ -88,8 +88,7 @@ class ReplyRun<Tools extends ChatTools> {
   }
 
   async run(): Promise<TaskOutcome> {
-    const { token } = this.#context;
-    const { task } = this.#context;
+    const { token, task } = this.#context;
     const late = this.#answers?.messageId ?? task.id;
     const calls = createWatchedLedger((end) => this.#options.onLate(task, { late, ...end }));
     let error: unknown;
@@ -104,14 +103,9 @@ class ReplyRun<Tools extends ChatTools> {
     const base = await this.#said();
     if (error === undefined && reason === undefined && this.#isComplete) await this.#tellUsage();
     if (reason !== undefined) {
-      const stop = this.#report([...calls.records(), ...closed], reason) as unknown as Json;
-      return {
-        ...base,
-        status: 'cancelled',
-        reason,
-        isComplete: error === undefined && this.#isComplete,
-        stopReport: stop,
-      };
+      const stopReport = this.#report([...calls.records(), ...closed], reason) as unknown as Json;
+      const isComplete = error === undefined && this.#isComplete;
+      return { ...base, status: 'cancelled', reason, isComplete, stopReport };
     }
     if (error !== undefined) return { ...base, status: 'failed', error: { message: describeError(error) } };
     return { ...base, status: 'success' };
@@ -142,18 +136,10 @@ class ReplyRun<Tools extends ChatTools> {
   async settle(): Promise<TaskOutcome> {
     const { reason } = this.#context.task.stop!;
     const closed = await this.#close(undefined, reason);
-    const stop: StopReport = {
-      ...this.#report(closed, reason),
-      cleanupErrors: ['its worker was lost; what it left behind was not looked for'],
-      isClean: false,
-    };
-    return {
-      ...(await this.#said()),
-      status: 'cancelled',
-      reason,
-      isComplete: false,
-      stopReport: stop as unknown as Json,
-    };
+    const cleanupErrors = ['its worker was lost; what it left behind was not looked for'];
+    const report: StopReport = { ...this.#report(closed, reason), cleanupErrors, isClean: false };
+    const stopReport = report as unknown as Json;
+    return { ...(await this.#said()), status: 'cancelled', reason, isComplete: false, stopReport };
   }
 
   /** Adds what was answered, or what a lost worker left open. Returns whether the loop has to run. */
@@ -281,9 +267,8 @@ class ReplyRun<Tools extends ChatTools> {
 
   async #said(): Promise<Pick<TaskOutcome, 'answer' | 'newMessages' | 'history' | 'usage'>> {
     const message = await this.#message();
-    const words = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
     const usage = this.#spent();
-    const answer = { answer: words, ...(usage && { usage }) };
+    const answer = { answer: joinText(message.parts), ...(usage && { usage }) };
     if (this.#answers === undefined && (this.#before as readonly unknown[]) === this.#context.history) {
       const added = [...this.#context.task.inputs, ...(message.parts.length > 0 ? [message] : [])];
       return { ...answer, newMessages: asJson(added) as Json[] };

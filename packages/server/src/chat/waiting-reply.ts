@@ -39,25 +39,19 @@ export interface ShownQuestions {
   readonly questions: ReadonlySet<string>;
 }
 
-export type OpenAnswer = (signal: AbortSignal) => AsyncGenerator<{ readonly type: 'answered' }, undefined>;
+type Answered = AsyncGenerator<{ readonly type: 'answered' }, undefined>;
 
-export function openAnswer(
-  { store }: Pick<ChatParts, 'store'>,
-  { questions }: ShownQuestions,
-  ref: TaskRef | undefined,
-): OpenAnswer | undefined {
-  return ref && ((signal) => waitForAnswer(store, { ref, questions }, signal));
-}
+export type OpenAnswer = (signal: AbortSignal) => Answered;
 
 /**
  * Yields once, when one of these questions is answered or closed, or the reply has ended. A question is named by its id or
  * by its call.
  */
-async function* waitForAnswer(
+export async function* waitForAnswer(
   store: TaskStore,
-  { ref, questions }: { readonly ref: TaskRef; readonly questions: ReadonlySet<string> },
+  { ref, questions }: Pick<ShownQuestions, 'questions'> & { readonly ref: TaskRef },
   signal: AbortSignal,
-): AsyncGenerator<{ readonly type: 'answered' }, undefined> {
+): Answered {
   const calls = new Set<string>();
   for await (const seen of followTask(store, ref, { signal })) {
     const asked = seen.type === 'entry' ? findQuestion(seen.event) : undefined;

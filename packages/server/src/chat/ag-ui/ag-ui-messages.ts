@@ -2,6 +2,8 @@ import type { Event as CoreEvent, Message as CoreMessage } from '@ag-ui/core';
 import type { FileUIPart, UIMessage } from 'ai';
 import { z } from 'zod';
 import type { PageAnswer } from '../answers.ts';
+import { getToolName, isCallPart } from '../ui/call-parts.ts';
+import { joinText } from '../ui/ui-messages.ts';
 
 type Written<Event> = Event extends { type: infer Type extends string }
   ? { readonly [Field in keyof Event]: Field extends 'type' ? `${Type}` : Event[Field] }
@@ -100,19 +102,8 @@ function toFilePart({
 /** Converts a chat to the messages of an AG-UI client. */
 export function toAgUiMessages(messages: readonly UIMessage[]): AgUiMessage[] {
   return messages.flatMap((one): AgUiMessage[] =>
-    one.role === 'user' ? [{ id: one.id, role: 'user', content: toReplyText(one) }] : toReplyMessages(one),
+    one.role === 'user' ? [{ id: one.id, role: 'user', content: joinText(one.parts) }] : toReplyMessages(one),
   );
-}
-
-function toReplyText({ parts }: UIMessage): string {
-  return parts.map((one) => (one.type === 'text' ? one.text : '')).join('');
-}
-
-interface ToolPart {
-  readonly toolCallId: string;
-  readonly input?: unknown;
-  readonly output?: unknown;
-  readonly errorText?: string;
 }
 
 /** Each part of a reply becomes a separate message. */
@@ -122,15 +113,14 @@ function toReplyMessages({ id, parts }: UIMessage): AgUiMessage[] {
     const messageId = `${id}-${index}`;
     if (one.type === 'text') messages.push({ id: messageId, role: 'assistant', content: one.text });
     if (one.type === 'reasoning') messages.push({ id: messageId, role: 'reasoning', content: one.text });
-    if (!('toolCallId' in one)) continue;
-    const { toolCallId, input, output, errorText } = one as ToolPart;
-    const toolName = one.type === 'dynamic-tool' ? one.toolName : one.type.replace(/^tool-/, '');
-    const call = {
-      id: toolCallId,
-      type: 'function',
-      function: { name: toolName, arguments: JSON.stringify(input ?? {}) },
-    } as const;
-    messages.push({ id: messageId, role: 'assistant', toolCalls: [call] });
+    if (!isCallPart(one)) continue;
+    const { toolCallId, input, output, errorText } = one;
+    const asked = { name: getToolName(one), arguments: JSON.stringify(input ?? {}) };
+    messages.push({
+      id: messageId,
+      role: 'assistant',
+      toolCalls: [{ id: toolCallId, type: 'function', function: asked }],
+    });
     const content: string | undefined = errorText ?? (typeof output === 'string' ? output : JSON.stringify(output));
     if (content !== undefined) messages.push({ id: `${messageId}-result`, role: 'tool', toolCallId, content });
   }

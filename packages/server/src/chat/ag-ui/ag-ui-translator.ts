@@ -1,6 +1,7 @@
 import type { Interrupt } from '@ag-ui/core';
 import type { Usage } from '@whoa/core';
 import type { UIMessageChunk } from 'ai';
+import { joinText } from '../ui/ui-messages.ts';
 import type { AgUiEvent, AgUiMessage } from './ag-ui-messages.ts';
 import { MessageLog } from './message-log.ts';
 
@@ -84,13 +85,13 @@ export class AgUiTranslator {
     const { inputTokens = 0, outputTokens = 0 } = counted ?? {};
     const usage = counted && { usage: [{ inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }] };
     if (this.#error !== undefined) return { type: 'RUN_ERROR', message: this.#error, ...usage };
+    const ended = { type: 'RUN_FINISHED', threadId, runId, ...usage } as const;
+    if (chunk.type === 'abort') {
+      const metadata = chunk.reason !== undefined && { metadata: { reason: chunk.reason } };
+      return { ...ended, outcome: { type: 'cancelled' }, ...metadata };
+    }
     const interrupts = asked.filter(({ toolCallId = '' }) => !this.#ended.has(toolCallId));
-    if (chunk.type === 'finish' && interrupts.length > 0)
-      return { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'interrupt', interrupts }, ...usage };
-    if (chunk.type === 'finish')
-      return { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'success' }, ...usage };
-    const metadata = chunk.reason === undefined ? {} : { metadata: { reason: chunk.reason } };
-    return { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'cancelled' }, ...metadata, ...usage };
+    return { ...ended, outcome: interrupts.length > 0 ? { type: 'interrupt', interrupts } : { type: 'success' } };
   }
 
   #toEvents(chunk: UIMessageChunk): AgUiEvent[] {
@@ -222,7 +223,7 @@ export class AgUiTranslator {
   }
 
   #tellSteering({ id, parts }: Chunk<'steering-message'>): AgUiEvent[] {
-    const delta = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+    const delta = joinText(parts);
     this.#log.say(id, 'user');
     this.#log.add(id, delta);
     return [

@@ -1,10 +1,16 @@
 import { type Message, toText } from '@whoa/core';
 import type { ContentPart, UserMessage } from '@whoa/core/embed';
 import type { FileUIPart, UIDataTypes, UIMessage, UIMessagePart, UITools } from 'ai';
+import { toOutput } from './turn-parts.ts';
 
 type Part = UIMessagePart<UIDataTypes, UITools>;
 
 const isBlank = (part: Part): boolean => part.type === 'text' && part.text.trim() === '';
+
+/** Returns the text of a message's parts. */
+export function joinText(parts: readonly Part[], separator = ''): string {
+  return parts.map((part) => (part.type === 'text' ? part.text : '')).join(separator);
+}
 
 /** Leaves out what a user has left empty. Providers refuse it, and with it every later turn of the chat. */
 export function withoutBlanks(messages: readonly UIMessage[]): UIMessage[] {
@@ -62,14 +68,10 @@ function addTo(parts: Part[], message: Exclude<Message, UserMessage>): void {
     for (const part of message.content) {
       if (part.type === 'text') parts.push({ type: 'text', text: part.text, state: 'done' });
       else if (part.type === 'thinking') parts.push({ type: 'reasoning', text: part.text, state: 'done' });
-      else
-        parts.push({
-          type: 'dynamic-tool',
-          toolName: part.tool,
-          toolCallId: part.callId,
-          state: 'input-available',
-          input: part.input,
-        });
+      else {
+        const { tool: toolName, callId: toolCallId, input } = part;
+        parts.push({ type: 'dynamic-tool', toolName, toolCallId, state: 'input-available', input });
+      }
     }
     return;
   }
@@ -81,6 +83,6 @@ function addTo(parts: Part[], message: Exclude<Message, UserMessage>): void {
   const about = { type: 'dynamic-tool', toolName, toolCallId, input } as const;
   parts[index] =
     state === 'finished'
-      ? { ...about, state: 'output-available', output: { content, ...(details !== undefined && { details }) } }
+      ? { ...about, state: 'output-available', output: toOutput({ content, details }) }
       : { ...about, state: 'output-error', errorText: toText(content) || state };
 }

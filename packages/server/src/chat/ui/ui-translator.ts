@@ -15,6 +15,8 @@ interface EndedCall {
   readonly details?: unknown;
 }
 
+type DescribeError = (error: { readonly message: string; readonly code?: string }) => string;
+
 /** The default text for a failure: an error may contain details that users must not see. */
 export const FAILED = 'Something went wrong; nothing more is running.';
 
@@ -27,7 +29,7 @@ const UNSAVED = 'This could not be saved. It is gone when the page is loaded aga
  */
 export class UiTranslator {
   readonly #messageId: string;
-  readonly #describeError: (error: { readonly message: string; readonly code?: string }) => string;
+  readonly #describeError: DescribeError;
   #shown: Shown[] = [];
   /** What was sent to the reader in this turn, in order: kinds of text, ids of calls. */
   #sent: string[] = [];
@@ -46,7 +48,7 @@ export class UiTranslator {
   /** Open questions, by the call they are about. Pages know `toolCallId`, which may be the call around it. */
   readonly #waiting = new Map<string, { readonly id: string; readonly toolCallId: string }>();
 
-  constructor(messageId: string, options: { readonly describeError?: (error: { message: string }) => string } = {}) {
+  constructor(messageId: string, options: { readonly describeError?: DescribeError | undefined } = {}) {
     this.#messageId = messageId;
     this.#describeError = options.describeError ?? (() => FAILED);
   }
