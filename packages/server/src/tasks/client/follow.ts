@@ -76,12 +76,19 @@ async function* follow(
   let last = after;
   let retryMs = firstRetryMs;
   while (!signal.aborted) {
-    const connection = new Connection(signal, idleTimeoutMs);
+    const connection = new AbortController();
+    const close = (): void => connection.abort();
+    signal.addEventListener('abort', close, { once: true });
+    let idle = setTimeout(close, idleTimeoutMs);
+    const onBytes = (): void => {
+      clearTimeout(idle);
+      idle = setTimeout(close, idleTimeoutMs);
+    };
     try {
       const response = await open(`${last}`, connection.signal);
       if (!response.ok) throw await readError(response);
       onOpen?.();
-      for await (const { event, data } of readEvents(response.body!, () => connection.heard())) {
+      for await (const { event, data } of readEvents(response.body!, onBytes)) {
         if (signal.aborted) return undefined;
         retryMs = firstRetryMs;
         if (event !== 'entry' && event !== 'end') continue;
@@ -97,43 +104,13 @@ async function* follow(
       onDisconnect?.(error);
       if (error instanceof TaskApiError) retryMs = Math.max(retryMs, error.retryAfterMs ?? 0);
     } finally {
-      connection.close();
+      clearTimeout(idle);
+      signal.removeEventListener('abort', close);
     }
     await pause(retryMs, signal);
     retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
   }
   return undefined;
-}
-
-/** One connection. It ends when the caller stops following, or when it was silent for too long. */
-class Connection {
-  readonly #ending = new AbortController();
-  readonly #following: AbortSignal;
-  readonly #idleTimeoutMs: number;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(following: AbortSignal, idleTimeoutMs: number) {
-    this.#following = following;
-    this.#idleTimeoutMs = idleTimeoutMs;
-    following.addEventListener('abort', this.#end, { once: true });
-    this.heard();
-  }
-
-  get signal(): AbortSignal {
-    return this.#ending.signal;
-  }
-
-  heard(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#end, this.#idleTimeoutMs);
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#following.removeEventListener('abort', this.#end);
-  }
-
-  readonly #end = (): void => this.#ending.abort();
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

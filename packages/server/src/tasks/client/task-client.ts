@@ -25,6 +25,8 @@ import { type FollowTaskOptions, followEvents } from './follow.ts';
 import { readError, TaskApiError } from './task-api-error.ts';
 
 const CANCELLED_AT_ONCE = 1_000;
+/** What the statuses of refusals say about a task or a question. */
+const MISSED = { 404: 'not-found', 409: 'too-late' };
 
 /** The server to use, and the identity of the caller. */
 export interface TaskClientOptions {
@@ -158,20 +160,29 @@ export interface TaskClient {
  * ```
  */
 export function createTaskClient(options: TaskClientOptions): TaskClient {
-  const send = createSender(options);
+  const { tenant } = options;
+  const ask = createSender(options);
+  // Without a tenant.
+  const everywhere = async <T>(method: string, path: string, parts: Parts = {}): Promise<T> => {
+    const response = await ask(method, path, parts);
+    if (!response.ok) throw await readError(response);
+    return (await response.json()) as T;
+  };
+  const send = <T>(method: string, path: string, { query, ...parts }: Parts = {}): Promise<T> =>
+    everywhere<T>(method, path, { ...parts, query: { ...query, tenant } });
   const post = <T>(path: string, body: object): Promise<T> => send<T>('POST', path, { body });
   const cancelAt = async (path: string, options: CancelTaskOptions = {}): Promise<StoreCancelReceipt> =>
-    post<StoreCancelReceipt>(path, options).catch(toReceipt<StoreCancelReceipt>({ 404: 'not-found', 409: 'too-late' }));
+    post<StoreCancelReceipt>(path, options).catch(toReceipt<StoreCancelReceipt>(MISSED));
   const sendAt = (path: string, body: object): Promise<SendReceipt> =>
-    post<SendReceipt>(path, body).catch(toReceipt<SendReceipt>({ 404: 'not-found', 409: 'too-late' }));
+    post<SendReceipt>(path, body).catch(toReceipt<SendReceipt>(MISSED));
   const missing = toReceipt<undefined>({ 404: undefined });
 
   return {
     create: (task) => post<CreateReceipt>('/v1/tasks', task).catch(toReceipt<CreateReceipt>({ 409: 'rejected' })),
-    get: (id) => send<TaskRecord>('GET', `/v1/tasks/${toTaskPath(id)}`).catch(missing),
+    get: (id) => send<TaskRecord>('GET', path`/v1/tasks/${id}`).catch(missing),
     list: (filter = {}) => send<ListPage>('GET', '/v1/tasks', { query: { ...filter } }),
-    cancel: (id, options) => cancelAt(`/v1/tasks/${toTaskPath(id)}/cancel`, options),
-    cancelConversation: (id, options) => cancelAt(`/v1/conversations/${toTaskPath(id)}/cancel`, options),
+    cancel: (id, options) => cancelAt(path`/v1/tasks/${id}/cancel`, options),
+    cancelConversation: (id, options) => cancelAt(path`/v1/conversations/${id}/cancel`, options),
     async cancelAll(filter, options = {}) {
       // A task that one page stops is listed again by a later one, as cancelling: its first answer counts.
       const all = new Map<string, StoppedTask>();
@@ -183,33 +194,30 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
         if (cursor === undefined) return [...all.values()];
       }
     },
-    cancelCall: (id, callId, options = {}) => sendAt(`${toCallPath(id, callId)}/cancel`, options),
+    cancelCall: (id, callId, options = {}) => sendAt(path`/v1/tasks/${id}/calls/${callId}/cancel`, options),
     questions: (page = {}) => send<QuestionPage>('GET', '/v1/questions', { query: { ...page } }),
     closedQuestions: () => send<ClosedQuestionPage>('GET', '/v1/questions/closed'),
     answer: (question, answer) =>
-      post<AnswerReceipt>(`/v1/questions/${toTaskPath(question)}`, answer).catch(
-        toReceipt<AnswerReceipt>({ 404: 'not-found', 409: 'too-late' }),
-      ),
-    steer: (id, message) => sendAt(`/v1/tasks/${toTaskPath(id)}/steer`, { message }),
+      post<AnswerReceipt>(path`/v1/questions/${question}`, answer).catch(toReceipt<AnswerReceipt>(MISSED)),
+    steer: (id, message) => sendAt(path`/v1/tasks/${id}/steer`, { message }),
     follow: (id, options = {}) =>
-      followEvents(
-        (lastEventId, signal) =>
-          send.raw('GET', `/v1/tasks/${toTaskPath(id)}/events`, { headers: { 'last-event-id': lastEventId }, signal }),
-        options,
-      ),
+      followEvents((lastEventId, signal) => {
+        const headers = { 'last-event-id': lastEventId };
+        return ask('GET', path`/v1/tasks/${id}/events`, { query: { tenant }, headers, signal });
+      }, options),
     conversation: (id, query = {}) =>
-      send<ConversationView>('GET', `/v1/conversations/${toTaskPath(id)}`, { query: { ...query } }).catch(missing),
+      send<ConversationView>('GET', path`/v1/conversations/${id}`, { query: { ...query } }).catch(missing),
     counts: () => send<TaskCounts>('GET', '/v1/counts'),
-    tenants: (page = {}) => send.everywhere<TenantPage>('GET', '/v1/tenants', { query: { ...page } }),
-    workers: (query = {}) => send.everywhere<WorkerPage>('GET', '/v1/workers', { query: { ...query } }),
-    fleet: () => send.everywhere<FleetLoad>('GET', '/v1/fleet'),
-    queues: (page = {}) => send.everywhere<QueuePage>('GET', '/v1/queues', { query: { ...page } }),
-    pause: async (target, paused) => void (await send.everywhere('POST', '/v1/pause', { body: { target, paused } })),
+    tenants: (page = {}) => everywhere<TenantPage>('GET', '/v1/tenants', { query: { ...page } }),
+    workers: (query = {}) => everywhere<WorkerPage>('GET', '/v1/workers', { query: { ...query } }),
+    fleet: () => everywhere<FleetLoad>('GET', '/v1/fleet'),
+    queues: (page = {}) => everywhere<QueuePage>('GET', '/v1/queues', { query: { ...page } }),
+    pause: async (target, paused) => void (await everywhere('POST', '/v1/pause', { body: { target, paused } })),
     requeue: (id) =>
-      post<RequeueReceipt>(`/v1/tasks/${toTaskPath(id)}/requeue`, {}).catch(
+      post<RequeueReceipt>(path`/v1/tasks/${id}/requeue`, {}).catch(
         toReceipt<RequeueReceipt>({ 404: 'not-found', 409: 'not-failed' }),
       ),
-    erase: (target, options = {}) => send.everywhere('POST', '/v1/erase', { body: { ...target, ...options } }),
+    erase: (target, options = {}) => everywhere('POST', '/v1/erase', { body: { ...target, ...options } }),
   };
 }
 
@@ -220,16 +228,9 @@ interface Parts {
   readonly signal?: AbortSignal;
 }
 
-interface Sender {
-  <T>(method: string, path: string, parts?: Parts): Promise<T>;
-  /** Sends a request without a tenant. */
-  everywhere<T>(method: string, path: string, parts?: Parts): Promise<T>;
-  raw(method: string, path: string, parts?: Parts): Promise<Response>;
-}
-
-function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Sender {
+function createSender({ url, token, fetch: own }: TaskClientOptions) {
   const base = url.replace(/\/+$/, '');
-  const ask = (method: string, path: string, { body, query = {}, headers, signal }: Parts): Promise<Response> => {
+  return (method: string, path: string, { body, query = {}, headers, signal }: Parts): Promise<Response> => {
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search =
       given.length === 0
@@ -249,16 +250,6 @@ function createSender({ url, token, tenant, fetch: own }: TaskClientOptions): Se
       ...(signal !== undefined && { signal }),
     });
   };
-  const read = async <T>(asked: Promise<Response>): Promise<T> => {
-    const response = await asked;
-    if (!response.ok) throw await readError(response);
-    return (await response.json()) as T;
-  };
-  const raw: Sender['raw'] = (method, path, { query, ...parts } = {}) =>
-    ask(method, path, { ...parts, query: { ...query, tenant } });
-  const send = <T>(method: string, path: string, parts?: Parts): Promise<T> => read<T>(raw(method, path, parts));
-  const everywhere: Sender['everywhere'] = (method, path, parts = {}) => read(ask(method, path, parts));
-  return Object.assign(send, { raw, everywhere });
 }
 
 /** Converts refusals that are results of the store back to receipts. */
@@ -274,10 +265,7 @@ function toReceipt<Receipt>(answers: Readonly<Record<number, string | undefined>
   };
 }
 
-function toCallPath(id: string, callId: string): string {
-  return `/v1/tasks/${toTaskPath(id)}/calls/${toTaskPath(callId)}`;
-}
-
-function toTaskPath(id: string): string {
-  return encodeURIComponent(id);
+/** Encodes the values in a path. */
+function path(raw: TemplateStringsArray, ...values: readonly string[]): string {
+  return String.raw({ raw }, ...values.map(encodeURIComponent));
 }
