@@ -45,7 +45,7 @@ const REASON = z.object({
   at: MOMENT,
 });
 
-const COUNT = z.number().int();
+export const COUNT: z.ZodNumber = z.number().int();
 const ACTIVITY = z
   .object({
     turns: COUNT,

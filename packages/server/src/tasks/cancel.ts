@@ -9,7 +9,6 @@ import { findTrace } from '../http/traceparent.ts';
 import { withStoreRetry } from '../http/with-store-retry.ts';
 
 const MAX_BULK = 1_000;
-const LIVE = ['init', 'running', 'cancelling'] as const;
 
 const CANCEL = z.strictObject(CANCEL_FIELDS);
 const RESPONSES = {
@@ -20,7 +19,7 @@ const RESPONSES = {
 
 const FILTER = z
   .strictObject({
-    status: z.enum(LIVE).optional(),
+    status: z.enum(['init', 'running', 'cancelling']).optional(),
     agent: NAME.optional(),
     conversation: NAME.optional(),
     all: z.literal(true).optional().openapi({ description: 'Every task of the tenant that has not ended.' }),

@@ -2,13 +2,12 @@ import { z } from '@hono/zod-openapi';
 import { eraseRecords, type PauseTarget, type RequeueReceipt, readFleetLoad, requeueTask } from '@whoa/tasks';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { HttpError, refuseCursor, unknownTask } from '../http/http-error.ts';
-import { MOMENT, NAME, TASK, TASK_PARAMS } from '../http/schemas.ts';
+import { COUNT, MOMENT, NAME, TASK, TASK_PARAMS } from '../http/schemas.ts';
 
 const MAX_QUEUES = 1_000;
 /** The longest that an erasure waits for running tasks: proxies give up on longer requests. */
 const MAX_ERASE_MS = 30_000;
 
-const COUNT = z.number().int();
 const TARGET = z.union([z.strictObject({ agent: NAME }), z.strictObject({ tenant: NAME })]);
 
 const FLEET = z

@@ -1,22 +1,14 @@
 import { z } from '@hono/zod-openapi';
 import { defineEndpoint, type Endpoint } from '../http/endpoint.ts';
-import { MOMENT, NAME } from '../http/schemas.ts';
+import { COUNT, MOMENT, NAME, STATUSES } from '../http/schemas.ts';
 import { ALL_TENANTS, addCounts, readAll } from './all-tenants.ts';
 
 const MAX_PAGE = 1_000;
 
-const COUNT = z.number().int();
 const COUNTS = z
   .object({
     tenant: z.string(),
-    statuses: z.object({
-      init: COUNT,
-      running: COUNT,
-      cancelling: COUNT,
-      success: COUNT,
-      failed: COUNT,
-      cancelled: COUNT,
-    }),
+    statuses: z.object(Object.fromEntries(STATUSES.map((status) => [status, COUNT]))),
     limit: COUNT.openapi({ description: 'A count that equals this limit means that many or more.' }),
   })
   .openapi('Counts');

@@ -54,7 +54,11 @@ async function answer({ method, url }: Request): Promise<Response> {
   // Every other address is a page of the console: its scripts find out which.
   const isPage = file === undefined || TYPES[ending] === undefined;
   const body = await readFile(new URL(isPage ? 'index.html' : file, FOLDER)).catch(() => undefined);
-  if (body === undefined) return isPage ? notBuilt() : refuse(404, { code: 'unknown-file', message: 'No such file' });
+  if (body === undefined && !isPage) return refuse(404, { code: 'unknown-file', message: 'No such file' });
+  if (body === undefined) {
+    const message = "The console is not built; run 'npm run build' in the repository";
+    return refuse(503, { code: 'not-built', message });
+  }
   return new Response(method === 'HEAD' ? null : body, {
     headers: {
       'content-type': isPage ? TYPES['html']! : TYPES[ending]!,
@@ -65,9 +69,4 @@ async function answer({ method, url }: Request): Promise<Response> {
       'x-content-type-options': 'nosniff',
     },
   });
-}
-
-function notBuilt(): Response {
-  const message = "The console is not built; run 'npm run build' in the repository";
-  return refuse(503, { code: 'not-built', message });
 }

@@ -73,11 +73,6 @@ export class LiveTasks {
     return this.#tasks.get(id);
   }
 
-  /** A task was created. Its span will be inside the active one, in whichever process. */
-  created(id: string): void {
-    trace.getActiveSpan()?.addEvent('whoa.task.created', { 'whoa.task.id': id });
-  }
-
   /** A task was taken, by a request that was sent at `askedAt`. */
   begin({ claim, task: head, orders }: TakenTask, leaseMs: number, askedAt: number): void {
     const { clock } = this.#options;
@@ -97,7 +92,10 @@ export class LiveTasks {
     this.#tasks.set(id, { claim, head, takenAt, span, context: within, aheadMs: orders.now - takenAt, questions });
     this.#hold(claim.session, leaseMs, askedAt);
     this.#running.set(this.#tasks.size);
-    if (isNew(head)) this.#getSeries(head.agent).wait.time(measureWait(head, orders.now));
+    const { createdAt, notBefore = 0 } = head;
+    const isNew = head.epoch === 1 && head.crashes === 0;
+    // It could start since then.
+    if (isNew) this.#getSeries(head.agent).wait.time(orders.now - Math.max(createdAt, notBefore));
     if (orders.stop !== undefined) this.stop(id, orders.stop);
   }
 
@@ -212,14 +210,4 @@ export class LiveTasks {
   #storeNow({ aheadMs }: LiveTask): number {
     return this.#options.clock.now() + aheadMs;
   }
-}
-
-/** A task that no worker has had before. */
-function isNew({ epoch, crashes }: TaskSummary): boolean {
-  return epoch === 1 && crashes === 0;
-}
-
-/** How long a task waited since it could start. */
-function measureWait({ createdAt, notBefore = 0 }: TaskSummary, now: number): number {
-  return now - Math.max(createdAt, notBefore);
 }

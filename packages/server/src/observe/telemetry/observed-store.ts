@@ -1,3 +1,4 @@
+import { trace } from '@opentelemetry/api';
 import type { Clock } from '@whoa/core/embed';
 import type { TaskOutcome, TaskStore } from '@whoa/tasks';
 import type { Hint } from '@whoa/tasks/store';
@@ -98,7 +99,8 @@ function observeWork(store: TaskStore, { tasks, meter, ignoringErrors, onOutcome
       ignoringErrors(() => {
         if (receipt.result !== 'created') return;
         meter.series('whoa.task.created', task.agent).add();
-        tasks.created(receipt.task.id);
+        // The span of the task will be inside this one, in whichever process.
+        trace.getActiveSpan()?.addEvent('whoa.task.created', { 'whoa.task.id': receipt.task.id });
       });
       return receipt;
     },

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { LookupFunction } from 'node:net';
 import { SettingsError } from '@whoa/core';
 import { systemWorld, type World } from '@whoa/core/embed';
@@ -248,7 +248,7 @@ function readWebhook(webhook: Webhook, within: string): Endpoint {
   if (url.username !== '' || url.password !== '' || url.hash !== '')
     throw new SettingsError(`${within}.url`, 'expected a URL without a user, a password or a fragment');
   const secrets = readSecrets(given.secret, `${within}.secret`);
-  const agent = `whoa.webhook.${createHash('sha256').update(url.href).digest('hex').slice(0, 16)}`;
+  const agent = `whoa.webhook.${hash('sha256', url.href).slice(0, 16)}`;
   return { url, agent, secrets, events, allowPrivateAddresses };
 }
 
