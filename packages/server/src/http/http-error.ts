@@ -9,14 +9,14 @@ export class HttpError extends Error {
   override readonly name: string = 'HttpError';
   readonly status: number;
   readonly code: string;
-  /** Fields in addition to code and message. */
-  readonly more: Readonly<Record<string, unknown>>;
+  /** What the client gets. */
+  readonly body: ErrorBody['error'];
 
-  constructor(status: number, { code, message, ...more }: ErrorBody['error']) {
-    super(message);
+  constructor(status: number, body: ErrorBody['error']) {
+    super(body.message);
     this.status = status;
-    this.code = code;
-    this.more = more;
+    this.code = body.code;
+    this.body = body;
   }
 }
 
@@ -35,20 +35,17 @@ export function refuseCursor(error: unknown): never {
 /** Converts an error to a response. Unexpected errors are reported, and their details are not sent. */
 export function responseTo(error: unknown, onError: (error: unknown) => void): Response {
   if (error instanceof HttpError) {
-    const { status, code, message, more } = error;
-    const body = { code, message, ...more };
+    const { status, body } = error;
     return status === 429 || status === 503 ? refuseTemporarily(status, body, RETRY_DELAY_MS) : refuse(status, body);
   }
   if (error instanceof HTTPException) return refuse(error.status, describeBadBody(error.status));
   const code = String((error as { code?: unknown } | undefined)?.code);
   if (code === 'TASK_REJECTED')
     return refuse(409, { code: 'rejected', message: 'Another task of the conversation is running; try again later' });
-  if (code === 'STORE_FULL')
-    return refuseTemporarily(
-      429,
-      { code: 'full', message: 'Too many tasks are waiting; try again later' },
-      RETRY_DELAY_MS,
-    );
+  if (code === 'STORE_FULL') {
+    const message = 'Too many tasks are waiting; try again later';
+    return refuseTemporarily(429, { code: 'full', message }, RETRY_DELAY_MS);
+  }
   const known = STORE_ERRORS[code];
   // Readers come back while a server ends: that is not a failure.
   if (code !== 'STORE_CLOSED') onError(error);

@@ -1,4 +1,4 @@
-import { type Context, context, type Link, type SpanContext, trace } from '@opentelemetry/api';
+import { type Context, context, isSpanContextValid, type Link, type SpanContext, trace } from '@opentelemetry/api';
 
 /** The W3C trace context. Later versions may have more fields; zeros are not valid. */
 const FORM = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
@@ -16,13 +16,9 @@ function toTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
 
 /** Returns the fields that record where a request came from: the active span, otherwise what `text` names. */
 export function findTrace(text: string | null | undefined): { readonly traceparent?: string } {
-  const from = readTraceparent(findActive()) ?? readTraceparent(text);
-  return from === undefined ? {} : { traceparent: toTraceparent(from) };
-}
-
-function findActive(): string | undefined {
   const active = trace.getSpanContext(context.active());
-  return active && toTraceparent(active);
+  const from = active && isSpanContextValid(active) ? active : readTraceparent(text);
+  return from === undefined ? {} : { traceparent: toTraceparent(from) };
 }
 
 /** Returns the context in which a span is part of the trace. */

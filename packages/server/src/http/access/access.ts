@@ -83,32 +83,25 @@ export function createAccess(options: AccessOptions): Access {
       return toPrincipal(await authenticate(request)) ?? refuseUnauthenticated();
     } catch (error) {
       onError(error);
-      return refuse(500, {
-        code: 'authenticate-failed',
-        message: 'Authentication failed; see the server log',
-      });
+      return refuse(500, { code: 'authenticate-failed', message: 'Authentication failed; see the server log' });
     }
   }
 
   return {
+    ...origin,
     async authorize(request, right) {
-      const refused = origin.check(request);
+      const refused = origin.checkOrigin(request);
       if (refused !== undefined) return refused;
       const principal = await identify(request);
       if (principal instanceof Response) return principal;
       const earlyMs = rate.take(formatPrincipal(principal), clock.now());
       if (earlyMs > 0) {
         await heldBack.wait(request.signal);
-        return refuseTemporarily(
-          429,
-          { code: 'too-many-requests', message: 'Too many requests; wait a moment' },
-          earlyMs,
-        );
+        const message = 'Too many requests; wait a moment';
+        return refuseTemporarily(429, { code: 'too-many-requests', message }, earlyMs);
       }
       return may(principal, right) ? principal : refuseRight(right);
     },
-    checkOrigin: (request) => origin.check(request),
-    getCorsHeaders: (request) => origin.sharing(request),
     readBody: (request) => readBody(request, limits.maxBodyBytes),
     openStream(principal) {
       const name = formatPrincipal(principal);

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '@whoa/core/embed';
 import type { Authenticate, Principal } from './principal.ts';
 
@@ -117,18 +117,18 @@ class ExpiringMap {
   add(principal: Principal): string {
     const name = randomBytes(32).toString('base64url');
     if (this.#principals.size >= MAX_KEPT) this.#principals.delete(this.#principals.keys().next().value!);
-    this.#principals.set(hashName(name), { principal, until: this.#clock.now() + this.#forMs });
+    this.#principals.set(hash('sha256', name), { principal, until: this.#clock.now() + this.#forMs });
     return name;
   }
 
   get(name: string): Principal | undefined {
-    const kept = this.#principals.get(hashName(name));
+    const kept = this.#principals.get(hash('sha256', name));
     return kept === undefined || kept.until <= this.#clock.now() ? undefined : kept.principal;
   }
 
   remove(name: string): Principal | undefined {
     const principal = this.get(name);
-    this.#principals.delete(hashName(name));
+    this.#principals.delete(hash('sha256', name));
     return principal;
   }
 }
@@ -150,8 +150,4 @@ function withToken({ url }: Request, token: string): Request {
 function readCookie(request: Request, name: string): string | undefined {
   const pairs = (request.headers.get('cookie') ?? '').split(/; */);
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
-}
-
-function hashName(name: string): string {
-  return createHash('sha256').update(name).digest('hex');
 }

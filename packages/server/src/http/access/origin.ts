@@ -21,14 +21,14 @@ export interface OriginOptions {
 /** Decides which origins may send requests. */
 export interface OriginGuard {
   /** Returns the refusal, if the origin is not allowed. */
-  check(request: Request): Response | undefined;
+  checkOrigin(request: Request): Response | undefined;
   /** Returns the headers that let a page of a listed origin read the response. */
-  sharing(request: Request): Readonly<Record<string, string>>;
+  getCorsHeaders(request: Request): Readonly<Record<string, string>>;
 }
 
 export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOptions): OriginGuard {
   for (const origin of origins) {
-    if (parseOrigin(origin) !== origin)
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
       throw new TypeError(`origins: '${origin}' is not an origin; write 'https://name'`);
   }
   const listed = (request: Request): string | undefined => {
@@ -37,7 +37,7 @@ export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOpti
   };
 
   return {
-    check(request) {
+    checkOrigin(request) {
       const host = request.headers.get('host') ?? new URL(request.url).host;
       if (hosts !== 'any' && !isAllowedHost(host, hosts)) {
         return refuse(421, {
@@ -51,7 +51,7 @@ export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOpti
         hosts === 'any' ? isOfItsSite(request, host) : origin === `${new URL(request.url).protocol}//${host}`;
       return isOwn || listed(request) !== undefined ? undefined : refuseOrigin('add the page to origins');
     },
-    sharing(request): Readonly<Record<string, string>> {
+    getCorsHeaders(request): Readonly<Record<string, string>> {
       const origin = listed(request);
       if (origin === undefined) return {};
       return {
@@ -88,8 +88,4 @@ function refuseOrigin(advice: string): Response {
 function isAllowedHost(host: string, hosts: readonly string[]): boolean {
   const name = host.replace(/:\d*$/, '').toLowerCase();
   return hosts.some((one) => one.toLowerCase() === host.toLowerCase() || one.toLowerCase() === name);
-}
-
-function parseOrigin(text: string): string | undefined {
-  return URL.canParse(text) ? new URL(text).origin : undefined;
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Authenticate, Principal } from './principal.ts';
 
 /** A principal with a token. Only the hash is kept: it cannot be used as a token. */
@@ -14,7 +14,7 @@ interface TokenEntry extends Principal {
  */
 export function createToken(): { readonly token: string; readonly sha256: string } {
   const token = `whoa_${randomBytes(32).toString('base64url')}`;
-  return { token, sha256: digest(token).toString('hex') };
+  return { token, sha256: hash('sha256', token) };
 }
 
 /**
@@ -27,20 +27,16 @@ export function createToken(): { readonly token: string; readonly sha256: string
 export function createTokenAuthenticator(entries: readonly TokenEntry[]): Authenticate {
   const known = entries.map(({ sha256, ...principal }) => {
     if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new TypeError(`sha256 of '${principal.name}': expected 64 hex digits`);
-    return { hash: Buffer.from(sha256, 'hex'), principal };
+    return { digest: Buffer.from(sha256, 'hex'), principal };
   });
   return (request) => {
     const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? [];
     if (token === undefined) return undefined;
-    const shown = digest(token);
+    const shown = hash('sha256', token, 'buffer');
     // Don't stop at the first match: the time must not reveal which entry matched.
     return known.reduce<Principal | undefined>(
-      (found, { hash, principal }) => (timingSafeEqual(hash, shown) ? principal : found),
+      (found, { digest, principal }) => (timingSafeEqual(digest, shown) ? principal : found),
       undefined,
     );
   };
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
