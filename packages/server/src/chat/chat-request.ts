@@ -10,7 +10,7 @@ import { toRefusal } from '../tasks/questions.ts';
 import { readAnswers } from './answers.ts';
 import type { Chat } from './chat.ts';
 import type { ChatPageRequest } from './chat-list.ts';
-import type { ChatAnswers, ChatMessage, SentWith, StopRequest } from './chat-types.ts';
+import type { ChatAnswer, ChatAnswers, ChatMessage, SentWith, StopRequest } from './chat-types.ts';
 import { fromStep, replay } from './stale-answers.ts';
 
 const name = z.string().min(1).max(200);
@@ -68,20 +68,17 @@ export const stopRequest: z.ZodType<StopRequest> = z
     message: 'background work belongs to the chat, not to a run or turn; leave out runId, messageId and rollback',
   });
 
-/** A user's answer to a question. */
-export interface ApproveRequest {
-  readonly approvalId: string;
-  readonly approved: boolean;
-  readonly why?: string | undefined;
-  readonly remember: boolean;
-}
-
-export const approveRequest: z.ZodType<ApproveRequest> = z.object({
-  approvalId: name,
-  approved: z.boolean(),
-  why: optional(z.string().min(1).max(1_000)),
-  remember: z.boolean().default(false),
-});
+export const approveRequest: z.ZodType<Omit<ChatAnswer, 'chatId'>> = z
+  .object({
+    approvalId: name,
+    approved: z.boolean(),
+    why: optional(z.string().min(1).max(1_000)),
+    remember: z.boolean().default(false),
+  })
+  .transform(({ approvalId, approved, why, remember }) => {
+    const decision = approved ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
+    return { approvalId, decision, ...(why !== undefined && { why }) } as const;
+  });
 
 /** Which chats to list. */
 export const listRequest: z.ZodType<ChatPageRequest> = z.object({
@@ -151,14 +148,8 @@ function decoded(text: string): string {
 }
 
 /** Answers the question that a request names. */
-export async function answerQuestion(
-  who: Principal,
-  request: ApproveRequest & { readonly chatId: string },
-  chat: Chat,
-): Promise<'accepted'> {
-  const { chatId, approvalId, approved, why, remember } = request;
-  const decision = approved ? (remember ? 'always' : 'yes') : remember ? 'never' : 'no';
-  const receipt = await chat.approve(who, { chatId, approvalId, decision, ...(why !== undefined && { why }) });
+export async function answerQuestion(who: Principal, answer: ChatAnswer, chat: Chat): Promise<'accepted'> {
+  const receipt = await chat.approve(who, answer);
   if (receipt.result === 'not-found') throw notAsked();
   if (receipt.result === 'too-late') throw toRefusal(receipt);
   return receipt.result;

@@ -8,17 +8,10 @@ import { streamEvents } from '../../http/sse.ts';
 import type { Answers, PageAnswer } from '../answers.ts';
 import type { Chat } from '../chat.ts';
 import { isRun } from '../chat-history.ts';
-import {
-  type ApproveRequest,
-  answerQuestion,
-  approveRequest,
-  checked,
-  notAsked,
-  notFromUser,
-  readJsonBody,
-} from '../chat-request.ts';
+import { answerQuestion, approveRequest, checked, notAsked, notFromUser, readJsonBody } from '../chat-request.ts';
 import { createAdmit, shareRoutes } from '../chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat-service.ts';
+import type { ChatAnswer } from '../chat-types.ts';
 import type { ChatTools } from '../reply-options.ts';
 import { isCallPart } from '../ui/call-parts.ts';
 import type { AgUiMessage } from './ag-ui-messages.ts';
@@ -217,11 +210,12 @@ async function splitResults({ resume }: RunInput, ref: TaskRef | undefined, chat
 }
 
 /** Converts approvals to answers about the calls of a message that waits for them. */
-function toAnswers(asking: UIMessage, approvals: readonly ApproveRequest[]): Answers {
+function toAnswers(asking: UIMessage, approvals: readonly Omit<ChatAnswer, 'chatId'>[]): Answers {
   const calls = asking.parts.filter(isCallPart);
-  const answers = approvals.map(({ approvalId, approved, why }): PageAnswer => {
+  const answers = approvals.map(({ approvalId, decision, why }): PageAnswer => {
     const call = calls.find(({ approval }) => approval?.id === approvalId);
     if (call === undefined) throw notAsked();
+    const approved = decision === 'yes' || decision === 'always';
     return { toolCallId: call.toolCallId, approvalId, approved, ...(why !== undefined && { reason: why }) };
   });
   return { type: 'answers', messageId: asking.id, answers };
