@@ -4,7 +4,7 @@ import { answerQuestion } from './chat-request.ts';
 type Chat = Parameters<typeof answerQuestion>[2];
 
 const who = { name: 'ada', tenant: 'ada', rights: new Set() } as unknown as Parameters<typeof answerQuestion>[0];
-const request = { chatId: 'c', approvalId: 'a', approved: true } as Parameters<typeof answerQuestion>[1];
+const answer = { chatId: 'c', approvalId: 'a', decision: 'yes' } as const;
 
 test.for([
   [{ result: 'too-late', why: 'answered', given: { value: {}, by: 'bob', at: 1 } }, 'too-late', /answered by bob/],
@@ -12,7 +12,7 @@ test.for([
   [{ result: 'not-found' }, 'not-pending', /no such question/],
 ] as const)('an answer to which the store responds %j fails with its own code', async ([receipt, code, message]) => {
   const chat = { approve: () => Promise.resolve(receipt) } as unknown as Chat;
-  await expect(answerQuestion(who, request, chat)).rejects.toMatchObject({
+  await expect(answerQuestion(who, answer, chat)).rejects.toMatchObject({
     status: 409,
     code,
     message: expect.stringMatching(message) as string,

@@ -10,7 +10,7 @@ import { toRefusal } from '../tasks/questions.ts';
 import { readAnswers } from './answers.ts';
 import type { Chat } from './chat.ts';
 import type { ChatPageRequest } from './chat-list.ts';
-import type { ChatAnswer, ChatAnswers, ChatMessage, SentWith, StopRequest } from './chat-types.ts';
+import type { ChatAnswer, ChatAnswers, ChatMessage, StopRequest } from './chat-types.ts';
 import { fromStep, replay } from './stale-answers.ts';
 
 const name = z.string().min(1).max(200);
@@ -19,15 +19,7 @@ const name = z.string().min(1).max(200);
 const optional = (text: z.ZodType<string>) => text.nullish().transform((given) => given ?? undefined);
 
 /** A message as `useChat` sends it, with the name of the run. */
-export interface SendRequest {
-  readonly id: string;
-  readonly messages: readonly { readonly id: string; readonly role: string; readonly parts: readonly object[] }[];
-  readonly trigger: 'submit-message' | 'regenerate-message';
-  readonly messageId?: string | undefined;
-  readonly runId?: string | undefined;
-}
-
-export const sendRequest: z.ZodType<SendRequest> = z.looseObject({
+const sendRequest = z.looseObject({
   id: name,
   messages: z
     .array(z.looseObject({ id: name, role: z.string(), parts: z.array(z.looseObject({ type: z.string() })) }))
@@ -90,10 +82,8 @@ export const listRequest: z.ZodType<ChatPageRequest> = z.object({
 const MAX_SENT_BYTES = 15 * 1024;
 
 /** Returns the message of a request, or what a page has answered, for the chat. */
-export function readSend(
-  { id: chatId, messages, trigger, messageId, runId, ...body }: SendRequest,
-  headers: SentWith['headers'] = {},
-): ChatMessage | ChatAnswers {
+export function readSend(given: unknown, headers: Readonly<Record<string, string>>): ChatMessage | ChatAnswers {
+  const { id: chatId, messages, trigger, messageId, runId, ...body } = checked(given, sendRequest);
   const sent = { body, headers };
   if (Buffer.byteLength(JSON.stringify(sent)) > MAX_SENT_BYTES) {
     const why = `The body has more than ${MAX_SENT_BYTES} bytes in addition to its messages; store them and send a reference`;
@@ -165,16 +155,15 @@ export function notAsked(): HttpError {
   return new HttpError(409, { code: 'not-pending', message });
 }
 
-/** Returns the body of a request. Throws an `HttpError` if it does not match the schema. */
-export async function readJsonBody<T>(request: Request, schema: z.ZodType<T>, access: Access): Promise<T> {
+/** Returns the body of a request. Throws an `HttpError` if it is not JSON. */
+export async function readJson(request: Request, access: Access): Promise<unknown> {
   if (!(request.headers.get('content-type') ?? '').startsWith('application/json'))
     throw new HttpError(415, describeBadBody(415));
   const read = await access.readBody(request);
   if (!(read instanceof Request)) throw await readError(read);
-  const body: unknown = await read.json().catch(() => {
+  return read.json().catch(() => {
     throw new HttpError(400, describeBadBody(400));
   });
-  return checked(body, schema);
 }
 
 /** Returns a checked value. Throws an `HttpError` if it does not match the schema. */

@@ -13,10 +13,9 @@ import {
   LAST_MESSAGE,
   listRequest,
   type OpenReply,
-  readJsonBody,
+  readJson,
   readSend,
   replyFor,
-  sendRequest,
   stopRequest,
 } from './chat-request.ts';
 import type { ChatService } from './chat-service.ts';
@@ -40,10 +39,9 @@ export function createChatRoutes(
     admit(c, 'start', async (who) => {
       const headers = forwardHeaders.flatMap((name) => {
         const value = c.req.header(name);
-        return value === undefined ? [] : [[name.toLowerCase(), value]];
+        return value === undefined ? [] : [[name.toLowerCase(), value] as const];
       });
-      const body = await readJsonBody(c.req.raw, sendRequest, access);
-      const sent = readSend(body, Object.fromEntries(headers) as Record<string, string>);
+      const sent = readSend(await readJson(c.req.raw, access), Object.fromEntries(headers));
       if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, chat));
       const ref = await chat.send(who, sent);
       return stream(c.req.raw, who, (signal) => chat.stream(ref, signal, true));
@@ -104,7 +102,7 @@ export function shareRoutes(routes: Hono, { chat, access, onError }: ChatService
   const admit = createAdmit(access);
   routes.post('/:chatId/stop', (c) =>
     admit(c, 'cancel', async (who) => {
-      const request = await readJsonBody(c.req.raw, stopRequest, access);
+      const request = checked(await readJson(c.req.raw, access), stopRequest);
       const { runId, messageId, scope } = request;
       const chatId = c.req.param('chatId');
       const receipt = await chat.stop(who, { ...request, chatId, via });
@@ -121,8 +119,8 @@ export function shareRoutes(routes: Hono, { chat, access, onError }: ChatService
   );
   routes.post('/:chatId/approve', (c) =>
     admit(c, 'approve', async (who) => {
-      const request = { ...(await readJsonBody(c.req.raw, approveRequest, access)), chatId: c.req.param('chatId') };
-      return c.json({ result: await answerQuestion(who, request, chat) });
+      const answer = checked(await readJson(c.req.raw, access), approveRequest);
+      return c.json({ result: await answerQuestion(who, { ...answer, chatId: c.req.param('chatId') }, chat) });
     }),
   );
   const app = new Hono();

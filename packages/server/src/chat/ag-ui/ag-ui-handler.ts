@@ -8,14 +8,13 @@ import { streamEvents } from '../../http/sse.ts';
 import type { Answers, PageAnswer } from '../answers.ts';
 import type { Chat } from '../chat.ts';
 import { isRun } from '../chat-history.ts';
-import { answerQuestion, approveRequest, checked, notAsked, notFromUser, readJsonBody } from '../chat-request.ts';
+import { answerQuestion, approveRequest, checked, notAsked, notFromUser, readJson } from '../chat-request.ts';
 import { createAdmit, shareRoutes } from '../chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat-service.ts';
 import type { ChatAnswer } from '../chat-types.ts';
 import type { ChatTools } from '../reply-options.ts';
 import { isCallPart } from '../ui/call-parts.ts';
-import type { AgUiMessage } from './ag-ui-messages.ts';
-import { type RunInput, runInput, toAgUiMessages, toPageAnswer, toUiMessage } from './ag-ui-messages.ts';
+import { type AgUiMessage, type RunInput, runInput, toAgUiMessages } from './ag-ui-messages.ts';
 import { AgUiTranslator } from './ag-ui-translator.ts';
 
 /** Options of a handler that serves chats to AG-UI clients. */
@@ -82,7 +81,7 @@ function createRoutes(service: ChatService, api: string): Hono {
 
   routes.post('/', (c) =>
     admit(c, 'start', async (who) => {
-      const input = await readJsonBody(c.req.raw, runInput, access);
+      const input = checked(await readJson(c.req.raw, access), runInput);
       return stream(c.req.raw, who, await acceptRun(who, input, chat));
     }),
   );
@@ -117,9 +116,8 @@ async function createTranslator(chat: Chat, reading: RunReading): Promise<AgUiTr
 
 /** Starts the run that a request asks for, or answers the questions that interrupted one. */
 async function acceptRun(who: Principal, input: RunInput, chat: Chat): Promise<RunReading> {
-  const before = input.messages as unknown as readonly AgUiMessage[];
-  const results = findToolResults(input);
-  if (results.length > 0) return { ...(await addResults(who, { input, results }, chat)), before };
+  const { before, results } = input;
+  if (results.length > 0) return { ...(await addResults(who, input, chat)), before };
   if (!(await isResume(who, input, chat))) return { task: await startRun(who, input, chat), before };
   if (!may(who, 'approve')) throw new HttpError(403, lacksRight('approve'));
   const task = { ...(await resumeRun(who, input, chat)), key: input.runId };
@@ -127,17 +125,11 @@ async function acceptRun(who: Principal, input: RunInput, chat: Chat): Promise<R
   return { task, before: toAgUiMessages(await chat.messages(who, input.threadId)), resumed };
 }
 
-/** Returns the results of calls that ran in the page: the tool messages at the end. */
-function findToolResults({ messages, resume }: RunInput): PageAnswer[] {
-  const last = messages.findLastIndex(({ role }) => role !== 'tool');
-  return resume.length > 0 ? [] : messages.slice(last + 1).map(toPageAnswer);
-}
-
 /** Returns whether a request answers questions. A user who drops them and sends a new message wants a new run. */
-async function isResume(who: Principal, { threadId, messages, resume }: RunInput, chat: Chat): Promise<boolean> {
+async function isResume(who: Principal, input: RunInput, chat: Chat): Promise<boolean> {
+  const { resume } = input;
   if (resume.length === 0) return false;
-  const last = messages.at(-1);
-  const isNew = last?.role === 'user' && !(await isKnown(who, { threadId, id: last.id }, chat));
+  const isNew = input.message !== undefined && !(await isKnown(who, input, chat));
   const isGivenUp = resume.every(({ status }) => status === 'cancelled');
   if (isNew && !isGivenUp) {
     const message =
@@ -147,20 +139,18 @@ async function isResume(who: Principal, { threadId, messages, resume }: RunInput
   return !isNew;
 }
 
-async function isKnown(who: Principal, message: { threadId: string; id: string }, chat: Chat): Promise<boolean> {
-  return (await chat.messages(who, message.threadId)).some(({ id, role }) => id === message.id && role === 'user');
+async function isKnown(who: Principal, { threadId, message }: RunInput, chat: Chat): Promise<boolean> {
+  return (await chat.messages(who, threadId)).some(({ id, role }) => id === message?.id && role === 'user');
 }
 
 /** Starts the run of a request. Repeating the request returns the same run. */
 async function startRun(who: Principal, input: RunInput, chat: Chat): Promise<TaskRecord> {
-  const { threadId, runId, messages } = input;
-  const known = await chat.find(who, { chatId: threadId, runId });
+  const { threadId: chatId, runId, message } = input;
+  const known = await chat.find(who, { chatId, runId });
   if (known !== undefined) return known;
-  const last = messages.at(-1);
-  if (last?.role !== 'user') throw notFromUser();
+  if (message === undefined) throw notFromUser();
   // A message that was already replied to gets a new reply, and everything after it is removed.
-  const regenerate = await isKnown(who, { threadId, id: last.id }, chat);
-  const ref = await chat.send(who, { chatId: threadId, runId, message: toUiMessage(last), regenerate });
+  const ref = await chat.send(who, { chatId, runId, message, regenerate: await isKnown(who, input, chat) });
   return (await chat.task(ref))!;
 }
 
@@ -173,7 +163,7 @@ async function resumeRun(who: Principal, input: RunInput, chat: Chat): Promise<T
   const known = found && isRun(found) ? found : undefined;
   const active = known ?? (await chat.active(who, chatId));
   const { resume, results } = await splitResults(input, active, chat);
-  if (resume.length === 0) return (await addResults(who, { input, results }, chat)).task;
+  if (resume.length === 0) return (await addResults(who, { ...input, results }, chat)).task;
   const approvals = resume.map(({ interruptId: approvalId, status, payload }) => {
     const answer = status === 'resolved' ? payload : { approved: false };
     return checked({ ...(answer as object), approvalId }, approveRequest);
@@ -191,7 +181,7 @@ async function resumeRun(who: Principal, input: RunInput, chat: Chat): Promise<T
     await chat.stop(who, { chatId, messageId: active.id, via: 'ag-ui' });
   else if (known === undefined || !isFinalStatus(known.status))
     for (const approval of approvals) await answerQuestion(who, { ...approval, chatId }, chat);
-  if (results.length > 0) await addResults(who, { input, results }, chat);
+  if (results.length > 0) await addResults(who, { ...input, results }, chat);
   return (await chat.task(active))!;
 }
 
@@ -224,10 +214,9 @@ function toAnswers(asking: UIMessage, approvals: readonly Omit<ChatAnswer, 'chat
 /** Answers questions of the reply in progress with results of calls. The reply continues under another name. */
 async function addResults(
   who: Principal,
-  { input, results }: { readonly input: RunInput; readonly results: readonly PageAnswer[] },
+  { threadId: chatId, runId, results }: RunInput,
   chat: Chat,
 ): Promise<{ readonly task: TaskRecord; readonly resumed: readonly string[] }> {
-  const { threadId: chatId, runId } = input;
   const found = await chat.find(who, { chatId, runId });
   const ref = found && isRun(found) ? found : await chat.active(who, chatId);
   if (ref === undefined) throw notAsked();

@@ -13,28 +13,16 @@ type Written<Event> = Event extends { type: infer Type extends string }
 export type AgUiEvent = Written<CoreEvent>;
 export type AgUiMessage = CoreMessage;
 
-interface InputPart {
-  readonly type: string;
-  readonly text?: string | undefined;
-  readonly source?:
-    | { readonly type: string; readonly value: string; readonly mimeType?: string | undefined }
-    | undefined;
-}
-
-interface InputMessage {
-  readonly id: string;
-  readonly role: string;
-  readonly content?: string | readonly InputPart[] | undefined;
-  /** Of the result of a tool that ran in the page. */
-  readonly toolCallId?: string | undefined;
-  readonly error?: string | undefined;
-}
-
-/** The fields of a `RunAgentInput` that are used. The page's tools and state are for agents that run in the page. */
+/** What is used of a `RunAgentInput`. The page's tools and state are for agents that run in the page. */
 export interface RunInput {
   readonly threadId: string;
   readonly runId: string;
-  readonly messages: readonly InputMessage[];
+  /** All messages, as the page has them. */
+  readonly before: readonly AgUiMessage[];
+  /** The last message, if it is from the user. */
+  readonly message: UIMessage | undefined;
+  /** The results of calls that ran in the page: the tool messages at the end. */
+  readonly results: readonly PageAnswer[];
   /** Answers to the questions that interrupted an earlier run. */
   readonly resume: readonly ResumeAnswer[];
 }
@@ -59,43 +47,49 @@ const message = z.looseObject({
   toolCallId: z.string().optional(),
   error: z.string().optional(),
 });
-
-export const runInput: z.ZodType<RunInput> = z.looseObject({
-  threadId: name,
-  runId: name,
-  messages: z.array(message),
-  resume: z
-    .array(
-      z.looseObject({ interruptId: name, status: z.enum(['resolved', 'cancelled']), payload: z.unknown().optional() }),
-    )
-    .max(MAX_RESUMED)
-    .default([]),
+const answer = z.looseObject({
+  interruptId: name,
+  status: z.enum(['resolved', 'cancelled']),
+  payload: z.unknown().optional(),
 });
+type InputMessage = z.infer<typeof message>;
 
-/** Converts the result of a tool that ran in the page. */
-export function toPageAnswer({ toolCallId = '', content = '', error }: InputMessage): PageAnswer {
+export const runInput: z.ZodType<RunInput> = z
+  .looseObject({
+    threadId: name,
+    runId: name,
+    messages: z.array(message),
+    resume: z.array(answer).max(MAX_RESUMED).default([]),
+  })
+  .transform(({ threadId, runId, messages, resume }) => {
+    const last = messages.at(-1);
+    const results = messages.slice(messages.findLastIndex(({ role }) => role !== 'tool') + 1);
+    return {
+      threadId,
+      runId,
+      before: messages as unknown as readonly AgUiMessage[],
+      message: last?.role === 'user' ? toUiMessage(last) : undefined,
+      results: resume.length > 0 ? [] : results.map(toPageAnswer),
+      resume,
+    };
+  });
+
+function toPageAnswer({ toolCallId = '', content = '', error }: InputMessage): PageAnswer {
   if (error !== undefined) return { toolCallId, errorText: error };
   return { toolCallId, output: typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('') };
 }
 
 /** Converts a user's message to what a chat keeps. */
-export function toUiMessage({ id, content = '' }: InputMessage): UIMessage {
-  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-  return {
-    id,
-    role: 'user',
-    parts: parts.flatMap(({ text, source: from }): UIMessage['parts'] => {
-      if (text !== undefined) return [{ type: 'text', text }];
-      return from === undefined ? [] : [toFilePart(from)];
-    }),
-  };
+function toUiMessage({ id, content = '' }: InputMessage): UIMessage {
+  const given = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  const parts = given.flatMap(({ text, source: from }: z.infer<typeof part>): UIMessage['parts'] => {
+    if (text !== undefined) return [{ type: 'text', text }];
+    return from === undefined ? [] : [toFilePart(from)];
+  });
+  return { id, role: 'user', parts };
 }
 
-function toFilePart({
-  type,
-  value,
-  mimeType = 'application/octet-stream',
-}: NonNullable<InputPart['source']>): FileUIPart {
+function toFilePart({ type, value, mimeType = 'application/octet-stream' }: z.infer<typeof source>): FileUIPart {
   return { type: 'file', mediaType: mimeType, url: type === 'data' ? `data:${mimeType};base64,${value}` : value };
 }
 
