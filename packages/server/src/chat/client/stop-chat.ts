@@ -1,5 +1,5 @@
 import type { AbstractChat, UIMessage } from 'ai';
-import type { StopOptions, StopReceipt } from './reply-readers.ts';
+import type { StopOptions, StopReceipt } from './chat-stop.ts';
 import type { StoppableChatTransport } from './stoppable-chat-transport.ts';
 import { findWaiting } from './waiting-message.ts';
 

@@ -1,6 +1,6 @@
 import { type UIMessage, useChat } from '@ai-sdk/react';
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import type { StopOptions, StopReceipt } from './reply-readers.ts';
+import type { StopOptions, StopReceipt } from './chat-stop.ts';
 import { ChangedReplyError } from './shown-chunks.ts';
 import { StoppableChatTransport } from './stoppable-chat-transport.ts';
 import type { TabEvent } from './tabs.ts';
