@@ -64,10 +64,7 @@ export function createChatHandler<Tools extends ChatTools = Record<never, never>
   const service = createChatService(options);
   const { chat } = service;
   const routes = createChatRoutes(service, { api, forwardHeaders });
-  const fetch = async (request: Request): Promise<Response> => {
-    service.begin();
-    return routes.fetch(request);
-  };
+  const fetch = async (request: Request): Promise<Response> => routes.fetch(request);
   return {
     fetch,
     GET: fetch,

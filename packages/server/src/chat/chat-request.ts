@@ -96,8 +96,7 @@ export function readSend(given: unknown, headers: Readonly<Record<string, string
     return { chatId, runId, sent, given: readAnswers(message), steps };
   }
   if (message.role !== 'user') throw notFromUser();
-  const checkedParts = userParts.safeParse(message.parts);
-  if (!checkedParts.success) throw invalid(checkedParts.error);
+  checked(message.parts, userParts);
   // An edited message has its old id: everything after it is removed.
   const regenerate = trigger === 'regenerate-message' || messageId === message.id;
   return { chatId, message, runId, regenerate, sent };

@@ -1,4 +1,4 @@
-import { type Context, Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import type { Access } from '../http/access/access.ts';
 import type { Principal, Right } from '../http/access/principal.ts';
 import { refuse } from '../http/access/refusal.ts';
@@ -26,7 +26,7 @@ export function createChatRoutes(
   { api, forwardHeaders }: { readonly api: string; readonly forwardHeaders: readonly string[] },
 ): Hono {
   const { chat, access } = service;
-  const routes = new Hono().basePath(api);
+  const routes = new Hono<ChatEnv>().basePath(api);
   const stream = (request: Request, who: Principal, open: OpenReply): Response =>
     streamEvents({ request, who }, open, {
       access,
@@ -35,62 +35,57 @@ export function createChatRoutes(
     });
   const admit = createAdmit(access);
 
-  routes.post('/', (c) =>
-    admit(c, 'start', async (who) => {
-      const headers = forwardHeaders.flatMap((name) => {
-        const value = c.req.header(name);
-        return value === undefined ? [] : [[name.toLowerCase(), value] as const];
-      });
-      const sent = readSend(await readJson(c.req.raw, access), Object.fromEntries(headers));
-      if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, chat));
-      const ref = await chat.send(who, sent);
-      return stream(c.req.raw, who, (signal) => chat.stream(ref, signal, true));
-    }),
+  routes.post('/', admit('start'), async (c) => {
+    const { who } = c.var;
+    const headers = forwardHeaders.flatMap((name) => {
+      const value = c.req.header(name);
+      return value === undefined ? [] : [[name.toLowerCase(), value] as const];
+    });
+    const sent = readSend(await readJson(c.req.raw, access), Object.fromEntries(headers));
+    if ('given' in sent) return stream(c.req.raw, who, await answerCalls(who, sent, chat));
+    const ref = await chat.send(who, sent);
+    return stream(c.req.raw, who, (signal) => chat.stream(ref, signal, true));
+  });
+  routes.get('/:chatId/stream', admit('read'), async (c) => {
+    const { who } = c.var;
+    const ref = await replyFor(who, { chatId: c.req.param('chatId'), last: c.req.header(LAST_MESSAGE) }, chat);
+    return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, (signal) => chat.stream(ref, signal));
+  });
+  routes.get('/:chatId/answered', admit('read'), async (c) => {
+    const { who } = c.var;
+    const { messageId = '' } = c.req.query();
+    const questions = new Set(c.req.queries('question'));
+    const open = await chat.answered(who, { chatId: c.req.param('chatId'), messageId, questions });
+    return open === undefined ? c.body(null, 204) : streamEvents({ request: c.req.raw, who }, open, { access });
+  });
+  routes.get('/:chatId/messages', admit('read'), async (c) =>
+    c.json(await chat.messages(c.var.who, c.req.param('chatId'))),
   );
-  routes.get('/:chatId/stream', (c) =>
-    admit(c, 'read', async (who) => {
-      const ref = await replyFor(who, { chatId: c.req.param('chatId'), last: c.req.header(LAST_MESSAGE) }, chat);
-      return ref === undefined ? c.body(null, 204) : stream(c.req.raw, who, (signal) => chat.stream(ref, signal));
-    }),
-  );
-  routes.get('/:chatId/answered', (c) =>
-    admit(c, 'read', async (who) => {
-      const { messageId = '' } = c.req.query();
-      const questions = new Set(c.req.queries('question'));
-      const open = await chat.answered(who, { chatId: c.req.param('chatId'), messageId, questions });
-      return open === undefined ? c.body(null, 204) : streamEvents({ request: c.req.raw, who }, open, { access });
-    }),
-  );
-  routes.get('/:chatId/messages', (c) =>
-    admit(c, 'read', async (who) => c.json(await chat.messages(who, c.req.param('chatId')))),
-  );
-  routes.get('/', (c) =>
-    admit(c, 'read', async (who) => c.json(await chat.list(who, checked(c.req.query(), listRequest)))),
-  );
-  routes.delete('/:chatId', (c) =>
-    admit(c, 'start', async (who) => {
-      const chatId = c.req.param('chatId');
-      const isGone = await chat.remove(requireRights(who, 'cancel'), chatId);
-      access.audit(who, {
-        type: 'erase',
-        tenant: who.tenant,
-        target: chatId,
-        result: isGone ? 'erased' : 'incomplete',
-      });
-      if (isGone) return c.body(null, 204);
-      return refuse(409, { code: 'live', message: 'A reply of this chat has not stopped yet; remove it again' });
-    }),
-  );
+  routes.get('/', admit('read'), async (c) => c.json(await chat.list(c.var.who, checked(c.req.query(), listRequest))));
+  routes.delete('/:chatId', admit('start'), async (c) => {
+    const who = requireRights(c.var.who, 'cancel');
+    const target = c.req.param('chatId');
+    const isGone = await chat.remove(who, target);
+    const result = isGone ? 'erased' : 'incomplete';
+    access.audit(who, { type: 'erase', tenant: who.tenant, target, result });
+    if (isGone) return c.body(null, 204);
+    return refuse(409, { code: 'live', message: 'A reply of this chat has not stopped yet; remove it again' });
+  });
   return shareRoutes(routes, service, 'chat');
 }
 
-type Admit = (c: Context, right: Right, handle: (who: Principal) => Promise<Response>) => Promise<Response>;
+/** Who has sent a request. */
+export interface ChatEnv {
+  readonly Variables: { who: Principal };
+}
 
 /** Don't read anything of a request before its sender is known. */
-export function createAdmit(access: Access): Admit {
-  return async (c, right, handle) => {
+export function createAdmit(access: Access): (right: Right) => MiddlewareHandler<ChatEnv> {
+  return (right) => async (c, next) => {
     const who = await access.authorize(c.req.raw, right);
-    return who instanceof Response ? who : handle(who);
+    if (who instanceof Response) return who;
+    c.set('who', who);
+    return next();
   };
 }
 
@@ -98,33 +93,26 @@ export function createAdmit(access: Access): Admit {
  * The routes that all protocols over HTTP share: a stop and an approval. Pages of listed origins may read the
  * responses, and errors become refusals. `via`: the protocol, for cancel reasons.
  */
-export function shareRoutes(routes: Hono, { chat, access, onError }: ChatService, via: string): Hono {
+export function shareRoutes(routes: Hono<ChatEnv>, service: ChatService, via: string): Hono {
+  const { chat, access, onError } = service;
   const admit = createAdmit(access);
-  routes.post('/:chatId/stop', (c) =>
-    admit(c, 'cancel', async (who) => {
-      const request = checked(await readJson(c.req.raw, access), stopRequest);
-      const { runId, messageId, scope } = request;
-      const chatId = c.req.param('chatId');
-      const receipt = await chat.stop(who, { ...request, chatId, via });
-      const target = runId ?? messageId ?? chatId;
-      access.audit(who, {
-        type: 'cancel',
-        tenant: who.tenant,
-        target,
-        result: receipt.result,
-        ...(scope && { scope }),
-      });
-      return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
-    }),
-  );
-  routes.post('/:chatId/approve', (c) =>
-    admit(c, 'approve', async (who) => {
-      const answer = checked(await readJson(c.req.raw, access), approveRequest);
-      return c.json({ result: await answerQuestion(who, { ...answer, chatId: c.req.param('chatId') }, chat) });
-    }),
-  );
+  routes.post('/:chatId/stop', admit('cancel'), async (c) => {
+    const { who } = c.var;
+    const request = checked(await readJson(c.req.raw, access), stopRequest);
+    const { runId, messageId, scope = 'foreground' } = request;
+    const chatId = c.req.param('chatId');
+    const receipt = await chat.stop(who, { ...request, chatId, via });
+    const target = runId ?? messageId ?? chatId;
+    access.audit(who, { type: 'cancel', tenant: who.tenant, target, result: receipt.result, scope });
+    return c.json(receipt, receipt.rolledBack === false ? 409 : 200);
+  });
+  routes.post('/:chatId/approve', admit('approve'), async (c) => {
+    const answer = checked(await readJson(c.req.raw, access), approveRequest);
+    return c.json({ result: await answerQuestion(c.var.who, { ...answer, chatId: c.req.param('chatId') }, chat) });
+  });
   const app = new Hono();
   app.use(async (c, next) => {
+    service.begin();
     const sharing = Object.entries(access.getCorsHeaders(c.req.raw));
     const isPreflight = c.req.method === 'OPTIONS' && sharing.length > 0;
     if (isPreflight) c.res = access.checkOrigin(c.req.raw) ?? c.body(null, 204);

@@ -66,18 +66,17 @@ export async function answerReply(
   const { tenant } = who;
   const ref = { tenant, id: given.messageId };
   const task = await store.get(ref);
-  const asked = task?.conversation === chatId ? [...(await readQuestions(store, ref))] : [];
-  const isMeant =
-    (answer: PageAnswer) =>
-    ([id, { callId, kind }]: (typeof asked)[number]) =>
-      'approvalId' in answer ? id === answer.approvalId : callId === answer.toolCallId && kind !== 'approve';
+  const asked = task?.conversation === chatId ? [...(await readQuestions(store, ref)).values()] : [];
   let isAsked = false;
   for (const answer of given.answers) {
-    const [id, question] = asked.findLast(isMeant(answer)) ?? [];
-    isAsked ||= id !== undefined;
+    const question = asked.findLast(({ id, callId, kind }) =>
+      'approvalId' in answer ? id === answer.approvalId : callId === answer.toolCallId && kind !== 'approve',
+    );
+    if (question === undefined) continue;
+    isAsked = true;
     // What was answered before, here or elsewhere, changes nothing.
-    if (id !== undefined && question?.isAnswered !== true)
-      await answerOnce(parts, who, { id, value: toValue(answer, question?.schema) });
+    const { id, schema, isAnswered } = question;
+    if (!isAnswered) await answerOnce(parts, who, { id, value: toValue(answer, schema) });
   }
   return { ...(isAsked && { ref }), isOwn: false };
 }

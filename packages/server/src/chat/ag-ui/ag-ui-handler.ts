@@ -9,7 +9,7 @@ import type { Answers, PageAnswer } from '../answers.ts';
 import type { Chat } from '../chat.ts';
 import { isRun } from '../chat-history.ts';
 import { answerQuestion, approveRequest, checked, notAsked, notFromUser, readJson } from '../chat-request.ts';
-import { createAdmit, shareRoutes } from '../chat-routes.ts';
+import { type ChatEnv, createAdmit, shareRoutes } from '../chat-routes.ts';
 import { type ChatService, type ChatServiceOptions, createChatService } from '../chat-service.ts';
 import type { ChatAnswer } from '../chat-types.ts';
 import type { ChatTools } from '../reply-options.ts';
@@ -52,10 +52,7 @@ export function createAgUiHandler<Tools extends ChatTools = Record<never, never>
 ): AgUiHandler {
   const service = createChatService(options);
   const routes = createRoutes(service, options.api ?? '/api/ag-ui');
-  const fetch = async (request: Request): Promise<Response> => {
-    service.begin();
-    return routes.fetch(request);
-  };
+  const fetch = async (request: Request): Promise<Response> => routes.fetch(request);
   return { fetch, GET: fetch, POST: fetch, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
 }
 
@@ -70,7 +67,7 @@ interface RunReading {
 
 function createRoutes(service: ChatService, api: string): Hono {
   const { chat, access } = service;
-  const routes = new Hono().basePath(api);
+  const routes = new Hono<ChatEnv>().basePath(api);
   const admit = createAdmit(access);
   const stream = async (request: Request, who: Principal, reading: RunReading): Promise<Response> => {
     const translator = await createTranslator(chat, reading);
@@ -79,21 +76,18 @@ function createRoutes(service: ChatService, api: string): Hono {
     return streamEvents({ request, who }, open, { access });
   };
 
-  routes.post('/', (c) =>
-    admit(c, 'start', async (who) => {
-      const input = checked(await readJson(c.req.raw, access), runInput);
-      return stream(c.req.raw, who, await acceptRun(who, input, chat));
-    }),
-  );
-  routes.get('/:threadId/connect', (c) =>
-    admit(c, 'read', async (who) => {
-      const ref = await chat.active(who, c.req.param('threadId'));
-      const task = ref && (await chat.task(ref));
-      if (task === undefined) return c.body(null, 204);
-      const before = toAgUiMessages(await chat.messages(who, c.req.param('threadId')));
-      return stream(c.req.raw, who, { task, before, isJoining: true });
-    }),
-  );
+  routes.post('/', admit('start'), async (c) => {
+    const input = checked(await readJson(c.req.raw, access), runInput);
+    return stream(c.req.raw, c.var.who, await acceptRun(c.var.who, input, chat));
+  });
+  routes.get('/:threadId/connect', admit('read'), async (c) => {
+    const { who } = c.var;
+    const ref = await chat.active(who, c.req.param('threadId'));
+    const task = ref && (await chat.task(ref));
+    if (task === undefined) return c.body(null, 204);
+    const before = toAgUiMessages(await chat.messages(who, c.req.param('threadId')));
+    return stream(c.req.raw, who, { task, before, isJoining: true });
+  });
   return shareRoutes(routes, service, 'ag-ui');
 }
 
