@@ -88,9 +88,8 @@ export async function createMcpHandler(options: McpHandlerOptions): Promise<McpH
       const principal = await access.authorize(request, 'start');
       if (principal instanceof Response) return principal;
       const missing = RIGHTS.find((right) => !may(principal, right));
-      if (missing !== undefined) {
+      if (missing !== undefined)
         return refuse(403, { code: 'forbidden', message: `MCP needs the right '${missing}' too` });
-      }
       const caller: McpCaller = { principal, access };
       const authInfo = { token: '', clientId: principal.name, scopes: [], extra: { caller } };
       return handler.fetch(request, { authInfo });

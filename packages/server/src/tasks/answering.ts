@@ -107,10 +107,8 @@ async function checkAnswer(
   const isApproval = question.kind === 'approve';
   if (isApproval !== (value.decision !== undefined)) {
     const expected = isApproval ? 'a decision' : 'an answer or an error';
-    throw new HttpError(400, {
-      code: 'invalid',
-      message: `request: a question of the kind ${question.kind} needs ${expected}`,
-    });
+    const message = `request: a question of the kind ${question.kind} needs ${expected}`;
+    throw new HttpError(400, { code: 'invalid', message });
   }
   const schema = value.answer === undefined ? undefined : toSchema(question.schema);
   const checked = schema?.safeParse(value.answer);

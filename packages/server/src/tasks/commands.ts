@@ -70,11 +70,10 @@ async function send(task: TaskRef, command: TaskCommand, { parts, principal, typ
   access.audit(principal, { type, ...about, result });
   if (result === 'accepted') return Response.json(receipt, { status: 202 });
   if (result === 'not-found') throw unknownTask();
-  if (result === 'full')
-    throw new HttpError(429, {
-      code: 'full',
-      message: 'Too many commands are waiting for the worker; try again later',
-    });
+  if (result === 'full') {
+    const message = 'Too many commands are waiting for the worker; try again later';
+    throw new HttpError(429, { code: 'full', message });
+  }
   const { status } = receipt;
   const message = `The task no longer accepts commands: it is ${status}`;
   throw new HttpError(409, { code: 'too-late', message, status });

@@ -147,20 +147,14 @@ export const OPERATE_ENDPOINTS: readonly Endpoint[] = [
 ];
 
 function notRequeued(receipt: Exclude<RequeueReceipt, { task: unknown }>): HttpError {
-  switch (receipt.result) {
-    case 'not-found':
-      return unknownTask();
-    case 'not-failed': {
-      const { status } = receipt;
-      const message = `Only failed and cancelled tasks are requeued; it is ${status}`;
-      return new HttpError(409, { code: 'not-failed', message, status });
-    }
-    case 'merged-inputs':
-      return new HttpError(409, {
-        code: 'merged-inputs',
-        message: 'Several messages were merged into this task; send them again yourself',
-      });
-    case 'full':
-      return new HttpError(429, { code: 'full', message: 'Too many tasks are waiting; try again later' });
+  if (receipt.result === 'not-found') return unknownTask();
+  if (receipt.result === 'full')
+    return new HttpError(429, { code: 'full', message: 'Too many tasks are waiting; try again later' });
+  if (receipt.result === 'merged-inputs') {
+    const message = 'Several messages were merged into this task; send them again yourself';
+    return new HttpError(409, { code: 'merged-inputs', message });
   }
+  const { status } = receipt;
+  const message = `Only failed and cancelled tasks are requeued; it is ${status}`;
+  return new HttpError(409, { code: 'not-failed', message, status });
 }

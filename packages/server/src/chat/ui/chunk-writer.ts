@@ -15,7 +15,6 @@ export interface ReplyEvent {
 const FLUSH_MS = 50;
 
 type Journal = Parameters<SelfManagedWork['runTask']>[0]['journal'];
-type JournalEntry = Parameters<Journal>[0];
 
 interface WriterOptions {
   readonly journal: Journal;
@@ -26,9 +25,7 @@ interface WriterOptions {
 
 /** Writes the chunks of a reply to the journal of its task in batches, and keeps all of them. */
 export class ChunkWriter {
-  readonly #journal: Journal;
-  readonly #clock: Clock;
-  readonly #usage: () => Usage | undefined;
+  readonly #options: WriterOptions;
   readonly #all: UIMessageChunk[];
   #waiting: UIMessageChunk[] = [];
   #writing: Promise<void> | undefined;
@@ -36,9 +33,7 @@ export class ChunkWriter {
   #writtenAt = -Infinity;
 
   constructor(options: WriterOptions) {
-    this.#journal = options.journal;
-    this.#usage = options.usage;
-    this.#clock = options.clock;
+    this.#options = options;
     this.#all = [...options.past];
   }
 
@@ -54,8 +49,9 @@ export class ChunkWriter {
     }
     if (this.#waiting.length === 0) return;
     // The first word after a pause is written immediately.
-    const dueMs = Math.max(0, this.#writtenAt + FLUSH_MS - this.#clock.now());
-    this.#timer ??= this.#clock.setTimer(dueMs, () => void this.#write());
+    const { clock } = this.#options;
+    const dueMs = Math.max(0, this.#writtenAt + FLUSH_MS - clock.now());
+    this.#timer ??= clock.setTimer(dueMs, () => void this.#write());
   }
 
   /** Resolves when everything is written, or cannot be: then the task is lost and its token is cancelled. */
@@ -69,25 +65,28 @@ export class ChunkWriter {
     this.#timer = undefined;
     while (this.#writing !== undefined) await this.#writing;
     if (this.#waiting.length === 0) return;
-    const usage = this.#usage();
-    const entry = { type: 'ui-chunks', chunks: this.#waiting, ...(usage && { usage }) } as unknown as JournalEntry;
+    const { journal, clock } = this.#options;
+    const usage = this.#options.usage();
+    const event: ReplyEvent = { type: 'ui-chunks', chunks: this.#waiting, ...(usage && { usage }) };
     this.#waiting = [];
-    this.#writtenAt = this.#clock.now();
+    this.#writtenAt = clock.now();
     // Ignore the error here: the token is cancelled when a write fails.
-    this.#writing = this.#journal(entry).catch(() => {});
+    this.#writing = journal(event as unknown as Parameters<Journal>[0]).catch(() => {});
     await this.#writing;
     this.#writing = undefined;
   }
 }
 
-const DELTAS: ReadonlySet<string> = new Set(['text-delta', 'reasoning-delta']);
-
 /** Adds a chunk to others. Adjacent text is merged, unless a chunk has more than its text. */
 function append(chunks: UIMessageChunk[], chunk: UIMessageChunk): void {
   const last = chunks.at(-1);
-  const isPlain = DELTAS.has(chunk.type) && Object.keys(chunk).length === 3;
-  const [before, added] = [last, chunk] as { type: 'text-delta'; id: string; delta: string }[];
-  const isSame = before?.type === added!.type && before.id === added!.id && Object.keys(before).length === 3;
-  if (isPlain && isSame) chunks[chunks.length - 1] = { ...added!, delta: before.delta + added!.delta };
+  const isSame = last && isPlainDelta(last) && isPlainDelta(chunk) && last.type === chunk.type && last.id === chunk.id;
+  if (isSame) chunks[chunks.length - 1] = { ...chunk, delta: last.delta + chunk.delta };
   else chunks.push(chunk);
+}
+
+function isPlainDelta(
+  chunk: UIMessageChunk,
+): chunk is Extract<UIMessageChunk, { type: 'text-delta' | 'reasoning-delta' }> {
+  return (chunk.type === 'text-delta' || chunk.type === 'reasoning-delta') && Object.keys(chunk).length === 3;
 }

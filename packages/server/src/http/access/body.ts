@@ -6,11 +6,8 @@ const MAX_DEPTH = 100;
 /** Reads a body up to a maximum size. Returns the request with its whole body in memory, or the refusal. */
 export async function readBody(request: Request, maxBytes: number): Promise<Request | Response> {
   if (request.body === null) return request;
-  const tooLarge = () =>
-    refuse(413, {
-      code: 'body-too-large',
-      message: `The body has more than ${maxBytes} bytes; send less in one request`,
-    });
+  const message = `The body has more than ${maxBytes} bytes; send less in one request`;
+  const tooLarge = () => refuse(413, { code: 'body-too-large', message });
   // The header may be wrong; the bytes are counted as they arrive.
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return tooLarge();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
@@ -31,9 +28,8 @@ export async function readBody(request: Request, maxBytes: number): Promise<Requ
     return refuse(400, { code: 'body-cut', message: 'The body ended early; send it again' });
   }
   const body = await new Blob(chunks).bytes();
-  if (isTooDeep(body)) {
+  if (isTooDeep(body))
     return refuse(400, { code: 'body-too-deep', message: `The body is nested deeper than ${MAX_DEPTH} levels` });
-  }
   const { method, headers, signal, url } = request;
   return new Request(url, { method, headers, signal, ...(method !== 'GET' && method !== 'HEAD' && { body }) });
 }

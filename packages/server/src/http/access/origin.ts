@@ -40,10 +40,8 @@ export function createOriginGuard({ hosts = LOOPBACK, origins = [] }: OriginOpti
     checkOrigin(request) {
       const host = request.headers.get('host') ?? new URL(request.url).host;
       if (hosts !== 'any' && !isAllowedHost(host, hosts)) {
-        return refuse(421, {
-          code: 'host-refused',
-          message: 'This server does not accept requests for that host; add it to `hosts`',
-        });
+        const message = 'This server does not accept requests for that host; add it to `hosts`';
+        return refuse(421, { code: 'host-refused', message });
       }
       const origin = request.headers.get('origin');
       if (origin === null) return needsOrigin(request) ? refuseOrigin('send the Origin of the page') : undefined;
